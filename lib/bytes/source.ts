@@ -1,0 +1,27 @@
+/**
+ * Where bytes come from. A format reader sees only this interface, so a file that is mapped, a file that is
+ * read by ranges, memory and a user's own source (HTTP, object storage) are read by the same code.
+ */
+
+/** Half-open range of bytes. */
+export interface ByteRange {
+  readonly start: number
+  readonly end: number
+}
+
+/** A random-access source of bytes. Users may pass their own to `open`. */
+export interface ByteSource {
+  /** Length in bytes. */
+  readonly byteLength: number
+  /** A name for messages: a path, or for example `memory`. */
+  readonly label?: string
+  /**
+   * The bytes of `[start, end)`; may be a view that shares memory with the source, never to be written to.
+   * Errors: ERR_CLOSED, ERR_RANGE, ERR_IO, ERR_FILE_CHANGED, ERR_VIEW_TOO_LARGE.
+   */
+  read(start: number, end: number): Promise<Uint8Array>
+  /** As `read`, at once. Absent where the source cannot; callers then throw ERR_ASYNC_ONLY. */
+  readSync?(start: number, end: number): Uint8Array
+  /** Ends the use of the source. Views that were given out stay valid unless `revoke` is true. May be called twice. */
+  close?(options?: { readonly revoke?: boolean }): void
+}

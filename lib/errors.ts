@@ -1,0 +1,90 @@
+/**
+ * One error class and one table of codes. Codes are stable: programs may switch on them.
+ *
+ * The class lives in one ES module; `require('tilework')` loads that same module, so `instanceof`
+ * holds however the package was loaded.
+ */
+
+/** Every code, with the sentence that the documentation shows for it. */
+export const ERROR_CODES = {
+  ERR_ABORTED: 'The operation was cancelled by its AbortSignal.',
+  ERR_ARGUMENT: 'An argument has the wrong type or value.',
+  ERR_ASYNC_ONLY: 'The source can only be read asynchronously.',
+  ERR_CLOSED: 'The file, or a tensor of it, was used after close().',
+  ERR_COO_DUPLICATE: 'A sparse tensor has two entries at the same index, or entries out of order.',
+  ERR_COO_INDEX: 'An index of a sparse tensor lies outside the shape.',
+  ERR_COO_SHAPE: 'The index and value arrays of a sparse tensor do not fit each other or the shape.',
+  ERR_DTYPE: 'The element type is unknown, or not allowed here.',
+  ERR_FILE_CHANGED: 'The file was changed or truncated by someone else while it was open.',
+  ERR_GAP: 'Bytes of the file belong to no record, or reserved or padding bytes are not zero.',
+  ERR_IO: 'The operating system refused an input or output operation.',
+  ERR_LAYOUT_JOIN: 'Two layouts do not have the same logical axes.',
+  ERR_LAYOUT_NAME: 'The name is no known layout and does not follow the layout grammar.',
+  ERR_LAYOUT_SHAPE: 'The shape cannot be stored in this layout.',
+  ERR_LIMIT: 'A limit of open() or of the call was exceeded.',
+  ERR_MISALIGNED: 'A record does not start at a multiple of 8 bytes.',
+  ERR_NATIVE_LOAD: 'The native addon could not be loaded.',
+  ERR_NO_DATA: 'The tensor has no data in the file.',
+  ERR_OFFSET_RANGE: 'An offset points outside the area where it may point.',
+  ERR_OVERFLOW: 'A number of the file, or a product of such numbers, is too large to be handled.',
+  ERR_OVERLAP: 'Two records of the file share bytes.',
+  ERR_RANGE: 'A requested range or index lies outside the data.',
+  ERR_RANK: 'The number of axes is larger than the format allows.',
+  ERR_TRUNCATED: 'The file ends before the data that it declares.',
+  ERR_UNKNOWN_FORMAT: 'The bytes are not readable as any known format.',
+  ERR_UNSUPPORTED: 'The target cannot hold this, or this version cannot do it.',
+  ERR_VIEW_TOO_LARGE: 'The range is larger than one typed array may be on this version of Node.',
+} as const
+
+/** A stable error code. */
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** Where an error happened, and what it was caused by. Every field is optional. */
+export interface ErrorPlace {
+  /** File format, for example `btf`. */
+  readonly format?: string
+  /** Place inside the file, for example `tensors[12].dims[0]`, or a path of the file system. */
+  readonly path?: string
+  /** Byte offset inside the file. */
+  readonly offset?: number
+  readonly cause?: unknown
+}
+
+/** The only error class that tilework throws on purpose. */
+export class TileworkError extends Error {
+  override readonly name = 'TileworkError'
+  readonly code: ErrorCode
+  readonly format?: string
+  readonly path?: string
+  readonly offset?: number
+
+  /**
+   * @param code - stable code, see {@link ERROR_CODES}
+   * @param message - one sentence that has the offending value and the limit
+   */
+  constructor(code: ErrorCode, message: string, place: ErrorPlace = {}) {
+    super(message, place.cause === undefined ? undefined : { cause: place.cause })
+    this.code = code
+    if (place.format !== undefined) this.format = place.format
+    if (place.path !== undefined) this.path = place.path
+    if (place.offset !== undefined) this.offset = place.offset
+  }
+}
+
+/** What a lenient read or a check noticed. `check` reports errors as findings too. */
+export interface Finding {
+  readonly severity: 'error' | 'warning'
+  readonly code: FindingCode
+  /** Place inside the file, for example `tensors[2].dims`. */
+  readonly path: string
+  /** Byte offset inside the file. */
+  readonly offset: number
+  /** One sentence that has the value and the limit. */
+  readonly message: string
+}
+
+/** Findings use the error codes, and these for what is no error in a lenient read. */
+export type FindingCode = ErrorCode | 'LAYOUT_CODE_2' | 'FILE_PADDING_MISSING'
+
+/** Strictness of a read: `lenient` opens what can be read safely, `strict` what the format's rules allow. */
+export type Level = 'lenient' | 'strict'
