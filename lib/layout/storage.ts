@@ -1,0 +1,238 @@
+/**
+ * Binds a layout to a shape: radices, padded extents, number of slots. All arithmetic is checked, since shapes come
+ * from files; what does not fit a double exactly is refused, so `offset.ts` may calculate in plain numbers.
+ */
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import type { NativePiece } from '../native.js'
+import type { AxisConstraint } from './catalogue.js'
+import type { LayoutDefinition } from './definition.js'
+import type { DigitRule } from './digit_rule.js'
+import type { Digit, LayoutStorage, StorageOptions } from './layout.js'
+
+/** Element types whose meaning of a layout the 4-bit rules change. `float4_e2m1fn` is stored by the plain digits. */
+const FOUR_BIT_INTEGERS: ReadonlySet<Dtype | undefined> = new Set<Dtype>(['int4', 'uint4'])
+
+/** A shape over all axes of a layout, with the explicit padding around it. */
+interface PaddedShape {
+  readonly extents: readonly number[]
+  readonly lower: readonly number[]
+  readonly upper: readonly number[]
+  /** lower + extent + upper. */
+  readonly padded: readonly number[]
+}
+
+/** Binds a layout to a shape. Throws ERR_LAYOUT_SHAPE, ERR_OVERFLOW, ERR_ARGUMENT, ERR_DTYPE. */
+export function bindStorage(
+  layout: LayoutDefinition,
+  shape: readonly number[],
+  options: StorageOptions = {},
+): LayoutStorage {
+  const bits = elementBits(options.dtype)
+  const full = padShape(layout, shape, options)
+  checkConstraints(layout, full.extents)
+  const rules = digitRules(layout, full.extents, options.dtype)
+  const digits = rules === undefined ? plainDigits(full.padded) : bindDigits(layout, rules, full.padded)
+  const radices = digits.map((digit) => digit.radix)
+  const elements = product(radices, () => `The shape [${shape}] stored as ${layout.name}`)
+  const side = {
+    lower: full.lower,
+    upper: full.upper,
+    pieces: bindPieces(layout, digits, full.padded),
+    elements,
+  }
+  return { elements, byteLength: byteLength(elements, bits), digits, extents: full.extents, side }
+}
+
+function elementBits(dtype: Dtype | undefined): number {
+  if (dtype === undefined) return 8
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${JSON.stringify(dtype)} is no element type.`)
+  const { bits } = DTYPES[dtype]
+  if (bits === 0)
+    throw new TileworkError(
+      'ERR_DTYPE',
+      `Elements of type ${dtype} have no fixed size, so no layout stores them.`,
+    )
+  return bits
+}
+
+function byteLength(elements: number, bits: number): number {
+  const bytes = (BigInt(elements) * BigInt(bits) + 7n) / 8n
+  if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new TileworkError('ERR_OVERFLOW', `The storage has ${bytes} bytes; the limit is 2^53 - 1.`)
+  }
+  return Number(bytes)
+}
+
+function padShape(layout: LayoutDefinition, shape: readonly number[], options: StorageOptions): PaddedShape {
+  checkCounts('shape', shape)
+  const rank = layout.kind === 'row_major' ? shape.length : layout.axes.length
+  if (shape.length > rank) {
+    throw new TileworkError(
+      'ERR_LAYOUT_SHAPE',
+      `The shape [${shape.slice(0, 16)}] has ${shape.length} axes; ${layout.name} has ${rank} (${layout.axes}).` +
+        (rank === 2 ? ' Flatten the axes after the first into one.' : ''),
+    )
+  }
+  const extents = [...shape, ...Array<number>(rank - shape.length).fill(1)]
+  const lower = padCounts(layout, 'lower', options.lower, shape.length, rank)
+  const upper = padCounts(layout, 'upper', options.upper, shape.length, rank)
+  const padded = extents.map((extent, axis) => {
+    const sum = lower[axis]! + extent + upper[axis]!
+    if (Number.isSafeInteger(sum)) return sum
+    throw new TileworkError('ERR_OVERFLOW', `Axis ${axis} with its padding is longer than 2^53 - 1.`)
+  })
+  return { extents, lower, upper, padded }
+}
+
+function padCounts(
+  layout: LayoutDefinition,
+  name: 'lower' | 'upper',
+  counts: readonly number[] | undefined,
+  shapeRank: number,
+  rank: number,
+): number[] {
+  if (counts === undefined) return Array<number>(rank).fill(0)
+  checkCounts(name, counts)
+  if (counts.length !== shapeRank && counts.length !== rank) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${name} has ${counts.length} counts; the shape has ${shapeRank} axes.`,
+    )
+  }
+  if (layout.kind !== 'data' && layout.kind !== 'row_major' && counts.some((count) => count !== 0)) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${layout.name} is a layout of kind ${layout.kind}; only data layouts and row_major take explicit padding.`,
+    )
+  }
+  return [...counts, ...Array<number>(rank - counts.length).fill(0)]
+}
+
+/** Throws ERR_ARGUMENT unless `counts` is a list of integers from 0 to 2^53 - 1. */
+export function checkCounts(name: string, counts: readonly number[]): void {
+  if (!Array.isArray(counts)) throw new TileworkError('ERR_ARGUMENT', `${name} must be an array of integers.`)
+  counts.forEach((count: unknown, position) => {
+    if (Number.isSafeInteger(count) && (count as number) >= 0) return
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${name}[${position}] is ${String(count).slice(0, 40)}; it must be an integer from 0 to 2^53 - 1.`,
+    )
+  })
+}
+
+function checkConstraints(layout: LayoutDefinition, extents: readonly number[]): void {
+  for (const constraint of layout.constraints) {
+    const extent = extents[layout.axes.indexOf(constraint.axis)]!
+    if (constraint.oneOf?.includes(extent) === false || extent % (constraint.multipleOf ?? 1) !== 0) {
+      throw new TileworkError(
+        'ERR_LAYOUT_SHAPE',
+        `${layout.name} needs ${formatConstraint(constraint)}; ${constraint.axis} is ${extent} in [${extents}].`,
+      )
+    }
+  }
+}
+
+/** For example `f to be 3 or 4`. */
+export function formatConstraint({ axis, oneOf, multipleOf }: AxisConstraint): string {
+  return oneOf === undefined
+    ? `${axis} to be a multiple of ${multipleOf}`
+    : `${axis} to be ${oneOf.join(' or ')}`
+}
+
+function digitRules(
+  layout: LayoutDefinition,
+  extents: readonly number[],
+  dtype: Dtype | undefined,
+): readonly DigitRule[] | undefined {
+  if (layout.kind === 'row_major') return undefined
+  if (layout.fourBit === undefined || !FOUR_BIT_INTEGERS.has(dtype)) return layout.digits
+  const [y, x] = [extents[layout.axes.indexOf('y')]!, extents[layout.axes.indexOf('x')]!]
+  // Zero extents make an empty tensor, which has no order to be undefined.
+  if (layout.fourBit.fullyConnectedOnly && y !== 0 && x !== 0 && (y > 1 || x > 1)) {
+    throw new TileworkError(
+      'ERR_LAYOUT_SHAPE',
+      `${layout.name} with ${dtype} holds fully-connected weights only (Y = X = 1); the shape [${extents}] has Y = ${y}, X = ${x}.`,
+    )
+  }
+  return layout.fourBit.digits
+}
+
+function plainDigits(padded: readonly number[]): Digit[] {
+  return padded.map((radix, position) => ({ axes: '', positions: [position], radix, weight: 1 }))
+}
+
+function bindDigits(
+  layout: LayoutDefinition,
+  rules: readonly DigitRule[],
+  padded: readonly number[],
+): Digit[] {
+  return rules.map(({ axes, weight, radix }) => {
+    const positions = [...axes].map((letter) => layout.axes.indexOf(letter))
+    const count =
+      radix === 'rest' ? ceilDivide(roundedExtent(layout, axes, positions, padded), weight) : radix
+    return { axes, positions, radix: count, weight }
+  })
+}
+
+function roundedExtent(
+  layout: LayoutDefinition,
+  axes: string,
+  positions: readonly number[],
+  padded: readonly number[],
+): number {
+  const extents = positions.map((position) => padded[position]!)
+  const extent = product(extents, () => `The fused axes ${axes} of ${layout.name}`)
+  const multiple = layout.align.get(axes) ?? 1
+  return product([ceilDivide(extent, multiple), multiple], () => `The aligned axis ${axes} of ${layout.name}`)
+}
+
+/** `ceil(count / size)`, exact up to 2^53 - 1 because the division has no remainder. */
+export function ceilDivide(count: number, size: number): number {
+  const remainder = count % size
+  return (count - remainder) / size + (remainder === 0 ? 0 : 1)
+}
+
+function product(factors: readonly number[], subject: () => string): number {
+  if (factors.includes(0)) return 0
+  let result = 1
+  for (const factor of factors) {
+    result *= factor
+    if (!Number.isSafeInteger(result)) {
+      const exact = factors.reduce((value, next) => value * BigInt(next), 1n)
+      throw new TileworkError(
+        'ERR_OVERFLOW',
+        `${subject()} has ${shortNumber(exact)} elements; the limit is 2^53 - 1.`,
+      )
+    }
+  }
+  return result
+}
+
+function shortNumber(value: bigint): string {
+  const digits = value.toString()
+  return digits.length > 40 ? `about 10^${digits.length - 1}` : digits
+}
+
+/** One piece; two where the last index of an odd axis has digits of its own (S2). */
+function bindPieces(
+  layout: LayoutDefinition,
+  digits: readonly Digit[],
+  padded: readonly number[],
+): NativePiece[] {
+  const everything = { axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits: digits.map(nativeDigit) }
+  const rule = layout.lastColumn
+  if (rule === undefined) return [everything]
+  const axis = layout.axes.indexOf(rule.axis)
+  const extent = padded[axis]!
+  if (extent % 2 === 0) return [everything]
+  const slice = digits.findIndex((digit) => digit.axes === rule.axis)
+  const last = [...digits.slice(0, slice + 1), ...bindDigits(layout, rule.digits, padded)].map(nativeDigit)
+  const body = { ...everything, axis, hi: extent - 1 }
+  const column = { axis, lo: extent - 1, hi: Number.MAX_SAFE_INTEGER, digits: last }
+  return extent === 1 ? [column] : [body, column]
+}
+
+function nativeDigit({ positions, radix, weight }: Digit): NativePiece['digits'][number] {
+  return { axes: positions, radix, weight }
+}
