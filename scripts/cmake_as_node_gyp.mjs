@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+/**
+ * Stands where prebuildify expects node-gyp. prebuildify can only call `node-gyp rebuild --target=V --devdir=D
+ * --arch=A --release|--debug`; of that, cmake-js needs the architecture and the configuration. The version of Node and
+ * the folder for its headers mean nothing to a Node-API addon that is built against node-api-headers.
+ */
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { jobs, ROOT, requireTools } from './toolchain.mjs'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  strict: false,
+  options: { arch: { type: 'string' }, debug: { type: 'boolean' } },
+})
+if (positionals[0] !== 'rebuild') {
+  console.error(`This stand-in for node-gyp knows "rebuild" only, not "${positionals.join(' ')}".`)
+  process.exit(1)
+}
+requireTools()
+
+const cmakeJs = join(
+  dirname(createRequire(import.meta.url).resolve('cmake-js/package.json')),
+  'bin',
+  'cmake-js',
+)
+const args = [cmakeJs, 'rebuild', '--parallel', String(jobs())]
+if (typeof values.arch === 'string') args.push('--arch', values.arch)
+if (values.debug === true) args.push('--debug')
+const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
+process.exit(status ?? 1)

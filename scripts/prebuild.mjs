@@ -1,0 +1,40 @@
+/**
+ * Builds the binary that is shipped, `prebuilds/<platform>-<arch>/tilework[.<libc>].node`: `npm run prebuild`.
+ *
+ * One Node-API binary serves every version of Node and Electron. On Linux its name has the C library: prebuildify knows
+ * musl by Alpine's release file alone, the process report knows it on every system.
+ */
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { fail, ROOT, requireTools, seconds } from './toolchain.mjs'
+
+const started = performance.now()
+requireTools()
+
+const folder = join(ROOT, 'prebuilds', `${process.platform}-${process.arch}`)
+rmSync(folder, { recursive: true, force: true })
+const prebuildify = promisify(createRequire(import.meta.url)('prebuildify'))
+try {
+  await prebuildify({ cwd: ROOT, napi: true, strip: true, quiet: true, nodeGyp: nodeGyp(), ...libcTag() })
+} catch (error) {
+  fail(`Building the binary to ship failed (${error.message}); "npm run build:native" shows the reason.`)
+}
+const [name] = readdirSync(folder)
+const kib = Math.ceil(statSync(join(folder, name)).size / 1024)
+console.log(
+  `prebuilt: prebuilds/${process.platform}-${process.arch}/${name}, ${kib} KiB (${seconds(started)})`,
+)
+
+/** Windows has no executable scripts; prebuildify starts the command through a shell there. */
+function nodeGyp() {
+  const script = join(ROOT, 'scripts', 'cmake_as_node_gyp.mjs')
+  return process.platform === 'win32' ? `"${process.execPath}" "${script}"` : script
+}
+
+function libcTag() {
+  if (process.platform !== 'linux') return {}
+  const glibc = process.report.getReport().header.glibcVersionRuntime
+  return { libc: glibc === undefined ? 'musl' : 'glibc', tagLibc: true }
+}
