@@ -1,0 +1,29 @@
+/** The checks that every source makes before it touches a byte. */
+import { TileworkError } from '../errors.js'
+import { checkViewLength } from './view_limit.js'
+
+/**
+ * @throws TileworkError ERR_RANGE unless `0 <= start <= end <= byteLength`, all whole numbers;
+ * ERR_VIEW_TOO_LARGE when the range does not fit one view
+ */
+export function checkRange(start: number, end: number, byteLength: number, label: string): void {
+  const isRange =
+    Number.isSafeInteger(start) &&
+    Number.isSafeInteger(end) &&
+    0 <= start &&
+    start <= end &&
+    end <= byteLength
+  if (!isRange) {
+    throw new TileworkError(
+      'ERR_RANGE',
+      `The range [${start}, ${end}) does not lie inside the ${byteLength} bytes of ${label}.`,
+      { path: label },
+    )
+  }
+  checkViewLength(end - start)
+}
+
+/** The error for a use after close. */
+export function closedError(label: string): TileworkError {
+  return new TileworkError('ERR_CLOSED', `${label} was closed.`, { path: label })
+}

@@ -1,0 +1,65 @@
+/** Chooses the source for what a user hands to `open`. */
+import { fileURLToPath } from 'node:url'
+import { TileworkError } from '../errors.js'
+import { MappedFileSource } from './mapped_file.js'
+import { MemorySource } from './memory.js'
+import { RangedFileSource } from './ranged_file.js'
+import type { ByteSource } from './source.js'
+import { UserSource } from './user_source.js'
+
+export interface OpenSourceOptions {
+  /** `map` (default) maps a file; `read` reads ranges of it. Without meaning for bytes in memory. */
+  readonly mode?: 'map' | 'read'
+}
+
+/**
+ * Opens a path, a `file:` URL, bytes in memory, or a user's own source (which stays the user's to close).
+ *
+ * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_NATIVE_LOAD
+ */
+export async function openSource(
+  input: string | URL | Uint8Array | ArrayBuffer | ByteSource,
+  options: OpenSourceOptions = {},
+): Promise<ByteSource> {
+  const { mode = 'map' } = options
+  if (mode !== 'map' && mode !== 'read') {
+    throw new TileworkError('ERR_ARGUMENT', `mode must be "map" or "read"; it is ${String(mode)}.`)
+  }
+  if (typeof input === 'string') return openPath(input, mode)
+  if (input instanceof URL) return openPath(pathOfUrl(input), mode)
+  if (input instanceof Uint8Array) return new MemorySource(input)
+  if (input instanceof ArrayBuffer) return new MemorySource(new Uint8Array(input))
+  if (isOwnSource(input)) return input
+  if (isByteSource(input)) return new UserSource(input)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    'The input must be a path, a file: URL, a Uint8Array, an ArrayBuffer or an object with byteLength and read().',
+  )
+}
+
+function openPath(path: string, mode: 'map' | 'read'): ByteSource {
+  return mode === 'map' ? new MappedFileSource(path) : new RangedFileSource(path)
+}
+
+function pathOfUrl(url: URL): string {
+  if (url.protocol === 'file:') return fileURLToPath(url)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `Only file: URLs can be opened; this one is ${url.protocol} Pass an object with byteLength and read() for others.`,
+  )
+}
+
+function isOwnSource(input: unknown): input is ByteSource {
+  return (
+    input instanceof MappedFileSource ||
+    input instanceof RangedFileSource ||
+    input instanceof MemorySource ||
+    input instanceof UserSource
+  )
+}
+
+function isByteSource(input: unknown): input is ByteSource {
+  if (typeof input !== 'object' || input === null) return false
+  const { byteLength, read } = input as Partial<ByteSource>
+  return Number.isSafeInteger(byteLength) && (byteLength as number) >= 0 && typeof read === 'function'
+}

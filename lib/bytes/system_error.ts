@@ -1,0 +1,36 @@
+/**
+ * Turns what the operating system or the addon throws into a TileworkError. The system's own code (`ENOENT`,
+ * `ENOSPC`) stays in the message and the original in `cause`, so nothing that helps to find the fault is lost.
+ */
+import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
+
+/** A TileworkError for an error of `path`; a TileworkError is given back as it is. */
+function from(path: string, error: unknown): TileworkError {
+  if (error instanceof TileworkError) return error
+  const { code, message } = error as { code?: unknown; message?: unknown }
+  if (typeof code === 'string' && Object.hasOwn(ERROR_CODES, code)) {
+    return new TileworkError(code as ErrorCode, String(message), { path, cause: error })
+  }
+  const reason = typeof code === 'string' && !String(message).includes(code) ? `${code}: ${message}` : message
+  return new TileworkError('ERR_IO', `${path}: ${String(reason)}`, { path, cause: error })
+}
+
+/** Runs `action`; whatever it throws becomes a TileworkError that names `path`. */
+function wrap<T>(path: string, action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    throw from(path, error)
+  }
+}
+
+/** As `wrap`, for an action that answers later. */
+async function wrapAsync<T>(path: string, action: () => Promise<T>): Promise<T> {
+  try {
+    return await action()
+  } catch (error) {
+    throw from(path, error)
+  }
+}
+
+export const systemError = { from, wrap, wrapAsync }

@@ -1,0 +1,204 @@
+/**
+ * From stored bits to JavaScript values: one element, or all of them into a typed array. Exact: every float below
+ * 32 bits is exact in float32. Plain and slow by design where it can be; faster code is tested against it.
+ *
+ * Storage is little-endian and typed arrays read memory in the machine's order, so machines of the other order are
+ * refused when this module is loaded. Every system that Node is released for, except s390x, is little-endian.
+ */
+import { endianness } from 'node:os'
+import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
+import { TileworkError } from '../errors.js'
+import type { TypedArray } from '../tensor/tensor.js'
+import { DTYPES, type Dtype } from './dtypes.js'
+import { FLOAT_FIELDS, isNarrowFloat, type NarrowFloat } from './float_fields.js'
+
+if (endianness() !== 'LE') {
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    'tilework runs on little-endian machines; this one is big-endian.',
+  )
+}
+
+/** Bytes that `elements` packed elements take. Sub-byte elements fill bytes from the low bits. */
+export function packedByteLength(dtype: Dtype, elements: number): number {
+  const { bits } = DTYPES[dtype]
+  // Whole bytes first: elements * bits may pass 2^53 where the number of bytes does not.
+  return bits >= 8 ? elements * (bits / 8) : Math.ceil(elements / (8 / bits))
+}
+
+/** The value of one code of a float below 32 bits. */
+export function decodeFloatCode(dtype: NarrowFloat, code: number): number {
+  const { bits, mantissaBits, bias, specials } = FLOAT_FIELDS[dtype]
+  if (specials === 'scale') return code === 0xff ? Number.NaN : 2 ** (code - bias)
+  const signBit = 2 ** (bits - 1)
+  const sign = code >= signBit ? -1 : 1
+  const magnitude = code % signBit
+  const exponent = Math.floor(magnitude / 2 ** mantissaBits)
+  const mantissa = magnitude % 2 ** mantissaBits
+  if (specials === 'ieee' && exponent === 2 ** (bits - 1 - mantissaBits) - 1) {
+    return mantissa === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN
+  }
+  if (specials === 'fn' && magnitude === signBit - 1) return Number.NaN
+  if (specials === 'fnuz' && code === signBit) return Number.NaN
+  const significand = exponent === 0 ? mantissa : mantissa + 2 ** mantissaBits
+  return sign * significand * 2 ** (Math.max(exponent, 1) - bias - mantissaBits)
+}
+
+const tables = new Map<NarrowFloat, Float32Array>()
+
+/** The value of every code of a type; made once, at most 256 KiB. */
+function tableOf(dtype: NarrowFloat): Float32Array {
+  let table = tables.get(dtype)
+  if (!table) {
+    table = Float32Array.from({ length: 2 ** FLOAT_FIELDS[dtype].bits }, (_, code) =>
+      decodeFloatCode(dtype, code),
+    )
+    tables.set(dtype, table)
+  }
+  return table
+}
+
+/** The bits of element `index` of a sub-byte, 8-bit or 16-bit type. */
+function codeAt(bits: number, bytes: Uint8Array, index: number): number {
+  if (bits === 16) return bytes[2 * index]! | (bytes[2 * index + 1]! << 8)
+  if (bits === 8) return bytes[index]!
+  const perByte = 8 / bits
+  return (bytes[Math.floor(index / perByte)]! >> ((index % perByte) * bits)) & (2 ** bits - 1)
+}
+
+/**
+ * Element `index` of packed storage.
+ *
+ * @throws TileworkError ERR_DTYPE for complex and string types, whose elements are no single number
+ */
+export function decodeElement(dtype: Dtype, bytes: Uint8Array, index: number): number | bigint | boolean {
+  if (isNarrowFloat(dtype)) return decodeFloatCode(dtype, codeAt(DTYPES[dtype].bits, bytes, index))
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  switch (dtype) {
+    case 'float32':
+      return view.getFloat32(4 * index, true)
+    case 'float64':
+      return view.getFloat64(8 * index, true)
+    case 'int8':
+      return view.getInt8(index)
+    case 'int16':
+      return view.getInt16(2 * index, true)
+    case 'int32':
+      return view.getInt32(4 * index, true)
+    case 'int64':
+      return view.getBigInt64(8 * index, true)
+    case 'uint8':
+      return view.getUint8(index)
+    case 'uint16':
+      return view.getUint16(2 * index, true)
+    case 'uint32':
+      return view.getUint32(4 * index, true)
+    case 'uint64':
+      return view.getBigUint64(8 * index, true)
+    case 'bool':
+      return view.getUint8(index) !== 0
+    case 'int4':
+    case 'int2':
+      return signExtend(DTYPES[dtype].bits, codeAt(DTYPES[dtype].bits, bytes, index))
+    case 'uint4':
+    case 'uint2':
+      return codeAt(DTYPES[dtype].bits, bytes, index)
+    default:
+      throw new TileworkError(
+        'ERR_DTYPE',
+        `One element of ${dtype} is no single number; use toTypedArray() or bytes().`,
+      )
+  }
+}
+
+function signExtend(bits: number, code: number): number {
+  return code >= 2 ** (bits - 1) ? code - 2 ** bits : code
+}
+
+interface TypedArrayConstructor {
+  readonly BYTES_PER_ELEMENT: number
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray
+}
+
+/** Types whose storage is what a typed array holds. Complex types are pairs, real part first. */
+const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int8: Int8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+  uint16: Uint16Array,
+  uint32: Uint32Array,
+  uint64: BigUint64Array,
+  bool: Uint8Array,
+  complex64: Float32Array,
+  complex128: Float64Array,
+}
+
+/**
+ * All `count` elements of packed storage. Floats below 32 bits become a Float32Array, bool a Uint8Array, complex
+ * types interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers big ones.
+ * The result shares memory with `bytes` where type and alignment allow.
+ *
+ * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE
+ */
+export function decodeAll(dtype: Dtype, bytes: Uint8Array, count: number): TypedArray {
+  const stored = STORED_AS[dtype]
+  if (stored) return viewAs(stored, bytes.subarray(0, packedByteLength(dtype, count)))
+  if (isNarrowFloat(dtype)) return decodeFloats(dtype, bytes, count)
+  const { bits, kind } = DTYPES[dtype]
+  if (kind === 'string') throw new TileworkError('ERR_DTYPE', 'Strings have no typed array; use strings().')
+  const codes = allocateBytes(count)
+  for (let i = 0; i < count; i++) codes[i] = codeAt(bits, bytes, i)
+  if (kind === 'uint') return codes
+  const values = new Int8Array(codes.buffer)
+  for (let i = 0; i < count; i++) values[i] = signExtend(bits, codes[i]!)
+  return values
+}
+
+function decodeFloats(dtype: NarrowFloat, bytes: Uint8Array, count: number): Float32Array {
+  checkViewLength(4 * count)
+  const table = tableOf(dtype)
+  const values = new Float32Array(allocateBytes(4 * count).buffer)
+  const { bits } = FLOAT_FIELDS[dtype]
+  for (let i = 0; i < count; i++) values[i] = table[codeAt(bits, bytes, i)]!
+  return values
+}
+
+/** A typed array over `bytes`; copied only where they do not start at a multiple of the element size. */
+function viewAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
+  const size = type.BYTES_PER_ELEMENT
+  const aligned = bytes.byteOffset % size === 0 ? bytes : copyOf(bytes)
+  return new type(aligned.buffer, aligned.byteOffset, aligned.byteLength / size)
+}
+
+function copyOf(bytes: Uint8Array): Uint8Array {
+  const copy = allocateBytes(bytes.byteLength)
+  copy.set(bytes)
+  return copy
+}
+
+/**
+ * The raw codes of `count` elements, one an entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in a
+ * Uint8Array.
+ *
+ * @throws TileworkError ERR_DTYPE for the other types, whose storage a typed array holds already
+ */
+export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uint8Array | Uint16Array {
+  const { bits } = DTYPES[dtype]
+  if (!isNarrowFloat(dtype) && (bits === 0 || bits >= 8)) {
+    throw new TileworkError(
+      'ERR_DTYPE',
+      `bits() is for floats of 16 bits or fewer and sub-byte types; this is ${dtype}.`,
+    )
+  }
+  if (bits >= 8) {
+    const type = bits === 16 ? Uint16Array : Uint8Array
+    return viewAs(type, bytes.subarray(0, packedByteLength(dtype, count))) as Uint8Array | Uint16Array
+  }
+  const codes = allocateBytes(count)
+  for (let i = 0; i < count; i++) codes[i] = codeAt(bits, bytes, i)
+  return codes
+}

@@ -1,0 +1,208 @@
+/**
+ * A dense tensor as a range of a source: element type, shape, order in memory, where it starts. Making one reads
+ * nothing; its bytes are read when someone asks, and kept by nobody.
+ */
+
+import { checkRange } from '../bytes/check_range.js'
+import type { ByteRange, ByteSource } from '../bytes/source.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { decodeAll, decodeCodes, decodeElement, packedByteLength } from '../dtype/decode.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import type { Layout } from '../layout/layout.js'
+import { parseLayout } from '../layout/parse_layout.js'
+import { planReorder } from '../layout/plan.js'
+import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
+import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
+import { TensorSource } from './tensor_source.js'
+
+/** Where a tensor's storage lies and how it is to be understood. */
+export interface StoredTensorInit {
+  readonly source: ByteSource
+  /** Byte offset of the first storage byte in `source`. */
+  readonly start: number
+  readonly dtype: Dtype
+  /** Logical extents, slowest axis first. */
+  readonly shape: readonly number[]
+  readonly name?: string
+  /** Order in memory; `row_major` by default. */
+  readonly layout?: string | Layout
+  /** Explicit padding, one count an axis of `shape`; for data layouts. */
+  readonly lower?: readonly number[]
+  readonly upper?: readonly number[]
+  readonly doc?: string
+  readonly metadata?: ReadonlyMap<string, string>
+}
+
+const NO_METADATA: ReadonlyMap<string, string> = new Map()
+
+export class StoredTensor implements DenseTensor {
+  readonly kind = 'dense'
+  readonly hasData = true
+  readonly name: string
+  readonly dtype: Dtype
+  readonly shape: readonly number[]
+  readonly doc?: string
+  readonly metadata: ReadonlyMap<string, string>
+  /** The source that holds the storage, for those who copy or map it as a whole. */
+  readonly source: ByteSource
+  /** Byte offset of the storage in `source`. */
+  readonly start: number
+  readonly #layout: Layout | undefined
+  readonly #lower: readonly number[]
+  readonly #upper: readonly number[]
+  #storage: DenseStorage | undefined
+
+  /**
+   * @throws TileworkError ERR_DTYPE, ERR_ARGUMENT, ERR_LAYOUT_NAME; ERR_LAYOUT_SHAPE, ERR_OVERFLOW and ERR_RANGE when
+   * the storage cannot be or does not lie inside the source
+   */
+  constructor(init: StoredTensorInit) {
+    this.dtype = checkFixedSize(init.dtype)
+    this.shape = checkShape(init.shape)
+    this.name = init.name ?? ''
+    if (init.doc !== undefined) this.doc = init.doc
+    this.metadata = init.metadata ?? NO_METADATA
+    this.source = init.source
+    this.start = init.start
+    const layout = typeof init.layout === 'string' ? parseLayout(init.layout) : init.layout
+    this.#layout = layout && layout.kind !== 'row_major' ? layout : undefined
+    this.#lower = init.lower ?? []
+    this.#upper = init.upper ?? []
+    this.#checkPadding()
+    const { byteLength } = this.storage
+    if (init.start + byteLength > init.source.byteLength) {
+      throw new TileworkError(
+        'ERR_RANGE',
+        `The tensor needs ${byteLength} bytes at ${init.start} and the source has ${init.source.byteLength}.`,
+      )
+    }
+  }
+
+  get size(): number {
+    return sizeOf(this.shape)
+  }
+
+  get sizeExact(): bigint {
+    return sizeExactOf(this.shape)
+  }
+
+  get storage(): DenseStorage {
+    this.#storage ??= this.#describeStorage()
+    return this.#storage
+  }
+
+  async bytes(range?: ByteRange): Promise<Uint8Array> {
+    const { start, end } = this.#locate(range)
+    return this.source.read(start, end)
+  }
+
+  bytesSync(range?: ByteRange): Uint8Array {
+    const { start, end } = this.#locate(range)
+    if (!this.source.readSync) throw asyncOnly(this.source)
+    return this.source.readSync(start, end)
+  }
+
+  async toTypedArray(): Promise<TypedArray> {
+    return decodeAll(this.dtype, await this.rowMajorBytes(), this.size)
+  }
+
+  async bits(): Promise<Uint8Array | Uint16Array> {
+    // Refuses a wrong dtype before anything is read.
+    decodeCodes(this.dtype, new Uint8Array(0), 0)
+    return decodeCodes(this.dtype, await this.rowMajorBytes(), this.size)
+  }
+
+  at(...index: readonly number[]): number | bigint | boolean {
+    checkIndex(this.shape, index)
+    const slot = this.#slotOf(index)
+    const { bits } = DTYPES[this.dtype]
+    if (bits >= 8) {
+      const start = slot * (bits / 8)
+      return decodeElement(this.dtype, this.bytesSync({ start, end: start + bits / 8 }), 0)
+    }
+    const perByte = 8 / bits
+    const start = Math.floor(slot / perByte)
+    return decodeElement(this.dtype, this.bytesSync({ start, end: start + 1 }), slot % perByte)
+  }
+
+  /** Packed storage bytes in row-major order without holes: the bytes themselves, or a reordered copy of them. */
+  async rowMajorBytes(): Promise<Uint8Array> {
+    const bytes = await this.bytes()
+    if (!this.#layout) return bytes
+    const from = { layout: this.#layout, ...this.#padding() }
+    const plan = planReorder({ dtype: this.dtype, shape: this.shape, from, to: 'row_major' })
+    const rowMajor = allocateBytes(plan.destinationBytes)
+    await plan.run(bytes, rowMajor)
+    return rowMajor
+  }
+
+  #locate(range: ByteRange | undefined): ByteRange {
+    const { byteLength } = this.storage
+    const { start, end } = range ?? { start: 0, end: byteLength }
+    checkRange(start, end, byteLength, `tensor "${this.name}"`)
+    return { start: this.start + start, end: this.start + end }
+  }
+
+  #slotOf(index: readonly number[]): number {
+    if (this.#layout) {
+      return this.#layout.offsetOf(this.shape, index, { dtype: this.dtype, ...this.#padding() })
+    }
+    return index.reduce((slot, at, axis) => slot * this.shape[axis]! + at, 0)
+  }
+
+  #padding(): { lower?: readonly number[]; upper?: readonly number[] } {
+    return {
+      ...(this.#lower.length > 0 && { lower: this.#lower }),
+      ...(this.#upper.length > 0 && { upper: this.#upper }),
+    }
+  }
+
+  #checkPadding(): void {
+    const isPadded = [...this.#lower, ...this.#upper].some((count) => count !== 0)
+    if (isPadded && !this.#layout) {
+      throw new TileworkError('ERR_LAYOUT_SHAPE', 'row_major has no explicit padding.')
+    }
+  }
+
+  #describeStorage(): DenseStorage {
+    const none = this.shape.map(() => 0)
+    const shared = {
+      lower: this.#lower.length > 0 ? [...this.#lower] : none,
+      upper: this.#upper.length > 0 ? [...this.#upper] : none,
+      bitOrder: 'low-first',
+    } as const
+    if (this.#layout) {
+      const options = { dtype: this.dtype, ...this.#padding() }
+      const { elements, byteLength } = this.#layout.storage(this.shape, options)
+      return { layout: this.#layout.name, elements, byteLength, ...shared }
+    }
+    const elements = sizeOf(this.shape)
+    const byteLength = packedByteLength(this.dtype, elements)
+    return { layout: 'row_major', elements, byteLength, ...shared }
+  }
+}
+
+function checkFixedSize(dtype: Dtype): Dtype {
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+  if (dtype !== 'string') return dtype
+  throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
+}
+
+function asyncOnly(source: ByteSource): TileworkError {
+  const what = source.label ?? 'the source'
+  return new TileworkError('ERR_ASYNC_ONLY', `${what} can only be read asynchronously; use bytes().`)
+}
+
+/** Any dense tensor as one that lies in a source: itself, or a view of it that reads through it. */
+export function asStored(tensor: DenseTensor): StoredTensor {
+  if (tensor instanceof StoredTensor) return tensor
+  if (!tensor.hasData) {
+    throw new TileworkError('ERR_NO_DATA', `Tensor "${tensor.name}" has no data in its file.`)
+  }
+  const { name, dtype, shape, metadata, storage, doc } = tensor
+  const { layout, lower, upper } = storage
+  const placed = layout === 'row_major' ? {} : { layout, lower, upper }
+  const about = { name, dtype, shape, metadata, ...(doc !== undefined && { doc }) }
+  return new StoredTensor({ source: new TensorSource(tensor), start: 0, ...about, ...placed })
+}

@@ -1,0 +1,55 @@
+/** Shapes: what may be one, and how many elements it has. */
+import { TileworkError } from '../errors.js'
+
+/**
+ * A frozen copy of `shape`.
+ *
+ * @throws TileworkError ERR_ARGUMENT unless every extent is a whole number from 0 to 2^53 - 1
+ */
+export function checkShape(shape: readonly number[]): readonly number[] {
+  if (!Array.isArray(shape)) {
+    throw new TileworkError('ERR_ARGUMENT', `A shape must be an array of numbers; it is ${typeof shape}.`)
+  }
+  for (const [axis, extent] of shape.entries()) {
+    if (!Number.isSafeInteger(extent) || extent < 0) {
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `shape[${axis}] is ${String(extent)}; it must be a whole number from 0 to 2^53 - 1.`,
+      )
+    }
+  }
+  return Object.freeze([...shape])
+}
+
+/** Number of elements, exact. */
+export function sizeExactOf(shape: readonly number[]): bigint {
+  return shape.reduce((product, extent) => product * BigInt(extent), 1n)
+}
+
+/** Number of elements. @throws TileworkError ERR_OVERFLOW above 2^53 - 1, with the exact number */
+export function sizeOf(shape: readonly number[]): number {
+  const product = shape.reduce((size, extent) => size * extent, 1)
+  // A product that stayed below 2^53 was exact at every step; Infinity * 0 is NaN, so both ways are caught.
+  if (product <= Number.MAX_SAFE_INTEGER && shape.every((extent) => extent !== 0)) return product
+  const exact = sizeExactOf(shape)
+  if (exact <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(exact)
+  throw new TileworkError(
+    'ERR_OVERFLOW',
+    `The tensor has ${exact} elements; a number is exact up to 2^53 - 1.`,
+  )
+}
+
+/** @throws TileworkError ERR_RANGE for a wrong number of indices, a negative one, or one beyond its extent */
+export function checkIndex(shape: readonly number[], index: readonly number[]): void {
+  if (index.length !== shape.length) {
+    throw new TileworkError('ERR_RANGE', `${index.length} indices were given for ${shape.length} axes.`)
+  }
+  for (const [axis, at] of index.entries()) {
+    if (!Number.isInteger(at) || at < 0 || at >= shape[axis]!) {
+      throw new TileworkError(
+        'ERR_RANGE',
+        `Index ${at} of axis ${axis} lies outside 0 to ${shape[axis]! - 1}.`,
+      )
+    }
+  }
+}

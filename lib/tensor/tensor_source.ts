@@ -1,0 +1,26 @@
+/** The storage bytes of a tensor of another kind (lazy, adapted, a user's own) as a source. */
+import { checkRange } from '../bytes/check_range.js'
+import type { ByteSource } from '../bytes/source.js'
+import type { DenseTensor } from './tensor.js'
+
+export class TensorSource implements ByteSource {
+  readonly byteLength: number
+  readonly label: string
+  readonly #tensor: DenseTensor
+
+  constructor(tensor: DenseTensor) {
+    this.#tensor = tensor
+    this.byteLength = tensor.storage.byteLength
+    this.label = `tensor "${tensor.name}"`
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    checkRange(start, end, this.byteLength, this.label)
+    return this.#tensor.bytes({ start, end })
+  }
+
+  readSync(start: number, end: number): Uint8Array {
+    checkRange(start, end, this.byteLength, this.label)
+    return this.#tensor.bytesSync({ start, end })
+  }
+}
