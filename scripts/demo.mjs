@@ -1,0 +1,94 @@
+/**
+ * Sets a fresh checkout up and shows the main job on a sample: `npm run demo`.
+ *
+ * Installs and builds when that has not been done, so this file uses nothing but Node's own modules until then. The
+ * sample, the converted files and the picture are left in `demo/`.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const CLI = join('dist', 'cli', 'main.js')
+const LAYOUT = 'b_fs_yx_fsv16'
+
+setUp()
+await show()
+
+function setUp() {
+  // npm writes this file last, so it is missing after an install that was interrupted.
+  const installed = existsSync(join(ROOT, 'node_modules', '.package-lock.json'))
+  heading(
+    installed
+      ? 'Building what is missing or stale'
+      : 'Installing and building (needs a C++ compiler and cmake)',
+  )
+  const args = installed
+    ? ['run', '--silent', 'build:all']
+    : ['ci', '--include=dev', '--no-audit', '--no-fund']
+  const { status } = spawnSync('npm', args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  })
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+async function show() {
+  rmSync(join(ROOT, 'demo'), { recursive: true, force: true })
+  mkdirSync(join(ROOT, 'demo'))
+  const { saveSample } = await import('./demo_sample.mjs')
+  const shape = await saveSample(join(ROOT, 'demo', 'sample.btf'))
+
+  heading('A sample file: an activation, weights and a sparse tensor')
+  tilework('inspect', 'demo/sample.btf')
+  tilework('check', 'demo/sample.btf', '--level', 'strict')
+
+  heading(`Its activation in the GPU layout ${LAYOUT}: blocks of 16 features, the last one padded`)
+  tilework('convert', 'demo/sample.btf', 'demo/blocked.btf', '--tensor', '#0', '--layout', LAYOUT)
+  tilework('inspect', 'demo/blocked.btf')
+
+  heading('And back to row-major')
+  const stored = ['--from-layout', LAYOUT, '--shape', shape.join(',')]
+  tilework('convert', 'demo/blocked.btf', 'demo/back.btf', ...stored, '--layout', 'row_major')
+
+  heading('Where each element lands')
+  tilework('layout', LAYOUT, '--shape', '2,2,2,2', '--svg', 'demo/layout.svg')
+  verdict()
+}
+
+function verdict() {
+  const before = firstTensor('demo/sample.btf')
+  const after = firstTensor('demo/back.btf')
+  const same = before.sha256 === after.sha256 && before.shape.join() === after.shape.join()
+  heading('Result')
+  console.log(`SHA-256 of the activation before  ${before.sha256}`)
+  console.log(`SHA-256 of the activation after   ${after.sha256}`)
+  console.log(same ? 'The same: nothing was lost on the way.' : 'They differ: this is a defect of tilework.')
+  console.log('\nFiles: demo/sample.btf, demo/blocked.btf, demo/back.btf, and demo/layout.svg for a browser.')
+  console.log('Next: npm test')
+  process.exitCode = same ? 0 : 1
+}
+
+/** Runs the command line as a user would, and shows the command. */
+function tilework(...args) {
+  console.log(`$ tilework ${args.map((arg) => (arg.includes('#') ? `'${arg}'` : arg)).join(' ')}`)
+  const { status } = spawnSync(process.execPath, [CLI, ...args], { cwd: ROOT, stdio: 'inherit' })
+  console.log()
+  if (status !== 0) {
+    console.error(`The command above ended with exit code ${status}, which it should not.`)
+    process.exit(1)
+  }
+}
+
+function firstTensor(file) {
+  const args = [CLI, 'inspect', file, '--json', '--digest']
+  const { stdout } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+  return JSON.parse(stdout).tensors[0]
+}
+
+function heading(text) {
+  const [bold, plain] = process.stdout.isTTY ? ['\x1b[1m', '\x1b[0m'] : ['', '']
+  console.log(`\n${bold}== ${text}${plain}\n`)
+}

@@ -1,0 +1,67 @@
+/** What package.json promises to users and to npm; scripts/test_package.mjs tries the packed result. */
+import { existsSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+
+const root = new URL('../../', import.meta.url)
+const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
+const manifest = JSON.parse(read('package.json'))
+
+describe('package.json', () => {
+  test('packs the compiled library, the binaries and the texts, and nothing else', () => {
+    expect(manifest.files).toEqual(['dist', 'prebuilds', 'README.md', 'CHANGELOG.md', 'LICENSE'])
+  })
+
+  test('asks for a Node that can require ES modules', () => {
+    expect(manifest.engines).toEqual({ node: '>=20.19' })
+  })
+
+  test('has one entry for import and require, so that there is one TileworkError class', () => {
+    expect(manifest.type).toBe('module')
+    expect(manifest.exports['.']).toEqual({ types: './dist/index.d.ts', default: './dist/index.js' })
+    expect(manifest.bin).toEqual({ tilework: './dist/cli/main.js' })
+  })
+
+  test('runs nothing when a user installs it', () => {
+    for (const hook of ['preinstall', 'install', 'postinstall'])
+      expect(manifest.scripts).not.toHaveProperty(hook)
+    // npm runs node-gyp by itself for a package that has this file.
+    expect(existsSync(new URL('binding.gyp', root))).toBe(false)
+  })
+
+  test('has no script "build", before which npm would run "prebuild" each time', () => {
+    expect(manifest.scripts).toHaveProperty('prebuild')
+    expect(manifest.scripts).not.toHaveProperty('build')
+  })
+
+  test('builds against Node-API 9, the newest that Node 20 has', () => {
+    expect(manifest.binary).toEqual({ napi_versions: [9] })
+    expect(Number(process.versions.napi)).toBeGreaterThanOrEqual(9)
+  })
+
+  test('needs few packages at run time', () => {
+    expect(Object.keys(manifest.dependencies).sort()).toEqual([
+      'cli-progress',
+      'cli-table3',
+      'commander',
+      'node-gyp-build',
+      'picocolors',
+    ])
+  })
+})
+
+describe('package-lock.json', () => {
+  test('names no host, so that any registry serves it', () => {
+    const lock = JSON.parse(read('package-lock.json'))
+    for (const entry of Object.values<object>(lock.packages)) expect(entry).not.toHaveProperty('resolved')
+    expect(read('.npmrc')).toContain('omit-lockfile-registry-resolved=true')
+  })
+
+  test('agrees with package.json', () => {
+    const [own] = Object.values<Record<string, unknown>>(JSON.parse(read('package-lock.json')).packages)
+    expect(own).toMatchObject({
+      version: manifest.version,
+      dependencies: manifest.dependencies,
+      devDependencies: manifest.devDependencies,
+    })
+  })
+})
