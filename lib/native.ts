@@ -73,10 +73,29 @@ export interface NativeReorderPlan {
    */
   runSync(source: Uint8Array, destination: Uint8Array, start: number, end: number): void
   /** As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first byte stops. */
-  run(source: Uint8Array, destination: Uint8Array, start: number, end: number, cancel?: Int32Array): Promise<void>
+  run(
+    source: Uint8Array,
+    destination: Uint8Array,
+    start: number,
+    end: number,
+    cancel?: Int32Array,
+  ): Promise<void>
   /** As `run`, with the source `[offset, offset + sourceBytes)` of a mapped file; works above 4 GiB on every Node. */
-  runMapped(file: NativeMappedFile, offset: number, destination: Uint8Array, start: number, end: number, cancel?: Int32Array): Promise<void>
-  runMappedSync(file: NativeMappedFile, offset: number, destination: Uint8Array, start: number, end: number): void
+  runMapped(
+    file: NativeMappedFile,
+    offset: number,
+    destination: Uint8Array,
+    start: number,
+    end: number,
+    cancel?: Int32Array,
+  ): Promise<void>
+  runMappedSync(
+    file: NativeMappedFile,
+    offset: number,
+    destination: Uint8Array,
+    start: number,
+    end: number,
+  ): void
   explain(): NativeExplanation
 }
 
@@ -126,6 +145,9 @@ export interface NativeAddon {
   cpu(): { readonly architecture: string; readonly features: readonly string[] }
 }
 
+/** More threads than any machine that runs Node has; a typing error should not start a million. */
+const MAX_THREADS = 1024
+
 let loaded: NativeAddon | undefined
 
 /** The addon, loaded on first use. Throws ERR_NATIVE_LOAD with advice. */
@@ -138,7 +160,7 @@ function load(): NativeAddon {
   const require = createRequire(import.meta.url)
   const packageRoot = fileURLToPath(new URL('..', import.meta.url))
   // node-gyp-build recognises musl by Alpine's release file alone; the process report knows the C library itself.
-  process.env['LIBC'] ??= isMusl() ? 'musl' : 'glibc'
+  process.env.LIBC ??= isMusl() ? 'musl' : 'glibc'
   try {
     return require('node-gyp-build')(packageRoot) as NativeAddon
   } catch (cause) {
@@ -157,4 +179,24 @@ function isMusl(): boolean {
   if (process.platform !== 'linux') return false
   const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined
   return report?.header !== undefined && report.header.glibcVersionRuntime === undefined
+}
+
+/** Threads that kernels use: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */
+export function threads(): number {
+  return native().threads()
+}
+
+/**
+ * Sets how many threads kernels use, for the whole process. Running jobs keep theirs.
+ *
+ * @throws TileworkError ERR_ARGUMENT for anything but a whole number from 1 to 1024
+ */
+export function setThreads(count: number): void {
+  if (!Number.isInteger(count) || count < 1 || count > MAX_THREADS) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `threads must be a whole number from 1 to ${MAX_THREADS}; it is ${count}.`,
+    )
+  }
+  native().setThreads(count)
 }

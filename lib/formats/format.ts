@@ -1,7 +1,7 @@
 /** What a file format gives to the registry: the same four deeds for each. */
 import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
-import type { Tensor } from '../tensor/tensor.js'
+import type { DenseTensor, Tensor } from '../tensor/tensor.js'
 
 /** Upper bounds for a read. Every one has a default with its reason beside the format's schema. */
 export interface Limits {
@@ -31,10 +31,11 @@ export interface ReadResult {
   readonly findings: readonly Finding[]
 }
 
-/** A piece of a file to be written: bytes in memory, or the storage of a tensor. */
+/** A piece of a file to be written: bytes in memory, the storage of a tensor, or a range of a source as it is. */
 export type WriteSegment =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'tensor'; readonly tensor: import('../tensor/tensor.js').DenseTensor }
+  | { readonly kind: 'tensor'; readonly tensor: DenseTensor }
+  | { readonly kind: 'range'; readonly source: ByteSource; readonly start: number; readonly end: number }
 
 /** A file to be written, piece after piece without gaps. */
 export interface WritePlan {

@@ -1,0 +1,51 @@
+/** The file formats that tilework knows. Adding one is its folder and one line here. */
+import { extname } from 'node:path'
+import type { ByteSource } from '../bytes/source.js'
+import { TileworkError } from '../errors.js'
+import { btf } from './btf/index.js'
+import type { Format } from './format.js'
+
+export const FORMATS = { btf } as const satisfies Record<string, Format<never>>
+
+/** Name of a file format. */
+export type FormatName = keyof typeof FORMATS
+
+/** Options for the writer of each format. */
+export type WriteOptionsOf<F extends FormatName> =
+  (typeof FORMATS)[F] extends Format<infer Options> ? Options : never
+
+/** @throws TileworkError ERR_ARGUMENT for a name that is no format */
+export function formatByName(name: string): Format<unknown> {
+  if (!Object.hasOwn(FORMATS, name)) {
+    const known = Object.keys(FORMATS).join(', ')
+    throw new TileworkError('ERR_ARGUMENT', `"${name}" is no known format; known are: ${known}.`)
+  }
+  return FORMATS[name as FormatName] as Format<unknown>
+}
+
+/** The format whose extension a path has. */
+export function formatByExtension(path: string | undefined): Format<unknown> | undefined {
+  const extension = path === undefined ? '' : extname(path).toLowerCase()
+  if (extension === '') return undefined
+  return allFormats().find((format) => format.extensions.includes(extension))
+}
+
+/**
+ * The format of a source: the one of its extension where the content agrees, else the first whose content agrees,
+ * else the one of the extension, whose reader then says what is wrong.
+ */
+export async function detectFormat(
+  source: ByteSource,
+  path: string | undefined,
+): Promise<Format<unknown> | undefined> {
+  const expected = formatByExtension(path)
+  const others = allFormats().filter((format) => format !== expected)
+  for (const format of expected ? [expected, ...others] : others) {
+    if (await format.detect(source)) return format
+  }
+  return expected
+}
+
+function allFormats(): Format<unknown>[] {
+  return Object.values(FORMATS) as Format<unknown>[]
+}

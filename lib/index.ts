@@ -1,0 +1,63 @@
+/**
+ * tilework: tensor files and memory layouts at native speed.
+ *
+ * @packageDocumentation
+ */
+export type { ByteRange, ByteSource } from './bytes/source.js'
+export { DTYPES, type Dtype, type DtypeInfo } from './dtype/dtypes.js'
+export {
+  ERROR_CODES,
+  type ErrorCode,
+  type ErrorPlace,
+  type Finding,
+  type FindingCode,
+  type Level,
+  TileworkError,
+} from './errors.js'
+export type { BtfWriteOptions } from './formats/btf/index.js'
+export type { Limits, TensorList } from './formats/format.js'
+export type { FormatName } from './formats/registry.js'
+export { describeLayout } from './layout/describe.js'
+export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
+export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
+export { LAYOUT_NAMES, parseLayout } from './layout/parse_layout.js'
+export {
+  type Explanation,
+  type PlacedLayout,
+  type PlanReorderOptions,
+  planReorder,
+  type ReorderPlan,
+} from './layout/plan.js'
+export { setThreads, threads } from './native.js'
+export {
+  type CheckOptions,
+  check,
+  type Input,
+  type OpenFile,
+  type OpenOptions,
+  open,
+} from './pipeline/open.js'
+export {
+  type Saveable,
+  type SaveOptions,
+  type SaveProgress,
+  type SerializeOptions,
+  save,
+  serialize,
+} from './pipeline/save.js'
+export { asTensor } from './tensor/adapters.js'
+export { asLayout } from './tensor/as_layout.js'
+export { tensor } from './tensor/from_values.js'
+export { materialize } from './tensor/materialize.js'
+export { type ReorderOptions, reorder } from './tensor/reordered.js'
+export { fromDense } from './tensor/sparse.js'
+export type {
+  DenseStorage,
+  DenseTensor,
+  SparseEntry,
+  SparseTensor,
+  StringTensor,
+  Tensor,
+  TensorInfo,
+  TypedArray,
+} from './tensor/tensor.js'

@@ -1,0 +1,209 @@
+/**
+ * Joins two layouts of the same logical axes into a native reorder plan. Planning is paid once; a plan is
+ * immutable and may be run many times, at the same time.
+ */
+import { systemError } from '../bytes/system_error.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
+import type { Layout, LayoutStorage } from './layout.js'
+import { parseLayout } from './parse_layout.js'
+
+/** A layout with explicit padding. */
+export interface PlacedLayout {
+  readonly layout: string | Layout
+  /** Extra elements before the first, one count an axis. */
+  readonly lower?: readonly number[]
+  /** Extra elements after the last, one count an axis. */
+  readonly upper?: readonly number[]
+}
+
+/** What `planReorder` joins. */
+export interface PlanReorderOptions {
+  /** Element type. Elements are moved as bit patterns; 4-bit types change the meaning of some weight layouts. */
+  readonly dtype: Dtype
+  /** Logical extents; ones are appended up to the rank of a named layout. */
+  readonly shape: readonly number[]
+  readonly from: string | Layout | PlacedLayout
+  readonly to: string | Layout | PlacedLayout
+  /** `weights` lets a data layout join a weights layout of the same rank by position (`b` is `o`, `f` is `i`). */
+  readonly as?: 'weights'
+}
+
+/** How a plan will run. */
+export interface Explanation extends NativeExplanation {
+  readonly from: string
+  readonly to: string
+  /** Sentences a reader should know, for example that winograd arithmetic is not done. */
+  readonly notes: readonly string[]
+}
+
+/** An immutable, reusable reorder. Buffers are storage bytes: packed, little-endian, holes included. */
+export interface ReorderPlan {
+  readonly sourceBytes: number
+  readonly destinationBytes: number
+  /**
+   * Fills all of `destination` from all of `source`; holes of the destination become zero.
+   * The two must not overlap. Errors: ERR_ARGUMENT when a length is wrong.
+   */
+  runSync(source: Uint8Array, destination: Uint8Array): void
+  /** As `runSync`, on tilework's own threads. Neither buffer may be transferred while it runs. */
+  run(source: Uint8Array, destination: Uint8Array, options?: { readonly signal?: AbortSignal }): Promise<void>
+  explain(): Explanation
+}
+
+/** A plan and the addon's object behind it, for those who run it on mapped files or by ranges. */
+export interface JoinedLayouts {
+  readonly plan: NativeReorderPlan
+  readonly from: { readonly layout: Layout; readonly storage: LayoutStorage }
+  readonly to: { readonly layout: Layout; readonly storage: LayoutStorage }
+}
+
+/**
+ * Plans a reorder between two layouts of the same logical axes.
+ *
+ * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW
+ */
+export function planReorder(options: PlanReorderOptions): ReorderPlan {
+  const joined = joinLayouts(options)
+  const { plan } = joined
+  return {
+    sourceBytes: plan.sourceBytes,
+    destinationBytes: plan.destinationBytes,
+    runSync: (source, destination) => {
+      checkBuffers(plan, source, destination)
+      systemError.wrap('reorder', () => plan.runSync(source, destination, 0, plan.destinationBytes))
+    },
+    run: async (source, destination, { signal } = {}) => {
+      checkBuffers(plan, source, destination)
+      await withCancelFlag(signal, (cancel) =>
+        systemError.wrapAsync('reorder', () =>
+          plan.run(source, destination, 0, plan.destinationBytes, cancel),
+        ),
+      )
+    },
+    explain: () => explain(joined),
+  }
+}
+
+/** As `planReorder`, with the storage of both sides; for the pipeline. */
+export function joinLayouts(options: PlanReorderOptions): JoinedLayouts {
+  const { dtype, shape } = options
+  const elementBits = movableBits(dtype)
+  const from = place(options.from)
+  const to = place(options.to)
+  checkAxes(from.layout, to.layout, options.as)
+  const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
+  const fromStorage = bind(from, shape, rank, dtype)
+  const toStorage = bind(to, shape, rank, dtype)
+  const description = { elementBits, shape: toStorage.extents, from: fromStorage.side, to: toStorage.side }
+  const addon = native()
+  const plan = systemError.wrap(`${from.layout.name} to ${to.layout.name}`, () =>
+    addon.planReorder(description),
+  )
+  return {
+    plan,
+    from: { layout: from.layout, storage: fromStorage },
+    to: { layout: to.layout, storage: toStorage },
+  }
+}
+
+function place(side: string | Layout | PlacedLayout): PlacedLayout & { layout: Layout } {
+  if (typeof side === 'string') return { layout: parseLayout(side) }
+  if ('storage' in side) return { layout: side }
+  return { ...side, layout: typeof side.layout === 'string' ? parseLayout(side.layout) : side.layout }
+}
+
+/** `row_major` has the rank of its shape, so it takes the ones that a named partner appends. */
+function bind(
+  side: PlacedLayout & { layout: Layout },
+  shape: readonly number[],
+  rank: number,
+  dtype: Dtype,
+): LayoutStorage {
+  const isRowMajor = side.layout.kind === 'row_major'
+  return side.layout.storage(isRowMajor ? extend(shape, rank, 1) : shape, {
+    dtype,
+    ...(side.lower && { lower: isRowMajor ? extend(side.lower, rank, 0) : side.lower }),
+    ...(side.upper && { upper: isRowMajor ? extend(side.upper, rank, 0) : side.upper }),
+  })
+}
+
+function extend(values: readonly number[], rank: number, fill: number): readonly number[] {
+  return values.length >= rank ? values : [...values, ...Array(rank - values.length).fill(fill)]
+}
+
+function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
+  if (from.kind === 'row_major' || to.kind === 'row_major' || from.axes === to.axes) return
+  if (as === 'weights' && from.axes.length === to.axes.length) return
+  const advice =
+    from.axes.length === to.axes.length
+      ? '; "as: \'weights\'" joins axes by position where that is meant'
+      : ''
+  throw new TileworkError(
+    'ERR_LAYOUT_JOIN',
+    `${from.name} has the axes ${from.axes} and ${to.name} has ${to.axes}${advice}.`,
+  )
+}
+
+function movableBits(dtype: Dtype): number {
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+  const bits: number = DTYPES[dtype].bits
+  if (bits < 4) {
+    const reason = bits === 0 ? 'elements without a fixed size' : 'elements of 2 bits'
+    throw new TileworkError('ERR_UNSUPPORTED', `Layouts are not defined for ${dtype}: it has ${reason}.`)
+  }
+  return bits
+}
+
+function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: Uint8Array): void {
+  for (const [role, bytes, expected] of [
+    ['source', source, plan.sourceBytes],
+    ['destination', destination, plan.destinationBytes],
+  ] as const) {
+    if (!(bytes instanceof Uint8Array) || bytes.byteLength !== expected) {
+      const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `The ${role} must be a Uint8Array of ${expected} bytes; it is ${found}.`,
+      )
+    }
+  }
+}
+
+/**
+ * Runs a native job that looks at a cancel flag once a tile, and sets that flag when the signal fires.
+ *
+ * @throws TileworkError ERR_ABORTED with the signal's reason as cause
+ */
+export async function withCancelFlag(
+  signal: AbortSignal | undefined,
+  job: (cancel?: Int32Array) => Promise<void>,
+): Promise<void> {
+  if (!signal) return job()
+  throwIfAborted(signal)
+  const cancel = new Int32Array(new SharedArrayBuffer(4))
+  const onAbort = (): void => void Atomics.store(cancel, 0, 1)
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    await job(cancel)
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+  throwIfAborted(signal)
+}
+
+/** @throws TileworkError ERR_ABORTED with the signal's reason as cause */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted)
+    throw new TileworkError('ERR_ABORTED', 'The operation was cancelled.', { cause: signal.reason })
+}
+
+function explain({ plan, from, to }: JoinedLayouts): Explanation {
+  return {
+    ...plan.explain(),
+    from: from.layout.name,
+    to: to.layout.name,
+    notes: [...new Set([...from.layout.notes, ...to.layout.notes])],
+  }
+}

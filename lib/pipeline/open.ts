@@ -1,0 +1,122 @@
+/** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
+import { fileURLToPath } from 'node:url'
+import { openSource } from '../bytes/open_source.js'
+import type { ByteSource } from '../bytes/source.js'
+import { type Finding, type Level, TileworkError } from '../errors.js'
+import type { Format, Limits, TensorList } from '../formats/format.js'
+import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
+
+/** What can be opened: a path, a `file:` URL, bytes in memory, or a source of the user's own. */
+export type Input = string | URL | Uint8Array | ArrayBuffer | ByteSource
+
+export interface OpenOptions {
+  /** Format of the bytes. Default: found by extension and content. */
+  readonly format?: FormatName
+  /** `strict` refuses what breaks a rule of the format; `lenient` (default) what cannot be read safely. */
+  readonly level?: Level
+  /** `map` (default) maps the file; `read` reads ranges of it, for untrusted writers and network shares. */
+  readonly mode?: 'map' | 'read'
+  readonly limits?: Limits
+}
+
+/** An open file. Its tensors live until `close`. */
+export interface OpenFile {
+  readonly format: FormatName
+  /** Every tensor entry of the format, in file order. */
+  readonly tensors: TensorList
+  /** What a lenient read noticed. */
+  readonly findings: readonly Finding[]
+  /** Length of the file in bytes. */
+  readonly byteLength: number
+  /**
+   * Ends the use of the file: it and its tensors become ERR_CLOSED at once. Views that were given out stay valid
+   * and the memory goes with the last of them, unless `revoke` is true: then they are detached as well, which is
+   * safe only when no asynchronous call of Node is using one. May be called twice.
+   */
+  close(options?: { readonly revoke?: boolean }): void
+  [Symbol.dispose](): void
+}
+
+/** The source behind an open file, for an unchanged save. */
+export const sources = new WeakMap<OpenFile, ByteSource>()
+
+/**
+ * Opens a tensor file. Only headers are read; payloads are read when a tensor's bytes are asked for.
+ *
+ * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
+ */
+export async function open(input: Input, options: OpenOptions = {}): Promise<OpenFile> {
+  const { level = 'lenient', limits = {} } = options
+  checkLevel(level)
+  const { source, format } = await openWithFormat(input, options)
+  try {
+    if (!format) throw unknownFormat(source)
+    const { tensors, findings } = await format.read(source, { level, limits })
+    const file: OpenFile = {
+      format: format.name as FormatName,
+      tensors,
+      findings,
+      byteLength: source.byteLength,
+      close: (closeOptions) => source.close?.(closeOptions),
+      [Symbol.dispose]: () => source.close?.(),
+    }
+    sources.set(file, source)
+    return file
+  } catch (error) {
+    source.close?.()
+    throw error
+  }
+}
+
+/** Findings of every check that the format has at the given level. Bad bytes never throw. */
+export interface CheckOptions extends OpenOptions {}
+
+/**
+ * Checks a file, costly checks included (indices of sparse tensors, padding bytes).
+ *
+ * @returns findings in file order; one with the code ERR_UNKNOWN_FORMAT when no format fits
+ * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT; never for bad bytes
+ */
+export async function check(input: Input, options: CheckOptions = {}): Promise<Finding[]> {
+  const { level = 'lenient', limits = {} } = options
+  checkLevel(level)
+  const { source, format } = await openWithFormat(input, options)
+  try {
+    if (format) return await format.check(source, { level, limits })
+    const { code, message } = unknownFormat(source)
+    return [{ severity: 'error', code, path: '', offset: 0, message }]
+  } finally {
+    if (source !== input) source.close?.()
+  }
+}
+
+async function openWithFormat(
+  input: Input,
+  options: OpenOptions,
+): Promise<{ source: ByteSource; format: Format<unknown> | undefined }> {
+  const named = options.format === undefined ? undefined : formatByName(options.format)
+  const source = await openSource(input, options.mode === undefined ? {} : { mode: options.mode })
+  try {
+    return { source, format: named ?? (await detectFormat(source, pathOf(input))) }
+  } catch (error) {
+    source.close?.()
+    throw error
+  }
+}
+
+function checkLevel(level: Level): void {
+  if (level !== 'lenient' && level !== 'strict') {
+    throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${String(level)}.`)
+  }
+}
+
+function unknownFormat(source: ByteSource): TileworkError {
+  const what = source.label ?? 'the input'
+  return new TileworkError('ERR_UNKNOWN_FORMAT', `${what} is not readable as any known format.`)
+}
+
+/** The path of an input that has one. */
+export function pathOf(input: unknown): string | undefined {
+  if (typeof input === 'string') return input
+  return input instanceof URL ? fileURLToPath(input) : undefined
+}

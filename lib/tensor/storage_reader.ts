@@ -1,0 +1,19 @@
+/** How the pipeline reads a tensor's storage from front to back without doing a window's preparation again. */
+import type { ByteSource } from '../bytes/source.js'
+import { StoredTensor } from './dense.js'
+import { ReorderedTensor } from './reordered.js'
+import type { DenseTensor } from './tensor.js'
+
+export interface StorageReader {
+  read(start: number, end: number): Promise<Uint8Array>
+  /** Where the storage lies as it is, so that it can go from descriptor to descriptor. */
+  readonly range?: { readonly source: ByteSource; readonly start: number }
+}
+
+/** @throws TileworkError as `bytes` of the tensor */
+export async function storageReader(tensor: DenseTensor): Promise<StorageReader> {
+  if (tensor instanceof ReorderedTensor) return tensor.source.hold()
+  const read = (start: number, end: number): Promise<Uint8Array> => tensor.bytes({ start, end })
+  if (!(tensor instanceof StoredTensor)) return { read }
+  return { read, range: { source: tensor.source, start: tensor.start } }
+}

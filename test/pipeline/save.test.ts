@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import {
+  asLayout,
+  check,
+  type DenseTensor,
+  materialize,
+  open,
+  reorder,
+  save,
+  serialize,
+  tensor,
+} from '../../lib/index.js'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tilework-save-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function ramp(shape: number[]): DenseTensor {
+  const count = shape.reduce((product, extent) => product * extent, 1)
+  return tensor(
+    Float32Array.from({ length: count }, (_, i) => i + 0.5),
+    { dtype: 'float32', shape },
+  ) as DenseTensor
+}
+
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
+
+describe('a tensor goes to a blocked layout and back through files', () => {
+  test.each(['map', 'read'] as const)('mode %s', async (mode) => {
+    const plain = ramp([2, 19, 5, 7])
+    const paths = ['plain', 'blocked', 'back'].map((name) => join(folder, `${name}.btf`))
+    await save(paths[0]!, plain)
+    const first = await open(paths[0]!, { mode })
+    await save(paths[1]!, [reorder(first.tensors.at(0)!, 'b_fs_yx_fsv16')])
+    first.close()
+    const second = await open(paths[1]!, { mode })
+    const stored = second.tensors.at(0) as DenseTensor
+    expect(stored.shape).toEqual([2, 2, 5, 7, 16])
+    await save(paths[2]!, [reorder(asLayout(stored, 'b_fs_yx_fsv16', [2, 19, 5, 7]), 'row_major')])
+    second.close()
+    expect(sha256(readFileSync(paths[2]!))).toBe(sha256(readFileSync(paths[0]!)))
+    expect(readdirSync(folder)).toEqual(['back.btf', 'blocked.btf', 'plain.btf'])
+  })
+})
+
+describe('save', () => {
+  test('an open file is written unchanged, byte for byte, gaps included', async () => {
+    const bytes = await serialize([ramp([3, 3])])
+    const withTail = new Uint8Array(bytes.byteLength + 5)
+    withTail.set(bytes)
+    withTail.set([1, 2, 3, 4, 5], bytes.byteLength)
+    writeFileSync(join(folder, 'in.btf'), withTail)
+    const file = await open(join(folder, 'in.btf'))
+    await save(join(folder, 'out.btf'), file)
+    expect(Buffer.compare(readFileSync(join(folder, 'out.btf')), withTail)).toBe(0)
+    expect(Buffer.compare(await serialize(file), withTail)).toBe(0)
+    file.close()
+  })
+
+  test('over its own source', async () => {
+    const path = join(folder, 'same.btf')
+    await save(path, ramp([1, 3, 4, 4]))
+    const file = await open(path)
+    const values = await (file.tensors.at(0) as DenseTensor).toTypedArray()
+    await save(path, [reorder(file.tensors.at(0)!, 'byxf')])
+    file.close()
+    const again = await open(path)
+    const restored = reorder(asLayout(again.tensors.at(0) as DenseTensor, 'byxf', [1, 3, 4, 4]), 'row_major')
+    expect(await restored.toTypedArray()).toEqual(values)
+    again.close()
+  })
+
+  test('through a symbolic link writes the file behind it', async () => {
+    writeFileSync(join(folder, 'real.btf'), 'old')
+    symlinkSync('real.btf', join(folder, 'link.btf'))
+    await save(join(folder, 'link.btf'), ramp([2]))
+    expect(await check(join(folder, 'real.btf'), { level: 'strict' })).toEqual([])
+  })
+
+  test('a refused tensor leaves the old file and no stray file', async () => {
+    const path = join(folder, 'old.btf')
+    writeFileSync(path, 'old')
+    const half = tensor([1, 2], { dtype: 'float16' })
+    await expect(save(path, half)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    expect(readFileSync(path, 'utf8')).toBe('old')
+    expect(readdirSync(folder)).toEqual(['old.btf'])
+  })
+
+  test('a source that fails in the middle leaves the old file and no stray file', async () => {
+    await save(join(folder, 'in.btf'), ramp([64, 64]))
+    writeFileSync(join(folder, 'old.btf'), 'old')
+    const file = await open(join(folder, 'in.btf'), { mode: 'read' })
+    truncateSync(join(folder, 'in.btf'), 1000)
+    await expect(save(join(folder, 'old.btf'), [...file.tensors])).rejects.toMatchObject({
+      code: 'ERR_FILE_CHANGED',
+    })
+    expect(readFileSync(join(folder, 'old.btf'), 'utf8')).toBe('old')
+    expect(readdirSync(folder)).toEqual(['in.btf', 'old.btf'])
+    file.close()
+  })
+
+  test('cancelled before and during', async () => {
+    const path = join(folder, 'out.btf')
+    await expect(save(path, ramp([4]), { signal: AbortSignal.abort('why') })).rejects.toMatchObject({
+      code: 'ERR_ABORTED',
+      cause: 'why',
+    })
+    const controller = new AbortController()
+    const onProgress = (): void => controller.abort()
+    await expect(save(path, ramp([1000]), { signal: controller.signal, onProgress })).rejects.toMatchObject({
+      code: 'ERR_ABORTED',
+    })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a folder that does not exist is ERR_IO with the path', async () => {
+    const path = join(folder, 'none', 'out.btf')
+    await expect(save(path, ramp([1]))).rejects.toMatchObject({ code: 'ERR_IO', path })
+  })
+
+  test('to a Node stream and to a web stream', async () => {
+    const expected = await serialize(ramp([10, 10]))
+    const chunks: Buffer[] = []
+    const stream = new Writable({
+      write: (chunk: Buffer, _, done) => {
+        chunks.push(Buffer.from(chunk))
+        done()
+      },
+    })
+    await save(stream, ramp([10, 10]))
+    expect(Buffer.compare(Buffer.concat(chunks), expected)).toBe(0)
+    const parts: Uint8Array[] = []
+    await save(
+      new WritableStream({ write: (part: Uint8Array) => void parts.push(part.slice()) }),
+      ramp([10, 10]),
+    )
+    expect(Buffer.compare(Buffer.concat(parts), expected)).toBe(0)
+  })
+
+  test('progress ends at the whole', async () => {
+    const seen: number[] = []
+    let last: unknown
+    await save(join(folder, 'p.btf'), [ramp([5]), ramp([6])], {
+      onProgress: (progress) => {
+        seen.push(progress.bytesDone)
+        last = progress
+      },
+    })
+    expect(seen).toEqual([...seen].sort((a, b) => a - b))
+    const bytesTotal = readFileSync(join(folder, 'p.btf')).byteLength
+    expect(last).toEqual({ bytesDone: bytesTotal, bytesTotal, tensorsDone: 2, tensorsTotal: 2 })
+  })
+})
+
+describe('reorder', () => {
+  test('of a reorder joins the outer two and needs no middle', async () => {
+    const plain = ramp([2, 5, 3, 4])
+    const twice = reorder(reorder(plain, 'b_fs_yx_fsv16'), 'byxf')
+    expect(await twice.bytes()).toEqual(await reorder(plain, 'byxf').bytes())
+    expect(await reorder(twice, 'row_major').bytes()).toEqual(await plain.bytes())
+  })
+
+  test('any byte range of the result equals that slice of the whole', async () => {
+    const lazy = reorder(ramp([2, 5, 3, 4]), 'b_fs_yx_fsv4', { lower: [0, 1, 0, 2], upper: [0, 0, 1, 0] })
+    const whole = await lazy.bytes()
+    expect(whole.byteLength).toBe(lazy.storage.byteLength)
+    for (let start = 0; start < whole.byteLength; start += 97) {
+      const end = Math.min(whole.byteLength, start + 131)
+      expect(await lazy.bytes({ start, end })).toEqual(whole.slice(start, end))
+      expect(lazy.bytesSync({ start, end })).toEqual(whole.slice(start, end))
+    }
+  })
+
+  test('values, single elements and an owned copy of a blocked tensor are the logical ones', async () => {
+    const plain = ramp([2, 5, 3, 4])
+    const blocked = reorder(plain, 'bs_fs_yx_bsv16_fsv16')
+    expect(await blocked.toTypedArray()).toEqual(await plain.toTypedArray())
+    expect(blocked.at(1, 4, 2, 3)).toBe(plain.at(1, 4, 2, 3))
+    const owned = await materialize(blocked)
+    expect(owned.storage).toEqual(blocked.storage)
+    expect(owned.at(1, 4, 2, 3)).toBe(plain.at(1, 4, 2, 3))
+  })
+
+  test('what cannot be is refused at once', () => {
+    expect(() => reorder(ramp([2, 3, 4, 5, 6]), 'bfyx')).toThrow(/ERR|rank|axes|shape/i)
+    expect(() => reorder(reorder(ramp([2, 3, 4, 5]), 'bfyx'), 'oiyx')).not.toThrow()
+    expect(() => reorder(materializedBlocked(), 'oiyx')).toThrowError(
+      expect.objectContaining({ code: 'ERR_LAYOUT_JOIN' }),
+    )
+    expect(() => reorder(materializedBlocked(), 'oiyx', { as: 'weights' })).not.toThrow()
+    expect(() => reorder(ramp([2]), 'no_such_layout')).toThrowError(
+      expect.objectContaining({ code: 'ERR_LAYOUT_NAME' }),
+    )
+  })
+})
+
+function materializedBlocked(): DenseTensor {
+  return asLayout(ramp([2, 1, 3, 3, 16]), 'b_fs_yx_fsv16', [2, 9, 3, 3])
+}
