@@ -28,10 +28,15 @@ export function inner(axes: string, weight: number, radix: number): DigitRule {
  * its axis fall in weight from left to right; otherwise its arithmetic is spelled out (`o%4`, `(o/4)%8`).
  */
 export function formatOrder(digits: readonly DigitRule[]): string {
-  const words = digits.map((digit) => formatDigit(digit, !fallsInWeight(digits, digit.axes)))
+  const words = digitNames(digits)
   const firstInner = digits.findIndex((digit) => digit.radix !== 'rest')
   if (firstInner > 0) words.splice(firstInner, 0, '·')
   return words.join(' ')
+}
+
+/** The words of {@link formatOrder}, one a digit. */
+export function digitNames(digits: readonly DigitRule[]): string[] {
+  return digits.map((digit) => formatDigit(digit, !fallsInWeight(digits, digit.axes)))
 }
 
 /** One digit in the notation of {@link formatOrder}. */

@@ -9,25 +9,30 @@ import { LAYOUT_NAMES } from './catalogue.js'
 export const MAX_NAME_LENGTH = 128
 /** Characters of a refused name that a message repeats. */
 const QUOTED_LENGTH = 60
+/** Characters of a reason; only the words of a hostile name make one longer. */
+const REASON_LENGTH = 300
 
 /** Throws ERR_LAYOUT_NAME. `reason` completes the sentence "… is no layout: …". */
 export function refuseName(name: string, reason: string): never {
   const near = nearestName(name)
   const advice = near === undefined ? '' : ` Did you mean "${near}"?`
-  throw new TileworkError('ERR_LAYOUT_NAME', `${quote(name)} is no layout: ${shorten(reason)}.${advice}`)
-}
-
-function quote(name: string): string {
-  const shown = name.length > QUOTED_LENGTH ? `${name.slice(0, QUOTED_LENGTH)}…` : name
-  // JSON leaves DEL, C1 controls and bidirectional marks alone, all of which can rewrite a terminal line.
-  return JSON.stringify(shown).replace(
-    /[^\x20-\x7e…]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  throw new TileworkError(
+    'ERR_LAYOUT_NAME',
+    `${quote(name)} is no layout: ${shorten(reason, REASON_LENGTH)}.${advice}`,
   )
 }
 
-function shorten(reason: string): string {
-  return reason.length > 300 ? `${reason.slice(0, 300)}…` : reason
+function quote(name: string): string {
+  return `"${shorten(name, QUOTED_LENGTH)}"`
+}
+
+/**
+ * Cuts and escapes, since a name may come from a file: control characters, and the bidirectional marks that rewrite
+ * a terminal line, become `\\u…`. The signs that our own sentences use stay.
+ */
+function shorten(text: string, length: number): string {
+  const shown = text.length > length ? `${text.slice(0, length)}…` : text
+  return shown.replace(/[^\x20-\x7e…×]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** The name of the catalogue with the fewest single-letter edits, if it is near enough to be meant. */

@@ -31,8 +31,11 @@ export function bindStorage(
   const bits = elementBits(options.dtype)
   const full = padShape(layout, shape, options)
   checkConstraints(layout, full.extents)
-  const rules = digitRules(layout, full.extents, options.dtype)
-  const digits = rules === undefined ? plainDigits(full.padded) : bindDigits(layout, rules, full.padded)
+  checkFourBit(layout, full.extents, options.dtype)
+  const digits =
+    layout.kind === 'row_major'
+      ? plainDigits(full.padded)
+      : bindDigits(layout, rulesFor(layout, options.dtype), full.padded)
   const radices = digits.map((digit) => digit.radix)
   const elements = product(radices, () => `The shape [${shape}] stored as ${layout.name}`)
   const side = {
@@ -140,22 +143,21 @@ export function formatConstraint({ axis, oneOf, multipleOf }: AxisConstraint): s
     : `${axis} to be ${oneOf.join(' or ')}`
 }
 
-function digitRules(
-  layout: LayoutDefinition,
-  extents: readonly number[],
-  dtype: Dtype | undefined,
-): readonly DigitRule[] | undefined {
-  if (layout.kind === 'row_major') return undefined
-  if (layout.fourBit === undefined || !FOUR_BIT_INTEGERS.has(dtype)) return layout.digits
+/** The digits that hold for an element type. */
+export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): readonly DigitRule[] {
+  return layout.fourBit !== undefined && FOUR_BIT_INTEGERS.has(dtype) ? layout.fourBit.digits : layout.digits
+}
+
+function checkFourBit(layout: LayoutDefinition, extents: readonly number[], dtype: Dtype | undefined): void {
+  if (layout.fourBit?.fullyConnectedOnly !== true || !FOUR_BIT_INTEGERS.has(dtype)) return
   const [y, x] = [extents[layout.axes.indexOf('y')]!, extents[layout.axes.indexOf('x')]!]
   // Zero extents make an empty tensor, which has no order to be undefined.
-  if (layout.fourBit.fullyConnectedOnly && y !== 0 && x !== 0 && (y > 1 || x > 1)) {
+  if (y !== 0 && x !== 0 && (y > 1 || x > 1)) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
       `${layout.name} with ${dtype} holds fully-connected weights only (Y = X = 1); the shape [${extents}] has Y = ${y}, X = ${x}.`,
     )
   }
-  return layout.fourBit.digits
 }
 
 function plainDigits(padded: readonly number[]): Digit[] {

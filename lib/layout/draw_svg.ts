@@ -1,0 +1,405 @@
+/**
+ * A layout drawn as SVG: left the tensor as a person thinks of it, with the offset in every cell; right its memory in
+ * order, with the coordinates in every cell. The same channel has the same colour on both sides.
+ */
+import { describeDigits, orderFor } from './describe.js'
+import type { DrawOptions } from './draw.js'
+import type { Layout } from './layout.js'
+import { cutMemory, formatShape, type MemoryPicture, type MemoryRow } from './memory_rows.js'
+import { offsetInStorage } from './offset.js'
+import { workExample } from './worked_example.js'
+
+/** Rows of memory that are drawn; more would not fit a screen. */
+const MAX_ROWS = 36
+/** Cells of a slice that are drawn: of the only one, of one of many, and of those that are cut anyway. */
+const ONLY_SLICE = { rows: 32, columns: 16 }
+const SLICE = { rows: 8, columns: 8 }
+const CUT_SLICE = { rows: 4, columns: 4 }
+
+const MARGIN = 28
+const TOP = 112
+const CELL_HEIGHT = 22
+/** Width of a character of the cell font; a proportional font is narrower, so labels always fit. */
+const CHARACTER = 6.4
+const TENSOR_WIDTH = 420
+const TENSOR_HEIGHT = 760
+const SLICE_GAP = 14
+/** Room for the name above a slice. */
+const SLICE_TITLE = 18
+/** Room for a row of memory, and the least room for the explanations below it. */
+const MEMORY_WIDTH = 640
+const LEGEND_WIDTH = 600
+const SANS = "font-family=\"'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif\""
+const INK = '#1f2328'
+const FAINT = '#57606a'
+
+/** Okabe and Ito's palette without black: told apart with every kind of colour vision. */
+const PALETTE = ['#56b4e9', '#e69f00', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7'] as const
+/** Share of white in the first and the second round through the palette; dark text stays readable on both. */
+const TINTS = [0.4, 0.7] as const
+
+/** A part of the drawing and the room that it took. */
+interface Drawn {
+  readonly svg: readonly string[]
+  readonly width: number
+  readonly height: number
+}
+
+/**
+ * Draws where each element of `shape` lands in memory, as a self-contained SVG document on a white ground.
+ * Large shapes are cut, and the drawing says so.
+ *
+ * @throws TileworkError as `layout.storage`
+ */
+export function drawLayoutSvg(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
+  const picture = cutMemory(layout, shape, options, {
+    maxRows: MAX_ROWS,
+    fits: (cells, labelLength) => cells * cellWidth(labelLength) <= MEMORY_WIDTH,
+  })
+  const memoryLeft = MARGIN + TENSOR_WIDTH + 48
+  const tensor = drawTensor(picture, MARGIN, TOP)
+  const memory = drawMemory(picture, memoryLeft, TOP)
+  const bottom = TOP + Math.max(tensor.height, memory.height) + 24
+  const inside = memoryLeft - MARGIN + Math.max(memory.width, LEGEND_WIDTH)
+  const legend = drawLegend(layout, options, picture, bottom, inside)
+  const width = inside + 2 * MARGIN
+  const height = bottom + legend.height + MARGIN
+  const title = `${layout.name} ${formatShape(shape)}`
+  return [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" ${SANS}>`,
+    `<title>${escapeXml(`Memory layout ${title}`)}</title>`,
+    HATCH,
+    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
+    ...drawHead(layout, title, options, picture, memoryLeft),
+    ...tensor.svg,
+    ...memory.svg,
+    ...legend.svg,
+    '</svg>',
+    '',
+  ].join('\n')
+}
+
+const HATCH =
+  '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
+  '<rect width="6" height="6" fill="#f6f8fa"/><line x1="0" y1="0" x2="0" y2="6" stroke="#c4ccd4" stroke-width="1.6"/></pattern></defs>'
+
+function drawHead(
+  layout: Layout,
+  title: string,
+  options: DrawOptions,
+  { storage }: MemoryPicture,
+  memoryLeft: number,
+): string[] {
+  const used = storage.extents.reduce((count, extent) => count * extent, 1)
+  const order = layout.kind === 'row_major' ? '' : `order in memory: ${orderFor(layout, options.dtype)}     `
+  const bytes = options.dtype === undefined ? '' : `, ${storage.byteLength} bytes of ${options.dtype}`
+  const counts = `${storage.elements} slots: ${used} elements and ${storage.elements - used} holes${bytes}`
+  return [
+    text(MARGIN, 42, title, { size: 22, weight: 600 }),
+    text(MARGIN, 66, order + counts, { size: 13, fill: FAINT }),
+    text(MARGIN, TOP - 14, 'The tensor (each cell: its offset in memory)', { size: 13, weight: 600 }),
+    text(memoryLeft, TOP - 14, 'Its memory, in order (each cell: the element that lies there)', {
+      size: 13,
+      weight: 600,
+    }),
+  ]
+}
+
+function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
+  const { extents } = picture.storage
+  if (extents.includes(0)) {
+    const words = text(left, top + 16, 'The tensor has no elements.', { size: 12, fill: FAINT })
+    return { svg: [words], width: TENSOR_WIDTH, height: 24 }
+  }
+  const grid = sliceGrid(picture)
+  const across = Math.max(1, Math.floor((TENSOR_WIDTH + SLICE_GAP) / (grid.width + SLICE_GAP)))
+  const down = Math.max(1, Math.floor(TENSOR_HEIGHT / grid.height))
+  const shown = Math.min(grid.slices, across * down)
+  const svg: string[] = []
+  for (let slice = 0; slice < shown; slice++) {
+    const x = left + (slice % across) * (grid.width + SLICE_GAP)
+    const y = top + Math.floor(slice / across) * grid.height
+    svg.push(...drawSlice(picture, grid, sliceCoordinate(extents, grid.sliceAxes, slice), x, y))
+  }
+  const height = Math.ceil(shown / across) * grid.height
+  if (shown === grid.slices && grid.rows === grid.allRows && grid.columns === grid.allColumns) {
+    return { svg, width: TENSOR_WIDTH, height }
+  }
+  const note = `Drawn: ${shown} of ${grid.slices} slices, ${grid.rows} × ${grid.columns} of ${grid.allRows} × ${grid.allColumns} cells each.`
+  svg.push(text(left, top + height + 6, note, { size: 11, fill: FAINT }))
+  return { svg, width: TENSOR_WIDTH, height: height + 20 }
+}
+
+/** The last two axes longer than one are the rows and columns of a slice; the others count the slices. */
+interface SliceGrid {
+  readonly rowAxis: number | undefined
+  readonly columnAxis: number | undefined
+  readonly sliceAxes: readonly number[]
+  readonly slices: number
+  readonly rows: number
+  readonly columns: number
+  readonly allRows: number
+  readonly allColumns: number
+  readonly headerWidth: number
+  readonly cellWidth: number
+  readonly width: number
+  readonly height: number
+}
+
+function sliceGrid({ storage: { extents, elements }, names, colourAxis }: MemoryPicture): SliceGrid {
+  const long = extents.flatMap((extent, axis) => (extent > 1 ? [axis] : []))
+  const [rowAxis, columnAxis] = long.length >= 2 ? long.slice(-2) : [undefined, long[0]]
+  const [allRows, allColumns] = [rowAxis, columnAxis].map((axis) =>
+    axis === undefined ? 1 : extents[axis]!,
+  ) as [number, number]
+  const sliceAxes = long.slice(0, -2)
+  // Channels count fastest, so that a cut drawing still shows several of them.
+  const ordered = sliceAxes.includes(colourAxis)
+    ? [...sliceAxes.filter((axis) => axis !== colourAxis), colourAxis]
+    : sliceAxes
+  const slices = sliceAxes.reduce((count, axis) => count * extents[axis]!, 1)
+  const most =
+    slices === 1 ? ONLY_SLICE : allRows > SLICE.rows || allColumns > SLICE.columns ? CUT_SLICE : SLICE
+  const rows = Math.min(allRows, most.rows)
+  const headerWidth = rowAxis === undefined ? 0 : `${names[rowAxis]}${rows - 1}`.length * CHARACTER + 10
+  const cellSize = cellWidth(String(elements).length)
+  const columns = Math.min(
+    allColumns,
+    most.columns,
+    Math.max(1, Math.floor((TENSOR_WIDTH - headerWidth) / cellSize)),
+  )
+  const width = headerWidth + columns * cellSize
+  const height = SLICE_TITLE + rows * CELL_HEIGHT + 14
+  return {
+    rowAxis,
+    columnAxis,
+    sliceAxes: ordered,
+    slices,
+    rows,
+    columns,
+    allRows,
+    allColumns,
+    headerWidth,
+    cellWidth: cellSize,
+    width,
+    height,
+  }
+}
+
+function sliceCoordinate(extents: readonly number[], axes: readonly number[], slice: number): number[] {
+  const coordinate = extents.map(() => 0)
+  let left = slice
+  for (const axis of [...axes].reverse()) {
+    coordinate[axis] = left % extents[axis]!
+    left = Math.floor(left / extents[axis]!)
+  }
+  return coordinate
+}
+
+function drawSlice(
+  picture: MemoryPicture,
+  grid: SliceGrid,
+  base: readonly number[],
+  left: number,
+  top: number,
+): string[] {
+  const { storage, names } = picture
+  const name = [...grid.sliceAxes]
+    .sort((one, other) => one - other)
+    .map((axis) => `${names[axis]}${base[axis]}`)
+    .join(' ')
+  const svg = name === '' ? [] : [text(left, top + 12, name, { size: 11, weight: 600 })]
+  for (let row = 0; row < grid.rows; row++) {
+    const y = top + SLICE_TITLE + row * CELL_HEIGHT
+    if (grid.rowAxis !== undefined) {
+      const label = `${names[grid.rowAxis]}${row}`
+      svg.push(text(left + grid.headerWidth - 6, y + 15, label, { size: 10, fill: FAINT, anchor: 'end' }))
+    }
+    for (let column = 0; column < grid.columns; column++) {
+      const coordinate = base.map((position, axis) =>
+        axis === grid.rowAxis ? row : axis === grid.columnAxis ? column : position,
+      )
+      const offset = offsetInStorage(storage, coordinate.length, coordinate)
+      svg.push(
+        cell(left + grid.headerWidth + column * grid.cellWidth, y, grid.cellWidth, {
+          label: String(offset),
+          fill: colourOf(coordinate[picture.colourAxis] ?? 0),
+          hint: `${picture.fullLabel(coordinate)} lies at offset ${offset}`,
+        }),
+      )
+    }
+  }
+  return svg
+}
+
+function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
+  if (picture.storage.elements === 0) {
+    return {
+      svg: [text(left, top + 16, 'The storage has no slots.', { size: 12, fill: FAINT })],
+      width: 0,
+      height: 24,
+    }
+  }
+  const rows = picture.groups.flatMap((group) => group.rows)
+  const sharedWidth = Math.max(...rows.map((row) => row.shared.length)) * CHARACTER
+  const addressWidth = String(rows.at(-1)!.address).length * CHARACTER + 8
+  const cellsLeft = left + addressWidth + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
+  const width = cellWidth(picture.labelLength)
+  const svg: string[] = []
+  let y = top
+  for (const group of picture.groups) {
+    const titled = group.title !== ''
+    const height = (titled ? 20 : 6) + group.rows.length * (CELL_HEIGHT + 2) + 6
+    const boxWidth = cellsLeft - left + rowWidth(picture, width) + 10
+    svg.push(
+      `<rect x="${left - 6}" y="${y}" width="${round(boxWidth)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
+    )
+    if (titled) svg.push(text(left + 2, y + 15, group.title, { size: 11, weight: 600, fill: FAINT }))
+    group.rows.forEach((row, position) => {
+      const rowTop = y + (titled ? 22 : 6) + position * (CELL_HEIGHT + 2)
+      svg.push(
+        text(left + addressWidth, rowTop + 15, String(row.address), { size: 10, fill: FAINT, anchor: 'end' }),
+      )
+      svg.push(text(left + addressWidth + 10, rowTop + 15, row.shared, { size: 10 }))
+      svg.push(...drawRow(row, picture, cellsLeft, rowTop, width))
+    })
+    y += height + 8
+  }
+  if (picture.slotsLeftOut > 0) {
+    svg.push(
+      text(left, y + 10, `… ${picture.slotsLeftOut} more slots are not drawn.`, { size: 11, fill: FAINT }),
+    )
+    y += 20
+  }
+  return { svg, width: cellsLeft - left + rowWidth(picture, width) + 10, height: y - top }
+}
+
+function drawRow(row: MemoryRow, picture: MemoryPicture, left: number, top: number, width: number): string[] {
+  if (row.cells.length === 0) {
+    const label = `${row.slots} holes, up to offset ${row.address + row.slots - 1}`
+    return [cell(left, top, rowWidth(picture, width), { label, fill: 'url(#hole)', hint: label })]
+  }
+  return row.cells.map((coordinate, position) => {
+    const x = left + position * width + gaps(picture, position)
+    const offset = row.address + position
+    if (coordinate === null)
+      return cell(x, top, width, { label: '', fill: 'url(#hole)', hint: `offset ${offset} is a hole` })
+    return cell(x, top, width, {
+      label: picture.label(coordinate),
+      fill: colourOf(coordinate[picture.colourAxis] ?? 0),
+      hint: `offset ${offset} holds ${picture.fullLabel(coordinate)}`,
+    })
+  })
+}
+
+function rowWidth(picture: MemoryPicture, width: number): number {
+  return picture.rowLength * width + gaps(picture, picture.rowLength - 1)
+}
+
+function gaps({ gapEvery }: MemoryPicture, position: number): number {
+  return gapEvery > 1 ? Math.floor(position / gapEvery) * 4 : 0
+}
+
+function drawLegend(
+  layout: Layout,
+  options: DrawOptions,
+  picture: MemoryPicture,
+  top: number,
+  width: number,
+): Drawn {
+  const digits = describeDigits(layout, options.dtype)
+  const column = Math.max(0, ...digits.map(({ digit }) => digit.length)) * 7.5 + 14
+  const colourName = picture.names[picture.colourAxis]?.replace('=', '') ?? ''
+  const isPadded = [...(options.lower ?? []), ...(options.upper ?? [])].some((count) => count > 0)
+  const padded = isPadded ? ' (explicit padding, or rounding up)' : ''
+  const example = workExample(picture)
+  const sentences = [
+    'Addresses grow to the right, then downwards; the number before a row is the offset of its first slot, in elements.',
+    colourName === '' ? '' : `Colour: the index along ${colourName}, the same on both sides.`,
+    ...layout.notes,
+    ...(example === undefined ? [] : [`Example: ${example}`]),
+  ].filter((sentence) => sentence !== '')
+  const svg = [
+    `<line x1="${MARGIN}" y1="${top}" x2="${round(MARGIN + width)}" y2="${top}" stroke="#d0d7de"/>`,
+  ]
+  digits.forEach(({ digit, meaning }, position) => {
+    svg.push(text(MARGIN, top + 46 + position * 19, digit, { size: 12, weight: 600 }))
+    svg.push(text(MARGIN + column, top + 46 + position * 19, meaning, { size: 12 }))
+  })
+  if (digits.length > 0)
+    svg.push(text(MARGIN, top + 24, 'Digits of the offset, outermost first', { size: 12, fill: FAINT }))
+  const right = MARGIN + TENSOR_WIDTH + 48
+  svg.push(cell(right, top + 12, 26, { label: '', fill: 'url(#hole)', hint: 'a hole' }))
+  svg.push(
+    text(right + 34, top + 27, `A hole: a slot with no element${padded}, written as zero and never read.`, {
+      size: 12,
+    }),
+  )
+  const lines = sentences.flatMap((sentence) => wrap(sentence, Math.floor((width - TENSOR_WIDTH - 48) / 6)))
+  svg.push(...lines.map((line, position) => text(right, top + 52 + position * 19, line, { size: 12 })))
+  return { svg, width, height: Math.max(46 + digits.length * 19, 52 + lines.length * 19) }
+}
+
+function wrap(sentence: string, length: number): string[] {
+  const lines: string[] = []
+  for (const word of sentence.split(' ')) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= length)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
+function cellWidth(labelLength: number): number {
+  return Math.max(26, Math.ceil(labelLength * CHARACTER + 8))
+}
+
+function cell(
+  x: number,
+  y: number,
+  width: number,
+  { label, fill, hint }: { label: string; fill: string; hint: string },
+): string {
+  const box = `<rect x="${round(x)}" y="${y}" width="${round(width - 2)}" height="${CELL_HEIGHT - 2}" rx="3" fill="${fill}"/>`
+  const words = label === '' ? '' : text(x + (width - 2) / 2, y + 14, label, { size: 10.5, anchor: 'middle' })
+  return `<g><title>${escapeXml(hint)}</title>${box}${words}</g>`
+}
+
+interface TextStyle {
+  readonly size: number
+  readonly weight?: number
+  readonly fill?: string
+  readonly anchor?: 'middle' | 'end'
+}
+
+function text(
+  x: number,
+  y: number,
+  content: string,
+  { size, weight, fill = INK, anchor }: TextStyle,
+): string {
+  const attributes =
+    (weight === undefined ? '' : ` font-weight="${weight}"`) +
+    (anchor === undefined ? '' : ` text-anchor="${anchor}"`)
+  // Runs of spaces separate parts of a line and must survive.
+  return `<text x="${round(x)}" y="${round(y)}" font-size="${size}" fill="${fill}"${attributes} xml:space="preserve">${escapeXml(content)}</text>`
+}
+
+function colourOf(index: number): string {
+  const base = PALETTE[index % PALETTE.length]!
+  const white = TINTS[Math.floor(index / PALETTE.length) % TINTS.length]!
+  const channels = [1, 3, 5].map((at) => {
+    const value = Number.parseInt(base.slice(at, at + 2), 16)
+    return Math.round(value + (255 - value) * white)
+  })
+  return `#${channels.map((value) => value.toString(16).padStart(2, '0')).join('')}`
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10
+}
+
+function escapeXml(content: string): string {
+  return content.replace(/[<>&"']/g, (sign) => `&#${sign.charCodeAt(0)};`)
+}
