@@ -1,0 +1,249 @@
+/**
+ * Sparse tensors as coordinate lists (COO): an index row and a value an entry, each in a range of a source. Entries are
+ * read in windows, so a list of any length needs bounded memory. Indices are checked whenever they are read.
+ */
+import { MemorySource } from '../bytes/memory.js'
+import type { ByteSource } from '../bytes/source.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { decodeAll, decodeElement } from '../dtype/decode.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { type ErrorPlace, TileworkError } from '../errors.js'
+import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
+import { asStored, StoredTensor } from './dense.js'
+import { checkShape, sizeExactOf, sizeOf } from './shape.js'
+import type { DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
+
+/** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
+const WINDOW_BYTES = 1024 * 1024
+
+/** Bytes of one index: 64-bit, as in every COO format tilework knows. */
+const INDEX_BYTES = 8
+
+export interface CooTensorInit {
+  readonly source: ByteSource
+  /** Byte offset of the `[entryCount, rank]` 64-bit indices. */
+  readonly indicesStart: number
+  /** Byte offset of the packed values. */
+  readonly valuesStart: number
+  readonly entryCount: number
+  readonly dtype: Dtype
+  readonly shape: readonly number[]
+  readonly name?: string
+  /** Whether entries out of order or repeated are an error when they are read. Default false. */
+  readonly requiresOrder?: boolean
+  /** What errors say about where the indices come from. */
+  readonly place?: ErrorPlace
+}
+
+/** Entries of one window. */
+interface EntryWindow extends IndexWindow {
+  readonly values: Uint8Array
+}
+
+const NO_METADATA: ReadonlyMap<string, string> = new Map()
+
+export class CooTensor implements SparseTensor {
+  readonly kind = 'sparse'
+  readonly hasData = true
+  readonly metadata = NO_METADATA
+  readonly name: string
+  readonly dtype: Dtype
+  readonly shape: readonly number[]
+  readonly entryCount: number
+  readonly #init: CooTensorInit
+  readonly #itemBytes: number
+
+  /** @throws TileworkError ERR_UNSUPPORTED for elements that are no whole bytes; ERR_ARGUMENT */
+  constructor(init: CooTensorInit) {
+    this.#init = init
+    this.dtype = init.dtype
+    this.#itemBytes = wholeBytes(init.dtype)
+    this.shape = checkShape(init.shape)
+    this.name = init.name ?? ''
+    this.entryCount = init.entryCount
+  }
+
+  get size(): number {
+    return sizeOf(this.shape)
+  }
+
+  get sizeExact(): bigint {
+    return sizeExactOf(this.shape)
+  }
+
+  /** @throws TileworkError ERR_COO_INDEX; ERR_DTYPE for complex types, whose values are no single number */
+  async *entries(): AsyncGenerator<SparseEntry> {
+    const rank = this.shape.length
+    for await (const window of this.#windows()) {
+      for (let entry = 0; entry < window.count; entry++) {
+        const index = Array.from(window.indices.subarray(entry * rank, (entry + 1) * rank))
+        yield { index, value: decodeElement(this.dtype, window.values, entry) }
+      }
+    }
+  }
+
+  async indices(): Promise<BigInt64Array> {
+    for await (const window of this.#checkedWindows()) void window
+    const { indices } = this.storage()
+    return decodeAll('int64', await indices.bytes(), indices.size) as BigInt64Array
+  }
+
+  values(): Promise<Uint8Array> {
+    return this.storage().values.bytes()
+  }
+
+  async toDense({ maxBytes }: { readonly maxBytes: number }): Promise<DenseTensor> {
+    checkMaxBytes(maxBytes)
+    const needed = this.sizeExact * BigInt(this.#itemBytes)
+    if (needed > BigInt(Math.floor(maxBytes))) {
+      const message = `Tensor "${this.name}" needs ${needed} bytes as a dense one; maxBytes is ${maxBytes}.`
+      throw new TileworkError('ERR_LIMIT', message)
+    }
+    const bytes = allocateBytes(Number(needed))
+    for await (const window of this.#windows()) this.#scatter(window, bytes)
+    const { dtype, shape, name } = this
+    return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name })
+  }
+
+  /**
+   * Reads all indices and checks that they lie in the shape.
+   *
+   * @returns the error for the first entry that repeats or stands before its predecessor; whether that matters is
+   * the caller's to say
+   * @throws TileworkError ERR_COO_INDEX
+   */
+  async firstDisorder(): Promise<TileworkError | undefined> {
+    let disorder: TileworkError | undefined
+    for await (const { rows, window } of this.#indexWindows()) disorder ??= rows.findDisorder(window)
+    return disorder
+  }
+
+  /** Indices (`[entryCount, rank]` int64) and values as tensors over the source, for writers. Not checked. */
+  storage(): { readonly indices: StoredTensor; readonly values: StoredTensor } {
+    const { source, indicesStart, valuesStart, entryCount } = this.#init
+    const rank = this.shape.length
+    return {
+      indices: new StoredTensor({ source, start: indicesStart, dtype: 'int64', shape: [entryCount, rank] }),
+      values: new StoredTensor({ source, start: valuesStart, dtype: this.dtype, shape: [entryCount] }),
+    }
+  }
+
+  #scatter(window: EntryWindow, dense: Uint8Array): void {
+    const rank = this.shape.length
+    const size = this.#itemBytes
+    for (let entry = 0, at = 0; entry < window.count; entry++) {
+      let slot = 0
+      for (let axis = 0; axis < rank; axis++, at++) slot = slot * this.shape[axis]! + window.indices[at]!
+      for (let byte = 0; byte < size; byte++) {
+        dense[slot * size + byte] = window.values[entry * size + byte]!
+      }
+    }
+  }
+
+  async *#windows(): AsyncGenerator<EntryWindow> {
+    const { source, valuesStart } = this.#init
+    const size = this.#itemBytes
+    for await (const window of this.#checkedWindows()) {
+      const start = valuesStart + window.first * size
+      yield { ...window, values: await source.read(start, start + window.count * size) }
+    }
+  }
+
+  /** Windows as the tensor's user may see them: in order too, where that is required. */
+  async *#checkedWindows(): AsyncGenerator<IndexWindow> {
+    for await (const { rows, window } of this.#indexWindows()) {
+      const disorder = this.#init.requiresOrder ? rows.findDisorder(window) : undefined
+      if (disorder) throw disorder
+      yield window
+    }
+  }
+
+  async *#indexWindows(): AsyncGenerator<{ rows: IndexRows; window: IndexWindow }> {
+    const { source, indicesStart, place = {} } = this.#init
+    const rowBytes = INDEX_BYTES * this.shape.length
+    const rows = new IndexRows(this.shape, this.name, indicesStart, place)
+    const step = Math.max(1, Math.floor(WINDOW_BYTES / (rowBytes + this.#itemBytes)))
+    for (let first = 0; first < this.entryCount; first += step) {
+      const count = Math.min(step, this.entryCount - first)
+      const start = indicesStart + first * rowBytes
+      const bytes = await source.read(start, start + count * rowBytes)
+      const window = { first, count, bytes, indices: decodeIndices(bytes) }
+      rows.checkRange(window)
+      yield { rows, window }
+    }
+  }
+}
+
+function wholeBytes(dtype: Dtype): number {
+  const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
+  if (bits >= 8) return bits / 8
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `A sparse tensor holds elements of whole bytes; ${dtype} is not.`,
+  )
+}
+
+function checkMaxBytes(maxBytes: unknown): void {
+  if (typeof maxBytes === 'number' && maxBytes >= 0) return
+  throw new TileworkError('ERR_ARGUMENT', `maxBytes must be a number of bytes; it is ${String(maxBytes)}.`)
+}
+
+export interface FromDenseOptions {
+  /** Default: the dense tensor's name. */
+  readonly name?: string
+  /** Whether elements that are zero become entries too. Default false. */
+  readonly keepZeros?: boolean
+}
+
+/**
+ * The elements of a dense tensor that are not zero, in lexicographic order. Zero means that all bits are zero: -0.0
+ * and NaN are kept, since dropping them would change the values that come back.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED for elements that are no whole bytes, and what reading the tensor throws
+ */
+export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
+  const { dtype, shape } = dense
+  const size = wholeBytes(dtype)
+  const bytes = await asStored(dense).rowMajorBytes()
+  const isKept = (slot: number): boolean => options.keepZeros === true || !isZero(bytes, slot * size, size)
+  const slots = bytes.byteLength / size
+  let entryCount = 0
+  for (let slot = 0; slot < slots; slot++) if (isKept(slot)) entryCount += 1
+  const valuesStart = INDEX_BYTES * shape.length * entryCount
+  const entries = allocateBytes(valuesStart + entryCount * size)
+  const rows = new DataView(entries.buffer)
+  let entry = 0
+  for (let slot = 0; slot < slots; slot++) {
+    if (!isKept(slot)) continue
+    writeRow(rows, INDEX_BYTES * shape.length * entry, slot, shape)
+    entries.set(bytes.subarray(slot * size, (slot + 1) * size), valuesStart + entry * size)
+    entry += 1
+  }
+  const source = new MemorySource(entries)
+  return new CooTensor({
+    source,
+    indicesStart: 0,
+    valuesStart,
+    entryCount,
+    dtype,
+    shape,
+    name: options.name ?? dense.name,
+  })
+}
+
+function isZero(bytes: Uint8Array, start: number, length: number): boolean {
+  for (let at = start; at < start + length; at++) if (bytes[at] !== 0) return false
+  return true
+}
+
+/** Writes the index row of a row-major slot. */
+function writeRow(rows: DataView, at: number, slot: number, shape: readonly number[]): void {
+  let rest = slot
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const extent = shape[axis]!
+    const index = rest % extent
+    rows.setUint32(at + INDEX_BYTES * axis, index % 2 ** 32, true)
+    rows.setUint32(at + INDEX_BYTES * axis + 4, Math.floor(index / 2 ** 32), true)
+    rest = Math.floor(rest / extent)
+  }
+}
