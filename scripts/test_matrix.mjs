@@ -3,12 +3,11 @@
  * handed on to vitest.
  *
  * The line of the Node that runs this script is tested with it. The others come as npm packages that hold nothing but
- * the binary, in a cache folder outside the tree.
+ * the binary, and are kept in node_modules/.cache.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ROOT, seconds } from './toolchain.mjs'
 
@@ -42,7 +41,7 @@ function findNode(line) {
   const platform = `${process.platform}-${process.arch}`
   const name = PACKAGES[platform]
   if (name === undefined) return { reason: `no package holds Node ${line} for ${platform}` }
-  const folder = join(tmpdir(), `tilework-node-${line}`)
+  const folder = join(ROOT, 'node_modules', '.cache', `node-${line}`)
   const node = join(folder, 'node_modules', name, 'bin', 'node')
   if (!existsSync(node)) install(folder, `${name}@${line}`)
   return existsSync(node) ? { node } : { reason: `${name}@${line} could not be installed` }
