@@ -1,0 +1,21 @@
+/** Byte counts for a person. */
+
+const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
+
+/** `712 B`, `1.5 KiB`, `16 MiB`: three digits at most before the unit changes. */
+export function formatBytes(count: number): string {
+  if (count < 1024) return `${count} B`
+  let value = count / 1024
+  let unit = 0
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1024
+    unit++
+  }
+  const digits = value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0)
+  return `${digits.replace(/\.0+$/, '')} ${UNITS[unit]}`
+}
+
+/** `1 tensor`, `2 tensors`. */
+export function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

@@ -1,0 +1,83 @@
+/** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
+import { type Command, Option } from 'commander'
+import { check as checkInput, type Finding, type Level } from '../index.js'
+import { abortable } from './abortable.js'
+import { eachFile } from './each_file.js'
+import { EXIT, type ExitCode } from './exit_codes.js'
+import { findingLine } from './finding_line.js'
+import { printable } from './printable.js'
+import type { Terminal } from './terminal.js'
+
+export interface CheckCommandOptions {
+  readonly level?: Level
+  readonly json?: boolean
+}
+
+interface CheckReport {
+  readonly file: string
+  readonly level: Level
+  readonly findings: readonly Finding[]
+}
+
+const EXAMPLES = `
+Examples:
+  tilework check model.btf
+  tilework check uploads/*.btf --level strict --json
+
+Exit code 1 when a finding is an error, 2 when a file is of no known format.`
+
+export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
+  program
+    .command('check')
+    .summary('look for damage and broken rules in files')
+    .description(
+      'Checks files by the rules of their format, costly checks included, and prints one line a finding: severity, code, place, @offset, message.',
+    )
+    .argument('<files...>', 'files of any known format')
+    .addOption(
+      new Option(
+        '--level <level>',
+        'lenient: errors make the file unsafe to read; strict: every broken rule is one',
+      )
+        .choices(['lenient', 'strict'])
+        .default('lenient'),
+    )
+    .option('--json', 'print JSON: one object for one file, an array for several')
+    .addHelpText('after', EXAMPLES)
+    .action(async (files: string[], options: CheckCommandOptions) =>
+      finish(await check(files, options, terminal)),
+    )
+}
+
+/** Runs the command. */
+export function check(
+  files: readonly string[],
+  options: CheckCommandOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const level = options.level ?? 'lenient'
+  const work = {
+    files,
+    json: options.json === true,
+    report: async (file: string): Promise<CheckReport> => ({
+      file,
+      level,
+      findings: await abortable(checkInput(file, { level }), terminal.signal),
+    }),
+    format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
+    exitCode: exitCodeOfFindings,
+  }
+  return eachFile(work, terminal)
+}
+
+function exitCodeOfFindings({ findings }: CheckReport): ExitCode {
+  if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return EXIT.unreadable
+  return findings.some(({ severity }) => severity === 'error') ? EXIT.findings : EXIT.ok
+}
+
+function formatReport({ file, findings }: CheckReport, withFile: boolean, { colors }: Terminal): string {
+  const prefix = withFile ? `${printable(file)}: ` : ''
+  const lines =
+    findings.length === 0 ? ['no findings'] : findings.map((finding) => findingLine(finding, colors))
+  return lines.map((line) => `${prefix}${line}\n`).join('')
+}

@@ -1,0 +1,79 @@
+/**
+ * What the command tells the shell. The numbers above 63 are those of BSD's `sysexits.h`, so scripts that
+ * know them need no table of ours.
+ */
+import { type ErrorCode, TileworkError } from '../index.js'
+import { InputError } from './open_input.js'
+
+export const EXIT = {
+  ok: 0,
+  /** `check` found at least one finding of severity error. */
+  findings: 1,
+  /** The input is not readable as any known format. */
+  unreadable: 2,
+  /** Wrong use: options, names, shapes, or a wish that the target cannot hold. */
+  usage: 64,
+  /** A fault of tilework itself. */
+  fault: 70,
+  /** The operating system refused, or the file changed under us. */
+  io: 74,
+  /** Interrupted: 128 + SIGINT. */
+  cancelled: 130,
+} as const
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** What each error code means when it does not come from opening the input. */
+const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
+  ERR_ABORTED: EXIT.cancelled,
+  ERR_ARGUMENT: EXIT.usage,
+  ERR_ASYNC_ONLY: EXIT.fault,
+  ERR_CLOSED: EXIT.fault,
+  ERR_COO_DUPLICATE: EXIT.unreadable,
+  ERR_COO_INDEX: EXIT.unreadable,
+  ERR_COO_SHAPE: EXIT.unreadable,
+  ERR_DTYPE: EXIT.usage,
+  ERR_FILE_CHANGED: EXIT.io,
+  ERR_GAP: EXIT.unreadable,
+  ERR_IO: EXIT.io,
+  ERR_LAYOUT_JOIN: EXIT.usage,
+  ERR_LAYOUT_NAME: EXIT.usage,
+  ERR_LAYOUT_SHAPE: EXIT.usage,
+  ERR_LIMIT: EXIT.usage,
+  ERR_MISALIGNED: EXIT.unreadable,
+  ERR_NATIVE_LOAD: EXIT.io,
+  ERR_NO_DATA: EXIT.usage,
+  ERR_OFFSET_RANGE: EXIT.unreadable,
+  ERR_OVERFLOW: EXIT.usage,
+  ERR_OVERLAP: EXIT.unreadable,
+  ERR_RANGE: EXIT.usage,
+  ERR_RANK: EXIT.usage,
+  ERR_TRUNCATED: EXIT.unreadable,
+  ERR_UNKNOWN_FORMAT: EXIT.unreadable,
+  ERR_UNSUPPORTED: EXIT.usage,
+  ERR_VIEW_TOO_LARGE: EXIT.usage,
+}
+
+/** Codes that keep their own meaning even when they come from opening the input. */
+const NOT_ABOUT_THE_BYTES: ReadonlySet<ErrorCode> = new Set([
+  'ERR_ABORTED',
+  'ERR_ARGUMENT',
+  'ERR_CLOSED',
+  'ERR_FILE_CHANGED',
+  'ERR_IO',
+  'ERR_NATIVE_LOAD',
+])
+
+/** The exit code for a failure. The same code, for example ERR_RANK, blames the file at open and the wish later. */
+export function exitCodeOf(failure: unknown): ExitCode {
+  if (failure instanceof InputError) {
+    const { reason } = failure
+    return NOT_ABOUT_THE_BYTES.has(reason.code) ? EXIT_BY_ERROR[reason.code] : EXIT.unreadable
+  }
+  return failure instanceof TileworkError ? EXIT_BY_ERROR[failure.code] : EXIT.fault
+}
+
+/** Over many files the gravest outcome counts, and the numbers grow with gravity. */
+export function worse(a: ExitCode, b: ExitCode): ExitCode {
+  return a > b ? a : b
+}

@@ -1,0 +1,192 @@
+/** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
+import type { Command } from 'commander'
+import type { Finding, OpenFile, Tensor } from '../index.js'
+import { formatBytes, formatCount } from './byte_count.js'
+import { sha256 } from './digest.js'
+import { eachFile } from './each_file.js'
+import { type ElementStatistics, elementStatistics } from './element_statistics.js'
+import { EXIT, type ExitCode } from './exit_codes.js'
+import { findingLine } from './finding_line.js'
+import { openInput } from './open_input.js'
+import { formatShape } from './parse_shape.js'
+import { printable } from './printable.js'
+import { type Progress, startProgress } from './progress.js'
+import { type Column, formatTable } from './table.js'
+import { type TensorReport, tensorReport } from './tensor_report.js'
+import type { Terminal } from './terminal.js'
+
+export interface InspectOptions {
+  readonly digest?: boolean
+  readonly stats?: boolean
+  readonly json?: boolean
+}
+
+interface InspectReport {
+  readonly file: string
+  readonly format: string
+  /** Length of the file. */
+  readonly byteLength: number
+  readonly tensors: readonly TensorReport[]
+  readonly findings: readonly Finding[]
+}
+
+const EXAMPLES = `
+Examples:
+  tilework inspect model.btf
+  tilework inspect model.btf --digest --json
+
+The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
+tensor, of the bytes of its indices (64-bit, row-major), then those of its values.
+Shapes are printed as --shape takes them.`
+
+export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
+  program
+    .command('inspect')
+    .summary('list the tensors of files')
+    .description('Lists the tensors of files: names, element types, shapes, layouts and sizes.')
+    .argument('<files...>', 'files of any known format')
+    .option('--digest', 'add the SHA-256 of each tensor')
+    .option('--stats', 'add smallest, largest and mean value, zeros and NaNs of each dense tensor')
+    .option('--json', 'print JSON: one object for one file, an array for several')
+    .addHelpText('after', EXAMPLES)
+    .action(async (files: string[], options: InspectOptions) =>
+      finish(await inspect(files, options, terminal)),
+    )
+}
+
+/** Runs the command. */
+export function inspect(
+  files: readonly string[],
+  options: InspectOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const work = {
+    files,
+    json: options.json === true,
+    report: (file: string) => reportFile(file, options, terminal),
+    format: (report: InspectReport) => formatReport(report, options, terminal),
+    exitCode: () => EXIT.ok,
+  }
+  return eachFile(work, terminal)
+}
+
+async function reportFile(path: string, options: InspectOptions, terminal: Terminal): Promise<InspectReport> {
+  const file = await openInput(path)
+  try {
+    const tensors = await reportTensors(file, options, terminal)
+    const { format, byteLength, findings } = file
+    return { file: path, format, byteLength, tensors, findings }
+  } finally {
+    file.close()
+  }
+}
+
+async function reportTensors(
+  file: OpenFile,
+  options: InspectOptions,
+  terminal: Terminal,
+): Promise<TensorReport[]> {
+  const reports = [...file.tensors].map(tensorReport)
+  if (!options.digest && !options.stats) return reports
+  const passes = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
+  const bytesTotal = passes * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
+  const progress = startProgress('Reading', terminal)
+  const reader = new TensorReader(options, terminal.signal, progress, bytesTotal)
+  try {
+    const completed: TensorReport[] = []
+    let index = 0
+    for (const tensor of file.tensors) completed.push(await reader.complete(tensor, reports[index++]!))
+    return completed
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Adds to a report what only the bytes of the tensor can tell. */
+class TensorReader {
+  #bytesDone = 0
+
+  constructor(
+    private readonly options: InspectOptions,
+    private readonly signal: AbortSignal,
+    private readonly progress: Progress,
+    private readonly bytesTotal: number,
+  ) {}
+
+  async complete(tensor: Tensor, report: TensorReport): Promise<TensorReport> {
+    if (!tensor.hasData || tensor.kind === 'string') return report
+    const onBytes = (count: number): void => {
+      this.#bytesDone += count
+      this.progress.update(this.#bytesDone, this.bytesTotal)
+    }
+    return {
+      ...report,
+      ...(this.options.digest && { sha256: await sha256(tensor, this.signal, onBytes) }),
+      ...(this.options.stats && { stats: await elementStatistics(tensor, this.signal, onBytes) }),
+    }
+  }
+}
+
+function formatReport(report: InspectReport, options: InspectOptions, terminal: Terminal): string {
+  const { colors } = terminal
+  const { file, format, byteLength, tensors, findings } = report
+  const size = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
+  const lines = [`${colors.bold(printable(file))}: ${format}, ${size}\n`]
+  if (tensors.length > 0) lines.push(formatTensors(tensors, options, terminal))
+  for (const finding of findings) lines.push(`${findingLine(finding, colors)}\n`)
+  return lines.join('')
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: '#', align: 'right' },
+  { title: 'name' },
+  { title: 'kind' },
+  { title: 'dtype' },
+  { title: 'shape' },
+  { title: 'layout' },
+  { title: 'bytes', align: 'right' },
+  { title: 'data' },
+]
+const STATISTICS_COLUMNS: readonly Column[] = ['min', 'max', 'mean', 'zeros', 'NaN'].map((title) => ({
+  title,
+  align: 'right',
+}))
+
+function formatTensors(
+  tensors: readonly TensorReport[],
+  options: InspectOptions,
+  terminal: Terminal,
+): string {
+  const columns = [
+    ...COLUMNS,
+    ...(options.stats ? STATISTICS_COLUMNS : []),
+    ...(options.digest ? [{ title: 'sha256' }] : []),
+  ]
+  const rows = tensors.map((report, index) => [
+    String(index),
+    printable(report.name),
+    report.kind,
+    report.dtype,
+    formatShape(report.shape),
+    report.layout ?? '-',
+    report.byteLength === null ? '-' : formatBytes(report.byteLength),
+    dataCell(report),
+    ...(options.stats ? statisticsCells(report.stats) : []),
+    ...(options.digest ? [report.sha256 ?? '-'] : []),
+  ])
+  return formatTable(columns, rows, terminal.colors)
+}
+
+function dataCell({ hasData, entryCount }: TensorReport): string {
+  if (!hasData) return 'no'
+  return entryCount === undefined ? 'yes' : entryCount === 1 ? '1 entry' : `${entryCount} entries`
+}
+
+function statisticsCells(statistics: ElementStatistics | null | undefined): string[] {
+  if (!statistics) return STATISTICS_COLUMNS.map(() => '-')
+  const { min, max, mean, zeros, nans } = statistics
+  return [min, max, mean, zeros, nans].map((value) => {
+    if (value === null) return '-'
+    return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : String(value)
+  })
+}
