@@ -51,7 +51,7 @@ async function show() {
 
   heading('And back to row-major')
   const stored = ['--from-layout', LAYOUT, '--shape', shape.join(',')]
-  tilework('convert', 'demo/blocked.btf', 'demo/back.btf', ...stored, '--layout', 'row_major')
+  tilework('convert', 'demo/blocked.btf', 'demo/back.btf', ...stored)
 
   heading('Where each element lands')
   tilework('layout', LAYOUT, '--shape', '2,2,2,2', '--svg', 'demo/layout.svg')

@@ -1,0 +1,45 @@
+/** The file that the demo works on. Its values are computed, so every run makes the same bytes. */
+import { fromDense, save, tensor } from '../dist/index.js'
+
+const ACTIVATION_SHAPE = [1, 3, 48, 64]
+const WEIGHTS_SHAPE = [16, 3, 3, 3]
+const SPARSE_SHAPE = [32, 32]
+const SEED = 0x7117e
+
+/** Saves an activation like an image, weights, and a sparse tensor; returns the activation's shape. */
+export async function saveSample(path) {
+  const random = mulberry32(SEED)
+  const activation = dense(ACTIVATION_SHAPE, (index) => pixel(index) + 0.05 * random())
+  const weights = dense(WEIGHTS_SHAPE, () => random() - 0.5)
+  const sparse = await fromDense(dense(SPARSE_SHAPE, () => (random() < 0.05 ? random() : 0)))
+  await save(path, [activation, weights, sparse])
+  return ACTIVATION_SHAPE
+}
+
+function dense(shape, valueOf) {
+  const size = shape.reduce((product, extent) => product * extent, 1)
+  return tensor(
+    Float32Array.from({ length: size }, (_, index) => valueOf(index)),
+    { dtype: 'float32', shape },
+  )
+}
+
+/** Three colour planes: a slope to the right, a slope down, and a disc. */
+function pixel(index) {
+  const [, , height, width] = ACTIVATION_SHAPE
+  const x = (index % width) / width
+  const y = (Math.floor(index / width) % height) / height
+  const plane = Math.floor(index / (width * height))
+  return [x, y, Math.hypot(x - 0.5, y - 0.5) < 0.3 ? 1 : 0][plane]
+}
+
+/** Tommy Ettinger's mulberry32, a small generator in the public domain: numbers in [0, 1). */
+function mulberry32(seed) {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let bits = Math.imul(state ^ (state >>> 15), state | 1)
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
+  }
+}
