@@ -8,7 +8,7 @@ const SEED = 0x7117e
 
 /** Saves an activation like an image, weights, and a sparse tensor; returns the activation's shape. */
 export async function saveSample(path) {
-  const random = mulberry32(SEED)
+  const random = generator(SEED)
   const activation = dense(ACTIVATION_SHAPE, (index) => pixel(index) + 0.05 * random())
   const weights = dense(WEIGHTS_SHAPE, () => random() - 0.5)
   const sparse = await fromDense(dense(SPARSE_SHAPE, () => (random() < 0.05 ? random() : 0)))
@@ -16,10 +16,10 @@ export async function saveSample(path) {
   return ACTIVATION_SHAPE
 }
 
-function dense(shape, valueOf) {
+function dense(shape, elementAt) {
   const size = shape.reduce((product, extent) => product * extent, 1)
   return tensor(
-    Float32Array.from({ length: size }, (_, index) => valueOf(index)),
+    Float32Array.from({ length: size }, (_, index) => elementAt(index)),
     { dtype: 'float32', shape },
   )
 }
@@ -33,13 +33,11 @@ function pixel(index) {
   return [x, y, Math.hypot(x - 0.5, y - 0.5) < 0.3 ? 1 : 0][plane]
 }
 
-/** Tommy Ettinger's mulberry32, a small generator in the public domain: numbers in [0, 1). */
-function mulberry32(seed) {
+/** Numbers in [0, 1) from a linear congruential generator with the constants of "Numerical Recipes". */
+function generator(seed) {
   let state = seed
   return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let bits = Math.imul(state ^ (state >>> 15), state | 1)
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return state / 2 ** 32
   }
 }
