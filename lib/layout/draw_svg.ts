@@ -24,8 +24,9 @@ const CHARACTER = 6.4
 const TENSOR_WIDTH = 420
 const TENSOR_HEIGHT = 760
 const SLICE_GAP = 14
-/** Room for the name above a slice. */
-const SLICE_TITLE = 18
+/** Room for the name above a slice, and for the names of its columns. */
+const SLICE_TITLE = 17
+const COLUMN_NAMES = 15
 /** Room for a row of memory, and the least room for the explanations below it. */
 const MEMORY_WIDTH = 640
 const LEGEND_WIDTH = 600
@@ -125,7 +126,8 @@ function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
   if (shown === grid.slices && grid.rows === grid.allRows && grid.columns === grid.allColumns) {
     return { svg, width: TENSOR_WIDTH, height }
   }
-  const note = `Drawn: ${shown} of ${grid.slices} slices, ${grid.rows} × ${grid.columns} of ${grid.allRows} × ${grid.allColumns} cells each.`
+  const slices = grid.slices === 1 ? '' : `${shown} of ${grid.slices} slices, `
+  const note = `Drawn: ${slices}${grid.rows} × ${grid.columns} of ${grid.allRows} × ${grid.allColumns} cells.`
   svg.push(text(left, top + height + 6, note, { size: 11, fill: FAINT }))
   return { svg, width: TENSOR_WIDTH, height: height + 20 }
 }
@@ -162,14 +164,18 @@ function sliceGrid({ storage: { extents, elements }, names, colourAxis }: Memory
     slices === 1 ? ONLY_SLICE : allRows > SLICE.rows || allColumns > SLICE.columns ? CUT_SLICE : SLICE
   const rows = Math.min(allRows, most.rows)
   const headerWidth = rowAxis === undefined ? 0 : `${names[rowAxis]}${rows - 1}`.length * CHARACTER + 10
-  const cellSize = cellWidth(String(elements).length)
+  const widest = Math.max(
+    String(elements).length,
+    `${columnAxis === undefined ? '' : names[columnAxis]}0`.length,
+  )
+  const cellSize = cellWidth(widest)
   const columns = Math.min(
     allColumns,
     most.columns,
     Math.max(1, Math.floor((TENSOR_WIDTH - headerWidth) / cellSize)),
   )
   const width = headerWidth + columns * cellSize
-  const height = SLICE_TITLE + rows * CELL_HEIGHT + 14
+  const height = SLICE_TITLE + COLUMN_NAMES + rows * CELL_HEIGHT + 10
   return {
     rowAxis,
     columnAxis,
@@ -209,8 +215,13 @@ function drawSlice(
     .map((axis) => `${names[axis]}${base[axis]}`)
     .join(' ')
   const svg = name === '' ? [] : [text(left, top + 12, name, { size: 11, weight: 600 })]
+  for (let column = 0; grid.columnAxis !== undefined && column < grid.columns; column++) {
+    const x = left + grid.headerWidth + column * grid.cellWidth + (grid.cellWidth - 2) / 2
+    const label = `${names[grid.columnAxis]}${column}`
+    svg.push(text(x, top + SLICE_TITLE + 10, label, { size: 10, fill: FAINT, anchor: 'middle' }))
+  }
   for (let row = 0; row < grid.rows; row++) {
-    const y = top + SLICE_TITLE + row * CELL_HEIGHT
+    const y = top + SLICE_TITLE + COLUMN_NAMES + row * CELL_HEIGHT
     if (grid.rowAxis !== undefined) {
       const label = `${names[grid.rowAxis]}${row}`
       svg.push(text(left + grid.headerWidth - 6, y + 15, label, { size: 10, fill: FAINT, anchor: 'end' }))

@@ -74,6 +74,7 @@ function readSentence(name: string): Sentence {
   const outer: OuterToken[] = []
   const blocks: BlockToken[] = []
   for (const word of order.split('_')) {
+    if (word === '') refuseName(name, 'a word before or after an "_" is empty')
     const block = BLOCK.exec(word)
     if (block !== null) {
       blocks.push({ axes: block[1]!, size: readSize(name, word, block[2]!) })
