@@ -8,9 +8,9 @@ export function throwIfAborted(signal: AbortSignal): void {
 
 /**
  * The result of `work`, or ERR_ABORTED as soon as the signal fires. The work itself goes on and its result is
- * dropped; so this is for reading only.
+ * dropped; so this is for reading only. It is not begun when the signal has fired before.
  */
-export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
   throwIfAborted(signal)
   let onAbort: (() => void) | undefined
   const aborted = new Promise<never>((_resolve, reject) => {
@@ -18,7 +18,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promi
     signal.addEventListener('abort', onAbort, { once: true })
   })
   try {
-    return await Promise.race([work, aborted])
+    return await Promise.race([work(), aborted])
   } finally {
     if (onAbort) signal.removeEventListener('abort', onAbort)
   }

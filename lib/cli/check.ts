@@ -62,7 +62,7 @@ export function check(
     report: async (file: string): Promise<CheckReport> => ({
       file,
       level,
-      findings: await abortable(checkInput(file, { level }), terminal.signal),
+      findings: await abortable(() => checkInput(file, { level }), terminal.signal),
     }),
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
     exitCode: exitCodeOfFindings,

@@ -1,0 +1,253 @@
+/** `tilework convert`: into a layout and back by the command that it prints, selections, refusals, safe writing. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { fromDense, open, parseLayout, reorder, save, type Tensor, tensor } from '../../lib/index.js'
+import { hasRealFiles, REAL_FILES } from './fixture_files.js'
+import { runCli, runJson } from './run_cli.js'
+import { temporaryFolder } from './temporary_folder.js'
+
+const inFolder = temporaryFolder()
+
+interface ConvertJson {
+  readonly output: string
+  readonly byteLength: number
+  readonly tensors: { readonly name: string; readonly layout: string; readonly shape: number[] }[]
+  readonly undo: { readonly command: string; readonly args: string[] }[]
+}
+
+interface Stored {
+  readonly dtype: string
+  readonly shape: readonly number[]
+  readonly bytes: Buffer
+}
+
+async function stored(tensor: Tensor | undefined): Promise<Stored> {
+  if (tensor?.kind !== 'dense') throw new Error('The tensor is not dense.')
+  return { dtype: tensor.dtype, shape: tensor.shape, bytes: Buffer.from(await tensor.bytes()) }
+}
+
+async function storedIn(path: string): Promise<Stored[]> {
+  const file = await open(path)
+  const tensors = await Promise.all([...file.tensors].map(stored))
+  file.close()
+  return tensors
+}
+
+/** `count` float32 elements 1, 2, 3, …: no zeros, so that holes can be told from elements. */
+function counting(shape: number[]): Tensor {
+  const count = shape.reduce((product, extent) => product * extent, 1)
+  return tensor(
+    Float32Array.from({ length: count }, (_, index) => index + 1),
+    { shape },
+  )
+}
+
+const IMAGE = inFolder('image.btf')
+const MIXED = inFolder('mixed.btf')
+
+beforeAll(async () => {
+  await save(IMAGE, [counting([2, 19, 5, 7])])
+  const sparse = await fromDense(tensor(new Int32Array([0, 7, 0, 9]), { shape: [2, 2] }))
+  await save(MIXED, [counting([3, 4]), counting([1, 2, 1, 2, 1]), sparse, counting([])])
+})
+
+describe('convert', () => {
+  it('writes the digits of the layout, and its printed command undoes it', async () => {
+    const output = inFolder('blocked.btf')
+    const { code, stdout, stderr } = await runCli(['convert', IMAGE, output, '--layout', 'b_fs_yx_fsv16'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const back = inFolder('blocked.back.btf')
+    const tail = "--from-layout b_fs_yx_fsv16 --shape 2,19,5,7 --tensor '#0'"
+    expect(stdout).toBe(`tilework convert ${output} ${back} ${tail}\n`)
+    expect((await storedIn(output))[0]!.shape).toEqual([2, 2, 5, 7, 16])
+
+    const args = stdout.trim().replaceAll("'", '').split(' ').slice(1)
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(readFileSync(back)).toEqual(readFileSync(IMAGE))
+  })
+
+  it.each([
+    ['b_fs_yx_fsv16', []],
+    ['bs_fs_yx_bsv16_fsv32', []],
+    ['b_fs_yx_fsv24', []],
+    ['byxf', ['--pad-lower', '0,3,1,1', '--pad-upper', '0,2,2,2']],
+    ['b_fs_yx_fsv4', ['--pad-lower', '0,3,0,1']],
+    ['os_is_yx_isa8_osv8_isv4', []],
+    ['os_is_yx_osv32_isv4_swizzled_by_2', []],
+    ['iy_xs_os_xsv2_osv16__ao32', []],
+  ])('%s %j and back through undo', async (layout, padding) => {
+    const output = inFolder(`${layout}.btf`)
+    const report = await runJson<ConvertJson>(['convert', IMAGE, output, '--layout', layout, ...padding])
+    expect(report.byteLength).toBe(readFileSync(output).length)
+    expect(report.undo).toHaveLength(1)
+    await runJson(report.undo[0]!.args)
+    expect(readFileSync(report.undo[0]!.args[2]!)).toEqual(readFileSync(IMAGE))
+  })
+
+  it('goes from one layout into another, with padding on both sides, and back', async () => {
+    const first = inFolder('first.btf')
+    const pad = ['--pad-lower', '0,1,0,0']
+    await runJson(['convert', IMAGE, first, '--layout', 'b_fs_yx_fsv4', ...pad])
+    const second = inFolder('second.btf')
+    const { undo } = await runJson<ConvertJson>([
+      ...['convert', first, second, '--from-layout', 'b_fs_yx_fsv4', '--shape', '2,19,5,7'],
+      ...['--from-pad-lower', '0,1,0,0', '--layout', 'byxf', '--pad-upper', '0,0,1,0'],
+    ])
+    const file = await open(IMAGE)
+    const expected = await reorder(file.tensors.at(0)!, 'byxf', { upper: [0, 0, 1, 0] }).bytes()
+    file.close()
+    expect((await storedIn(second))[0]!.bytes).toEqual(Buffer.from(expected))
+    await runJson(undo[0]!.args)
+    expect(readFileSync(undo[0]!.args[2]!)).toEqual(readFileSync(first))
+  })
+
+  it('joins data and weights layouts where --as weights says so', async () => {
+    const output = inFolder('weights.btf')
+    const from = ['--from-layout', 'bfyx', '--shape', '2,19,5,7']
+    const args = ['convert', IMAGE, output, ...from, '--layout', 'os_iyx_osv16']
+    expect((await runCli(args)).stderr).toMatch(/^tilework: ERR_LAYOUT_JOIN: /)
+    const { undo } = await runJson<ConvertJson>([...args, '--as', 'weights'])
+    await runJson(undo[0]!.args)
+    expect((await storedIn(undo[0]!.args[2]!))[0]!.bytes).toEqual((await storedIn(IMAGE))[0]!.bytes)
+  })
+
+  it('writes only the selected tensors, by name and by position', async () => {
+    const output = inFolder('selected.btf')
+    const report = await runJson<ConvertJson>(['convert', MIXED, output, '--tensor', '#3', '--tensor', '0'])
+    expect(report.tensors.map(({ shape }) => shape)).toEqual([[], [3, 4]])
+    expect(report.undo).toEqual([])
+    const { error } = await runJson<{ error: { code: string; message: string } }>(
+      ['convert', MIXED, output, '--tensor', '#4'],
+      64,
+    )
+    expect(error).toMatchObject({ code: 'ERR_ARGUMENT', message: expect.stringContaining('4 tensors') })
+  })
+
+  it('undoes each of several tensors, the scalar included', async () => {
+    const output = inFolder('several.btf')
+    const select = ['--tensor', '#0', '--tensor', '#3']
+    const { undo } = await runJson<ConvertJson>([
+      'convert',
+      MIXED,
+      output,
+      '--layout',
+      'b_fs_yx_fsv4',
+      ...select,
+    ])
+    expect(undo.map(({ args }) => args[2])).toEqual([
+      inFolder('several.back.0.btf'),
+      inFolder('several.back.1.btf'),
+    ])
+    const original = await storedIn(inFolder('selected.btf'))
+    for (const { args } of undo) await runJson(args)
+    expect(await storedIn(undo[0]!.args[2]!)).toEqual([original[1]])
+    expect(await storedIn(undo[1]!.args[2]!)).toEqual([original[0]])
+  })
+
+  it('names every tensor that does not fit, and writes nothing', async () => {
+    const output = inFolder('refused.btf')
+    const { code, stderr } = await runCli(['convert', MIXED, output, '--layout', 'b_fs_yx_fsv16'])
+    expect(code).toBe(64)
+    expect(stderr).toMatch(/2 of 4 tensors .*"1": .*; "2": .*--tensor/)
+    expect(existsSync(output)).toBe(false)
+  })
+
+  it('without options it is the same file, byte for byte', async () => {
+    const output = inFolder('same.btf')
+    await runJson(['convert', MIXED, output])
+    expect(readFileSync(output)).toEqual(readFileSync(MIXED))
+  })
+
+  it('may write over its own input', async () => {
+    const path = inFolder('in_place.btf')
+    writeFileSync(path, readFileSync(IMAGE))
+    await runJson(['convert', path, path, '--layout', 'byxf'])
+    expect((await storedIn(path))[0]!.shape).toEqual([2, 5, 7, 19])
+    await runJson(['convert', path, path, '--from-layout', 'byxf', '--shape', '2,19,5,7'])
+    expect(readFileSync(path)).toEqual(readFileSync(IMAGE))
+  })
+
+  it('writes into a folder that it makes, and refuses one as OUT', async () => {
+    const folder = inFolder('made/deep')
+    const { output } = await runJson<ConvertJson>(['convert', IMAGE, '--out-dir', folder])
+    expect(readdirSync(folder)).toEqual([basename(IMAGE)])
+    expect(readFileSync(output)).toEqual(readFileSync(IMAGE))
+    mkdirSync(inFolder('plain'))
+    expect((await runCli(['convert', IMAGE, inFolder('plain')])).stderr).toContain('--out-dir')
+  })
+
+  it('takes the element type that the tensors have, and says that casting comes later', async () => {
+    const output = inFolder('cast.btf')
+    expect((await runCli(['convert', IMAGE, output, '--dtype', 'float32'])).code).toBe(0)
+    const { code, stderr } = await runCli(['convert', IMAGE, output, '--dtype', 'float16'])
+    expect(code).toBe(64)
+    expect(stderr).toMatch(/^tilework: ERR_UNSUPPORTED: .*later version\.\n$/)
+    expect((await runCli(['convert', IMAGE, output, '--dtype', 'float33'])).stderr).toContain('ERR_DTYPE')
+  })
+
+  it.each([
+    [['--format', 'nonsense'], 64, 'ERR_ARGUMENT'],
+    [['--layout', 'nonsense'], 64, 'ERR_LAYOUT_NAME'],
+    [['--from-layout', 'b_fs_yx_fsv16', '--shape', '2,19,5,8'], 64, 'ERR_'],
+  ])('%j is refused before anything is written', async (options, code, start) => {
+    const output = inFolder('never.btf')
+    const result = await runJson<{ error: { code: string } }>(['convert', IMAGE, output, ...options], code)
+    expect(result.error.code).toMatch(new RegExp(`^${start}`))
+    expect(existsSync(output)).toBe(false)
+  })
+
+  it('input and output errors exit with 74, damaged input with 2, and leave nothing behind', async () => {
+    expect((await runCli(['convert', inFolder('none.btf'), inFolder('x.btf')])).code).toBe(74)
+    expect((await runCli(['convert', IMAGE, inFolder('no/such/folder/x.btf')])).code).toBe(74)
+    const damaged = inFolder('damaged.btf')
+    writeFileSync(damaged, readFileSync(IMAGE).subarray(0, 100))
+    expect((await runCli(['convert', damaged, inFolder('x.btf')])).code).toBe(2)
+    expect(existsSync(inFolder('x.btf'))).toBe(false)
+  })
+
+  it('a cancelled conversion leaves the old file', async () => {
+    const path = inFolder('kept.btf')
+    writeFileSync(path, 'old')
+    const result = await runCli(['convert', IMAGE, path, '--layout', 'byxf'], { signal: AbortSignal.abort() })
+    expect(result.code).toBe(130)
+    expect(readFileSync(path, 'utf8')).toBe('old')
+    expect(
+      readdirSync(inFolder('.')).filter((name) => name.startsWith('kept') || name.startsWith('.kept')),
+    ).toEqual(['kept.btf'])
+  })
+
+  it('tells a person on stderr what was written', async () => {
+    const { stdout, stderr } = await runCli(
+      ['convert', IMAGE, inFolder('told.btf'), '--layout', 'b_fs_yx_fsv16'],
+      { isTTY: true },
+    )
+    expect(stderr).toMatch(/^Wrote .*told\.btf: 1 tensor, 8\.\d+ KiB\. To undo it:\n$/)
+    expect(stdout).toMatch(/^tilework convert .*\n$/)
+  })
+})
+
+describe.skipIf(!hasRealFiles)('the real files', () => {
+  it.each(REAL_FILES)('%s is saved unchanged', async (path) => {
+    const output = inFolder(`same-${basename(path)}`)
+    await runJson(['convert', path, output])
+    expect(readFileSync(output)).toEqual(readFileSync(path))
+  })
+
+  it.each(REAL_FILES)('every tensor of %s goes to b_fs_yx_fsv16 and back', async (path) => {
+    const originals = await storedIn(path)
+    for (const [index, original] of originals.entries()) {
+      const blocked = inFolder(`${index}-${basename(path)}`)
+      const options = ['--layout', 'b_fs_yx_fsv16', '--tensor', `#${index}`]
+      const { undo } = await runJson<ConvertJson>(['convert', path, blocked, ...options])
+      const { digits } = parseLayout('b_fs_yx_fsv16').storage(original.shape)
+      expect((await storedIn(blocked))[0]!.shape).toEqual(digits.map(({ radix }) => radix))
+      const back = inFolder(`back-${index}-${basename(path)}`)
+      const from = ['--from-layout', 'b_fs_yx_fsv16', '--shape', original.shape.join(',')]
+      await runJson(['convert', blocked, back, ...from, '--tensor', '#0'])
+      expect(await storedIn(back)).toEqual([original])
+      await runJson(undo[0]!.args)
+      expect(readFileSync(undo[0]!.args[2]!)).toEqual(readFileSync(back))
+    }
+  })
+})

@@ -1,0 +1,68 @@
+/** Progress: nothing for quick work or a pipe, a bar for work that lasts. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { formatBytes } from '../../lib/cli/byte_count.js'
+import { startProgress } from '../../lib/cli/progress.js'
+import { createTerminal } from '../../lib/cli/terminal.js'
+
+let written = ''
+/** What the bar needs of a terminal: it moves the cursor by escape sequences. */
+const stream = {
+  isTTY: true,
+  columns: 100,
+  write: (text: string) => {
+    written += text
+    return true
+  },
+}
+
+beforeEach(() => {
+  written = ''
+  vi.useFakeTimers()
+})
+afterEach(() => void vi.useRealTimers())
+
+describe('progress', () => {
+  it('shows nothing for work that ends soon', () => {
+    const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
+    progress.update(1, 2)
+    vi.advanceTimersByTime(400)
+    progress.update(2, 2)
+    progress.stop()
+    expect(written).toBe('')
+  })
+
+  it('shows a bar for work that lasts, and takes it away', () => {
+    const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
+    vi.advanceTimersByTime(600)
+    progress.update(512 * 1024, 2 * 1024 * 1024)
+    vi.advanceTimersByTime(200)
+    expect(written).toContain('Writing')
+    expect(written).toContain('25% 512 KiB of 2 MiB')
+    progress.stop()
+    progress.stop()
+    const end = written.length
+    vi.advanceTimersByTime(1000)
+    expect(written.length).toBe(end)
+  })
+
+  it('shows nothing when stderr is piped', () => {
+    const piped = { write: stream.write }
+    const progress = startProgress('Writing', createTerminal({ stdout: piped, stderr: piped }))
+    vi.advanceTimersByTime(600)
+    progress.update(1, 2)
+    progress.stop()
+    expect(written).toBe('')
+  })
+})
+
+describe('byte counts', () => {
+  it.each([
+    [0, '0 B'],
+    [1023, '1023 B'],
+    [1024, '1 KiB'],
+    [1536, '1.50 KiB'],
+    [16 * 1024 ** 2, '16 MiB'],
+    [1000 * 1024, '0.98 MiB'],
+    [5 * 1024 ** 4, '5 TiB'],
+  ])('%d is %s', (count, text) => expect(formatBytes(count)).toBe(text))
+})

@@ -1,0 +1,32 @@
+/** Runs the command line inside the test's process. */
+import { run } from '../../lib/cli/run.js'
+
+export interface CliResult {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface CliSetting {
+  readonly isTTY?: boolean
+  readonly signal?: AbortSignal
+  readonly env?: Record<string, string>
+}
+
+export async function runCli(args: readonly string[], setting: CliSetting = {}): Promise<CliResult> {
+  let stdout = ''
+  let stderr = ''
+  const code = await run(args, {
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: (text) => (stderr += text) },
+    ...setting,
+  })
+  return { code, stdout, stderr }
+}
+
+/** The JSON that a command printed, and nothing beside it. */
+export async function runJson<T>(args: readonly string[], expectedCode = 0): Promise<T> {
+  const { code, stdout, stderr } = await runCli([...args, '--json'])
+  if (code !== expectedCode) throw new Error(`exit code ${code}, not ${expectedCode}: ${stderr}${stdout}`)
+  return JSON.parse(stdout) as T
+}

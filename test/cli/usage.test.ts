@@ -1,0 +1,130 @@
+/** What every command shares: help, wrong use, errors in both forms, cancellation. */
+import { writeFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { EXIT, exitCodeOf } from '../../lib/cli/exit_codes.js'
+import { InputError } from '../../lib/cli/open_input.js'
+import { numberList } from '../../lib/cli/parse_shape.js'
+import { printable, printableJson } from '../../lib/cli/printable.js'
+import { shellQuote } from '../../lib/cli/shell_quote.js'
+import { ERROR_CODES, type ErrorCode, TileworkError } from '../../lib/index.js'
+import { runCli } from './run_cli.js'
+import { temporaryFolder } from './temporary_folder.js'
+
+const inFolder = temporaryFolder()
+
+describe('help', () => {
+  it.each(['inspect', 'check', 'convert', 'layout'])('of %s has an example', async (command) => {
+    const { code, stdout, stderr } = await runCli([command, '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
+    expect(stdout).toContain('--json')
+  })
+
+  it('lists the commands, and goes to stderr with wrong use where no command is named', async () => {
+    const asked = await runCli(['--help'])
+    expect(asked).toMatchObject({ code: 0, stderr: '' })
+    for (const command of ['inspect', 'check', 'convert', 'layout']) expect(asked.stdout).toContain(command)
+    const forgotten = await runCli([])
+    expect(forgotten).toMatchObject({ code: 64, stdout: '' })
+    expect(forgotten.stderr).toContain('Usage: tilework')
+  })
+
+  it('prints the version', async () => {
+    expect((await runCli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/)
+  })
+})
+
+describe('wrong use', () => {
+  it.each([
+    [['nonsense']],
+    [['inspect']],
+    [['inspect', '--nonsense', 'a.btf']],
+    [['layout', 'bfyx', 'oiyx']],
+    [['check', 'a.btf', '--level', 'severe']],
+    [['convert', 'a.btf']],
+    [['convert', 'a.btf', 'b.btf', 'c.btf']],
+    [['convert', 'a.btf', 'b.btf', '--out-dir', 'd']],
+    [['convert', 'a.btf', 'b.btf', '--as', 'data']],
+    [['convert', 'a.btf', 'b.btf', '--shape', '1,2']],
+    [['convert', 'a.btf', 'b.btf', '--from-layout', 'bfyx']],
+    [['convert', 'a.btf', 'b.btf', '--pad-lower', '1']],
+    [['convert', 'a.btf', 'b.btf', '--tensor']],
+  ])('%j exits with 64 and one line', async (args) => {
+    const { code, stdout, stderr } = await runCli(args)
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' })
+    expect(stderr).toMatch(/^tilework: ERR_ARGUMENT: .+\n$/)
+  })
+
+  it('is an object on stdout with --json', async () => {
+    const { stdout, stderr } = await runCli(['inspect', 'a.btf', '--nonsense', '--json'])
+    expect(JSON.parse(stdout).error).toMatchObject({
+      code: 'ERR_ARGUMENT',
+      message: expect.stringContaining('--nonsense'),
+    })
+    expect(stderr).toMatch(/^tilework: ERR_ARGUMENT: /)
+  })
+})
+
+describe('errors of files', () => {
+  it.each(['inspect', 'check'])('%s of a missing file exits with 74', async (command) => {
+    const { code, stdout, stderr } = await runCli([command, inFolder('missing.btf'), '--json'])
+    expect(code).toBe(74)
+    expect(JSON.parse(stdout).error).toMatchObject({ code: 'ERR_IO' })
+    expect(stderr).toMatch(/^tilework: ERR_IO: .*missing\.btf.*\n$/)
+  })
+
+  it.each(['inspect', 'check'])('%s of bytes of no format exits with 2', async (command) => {
+    const path = inFolder('bytes.unknown')
+    writeFileSync(path, 'certainly no tensors in here, only words and more words')
+    const { code, stdout } = await runCli([command, path, '--json'])
+    expect(code).toBe(2)
+    expect(stdout).toContain('ERR_UNKNOWN_FORMAT')
+  })
+
+  it('a cancelled run exits with 130', async () => {
+    const { code, stderr } = await runCli(['check', inFolder('missing.btf')], { signal: AbortSignal.abort() })
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/^tilework: ERR_ABORTED: /)
+  })
+})
+
+describe('exit codes', () => {
+  it('exist for every error code', () => {
+    for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+      const exitCode = exitCodeOf(new TileworkError(code, 'A test.'))
+      expect(Object.values(EXIT)).toContain(exitCode)
+      expect(exitCode).not.toBe(EXIT.ok)
+    }
+  })
+
+  it('blame the input for what comes from opening it', () => {
+    const rank = new TileworkError('ERR_RANK', 'A test.')
+    expect(exitCodeOf(rank)).toBe(64)
+    expect(exitCodeOf(new InputError(rank))).toBe(2)
+    expect(exitCodeOf(new InputError(new TileworkError('ERR_IO', 'A test.')))).toBe(74)
+    expect(exitCodeOf(new InputError(new TileworkError('ERR_FILE_CHANGED', 'A test.')))).toBe(74)
+    expect(exitCodeOf(new TypeError('A test.'))).toBe(70)
+  })
+})
+
+describe('texts', () => {
+  it('number lists: commas, blanks, scalar', () => {
+    const parse = numberList('--shape')
+    expect(parse('2, 19,5')).toEqual([2, 19, 5])
+    expect(parse('')).toEqual([])
+    expect(parse('scalar')).toEqual([])
+    for (const text of ['1e3', '0x10', '1.5', 'a', ',', '٣']) expect(() => parse(text)).toThrow('--shape')
+  })
+
+  it('escape sequences of a file never reach the terminal', () => {
+    expect(printable('a\u001b[31m\u009bb\u202e')).toBe('a\\u001b[31m\\u009bb\\u202e')
+    const name = 'x\u009b\u2028\u007f"\\'
+    expect(printableJson({ name })).not.toMatch(/[\u007f-\u009f\u2028]/)
+    expect(JSON.parse(printableJson({ name }))).toEqual({ name })
+    expect(JSON.parse(printableJson({ name }, 2))).toEqual({ name })
+  })
+
+  it('commands can be pasted into a shell', () => {
+    expect(shellQuote(['a.btf', '#0', "it's", ''])).toBe("a.btf '#0' 'it'\\''s' ''")
+  })
+})
