@@ -1,0 +1,78 @@
+#include "arguments.h"
+
+#include <cmath>
+#include <new>
+
+#include "io/checked_math.h"
+
+namespace tilework::binding {
+namespace {
+
+[[noreturn]] void refuse(const char* name, const char* wanted) {
+  throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be " + wanted + ".");
+}
+
+}  // namespace
+
+int64_t whole_number(const Napi::Value& value, const char* name) {
+  if (!value.IsNumber()) refuse(name, "a number");
+  const double number = value.As<Napi::Number>().DoubleValue();
+  if (!(number >= 0) || std::isinf(number) || number != std::floor(number))
+    refuse(name, "a whole number, 0 or more");
+  if (number > static_cast<double>(kMaxSafeInteger)) throw_overflow(std::string("'") + name + "'");
+  return static_cast<int64_t>(number);
+}
+
+Napi::Object object(const Napi::Value& value, const char* name) {
+  if (!value.IsObject()) refuse(name, "an object");
+  return value.As<Napi::Object>();
+}
+
+std::string path_text(const Napi::Value& value, const char* name) {
+  if (!value.IsString()) refuse(name, "a string");
+  std::string text = value.As<Napi::String>().Utf8Value();
+  // The operating system would silently stop at it.
+  if (text.find('\0') != std::string::npos) refuse(name, "a path without null characters");
+  return text;
+}
+
+Bytes bytes(const Napi::Value& value, const char* name) {
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
+    refuse(name, "a Uint8Array");
+  }
+  Bytes result;
+  result.array = value;
+  void* data = nullptr;
+  napi_value buffer = nullptr;
+  const napi_status status =
+      napi_get_typedarray_info(value.Env(), value, nullptr, &result.size, &data, &buffer, nullptr);
+  if (status != napi_ok) refuse(name, "a Uint8Array");
+  // Shrinking such a buffer would take memory away under a running job.
+  const Napi::Value resizable = Napi::Object(value.Env(), buffer).Get("resizable");
+  if (resizable.IsBoolean() && resizable.As<Napi::Boolean>().Value())
+    refuse(name, "on a buffer of fixed length");
+  result.data = static_cast<uint8_t*>(data);
+  return result;
+}
+
+Napi::Error to_javascript(Napi::Env env, const Error& error) {
+  Napi::Error result = Napi::Error::New(env, error.what());
+  result.Set("code", Napi::String::New(env, error.code()));
+  if (!error.syscall().empty()) result.Set("syscall", Napi::String::New(env, error.syscall()));
+  if (!error.path().empty()) result.Set("path", Napi::String::New(env, error.path()));
+  return result;
+}
+
+Napi::Error to_javascript(Napi::Env env, const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return to_javascript(env, known);
+  } catch (const std::bad_alloc&) {
+    return to_javascript(env, Error("ENOMEM", "ENOMEM: not enough memory"));
+  } catch (const std::exception& unexpected) {
+    return to_javascript(env, Error("ERR_IO", unexpected.what()));
+  }
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,75 @@
+#include "environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+#include "job.h"
+
+namespace tilework::binding {
+
+Environment::Environment(Napi::Env env) : env_(env) {
+  const char* forbidden = std::getenv("TILEWORK_NO_EXTERNAL_BUFFERS");
+  external_buffers = forbidden == nullptr || std::string(forbidden) != "1";
+  const napi_status status =
+      napi_create_threadsafe_function(env, nullptr, nullptr, Napi::String::New(env, "tilework"), 0, 1,
+                                      nullptr, nullptr, this, &Environment::settle, &completions_);
+  if (status != napi_ok) throw Napi::Error::New(env);
+  napi_unref_threadsafe_function(env, completions_);
+  // After the function above: hooks run in reverse order, and a running job must never call a closed
+  // function.
+  napi_add_env_cleanup_hook(env, &Environment::shut_down, this);
+}
+
+Napi::Value Environment::start(std::shared_ptr<AsyncJob> job, ThreadPool& pool) {
+  const Napi::Value promise = job->promise();
+  {
+    const std::lock_guard lock(mutex_);
+    ++running_;
+  }
+  if (jobs_.empty()) napi_ref_threadsafe_function(env_, completions_);
+  jobs_.push_back(job);
+  try {
+    pool.submit(job);
+  } catch (...) {
+    jobs_.pop_back();
+    if (jobs_.empty()) napi_unref_threadsafe_function(env_, completions_);
+    const std::lock_guard lock(mutex_);
+    --running_;
+    throw;
+  }
+  return promise;
+}
+
+void Environment::complete(const std::shared_ptr<AsyncJob>& job) {
+  auto* message = new std::shared_ptr<AsyncJob>(job);
+  if (napi_call_threadsafe_function(completions_, message, napi_tsfn_nonblocking) != napi_ok) delete message;
+  const std::lock_guard lock(mutex_);
+  --running_;
+  job_completed_.notify_all();
+}
+
+void Environment::settle(napi_env env, napi_value, void* context, void* data) {
+  const std::unique_ptr<std::shared_ptr<AsyncJob>> job(static_cast<std::shared_ptr<AsyncJob>*>(data));
+  // Node empties the queue without an environment when it is taken down; nobody waits for the promise then.
+  if (env == nullptr) return;
+  const Napi::HandleScope scope(env);
+  auto& environment = *static_cast<Environment*>(context);
+  std::erase(environment.jobs_, *job);
+  if (environment.jobs_.empty()) napi_unref_threadsafe_function(env, environment.completions_);
+  (*job)->settle(env);
+}
+
+void Environment::shut_down(void* data) {
+  auto& environment = *static_cast<Environment*>(data);
+  for (const auto& job : environment.jobs_) job->cancel();
+  std::unique_lock lock(environment.mutex_);
+  environment.job_completed_.wait(lock, [&] { return environment.running_ == 0; });
+  lock.unlock();
+  napi_release_threadsafe_function(environment.completions_, napi_tsfn_release);
+  environment.jobs_.clear();
+  environment.pools_.reset();
+}
+
+}  // namespace tilework::binding

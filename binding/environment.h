@@ -1,0 +1,62 @@
+// What one JavaScript environment (the main thread, or a worker) keeps: its classes, its running jobs, its
+// switches. There is no other mutable state in the binding but the threads, which the environments share.
+#pragma once
+
+#include <napi.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "io/mapped_file.h"
+#include "io/output_file.h"
+#include "pools.h"
+#include "reorder/plan.h"
+
+namespace tilework::binding {
+
+class AsyncJob;
+
+class Environment {
+ public:
+  explicit Environment(Napi::Env env);
+  ~Environment() = default;
+
+  static Environment& of(Napi::Env env) { return *env.GetInstanceData<Environment>(); }
+
+  Pools& pools() { return *pools_; }
+
+  // Starts a job and gives its promise. JavaScript stays alive until it is settled.
+  Napi::Value start(std::shared_ptr<AsyncJob> job, ThreadPool& pool);
+  // Any thread, once a job: its promise is settled in the next turn of the event loop.
+  void complete(const std::shared_ptr<AsyncJob>& job);
+
+  Napi::FunctionReference mapped_file_class;
+  Napi::FunctionReference reorder_plan_class;
+  Napi::FunctionReference output_file_class;
+  // What the next instance of a class takes over. Only this addon sets it, so that JavaScript cannot build
+  // one of the classes around nothing.
+  std::shared_ptr<MappedFile> next_mapped_file;
+  std::shared_ptr<const ReorderPlan> next_reorder_plan;
+  std::shared_ptr<OutputFile> next_output_file;
+
+  MappedFile::LiveCount live_mappings = std::make_shared<std::atomic<int64_t>>(0);
+  bool external_buffers = true;
+
+ private:
+  static void settle(napi_env env, napi_value, void* context, void* data);
+  static void shut_down(void* environment);
+
+  Napi::Env env_;
+  std::shared_ptr<Pools> pools_ = share_pools();
+  napi_threadsafe_function completions_ = nullptr;
+  // Jobs that are not settled; JavaScript's thread only.
+  std::vector<std::shared_ptr<AsyncJob>> jobs_;
+  // Jobs that still run on other threads.
+  std::mutex mutex_;
+  std::condition_variable job_completed_;
+  size_t running_ = 0;
+};
+
+}  // namespace tilework::binding

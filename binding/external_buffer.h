@@ -1,0 +1,25 @@
+// Views of a mapping as ArrayBuffers without a copy, where the runtime allows that.
+#pragma once
+
+#include <napi.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "io/mapped_file.h"
+
+namespace tilework::binding {
+
+// Below this a copy is cheaper than the bookkeeping of an external buffer and its finalizer.
+inline constexpr int64_t kCopyBelowBytes = 4096;
+
+struct BufferView {
+  Napi::ArrayBuffer buffer;
+  // The buffer is the mapping's own memory.
+  bool external = false;
+};
+
+// Bytes [start, end) of the mapping. Errors: ERR_VIEW_TOO_LARGE.
+BufferView view_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, int64_t start, int64_t end);
+
+}  // namespace tilework::binding

@@ -1,0 +1,69 @@
+#include "job.h"
+
+#include <utility>
+
+#include "arguments.h"
+#include "environment.h"
+
+namespace tilework::binding {
+
+AsyncJob::AsyncJob(Environment& environment, Napi::Env env, int64_t tiles)
+    : TileJob(tiles), environment_(environment), deferred_(Napi::Promise::Deferred::New(env)) {}
+
+void AsyncJob::pin(const Napi::Value& value) {
+  napi_ref reference = nullptr;
+  if (napi_create_reference(value.Env(), value, 1, &reference) != napi_ok)
+    throw Napi::Error::New(value.Env());
+  pins_.push_back(reference);
+}
+
+void AsyncJob::pin_source(const Bytes& bytes) {
+  pin(bytes.array);
+  hold_mapping(MappedFile::find(bytes.data, bytes.size));
+}
+
+void AsyncJob::set_cancel_flag(const Napi::Value& value) {
+  if (value.IsUndefined()) return;
+  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array ||
+      value.As<Napi::TypedArray>().ElementLength() == 0) {
+    throw Error("ERR_ARGUMENT", "'cancel' must be an Int32Array with at least one element.");
+  }
+  void* data = nullptr;
+  if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, &data, nullptr, nullptr) != napi_ok) {
+    throw Napi::Error::New(value.Env());
+  }
+  pin(value);
+  cancel_flag_ = static_cast<const int32_t*>(data);
+}
+
+bool AsyncJob::should_stop() const {
+  const bool asked = cancel_flag_ != nullptr && __atomic_load_n(cancel_flag_, __ATOMIC_RELAXED) != 0;
+  if (!asked && !cancelled()) return false;
+  stopped_ = true;
+  return true;
+}
+
+void AsyncJob::finish(std::exception_ptr error) noexcept {
+  error_ = std::move(error);
+  try {
+    if (error_ == nullptr && stopped_) throw Error("ERR_ABORTED", "The operation was cancelled.");
+    if (error_ == nullptr && mapping_ != nullptr) mapping_->verify_unchanged();
+  } catch (...) {
+    error_ = std::current_exception();
+  }
+  ended(error_ == nullptr);
+  environment_.complete(shared_from_this());
+}
+
+void AsyncJob::settle(Napi::Env env) {
+  for (napi_ref pin : pins_) napi_delete_reference(env, pin);
+  pins_.clear();
+  mapping_.reset();
+  if (error_ == nullptr) {
+    deferred_.Resolve(env.Undefined());
+  } else {
+    deferred_.Reject(to_javascript(env, error_).Value());
+  }
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,51 @@
+// A job of the thread pool that settles a promise.
+#pragma once
+
+#include <napi.h>
+
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "io/mapped_file.h"
+#include "parallel/thread_pool.h"
+
+namespace tilework::binding {
+
+class Environment;
+struct Bytes;
+
+class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
+ public:
+  AsyncJob(Environment& environment, Napi::Env env, int64_t tiles);
+
+  Napi::Value promise() const { return deferred_.Promise(); }
+
+  // Keeps a JavaScript value from collection until the job is settled.
+  void pin(const Napi::Value& value);
+  // Keeps bytes: their array, and the mapping that they may lie in. Such a source is checked for changes.
+  void pin_source(const Bytes& bytes);
+  void hold_mapping(std::shared_ptr<MappedFile> mapping) { mapping_ = std::move(mapping); }
+  // Stops the job when the first element of an Int32Array becomes non-zero. Errors: ERR_ARGUMENT.
+  void set_cancel_flag(const Napi::Value& value);
+
+  // On JavaScript's thread, after finish().
+  void settle(Napi::Env env);
+
+ protected:
+  bool should_stop() const override;
+  void finish(std::exception_ptr error) noexcept override;
+  // Before completion is announced; for owners that count their jobs.
+  virtual void ended(bool) {}
+
+ private:
+  Environment& environment_;
+  Napi::Promise::Deferred deferred_;
+  std::vector<napi_ref> pins_;
+  std::shared_ptr<MappedFile> mapping_;
+  const int32_t* cancel_flag_ = nullptr;
+  mutable std::atomic<bool> stopped_{false};
+  std::exception_ptr error_;
+};
+
+}  // namespace tilework::binding

@@ -1,0 +1,75 @@
+// What the addon exports; typed in lib/native.ts.
+#include <napi.h>
+
+#include <memory>
+
+#include "arguments.h"
+#include "cpu/features.h"
+#include "environment.h"
+#include "mapped_file.h"
+#include "output_file.h"
+#include "parallel/thread_count.h"
+#include "reorder.h"
+
+namespace tilework::binding {
+namespace {
+
+Napi::Value threads(const Napi::CallbackInfo& info) {
+  const size_t count = Environment::of(info.Env()).pools().compute.threads();
+  return Napi::Number::New(info.Env(), static_cast<double>(count));
+}
+
+Napi::Value set_threads(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const int64_t count = whole_number(info[0], "count");
+    if (count < 1 || count > static_cast<int64_t>(kMaxThreads)) {
+      throw Error("ERR_ARGUMENT", "'count' is " + std::to_string(count) + "; threads go from 1 to " +
+                                      std::to_string(kMaxThreads) + ".");
+    }
+    Environment::of(info.Env()).pools().compute.set_threads(static_cast<size_t>(count));
+    return info.Env().Undefined();
+  });
+}
+
+Napi::Value set_external_buffers(const Napi::CallbackInfo& info) {
+  Environment::of(info.Env()).external_buffers = info[0].ToBoolean().Value();
+  return info.Env().Undefined();
+}
+
+Napi::Value live_mappings(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(),
+                           static_cast<double>(Environment::of(info.Env()).live_mappings->load()));
+}
+
+Napi::Value cpu(const Napi::CallbackInfo& info) {
+  Napi::Env env = info.Env();
+  Napi::Array features = Napi::Array::New(env);
+  for (const std::string& feature : cpu_features()) features.Set(features.Length(), feature);
+  Napi::Object result = Napi::Object::New(env);
+  result.Set("architecture", cpu_architecture());
+  result.Set("features", features);
+  return result;
+}
+
+Napi::Object initialize(Napi::Env env, Napi::Object exports) {
+  auto* environment = new Environment(env);
+  env.SetInstanceData(environment);
+  environment->mapped_file_class = Napi::Persistent(MappedFileObject::define(env));
+  environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
+  environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
+  exports.Set("openMapped", Napi::Function::New<MappedFileObject::open>(env, "openMapped"));
+  exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
+  exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
+  exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
+  exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));
+  exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));
+  exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
+  exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(tilework, initialize)
+
+}  // namespace tilework::binding

@@ -1,0 +1,180 @@
+#include "output_file.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "arguments.h"
+#include "environment.h"
+#include "error.h"
+#include "io/checked_math.h"
+#include "job.h"
+#include "mapped_file.h"
+
+namespace tilework::binding {
+namespace {
+
+// A copy is cut into these, so that it can be cancelled between them.
+constexpr int64_t kCopyTileBytes = int64_t{64} << 20;
+
+// A job that the commit has to wait for.
+class PendingJob : public AsyncJob {
+ public:
+  PendingJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, int64_t tiles)
+      : AsyncJob(environment, env, tiles), file_(std::move(file)) {}
+
+  // Errors: ERR_CLOSED.
+  Napi::Value announce_and_start(Environment& environment) {
+    file_->begin_write();
+    try {
+      return environment.start(shared_from_this(), environment.pools().blocking);
+    } catch (...) {
+      file_->end_write(false);
+      throw;
+    }
+  }
+
+ protected:
+  void ended(bool succeeded) override { file_->end_write(succeeded); }
+  OutputFile& file() { return *file_; }
+
+ private:
+  std::shared_ptr<OutputFile> file_;
+};
+
+class WriteJob : public PendingJob {
+ public:
+  WriteJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, const Bytes& bytes,
+           int64_t position)
+      : PendingJob(environment, env, std::move(file), 1),
+        data_(bytes.data),
+        size_(static_cast<int64_t>(bytes.size)),
+        position_(position) {
+    pin_source(bytes);
+  }
+
+ protected:
+  void run_tile(int64_t) override { file().write(data_, size_, position_); }
+
+ private:
+  const uint8_t* data_;
+  int64_t size_;
+  int64_t position_;
+};
+
+class CopyJob : public PendingJob {
+ public:
+  CopyJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file,
+          std::shared_ptr<MappedFile> source, int64_t start, int64_t end, int64_t position)
+      : PendingJob(environment, env, std::move(file), ceil_div(end - start, kCopyTileBytes)),
+        source_(*source),
+        start_(start),
+        end_(end),
+        position_(position) {
+    hold_mapping(std::move(source));
+  }
+
+ protected:
+  void run_tile(int64_t tile) override {
+    const int64_t start = start_ + tile * kCopyTileBytes;
+    const int64_t end = std::min(start + kCopyTileBytes, end_);
+    file().copy_from(source_, start, end, position_ + (start - start_));
+  }
+
+ private:
+  const MappedFile& source_;
+  int64_t start_;
+  int64_t end_;
+  int64_t position_;
+};
+
+class CommitJob : public AsyncJob {
+ public:
+  CommitJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file)
+      : AsyncJob(environment, env, 1), file_(std::move(file)) {}
+
+ protected:
+  void run_tile(int64_t) override { file_->commit(); }
+
+ private:
+  std::shared_ptr<OutputFile> file_;
+};
+
+}  // namespace
+
+Napi::Function OutputFileObject::define(Napi::Env env) {
+  return DefineClass(env, "NativeOutputFile",
+                     {InstanceMethod<&OutputFileObject::write>("write"),
+                      InstanceMethod<&OutputFileObject::copy_from>("copyFrom"),
+                      InstanceMethod<&OutputFileObject::commit>("commit"),
+                      InstanceMethod<&OutputFileObject::abort>("abort")});
+}
+
+Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    Environment& environment = Environment::of(info.Env());
+    const std::string path = path_text(info[0], "path");
+    environment.next_output_file = OutputFile::create(path, whole_number(info[1], "byteLength"));
+    return environment.output_file_class.New({});
+  });
+}
+
+OutputFileObject::OutputFileObject(const Napi::CallbackInfo& info)
+    : Napi::ObjectWrap<OutputFileObject>(info),
+      file_(std::exchange(Environment::of(info.Env()).next_output_file, nullptr)) {
+  if (file_ == nullptr) throw Napi::TypeError::New(info.Env(), "Outputs are made by createOutput() only.");
+  Napi::Object self = info.This().As<Napi::Object>();
+  self.DefineProperty(Napi::PropertyDescriptor::Value(
+      "temporaryPath", Napi::String::New(info.Env(), file_->temporary_path()), napi_enumerable));
+}
+
+OutputFileObject::~OutputFileObject() {
+  if (file_ != nullptr) file_->abort();
+}
+
+Napi::Value OutputFileObject::write(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    const Bytes source = bytes(info[0], "bytes");
+    const int64_t position = whole_number(info[1], "position");
+    return std::make_shared<WriteJob>(environment, info.Env(), file_, source, position)
+        ->announce_and_start(environment);
+  });
+}
+
+Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    const std::shared_ptr<MappedFile> source = MappedFileObject::mapping_of(info[0], "file");
+    const int64_t start = whole_number(info[1], "start");
+    const int64_t end = whole_number(info[2], "end");
+    const int64_t position = whole_number(info[3], "position");
+    if (start > end || end > source->size()) {
+      throw Error("ERR_RANGE", "The range [" + std::to_string(start) + ", " + std::to_string(end) +
+                                   ") does not lie in the " + std::to_string(source->size()) +
+                                   " bytes of the file.");
+    }
+    return std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position)
+        ->announce_and_start(environment);
+  });
+}
+
+Napi::Value OutputFileObject::commit(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    auto job = std::make_shared<CommitJob>(environment, info.Env(), file_);
+    // A running commit must not be taken back by the collector, which knows of this object only.
+    job->pin(info.This());
+    file_->begin_commit();
+    return environment.start(std::move(job), environment.pools().blocking);
+  });
+}
+
+Napi::Value OutputFileObject::abort(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    file_->abort();
+    return info.Env().Undefined();
+  });
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,52 @@
+#include "pools.h"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "io/output_file.h"
+#include "parallel/thread_count.h"
+
+namespace tilework::binding {
+namespace {
+
+// Never destroyed: the exit handler below needs it after static objects are gone.
+struct Shared {
+  std::mutex mutex;
+  std::weak_ptr<Pools> pools;
+  bool exit_handler_set = false;
+};
+
+Shared& shared() {
+  static Shared* instance = new Shared;
+  return *instance;
+}
+
+// process.exit() ends the process without taking environments down: jobs would run on into a dying process,
+// and temporaries would stay in the user's folder.
+void at_process_exit() {
+  std::shared_ptr<Pools> pools;
+  {
+    const std::lock_guard lock(shared().mutex);
+    pools = shared().pools.lock();
+  }
+  if (pools != nullptr) {
+    pools->compute.stop();
+    pools->blocking.stop();
+  }
+  OutputFile::remove_live_temporaries();
+}
+
+}  // namespace
+
+std::shared_ptr<Pools> share_pools() {
+  const std::lock_guard lock(shared().mutex);
+  std::shared_ptr<Pools> pools = shared().pools.lock();
+  if (pools == nullptr) {
+    pools.reset(new Pools{ThreadPool(default_threads())});
+    shared().pools = pools;
+  }
+  if (!shared().exit_handler_set) shared().exit_handler_set = std::atexit(at_process_exit) == 0;
+  return pools;
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,30 @@
+// The JavaScript class of a reorder plan.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+
+#include "reorder/plan.h"
+
+namespace tilework::binding {
+
+class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
+ public:
+  static Napi::Function define(Napi::Env env);
+  // planReorder(description)
+  static Napi::Value plan(const Napi::CallbackInfo& info);
+
+  explicit ReorderPlanObject(const Napi::CallbackInfo& info);
+
+ private:
+  Napi::Value run_sync(const Napi::CallbackInfo& info);
+  Napi::Value run(const Napi::CallbackInfo& info);
+  Napi::Value run_mapped(const Napi::CallbackInfo& info);
+  Napi::Value run_mapped_sync(const Napi::CallbackInfo& info);
+  Napi::Value explain(const Napi::CallbackInfo& info);
+
+  std::shared_ptr<const ReorderPlan> plan_;
+};
+
+}  // namespace tilework::binding

@@ -1,0 +1,40 @@
+#include "cpu/features.h"
+
+namespace tilework {
+namespace {
+
+std::vector<std::string> probe() {
+  std::vector<std::string> features;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  // The builtin also asks the operating system whether it saves the wide registers.
+  if (__builtin_cpu_supports("sse4.2")) features.push_back("sse4.2");
+  if (__builtin_cpu_supports("avx")) features.push_back("avx");
+  if (__builtin_cpu_supports("avx2")) features.push_back("avx2");
+  if (__builtin_cpu_supports("avx512f")) features.push_back("avx512f");
+  if (__builtin_cpu_supports("avx512bw")) features.push_back("avx512bw");
+  if (__builtin_cpu_supports("avx512vl")) features.push_back("avx512vl");
+#elif defined(__aarch64__)
+  features.push_back("neon");  // part of the architecture's baseline
+#endif
+  return features;
+}
+
+}  // namespace
+
+const char* cpu_architecture() {
+#if defined(__x86_64__)
+  return "x64";
+#elif defined(__aarch64__)
+  return "arm64";
+#else
+  return "unknown";
+#endif
+}
+
+const std::vector<std::string>& cpu_features() {
+  static const std::vector<std::string>* features = new std::vector<std::string>(probe());
+  return *features;
+}
+
+}  // namespace tilework

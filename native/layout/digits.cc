@@ -1,0 +1,148 @@
+#include "layout/digits.h"
+
+#include <algorithm>
+#include <string>
+
+#include "error.h"
+#include "io/checked_math.h"
+
+namespace tilework {
+namespace {
+
+[[noreturn]] void refuse(const char* side, const std::string& sentence) {
+  throw Error("ERR_ARGUMENT", std::string("In '") + side + "': " + sentence);
+}
+
+std::string text(int64_t value) { return std::to_string(value); }
+
+void check_digit(const Digit& digit, size_t rank, const char* side) {
+  if (digit.axes.empty() || digit.axes.size() > rank)
+    refuse(side, "a digit must name between 1 and all axes.");
+  for (size_t i = 0; i < digit.axes.size(); ++i) {
+    const int axis = digit.axes[i];
+    if (axis < 0 || static_cast<size_t>(axis) >= rank) refuse(side, "a digit names axis " + text(axis) + ".");
+    if (std::count(digit.axes.begin(), digit.axes.end(), axis) > 1) {
+      refuse(side, "a digit names axis " + text(axis) + " twice.");
+    }
+  }
+  if (digit.radix < 0) refuse(side, "the radix " + text(digit.radix) + " of a digit is below 0.");
+  if (digit.weight < 1) refuse(side, "the weight " + text(digit.weight) + " of a digit is below 1.");
+}
+
+Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, const char* side) {
+  for (Dimset& dimset : dimsets) {
+    if (dimset.axes == axes) return dimset;
+    for (int axis : axes) {
+      if (std::find(dimset.axes.begin(), dimset.axes.end(), axis) != dimset.axes.end()) {
+        refuse(side, "axis " + text(axis) + " is in two different sets of axes.");
+      }
+    }
+  }
+  dimsets.push_back(Dimset{axes, 1, {}});
+  return dimsets.back();
+}
+
+// Sorts the digits by weight and proves that they are a mixed radix: then no two indices share a slot.
+void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char* side) {
+  std::sort(dimset.digits.begin(), dimset.digits.end(),
+            [](const PlacedDigit& a, const PlacedDigit& b) { return a.weight < b.weight; });
+  for (const PlacedDigit& digit : dimset.digits) {
+    if (digit.weight != dimset.slots) {
+      refuse(side, "the weights of axis " + text(dimset.axes[0]) +
+                       " are no mixed radix: a digit has weight " + text(digit.weight) + " where " +
+                       text(dimset.slots) + " is expected.");
+    }
+    dimset.slots = checked_mul(dimset.slots, digit.radix, "The padded extent of an axis");
+  }
+  int64_t extent = 1;
+  for (int axis : dimset.axes) extent = checked_mul(extent, padded[axis], "The number of elements");
+  if (extent > dimset.slots) {
+    refuse(side, "the digits of axis " + text(dimset.axes[0]) + " hold " + text(dimset.slots) +
+                     " index values, the shape needs " + text(extent) + ".");
+  }
+}
+
+BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* side) {
+  const size_t rank = bound.padded.size();
+  if (piece.digits.size() > kMaxDigits)
+    refuse(side, "a piece has more than " + text(kMaxDigits) + " digits.");
+  BoundPiece result{piece.axis, piece.lo, piece.hi, {}};
+  int64_t stride = 1;
+  for (size_t i = piece.digits.size(); i-- > 0;) {
+    const Digit& digit = piece.digits[i];
+    check_digit(digit, rank, side);
+    Dimset& dimset = dimset_of(result.dimsets, digit.axes, side);
+    if (digit.radix != 1) dimset.digits.push_back({digit.weight, digit.radix, stride});
+    stride = checked_mul(stride, digit.radix, "The number of storage elements");
+  }
+  if (stride != bound.elements) {
+    refuse(side, "the digits span " + text(stride) + " slots, 'elements' is " + text(bound.elements) + ".");
+  }
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const int number = static_cast<int>(axis);
+    const bool named =
+        std::any_of(result.dimsets.begin(), result.dimsets.end(), [number](const Dimset& dimset) {
+          return std::find(dimset.axes.begin(), dimset.axes.end(), number) != dimset.axes.end();
+        });
+    if (!named) result.dimsets.push_back(Dimset{{number}, 1, {}});
+  }
+  for (Dimset& dimset : result.dimsets) close_dimset(dimset, bound.padded, side);
+  return result;
+}
+
+// Pieces must follow each other along one axis from 0 to its end: then each slot belongs to exactly one.
+void check_pieces(const BoundSide& bound, const char* side) {
+  const BoundPiece& first = bound.pieces.front();
+  int64_t end = 0;
+  for (const BoundPiece& piece : bound.pieces) {
+    if (piece.axis != first.axis || piece.lo != end || piece.hi <= piece.lo) {
+      refuse(side, "the pieces must cover one axis from 0 on, without gaps, in ascending order.");
+    }
+    end = piece.hi;
+    if (bound.pieces.size() == 1) continue;
+    for (const Dimset& dimset : piece.dimsets) {
+      const bool named = std::find(dimset.axes.begin(), dimset.axes.end(), piece.axis) != dimset.axes.end();
+      if (named && dimset.axes.size() > 1) refuse(side, "the axis of the pieces is fused with another axis.");
+    }
+  }
+  for (const BoundPiece& piece : bound.pieces) {
+    for (const Dimset& dimset : piece.dimsets) {
+      if (dimset.axes.front() == piece.axis && dimset.slots > end) {
+        refuse(side, "the pieces end at " + text(end) + ", the axis has " + text(dimset.slots) + " slots.");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name) {
+  const size_t rank = shape.size();
+  if (rank > kMaxAxes) refuse(name, "there are more than " + text(kMaxAxes) + " axes.");
+  if (side.lower.size() != rank || side.upper.size() != rank) {
+    refuse(name, "'lower' and 'upper' must have one count for each of the " + text(rank) + " axes.");
+  }
+  if (side.pieces.empty() || side.pieces.size() > kMaxPieces) {
+    refuse(name, "there must be between 1 and " + text(kMaxPieces) + " pieces.");
+  }
+  if (side.elements < 0 || side.elements > kMaxSafeInteger) throw_overflow("The number of storage elements");
+  BoundSide bound{side.lower, {}, {}, side.elements};
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (shape[axis] < 0 || side.lower[axis] < 0 || side.upper[axis] < 0) {
+      refuse(name, "an extent or padding of axis " + text(axis) + " is below 0.");
+    }
+    const int64_t end = checked_add(side.lower[axis], shape[axis], "A padded extent");
+    bound.padded.push_back(checked_add(end, side.upper[axis], "A padded extent"));
+  }
+  for (const Piece& piece : side.pieces) {
+    if (piece.axis < 0 || (rank > 0 && static_cast<size_t>(piece.axis) >= rank) ||
+        (rank == 0 && piece.axis != 0)) {
+      refuse(name, "a piece names axis " + text(piece.axis) + ".");
+    }
+    bound.pieces.push_back(bind_piece(piece, bound, name));
+  }
+  check_pieces(bound, name);
+  return bound;
+}
+
+}  // namespace tilework

@@ -1,0 +1,427 @@
+#include "layout/join.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "io/checked_math.h"
+#include "layout/loop_nest.h"
+
+namespace tilework {
+namespace {
+
+// Part of an axis, in padded indices of the destination or in logical indices of the source.
+struct Box {
+  int axis = kNone;
+  int64_t lo = 0;
+  int64_t hi = 0;
+};
+
+// One pair of pieces under work.
+struct Pair {
+  const std::vector<int64_t>& shape;
+  const BoundSide& from;
+  const BoundSide& to;
+  const BoundPiece& source;
+  const BoundPiece& destination;
+  Box source_box;
+  Box destination_box;
+};
+
+// An index line that both sides split: one axis, or axes that are fused without any padding between them.
+struct Line {
+  std::vector<int> axes;
+  int64_t extent = 0;
+  int64_t source_lower = 0;
+  int64_t destination_lower = 0;
+  int64_t slots = 1;
+  std::vector<PlacedDigit> source;
+  std::vector<PlacedDigit> destination;
+};
+
+// Axes that fused digits of either side connect.
+struct Group {
+  std::vector<int> axes;
+  std::vector<const Dimset*> source;
+  std::vector<const Dimset*> destination;
+};
+
+int find_root(std::vector<int>& parent, int axis) {
+  while (parent[axis] != axis) axis = parent[axis] = parent[parent[axis]];
+  return axis;
+}
+
+std::vector<Group> groups_of(const Pair& pair) {
+  std::vector<int> parent(pair.shape.size());
+  std::iota(parent.begin(), parent.end(), 0);
+  const auto connect = [&parent](const BoundPiece& piece) {
+    for (const Dimset& dimset : piece.dimsets) {
+      for (int axis : dimset.axes) parent[find_root(parent, axis)] = find_root(parent, dimset.axes[0]);
+    }
+  };
+  connect(pair.source);
+  connect(pair.destination);
+  std::vector<Group> groups(pair.shape.size());
+  for (size_t axis = 0; axis < parent.size(); ++axis) {
+    groups[find_root(parent, static_cast<int>(axis))].axes.push_back(static_cast<int>(axis));
+  }
+  for (const Dimset& d : pair.source.dimsets) groups[find_root(parent, d.axes[0])].source.push_back(&d);
+  for (const Dimset& d : pair.destination.dimsets) {
+    groups[find_root(parent, d.axes[0])].destination.push_back(&d);
+  }
+  std::erase_if(groups, [](const Group& group) { return group.axes.empty(); });
+  return groups;
+}
+
+// ---- Lines
+// -----------------------------------------------------------------------------------------------------
+
+// Row-major order of a group's axes in which every dimset of both sides is a run, if there is one.
+std::optional<std::vector<int>> common_order(const Group& group) {
+  const Dimset* longest = nullptr;
+  for (const auto* side : {&group.source, &group.destination}) {
+    for (const Dimset* dimset : *side) {
+      if (longest == nullptr || dimset->axes.size() > longest->axes.size()) longest = dimset;
+    }
+  }
+  if (longest->axes.size() != group.axes.size()) return std::nullopt;
+  const std::vector<int>& order = longest->axes;
+  for (const auto* side : {&group.source, &group.destination}) {
+    for (const Dimset* dimset : *side) {
+      const auto run = std::search(order.begin(), order.end(), dimset->axes.begin(), dimset->axes.end());
+      if (run == order.end()) return std::nullopt;
+    }
+  }
+  return order;
+}
+
+// Inner axes must have neither padding nor rounding on this side: else the line has gaps.
+bool is_gapless(const std::vector<const Dimset*>& dimsets, const std::vector<int>& order,
+                const BoundSide& side, const std::vector<int64_t>& shape) {
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (side.padded[order[i]] != shape[order[i]]) return false;
+  }
+  for (const Dimset* dimset : dimsets) {
+    if (dimset->axes.front() == order.front()) continue;
+    int64_t extent = 1;
+    for (int axis : dimset->axes) extent *= shape[axis];
+    if (extent != dimset->slots) return false;
+  }
+  return true;
+}
+
+// The digits of all dimsets as digits of the line, ascending; neighbours in index and memory become one
+// digit.
+std::vector<PlacedDigit> line_digits(const std::vector<const Dimset*>& dimsets, const std::vector<int>& order,
+                                     const std::vector<int64_t>& shape) {
+  std::vector<PlacedDigit> digits;
+  for (const Dimset* dimset : dimsets) {
+    int64_t inner = 1;
+    const auto last = std::find(order.begin(), order.end(), dimset->axes.back());
+    for (auto axis = last + 1; axis != order.end(); ++axis) inner *= shape[*axis];
+    for (const PlacedDigit& digit : dimset->digits) {
+      digits.push_back({digit.weight * inner, digit.radix, digit.stride});
+    }
+  }
+  std::sort(digits.begin(), digits.end(),
+            [](const PlacedDigit& a, const PlacedDigit& b) { return a.weight < b.weight; });
+  std::vector<PlacedDigit> merged;
+  for (const PlacedDigit& digit : digits) {
+    if (!merged.empty() && digit.stride == merged.back().stride * merged.back().radix) {
+      merged.back().radix *= digit.radix;
+    } else {
+      merged.push_back(digit);
+    }
+  }
+  return merged;
+}
+
+bool has_axis(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+std::optional<Line> line_of(const Group& group, const Pair& pair) {
+  const auto order = common_order(group);
+  if (!order) return std::nullopt;
+  if (order->size() > 1) {
+    if (has_axis(*order, pair.source_box.axis) || has_axis(*order, pair.destination_box.axis))
+      return std::nullopt;
+    if (!is_gapless(group.source, *order, pair.from, pair.shape)) return std::nullopt;
+    if (!is_gapless(group.destination, *order, pair.to, pair.shape)) return std::nullopt;
+  }
+  const int first = order->front();
+  int64_t inner = 1;
+  for (size_t i = 1; i < order->size(); ++i) inner *= pair.shape[(*order)[i]];
+  Line line;
+  line.axes = *order;
+  line.extent = pair.shape[first] * inner;
+  line.source_lower = pair.from.lower[first] * inner;
+  line.destination_lower = pair.to.lower[first] * inner;
+  line.source = line_digits(group.source, *order, pair.shape);
+  line.destination = line_digits(group.destination, *order, pair.shape);
+  for (const PlacedDigit& digit : line.destination) line.slots *= digit.radix;
+  return line;
+}
+
+// Source offset of a line's index. The top digit has no modulus, so that the offset grows by one stride per
+// period, also below 0 and beyond the last element: those values are stepped over, never used.
+int64_t line_offset(const std::vector<PlacedDigit>& digits, int64_t index) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    const int64_t quotient = floor_div(index, digits[i].weight);
+    const bool top = i + 1 == digits.size();
+    offset += (top ? quotient : quotient - floor_div(quotient, digits[i].radix) * digits[i].radix) *
+              digits[i].stride;
+  }
+  return offset;
+}
+
+// The digit whose range of weights has this weight.
+const PlacedDigit* digit_at(const std::vector<PlacedDigit>& digits, int64_t weight) {
+  const PlacedDigit* found = nullptr;
+  for (const PlacedDigit& digit : digits) {
+    if (digit.weight <= weight) found = &digit;
+  }
+  return found;
+}
+
+int64_t stride_at(const std::vector<PlacedDigit>& digits, int64_t weight) {
+  const PlacedDigit* digit = digit_at(digits, weight);
+  return digit == nullptr ? 0 : weight / digit->weight * digit->stride;
+}
+
+// Weights of both sides below the line's end, if each divides the next.
+std::optional<std::vector<int64_t>> chain_of(const Line& line) {
+  std::vector<int64_t> weights;
+  for (const auto* side : {&line.source, &line.destination}) {
+    for (const PlacedDigit& digit : *side) {
+      if (digit.weight < line.slots) weights.push_back(digit.weight);
+    }
+  }
+  std::sort(weights.begin(), weights.end());
+  weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
+  for (size_t i = 1; i < weights.size(); ++i) {
+    if (weights[i] % weights[i - 1] != 0) return std::nullopt;
+  }
+  return weights;
+}
+
+int64_t top_weight(const std::vector<PlacedDigit>& digits) {
+  return digits.empty() ? 1 : digits.back().weight;
+}
+
+Node line_node(const Line& line, const std::vector<int64_t>& weights, size_t i, int variable) {
+  Node node;
+  node.weight = weights[i];
+  node.count = i + 1 < weights.size() ? weights[i + 1] / weights[i] : ceil_div(line.slots, weights[i]);
+  node.destination_stride = stride_at(line.destination, weights[i]);
+  node.variable = variable;
+  node.axes = line.axes;
+  return node;
+}
+
+// Fixed strides on both sides.
+void add_chain(const Line& line, const std::vector<int64_t>& weights, int variable, LoopNest& nest) {
+  for (size_t i = 0; i < weights.size(); ++i) {
+    Node node = line_node(line, weights, i, variable);
+    node.source_stride = stride_at(line.source, weights[i]);
+    nest.nodes.push_back(std::move(node));
+  }
+  nest.source_base += line_offset(line.source, line.source_lower - line.destination_lower);
+}
+
+// Fixed strides above the period after which both sides repeat, a lookup below it.
+void add_periodic(const Line& line, int variable, LoopNest& nest) {
+  const int64_t source_top = top_weight(line.source);
+  const int64_t shift = line.source_lower - line.destination_lower;
+  std::vector<int64_t> weights;
+  for (const PlacedDigit& digit : line.destination) weights.push_back(digit.weight);
+  if (weights.empty()) weights.push_back(1);
+  int64_t period = line.slots;
+  const auto multiple = std::find_if(weights.begin(), weights.end(),
+                                     [source_top](int64_t weight) { return weight % source_top == 0; });
+  if (multiple != weights.end()) {
+    period = *multiple;
+  } else {
+    const int64_t step = source_top / std::gcd(weights.back(), source_top);
+    if (step < ceil_div(line.slots, weights.back())) weights.push_back(period = weights.back() * step);
+  }
+  const int lookup = static_cast<int>(nest.lookups.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    Node node = line_node(line, weights, i, variable);
+    if (weights[i] < period) {
+      node.lookup = lookup;
+      node.lookup_stride = weights[i];
+    } else {
+      node.source_stride = weights[i] / source_top * line.source.back().stride;
+    }
+    nest.nodes.push_back(std::move(node));
+  }
+  nest.lookups.push_back(make_lookup(
+      period, [digits = line.source, shift](int64_t index) { return line_offset(digits, index + shift); }));
+}
+
+void add_line(const Line& line, const Pair& pair, LoopNest& nest) {
+  const int variable = static_cast<int>(nest.variables.size());
+  const int64_t lower = line.destination_lower;
+  Variable bounds{0, line.slots, lower, lower + line.extent};
+  if (has_axis(line.axes, pair.destination_box.axis)) {
+    bounds.write_lo = pair.destination_box.lo;
+    bounds.write_hi = std::min(bounds.write_hi, pair.destination_box.hi);
+  }
+  if (has_axis(line.axes, pair.source_box.axis)) {
+    bounds.write_lo = std::max(bounds.write_lo, pair.source_box.lo + lower);
+    bounds.write_hi = std::min(bounds.write_hi, pair.source_box.hi + lower);
+  }
+  nest.variables.push_back(bounds);
+  const auto chain = chain_of(line);
+  const int64_t shift = line.source_lower - line.destination_lower;
+  if (chain && shift % top_weight(line.source) == 0) {
+    add_chain(line, *chain, variable, nest);
+  } else {
+    add_periodic(line, variable, nest);
+  }
+}
+
+// ---- Fused axes with padding or rounding between them
+// -------------------------------------------------------------
+
+// Everything that is needed to find the source offset of one destination slot of a group by arithmetic.
+class GroupOffset {
+ public:
+  GroupOffset(const Group& group, const Pair& pair)
+      : shape_(pair.shape),
+        from_lower_(pair.from.lower),
+        from_padded_(pair.from.padded),
+        to_lower_(pair.to.lower),
+        to_padded_(pair.to.padded),
+        box_(pair.source_box) {
+    for (const Dimset* dimset : group.source) source_.push_back(*dimset);
+    for (const Dimset* dimset : group.destination) destination_.push_back(*dimset);
+    boxed_ = has_axis(group.axes, box_.axis);
+  }
+
+  // `index` is row-major over the slots of the destination's dimsets.
+  int64_t operator()(int64_t index) const {
+    Coordinate logical;
+    for (size_t i = destination_.size(); i-- > 0;) {
+      const Dimset& dimset = destination_[i];
+      if (!decode(dimset, index % dimset.slots, logical)) return kHole;
+      index /= dimset.slots;
+    }
+    if (boxed_ && (logical[box_.axis] < box_.lo || logical[box_.axis] >= box_.hi)) return kSkip;
+    int64_t offset = 0;
+    for (const Dimset& dimset : source_) {
+      int64_t t = 0;
+      for (int axis : dimset.axes) t = t * from_padded_[axis] + logical[axis] + from_lower_[axis];
+      for (const PlacedDigit& digit : dimset.digits) offset += t / digit.weight % digit.radix * digit.stride;
+    }
+    return offset;
+  }
+
+ private:
+  // Only the axes of the group are ever set and read.
+  using Coordinate = std::array<int64_t, kMaxAxes>;
+
+  // False for a slot that belongs to no element.
+  bool decode(const Dimset& dimset, int64_t index, Coordinate& logical) const {
+    for (size_t i = dimset.axes.size(); i-- > 0;) {
+      const int axis = dimset.axes[i];
+      logical[axis] = index % to_padded_[axis] - to_lower_[axis];
+      index /= to_padded_[axis];
+      if (logical[axis] < 0 || logical[axis] >= shape_[axis]) return false;
+    }
+    return index == 0;
+  }
+
+  std::vector<int64_t> shape_;
+  std::vector<int64_t> from_lower_;
+  std::vector<int64_t> from_padded_;
+  std::vector<int64_t> to_lower_;
+  std::vector<int64_t> to_padded_;
+  Box box_;
+  bool boxed_ = false;
+  std::vector<Dimset> source_;
+  std::vector<Dimset> destination_;
+};
+
+void add_group(const Group& group, const Pair& pair, LoopNest& nest) {
+  const int lookup = static_cast<int>(nest.lookups.size());
+  int64_t inner = 1;
+  for (size_t i = group.destination.size(); i-- > 0;) {
+    const Dimset& dimset = *group.destination[i];
+    Variable bounds{0, dimset.slots, 0, dimset.slots};
+    if (dimset.axes.front() == pair.destination_box.axis) {
+      bounds.write_lo = pair.destination_box.lo;
+      bounds.write_hi = std::min(bounds.write_hi, pair.destination_box.hi);
+    }
+    for (const PlacedDigit& digit : dimset.digits) {
+      Node node;
+      node.count = digit.radix;
+      node.destination_stride = digit.stride;
+      node.variable = static_cast<int>(nest.variables.size());
+      node.weight = digit.weight;
+      node.lookup = lookup;
+      node.lookup_stride = digit.weight * inner;
+      node.axes = dimset.axes;
+      nest.nodes.push_back(std::move(node));
+    }
+    nest.variables.push_back(bounds);
+    inner *= dimset.slots;
+  }
+  nest.lookups.push_back(make_lookup(inner, GroupOffset(group, pair)));
+}
+
+// ---- Pieces
+// ------------------------------------------------------------------------------------------------------
+
+// Every destination slot must fall into one box, so the first and the last reach beyond the elements.
+Box source_box_of(const BoundSide& from, size_t i) {
+  if (from.pieces.size() == 1) return {};
+  const BoundPiece& piece = from.pieces[i];
+  const int64_t lower = from.lower[piece.axis];
+  const int64_t lo = i == 0 ? -kMaxSafeInteger : piece.lo - lower;
+  const int64_t hi = i + 1 == from.pieces.size() ? kMaxSafeInteger : piece.hi - lower;
+  return {piece.axis, lo, hi};
+}
+
+Box destination_box_of(const BoundSide& to, size_t i) {
+  if (to.pieces.size() == 1) return {};
+  return {to.pieces[i].axis, to.pieces[i].lo, to.pieces[i].hi};
+}
+
+LoopNest join_pair(const Pair& pair) {
+  LoopNest nest;
+  for (const Group& group : groups_of(pair)) {
+    if (const auto line = line_of(group, pair)) {
+      add_line(*line, pair, nest);
+    } else {
+      add_group(group, pair, nest);
+    }
+  }
+  return nest;
+}
+
+}  // namespace
+
+std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to) {
+  std::vector<LoopNest> nests;
+  if (to.elements == 0) return nests;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
+    nests.push_back(zero_nest(to.elements));
+    return nests;
+  }
+  for (size_t s = 0; s < from.pieces.size(); ++s) {
+    for (size_t d = 0; d < to.pieces.size(); ++d) {
+      const Pair pair{
+          shape, from, to, from.pieces[s], to.pieces[d], source_box_of(from, s), destination_box_of(to, d)};
+      LoopNest nest = join_pair(pair);
+      if (finish_nest(nest)) nests.push_back(std::move(nest));
+    }
+  }
+  return nests;
+}
+
+}  // namespace tilework

@@ -1,0 +1,96 @@
+#include "reorder/plan.h"
+
+#include <algorithm>
+#include <string>
+
+#include "error.h"
+#include "io/checked_math.h"
+#include "reorder/kernels.h"
+
+namespace tilework {
+namespace {
+
+constexpr ReorderKernel kKernels[] = {
+#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, reason) \
+  {#name, bits, NestClass::nest_class, &name, reason},
+#include "reorder/kernels.def"
+#undef TILEWORK_REORDER_KERNEL
+};
+
+constexpr int kElementBits[] = {4, 8, 16, 32, 64, 128};
+
+int checked_bits(int bits) {
+  if (std::find(std::begin(kElementBits), std::end(kElementBits), bits) == std::end(kElementBits)) {
+    throw Error("ERR_ARGUMENT",
+                "'elementBits' is " + std::to_string(bits) + ", not 4, 8, 16, 32, 64 or 128.");
+  }
+  return bits;
+}
+
+int64_t bytes_of(int64_t elements, int bits) {
+  if (bits == 4) return elements / 2 + elements % 2;
+  return checked_mul(elements, bits / 8, "The number of storage bytes");
+}
+
+bool is_identity(const ReorderPlan& plan) {
+  if (plan.source_elements() != plan.destination_elements() || plan.nests().size() > 1) return false;
+  if (plan.nests().empty()) return true;
+  const LoopNest& nest = plan.nests().front();
+  const Node& node = nest.nodes.front();
+  return nest.nodes.size() == 1 && !nest.all_zero && nest.source_base == 0 && node.variable == kNone &&
+         node.lookup == kNone && node.source_stride == 1 && node.destination_stride == 1 &&
+         node.count == plan.destination_elements();
+}
+
+const ReorderKernel& kernel_for(int bits, NestClass nest_class) {
+  for (const ReorderKernel& kernel : kKernels) {
+    const bool bits_fit = kernel.element_bits == 0 || kernel.element_bits == bits;
+    if (bits_fit && kernel.nest_class == nest_class) return kernel;
+  }
+  throw Error("ERR_UNSUPPORTED", "No reorder kernel moves elements of " + std::to_string(bits) + " bits.");
+}
+
+}  // namespace
+
+std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
+
+ReorderPlan::ReorderPlan(const ReorderDescription& description)
+    : element_bits_(checked_bits(description.element_bits)) {
+  const BoundSide from = bind_side(description.shape, description.from, "from");
+  const BoundSide to = bind_side(description.shape, description.to, "to");
+  source_elements_ = from.elements;
+  destination_elements_ = to.elements;
+  source_bytes_ = bytes_of(source_elements_, element_bits_);
+  destination_bytes_ = bytes_of(destination_elements_, element_bits_);
+  nests_ = join(description.shape, from, to);
+  nest_class_ = is_identity(*this) ? NestClass::kIdentity : NestClass::kLoopNest;
+  kernel_ = &kernel_for(element_bits_, nest_class_);
+}
+
+std::string ReorderPlan::reason() const {
+  std::string reason = kernel_->reason;
+  bool lookup = false;
+  for (const LoopNest& nest : nests_) lookup = lookup || !nest.lookups.empty();
+  if (lookup) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";
+  if (nests_.size() > 1) {
+    reason +=
+        "; " + std::to_string(nests_.size()) + " nests, as a layout stores a part of the tensor differently";
+  }
+  return reason;
+}
+
+void ReorderPlan::check_range(int64_t begin, int64_t end) const {
+  if (begin < 0 || begin > end || end > destination_bytes_) {
+    throw Error("ERR_ARGUMENT", "The destination range [" + std::to_string(begin) + ", " +
+                                    std::to_string(end) + ") does not lie in the " +
+                                    std::to_string(destination_bytes_) + " bytes of the destination.");
+  }
+  const int64_t unit = std::max(element_bits_ / 8, 1);
+  if (begin % unit != 0 || end % unit != 0) {
+    throw Error("ERR_ARGUMENT", "The destination range [" + std::to_string(begin) + ", " +
+                                    std::to_string(end) + ") cuts an element of " + std::to_string(unit) +
+                                    " bytes.");
+  }
+}
+
+}  // namespace tilework
