@@ -24,7 +24,7 @@ function cmakeJs() {
 function cmakeJsOptions() {
   const options = ['--parallel', String(jobs())]
   // cmake-js insists on a g++ or clang++ on PATH unless it is told the compiler.
-  if (process.platform !== 'win32' && process.env.CXX) options.push('--cxx', compiler())
+  if (process.env.CXX) options.push('--cxx', compiler())
   return options
 }
 

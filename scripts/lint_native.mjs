@@ -27,9 +27,7 @@ function sources(folder) {
 }
 
 function clangFormat() {
-  const system = process.platform === 'win32' ? 'win32' : `${process.platform}_${process.arch}`
-  const suffix = process.platform === 'win32' ? '.exe' : ''
   const root = join(createRequire(import.meta.url).resolve('clang-format/package.json'), '..')
-  const pinned = join(root, 'bin', system, `clang-format${suffix}`)
+  const pinned = join(root, 'bin', `${process.platform}_${process.arch}`, 'clang-format')
   return existsSync(pinned) ? pinned : 'clang-format'
 }

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { fail, ROOT, requireTools, seconds } from './toolchain.mjs'
 
+const NODE_GYP = join(ROOT, 'scripts', 'cmake_as_node_gyp.mjs')
 const started = performance.now()
 requireTools()
 
@@ -17,7 +18,7 @@ const folder = join(ROOT, 'prebuilds', `${process.platform}-${process.arch}`)
 rmSync(folder, { recursive: true, force: true })
 const prebuildify = promisify(createRequire(import.meta.url)('prebuildify'))
 try {
-  await prebuildify({ cwd: ROOT, napi: true, strip: true, quiet: true, nodeGyp: nodeGyp(), ...libcTag() })
+  await prebuildify({ cwd: ROOT, napi: true, strip: true, quiet: true, nodeGyp: NODE_GYP, ...libcTag() })
 } catch (error) {
   fail(`Building the binary to ship failed (${error.message}); "npm run build:native" shows the reason.`)
 }
@@ -26,12 +27,6 @@ const kib = Math.ceil(statSync(join(folder, name)).size / 1024)
 console.log(
   `prebuilt: prebuilds/${process.platform}-${process.arch}/${name}, ${kib} KiB (${seconds(started)})`,
 )
-
-/** Windows has no executable scripts; prebuildify starts the command through a shell there. */
-function nodeGyp() {
-  const script = join(ROOT, 'scripts', 'cmake_as_node_gyp.mjs')
-  return process.platform === 'win32' ? `"${process.execPath}" "${script}"` : script
-}
 
 function libcTag() {
   if (process.platform !== 'linux') return {}

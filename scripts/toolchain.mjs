@@ -15,9 +15,7 @@ const TAIL_LINES = 40
 const INSTALL =
   process.platform === 'darwin'
     ? 'xcode-select --install && brew install cmake'
-    : process.platform === 'win32'
-      ? 'winget install Kitware.CMake Microsoft.VisualStudio.2022.BuildTools'
-      : "apt-get install g++ cmake make, or your system's equivalent"
+    : "apt-get install g++ cmake make, or your system's equivalent"
 
 /** Uses library and language features of C++20 that older compilers lack, and nothing else. */
 const PROBE_SOURCE = `
@@ -28,13 +26,9 @@ template <std::integral T> int width(std::span<T> s) { return std::popcount(s.si
 int main() { int a[1] = {}; return width(std::span<int>(a)); }
 `
 
-/**
- * One sentence that says what is missing and how to get it, or undefined when a build can start.
- * On Windows only cmake is looked for: cmake finds Visual Studio by means of its own.
- */
+/** One sentence that says what is missing and how to get it, or undefined when a build can start. */
 export function missingTool() {
   if (!starts('cmake')) return advice('cmake was not found')
-  if (process.platform === 'win32') return undefined
   if (compiler() === undefined) {
     return advice(
       'no C++20 compiler was found (looked for $CXX, g++ and clang++; GCC 11 or Clang 14 is new enough)',
