@@ -55,12 +55,19 @@ function* coordinates(shape: readonly number[]): Generator<number[]> {
   }
 }
 
+const patterns = new Map<string, Uint16Array>()
+
 /** Storage of 16-bit elements in which each logical element holds its row-major number plus one. */
 function pattern(layout: Layout, shape: readonly number[], hole: number): Uint16Array {
+  const key = `${layout.name} ${shape} ${hole}`
+  const known = patterns.get(key)
+  if (known) return known
   const storage = new Uint16Array(layout.storage(shape, { dtype: 'uint16' }).elements).fill(hole)
   let number = 0
-  for (const index of coordinates(shape))
+  for (const index of coordinates(shape)) {
     storage[layout.offsetOf(shape, index, { dtype: 'uint16' })] = ++number
+  }
+  patterns.set(key, storage)
   return storage
 }
 

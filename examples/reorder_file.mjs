@@ -1,0 +1,22 @@
+// Reads the first tensor of a file, stores it as b_fs_yx_fsv16, and takes it back.
+// Run in a checkout after `npm run demo`: node examples/reorder_file.mjs demo/sample.btf
+import { asLayout, open, reorder, save } from 'tilework'
+
+const [path = 'demo/sample.btf', blockedPath = 'demo/blocked.btf'] = process.argv.slice(2)
+
+const file = await open(path)
+const plain = file.tensors.at(0)
+console.log(`${plain.name}: ${plain.dtype} [${plain.shape}], ${plain.storage.byteLength} bytes`)
+
+const blocked = reorder(plain, 'b_fs_yx_fsv16')
+await save(blockedPath, [blocked])
+console.log(`as ${blocked.storage.layout}: ${blocked.storage.byteLength} bytes, zeros in the holes`)
+
+const again = await open(blockedPath)
+const restored = reorder(asLayout(again.tensors.at(0), 'b_fs_yx_fsv16', plain.shape), 'row_major')
+const same = Buffer.compare(await restored.bytes(), await plain.bytes()) === 0
+console.log(same ? 'back again, byte for byte' : 'the way back lost something')
+
+again.close()
+file.close()
+process.exitCode = same ? 0 : 1
