@@ -1,0 +1,51 @@
+/** Says what a stored blob really is: formats that cannot name a layout store a blocked tensor as a plain array. */
+import { TileworkError } from '../errors.js'
+import type { Layout } from '../layout/layout.js'
+import { parseLayout } from '../layout/parse_layout.js'
+import { asStored, StoredTensor } from './dense.js'
+import type { DenseTensor } from './tensor.js'
+
+export interface AsLayoutOptions {
+  /** Explicit padding before the first element, one count an axis. */
+  readonly lower?: readonly number[]
+  /** Explicit padding after the last element, one count an axis. */
+  readonly upper?: readonly number[]
+}
+
+/**
+ * The same storage bytes, understood as a tensor of `shape` in `layout`. Nothing is read or moved.
+ *
+ * @param stored - a row-major tensor with as many elements as the layout stores for the shape, in any shape
+ * @param shape - logical extents, slowest axis first
+ * @throws TileworkError ERR_LAYOUT_SHAPE when the numbers of elements differ or `stored` is not row-major;
+ * ERR_LAYOUT_NAME, ERR_ARGUMENT, ERR_OVERFLOW
+ */
+export function asLayout(
+  stored: DenseTensor,
+  layout: string | Layout,
+  shape: readonly number[],
+  options: AsLayoutOptions = {},
+): DenseTensor {
+  const parsed = typeof layout === 'string' ? parseLayout(layout) : layout
+  if (stored.storage.layout !== 'row_major') {
+    throw new TileworkError(
+      'ERR_LAYOUT_SHAPE',
+      `Tensor "${stored.name}" is in ${stored.storage.layout} already; only a row_major one can be given a layout.`,
+    )
+  }
+  const padding = {
+    ...(options.lower && { lower: options.lower }),
+    ...(options.upper && { upper: options.upper }),
+  }
+  const { elements } = parsed.storage(shape, { dtype: stored.dtype, ...padding })
+  if (elements !== stored.storage.elements) {
+    throw new TileworkError(
+      'ERR_LAYOUT_SHAPE',
+      `${parsed.name} stores ${elements} elements for the shape [${shape}]; tensor "${stored.name}" has ${stored.storage.elements}.`,
+    )
+  }
+  const { source, start } = asStored(stored)
+  const { name, dtype, metadata, doc } = stored
+  const about = { name, dtype, metadata, ...(doc !== undefined && { doc }) }
+  return new StoredTensor({ source, start, shape, layout: parsed, ...padding, ...about })
+}
