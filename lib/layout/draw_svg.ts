@@ -24,6 +24,8 @@ const CHARACTER = 6.4
 const TENSOR_WIDTH = 420
 const TENSOR_HEIGHT = 760
 const SLICE_GAP = 14
+/** Between cells that differ in more than the innermost digit. */
+const GAP = 4
 /** Room for the name above a slice, and for the names of its columns. */
 const SLICE_TITLE = 17
 const COLUMN_NAMES = 15
@@ -55,7 +57,7 @@ interface Drawn {
 export function drawLayoutSvg(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
   const picture = cutMemory(layout, shape, options, {
     maxRows: MAX_ROWS,
-    fits: (cells, labelLength) => cells * cellWidth(labelLength) <= MEMORY_WIDTH,
+    fits: (cells, labelLength, gapCount) => cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
   })
   const memoryLeft = MARGIN + TENSOR_WIDTH + 48
   const tensor = drawTensor(picture, MARGIN, TOP)
@@ -308,7 +310,7 @@ function rowWidth(picture: MemoryPicture, width: number): number {
 }
 
 function gaps({ gapEvery }: MemoryPicture, position: number): number {
-  return gapEvery > 1 ? Math.floor(position / gapEvery) * 4 : 0
+  return gapEvery > 1 ? Math.floor(position / gapEvery) * GAP : 0
 }
 
 function drawLegend(

@@ -32,7 +32,7 @@ export function drawLayoutText(layout: Layout, shape: readonly number[], options
   const margin = named.reduce((sum, length) => sum + length, String(bound.elements).length + 4)
   const picture = cutMemory(layout, shape, options, {
     maxRows: MAX_ROWS,
-    fits: (cells, labelLength) => margin + cells * (labelLength + 2) <= width,
+    fits: (cells, labelLength, gaps) => margin + cells * (labelLength + 2) + gaps <= width,
   })
   const example = workExample(picture)
   return [

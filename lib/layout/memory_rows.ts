@@ -49,8 +49,8 @@ export interface MemoryPicture {
 
 /** How much room a drawing has. */
 export interface PictureRoom {
-  /** Whether a row of so many cells with labels of that many characters fits. */
-  readonly fits: (cells: number, labelLength: number) => boolean
+  /** Whether a row of so many cells with labels of that many characters, and so many gaps between them, fits. */
+  readonly fits: (cells: number, labelLength: number, gaps: number) => boolean
   readonly maxRows: number
 }
 
@@ -131,7 +131,9 @@ function chooseRow(storage: LayoutStorage, names: readonly string[], room: Pictu
     if (radix <= 1) continue
     const axes = [...new Set([...choice.axes, ...positions])].sort((one, other) => one - other)
     const labelLength = longestLabel(storage, names, axes)
-    const part = largestPart(radix, (count) => room.fits(choice.length * count, labelLength))
+    const part = largestPart(radix, (count) =>
+      room.fits(choice.length * count, labelLength, choice.length > 1 ? count - 1 : 0),
+    )
     if (part === 1 && choice.length > 1) break
     const length = choice.length * part
     choice = {

@@ -1,0 +1,166 @@
+/** Drawings: every element at its place, holes as holes, bounded, well-formed. */
+import { describe, expect, it } from 'vitest'
+import { describeLayout } from '../../lib/layout/describe.js'
+import { drawLayoutSvg, drawLayoutText } from '../../lib/layout/draw.js'
+import type { Layout } from '../../lib/layout/layout.js'
+import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
+import { coordinates } from './coordinates.js'
+
+/** A small shape that the constraints of every layout allow. */
+function smallShape(layout: Layout): number[] {
+  if (layout.name === 'nv12') return [2, 3, 5, 2]
+  if (layout.name === 'image_2d_rgba') return [1, 3, 5, 7]
+  if (layout.kind === 'winograd' || layout.name.includes('winograd')) {
+    return [16, 2, 3, layout.name.includes('6x3') ? 8 : 4]
+  }
+  return [...layout.axes].map((letter) => ('foi'.includes(letter) ? 5 : 2))
+}
+
+/** Fails unless every tag is closed in order and no sign is left unescaped. */
+function expectWellFormed(svg: string): void {
+  const open: string[] = []
+  for (const [, end, name, , alone] of svg.matchAll(
+    /<(\/?)([a-zA-Z]+)((?:\s+[\w:-]+="[^"<]*")*)\s*(\/?)>/g,
+  )) {
+    if (end === '/') expect(open.pop()).toBe(name)
+    else if (alone !== '/') open.push(name!)
+  }
+  expect(open).toEqual([])
+  const words = svg.replace(/<\/?[a-zA-Z]+(?:\s+[\w:-]+="[^"<]*")*\s*\/?>/g, '')
+  expect(words).not.toMatch(/[<>"']|&(?!#\d+;)/)
+}
+
+describe('drawLayoutText', () => {
+  it('draws blocks, addresses and holes', () => {
+    const text = drawLayoutText(parseLayout('b_fs_yx_fsv4'), [1, 5, 2, 2], { width: 70 })
+    expect(text.split('\n').slice(0, 13)).toEqual([
+      'b_fs_yx_fsv4  [1, 5, 2, 2]',
+      '32 slots = 20 elements + 12 holes',
+      'memory order, outermost first: b f/4 y x · f4',
+      '',
+      '    ── f/4 = 0 ──',
+      ' 0  y0   f0x0  f1x0  f2x0  f3x0   f0x1  f1x1  f2x1  f3x1',
+      ' 8  y1   f0x0  f1x0  f2x0  f3x0   f0x1  f1x1  f2x1  f3x1',
+      '',
+      '    ── f/4 = 1 ──',
+      '16  y0   f4x0  ·     ·     ·      f4x1  ·     ·     ·',
+      '24  y1   f4x0  ·     ·     ·      f4x1  ·     ·     ·',
+      '',
+      'How to read it',
+    ])
+    expect(text).toContain(
+      'Example  f4 y1 x1: f/4 = 1, y = 1, x = 1, f%4 = 0, so the offset is ((1·2 + 1)·2 + 1)·4 + 0 = 28.',
+    )
+  })
+
+  it('colours only when asked', () => {
+    const layout = parseLayout('bfyx')
+    expect(drawLayoutText(layout, [1, 2, 2, 2])).not.toContain('\x1b')
+    const coloured = drawLayoutText(layout, [1, 2, 2, 2], { color: true })
+    expect(coloured).toContain('\x1b[48;5;117m')
+    expect(coloured).toContain('\x1b[48;5;222m')
+  })
+
+  it('explains the order that a 4-bit type has', () => {
+    const text = drawLayoutText(parseLayout('os_iyx_osv32'), [32, 2], { dtype: 'int4' })
+    expect(text).toContain('memory order, outermost first: o/32 i y x · o%16 (o/16)%2')
+    expect(text).toContain('64 slots = 64 elements + 0 holes; 32 bytes')
+  })
+
+  it('folds long stretches of holes', () => {
+    const text = drawLayoutText(parseLayout('os_is_yx_osv32_isv4'), [1, 1, 1, 1])
+    expect(text).toMatch(/· \d+ holes, up to offset 127/)
+  })
+
+  it.each([60, 80, 200])('keeps the rows of the catalogue within %i columns', (width) => {
+    for (const name of LAYOUT_NAMES.filter((layout) => layout.length < 30)) {
+      const text = drawLayoutText(parseLayout(name), smallShape(parseLayout(name)), { width })
+      const rows = text.split('\n').filter((line) => /^ *\d+ {2}/.test(line))
+      expect(rows.length).toBeGreaterThan(0)
+      for (const row of rows) expect(row.length).toBeLessThanOrEqual(width)
+    }
+  })
+
+  it('is bounded for the largest tensors and says what it left out', () => {
+    const text = drawLayoutText(parseLayout('bs_fs_zyx_bsv16_fsv16'), [2000, 3000, 4, 5, 6000])
+    expect(text.split('\n').length).toBeLessThan(120)
+    expect(text).toMatch(/… \d+ more slots left out/)
+    expect(drawLayoutText(parseLayout('row_major'), Array(2000).fill(1)).length).toBeLessThan(3000)
+  })
+
+  it.each([[[]], [[0]], [[2, 0, 3]], [[7]], [[97, 53]]])('draws row_major [%s]', (shape) => {
+    expect(drawLayoutText(parseLayout('row_major'), shape)).toContain('How to read it')
+    expectWellFormed(drawLayoutSvg(parseLayout('row_major'), shape))
+  })
+
+  it('throws what the layout throws', () => {
+    const run = () => drawLayoutText(parseLayout('bfyx'), [1, 2, 3, 4, 5])
+    expect(run).toThrow(expect.objectContaining({ code: 'ERR_LAYOUT_SHAPE' }))
+  })
+})
+
+describe('drawLayoutSvg', () => {
+  it.each(LAYOUT_NAMES)('%s is well-formed, bounded and right', (name) => {
+    const layout = parseLayout(name)
+    const shape = smallShape(layout)
+    const svg = drawLayoutSvg(layout, shape, { dtype: 'float16' })
+    expectWellFormed(svg)
+    expect(svg.length).toBeLessThan(600_000)
+    const long = [...layout.axes].map((_, axis) => axis).filter((axis) => shape[axis]! > 1)
+    const offsets = new Map(
+      [...coordinates(shape)].map((index) => [
+        long.map((axis) => `${layout.axes[axis]}${index[axis]}`).join(' '),
+        layout.offsetOf(shape, index),
+      ]),
+    )
+    const drawn = [...svg.matchAll(/<title>(.*) lies at offset (\d+)<\/title>/g)]
+    expect(drawn.length).toBeGreaterThan(0)
+    for (const [, element, offset] of drawn) expect(offsets.get(element!)).toBe(Number(offset))
+    for (const [, offset, element] of svg.matchAll(/<title>offset (\d+) holds (.*)<\/title>/g)) {
+      expect([...offsets.values()]).toContain(Number(offset))
+      if (offsets.has(element!)) expect(offsets.get(element!)).toBe(Number(offset))
+    }
+  })
+
+  it('is bounded for the largest tensors and says what it left out', () => {
+    const svg = drawLayoutSvg(parseLayout('b_fs_yx_fsv16'), [2000, 3000, 4000, 5000])
+    expectWellFormed(svg)
+    expect(svg.length).toBeLessThan(600_000)
+    expect(svg).toMatch(/… \d+ more slots are not drawn/)
+    expect(svg).toContain('of 6000000 slices')
+  })
+
+  it('hatches holes, and names explicit padding', () => {
+    const svg = drawLayoutSvg(parseLayout('bfyx'), [1, 1, 2, 2], { lower: [0, 0, 1, 1] })
+    expect(svg.match(/fill="url\(#hole\)"/g)!.length).toBe(6)
+    expect(svg).toContain('explicit padding')
+  })
+})
+
+describe('describeLayout', () => {
+  it('says name, digits, padding, notes, tag and other names', () => {
+    expect(describeLayout(parseLayout('bfyx_f16'))).toEqual([
+      'b_fs_yx_fsv16 is a data layout over the axes b (batch), f (feature), y (height), x (width).',
+      'Memory order, outermost first: b f/16 y x · f16.',
+      'b: the batch index b.',
+      'f/16: which block of 16 along the feature index f.',
+      'y: the height index y.',
+      'x: the width index x.',
+      'f16: the position inside that block of f, 0 to 15.',
+      'The extent of f is rounded up to a multiple of 16; slots past its end are holes and hold zero.',
+      'Explicit padding before an axis shifts its elements, after it adds slots; both happen before blocking.',
+      'oneDNN tag: aBcd16b.',
+      'Other names: bfyx_f16.',
+    ])
+  })
+
+  it.each([...LAYOUT_NAMES, 'row_major', 'b_fs_yx_fsv24'])('%s is a list of sentences', (name) => {
+    for (const sentence of describeLayout(parseLayout(name))) expect(sentence).toMatch(/^\S.*\.$/)
+  })
+
+  it('warns that a Winograd layout is no change of numbers', () => {
+    expect(describeLayout(parseLayout('winograd_2x3_s1_weights')).join(' ')).toContain(
+      'which no reorder does',
+    )
+  })
+})
