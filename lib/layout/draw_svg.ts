@@ -31,7 +31,7 @@ const SLICE_TITLE = 17
 const COLUMN_NAMES = 15
 /** Room for a row of memory, and the least room for the explanations below it. */
 const MEMORY_WIDTH = 640
-const LEGEND_WIDTH = 600
+const LEGEND_WIDTH = 640
 const SANS = "font-family=\"'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif\""
 const INK = '#1f2328'
 const FAINT = '#57606a'
