@@ -1,6 +1,5 @@
 /** The reorder of `convert`: from what the stored elements are said to be, to what is to be written. */
 import { asLayout, type DenseTensor, reorder, type Tensor, TileworkError } from '../index.js'
-import { formatCount } from './byte_count.js'
 import type { Reordered } from './undo_command.js'
 
 /** The options that say which layouts are meant. */
@@ -107,6 +106,9 @@ function refusal(
     .map(({ tensor, error }) => `"${tensor.name}": ${error.message.replace(/\.$/, '')}`)
   const more = refused.length > named.length ? `; and ${refused.length - named.length} more` : ''
   const advice = isSelection ? '' : " Select the tensors that fit with --tensor NAME or --tensor '#INDEX'."
-  const what = `${refused.length} of ${formatCount(total, 'tensor')} cannot be converted`
+  const what =
+    total === 1
+      ? 'The tensor cannot be converted'
+      : `${refused.length} of ${total} tensors cannot be converted`
   return new TileworkError(first.code, `${what}: ${named.join('; ')}${more}.${advice}`, { cause: first })
 }

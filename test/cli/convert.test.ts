@@ -217,6 +217,19 @@ describe('convert', () => {
     ).toEqual(['kept.btf'])
   })
 
+  it('says on stderr that the input has findings, and lists them in JSON', async () => {
+    const deviating = inFolder('deviating.btf')
+    const bytes = readFileSync(IMAGE)
+    // A reserved byte of the record: safe to read, but against the rules.
+    bytes[Number(bytes.readBigUInt64LE(8)) + 12] = 1
+    writeFileSync(deviating, bytes)
+    const { code, stderr } = await runCli(['convert', deviating, inFolder('kept_bytes.btf'), '--tensor', '0'])
+    expect(code).toBe(0)
+    expect(stderr).toBe(`tilework: ${deviating} has 1 finding; "tilework check" lists them.\n`)
+    const report = await runJson<{ findings: object[] }>(['convert', deviating, inFolder('kept_bytes.btf')])
+    expect(report.findings).toHaveLength(1)
+  })
+
   it('tells a person on stderr what was written', async () => {
     const { stdout, stderr } = await runCli(
       ['convert', IMAGE, inFolder('told.btf'), '--layout', 'b_fs_yx_fsv16'],

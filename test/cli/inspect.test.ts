@@ -99,7 +99,7 @@ describe('inspect', () => {
     expect(code).toBe(74)
     const reports = JSON.parse(stdout)
     expect(reports).toHaveLength(3)
-    expect(reports[0]).toEqual({ file: BROKEN, error: expect.objectContaining({ code: 'ERR_TRUNCATED' }) })
+    expect(reports[0]).toEqual({ file: BROKEN, error: expect.objectContaining({ code: 'ERR_OFFSET_RANGE' }) })
     expect(reports[1]).toMatchObject({ file: MIXED, format: 'btf' })
     expect(stderr.trimEnd().split('\n')).toHaveLength(2)
     expect((await runCli(['inspect', BROKEN, MIXED])).code).toBe(2)
