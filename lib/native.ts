@@ -168,7 +168,7 @@ function load(): NativeAddon {
       'ERR_NATIVE_LOAD',
       `The native addon of tilework could not be loaded for ${process.platform}-${process.arch} (Node ${process.versions.node}): ` +
         `no prebuilt binary fits and none was built in ${packageRoot}. ` +
-        'In a checkout run "npm run build" (it needs a C++ compiler and cmake); ' +
+        'In a checkout run "npm run build:all" (it needs a C++ compiler and cmake); ' +
         'in an application reinstall tilework, and unpack *.node files if they are inside an archive.',
       { cause },
     )
