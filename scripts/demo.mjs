@@ -30,7 +30,6 @@ function setUp() {
   const { status } = spawnSync('npm', args, {
     cwd: ROOT,
     stdio: 'inherit',
-    shell: process.platform === 'win32',
   })
   if (status !== 0) process.exit(status ?? 1)
 }
@@ -49,12 +48,14 @@ async function show() {
   tilework('convert', 'demo/sample.btf', 'demo/blocked.btf', '--tensor', '#0', '--layout', LAYOUT)
   tilework('inspect', 'demo/blocked.btf')
 
-  heading('And back to row-major')
+  heading('And back, with the command that convert printed')
   const stored = ['--from-layout', LAYOUT, '--shape', shape.join(',')]
   tilework('convert', 'demo/blocked.btf', 'demo/back.btf', ...stored)
 
   heading('Where each element lands')
-  tilework('layout', LAYOUT, '--shape', '2,2,2,2', '--svg', 'demo/layout.svg')
+  tilework('layout', LAYOUT, '--shape', '2,2,2,2')
+  quietly('layout', LAYOUT, '--shape', '2,2,2,2', '--svg', 'demo/layout.svg')
+  console.log('demo/layout.svg has the same picture for a browser.')
   verdict()
 }
 
@@ -74,18 +75,24 @@ function verdict() {
 /** Runs the command line as a user would, and shows the command. */
 function tilework(...args) {
   console.log(`$ tilework ${args.map((arg) => (arg.includes('#') ? `'${arg}'` : arg)).join(' ')}`)
-  const { status } = spawnSync(process.execPath, [CLI, ...args], { cwd: ROOT, stdio: 'inherit' })
+  run(args, 'inherit')
   console.log()
-  if (status !== 0) {
-    console.error(`The command above ended with exit code ${status}, which it should not.`)
-    process.exit(1)
-  }
+}
+
+/** Runs the command line and returns what it prints. */
+function quietly(...args) {
+  return run(args, ['ignore', 'pipe', 'inherit'])
+}
+
+function run(args, stdio) {
+  const result = spawnSync(process.execPath, [CLI, ...args], { cwd: ROOT, encoding: 'utf8', stdio })
+  if (result.status === 0) return result.stdout
+  console.error(`tilework ${args.join(' ')} ended with exit code ${result.status}, which it should not.`)
+  process.exit(1)
 }
 
 function firstTensor(file) {
-  const args = [CLI, 'inspect', file, '--json', '--digest']
-  const { stdout } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
-  return JSON.parse(stdout).tensors[0]
+  return JSON.parse(quietly('inspect', file, '--json', '--digest')).tensors[0]
 }
 
 function heading(text) {
