@@ -1,0 +1,41 @@
+// The whole of a test framework that these tests need: a check that says where it failed, and a main that
+// counts.
+#pragma once
+
+#include <cstdio>
+#include <string>
+
+#include "error.h"
+
+namespace tilework::test {
+
+inline int failures = 0;
+
+inline void report(bool holds, const char* text, const char* file, int line,
+                   const std::string& context = {}) {
+  if (holds) return;
+  ++failures;
+  std::fprintf(stderr, "%s:%d: %s does not hold. %s\n", file, line, text, context.c_str());
+}
+
+// The code of the tilework error that `body` throws; empty if it throws none.
+template <class Body>
+std::string code_of(Body body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return {};
+}
+
+inline int result() {
+  if (failures > 0) std::fprintf(stderr, "%d checks failed.\n", failures);
+  return failures > 0 ? 1 : 0;
+}
+
+}  // namespace tilework::test
+
+#define CHECK(condition) ::tilework::test::report((condition), #condition, __FILE__, __LINE__)
+#define CHECK_IN(context, condition) \
+  ::tilework::test::report((condition), #condition, __FILE__, __LINE__, (context))

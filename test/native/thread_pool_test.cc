@@ -1,0 +1,118 @@
+#include "parallel/thread_pool.h"
+
+#include <chrono>
+#include <future>
+
+#include "check.h"
+
+namespace tilework::test {
+namespace {
+
+class CountingJob : public TileJob {
+ public:
+  CountingJob(int64_t tiles, int64_t failing_tile = -1, int microseconds = 0)
+      : TileJob(tiles), failing_tile_(failing_tile), microseconds_(microseconds) {}
+
+  std::future<void> ended() { return promise_.get_future(); }
+  std::atomic<int64_t> sum{0};
+  std::atomic<int64_t> ran{0};
+  std::atomic<int> finishes{0};
+
+ protected:
+  void run_tile(int64_t tile) override {
+    if (tile == failing_tile_) throw Error("ERR_IO", "tile");
+    if (microseconds_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds_));
+    sum += tile;
+    ++ran;
+  }
+  void finish(std::exception_ptr error) noexcept override {
+    ++finishes;
+    if (error != nullptr) {
+      promise_.set_exception(error);
+    } else {
+      promise_.set_value();
+    }
+  }
+
+ private:
+  int64_t failing_tile_;
+  int microseconds_;
+  std::promise<void> promise_;
+};
+
+void test_all_tiles_run_once() {
+  ThreadPool pool(4);
+  std::vector<std::shared_ptr<CountingJob>> jobs;
+  std::vector<std::future<void>> ends;
+  for (int64_t tiles : {0, 1, 2, 100, 1000}) {
+    jobs.push_back(std::make_shared<CountingJob>(tiles));
+    ends.push_back(jobs.back()->ended());
+    pool.submit(jobs.back());
+  }
+  for (auto& end : ends) end.get();
+  const int64_t tiles[] = {0, 1, 2, 100, 1000};
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    CHECK(jobs[i]->ran == tiles[i]);
+    CHECK(jobs[i]->sum == tiles[i] * (tiles[i] - 1) / 2);
+    CHECK(jobs[i]->finishes == 1);
+  }
+}
+
+void test_errors_end_a_job() {
+  ThreadPool pool(3);
+  const auto job = std::make_shared<CountingJob>(1000, 3, 100);
+  auto end = job->ended();
+  pool.submit(job);
+  CHECK(code_of([&] { end.get(); }) == "ERR_IO");
+  CHECK(job->ran < 999);
+}
+
+void test_resizing() {
+  ThreadPool pool(1);
+  for (size_t threads : {4, 2, 7, 1, 3}) {
+    pool.set_threads(threads);
+    CHECK(pool.threads() == threads);
+    const auto job = std::make_shared<CountingJob>(50, -1, 20);
+    auto end = job->ended();
+    pool.submit(job);
+    pool.set_threads(threads + 1);
+    pool.set_threads(threads);
+    end.get();
+    CHECK(job->ran == 50);
+  }
+  pool.set_threads(0);
+  CHECK(pool.threads() == 1);
+}
+
+// A pool that goes away takes its jobs with it, and each of them still ends once.
+void test_stopping() {
+  std::vector<std::shared_ptr<CountingJob>> jobs;
+  {
+    ThreadPool pool(2);
+    for (int i = 0; i < 5; ++i) {
+      jobs.push_back(std::make_shared<CountingJob>(100000, -1, 100));
+      pool.submit(jobs.back());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    pool.stop();
+    jobs.push_back(std::make_shared<CountingJob>(5));
+    pool.submit(jobs.back());
+  }
+  for (const auto& job : jobs) {
+    CHECK(job->finishes == 1);
+    CHECK(job->ran < 100000);
+    CHECK(job->cancelled());
+  }
+}
+
+}  // namespace
+}  // namespace tilework::test
+
+int main() {
+  using namespace tilework::test;
+  test_all_tiles_run_once();
+  test_errors_end_a_job();
+  test_resizing();
+  test_stopping();
+  return result();
+}
