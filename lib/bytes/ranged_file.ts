@@ -25,7 +25,7 @@ export class RangedFileSource implements ByteSource {
   #readsInFlight = 0
   #closed = false
 
-  /** @throws TileworkError ERR_IO, also for directories, pipes and devices, which have no fixed length */
+  /** @throws TileworkError ERR_IO, also for folders; ERR_ARGUMENT for pipes and devices, which have no fixed length */
   constructor(path: string) {
     this.label = path
     // Without O_NONBLOCK the open of a pipe that nobody writes to would hang this thread for ever.
@@ -33,7 +33,7 @@ export class RangedFileSource implements ByteSource {
     this.#descriptor = systemError.wrap(path, () => openSync(path, flags))
     try {
       const stat = systemError.wrap(path, () => fstatSync(this.#descriptor, { bigint: true }))
-      if (!stat.isFile()) throw new TileworkError('ERR_IO', `${path} is no regular file.`, { path })
+      checkRegular(path, stat)
       this.byteLength = Number(stat.size)
       this.#modified = stat.mtimeNs
     } catch (error) {
@@ -104,4 +104,13 @@ export class RangedFileSource implements ByteSource {
     const message = `${this.label} was changed by someone else while it was open: ${how}.`
     return new TileworkError('ERR_FILE_CHANGED', message, { path: this.label })
   }
+}
+
+/** The same codes as for a file that is mapped. */
+function checkRegular(path: string, stat: BigIntStats): void {
+  if (stat.isDirectory()) throw new TileworkError('ERR_IO', `${path}: EISDIR: it is a folder.`, { path })
+  if (stat.isFile()) return
+  throw new TileworkError('ERR_ARGUMENT', `${path} is no regular file and cannot be read by ranges.`, {
+    path,
+  })
 }
