@@ -27,7 +27,7 @@ export interface StoredTensorInit {
   readonly name?: string
   /** Order in memory; `row_major` by default. */
   readonly layout?: string | Layout
-  /** Explicit padding, one count an axis of `shape`; for data layouts. */
+  /** Explicit padding, one count an axis of `shape`; for data layouts and row_major. */
   readonly lower?: readonly number[]
   readonly upper?: readonly number[]
   readonly doc?: string
@@ -48,6 +48,7 @@ export class StoredTensor implements DenseTensor {
   readonly source: ByteSource
   /** Byte offset of the storage in `source`. */
   readonly start: number
+  /** Absent for row-major without padding, whose offsets need no layout. */
   readonly #layout: Layout | undefined
   readonly #lower: readonly number[]
   readonly #upper: readonly number[]
@@ -66,10 +67,11 @@ export class StoredTensor implements DenseTensor {
     this.source = init.source
     this.start = init.start
     const layout = typeof init.layout === 'string' ? parseLayout(init.layout) : init.layout
-    this.#layout = layout && layout.kind !== 'row_major' ? layout : undefined
     this.#lower = init.lower ?? []
     this.#upper = init.upper ?? []
-    this.#checkPadding()
+    const isPadded = [...this.#lower, ...this.#upper].some((count) => count !== 0)
+    const placed = layout ?? parseLayout('row_major')
+    this.#layout = placed.kind === 'row_major' && !isPadded ? undefined : placed
     const { byteLength } = this.storage
     if (init.start + byteLength > init.source.byteLength) {
       throw new TileworkError(
@@ -158,13 +160,6 @@ export class StoredTensor implements DenseTensor {
     }
   }
 
-  #checkPadding(): void {
-    const isPadded = [...this.#lower, ...this.#upper].some((count) => count !== 0)
-    if (isPadded && !this.#layout) {
-      throw new TileworkError('ERR_LAYOUT_SHAPE', 'row_major has no explicit padding.')
-    }
-  }
-
   #describeStorage(): DenseStorage {
     const none = this.shape.map(() => 0)
     const shared = {
@@ -202,7 +197,7 @@ export function asStored(tensor: DenseTensor): StoredTensor {
   }
   const { name, dtype, shape, metadata, storage, doc } = tensor
   const { layout, lower, upper } = storage
-  const placed = layout === 'row_major' ? {} : { layout, lower, upper }
+  const placed = { layout, lower, upper }
   const about = { name, dtype, shape, metadata, ...(doc !== undefined && { doc }) }
   return new StoredTensor({ source: new TensorSource(tensor), start: 0, ...about, ...placed })
 }

@@ -196,6 +196,21 @@ describe('reorder', () => {
     expect(owned.at(1, 4, 2, 3)).toBe(plain.at(1, 4, 2, 3))
   })
 
+  test('row_major with explicit padding keeps values and is stored with its padding', async () => {
+    const plain = ramp([2, 3])
+    const padded = reorder(plain, 'row_major', { lower: [1, 0], upper: [0, 2] })
+    expect(padded.storage).toMatchObject({ layout: 'row_major', lower: [1, 0], upper: [0, 2], elements: 15 })
+    const bytes = await padded.bytes()
+    const stored = new Float32Array(bytes.buffer, bytes.byteOffset, 15)
+    expect([...stored]).toEqual([0, 0, 0, 0, 0, 0.5, 1.5, 2.5, 0, 0, 3.5, 4.5, 5.5, 0, 0])
+    const file = await open(await serialize(padded))
+    const found = file.tensors.at(0) as DenseTensor
+    expect(found.shape).toEqual([3, 5])
+    const back = asLayout(found, 'row_major', [2, 3], { lower: [1, 0], upper: [0, 2] })
+    expect(await back.toTypedArray()).toEqual(await plain.toTypedArray())
+    expect(back.at(1, 2)).toBe(5.5)
+  })
+
   test('what cannot be is refused at once', () => {
     expect(() => reorder(ramp([2, 3, 4, 5, 6]), 'bfyx')).toThrow(/ERR|rank|axes|shape/i)
     expect(() => reorder(reorder(ramp([2, 3, 4, 5]), 'bfyx'), 'oiyx')).not.toThrow()

@@ -69,8 +69,8 @@ function unsupported(message: string): TileworkError {
 /** The shape under which a dense tensor's storage is a row-major array. */
 function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] {
   const { layout, lower, upper } = storage
-  if (layout === 'row_major') return shape
   const isPadded = [...lower, ...upper].some((count) => count !== 0)
+  if (layout === 'row_major' && !isPadded) return shape
   const padding = isPadded ? { lower, upper } : {}
   return parseLayout(layout)
     .storage(shape, { dtype, ...padding })
