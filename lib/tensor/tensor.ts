@@ -6,8 +6,16 @@ import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
 
 export type TypedArray =
-  | Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array
-  | BigInt64Array | BigUint64Array | Float32Array | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array
 
 /** What every tensor has, whatever its kind. */
 export interface TensorInfo {
