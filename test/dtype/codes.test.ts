@@ -66,7 +66,8 @@ describe('codes of ONNX and OCP tables', () => {
 
   it('float8_e5m2 is the upper byte of float16', () => {
     for (let bits = 0; bits < 256; bits++) {
-      expect(decodeFloatCode('float8_e5m2', bits)).toBe(decodeFloatCode('float16', bits * 256))
+      const upper = decodeFloatCode('float16', bits * 256)
+      if (!Object.is(decodeFloatCode('float8_e5m2', bits), upper)) expect.fail(`code ${bits}`)
     }
   })
 })
@@ -96,8 +97,9 @@ describe.each(NARROW)('%s', (dtype) => {
       const tie = decodeFloatCode(dtype, encodeFloatCode(dtype, middle))
       if (tie !== (up ? high.value : low.value)) expect.fail(`${middle} became ${tie}`)
       const step = (high.value - low.value) / 1024
-      expect(decodeFloatCode(dtype, encodeFloatCode(dtype, middle - step)) + 0).toBe(low.value)
-      expect(decodeFloatCode(dtype, encodeFloatCode(dtype, middle + step)) + 0).toBe(high.value)
+      const below = decodeFloatCode(dtype, encodeFloatCode(dtype, middle - step)) + 0
+      const above = decodeFloatCode(dtype, encodeFloatCode(dtype, middle + step)) + 0
+      if (below !== low.value || above !== high.value) expect.fail(`around ${middle}: ${below}, ${above}`)
     }
   })
 
@@ -123,7 +125,7 @@ describe('beyond the largest value', () => {
       true,
     )
     for (const value of [last * 1.01, 1e300, Number.POSITIVE_INFINITY]) {
-      expect(encodeFloatCode(dtype, value)).toBe(value < 7 ? 0x7 : saturated)
+      expect(encodeFloatCode(dtype, value)).toBe(saturated)
       expect(encodeFloatCode(dtype, value, { saturate: false })).toBe(beyond)
     }
   })

@@ -48,12 +48,15 @@ const EDGES = [
 ]
 
 function mutate(seed: Uint8Array, random: (below: number) => number): Uint8Array {
-  let bytes = seed.slice()
+  let bytes = new Uint8Array(seed)
   for (let changes = 1 + random(3); changes > 0; changes--) bytes = mutateOnce(bytes, random)
   return bytes
 }
 
-function mutateOnce(bytes: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutateOnce(
+  bytes: Uint8Array<ArrayBuffer>,
+  random: (below: number) => number,
+): Uint8Array<ArrayBuffer> {
   const at = random(bytes.length + 1)
   const word = 8 * random(Math.max(1, Math.floor(bytes.length / 8)))
   const fits = word + 8 <= bytes.length
