@@ -4,6 +4,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
 import type { Place, Report } from './report.js'
 import {
+  BYTES_LIMIT,
   DIM_LIMIT,
   DTYPE_BY_CODE,
   HEADER_BYTES,
@@ -65,9 +66,19 @@ export function extentOf(record: BtfRecord): RecordExtent {
   }
 }
 
-/** Product of the dimensions: exact, and of those that are not zero. */
+/** An exact whole number: a bigint above 2^53 - 1. The two compare with each other as numbers do. */
+type Exact = number | bigint
+
+/** Bigints cost, and most products are far below 2^53, where those of numbers are exact. */
+function multiply(one: Exact, other: number): Exact {
+  const product = Number(one) * other
+  return product <= Number.MAX_SAFE_INTEGER ? product : BigInt(one) * BigInt(other)
+}
+
+/** How many cells a shape has. */
 interface Cells {
-  readonly nonZero: bigint
+  /** Product of the dimensions that are not zero. */
+  readonly nonZero: Exact
   readonly isEmpty: boolean
 }
 
@@ -181,8 +192,12 @@ export class RecordReader {
     }
     if (!isReadable) return undefined
     const isEmpty = dims.includes(0)
-    const nonZero = productOfNonZero(dims as number[])
-    const isTooLarge = nonZero >= DIM_LIMIT || (!isEmpty && nonZero * BigInt(itemBytes(dtype)) >= 2n ** 64n)
+    const nonZero = (dims as number[]).reduce<Exact>(
+      (size, dim) => (dim === 0 ? size : multiply(size, dim)),
+      1,
+    )
+    const isTooLarge =
+      nonZero >= DIM_LIMIT || (!isEmpty && multiply(nonZero, itemBytes(dtype)) >= BYTES_LIMIT)
     if (!isTooLarge) return { nonZero, isEmpty }
     const message = `${path}: the product of its dimensions is ${nonZero}; it must stay below 2^63, and its bytes below 2^64.`
     this.#report.broken('ERR_OVERFLOW', message, { path: `${path}.dims`, offset: dimsOffset })
@@ -192,7 +207,7 @@ export class RecordReader {
   #checkDense(header: RecordHeader, shape: number[], cells: Cells): BtfRecord | undefined {
     const { path, offset, dtype } = header
     const start = offset + HEADER_BYTES + U64_BYTES * shape.length
-    const needed = cells.isEmpty ? 0n : cells.nonZero * BigInt(itemBytes(dtype))
+    const needed = cells.isEmpty ? 0 : multiply(cells.nonZero, itemBytes(dtype))
     if (this.#isTruncated(needed, start, { path: `${path}.data`, offset: start }, 'its elements need')) {
       return undefined
     }
@@ -219,7 +234,9 @@ export class RecordReader {
       return undefined
     }
     const start = this.#reader.position
-    const needed = BigInt(entryCount) * BigInt(U64_BYTES * rank) + BigInt(U64_BYTES)
+    const indexBytes = multiply(entryCount, U64_BYTES * rank)
+    // Behind the indices stands one more count; a bigint is beyond any file without it.
+    const needed = typeof indexBytes === 'number' ? indexBytes + U64_BYTES : indexBytes
     if (this.#isTruncated(needed, start, place, `its ${entryCount} indices and the count of values need`)) {
       return undefined
     }
@@ -236,7 +253,7 @@ export class RecordReader {
       this.#report.broken('ERR_COO_INDEX', message, place)
       return false
     }
-    if (!cells.isEmpty && BigInt(entryCount) > cells.nonZero) {
+    if (!cells.isEmpty && entryCount > cells.nonZero) {
       const message = `${path}: ${entryCount} entries for ${cells.nonZero} cells; some must repeat.`
       this.#report.deviation('ERR_COO_DUPLICATE', message, place)
     }
@@ -263,14 +280,14 @@ export class RecordReader {
       this.#report.broken('ERR_COO_SHAPE', message, place)
       return undefined
     }
-    const needed = BigInt(entryCount) * BigInt(itemBytes(dtype))
+    const needed = multiply(entryCount, itemBytes(dtype))
     if (this.#isTruncated(needed, count.offset + U64_BYTES, place, 'its values need')) return undefined
     return { offset, dtype, shape, entryCount }
   }
 
-  #isTruncated(needed: bigint, start: number, place: Place, what: string): boolean {
+  #isTruncated(needed: Exact, start: number, place: Place, what: string): boolean {
     const { byteLength } = this.#reader
-    if (needed <= BigInt(byteLength - start)) return false
+    if (needed <= byteLength - start) return false
     const record = place.path.slice(0, place.path.indexOf('.'))
     const message = `${record}: ${what} ${needed} bytes at ${start} and the file ends at ${byteLength}.`
     this.#report.broken('ERR_TRUNCATED', message, place)
@@ -284,11 +301,4 @@ interface RecordHeader {
   readonly rank: number
   readonly dtype: Dtype
   readonly isCoo: boolean
-}
-
-/** Bigints cost; most products are far below 2^53, where the float product is exact. */
-function productOfNonZero(dims: readonly number[]): bigint {
-  const product = dims.reduce((size, dim) => (dim === 0 ? size : size * dim), 1)
-  if (product <= Number.MAX_SAFE_INTEGER) return BigInt(product)
-  return dims.reduce((size, dim) => (dim === 0 ? size : size * BigInt(dim)), 1n)
 }

@@ -46,6 +46,9 @@ export const MAX_RANK = 255
 /** TFRT reads dimensions as signed 64-bit numbers, so those from here on are negative to it; products likewise. */
 export const DIM_LIMIT = 2n ** 63n
 
+/** Byte counts from here on wrap in the 64 bits that every implementation has for them. */
+export const BYTES_LIMIT = 2n ** 64n
+
 /**
  * Most records of a file that is opened. The list takes some 20 bytes a record in memory, so this ends at 1.3 GB;
  * a file with more records than this has more table than any known file has data.

@@ -3,17 +3,17 @@
  * behind the offset table, no gaps, zeros in reserved bytes, every record padded to a multiple of 8, the last too.
  * Payloads stay where they are; the plan only refers to them.
  */
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
+import type { CooTensor } from '../../tensor/sparse.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import type { WritePlan, WriteSegment } from '../format.js'
 import {
   alignUp,
   DTYPE_BY_CODE,
   FORMAT_NAME,
-  HEADER_BYTES,
   LAYOUT_COO,
   LAYOUT_COO_OF_DOCUMENT,
   LAYOUT_DENSE,
@@ -26,8 +26,10 @@ export interface BtfWriteOptions {
   readonly cooLayoutCode?: 1 | 2
 }
 
-/** A record to be written: its parts in order. */
-type RecordParts = readonly (Uint8Array | DenseTensor)[]
+/** A record to be written. The shape is the one in its header. */
+type PlannedRecord =
+  | { readonly kind: 'dense'; readonly tensor: DenseTensor; readonly shape: readonly number[] }
+  | { readonly kind: 'sparse'; readonly tensor: CooTensor; readonly shape: readonly number[] }
 
 /**
  * Plans a file of `tensors`. A blocked tensor is stored as the dense row-major array that its storage is: under the
@@ -40,12 +42,12 @@ export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions 
   if (cooLayoutCode !== LAYOUT_COO && cooLayoutCode !== LAYOUT_COO_OF_DOCUMENT) {
     throw new TileworkError('ERR_ARGUMENT', `cooLayoutCode must be 1 or 2; it is ${String(cooLayoutCode)}.`)
   }
-  const records: RecordParts[] = []
+  const records: PlannedRecord[] = []
   for (const [index, tensor] of tensors.entries()) {
     checkWritable(tensor, index)
-    records.push(tensor.kind === 'sparse' ? await sparseParts(tensor, cooLayoutCode) : denseParts(tensor))
+    records.push(tensor.kind === 'sparse' ? await planSparse(tensor) : planDense(tensor, index))
   }
-  return joinRecords(records)
+  return joinRecords(records, cooLayoutCode)
 }
 
 function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTensor | SparseTensor {
@@ -58,7 +60,8 @@ function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTe
   if (!tensor.hasData) {
     throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format: FORMAT_NAME })
   }
-  const rank = tensor.kind === 'dense' ? storedShape(tensor).length : tensor.shape.length
+  // The digits of a blocked tensor are few more than its axes, and no layout has near as many.
+  const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF ends at ${MAX_RANK}.`)
 }
 
@@ -77,83 +80,94 @@ function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] 
     .digits.map((digit) => digit.radix)
 }
 
-function denseParts(tensor: DenseTensor): RecordParts {
+function planDense(tensor: DenseTensor, index: number): PlannedRecord {
   const shape = storedShape(tensor)
   const elements = shape.reduce((size, extent) => size * extent, 1)
   const { byteLength } = tensor.storage
   if (elements * (DTYPES[tensor.dtype].bits / 8) !== byteLength) {
-    const message = `Tensor "${tensor.name}" has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
+    const message = `Tensor ${index} ("${tensor.name}") has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  return [recordHeader(tensor.dtype, LAYOUT_DENSE, shape), tensor]
+  return { kind: 'dense', tensor, shape }
 }
 
-async function sparseParts(tensor: SparseTensor, layoutCode: number): Promise<RecordParts> {
+async function planSparse(tensor: SparseTensor): Promise<PlannedRecord> {
   const sorted = await sortEntries(tensor)
-  const { indices, values } = sorted.storage()
-  const { entryCount, shape, dtype } = sorted
-  return [
-    recordHeader(dtype, layoutCode, shape),
-    u64s([entryCount, shape.length]),
-    indices,
-    u64s([entryCount]),
-    values,
-  ]
+  return { kind: 'sparse', tensor: sorted, shape: sorted.shape }
 }
 
-function recordHeader(dtype: Dtype, layoutCode: number, shape: readonly number[]): Uint8Array {
-  const header = new Uint8Array(HEADER_BYTES + U64_BYTES * shape.length)
-  header[0] = shape.length
-  header[8] = (DTYPE_BY_CODE as readonly string[]).indexOf(dtype)
-  header[9] = layoutCode
-  header.set(u64s(shape), HEADER_BYTES)
-  return header
-}
-
-function u64s(values: ArrayLike<number>): Uint8Array {
-  const view = new DataView(new ArrayBuffer(U64_BYTES * values.length))
-  for (let i = 0; i < values.length; i++) {
-    view.setUint32(U64_BYTES * i, values[i]! % 2 ** 32, true)
-    view.setUint32(U64_BYTES * i + 4, Math.floor(values[i]! / 2 ** 32), true)
+function joinRecords(records: readonly PlannedRecord[], cooLayoutCode: number): WritePlan {
+  const tableBytes = U64_BYTES + U64_BYTES * records.length
+  const table = new DataView(new ArrayBuffer(tableBytes))
+  setU64(table, 0, records.length)
+  const out = new SegmentList(tableBytes)
+  for (const [index, record] of records.entries()) {
+    setU64(table, U64_BYTES + U64_BYTES * index, out.position)
+    addRecord(out, record, cooLayoutCode)
+    out.pad()
   }
-  return new Uint8Array(view.buffer)
+  const head: WriteSegment = { kind: 'bytes', bytes: new Uint8Array(table.buffer) }
+  return { byteLength: out.position, segments: [head, ...out.finish()] }
 }
 
-function joinRecords(records: readonly RecordParts[]): WritePlan {
-  const offsets = new Float64Array(records.length)
-  const segments = new SegmentList()
-  let position = U64_BYTES + U64_BYTES * records.length
-  for (const [index, parts] of records.entries()) {
-    offsets[index] = position
-    for (const part of parts) position += segments.add(part)
-    position += segments.add(new Uint8Array(alignUp(position) - position))
+function addRecord(out: SegmentList, { kind, tensor, shape }: PlannedRecord, cooLayoutCode: number): void {
+  out.u64(shape.length)
+  const dtypeCode = (DTYPE_BY_CODE as readonly string[]).indexOf(tensor.dtype)
+  out.u64(dtypeCode + 256 * (kind === 'sparse' ? cooLayoutCode : LAYOUT_DENSE))
+  for (const extent of shape) out.u64(extent)
+  if (kind === 'dense') {
+    out.tensor(tensor)
+    return
   }
-  const table: WriteSegment[] = [
-    { kind: 'bytes', bytes: u64s([records.length]) },
-    { kind: 'bytes', bytes: u64s(offsets) },
-  ]
-  return {
-    byteLength: position,
-    segments: [...table.slice(0, records.length > 0 ? 2 : 1), ...segments.finish()],
-  }
+  const { indices, values } = tensor.storage()
+  out.u64(tensor.entryCount)
+  out.u64(shape.length)
+  out.tensor(indices)
+  out.u64(tensor.entryCount)
+  out.tensor(values)
 }
 
-/** Segments in order; neighbouring pieces of memory become one, so that small tensors cost one write, not four. */
+function setU64(view: DataView, offset: number, value: number): void {
+  view.setUint32(offset, value % 2 ** 32, true)
+  view.setUint32(offset + 4, Math.floor(value / 2 ** 32), true)
+}
+
+/** Bytes of headers that are collected in one buffer: a buffer a header would cost more than all else in a plan. */
+const BLOCK_BYTES = 64 * 1024
+
+/** Segments in order. Pieces of memory that follow each other become one, so a small tensor costs two writes. */
 class SegmentList {
+  /** Where the next byte goes in the file. */
+  position: number
   readonly #segments: WriteSegment[] = []
-  #pieces: Uint8Array[] = []
+  #block = new DataView(new ArrayBuffer(BLOCK_BYTES))
+  /** The part of the block that is no segment yet. */
+  #start = 0
+  #end = 0
 
-  /** Returns the number of bytes added. */
-  add(part: Uint8Array | DenseTensor): number {
-    if (part instanceof Uint8Array) {
-      if (part.byteLength > 0) this.#pieces.push(part)
-      return part.byteLength
-    }
-    const { byteLength } = part.storage
-    if (byteLength === 0) return 0
+  constructor(position: number) {
+    this.position = position
+  }
+
+  u64(value: number): void {
+    this.#reserve(U64_BYTES)
+    setU64(this.#block, this.#end, value)
+    this.#advance(U64_BYTES)
+  }
+
+  /** Zeros up to the next multiple of 8. */
+  pad(): void {
+    const padding = alignUp(this.position) - this.position
+    this.#reserve(padding)
+    this.#advance(padding)
+  }
+
+  tensor(tensor: DenseTensor): void {
+    const { byteLength } = tensor.storage
+    if (byteLength === 0) return
     this.#flush()
-    this.#segments.push({ kind: 'tensor', tensor: part })
-    return byteLength
+    this.#segments.push({ kind: 'tensor', tensor })
+    this.position += byteLength
   }
 
   finish(): WriteSegment[] {
@@ -161,10 +175,23 @@ class SegmentList {
     return this.#segments
   }
 
+  #advance(bytes: number): void {
+    this.#end += bytes
+    this.position += bytes
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#end + bytes <= BLOCK_BYTES) return
+    this.#flush()
+    this.#block = new DataView(new ArrayBuffer(BLOCK_BYTES))
+    this.#start = 0
+    this.#end = 0
+  }
+
   #flush(): void {
-    if (this.#pieces.length === 0) return
-    const bytes = new Uint8Array(Buffer.concat(this.#pieces))
+    if (this.#end === this.#start) return
+    const bytes = new Uint8Array(this.#block.buffer, this.#start, this.#end - this.#start)
     this.#segments.push({ kind: 'bytes', bytes })
-    this.#pieces = []
+    this.#start = this.#end
   }
 }
