@@ -9,12 +9,28 @@
 namespace tilework::binding {
 namespace {
 
-// What a buffer's finalizer gets: one use of the mapping.
+// One use of the mapping. Versions of Node differ in whether the finalizer of a refused buffer runs at once,
+// later or never, so whoever comes second, the finalizer or the creator, frees the few bytes; the mapping is
+// dropped by the first.
 struct Use {
   std::shared_ptr<MappedFile> file;
+  bool finalized = false;
+  // The creator has seen how it went.
+  bool settled = false;
 };
 
-void drop_use(napi_env, void*, void* hint) { delete static_cast<Use*>(hint); }
+void drop_use(napi_env, void*, void* hint) {
+  Use* use = static_cast<Use*>(hint);
+  use->file.reset();
+  use->finalized = true;
+  if (use->settled) delete use;
+}
+
+void refuse(Use* use) {
+  use->file.reset();
+  use->settled = true;
+  if (use->finalized) delete use;
+}
 
 void clear_exception(napi_env env) {
   bool pending = false;
@@ -46,15 +62,16 @@ napi_value external_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, u
   auto* use = new Use{file};
   const napi_status status =
       napi_create_external_arraybuffer(env, data, static_cast<size_t>(size), drop_use, use, &buffer);
-  if (status == napi_ok) return buffer;
+  if (status == napi_ok) {
+    use->settled = true;
+    return buffer;
+  }
+  clear_exception(env);
   if (status == napi_no_external_buffers_allowed) {
     delete use;
     return nullptr;
   }
-  clear_exception(env);
-  // Some versions of Node call the finalizer of a refused buffer and some do not, so the few bytes of `use`
-  // may stay behind. It must hold nothing by then.
-  use->file.reset();
+  refuse(use);
   throw_too_large(size);
 }
 

@@ -59,10 +59,14 @@ void AsyncJob::settle(Napi::Env env) {
   for (napi_ref pin : pins_) napi_delete_reference(env, pin);
   pins_.clear();
   mapping_.reset();
-  if (error_ == nullptr) {
-    deferred_.Resolve(env.Undefined());
-  } else {
-    deferred_.Reject(to_javascript(env, error_).Value());
+  try {
+    if (error_ == nullptr) {
+      deferred_.Resolve(env.Undefined());
+    } else {
+      deferred_.Reject(to_javascript(env, error_).Value());
+    }
+  } catch (const Napi::Error&) {
+    // A worker that is being terminated takes no more values, and nobody waits for this promise.
   }
 }
 

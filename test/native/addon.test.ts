@@ -1,0 +1,450 @@
+/**
+ * The addon itself, by its own surface: life of mappings, jobs, outputs, workers and the end of the process. What
+ * plans compute is tested in C++ and in test/pipeline.
+ */
+import { spawnSync } from 'node:child_process'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type NativePlanDescription, type NativeSide, native } from '../../lib/native.js'
+
+const ADDON = createRequire(import.meta.url).resolve('../../build/Release/tilework.node')
+const GIB = 2 ** 30
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tilework-addon-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+function rowMajor(shape: readonly number[], order = shape.map((_, axis) => axis)): NativeSide {
+  const digits = order.map((axis) => ({ axes: [axis], radix: shape[axis]!, weight: 1 }))
+  return {
+    lower: shape.map(() => 0),
+    upper: shape.map(() => 0),
+    elements: shape.reduce((product, extent) => product * extent, 1),
+    pieces: [{ axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits }],
+  }
+}
+
+function transpose(rows: number, columns: number, elementBits = 8): NativePlanDescription {
+  const shape = [rows, columns]
+  return { elementBits, shape, from: rowMajor(shape), to: rowMajor(shape, [1, 0]) }
+}
+
+function file(name: string, bytes: Uint8Array): string {
+  const path = join(folder, name)
+  writeFileSync(path, bytes)
+  return path
+}
+
+function counted(length: number): Uint8Array {
+  const bytes = new Uint8Array(length)
+  for (let i = 0; i < length; i++) bytes[i] = i * 7 + (i >> 8)
+  return bytes
+}
+
+function transposed(source: Uint8Array, rows: number, columns: number): Uint8Array {
+  const bytes = new Uint8Array(source.length)
+  for (let row = 0, i = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++) bytes[column * rows + row] = source[i++]!
+  }
+  return bytes
+}
+
+/** Runs a script in a process of its own; `addon` and `folder` are defined in it. */
+function runScript(script: string, flags: string[] = []) {
+  const head = `const addon = require(${JSON.stringify(ADDON)}); const folder = ${JSON.stringify(folder)};
+    const transpose = (rows, columns) => addon.planReorder(JSON.parse(${JSON.stringify(
+      JSON.stringify(transpose(1, 1)),
+    )}, (key, value) => key === 'shape' ? [rows, columns] : key === 'elements' ? rows * columns :
+      key === 'digits' ? value.map((digit) => ({ ...digit, radix: digit.axes[0] === 0 ? rows : columns })) : value));`
+  return spawnSync(process.execPath, [...flags, '-e', head + script], { encoding: 'utf8' })
+}
+
+describe('plans', () => {
+  test('run on and off the main thread with the same bytes', async () => {
+    const [rows, columns] = [1031, 977]
+    const plan = native().planReorder(transpose(rows, columns))
+    const source = counted(plan.sourceBytes)
+    const expected = transposed(source, rows, columns)
+    const sync = new Uint8Array(plan.destinationBytes)
+    plan.runSync(source, sync, 0, sync.length)
+    expect(Buffer.compare(sync, expected)).toBe(0)
+    const before = native().threads()
+    for (const threads of [1, 2, 3, 8]) {
+      native().setThreads(threads)
+      expect(native().threads()).toBe(threads)
+      const result = new Uint8Array(plan.destinationBytes)
+      await plan.run(source, result, 0, result.length)
+      expect(Buffer.compare(result, expected)).toBe(0)
+      const part = new Uint8Array(100_000)
+      await plan.run(source, part, 1234, 101_234)
+      expect(Buffer.compare(part, expected.subarray(1234, 101_234))).toBe(0)
+    }
+    native().setThreads(before)
+  })
+
+  test('run on shared memory and at odd addresses', async () => {
+    const plan = native().planReorder(transpose(33, 65, 32))
+    const source = new Uint8Array(new SharedArrayBuffer(plan.sourceBytes + 1)).subarray(1)
+    source.set(counted(plan.sourceBytes))
+    const result = new Uint8Array(new SharedArrayBuffer(plan.sourceBytes + 3)).subarray(3)
+    await plan.run(source, result, 0, result.length)
+    const words = (bytes: Uint8Array) => new Uint32Array(Uint8Array.from(bytes).buffer)
+    expect(words(result)[1]).toBe(words(source)[65])
+  })
+
+  test('stop when the cancel flag is set', async () => {
+    const plan = native().planReorder(transpose(3000, 3000))
+    const cancel = new Int32Array(new SharedArrayBuffer(4))
+    const run = plan.run(
+      counted(plan.sourceBytes),
+      new Uint8Array(plan.sourceBytes),
+      0,
+      plan.sourceBytes,
+      cancel,
+    )
+    cancel[0] = 1
+    await expect(run).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+    cancel[0] = 0
+    await plan.run(counted(plan.sourceBytes), new Uint8Array(plan.sourceBytes), 0, plan.sourceBytes, cancel)
+  })
+
+  test('refuse wrong buffers and ranges', () => {
+    const plan = native().planReorder(transpose(4, 8, 32))
+    const bytes = (size: number) => new Uint8Array(size)
+    const refused = (...parameters: unknown[]) => {
+      const run = plan.runSync as (...all: unknown[]) => void
+      expect(() => run.apply(plan, parameters)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    }
+    refused(bytes(127), bytes(128), 0, 128)
+    refused(bytes(128), bytes(127), 0, 128)
+    refused(bytes(128), bytes(3), 0, 3)
+    refused(bytes(128), bytes(8), 124, 132)
+    refused(bytes(128), bytes(128), -1, 127)
+    refused(bytes(128), bytes(128), 0.5, 128)
+    refused(bytes(128), bytes(128), Number.NaN, 128)
+    refused(bytes(128), bytes(128))
+    refused(new Float32Array(32), bytes(128), 0, 128)
+    refused('source', null, 0, 128)
+    refused()
+    const shared = bytes(192)
+    refused(shared.subarray(0, 128), shared.subarray(64), 0, 128)
+    expect(() => (plan.runSync as () => void).call({})).toThrow(TypeError)
+    const Plan = plan.constructor as new () => unknown
+    expect(() => new Plan()).toThrow('planReorder')
+  })
+
+  test('refuse descriptions that are no descriptions', () => {
+    const { planReorder } = native() as { planReorder: (value: unknown) => unknown }
+    const good = transpose(3, 5)
+    const bad: unknown[] = [
+      undefined,
+      null,
+      1,
+      'x',
+      {},
+      [],
+      { ...good, elementBits: 12 },
+      { ...good, shape: 'ab' },
+    ]
+    bad.push({ ...good, shape: [3] }, { ...good, shape: [3, -5] }, { ...good, shape: [3, Number.NaN] })
+    bad.push({ ...good, shape: new Array(2000).fill(1) }, { ...good, shape: [3, 2 ** 60] })
+    bad.push(
+      { ...good, from: { ...good.from, pieces: [{}] } },
+      { ...good, from: { ...good.from, elements: 16 } },
+    )
+    bad.push({ ...good, to: { ...good.to, pieces: [{ ...good.to.pieces[0], digits: [null] }] } })
+    for (const description of bad) {
+      expect(() => planReorder(description)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/^ERR_(ARGUMENT|OVERFLOW)$/) }),
+      )
+    }
+    const thrower = {
+      get shape() {
+        throw new RangeError('mine')
+      },
+    }
+    expect(() =>
+      planReorder({ ...good, ...{ elementBits: 8 }, __proto__: thrower, shape: undefined }),
+    ).toThrow()
+    expect(() =>
+      planReorder(Object.defineProperty({ elementBits: 8 }, 'shape', { get: () => thrower.shape })),
+    ).toThrow('mine')
+  })
+})
+
+describe('mapped files', () => {
+  test('live as long as a view or a job uses them', async () => {
+    const source = counted(1000 * 1000)
+    const mapped = native().openMapped(file('life', source))
+    expect(native().liveMappings()).toBeGreaterThan(0)
+    const view = mapped.view(0, mapped.byteLength)
+    const plan = native().planReorder(transpose(1000, 1000))
+    const result = new Uint8Array(plan.destinationBytes)
+    const run = plan.runMapped(mapped, 0, result, 0, result.length)
+    mapped.close(false)
+    mapped.close(false)
+    expect(() => mapped.view(0, 1)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }))
+    expect(Buffer.compare(view, source)).toBe(0)
+    await run
+    expect(Buffer.compare(result, transposed(source, 1000, 1000))).toBe(0)
+    expect(native().liveMappings()).toBeGreaterThan(0)
+    expect(view[1]).toBe(7)
+  })
+
+  test('a revoked view is gone at once, and a job on it still ends well', async () => {
+    const source = counted(2000 * 2000)
+    const mapped = native().openMapped(file('revoked', source))
+    const view = mapped.view(0, mapped.byteLength)
+    const plan = native().planReorder(transpose(2000, 2000))
+    const result = new Uint8Array(plan.destinationBytes)
+    const run = plan.run(view, result, 0, result.length)
+    mapped.close(true)
+    expect(view.length).toBe(0)
+    await run
+    expect(Buffer.compare(result, transposed(source, 2000, 2000))).toBe(0)
+  })
+
+  test('a revoked view frees the memory without waiting for the collector', () => {
+    const script = `const fs = require('fs'); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
+      const mapped = addon.openMapped(folder + '/freed');
+      const view = mapped.view(0, 1 << 20), plan = transpose(1024, 1024), target = new Uint8Array(1 << 20);
+      plan.run(view, target, 0, 1 << 20).then(() => {
+        console.log(addon.liveMappings()); mapped.close(true);
+        setTimeout(() => console.log(addon.liveMappings(), view.length), 20) })`
+    expect(runScript(script)).toMatchObject({ status: 0, stdout: '1\n0 0\n', stderr: '' })
+  })
+
+  test('a copy instead of a view where external buffers are not allowed', () => {
+    const source = counted(100_000)
+    const mapped = native().openMapped(file('copied', source))
+    native().setExternalBuffers(false)
+    try {
+      const copy = mapped.view(10, 90_000)
+      mapped.close(true)
+      expect(Buffer.compare(copy, source.subarray(10, 90_000))).toBe(0)
+    } finally {
+      native().setExternalBuffers(true)
+    }
+  })
+
+  test('ranges and small views', () => {
+    const mapped = native().openMapped(file('ranges', counted(10)))
+    expect([...mapped.view(3, 5)]).toEqual([...counted(10).subarray(3, 5)])
+    expect(mapped.view(10, 10).length).toBe(0)
+    for (const [start, end] of [
+      [0, 11],
+      [5, 4],
+      [11, 11],
+    ] as const) {
+      expect(() => mapped.view(start, end)).toThrow(expect.objectContaining({ code: 'ERR_RANGE' }))
+    }
+    expect(() => mapped.view(-1, 4)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    const empty = native().openMapped(file('empty', new Uint8Array()))
+    expect(empty.byteLength).toBe(0)
+    expect(empty.view(0, 0).length).toBe(0)
+    const none = native().planReorder(transpose(0, 7))
+    none.runMappedSync(empty, 0, new Uint8Array(), 0, 0)
+  })
+
+  test('stores into a view stay in memory', () => {
+    const path = file('stores', counted(10_000))
+    const view = native().openMapped(path).view(0, 10_000)
+    view.fill(0)
+    expect(readFileSync(path)[1]).toBe(7)
+  })
+
+  test('a changed file is noticed by views and runs', async () => {
+    const path = file('changed', counted(100 * 100))
+    const mapped = native().openMapped(path)
+    const view = mapped.view(0, mapped.byteLength)
+    const plan = native().planReorder(transpose(100, 100))
+    const result = new Uint8Array(plan.destinationBytes)
+    utimesSync(path, 1, 1)
+    const changed = expect.objectContaining({ code: 'ERR_FILE_CHANGED' })
+    expect(() => mapped.verifyUnchanged()).toThrow(changed)
+    expect(() => mapped.view(0, 1)).toThrow(changed)
+    expect(() => plan.runMapped(mapped, 0, result, 0, result.length)).toThrow(changed)
+    expect(() => plan.runSync(view, result, 0, result.length)).toThrow(changed)
+    await expect(plan.run(view, result, 0, result.length)).rejects.toEqual(changed)
+    truncateSync(path, 0)
+    expect(() => mapped.view(0, 1)).toThrow(changed)
+  })
+
+  test('files above 4 GiB are mapped; a view is refused only where Node cannot have it', async () => {
+    const path = file('large', counted(4))
+    truncateSync(path, 5 * GIB)
+    const mapped = native().openMapped(path)
+    expect(mapped.byteLength).toBe(5 * GIB)
+    expect(mapped.view(5 * GIB - 5000, 5 * GIB).length).toBe(5000)
+    if (Number(process.versions.node.split('.')[0]) < 22) {
+      expect(() => mapped.view(0, 5 * GIB)).toThrow(expect.objectContaining({ code: 'ERR_VIEW_TOO_LARGE' }))
+    } else {
+      expect(mapped.view(0, 5 * GIB).length).toBe(5 * GIB)
+    }
+    const plan = native().planReorder(transpose(64, 64))
+    const result = new Uint8Array(plan.destinationBytes).fill(9)
+    await plan.runMapped(mapped, 5 * GIB - 4096, result, 0, 4096)
+    expect(result.every((byte) => byte === 0)).toBe(true)
+    expect(() => plan.runMappedSync(mapped, 5 * GIB - 4095, result, 0, 4096)).toThrow(
+      expect.objectContaining({ code: 'ERR_RANGE' }),
+    )
+    mapped.close(true)
+    rmSync(path)
+  })
+
+  test('system errors have a code, a call and a path', () => {
+    const path = join(folder, 'missing')
+    expect(() => native().openMapped(path)).toThrow(
+      expect.objectContaining({ code: 'ENOENT', syscall: 'open', path }),
+    )
+    expect(() => native().openMapped(folder)).toThrow(expect.objectContaining({ code: 'EISDIR' }))
+    expect(() => native().openMapped('a\0b')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+  })
+
+  test('collected views do not hold the mapping', () => {
+    const script = `const fs = require('fs'); fs.writeFileSync(folder + '/gc', Buffer.alloc(1 << 20));
+      const mapped = addon.openMapped(folder + '/gc');
+      for (let i = 0; i < 5000; i++) mapped.view(0, 1 << 20);
+      mapped.close(false);
+      const wait = (n) => { global.gc(); if (addon.liveMappings() === 0) return console.log('gone');
+        if (n > 0) setTimeout(wait, 5, n - 1) };
+      wait(500)`
+    expect(runScript(script, ['--expose-gc'])).toMatchObject({ status: 0, stdout: 'gone\n', stderr: '' })
+  })
+})
+
+describe('outputs', () => {
+  test('writes and copies come together at commit', async () => {
+    const source = counted(200_000)
+    const mapped = native().openMapped(file('parts', source))
+    const path = join(folder, 'whole')
+    const output = native().createOutput(path, 300_000)
+    const writes = [
+      output.write(source.subarray(0, 100_000), 0),
+      output.copyFrom(mapped, 0, 200_000, 100_000),
+    ]
+    const commit = output.commit()
+    await Promise.all([...writes, commit])
+    expect(Buffer.compare(readFileSync(path), Buffer.concat([source.subarray(0, 100_000), source]))).toBe(0)
+    expect(() => output.write(source, 0)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }))
+    output.abort()
+    expect(readdirSync(folder).filter((name) => name.endsWith('.tilework-tmp'))).toEqual([])
+  })
+
+  test('a failed write leaves the old file', async () => {
+    const path = file('kept', counted(10))
+    const output = native().createOutput(path, 10)
+    await expect(output.write(counted(10), Number.MAX_SAFE_INTEGER - 20)).rejects.toMatchObject({
+      code: expect.stringMatching(/^E(FBIG|INVAL)$/),
+    })
+    await expect(output.commit()).rejects.toMatchObject({ code: 'ERR_IO' })
+    expect(Buffer.compare(readFileSync(path), counted(10))).toBe(0)
+    expect(readdirSync(folder).filter((name) => name.startsWith('.kept'))).toEqual([])
+  })
+
+  test('no temporary outlives a process that ends or forgets', () => {
+    const strays = () => readdirSync(folder).filter((name) => name.endsWith('.tilework-tmp'))
+    const create = `const output = addon.createOutput(folder + '/never', 1000);`
+    expect(runScript(`${create} process.exit(0)`)).toMatchObject({ status: 0, stderr: '' })
+    expect(strays()).toEqual([])
+    expect(runScript(`${create} throw new Error('crash')`).status).toBe(1)
+    expect(strays()).toEqual([])
+    const forget = `(() => { ${create} })();
+      const gone = () => !require('fs').readdirSync(folder).some((name) => name.endsWith('.tilework-tmp'));
+      const wait = (n) => { global.gc(); if (gone()) return console.log('gone'); if (n > 0) setTimeout(wait, 5, n - 1) };
+      setTimeout(wait, 5, 500)`
+    expect(runScript(forget, ['--expose-gc']).stdout).toBe('gone\n')
+  })
+})
+
+describe('the end of environments', () => {
+  const busy = `const size = 4000; const plan = transpose(size, size);
+    const source = new Uint8Array(size * size), target = new Uint8Array(size * size);
+    for (let i = 0; i < 50; i++) plan.run(source, target, 0, size * size).catch(() => {});`
+
+  test('process.exit in the middle of jobs', () => {
+    expect(runScript(`${busy} process.exit(7)`)).toMatchObject({ status: 7, stderr: '' })
+    expect(runScript(`${busy} setTimeout(() => process.exit(7), 3)`)).toMatchObject({ status: 7, stderr: '' })
+  })
+
+  test('a process waits for its jobs, and only for them', () => {
+    const script = `const plan = transpose(10, 10);
+      plan.run(new Uint8Array(100), new Uint8Array(100), 0, 100).then(() => console.log('done'))`
+    expect(runScript(script)).toMatchObject({ status: 0, stdout: 'done\n', stderr: '' })
+    expect(runScript(`transpose(10, 10)`)).toMatchObject({ status: 0, stderr: '' })
+  })
+
+  test('workers that exit or are terminated in the middle of jobs', () => {
+    const script = `const { Worker } = require('worker_threads');
+      const body = \`const addon = require(${JSON.stringify(ADDON)}); const transpose = \${transpose};
+        require('fs').writeFileSync(\${JSON.stringify(folder)} + '/w', Buffer.alloc(1 << 20));
+        const view = addon.openMapped(\${JSON.stringify(folder)} + '/w').view(0, 1 << 20);
+        const output = addon.createOutput(\${JSON.stringify(folder)} + '/never', 1000);
+        output.write(view, 0).catch(() => {});
+        ${busy} require('worker_threads').parentPort.postMessage('busy')\`;
+      const start = (end) => new Promise((resolve) => {
+        const worker = new Worker(body + end, { eval: true });
+        worker.on('error', (error) => { throw error });
+        worker.on('message', () => end === '' && worker.terminate());
+        worker.on('exit', resolve) });
+      (async () => { for (let i = 0; i < 5; i++) { await Promise.all([start(''), start(';process.exit()')]) }
+        console.log(require('fs').readdirSync(folder).filter((name) => name.endsWith('.tilework-tmp')).length) })()`
+    expect(runScript(script)).toMatchObject({ status: 0, stdout: '0\n', stderr: '' })
+  })
+
+  test('a worker that alone loaded the addon leaves the process well', async () => {
+    const script = `const { Worker } = require('worker_threads');
+      const body = 'const addon = require(${JSON.stringify(ADDON)}); addon.threads()';
+      const once = () => new Promise((resolve) => new Worker(body, { eval: true }).on('exit', resolve));
+      (async () => { for (let i = 0; i < 5; i++) await once(); console.log('well') })()`
+    const result = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' })
+    expect(result).toMatchObject({ status: 0, stdout: 'well\n', stderr: '' })
+  })
+
+  test('environments do not see each other', async () => {
+    const body = `const addon = require(${JSON.stringify(ADDON)});
+      require('worker_threads').parentPort.postMessage(addon.liveMappings())`
+    const mapped = native().openMapped(file('mine', counted(10)))
+    const worker = new Worker(body, { eval: true })
+    const seen = await new Promise((resolve) => worker.once('message', resolve))
+    await worker.terminate()
+    expect(seen).toBe(0)
+    mapped.close(false)
+  })
+})
+
+describe('switches', () => {
+  test('thread counts', () => {
+    const refused = expect.objectContaining({ code: expect.stringMatching(/^ERR_/) })
+    for (const count of [0, -1, 1.5, 100_000, Number.NaN, '4']) {
+      expect(() => native().setThreads(count as number)).toThrow(refused)
+    }
+    const counts = ['3', 'many', '0'].map((value) => {
+      const env = { ...process.env, TILEWORK_THREADS: value }
+      const script = `console.log(require(${JSON.stringify(ADDON)}).threads())`
+      return Number(spawnSync(process.execPath, ['-e', script], { env, encoding: 'utf8' }).stdout)
+    })
+    expect(counts[0]).toBe(3)
+    expect(counts[1]).toBeGreaterThanOrEqual(1)
+    expect(counts[2]).toBe(counts[1])
+  })
+
+  test('the processor is known', () => {
+    expect(native().cpu().architecture).toBe(process.arch)
+    expect(native().cpu().features.length).toBeGreaterThan(0)
+  })
+})
