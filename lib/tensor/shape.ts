@@ -10,7 +10,9 @@ export function checkShape(shape: readonly number[]): readonly number[] {
   if (!Array.isArray(shape)) {
     throw new TileworkError('ERR_ARGUMENT', `A shape must be an array of numbers; it is ${typeof shape}.`)
   }
-  for (const [axis, extent] of shape.entries()) {
+  // Plain loops here: shapes are checked once a tensor, and files may have a million of them.
+  for (let axis = 0; axis < shape.length; axis++) {
+    const extent = shape[axis]!
     if (!Number.isSafeInteger(extent) || extent < 0) {
       throw new TileworkError(
         'ERR_ARGUMENT',
@@ -28,9 +30,11 @@ export function sizeExactOf(shape: readonly number[]): bigint {
 
 /** Number of elements. @throws TileworkError ERR_OVERFLOW above 2^53 - 1, with the exact number */
 export function sizeOf(shape: readonly number[]): number {
-  const product = shape.reduce((size, extent) => size * extent, 1)
-  // A product that stayed below 2^53 was exact at every step; Infinity * 0 is NaN, so both ways are caught.
-  if (product <= Number.MAX_SAFE_INTEGER && shape.every((extent) => extent !== 0)) return product
+  let product = 1
+  for (const extent of shape) product *= extent
+  // A product of extents above 0 that ends below 2^53 was exact at every step. Zeros take the exact way, because
+  // an extent before them may have passed that bound.
+  if (product <= Number.MAX_SAFE_INTEGER && product > 0) return product
   const exact = sizeExactOf(shape)
   if (exact <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(exact)
   throw new TileworkError(

@@ -114,9 +114,10 @@ export class RecordReader {
     const rank = reader.u64()
     const dtypeCode = reader.u8()
     const layoutCode = reader.u8()
-    const isReserved = reader.bytes(RESERVED_BYTES).some((byte) => byte !== 0)
+    let reserved = 0
+    for (let i = 0; i < RESERVED_BYTES; i++) reserved |= reader.u8()
     const isReadable = this.#checkCodes({ rank, dtypeCode, layoutCode }, { path, offset })
-    if (isReserved) {
+    if (reserved !== 0) {
       this.#report.deviation('ERR_GAP', `${path}: the reserved bytes of its header are not zero.`, {
         path: `${path}.reserved`,
         offset: offset + 10,

@@ -50,11 +50,13 @@ export class RecordTable {
     const codes = this.#pool[at]!
     const isCoo = codes >= COO_FLAG
     const dims = at + (isCoo ? 3 : 2)
+    const shape: number[] = []
+    for (let axis = 0; axis < codes % 256; axis++) shape.push(this.#pool[dims + axis]!)
     return {
       dtype: DTYPE_BY_CODE[Math.floor(codes / 256) % 256]!,
       offset: this.#pool[at + 1]!,
       entryCount: isCoo ? this.#pool[at + 2]! : undefined,
-      shape: Array.from(this.#pool.subarray(dims, dims + (codes % 256))),
+      shape,
     }
   }
 

@@ -338,6 +338,6 @@ it('opens a million records in some seconds and with bounded reads', async () =>
   expect(tensors.length).toBe(count)
   expect(tensors.at(-1)?.shape).toEqual([2])
   expect(bytesRead).toBeLessThan(1.2 * bytes.length)
-  // A second on a quiet machine; the bound leaves room for a loaded one.
-  expect(seconds).toBeLessThan(8)
+  // A second on a quiet machine; the bound leaves room for a loaded one and still shows anything quadratic.
+  expect(seconds).toBeLessThan(20)
 })
