@@ -1,12 +1,12 @@
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <random>
 #include <set>
 #include <vector>
 
@@ -78,10 +78,12 @@ std::string random_name(const std::string& name) {
   // Some file systems refuse names with half a character.
   while (length < name.size() && length > 0 && (static_cast<uint8_t>(name[length]) & 0xC0) == 0x80) --length;
   static constexpr char kDigits[] = "0123456789abcdef";
-  std::random_device random;
+  // Not std::random_device: it would tie the addon to a very new C library.
+  uint8_t random[8] = {};
+  if (getentropy(random, sizeof(random)) != 0) throw system_error(errno, "getentropy", name);
   std::string temporary = ".";
   temporary.append(name, 0, length).push_back('.');
-  for (int i = 0; i < 16; ++i) temporary += kDigits[random() % 16];
+  for (uint8_t byte : random) (temporary += kDigits[byte >> 4]) += kDigits[byte & 15];
   return temporary += ".tilework-tmp";
 }
 
@@ -170,9 +172,9 @@ void OutputFile::create_temporary(const std::string& name) {
     if (descriptor_ >= 0) temporaries().paths.insert(temporary_);
   }
   if (descriptor_ < 0) throw system_error(EEXIST, "open", temporary_);
-  if (old_mode_ >= 0 && fchmod(descriptor_, static_cast<mode_t>(old_mode_)) != 0) {
-    throw system_error(errno, "fchmod", temporary_);
-  }
+  if (old_mode_ < 0 || fchmod(descriptor_, static_cast<mode_t>(old_mode_)) == 0) return;
+  // File systems without permissions (FAT, some network shares) refuse; there are none to hand down then.
+  if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) throw system_error(errno, "fchmod", temporary_);
 }
 
 void OutputFile::reserve(int64_t byte_length) {
