@@ -77,8 +77,8 @@ struct LoopNest {
   bool all_zero = false;
 };
 
-// The nests write each slot of the destination once. There are several only where a side has several pieces.
-// Errors: ERR_OVERFLOW.
+// Together the nests write every slot of the destination. There are several only where a side has several
+// pieces; a hole may then be zeroed by more than one of them. Errors: ERR_OVERFLOW.
 std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to);
 
 }  // namespace tilework

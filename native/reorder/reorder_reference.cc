@@ -31,10 +31,6 @@ struct Bytes {
   static void zero_run(uint8_t* destination, int64_t d, int64_t count) {
     std::memset(destination + d * kSize, 0, static_cast<size_t>(count * kSize));
   }
-  static void zero_one(uint8_t* destination, int64_t d) {
-    const T zero{};
-    std::memcpy(destination + d * kSize, &zero, sizeof(T));
-  }
   static constexpr int64_t kSize = sizeof(T);
 };
 
@@ -57,7 +53,6 @@ struct Nibbles {
     for (; i < count; ++i) copy_one(source, s + i, destination, d + i);
   }
   static void zero_run(uint8_t*, int64_t, int64_t) {}
-  static void zero_one(uint8_t*, int64_t) {}
 };
 
 // Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
@@ -157,7 +152,7 @@ class Walk {
     }
   }
 
-  // Zeros in passes [lo, hi).
+  // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
   void zero(size_t level, int64_t d, int64_t lo, int64_t hi) {
     if (!Element::kWritesZeros || lo >= hi) return;
     const Node& node = nest_.nodes[level];
@@ -165,9 +160,6 @@ class Walk {
       const int64_t first = std::max(d + lo * node.span, begin_);
       const int64_t last = std::min(d + hi * node.span, end_);
       if (first < last) Element::zero_run(destination_, first - begin_, last - first);
-    } else if (level + 1 == nest_.nodes.size()) {
-      for (int64_t i = lo; i < hi; ++i)
-        Element::zero_one(destination_, d + i * node.destination_stride - begin_);
     } else {
       for (int64_t i = lo; i < hi; ++i) pass(level, i, 0, d, true);
     }

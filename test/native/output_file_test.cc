@@ -125,11 +125,12 @@ void test_targets() {
   CHECK(std::filesystem::exists(folder.path(std::string(255, 'n'))));
 }
 
-void test_copy() {
+// `elsewhere` on another file system makes the kernel refuse, and the plain copy take over.
+void test_copy(const TemporaryFolder& elsewhere) {
   const TemporaryFolder folder;
   std::string content;
   for (int i = 0; i < 300000; ++i) content += static_cast<char>(i * 31 + i / 256);
-  const auto source = MappedFile::open(folder.write("source", content), nullptr);
+  const auto source = MappedFile::open(elsewhere.write("source", content), nullptr);
   const auto file = OutputFile::create(folder.path("copy"), 0);
   put(*file, "head", 0);
   file->begin_write();
@@ -137,7 +138,7 @@ void test_copy() {
   file->end_write(true);
   commit(*file);
   CHECK(folder.read("copy") == "head" + content.substr(17, 299999 - 17));
-  folder.write("source", "shorter");
+  elsewhere.write("source", "shorter");
   const auto other = OutputFile::create(folder.path("other"), 0);
   CHECK(code_of([&] { other->copy_from(*source, 0, 300000, 0); }) == "ERR_FILE_CHANGED");
 }
@@ -159,7 +160,13 @@ int main() {
   test_failed_write_fails_the_commit();
   test_commit_waits_for_writes();
   test_targets();
-  test_copy();
+  test_copy(TemporaryFolder());
+  const char* memory = "/dev/shm";
+  if (access(memory, W_OK) == 0) {
+    test_copy(TemporaryFolder(memory));
+  } else {
+    std::puts("Copies between file systems are not tested: there is no /dev/shm.");
+  }
   test_end_of_process();
   return result();
 }
