@@ -43,7 +43,7 @@ export type ErrorCode = keyof typeof ERROR_CODES
 export interface ErrorPlace {
   /** File format, for example `btf`. */
   readonly format?: string
-  /** Place inside the file, for example `tensors[12].dims[0]`, or a path of the file system. */
+  /** Place inside the file, for example `tensors[12].dims[0]`; of an ERR_IO the path in the file system. */
   readonly path?: string
   /** Byte offset inside the file. */
   readonly offset?: number
@@ -54,9 +54,10 @@ export interface ErrorPlace {
 export class TileworkError extends Error {
   override readonly name = 'TileworkError'
   readonly code: ErrorCode
-  readonly format?: string
-  readonly path?: string
-  readonly offset?: number
+  // Declared only: a field that is not set must be absent, so that a printed error has no rows of undefined.
+  declare readonly format?: string
+  declare readonly path?: string
+  declare readonly offset?: number
 
   /**
    * @param code - stable code, see {@link ERROR_CODES}

@@ -45,12 +45,19 @@ export {
   save,
   serialize,
 } from './pipeline/save.js'
-export { asTensor } from './tensor/adapters.js'
-export { asLayout } from './tensor/as_layout.js'
-export { tensor } from './tensor/from_values.js'
+export {
+  type AsTensorOptions,
+  asTensor,
+  type BytesTensor,
+  type OnnxRuntimeTensor,
+  type TensorFlowTensor,
+  type TensorLike,
+} from './tensor/adapters.js'
+export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
+export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { materialize } from './tensor/materialize.js'
 export { type ReorderOptions, reorder } from './tensor/reordered.js'
-export { fromDense } from './tensor/sparse.js'
+export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
 export type {
   DenseStorage,
   DenseTensor,

@@ -2,10 +2,10 @@
  * `tilework convert`: the main job. Tensors are selected, said to be in a layout (`--from-layout`), reordered into
  * another (`--layout`), and written; what the file format cannot remember is printed as the command that undoes it.
  */
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { formatByExtension } from '../formats/registry.js'
+import { checkExtensionWritable, formatByExtension } from '../formats/registry.js'
 import {
   DTYPES,
   type Finding,
@@ -136,12 +136,24 @@ async function choosePaths(
     const found = formatCount(inputs.length, 'input')
     throw new TileworkError('ERR_ARGUMENT', `convert takes one input in this version; ${found} were given.`)
   }
-  if (outDir !== undefined) return { input, output: join(outDir, basename(input)) }
+  if (outDir !== undefined) {
+    const output = join(outDir, basename(input))
+    // Nobody named the output, so replacing the input cannot be what was meant.
+    if (await isSameFile(input, output)) {
+      throw new TileworkError('ERR_ARGUMENT', `--out-dir ${outDir} would overwrite the input ${input}.`)
+    }
+    return { input, output }
+  }
   const output = paths.at(-1)!
   if (await isFolder(output)) {
     throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; write into it with --out-dir.`)
   }
   return { input, output }
+}
+
+async function isSameFile(one: string, other: string): Promise<boolean> {
+  const [first, second] = await Promise.all([one, other].map((path) => realpath(path).catch(() => undefined)))
+  return first !== undefined && first === second
 }
 
 async function isFolder(path: string): Promise<boolean> {
@@ -161,6 +173,7 @@ async function convertFile(
   const reordered = isReordered ? reorderAll(selected, options, options.tensor !== undefined) : []
   const tensors = isReordered ? reordered.map(({ after }) => after) : selected
   const isWhole = !isReordered && options.tensor === undefined
+  if (options.format === undefined) checkExtensionWritable(paths.output)
   const format = options.format ?? formatByExtension(paths.output)?.name ?? file.format
   const byteLength = await write(paths.output, isWhole ? file : tensors, format, terminal)
   return {

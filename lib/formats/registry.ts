@@ -23,6 +23,20 @@ export function formatByName(name: string): Format<unknown> {
   return FORMATS[name as FormatName] as Format<unknown>
 }
 
+/** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
+const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.npy', '.npz', '.safetensors', '.tmfile']
+
+/** @throws TileworkError ERR_UNSUPPORTED for a path that names a format which cannot be written yet */
+export function checkExtensionWritable(path: string | undefined): void {
+  const extension = path === undefined ? '' : extname(path).toLowerCase()
+  if (!EXTENSIONS_WITHOUT_WRITER.includes(extension)) return
+  const known = Object.keys(FORMATS).join(', ')
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `${extension} files cannot be written yet; known formats are: ${known}. Name the format to write it under this name.`,
+  )
+}
+
 /** The format whose extension a path has. */
 export function formatByExtension(path: string | undefined): Format<unknown> | undefined {
   const extension = path === undefined ? '' : extname(path).toLowerCase()

@@ -10,7 +10,13 @@ import { Writable } from 'node:stream'
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan, WriteSegment } from '../formats/format.js'
-import { type FormatName, formatByExtension, formatByName, type WriteOptionsOf } from '../formats/registry.js'
+import {
+  checkExtensionWritable,
+  type FormatName,
+  formatByExtension,
+  formatByName,
+  type WriteOptionsOf,
+} from '../formats/registry.js'
 import { throwIfAborted } from '../layout/plan.js'
 import { storageReader } from '../tensor/storage_reader.js'
 import type { DenseTensor, Tensor } from '../tensor/tensor.js'
@@ -102,6 +108,7 @@ function chooseFormat(
   own: FormatName | undefined,
 ): Format<unknown> {
   if (name !== undefined) return formatByName(name)
+  checkExtensionWritable(path)
   return formatByExtension(path) ?? formatByName(own ?? 'btf')
 }
 

@@ -27,6 +27,9 @@ export interface TensorOptions {
  * that the number of values does not fill; ERR_DTYPE for complex and string types
  */
 export function tensor(values: NestedValues | ArrayBufferView, options: TensorOptions = {}): DenseTensor {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TileworkError('ERR_ARGUMENT', 'The second argument of tensor is { dtype, shape, name }.')
+  }
   const { name = '' } = options
   const dtype = options.dtype ?? dtypeOfTypedArray(values)
   if (!isDtype(dtype)) throw missingDtype(dtype)

@@ -32,6 +32,9 @@ export interface ReorderOptions {
  * ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_NO_DATA
  */
 export function reorder(tensor: Tensor, layout: string | Layout, options: ReorderOptions = {}): DenseTensor {
+  if (tensor?.kind === undefined || layout === undefined) {
+    throw new TileworkError('ERR_ARGUMENT', 'reorder takes a tensor and the layout that it is to have.')
+  }
   if (tensor.kind !== 'dense') {
     const what = `"${tensor.name}" is a ${tensor.kind} tensor`
     throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors have a layout.`)

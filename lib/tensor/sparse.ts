@@ -92,7 +92,9 @@ export class CooTensor implements SparseTensor {
     return this.storage().values.bytes()
   }
 
-  async toDense({ maxBytes }: { readonly maxBytes: number }): Promise<DenseTensor> {
+  async toDense(options: { readonly maxBytes: number }): Promise<DenseTensor> {
+    // A caller without types may leave the limit out, which must not mean that there is none.
+    const maxBytes = options?.maxBytes
     checkMaxBytes(maxBytes)
     const needed = this.sizeExact * BigInt(this.#itemBytes)
     if (needed > BigInt(Math.floor(maxBytes))) {
@@ -202,6 +204,9 @@ export interface FromDenseOptions {
  * @throws TileworkError ERR_UNSUPPORTED for elements that are no whole bytes, and what reading the tensor throws
  */
 export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
+  if (dense?.kind !== 'dense') {
+    throw new TileworkError('ERR_ARGUMENT', 'fromDense takes a dense tensor.')
+  }
   const { dtype, shape } = dense
   const size = wholeBytes(dtype)
   const bytes = await asStored(dense).rowMajorBytes()

@@ -128,6 +128,12 @@ describe('save', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('the name of a format that cannot be written yet is refused, unless the format is named', async () => {
+    await expect(save(join(folder, 'x.npy'), ramp([1]))).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    await save(join(folder, 'x.npy'), ramp([1]), { format: 'btf' })
+    expect(readdirSync(folder)).toEqual(['x.npy'])
+  })
+
   test('a folder that does not exist is ERR_IO with the path', async () => {
     const path = join(folder, 'none', 'out.btf')
     await expect(save(path, ramp([1]))).rejects.toMatchObject({ code: 'ERR_IO', path })
@@ -218,6 +224,10 @@ describe('reorder', () => {
       expect.objectContaining({ code: 'ERR_LAYOUT_JOIN' }),
     )
     expect(() => reorder(materializedBlocked(), 'oiyx', { as: 'weights' })).not.toThrow()
+    const untyped = reorder as (...values: unknown[]) => unknown
+    for (const values of [[], [undefined, 'bfyx'], [ramp([2])]]) {
+      expect(() => untyped(...values)).toThrowError(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    }
     expect(() => reorder(ramp([2]), 'no_such_layout')).toThrowError(
       expect.objectContaining({ code: 'ERR_LAYOUT_NAME' }),
     )
