@@ -171,6 +171,12 @@ class ReorderJob : public AsyncJob {
 
 std::shared_ptr<ReorderJob> job_of(Napi::Env env, Run run, const Bytes& destination,
                                    const Napi::Value& cancel) {
+  // A job holds the mapping it reads; one it wrote to could be revoked under it, and nobody may write to
+  // views.
+  if (MappedFile::find(destination.data, destination.size) != nullptr) {
+    throw Error("ERR_ARGUMENT",
+                "The destination lies in a mapped file, whose views are not to be written to.");
+  }
   Environment& environment = Environment::of(env);
   const int64_t tile_bytes = tile_bytes_of(run, environment.pools().compute.threads());
   auto job = std::make_shared<ReorderJob>(environment, env, std::move(run), tile_bytes);

@@ -140,13 +140,13 @@ const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
 /**
  * All `count` elements of packed storage. Floats below 32 bits become a Float32Array, bool a Uint8Array, complex
  * types interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers big ones.
- * The result shares memory with `bytes` where type and alignment allow.
+ * The result is a copy: `bytes` may be a view of a mapped file, which writing to the result must not change.
  *
  * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE
  */
 export function decodeAll(dtype: Dtype, bytes: Uint8Array, count: number): TypedArray {
   const stored = STORED_AS[dtype]
-  if (stored) return viewAs(stored, bytes.subarray(0, packedByteLength(dtype, count)))
+  if (stored) return copyAs(stored, bytes.subarray(0, packedByteLength(dtype, count)))
   if (isNarrowFloat(dtype)) return decodeFloats(dtype, bytes, count)
   const { bits, kind } = DTYPES[dtype]
   if (kind === 'string') throw new TileworkError('ERR_DTYPE', 'Strings have no typed array; use strings().')
@@ -168,16 +168,10 @@ function decodeFloats(dtype: NarrowFloat, bytes: Uint8Array, count: number): Flo
 }
 
 /** A typed array over `bytes`; copied only where they do not start at a multiple of the element size. */
-function viewAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
-  const size = type.BYTES_PER_ELEMENT
-  const aligned = bytes.byteOffset % size === 0 ? bytes : copyOf(bytes)
-  return new type(aligned.buffer, aligned.byteOffset, aligned.byteLength / size)
-}
-
-function copyOf(bytes: Uint8Array): Uint8Array {
+function copyAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
   const copy = allocateBytes(bytes.byteLength)
   copy.set(bytes)
-  return copy
+  return new type(copy.buffer, 0, copy.byteLength / type.BYTES_PER_ELEMENT)
 }
 
 /**
@@ -196,7 +190,7 @@ export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uin
   }
   if (bits >= 8) {
     const type = bits === 16 ? Uint16Array : Uint8Array
-    return viewAs(type, bytes.subarray(0, packedByteLength(dtype, count))) as Uint8Array | Uint16Array
+    return copyAs(type, bytes.subarray(0, packedByteLength(dtype, count))) as Uint8Array | Uint16Array
   }
   const codes = allocateBytes(count)
   for (let i = 0; i < count; i++) codes[i] = codeAt(bits, bytes, i)

@@ -45,7 +45,8 @@ function layoutOf(definition: LayoutDefinition): Layout {
     ...(onednnTag === undefined ? {} : { onednnTag }),
     aliases,
     notes,
-    storage: bind,
+    // Never the remembered object: a caller who changed it would change the offsets of all others.
+    storage: (shape: readonly number[], options?: StorageOptions) => bindStorage(definition, shape, options),
     offsetOf: (shape: readonly number[], index: readonly number[], options?: StorageOptions) =>
       offsetInStorage(bind(shape, options), shape.length, index),
     coordinateOf: (shape: readonly number[], offset: number, options?: StorageOptions) =>
@@ -71,5 +72,5 @@ function rememberLast(bind: Bind): Bind {
 
 function isSame(one: unknown, other: unknown): boolean {
   if (!Array.isArray(one) || !Array.isArray(other)) return one === other
-  return one.length === other.length && one.every((value, position) => Object.is(value, other[position]))
+  return one.length === other.length && [...one].every((value, position) => Object.is(value, other[position]))
 }

@@ -114,8 +114,10 @@ function padCounts(
 
 /** Throws ERR_ARGUMENT unless `counts` is a list of integers from 0 to 2^53 - 1. */
 export function checkCounts(name: string, counts: readonly number[]): void {
-  if (!Array.isArray(counts)) throw new TileworkError('ERR_ARGUMENT', `${name} must be an array of integers.`)
-  counts.forEach((count: unknown, position) => {
+  if (!Array.isArray(counts))
+    throw new TileworkError('ERR_ARGUMENT', `${name} must be an array of integers.`)
+    // Spread first: forEach passes over the holes of an array.
+  ;[...counts].forEach((count: unknown, position) => {
     if (Number.isSafeInteger(count) && (count as number) >= 0) return
     throw new TileworkError(
       'ERR_ARGUMENT',

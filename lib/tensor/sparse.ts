@@ -88,7 +88,8 @@ export class CooTensor implements SparseTensor {
     return decodeAll('int64', await indices.bytes(), indices.size) as BigInt64Array
   }
 
-  values(): Promise<Uint8Array> {
+  async values(): Promise<Uint8Array> {
+    for await (const window of this.#checkedWindows()) void window
     return this.storage().values.bytes()
   }
 
@@ -97,7 +98,8 @@ export class CooTensor implements SparseTensor {
     const maxBytes = options?.maxBytes
     checkMaxBytes(maxBytes)
     const needed = this.sizeExact * BigInt(this.#itemBytes)
-    if (needed > BigInt(Math.floor(maxBytes))) {
+    // A number and a bigint compare exactly, infinity included.
+    if (needed > maxBytes) {
       const message = `Tensor "${this.name}" needs ${needed} bytes as a dense one; maxBytes is ${maxBytes}.`
       throw new TileworkError('ERR_LIMIT', message)
     }

@@ -1,6 +1,6 @@
 /** How the pipeline reads a tensor's storage from front to back without doing a window's preparation again. */
 import type { ByteSource } from '../bytes/source.js'
-import { StoredTensor } from './dense.js'
+import { asStored } from './dense.js'
 import { ReorderedTensor } from './reordered.js'
 import type { DenseTensor } from './tensor.js'
 
@@ -13,7 +13,7 @@ export interface StorageReader {
 /** @throws TileworkError as `bytes` of the tensor */
 export async function storageReader(tensor: DenseTensor): Promise<StorageReader> {
   if (tensor instanceof ReorderedTensor) return tensor.source.hold()
-  const read = (start: number, end: number): Promise<Uint8Array> => tensor.bytes({ start, end })
-  if (!(tensor instanceof StoredTensor)) return { read }
-  return { read, range: { source: tensor.source, start: tensor.start } }
+  // A tensor of another kind is read through a source that checks what it gives.
+  const { source, start } = asStored(tensor)
+  return { read: (from, to) => source.read(start + from, start + to), range: { source, start } }
 }

@@ -1,6 +1,7 @@
 /** The storage bytes of a tensor of another kind (lazy, adapted, a user's own) as a source. */
 import { checkRange } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
+import { TileworkError } from '../errors.js'
 import type { DenseTensor } from './tensor.js'
 
 export class TensorSource implements ByteSource {
@@ -16,11 +17,18 @@ export class TensorSource implements ByteSource {
 
   async read(start: number, end: number): Promise<Uint8Array> {
     checkRange(start, end, this.byteLength, this.label)
-    return this.#tensor.bytes({ start, end })
+    return this.#checked(await this.#tensor.bytes({ start, end }), end - start)
   }
 
   readSync(start: number, end: number): Uint8Array {
     checkRange(start, end, this.byteLength, this.label)
-    return this.#tensor.bytesSync({ start, end })
+    return this.#checked(this.#tensor.bytesSync({ start, end }), end - start)
+  }
+
+  /** The tensor may be anybody's; a wrong length would become a corrupt file. */
+  #checked(bytes: unknown, byteLength: number): Uint8Array {
+    if (bytes instanceof Uint8Array && bytes.byteLength === byteLength) return bytes
+    const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
+    throw new TileworkError('ERR_IO', `${this.label} gave ${found} where ${byteLength} bytes were asked for.`)
   }
 }

@@ -18,6 +18,7 @@ import {
   type DenseTensor,
   materialize,
   open,
+  parseLayout,
   reorder,
   save,
   serialize,
@@ -134,6 +135,31 @@ describe('save', () => {
     expect(readdirSync(folder)).toEqual(['x.npy'])
   })
 
+  test('a tensor that gives too few bytes is refused, and leaves nothing', async () => {
+    const whole = ramp([4])
+    const short = new Proxy(whole, {
+      get: (target, key) =>
+        key === 'bytes'
+          ? async () => new Uint8Array(8)
+          : key === 'constructor'
+            ? Object
+            : Reflect.get(target, key),
+      getPrototypeOf: () => Object.prototype,
+    })
+    await expect(save(join(folder, 'short.btf'), short)).rejects.toMatchObject({ code: 'ERR_IO' })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('values that were handed out may be changed without changing the tensor', async () => {
+    await save(join(folder, 'v.btf'), ramp([64, 64]))
+    const file = await open(join(folder, 'v.btf'))
+    const found = file.tensors.at(0) as DenseTensor
+    const values = (await found.toTypedArray()) as Float32Array
+    values.fill(-1)
+    expect(found.at(0, 0)).toBe(0.5)
+    file.close()
+  })
+
   test('a folder that does not exist is ERR_IO with the path', async () => {
     const path = join(folder, 'none', 'out.btf')
     await expect(save(path, ramp([1]))).rejects.toMatchObject({ code: 'ERR_IO', path })
@@ -215,6 +241,20 @@ describe('reorder', () => {
     const back = asLayout(found, 'row_major', [2, 3], { lower: [1, 0], upper: [0, 2] })
     expect(await back.toTypedArray()).toEqual(await plain.toTypedArray())
     expect(back.at(1, 2)).toBe(5.5)
+  })
+
+  test('a storage that a caller changed, or a shape with a hole, does not reach other plans', async () => {
+    const shape = [1, 2, 3, 4]
+    const expected = await reorder(ramp(shape), 'byxf').bytes()
+    const storage = parseLayout('bfyx').storage(shape, { dtype: 'float32' })
+    ;(storage.digits as unknown[]).reverse()
+    ;(storage.side.pieces[0]!.digits as unknown[]).reverse()
+    expect(await reorder(ramp(shape), 'byxf').bytes()).toEqual(expected)
+    const holed = [1, 2, 3, 4]
+    delete holed[1]
+    expect(() => parseLayout('bfyx').storage(holed)).toThrowError(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
   })
 
   test('what cannot be is refused at once', () => {
