@@ -58,7 +58,11 @@ void Environment::settle(napi_env env, napi_value, void* context, void* data) {
   auto& environment = *static_cast<Environment*>(context);
   std::erase(environment.jobs_, *job);
   if (environment.jobs_.empty()) napi_unref_threadsafe_function(env, environment.completions_);
-  (*job)->settle(env);
+  try {
+    (*job)->settle(env);
+  } catch (const Napi::Error&) {
+    // The worker is being terminated and settles no promise any more.
+  }
 }
 
 void Environment::shut_down(void* data) {

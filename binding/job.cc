@@ -59,6 +59,7 @@ void AsyncJob::settle(Napi::Env env) {
   for (napi_ref pin : pins_) napi_delete_reference(env, pin);
   pins_.clear();
   mapping_.reset();
+  descriptor_.reset();
   try {
     if (error_ == nullptr) {
       deferred_.Resolve(env.Undefined());

@@ -25,7 +25,11 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   void pin(const Napi::Value& value);
   // Keeps bytes: their array, and the mapping that they may lie in. Such a source is checked for changes.
   void pin_source(const Bytes& bytes);
-  void hold_mapping(std::shared_ptr<MappedFile> mapping) { mapping_ = std::move(mapping); }
+  // Its descriptor too, so that the file can be compared at the end although its owner closed it meanwhile.
+  void hold_mapping(std::shared_ptr<MappedFile> mapping) {
+    mapping_ = std::move(mapping);
+    if (mapping_ != nullptr) descriptor_ = mapping_->descriptor();
+  }
   // Stops the job when the first element of an Int32Array becomes non-zero. Errors: ERR_ARGUMENT.
   void set_cancel_flag(const Napi::Value& value);
 
@@ -43,6 +47,7 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   Napi::Promise::Deferred deferred_;
   std::vector<napi_ref> pins_;
   std::shared_ptr<MappedFile> mapping_;
+  std::shared_ptr<MappedFile::Descriptor> descriptor_;
   const int32_t* cancel_flag_ = nullptr;
   mutable std::atomic<bool> stopped_{false};
   std::exception_ptr error_;

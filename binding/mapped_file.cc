@@ -85,6 +85,7 @@ Napi::Value MappedFileObject::verify_unchanged(const Napi::CallbackInfo& info) {
 
 Napi::Value MappedFileObject::close(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
+    if (file_ != nullptr) file_->release_descriptor();
     file_.reset();
     if (info[0].ToBoolean().Value()) revoke(info.Env());
     return info.Env().Undefined();

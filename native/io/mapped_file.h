@@ -40,10 +40,27 @@ class MappedFile {
   uint8_t* data() const { return data_; }
   int64_t size() const { return stamp_.size; }
   const std::string& path() const { return path_; }
-  // Open as long as the mapping lives; for copies from descriptor to descriptor.
-  int descriptor() const { return descriptor_; }
+  // An open file descriptor, closed with its last user: the owner until it releases it, and running jobs.
+  // Views need the mapping alone, so files that were closed cost no descriptor while their views wait for
+  // collection.
+  class Descriptor {
+   public:
+    explicit Descriptor(int number) : number_(number) {}
+    ~Descriptor();
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int number() const { return number_; }
 
-  // Errors: ERR_FILE_CHANGED if size or modification time moved since the file was opened.
+   private:
+    int number_;
+  };
+  // Null once the owner has released it and no job uses it.
+  std::shared_ptr<Descriptor> descriptor() const { return descriptor_.lock(); }
+  // Called by the owner only, at its close.
+  void release_descriptor() { owned_descriptor_.reset(); }
+
+  // Does nothing without a descriptor. Errors: ERR_FILE_CHANGED if size or modification time moved since the
+  // file was opened.
   void verify_unchanged() const;
 
  private:
@@ -51,7 +68,8 @@ class MappedFile {
   void map();
 
   std::string path_;
-  int descriptor_;
+  std::shared_ptr<Descriptor> owned_descriptor_;
+  std::weak_ptr<Descriptor> descriptor_;
   LiveCount live_;
   FileStamp stamp_;
   uint8_t* data_ = nullptr;

@@ -80,9 +80,14 @@ std::shared_ptr<MappedFile> MappedFile::find(const void* data, size_t size) {
 }
 
 MappedFile::MappedFile(std::string path, int descriptor, LiveCount live)
-    : path_(std::move(path)), descriptor_(descriptor), live_(std::move(live)) {
+    : path_(std::move(path)),
+      owned_descriptor_(std::make_shared<Descriptor>(descriptor)),
+      descriptor_(owned_descriptor_),
+      live_(std::move(live)) {
   if (live_) live_->fetch_add(1);
 }
+
+MappedFile::Descriptor::~Descriptor() { close(number_); }
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) {
@@ -93,12 +98,11 @@ MappedFile::~MappedFile() {
     }
     munmap(data_, static_cast<size_t>(stamp_.size));
   }
-  close(descriptor_);
   if (live_) live_->fetch_sub(1);
 }
 
 void MappedFile::map() {
-  const struct stat status = status_of(descriptor_, path_);
+  const struct stat status = status_of(owned_descriptor_->number(), path_);
   if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path_);
   if (!S_ISREG(status.st_mode)) {
     throw Error("ERR_ARGUMENT", "'" + path_ + "' is no regular file and cannot be mapped.", "open", path_);
@@ -109,14 +113,16 @@ void MappedFile::map() {
   }
   stamp_ = stamp_of(status);
   if (stamp_.size == 0) return;
-  void* memory =
-      mmap(nullptr, static_cast<size_t>(stamp_.size), PROT_READ | PROT_WRITE, kMapFlags, descriptor_, 0);
+  void* memory = mmap(nullptr, static_cast<size_t>(stamp_.size), PROT_READ | PROT_WRITE, kMapFlags,
+                      owned_descriptor_->number(), 0);
   if (memory == MAP_FAILED) throw system_error(errno, "mmap", path_);
   data_ = static_cast<uint8_t*>(memory);
 }
 
 void MappedFile::verify_unchanged() const {
-  const FileStamp now = stamp_of(status_of(descriptor_, path_));
+  const std::shared_ptr<Descriptor> open = descriptor();
+  if (open == nullptr) return;
+  const FileStamp now = stamp_of(status_of(open->number(), path_));
   if (now == stamp_) return;
   const std::string what = now.size == stamp_.size ? "its modification time moved"
                                                    : "it had " + std::to_string(stamp_.size) +

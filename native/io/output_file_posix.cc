@@ -231,12 +231,15 @@ void OutputFile::write(const uint8_t* bytes, int64_t size, int64_t position) {
 void OutputFile::copy_from(const MappedFile& file, int64_t start, int64_t end, int64_t position) {
   check_not_aborted();
   checked_add(position, end - start, "The end of a copy");
+  const auto source = file.descriptor();
+  if (source == nullptr)
+    throw Error("ERR_CLOSED", "'" + file.path() + "' was closed before it was copied.", {}, file.path());
   file.verify_unchanged();
-  int64_t copied = copy_in_kernel(file.descriptor(), start, end - start, descriptor_, position);
+  int64_t copied = copy_in_kernel(source->number(), start, end - start, descriptor_, position);
   std::vector<uint8_t> buffer(std::min(kCopyBufferBytes, static_cast<size_t>(end - start - copied)));
   while (copied < end - start) {
     const auto chunk = std::min(buffer.size(), static_cast<size_t>(end - start - copied));
-    const ssize_t count = pread(file.descriptor(), buffer.data(), chunk, static_cast<off_t>(start + copied));
+    const ssize_t count = pread(source->number(), buffer.data(), chunk, static_cast<off_t>(start + copied));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw system_error(errno, "pread", file.path());
     if (count == 0) {

@@ -391,11 +391,12 @@ describe('the end of environments', () => {
   test('workers that exit or are terminated in the middle of jobs', () => {
     const script = `const { Worker } = require('worker_threads');
       const body = \`const addon = require(${JSON.stringify(ADDON)}); const transpose = \${transpose};
-        require('fs').writeFileSync(\${JSON.stringify(folder)} + '/w', Buffer.alloc(1 << 20));
         const view = addon.openMapped(\${JSON.stringify(folder)} + '/w').view(0, 1 << 20);
         const output = addon.createOutput(\${JSON.stringify(folder)} + '/never', 1000);
         output.write(view, 0).catch(() => {});
         ${busy} require('worker_threads').parentPort.postMessage('busy')\`;
+      // Before the workers: a second worker that wrote it anew would truncate the map of the first.
+      require('fs').writeFileSync(${JSON.stringify(folder)} + '/w', Buffer.alloc(1 << 20));
       const start = (end) => new Promise((resolve) => {
         const worker = new Worker(body + end, { eval: true });
         worker.on('error', (error) => { throw error });
