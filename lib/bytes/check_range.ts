@@ -23,6 +23,19 @@ export function checkRange(start: number, end: number, byteLength: number, label
   checkViewLength(end - start)
 }
 
+/**
+ * What a source or tensor of somebody else gave for a range: exactly `end - start` bytes, or an error.
+ *
+ * @throws TileworkError ERR_IO; a wrong length let through would become a corrupt file
+ */
+export function checkGiven(bytes: unknown, start: number, end: number, label: string): Uint8Array {
+  if (bytes instanceof Uint8Array && bytes.byteLength === end - start) return bytes
+  const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
+  throw new TileworkError('ERR_IO', `${label} gave ${found} for the range [${start}, ${end}).`, {
+    path: label,
+  })
+}
+
 /** The error for a use after close. */
 export function closedError(label: string): TileworkError {
   return new TileworkError('ERR_CLOSED', `${label} was closed.`, { path: label })

@@ -2,8 +2,7 @@
  * A source that a user made (HTTP, object storage), held to its contract: the right number of bytes or an error.
  * It stays the user's: `close` ends tilework's use of it and leaves the source itself open.
  */
-import { TileworkError } from '../errors.js'
-import { checkRange, closedError } from './check_range.js'
+import { checkGiven, checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 
@@ -23,7 +22,7 @@ export class UserSource implements ByteSource {
       this.readSync = (start, end) => {
         this.#checkUse(start, end)
         const bytes = systemError.wrap(this.label, () => source.readSync?.(start, end))
-        return this.#checkBytes(bytes, start, end)
+        return checkGiven(bytes, start, end, this.label)
       }
     }
   }
@@ -31,7 +30,7 @@ export class UserSource implements ByteSource {
   async read(start: number, end: number): Promise<Uint8Array> {
     this.#checkUse(start, end)
     const bytes = await systemError.wrapAsync(this.label, () => this.#source.read(start, end))
-    return this.#checkBytes(bytes, start, end)
+    return checkGiven(bytes, start, end, this.label)
   }
 
   close(): void {
@@ -41,13 +40,5 @@ export class UserSource implements ByteSource {
   #checkUse(start: number, end: number): void {
     if (this.#closed) throw closedError(this.label)
     checkRange(start, end, this.byteLength, this.label)
-  }
-
-  #checkBytes(bytes: unknown, start: number, end: number): Uint8Array {
-    if (bytes instanceof Uint8Array && bytes.byteLength === end - start) return bytes
-    const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
-    throw new TileworkError('ERR_IO', `${this.label} gave ${found} for the range [${start}, ${end}).`, {
-      path: this.label,
-    })
   }
 }

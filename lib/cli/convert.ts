@@ -5,7 +5,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type Command, Option } from 'commander'
-import { checkExtensionWritable, formatByExtension } from '../formats/registry.js'
+import { chooseFormat } from '../formats/registry.js'
 import {
   DTYPES,
   type Finding,
@@ -173,8 +173,7 @@ async function convertFile(
   const reordered = isReordered ? reorderAll(selected, options, options.tensor !== undefined) : []
   const tensors = isReordered ? reordered.map(({ after }) => after) : selected
   const isWhole = !isReordered && options.tensor === undefined
-  if (options.format === undefined) checkExtensionWritable(paths.output)
-  const format = options.format ?? formatByExtension(paths.output)?.name ?? file.format
+  const format = chooseFormat(options.format, paths.output, file.format).name
   const byteLength = await write(paths.output, isWhole ? file : tensors, format, terminal)
   return {
     ...paths,

@@ -26,15 +26,27 @@ export function formatByName(name: string): Format<unknown> {
 /** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
 const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.npy', '.npz', '.safetensors', '.tmfile']
 
-/** @throws TileworkError ERR_UNSUPPORTED for a path that names a format which cannot be written yet */
-export function checkExtensionWritable(path: string | undefined): void {
+/**
+ * The format in which something is written: the one named, else the one of the path's extension, else its own.
+ *
+ * @throws TileworkError ERR_ARGUMENT for a name that is no format; ERR_UNSUPPORTED for an extension of a format that
+ * cannot be written yet
+ */
+export function chooseFormat(
+  name: string | undefined,
+  path: string | undefined,
+  own: FormatName,
+): Format<unknown> {
+  if (name !== undefined) return formatByName(name)
   const extension = path === undefined ? '' : extname(path).toLowerCase()
-  if (!EXTENSIONS_WITHOUT_WRITER.includes(extension)) return
-  const known = Object.keys(FORMATS).join(', ')
-  throw new TileworkError(
-    'ERR_UNSUPPORTED',
-    `${extension} files cannot be written yet; known formats are: ${known}. Name the format to write it under this name.`,
-  )
+  if (EXTENSIONS_WITHOUT_WRITER.includes(extension)) {
+    const known = Object.keys(FORMATS).join(', ')
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${extension} files cannot be written yet; known formats are: ${known}. Name the format to write it under this name.`,
+    )
+  }
+  return formatByExtension(path) ?? formatByName(own)
 }
 
 /** The format whose extension a path has. */

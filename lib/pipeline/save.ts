@@ -9,19 +9,16 @@ import { constants } from 'node:buffer'
 import { Writable } from 'node:stream'
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
-import type { Format, WritePlan, WriteSegment } from '../formats/format.js'
-import {
-  checkExtensionWritable,
-  type FormatName,
-  formatByExtension,
-  formatByName,
-  type WriteOptionsOf,
-} from '../formats/registry.js'
+import type { WritePlan, WriteSegment } from '../formats/format.js'
+import { chooseFormat, type FormatName, type WriteOptionsOf } from '../formats/registry.js'
 import { throwIfAborted } from '../layout/plan.js'
 import { storageReader } from '../tensor/storage_reader.js'
 import type { DenseTensor, Tensor } from '../tensor/tensor.js'
 import { type OpenFile, pathOf, sources } from './open.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
+
+/** What tensors without a file are written as when nothing says otherwise. */
+const DEFAULT_FORMAT: FormatName = 'btf'
 
 /** Bytes that are read, reordered and written at a time: large enough to make call costs vanish, small beside memory. */
 export const WINDOW_BYTES = 8 * 1024 * 1024
@@ -94,22 +91,12 @@ async function planFile(
 ): Promise<PlannedFile> {
   const source = sources.get(content as OpenFile)
   const own = source && (content as OpenFile).format
-  const format = chooseFormat(options.format, path, own)
+  const format = chooseFormat(options.format, path, own ?? DEFAULT_FORMAT)
   if (source && format.name === own) return unchanged(source, content as OpenFile)
   const tensors = source
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)
   return { plan: await format.plan(tensors, options), tensorsTotal: tensors.length }
-}
-
-function chooseFormat(
-  name: string | undefined,
-  path: string | undefined,
-  own: FormatName | undefined,
-): Format<unknown> {
-  if (name !== undefined) return formatByName(name)
-  checkExtensionWritable(path)
-  return formatByExtension(path) ?? formatByName(own ?? 'btf')
 }
 
 function unchanged(source: ByteSource, file: OpenFile): PlannedFile {

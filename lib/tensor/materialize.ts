@@ -13,7 +13,6 @@ import type { DenseTensor } from './tensor.js'
 export async function materialize(tensor: DenseTensor): Promise<DenseTensor> {
   const { storage, name, dtype, shape, metadata, doc } = tensor
   const bytes = await tensor.bytes()
-  const isPadded = [...storage.lower, ...storage.upper].some((count) => count !== 0)
   return new StoredTensor({
     source: new MemorySource(isFresh(tensor) ? bytes : copyOf(bytes)),
     start: 0,
@@ -23,7 +22,8 @@ export async function materialize(tensor: DenseTensor): Promise<DenseTensor> {
     metadata,
     layout: storage.layout,
     ...(doc !== undefined && { doc }),
-    ...(isPadded && { lower: storage.lower, upper: storage.upper }),
+    lower: storage.lower,
+    upper: storage.upper,
   })
 }
 

@@ -65,7 +65,6 @@ export class ReorderedTensor extends StoredTensor {
 
   constructor(base: StoredTensor, joined: JoinedLayouts, joinedAs: 'weights' | undefined) {
     const { layout, storage } = joined.to
-    const isPadded = [...storage.side.lower, ...storage.side.upper].some((count) => count !== 0)
     super({
       source: new ReorderedSource(base, joined),
       start: 0,
@@ -75,10 +74,8 @@ export class ReorderedTensor extends StoredTensor {
       metadata: base.metadata,
       layout,
       ...(base.doc !== undefined && { doc: base.doc }),
-      ...(isPadded && {
-        lower: storage.side.lower.slice(0, base.shape.length),
-        upper: storage.side.upper.slice(0, base.shape.length),
-      }),
+      lower: storage.side.lower.slice(0, base.shape.length),
+      upper: storage.side.upper.slice(0, base.shape.length),
     })
     this.base = base
     this.joinedAs = joinedAs

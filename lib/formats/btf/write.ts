@@ -74,9 +74,8 @@ function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] 
   const { layout, lower, upper } = storage
   const isPadded = [...lower, ...upper].some((count) => count !== 0)
   if (layout === 'row_major' && !isPadded) return shape
-  const padding = isPadded ? { lower, upper } : {}
   return parseLayout(layout)
-    .storage(shape, { dtype, ...padding })
+    .storage(shape, { dtype, lower, upper })
     .digits.map((digit) => digit.radix)
 }
 
