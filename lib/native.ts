@@ -12,14 +12,24 @@ export interface NativeError extends Error {
   readonly syscall?: string
 }
 
-/** A memory-mapped file. The mapping is private and writable: a stray store changes a copy, never the file. */
-export interface NativeMappedFile {
+/**
+ * An open file that is read. Mapped, its views share memory with the page cache; the mapping is private and writable,
+ * so a stray store changes a copy, never the file. Not mapped, every read is a copy by descriptor.
+ */
+export interface NativeInputFile {
   readonly byteLength: number
+  readonly isMapped: boolean
   /**
    * A view of `[start, end)` on the mapping; a copy where the runtime refuses external buffers.
-   * Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED.
+   * Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED; ERR_ARGUMENT for a file that is not mapped.
    */
   view(start: number, end: number): Uint8Array
+  /**
+   * Fills `target` with the bytes from `start` on, by descriptor, so that a truncated file is an error and no signal.
+   * Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED, a system error.
+   */
+  read(start: number, target: Uint8Array): Promise<void>
+  readSync(start: number, target: Uint8Array): void
   /** Throws ERR_FILE_CHANGED if size or modification time moved since the file was opened. */
   verifyUnchanged(): void
   /** Drops the owner's use; memory goes with its last user. `revoke` also detaches the views given out. */
@@ -54,48 +64,97 @@ export interface NativeSide {
   readonly elements: number
 }
 
+/**
+ * The part of a source that a plan takes: along each axis the source's logical index is `start + step * i` for i from
+ * 0 to the extent of the plan's shape.
+ */
+export interface NativeSlice {
+  /** Logical extents of the whole source, one an axis; `from` is bound to these. */
+  readonly shape: readonly number[]
+  readonly start: readonly number[]
+  /** Not 0; below 0 walks backwards. */
+  readonly step: readonly number[]
+}
+
 export interface NativePlanDescription {
   /** 4, 8, 16, 32, 64 or 128. */
   readonly elementBits: number
-  /** Logical extents, one an axis. */
+  /** Logical extents of the result, one an axis. */
   readonly shape: readonly number[]
   readonly from: NativeSide
   readonly to: NativeSide
+  /** Absent when all of the source is taken. */
+  readonly slice?: NativeSlice
+}
+
+/**
+ * Memory with the addresses of a tensor's storage, of which only what was filled is resident: the source of a plan
+ * whose bytes come through JavaScript range by range.
+ */
+export interface NativeSparseBuffer {
+  readonly byteLength: number
+  /** Throws ERR_RANGE. */
+  fill(bytes: Uint8Array, offset: number): void
+  /** Gives the memory of all filled ranges back; they read as zeros then. */
+  clear(): void
 }
 
 /** An immutable reorder plan. Sizes are bytes of the storage of either side. */
 export interface NativeReorderPlan {
   readonly sourceBytes: number
   readonly destinationBytes: number
+  /** Byte of the source from which the whole destination is one plain copy; absent where something moves. */
+  readonly copyOffset?: number
   /**
    * Writes destination bytes `[start, end)` (whole elements; nibble pairs for 4 bit) to `destination`, which
    * has exactly `end - start` bytes. `source` has all `sourceBytes`. Throws ERR_ARGUMENT on wrong sizes.
    */
-  runSync(source: Uint8Array, destination: Uint8Array, start: number, end: number): void
-  /** As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first byte stops. */
+  runSync(source: Uint8Array | NativeSparseBuffer, destination: Uint8Array, start: number, end: number): void
+  /** As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first element stops. */
   run(
-    source: Uint8Array,
+    source: Uint8Array | NativeSparseBuffer,
     destination: Uint8Array,
     start: number,
     end: number,
     cancel?: Int32Array,
   ): Promise<void>
-  /** As `run`, with the source `[offset, offset + sourceBytes)` of a mapped file; works above 4 GiB on every Node. */
-  runMapped(
-    file: NativeMappedFile,
+  /**
+   * As `run`, with the source `[offset, offset + sourceBytes)` of a file: on its mapping where it has one, else by
+   * reads of the ranges that a tile needs. Works above 4 GiB on every Node.
+   */
+  runFile(
+    file: NativeInputFile,
     offset: number,
     destination: Uint8Array,
     start: number,
     end: number,
     cancel?: Int32Array,
   ): Promise<void>
-  runMappedSync(
-    file: NativeMappedFile,
+  runFileSync(
+    file: NativeInputFile,
     offset: number,
     destination: Uint8Array,
     start: number,
     end: number,
   ): void
+  /**
+   * As `runFile`, into a file: destination bytes `[start, end)` go to `position` on, tile by tile, with one buffer a
+   * thread. The source is always read by descriptor, so that a file that is truncated meanwhile is ERR_FILE_CHANGED.
+   */
+  runToFile(
+    file: NativeInputFile,
+    offset: number,
+    output: NativeOutputFile,
+    start: number,
+    end: number,
+    position: number,
+    cancel?: Int32Array,
+  ): Promise<void>
+  /**
+   * The source bytes that destination bytes `[start, end)` are made of: pairs of from and to, ascending, apart from
+   * each other by more than some KiB (nearer ranges are one).
+   */
+  sourceRanges(start: number, end: number): Float64Array
   explain(): NativeExplanation
 }
 
@@ -104,8 +163,8 @@ export interface NativeExplanation {
   readonly kernel: string
   /** Why this kernel was taken. */
   readonly reason: string
-  /** `identity` when source and destination storage are equal byte for byte. */
-  readonly kind: 'identity' | 'loop-nest'
+  /** `identity`: both storages are equal byte for byte; `view`: the destination is one range of the source. */
+  readonly kind: 'identity' | 'view' | 'loop-nest'
   /** Outermost first. `table` marks a node whose source offset comes from a table or from arithmetic, not a stride. */
   readonly nodes: readonly {
     readonly axes: readonly number[]
@@ -116,23 +175,33 @@ export interface NativeExplanation {
   }[]
 }
 
-/** A file under construction: a temporary in the folder of the target, renamed to it on commit. */
+/** A file under construction, which takes its target's place on commit. */
 export interface NativeOutputFile {
-  readonly temporaryPath: string
   /** Writes all of `bytes` at `position`. */
   write(bytes: Uint8Array, position: number): Promise<void>
   /** Copies a range of another file without passing through JavaScript (`copy_file_range`, then plain copies). */
-  copyFrom(file: NativeMappedFile, start: number, end: number, position: number): Promise<void>
-  /** fsync, rename over the target, fsync of the folder. */
+  copyFrom(
+    file: NativeInputFile,
+    start: number,
+    end: number,
+    position: number,
+    cancel?: Int32Array,
+  ): Promise<void>
+  /** fsync, rename over the target, fsync of the folder. Gives disk and descriptor back, also when it fails. */
   commit(): Promise<void>
-  /** Closes and removes the temporary. May be called twice, and after commit, where it does nothing. */
+  /** Gives disk and descriptor back as soon as no write uses them. May be called twice, and after commit. */
   abort(): void
 }
 
 export interface NativeAddon {
-  /** Opens and maps a file. An empty file has byteLength 0. */
-  openMapped(path: string): NativeMappedFile
+  /**
+   * Opens a regular file. `guard` turns a read beyond the end of a mapped file that was truncated meanwhile into zeros
+   * and ERR_FILE_CHANGED, where the process would else be killed by SIGBUS. An empty file has byteLength 0.
+   */
+  openInput(path: string, options: { readonly mapped: boolean; readonly guard: boolean }): NativeInputFile
   planReorder(description: NativePlanDescription): NativeReorderPlan
+  /** Virtual memory only; none is resident before `fill`. Throws ERR_LIMIT when there are no addresses for it. */
+  createSparseBuffer(byteLength: number): NativeSparseBuffer
   /** Creates the temporary beside `path` and reserves `byteLength` bytes (ENOSPC at once on a full disk). */
   createOutput(path: string, byteLength: number): NativeOutputFile
   /** Threads of the addon's own pool: from affinity and cgroup quota, or TILEWORK_THREADS. */

@@ -16,6 +16,12 @@ export interface Limits {
 export interface ReadOptions {
   readonly level: Level
   readonly limits: Limits
+  /**
+   * Opens another file of the folder that the source lies in, for formats of several files. The source lives as long
+   * as the open file. Errors: ERR_PATH_ESCAPE for a name that leads out of the folder, ERR_IO; ERR_UNSUPPORTED where
+   * the source has no folder.
+   */
+  readonly sibling: (name: string) => Promise<ByteSource>
 }
 
 /** Tensors in file order. */
@@ -31,9 +37,17 @@ export interface ReadResult {
   readonly findings: readonly Finding[]
 }
 
-/** A piece of a file to be written: bytes in memory, the storage of a tensor, or a range of a source as it is. */
+/**
+ * A piece of a file to be written: bytes in memory, bytes that are computed when the file has come to them (a checksum
+ * of what follows), the storage of a tensor, or a range of a source as it is.
+ */
 export type WriteSegment =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'computed'
+      readonly byteLength: number
+      compute(signal: AbortSignal | undefined): Promise<Uint8Array>
+    }
   | { readonly kind: 'tensor'; readonly tensor: DenseTensor }
   | { readonly kind: 'range'; readonly source: ByteSource; readonly start: number; readonly end: number }
 
@@ -41,6 +55,22 @@ export type WriteSegment =
 export interface WritePlan {
   readonly byteLength: number
   readonly segments: readonly WriteSegment[]
+  /**
+   * Files that lie beside this one and that it refers to (shards). They are complete on disk before this one takes its
+   * name. Only a path can be their target.
+   */
+  readonly siblings?: readonly SiblingPlan[]
+}
+
+export interface SiblingPlan extends WritePlan {
+  /** File name in the folder of the main file. */
+  readonly name: string
+}
+
+/** What a plan may know of where it will be written. */
+export interface WriteTarget {
+  /** The path of the main file; absent for a stream or memory. */
+  readonly path?: string
 }
 
 export interface Format<WriteOptions = unknown> {
@@ -54,5 +84,5 @@ export interface Format<WriteOptions = unknown> {
   /** Everything wrong with the bytes at the given level, costly checks included. Never throws on bad bytes. */
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot hold, before anything is written. */
-  plan(tensors: readonly Tensor[], options?: WriteOptions): Promise<WritePlan>
+  plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
 }
