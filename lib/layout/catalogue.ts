@@ -159,7 +159,7 @@ const GROUPED_WEIGHTS = [
   'giy_xs_os_xsv2_osv16__ao32',
 ] as const
 
-/** The names of all 141 layouts. `row_major` and names that the grammar makes are not among them. */
+/** The names of all 141 layouts. `row_major`, `column_major` and names that the grammar makes are not among them. */
 export const LAYOUT_NAMES: readonly string[] = [...DATA, ...WEIGHTS, ...GROUPED_WEIGHTS]
 
 /** Layouts that are a oneDNN blocking descriptor but have no constant in `dnnl_format_tag_t`. */

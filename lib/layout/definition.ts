@@ -31,22 +31,37 @@ export interface LayoutDefinition {
   readonly notes: readonly string[]
 }
 
-/** The layout of any rank, and the default of every tensor. */
-const ROW_MAJOR: LayoutDefinition = {
-  name: 'row_major',
-  kind: 'row_major',
-  axes: '',
-  digits: [],
-  order: 'first axis … last axis',
-  align: new Map(),
-  constraints: [],
-  aliases: [],
-  notes: ['Any rank; the last axis varies fastest, as in a C array.'],
+/** The layouts of any rank. `row_major` is the default of every tensor; `column_major` is what numpy calls Fortran order. */
+const ANY_RANK: Readonly<Record<string, LayoutDefinition>> = {
+  row_major: plainLayout(
+    'row_major',
+    'first axis … last axis',
+    'Any rank; the last axis varies fastest, as in a C array.',
+  ),
+  column_major: plainLayout(
+    'column_major',
+    'last axis … first axis',
+    'Any rank; the first axis varies fastest, as in a Fortran array.',
+  ),
+}
+
+function plainLayout(name: 'row_major' | 'column_major', order: string, note: string): LayoutDefinition {
+  return {
+    name,
+    kind: name,
+    axes: '',
+    digits: [],
+    order,
+    align: new Map(),
+    constraints: [],
+    aliases: [],
+    notes: [note],
+  }
 }
 
 /** Resolves a name. Throws ERR_LAYOUT_NAME. */
 export function defineLayout(name: string): LayoutDefinition {
-  if (name === ROW_MAJOR.name) return ROW_MAJOR
+  if (Object.hasOwn(ANY_RANK, name)) return ANY_RANK[name]!
   if (name === '') refuseName(name, 'the name is empty')
   if (name.length > MAX_NAME_LENGTH) {
     refuseName(name, `the name has ${name.length} characters; the limit is ${MAX_NAME_LENGTH}`)

@@ -3,7 +3,7 @@
 import type { Dtype } from '../dtype/dtypes.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
 import { type DigitRule, digitNames, formatOrder } from './digit_rule.js'
-import type { Layout } from './layout.js'
+import { hasAnyRank, type Layout } from './layout.js'
 import { formatConstraint, rulesFor } from './storage.js'
 
 const AXIS_WORDS: Readonly<Record<string, string>> = {
@@ -23,6 +23,7 @@ const AXIS_WORDS: Readonly<Record<string, string>> = {
 
 const KIND_WORDS: Readonly<Record<Layout['kind'], string>> = {
   row_major: 'the plain layout',
+  column_major: 'the plain layout with its axes reversed',
   data: 'a data layout',
   weights: 'a weights layout',
   weights_grouped: 'a grouped weights layout',
@@ -35,7 +36,7 @@ export function describeLayout(layout: Layout): string[] {
   const definition = defineLayout(layout.name)
   return [
     headline(definition),
-    ...(definition.kind === 'row_major' ? [] : [`Memory order, outermost first: ${definition.order}.`]),
+    ...(hasAnyRank(definition) ? [] : [`Memory order, outermost first: ${definition.order}.`]),
     ...describeDigits(layout).map(({ digit, meaning }) => `${digit}: ${meaning}.`),
     ...paddingSentences(definition),
     ...definition.constraints.map((constraint) => `It needs ${formatConstraint(constraint)}.`),
@@ -46,7 +47,7 @@ export function describeLayout(layout: Layout): string[] {
 }
 
 /**
- * Each digit of the offset, outermost first, with what it counts. `row_major` has none by name.
+ * Each digit of the offset, outermost first, with what it counts. Layouts of any rank have none by name.
  * The element type matters to layouts that store 4-bit types in another order.
  */
 export function describeDigits(layout: Layout, dtype?: Dtype): { digit: string; meaning: string }[] {
@@ -58,7 +59,7 @@ export function describeDigits(layout: Layout, dtype?: Dtype): { digit: string; 
 /** The memory order in short form for an element type: `layout.order` for all but a few with 4-bit types. */
 export function orderFor(layout: Layout, dtype?: Dtype): string {
   const definition = defineLayout(layout.name)
-  return definition.kind === 'row_major' ? definition.order : formatOrder(rulesFor(definition, dtype))
+  return hasAnyRank(definition) ? definition.order : formatOrder(rulesFor(definition, dtype))
 }
 
 function headline({ name, kind, axes }: LayoutDefinition): string {
@@ -100,7 +101,7 @@ function paddingSentences({ kind, digits, align }: LayoutDefinition): string[] {
     ([letter, multiple]) =>
       `The extent of ${letter} is rounded up to a multiple of ${multiple}, though it is not cut into blocks of that size.`,
   )
-  if (kind !== 'data' && kind !== 'row_major') return [...blocked, ...aligned]
+  if (kind !== 'data' && !hasAnyRank({ kind })) return [...blocked, ...aligned]
   const explicit =
     'Explicit padding before an axis shifts its elements, after it adds slots; both happen before blocking.'
   return [...blocked, ...aligned, explicit]

@@ -4,7 +4,7 @@
  */
 import { describeDigits, orderFor } from './describe.js'
 import type { DrawOptions } from './draw.js'
-import type { Layout } from './layout.js'
+import { hasAnyRank, type Layout } from './layout.js'
 import { cutMemory, formatShape, type MemoryPicture, type MemoryRow } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
 import { workExample } from './worked_example.js'
@@ -94,7 +94,7 @@ function drawHead(
   memoryLeft: number,
 ): string[] {
   const used = storage.extents.reduce((count, extent) => count * extent, 1)
-  const order = layout.kind === 'row_major' ? '' : `order in memory: ${orderFor(layout, options.dtype)}     `
+  const order = hasAnyRank(layout) ? '' : `order in memory: ${orderFor(layout, options.dtype)}     `
   const bytes = options.dtype === undefined ? '' : `, ${storage.byteLength} bytes of ${options.dtype}`
   const counts = `${storage.elements} slots: ${used} elements and ${storage.elements - used} holes${bytes}`
   return [

@@ -1,7 +1,7 @@
 /** A layout drawn for the terminal: memory in its order, a row of slots a line. */
 import { describeDigits, orderFor } from './describe.js'
 import type { DrawOptions } from './draw.js'
-import type { Layout } from './layout.js'
+import { hasAnyRank, type Layout } from './layout.js'
 import {
   cutMemory,
   formatShape,
@@ -60,8 +60,7 @@ function headLines(
     `${plural(elements, 'slot')} = ${plural(used, 'element')} + ${plural(elements - used, 'hole')}` +
       (options.dtype === undefined ? '' : `; ${byteLength} bytes`),
   ]
-  if (layout.kind !== 'row_major')
-    lines.push(`memory order, outermost first: ${orderFor(layout, options.dtype)}`)
+  if (!hasAnyRank(layout)) lines.push(`memory order, outermost first: ${orderFor(layout, options.dtype)}`)
   return lines
 }
 

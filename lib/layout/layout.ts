@@ -17,7 +17,7 @@ export interface StorageOptions {
 
 /** One digit of an offset, see {@link LayoutStorage.digits}. */
 export interface Digit {
-  /** Letters of the axes; more than one means their fused row-major index. `d0`, `d1`, … in `row_major` are in `positions` alone. */
+  /** Letters of the axes; more than one means their fused row-major index. `d0`, `d1`, … in `row_major` and `column_major` are in `positions` alone. */
   readonly axes: string
   /** Positions of those axes in logical order. */
   readonly positions: readonly number[]
@@ -45,8 +45,8 @@ export interface LayoutStorage {
 export interface Layout {
   /** Canonical name. */
   readonly name: string
-  readonly kind: 'row_major' | 'data' | 'weights' | 'weights_grouped' | 'image' | 'winograd'
-  /** Letters in logical order, for example `bfyx`; empty for `row_major`, which has any rank. */
+  readonly kind: 'row_major' | 'column_major' | 'data' | 'weights' | 'weights_grouped' | 'image' | 'winograd'
+  /** Letters in logical order, for example `bfyx`; empty for `row_major` and `column_major`, which have any rank. */
   readonly axes: string
   /** The memory order in short form, for example `b f/16 y x · f16`. */
   readonly order: string
@@ -62,4 +62,9 @@ export interface Layout {
   offsetOf(shape: readonly number[], index: readonly number[], options?: StorageOptions): number
   /** The coordinate stored in a slot, or null for a hole. The inverse of `offsetOf`. */
   coordinateOf(shape: readonly number[], offset: number, options?: StorageOptions): readonly number[] | null
+}
+
+/** True for `row_major` and `column_major`, which take the axes of whatever shape they meet. */
+export function hasAnyRank({ kind }: Pick<Layout, 'kind'>): boolean {
+  return kind === 'row_major' || kind === 'column_major'
 }

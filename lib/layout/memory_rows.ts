@@ -84,7 +84,7 @@ export function cutMemory(
   }
 }
 
-/** Letters, or `d0=`, `d1=` … for `row_major`: what stands before an index. */
+/** Letters, or `d0=`, `d1=` … for a layout of any rank: what stands before an index. */
 function axisNames(layout: Layout, storage: LayoutStorage): string[] {
   return storage.extents.map((_, axis) => layout.axes[axis] ?? `d${axis}=`)
 }
@@ -193,7 +193,7 @@ function groupTitle(storage: LayoutStorage, count: number, address: number): str
   return parts.join(', ')
 }
 
-/** The digit's arithmetic: `f/16`, `y`, `f%16`, `(o/4)%8`; `d0` in `row_major`. */
+/** The digit's arithmetic: `f/16`, `y`, `f%16`, `(o/4)%8`; `d0` in a layout of any rank. */
 export function digitName(storage: LayoutStorage, position: number): string {
   const { axes, positions, weight, radix } = storage.digits[position]!
   if (axes === '') return `d${positions[0]}`

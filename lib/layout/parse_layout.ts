@@ -12,7 +12,7 @@ const CACHE_ENTRIES = 256
 const cache = new Map<string, Layout>()
 
 /**
- * The layout of a name: one of {@link LAYOUT_NAMES}, an older name of one of them, `row_major`, or any other name
+ * The layout of a name: one of {@link LAYOUT_NAMES}, an older name of one of them, `row_major`, `column_major`, or any other name
  * that the layout grammar makes, for example `b_fs_yx_fsv24`.
  *
  * @throws TileworkError ERR_LAYOUT_NAME with the word and the rule that it breaks; ERR_ARGUMENT if it is no string

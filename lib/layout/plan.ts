@@ -6,7 +6,7 @@ import { systemError } from '../bytes/system_error.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
-import type { Layout, LayoutStorage } from './layout.js'
+import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
 import { parseLayout } from './parse_layout.js'
 
 /** A layout with explicit padding. */
@@ -114,18 +114,18 @@ function place(side: string | Layout | PlacedLayout): PlacedLayout & { layout: L
   return { ...side, layout: typeof side.layout === 'string' ? parseLayout(side.layout) : side.layout }
 }
 
-/** `row_major` has the rank of its shape, so it takes the ones that a named partner appends. */
+/** A layout of any rank has the rank of its shape, so it takes the ones that a named partner appends. */
 function bind(
   side: PlacedLayout & { layout: Layout },
   shape: readonly number[],
   rank: number,
   dtype: Dtype,
 ): LayoutStorage {
-  const isRowMajor = side.layout.kind === 'row_major'
-  return side.layout.storage(isRowMajor ? extend(shape, rank, 1) : shape, {
+  const isAnyRank = hasAnyRank(side.layout)
+  return side.layout.storage(isAnyRank ? extend(shape, rank, 1) : shape, {
     dtype,
-    ...(side.lower && { lower: isRowMajor ? extend(side.lower, rank, 0) : side.lower }),
-    ...(side.upper && { upper: isRowMajor ? extend(side.upper, rank, 0) : side.upper }),
+    ...(side.lower && { lower: isAnyRank ? extend(side.lower, rank, 0) : side.lower }),
+    ...(side.upper && { upper: isAnyRank ? extend(side.upper, rank, 0) : side.upper }),
   })
 }
 
@@ -134,7 +134,7 @@ function extend(values: readonly number[], rank: number, fill: number): readonly
 }
 
 function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
-  if (from.kind === 'row_major' || to.kind === 'row_major' || from.axes === to.axes) return
+  if (hasAnyRank(from) || hasAnyRank(to) || from.axes === to.axes) return
   if (as === 'weights' && from.axes.length === to.axes.length) return
   const advice =
     from.axes.length === to.axes.length

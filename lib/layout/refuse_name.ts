@@ -41,7 +41,7 @@ function nearestName(name: string): string | undefined {
   const wanted = name.toLowerCase()
   let best: string | undefined
   let fewest = Math.max(2, Math.floor(wanted.length / 3)) + 1
-  for (const candidate of ['row_major', ...LAYOUT_NAMES]) {
+  for (const candidate of ['row_major', 'column_major', ...LAYOUT_NAMES]) {
     if (Math.abs(candidate.length - wanted.length) >= fewest) continue
     const edits = editDistance(wanted, candidate)
     if (edits < fewest) {

@@ -8,7 +8,7 @@ import type { NativePiece } from '../native.js'
 import type { AxisConstraint } from './catalogue.js'
 import type { LayoutDefinition } from './definition.js'
 import type { DigitRule } from './digit_rule.js'
-import type { Digit, LayoutStorage, StorageOptions } from './layout.js'
+import { type Digit, hasAnyRank, type LayoutStorage, type StorageOptions } from './layout.js'
 
 /** Element types whose meaning of a layout the 4-bit rules change. `float4_e2m1fn` is stored by the plain digits. */
 const FOUR_BIT_INTEGERS: ReadonlySet<Dtype | undefined> = new Set<Dtype>(['int4', 'uint4'])
@@ -32,10 +32,9 @@ export function bindStorage(
   const full = padShape(layout, shape, options)
   checkConstraints(layout, full.extents)
   checkFourBit(layout, full.extents, options.dtype)
-  const digits =
-    layout.kind === 'row_major'
-      ? plainDigits(full.padded)
-      : bindDigits(layout, rulesFor(layout, options.dtype), full.padded)
+  const digits = hasAnyRank(layout)
+    ? plainDigits(layout.kind, full.padded)
+    : bindDigits(layout, rulesFor(layout, options.dtype), full.padded)
   const radices = digits.map((digit) => digit.radix)
   const elements = product(radices, () => `The shape [${shape}] stored as ${layout.name}`)
   const side = {
@@ -69,7 +68,7 @@ function byteLength(elements: number, bits: number): number {
 
 function padShape(layout: LayoutDefinition, shape: readonly number[], options: StorageOptions): PaddedShape {
   checkCounts('shape', shape)
-  const rank = layout.kind === 'row_major' ? shape.length : layout.axes.length
+  const rank = hasAnyRank(layout) ? shape.length : layout.axes.length
   if (shape.length > rank) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
@@ -103,10 +102,10 @@ function padCounts(
       `${name} has ${counts.length} counts; the shape has ${shapeRank} axes.`,
     )
   }
-  if (layout.kind !== 'data' && layout.kind !== 'row_major' && counts.some((count) => count !== 0)) {
+  if (layout.kind !== 'data' && !hasAnyRank(layout) && counts.some((count) => count !== 0)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${layout.name} is a layout of kind ${layout.kind}; only data layouts and row_major take explicit padding.`,
+      `${layout.name} is a layout of kind ${layout.kind}; only data layouts, row_major and column_major take explicit padding.`,
     )
   }
   return [...counts, ...Array<number>(rank - counts.length).fill(0)]
@@ -162,8 +161,9 @@ function checkFourBit(layout: LayoutDefinition, extents: readonly number[], dtyp
   }
 }
 
-function plainDigits(padded: readonly number[]): Digit[] {
-  return padded.map((radix, position) => ({ axes: '', positions: [position], radix, weight: 1 }))
+function plainDigits(kind: LayoutDefinition['kind'], padded: readonly number[]): Digit[] {
+  const digits = padded.map((radix, position) => ({ axes: '', positions: [position], radix, weight: 1 }))
+  return kind === 'row_major' ? digits : digits.reverse()
 }
 
 function bindDigits(

@@ -154,9 +154,12 @@ describe('describeLayout', () => {
     ])
   })
 
-  it.each([...LAYOUT_NAMES, 'row_major', 'b_fs_yx_fsv24'])('%s is a list of sentences', (name) => {
-    for (const sentence of describeLayout(parseLayout(name))) expect(sentence).toMatch(/^\S.*\.$/)
-  })
+  it.each([...LAYOUT_NAMES, 'row_major', 'column_major', 'b_fs_yx_fsv24'])(
+    '%s is a list of sentences',
+    (name) => {
+      for (const sentence of describeLayout(parseLayout(name))) expect(sentence).toMatch(/^\S.*\.$/)
+    },
+  )
 
   it('warns that a Winograd layout is no change of numbers', () => {
     expect(describeLayout(parseLayout('winograd_2x3_s1_weights')).join(' ')).toContain(

@@ -31,6 +31,7 @@ describe('parseLayout', () => {
     ['winograd_6x3_s1_fused_weights', 'winograd', 'oiyx', 'x i o/16 y · o16', undefined],
     ['nv12', 'image', 'byxc', 'b y x c', undefined],
     ['row_major', 'row_major', '', 'first axis … last axis', undefined],
+    ['column_major', 'column_major', '', 'last axis … first axis', undefined],
   ])('%s', (name, kind, axes, order, onednnTag) => {
     const layout = parseLayout(name)
     expect([layout.kind, layout.axes, layout.order, layout.onednnTag]).toEqual([kind, axes, order, onednnTag])

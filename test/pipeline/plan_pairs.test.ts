@@ -95,3 +95,12 @@ describe.each(axesSets)('pairs with the axes %s', (axes) => {
     expect(pairs).toBeGreaterThan(0)
   })
 })
+
+test.each([
+  ['column_major', 'row_major', [0, 2, 4, 1, 3, 5]],
+  ['row_major', 'column_major', [0, 3, 1, 4, 2, 5]],
+] as const)('%s to %s turns a matrix', (from, to, expected) => {
+  const found = new Uint8Array(6)
+  planReorder({ dtype: 'uint8', shape: [2, 3], from, to }).runSync(Uint8Array.of(0, 1, 2, 3, 4, 5), found)
+  expect([...found]).toEqual(expected)
+})
