@@ -9,7 +9,7 @@
 #include <mutex>
 #include <vector>
 
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 #include "io/output_file.h"
 #include "pools.h"
 #include "reorder/plan.h"
@@ -32,16 +32,16 @@ class Environment {
   // Any thread, once a job: its promise is settled in the next turn of the event loop.
   void complete(const std::shared_ptr<AsyncJob>& job);
 
-  Napi::FunctionReference mapped_file_class;
+  Napi::FunctionReference input_file_class;
   Napi::FunctionReference reorder_plan_class;
   Napi::FunctionReference output_file_class;
   // What the next instance of a class takes over. Only this addon sets it, so that JavaScript cannot build
   // one of the classes around nothing.
-  std::shared_ptr<MappedFile> next_mapped_file;
+  std::shared_ptr<InputFile> next_input_file;
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
   std::shared_ptr<OutputFile> next_output_file;
 
-  MappedFile::LiveCount live_mappings = std::make_shared<std::atomic<int64_t>>(0);
+  InputFile::LiveCount live_mappings = std::make_shared<std::atomic<int64_t>>(0);
   bool external_buffers = true;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 // later or never, so whoever comes second, the finalizer or the creator, frees the few bytes; the mapping is
 // dropped by the first.
 struct Use {
-  std::shared_ptr<MappedFile> file;
+  std::shared_ptr<InputFile> file;
   bool finalized = false;
   // The creator has seen how it went.
   bool settled = false;
@@ -57,7 +57,7 @@ napi_value copy_of(Napi::Env env, const uint8_t* data, int64_t size) {
 }
 
 // Null where the runtime refuses external buffers altogether (Electron's memory cage).
-napi_value external_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, uint8_t* data, int64_t size) {
+napi_value external_of(Napi::Env env, const std::shared_ptr<InputFile>& file, uint8_t* data, int64_t size) {
   napi_value buffer = nullptr;
   auto* use = new Use{file};
   const napi_status status =
@@ -77,7 +77,7 @@ napi_value external_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, u
 
 }  // namespace
 
-BufferView view_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, int64_t start, int64_t end) {
+BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end) {
   uint8_t* data = file->data() + start;
   const int64_t size = end - start;
   Environment& environment = Environment::of(env);

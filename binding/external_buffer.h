@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 
 namespace tilework::binding {
 
@@ -20,6 +20,6 @@ struct BufferView {
 };
 
 // Bytes [start, end) of the mapping. Errors: ERR_VIEW_TOO_LARGE.
-BufferView view_of(Napi::Env env, const std::shared_ptr<MappedFile>& file, int64_t start, int64_t end);
+BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end);
 
 }  // namespace tilework::binding

@@ -19,7 +19,7 @@ void AsyncJob::pin(const Napi::Value& value) {
 
 void AsyncJob::pin_source(const Bytes& bytes) {
   pin(bytes.array);
-  hold_mapping(MappedFile::find(bytes.data, bytes.size));
+  hold_file(InputFile::find(bytes.data, bytes.size));
 }
 
 void AsyncJob::set_cancel_flag(const Napi::Value& value) {
@@ -47,7 +47,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
   error_ = std::move(error);
   try {
     if (error_ == nullptr && stopped_) throw Error("ERR_ABORTED", "The operation was cancelled.");
-    if (error_ == nullptr && mapping_ != nullptr) mapping_->verify_unchanged();
+    if (error_ == nullptr && source_ != nullptr) source_->verify_unchanged();
   } catch (...) {
     error_ = std::current_exception();
   }
@@ -58,7 +58,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
 void AsyncJob::settle(Napi::Env env) {
   for (napi_ref pin : pins_) napi_delete_reference(env, pin);
   pins_.clear();
-  mapping_.reset();
+  source_.reset();
   descriptor_.reset();
   try {
     if (error_ == nullptr) {

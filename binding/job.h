@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 #include "parallel/thread_pool.h"
 
 namespace tilework::binding {
@@ -23,12 +23,13 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
 
   // Keeps a JavaScript value from collection until the job is settled.
   void pin(const Napi::Value& value);
-  // Keeps bytes: their array, and the mapping that they may lie in. Such a source is checked for changes.
+  // Keeps bytes: their array, and the map that they may lie in. Such a source is checked for changes.
   void pin_source(const Bytes& bytes);
-  // Its descriptor too, so that the file can be compared at the end although its owner closed it meanwhile.
-  void hold_mapping(std::shared_ptr<MappedFile> mapping) {
-    mapping_ = std::move(mapping);
-    if (mapping_ != nullptr) descriptor_ = mapping_->descriptor();
+  // Keeps the file that is read, and its descriptor, so that it can be read and compared although its owner
+  // closed it meanwhile. Null is no file.
+  void hold_file(std::shared_ptr<InputFile> file) {
+    source_ = std::move(file);
+    if (source_ != nullptr) descriptor_ = source_->descriptor();
   }
   // Stops the job when the first element of an Int32Array becomes non-zero. Errors: ERR_ARGUMENT.
   void set_cancel_flag(const Napi::Value& value);
@@ -46,8 +47,8 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   Environment& environment_;
   Napi::Promise::Deferred deferred_;
   std::vector<napi_ref> pins_;
-  std::shared_ptr<MappedFile> mapping_;
-  std::shared_ptr<MappedFile::Descriptor> descriptor_;
+  std::shared_ptr<InputFile> source_;
+  std::shared_ptr<InputFile::Descriptor> descriptor_;
   const int32_t* cancel_flag_ = nullptr;
   mutable std::atomic<bool> stopped_{false};
   std::exception_ptr error_;

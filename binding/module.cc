@@ -6,7 +6,7 @@
 #include "arguments.h"
 #include "cpu/features.h"
 #include "environment.h"
-#include "mapped_file.h"
+#include "input_file.h"
 #include "output_file.h"
 #include "parallel/thread_count.h"
 #include "reorder.h"
@@ -54,10 +54,10 @@ Napi::Value cpu(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   auto* environment = new Environment(env);
   env.SetInstanceData(environment);
-  environment->mapped_file_class = Napi::Persistent(MappedFileObject::define(env));
+  environment->input_file_class = Napi::Persistent(InputFileObject::define(env));
   environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
-  exports.Set("openMapped", Napi::Function::New<MappedFileObject::open>(env, "openMapped"));
+  exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));

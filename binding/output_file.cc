@@ -7,9 +7,9 @@
 #include "arguments.h"
 #include "environment.h"
 #include "error.h"
+#include "input_file.h"
 #include "io/checked_math.h"
 #include "job.h"
-#include "mapped_file.h"
 
 namespace tilework::binding {
 namespace {
@@ -17,36 +17,11 @@ namespace {
 // A copy is cut into these, so that it can be cancelled between them.
 constexpr int64_t kCopyTileBytes = int64_t{64} << 20;
 
-// A job that the commit has to wait for.
-class PendingJob : public AsyncJob {
- public:
-  PendingJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, int64_t tiles)
-      : AsyncJob(environment, env, tiles), file_(std::move(file)) {}
-
-  // Errors: ERR_CLOSED.
-  Napi::Value announce_and_start(Environment& environment) {
-    file_->begin_write();
-    try {
-      return environment.start(shared_from_this(), environment.pools().blocking);
-    } catch (...) {
-      file_->end_write(false);
-      throw;
-    }
-  }
-
- protected:
-  void ended(bool succeeded) override { file_->end_write(succeeded); }
-  OutputFile& file() { return *file_; }
-
- private:
-  std::shared_ptr<OutputFile> file_;
-};
-
-class WriteJob : public PendingJob {
+class WriteJob : public OutputJob {
  public:
   WriteJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, const Bytes& bytes,
            int64_t position)
-      : PendingJob(environment, env, std::move(file), 1),
+      : OutputJob(environment, env, std::move(file), 1),
         data_(bytes.data),
         size_(static_cast<int64_t>(bytes.size)),
         position_(position) {
@@ -62,16 +37,16 @@ class WriteJob : public PendingJob {
   int64_t position_;
 };
 
-class CopyJob : public PendingJob {
+class CopyJob : public OutputJob {
  public:
   CopyJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file,
-          std::shared_ptr<MappedFile> source, int64_t start, int64_t end, int64_t position)
-      : PendingJob(environment, env, std::move(file), ceil_div(end - start, kCopyTileBytes)),
+          std::shared_ptr<InputFile> source, int64_t start, int64_t end, int64_t position)
+      : OutputJob(environment, env, std::move(file), ceil_div(end - start, kCopyTileBytes)),
         source_(*source),
         start_(start),
         end_(end),
         position_(position) {
-    hold_mapping(std::move(source));
+    hold_file(std::move(source));
   }
 
  protected:
@@ -82,7 +57,7 @@ class CopyJob : public PendingJob {
   }
 
  private:
-  const MappedFile& source_;
+  const InputFile& source_;
   int64_t start_;
   int64_t end_;
   int64_t position_;
@@ -100,7 +75,20 @@ class CommitJob : public AsyncJob {
   std::shared_ptr<OutputFile> file_;
 };
 
+// Tells our instances from every other object, so that an argument can be unwrapped safely.
+constexpr napi_type_tag kTypeTag = {0x3e8a74b1c90f4d52, 0xb05d6c29f1e8a347};
+
 }  // namespace
+
+Napi::Value OutputJob::announce_and_start(Environment& environment, ThreadPool& pool) {
+  file_->begin_write();
+  try {
+    return environment.start(shared_from_this(), pool);
+  } catch (...) {
+    file_->end_write(false);
+    throw;
+  }
+}
 
 Napi::Function OutputFileObject::define(Napi::Env env) {
   return DefineClass(env, "NativeOutputFile",
@@ -119,11 +107,19 @@ Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
   });
 }
 
+std::shared_ptr<OutputFile> OutputFileObject::file_of(const Napi::Value& value, const char* name) {
+  bool ours = false;
+  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
+  if (!ours) throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a file from createOutput().");
+  return Unwrap(value.As<Napi::Object>())->file_;
+}
+
 OutputFileObject::OutputFileObject(const Napi::CallbackInfo& info)
     : Napi::ObjectWrap<OutputFileObject>(info),
       file_(std::exchange(Environment::of(info.Env()).next_output_file, nullptr)) {
   if (file_ == nullptr) throw Napi::TypeError::New(info.Env(), "Outputs are made by createOutput() only.");
   Napi::Object self = info.This().As<Napi::Object>();
+  napi_type_tag_object(info.Env(), self, &kTypeTag);
   self.DefineProperty(Napi::PropertyDescriptor::Value(
       "temporaryPath", Napi::String::New(info.Env(), file_->temporary_path()), napi_enumerable));
 }
@@ -138,14 +134,14 @@ Napi::Value OutputFileObject::write(const Napi::CallbackInfo& info) {
     const Bytes source = bytes(info[0], "bytes");
     const int64_t position = whole_number(info[1], "position");
     return std::make_shared<WriteJob>(environment, info.Env(), file_, source, position)
-        ->announce_and_start(environment);
+        ->announce_and_start(environment, environment.pools().blocking);
   });
 }
 
 Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
-    const std::shared_ptr<MappedFile> source = MappedFileObject::mapping_of(info[0], "file");
+    const std::shared_ptr<InputFile> source = InputFileObject::file_of(info[0], "file");
     const int64_t start = whole_number(info[1], "start");
     const int64_t end = whole_number(info[2], "end");
     const int64_t position = whole_number(info[3], "position");
@@ -155,7 +151,7 @@ Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
                                    " bytes of the file.");
     }
     return std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position)
-        ->announce_and_start(environment);
+        ->announce_and_start(environment, environment.pools().blocking);
   });
 }
 

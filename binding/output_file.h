@@ -4,16 +4,37 @@
 #include <napi.h>
 
 #include <memory>
+#include <utility>
 
 #include "io/output_file.h"
+#include "job.h"
 
 namespace tilework::binding {
+
+// A job that writes to an output file, so that a commit waits for it.
+class OutputJob : public AsyncJob {
+ public:
+  OutputJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, int64_t tiles)
+      : AsyncJob(environment, env, tiles), file_(std::move(file)) {}
+
+  // Last of all: whatever throws before it leaves nothing to take back. Errors: ERR_CLOSED.
+  Napi::Value announce_and_start(Environment& environment, ThreadPool& pool);
+
+ protected:
+  void ended(bool succeeded) override { file_->end_write(succeeded); }
+  OutputFile& file() { return *file_; }
+
+ private:
+  std::shared_ptr<OutputFile> file_;
+};
 
 class OutputFileObject : public Napi::ObjectWrap<OutputFileObject> {
  public:
   static Napi::Function define(Napi::Env env);
   // createOutput(path, byteLength)
   static Napi::Value create(const Napi::CallbackInfo& info);
+  // The output of an argument. Errors: ERR_ARGUMENT if it is no output file.
+  static std::shared_ptr<OutputFile> file_of(const Napi::Value& value, const char* name);
 
   explicit OutputFileObject(const Napi::CallbackInfo& info);
   // An output that was forgotten is taken back.

@@ -8,9 +8,9 @@
 #include "arguments.h"
 #include "environment.h"
 #include "error.h"
+#include "input_file.h"
 #include "io/checked_math.h"
 #include "job.h"
-#include "mapped_file.h"
 
 namespace tilework::binding {
 namespace {
@@ -130,14 +130,15 @@ Run run_of(std::shared_ptr<const ReorderPlan> plan, const Bytes& source, const B
   return run;
 }
 
-Run mapped_run_of(std::shared_ptr<const ReorderPlan> plan, const MappedFile& file, const Napi::Value& offset,
-                  const Bytes& destination, const Napi::Value& start, const Napi::Value& end) {
+Run file_run_of(std::shared_ptr<const ReorderPlan> plan, const InputFile& file, const Napi::Value& offset,
+                const Bytes& destination, const Napi::Value& start, const Napi::Value& end) {
   const int64_t from = whole_number(offset, "offset");
   if (from > file.size() || plan->source_bytes() > file.size() - from) {
     throw Error("ERR_RANGE", "The " + std::to_string(plan->source_bytes()) + " bytes at " +
                                  std::to_string(from) + " do not lie in the " + std::to_string(file.size()) +
                                  " bytes of the file.");
   }
+  if (!file.is_mapped()) throw Error("ERR_UNSUPPORTED", "Plans run on mapped files only.");
   file.verify_unchanged();
   const uint8_t* source = file.data() == nullptr ? nullptr : file.data() + from;
   Run run{std::move(plan), source, destination.data, whole_number(start, "start"), whole_number(end, "end")};
@@ -173,7 +174,7 @@ std::shared_ptr<ReorderJob> job_of(Napi::Env env, Run run, const Bytes& destinat
                                    const Napi::Value& cancel) {
   // A job holds the mapping it reads; one it wrote to could be revoked under it, and nobody may write to
   // views.
-  if (MappedFile::find(destination.data, destination.size) != nullptr) {
+  if (InputFile::find(destination.data, destination.size) != nullptr) {
     throw Error("ERR_ARGUMENT",
                 "The destination lies in a mapped file, whose views are not to be written to.");
   }
@@ -216,8 +217,8 @@ Napi::Function ReorderPlanObject::define(Napi::Env env) {
   return DefineClass(env, "NativeReorderPlan",
                      {InstanceMethod<&ReorderPlanObject::run_sync>("runSync"),
                       InstanceMethod<&ReorderPlanObject::run>("run"),
-                      InstanceMethod<&ReorderPlanObject::run_mapped>("runMapped"),
-                      InstanceMethod<&ReorderPlanObject::run_mapped_sync>("runMappedSync"),
+                      InstanceMethod<&ReorderPlanObject::run_file>("runFile"),
+                      InstanceMethod<&ReorderPlanObject::run_file_sync>("runFileSync"),
                       InstanceMethod<&ReorderPlanObject::explain>("explain")});
 }
 
@@ -246,7 +247,7 @@ Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Bytes source = bytes(info[0], "source");
     const Run run = run_of(plan_, source, bytes(info[1], "destination"), info[2], info[3]);
-    const std::shared_ptr<MappedFile> mapping = MappedFile::find(source.data, source.size);
+    const std::shared_ptr<InputFile> mapping = InputFile::find(source.data, source.size);
     if (mapping != nullptr) mapping->verify_unchanged();
     run.plan->run(run.source, run.destination, run.begin, run.end);
     if (mapping != nullptr) mapping->verify_unchanged();
@@ -266,22 +267,22 @@ Napi::Value ReorderPlanObject::run(const Napi::CallbackInfo& info) {
   });
 }
 
-Napi::Value ReorderPlanObject::run_mapped(const Napi::CallbackInfo& info) {
+Napi::Value ReorderPlanObject::run_file(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const std::shared_ptr<MappedFile> file = MappedFileObject::mapping_of(info[0], "file");
+    const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
     const Bytes destination = bytes(info[2], "destination");
-    Run run = mapped_run_of(plan_, *file, info[1], destination, info[3], info[4]);
+    Run run = file_run_of(plan_, *file, info[1], destination, info[3], info[4]);
     const auto job = job_of(info.Env(), std::move(run), destination, info[5]);
-    job->hold_mapping(file);
+    job->hold_file(file);
     Environment& environment = Environment::of(info.Env());
     return environment.start(job, environment.pools().compute);
   });
 }
 
-Napi::Value ReorderPlanObject::run_mapped_sync(const Napi::CallbackInfo& info) {
+Napi::Value ReorderPlanObject::run_file_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const std::shared_ptr<MappedFile> file = MappedFileObject::mapping_of(info[0], "file");
-    const Run run = mapped_run_of(plan_, *file, info[1], bytes(info[2], "destination"), info[3], info[4]);
+    const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
+    const Run run = file_run_of(plan_, *file, info[1], bytes(info[2], "destination"), info[3], info[4]);
     run.plan->run(run.source, run.destination, run.begin, run.end);
     file->verify_unchanged();
     return info.Env().Undefined();

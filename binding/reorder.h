@@ -20,8 +20,8 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
  private:
   Napi::Value run_sync(const Napi::CallbackInfo& info);
   Napi::Value run(const Napi::CallbackInfo& info);
-  Napi::Value run_mapped(const Napi::CallbackInfo& info);
-  Napi::Value run_mapped_sync(const Napi::CallbackInfo& info);
+  Napi::Value run_file(const Napi::CallbackInfo& info);
+  Napi::Value run_file_sync(const Napi::CallbackInfo& info);
   Napi::Value explain(const Napi::CallbackInfo& info);
 
   std::shared_ptr<const ReorderPlan> plan_;

@@ -121,7 +121,7 @@ export class ReorderedSource implements ByteSource {
     const { plan } = this.#joined
     const mapped = this.#mapped()
     return this.#fill(start, end, (destination, from, to) => {
-      if (mapped) plan.runMappedSync(mapped.native, this.#base.start, destination, from, to)
+      if (mapped) plan.runFileSync(mapped.native, this.#base.start, destination, from, to)
       else plan.runSync(this.#base.bytesSync(), destination, from, to)
     })
   }
@@ -141,7 +141,7 @@ export class ReorderedSource implements ByteSource {
         let job: Promise<void> | undefined
         const filled = this.#fill(start, end, (destination, from, to) => {
           job = mapped
-            ? plan.runMapped(mapped.native, this.#base.start, destination, from, to)
+            ? plan.runFile(mapped.native, this.#base.start, destination, from, to)
             : plan.run(bytes!, destination, from, to)
         })
         await systemError.wrapAsync(this.label, () => job ?? Promise.resolve())

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 
 namespace tilework {
 
@@ -38,7 +38,7 @@ class OutputFile {
   void write(const uint8_t* bytes, int64_t size, int64_t position);
   // Copies bytes [start, end) of another file, from descriptor to descriptor. Errors: as write,
   // ERR_FILE_CHANGED.
-  void copy_from(const MappedFile& file, int64_t start, int64_t end, int64_t position);
+  void copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position);
 
   // Announces the commit: from here on nothing can be written. Errors: ERR_CLOSED.
   void begin_commit();

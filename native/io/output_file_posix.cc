@@ -228,7 +228,7 @@ void OutputFile::write(const uint8_t* bytes, int64_t size, int64_t position) {
   write_all(descriptor_, bytes, size, position, temporary_);
 }
 
-void OutputFile::copy_from(const MappedFile& file, int64_t start, int64_t end, int64_t position) {
+void OutputFile::copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position) {
   check_not_aborted();
   checked_add(position, end - start, "The end of a copy");
   const auto source = file.descriptor();

@@ -43,6 +43,10 @@ function transpose(rows: number, columns: number, elementBits = 8): NativePlanDe
   return { elementBits, shape, from: rowMajor(shape), to: rowMajor(shape, [1, 0]) }
 }
 
+function openMapped(path: string) {
+  return native().openInput(path, { mapped: true, guard: false })
+}
+
 function file(name: string, bytes: Uint8Array): string {
   const path = join(folder, name)
   writeFileSync(path, bytes)
@@ -189,12 +193,12 @@ describe('plans', () => {
 describe('mapped files', () => {
   test('live as long as a view or a job uses them', async () => {
     const source = counted(1000 * 1000)
-    const mapped = native().openMapped(file('life', source))
+    const mapped = openMapped(file('life', source))
     expect(native().liveMappings()).toBeGreaterThan(0)
     const view = mapped.view(0, mapped.byteLength)
     const plan = native().planReorder(transpose(1000, 1000))
     const result = new Uint8Array(plan.destinationBytes)
-    const run = plan.runMapped(mapped, 0, result, 0, result.length)
+    const run = plan.runFile(mapped, 0, result, 0, result.length)
     mapped.close(false)
     mapped.close(false)
     expect(() => mapped.view(0, 1)).toThrow(expect.objectContaining({ code: 'ERR_CLOSED' }))
@@ -207,7 +211,7 @@ describe('mapped files', () => {
 
   test('a revoked view is gone at once, and a job on it still ends well', async () => {
     const source = counted(2000 * 2000)
-    const mapped = native().openMapped(file('revoked', source))
+    const mapped = openMapped(file('revoked', source))
     const view = mapped.view(0, mapped.byteLength)
     const plan = native().planReorder(transpose(2000, 2000))
     const result = new Uint8Array(plan.destinationBytes)
@@ -220,7 +224,7 @@ describe('mapped files', () => {
 
   test('a revoked view frees the memory without waiting for the collector', () => {
     const script = `const fs = require('fs'); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
-      const mapped = addon.openMapped(folder + '/freed');
+      const mapped = addon.openInput(folder + '/freed', { mapped: true, guard: false });
       const view = mapped.view(0, 1 << 20), plan = transpose(1024, 1024), target = new Uint8Array(1 << 20);
       plan.run(view, target, 0, 1 << 20).then(() => {
         console.log(addon.liveMappings()); mapped.close(true);
@@ -230,7 +234,7 @@ describe('mapped files', () => {
 
   test('a copy instead of a view where external buffers are not allowed', () => {
     const source = counted(100_000)
-    const mapped = native().openMapped(file('copied', source))
+    const mapped = openMapped(file('copied', source))
     native().setExternalBuffers(false)
     try {
       const copy = mapped.view(10, 90_000)
@@ -242,7 +246,7 @@ describe('mapped files', () => {
   })
 
   test('ranges and small views', () => {
-    const mapped = native().openMapped(file('ranges', counted(10)))
+    const mapped = openMapped(file('ranges', counted(10)))
     expect([...mapped.view(3, 5)]).toEqual([...counted(10).subarray(3, 5)])
     expect(mapped.view(10, 10).length).toBe(0)
     for (const [start, end] of [
@@ -253,23 +257,23 @@ describe('mapped files', () => {
       expect(() => mapped.view(start, end)).toThrow(expect.objectContaining({ code: 'ERR_RANGE' }))
     }
     expect(() => mapped.view(-1, 4)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
-    const empty = native().openMapped(file('empty', new Uint8Array()))
+    const empty = openMapped(file('empty', new Uint8Array()))
     expect(empty.byteLength).toBe(0)
     expect(empty.view(0, 0).length).toBe(0)
     const none = native().planReorder(transpose(0, 7))
-    none.runMappedSync(empty, 0, new Uint8Array(), 0, 0)
+    none.runFileSync(empty, 0, new Uint8Array(), 0, 0)
   })
 
   test('stores into a view stay in memory', () => {
     const path = file('stores', counted(10_000))
-    const view = native().openMapped(path).view(0, 10_000)
+    const view = openMapped(path).view(0, 10_000)
     view.fill(0)
     expect(readFileSync(path)[1]).toBe(7)
   })
 
   test('a changed file is noticed by views and runs', async () => {
     const path = file('changed', counted(100 * 100))
-    const mapped = native().openMapped(path)
+    const mapped = openMapped(path)
     const view = mapped.view(0, mapped.byteLength)
     const plan = native().planReorder(transpose(100, 100))
     const result = new Uint8Array(plan.destinationBytes)
@@ -277,7 +281,7 @@ describe('mapped files', () => {
     const changed = expect.objectContaining({ code: 'ERR_FILE_CHANGED' })
     expect(() => mapped.verifyUnchanged()).toThrow(changed)
     expect(() => mapped.view(0, 1)).toThrow(changed)
-    expect(() => plan.runMapped(mapped, 0, result, 0, result.length)).toThrow(changed)
+    expect(() => plan.runFile(mapped, 0, result, 0, result.length)).toThrow(changed)
     expect(() => plan.runSync(view, result, 0, result.length)).toThrow(changed)
     await expect(plan.run(view, result, 0, result.length)).rejects.toEqual(changed)
     truncateSync(path, 0)
@@ -287,7 +291,7 @@ describe('mapped files', () => {
   test('files above 4 GiB are mapped; a view is refused only where Node cannot have it', async () => {
     const path = file('large', counted(4))
     truncateSync(path, 5 * GIB)
-    const mapped = native().openMapped(path)
+    const mapped = openMapped(path)
     expect(mapped.byteLength).toBe(5 * GIB)
     expect(mapped.view(5 * GIB - 5000, 5 * GIB).length).toBe(5000)
     if (Number(process.versions.node.split('.')[0]) < 22) {
@@ -297,9 +301,9 @@ describe('mapped files', () => {
     }
     const plan = native().planReorder(transpose(64, 64))
     const result = new Uint8Array(plan.destinationBytes).fill(9)
-    await plan.runMapped(mapped, 5 * GIB - 4096, result, 0, 4096)
+    await plan.runFile(mapped, 5 * GIB - 4096, result, 0, 4096)
     expect(result.every((byte) => byte === 0)).toBe(true)
-    expect(() => plan.runMappedSync(mapped, 5 * GIB - 4095, result, 0, 4096)).toThrow(
+    expect(() => plan.runFileSync(mapped, 5 * GIB - 4095, result, 0, 4096)).toThrow(
       expect.objectContaining({ code: 'ERR_RANGE' }),
     )
     mapped.close(true)
@@ -308,16 +312,14 @@ describe('mapped files', () => {
 
   test('system errors have a code, a call and a path', () => {
     const path = join(folder, 'missing')
-    expect(() => native().openMapped(path)).toThrow(
-      expect.objectContaining({ code: 'ENOENT', syscall: 'open', path }),
-    )
-    expect(() => native().openMapped(folder)).toThrow(expect.objectContaining({ code: 'EISDIR' }))
-    expect(() => native().openMapped('a\0b')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    expect(() => openMapped(path)).toThrow(expect.objectContaining({ code: 'ENOENT', syscall: 'open', path }))
+    expect(() => openMapped(folder)).toThrow(expect.objectContaining({ code: 'EISDIR' }))
+    expect(() => openMapped('a\0b')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 
   test('collected views do not hold the mapping', () => {
     const script = `const fs = require('fs'); fs.writeFileSync(folder + '/gc', Buffer.alloc(1 << 20));
-      const mapped = addon.openMapped(folder + '/gc');
+      const mapped = addon.openInput(folder + '/gc', { mapped: true, guard: false });
       for (let i = 0; i < 5000; i++) mapped.view(0, 1 << 20);
       mapped.close(false);
       const wait = (n) => { global.gc(); if (addon.liveMappings() === 0) return console.log('gone');
@@ -330,7 +332,7 @@ describe('mapped files', () => {
 describe('outputs', () => {
   test('writes and copies come together at commit', async () => {
     const source = counted(200_000)
-    const mapped = native().openMapped(file('parts', source))
+    const mapped = openMapped(file('parts', source))
     const path = join(folder, 'whole')
     const output = native().createOutput(path, 300_000)
     const writes = [
@@ -391,7 +393,7 @@ describe('the end of environments', () => {
   test('workers that exit or are terminated in the middle of jobs', () => {
     const script = `const { Worker } = require('worker_threads');
       const body = \`const addon = require(${JSON.stringify(ADDON)}); const transpose = \${transpose};
-        const view = addon.openMapped(\${JSON.stringify(folder)} + '/w').view(0, 1 << 20);
+        const view = addon.openInput(\${JSON.stringify(folder)} + '/w', { mapped: true, guard: false }).view(0, 1 << 20);
         const output = addon.createOutput(\${JSON.stringify(folder)} + '/never', 1000);
         output.write(view, 0).catch(() => {});
         ${busy} require('worker_threads').parentPort.postMessage('busy')\`;
@@ -419,7 +421,7 @@ describe('the end of environments', () => {
   test('environments do not see each other', async () => {
     const body = `const addon = require(${JSON.stringify(ADDON)});
       require('worker_threads').parentPort.postMessage(addon.liveMappings())`
-    const mapped = native().openMapped(file('mine', counted(10)))
+    const mapped = openMapped(file('mine', counted(10)))
     const worker = new Worker(body, { eval: true })
     const seen = await new Promise((resolve) => worker.once('message', resolve))
     await worker.terminate()

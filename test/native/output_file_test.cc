@@ -130,7 +130,7 @@ void test_copy(const TemporaryFolder& elsewhere) {
   const TemporaryFolder folder;
   std::string content;
   for (int i = 0; i < 300000; ++i) content += static_cast<char>(i * 31 + i / 256);
-  const auto source = MappedFile::open(elsewhere.write("source", content), nullptr);
+  const auto source = InputFile::open(elsewhere.write("source", content), {}, nullptr);
   const auto file = OutputFile::create(folder.path("copy"), 0);
   put(*file, "head", 0);
   file->begin_write();

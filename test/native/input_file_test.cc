@@ -1,4 +1,4 @@
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -15,7 +15,7 @@ std::shared_ptr<std::atomic<int64_t>> counter() { return std::make_shared<std::a
 
 void test_content(const TemporaryFolder& folder) {
   const auto live = counter();
-  auto file = MappedFile::open(folder.write("content", "0123456789"), live);
+  auto file = InputFile::open(folder.write("content", "0123456789"), {}, live);
   CHECK(file->size() == 10);
   CHECK(std::memcmp(file->data(), "0123456789", 10) == 0);
   CHECK(live->load() == 1);
@@ -29,40 +29,40 @@ void test_content(const TemporaryFolder& folder) {
 }
 
 void test_lookup(const TemporaryFolder& folder) {
-  auto file = MappedFile::open(folder.write("lookup", std::string(10000, 'a')), nullptr);
+  auto file = InputFile::open(folder.write("lookup", std::string(10000, 'a')), {}, nullptr);
   const uint8_t* data = file->data();
-  CHECK(MappedFile::find(data, 10000) == file);
-  CHECK(MappedFile::find(data + 9999, 1) == file);
-  CHECK(MappedFile::find(data + 1, 10000) == nullptr);
-  CHECK(MappedFile::find(data + 10000, 0) == nullptr);
+  CHECK(InputFile::find(data, 10000) == file);
+  CHECK(InputFile::find(data + 9999, 1) == file);
+  CHECK(InputFile::find(data + 1, 10000) == nullptr);
+  CHECK(InputFile::find(data + 10000, 0) == nullptr);
   const uint8_t elsewhere = 0;
-  CHECK(MappedFile::find(&elsewhere, 1) == nullptr);
+  CHECK(InputFile::find(&elsewhere, 1) == nullptr);
   file.reset();
-  CHECK(MappedFile::find(data, 1) == nullptr);
+  CHECK(InputFile::find(data, 1) == nullptr);
 }
 
 void test_changes(const TemporaryFolder& folder) {
   const std::string path = folder.write("changes", "abc");
-  const auto file = MappedFile::open(path, nullptr);
+  const auto file = InputFile::open(path, {}, nullptr);
   CHECK(code_of([&] { file->verify_unchanged(); }).empty());
   // Another name or mode is no change of content.
   CHECK(chmod(path.c_str(), 0600) == 0);
   CHECK(code_of([&] { file->verify_unchanged(); }).empty());
   folder.write("changes", "abcd");
   CHECK(code_of([&] { file->verify_unchanged(); }) == "ERR_FILE_CHANGED");
-  const auto again = MappedFile::open(path, nullptr);
+  const auto again = InputFile::open(path, {}, nullptr);
   const timespec times[2] = {{1, 0}, {1, 0}};
   CHECK(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
   CHECK(code_of([&] { again->verify_unchanged(); }) == "ERR_FILE_CHANGED");
 }
 
 void test_what_is_no_file(const TemporaryFolder& folder) {
-  CHECK(code_of([&] { MappedFile::open(folder.path("missing"), nullptr); }) == "ENOENT");
-  CHECK(code_of([&] { MappedFile::open(folder.path("."), nullptr); }) == "EISDIR");
+  CHECK(code_of([&] { InputFile::open(folder.path("missing"), {}, nullptr); }) == "ENOENT");
+  CHECK(code_of([&] { InputFile::open(folder.path("."), {}, nullptr); }) == "EISDIR");
   CHECK(mkfifo(folder.path("fifo").c_str(), 0600) == 0);
-  CHECK(code_of([&] { MappedFile::open(folder.path("fifo"), nullptr); }) == "ERR_ARGUMENT");
-  CHECK(code_of([&] { MappedFile::open("/dev/null", nullptr); }) == "ERR_ARGUMENT");
-  const auto empty = MappedFile::open(folder.write("empty", ""), nullptr);
+  CHECK(code_of([&] { InputFile::open(folder.path("fifo"), {}, nullptr); }) == "ERR_ARGUMENT");
+  CHECK(code_of([&] { InputFile::open("/dev/null", {}, nullptr); }) == "ERR_ARGUMENT");
+  const auto empty = InputFile::open(folder.write("empty", ""), {}, nullptr);
   CHECK(empty->size() == 0);
   CHECK(code_of([&] { empty->verify_unchanged(); }).empty());
 }

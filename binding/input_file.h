@@ -1,4 +1,4 @@
-// The JavaScript class of a mapped file.
+// The JavaScript class of a file that is read.
 #pragma once
 
 #include <napi.h>
@@ -6,32 +6,34 @@
 #include <memory>
 #include <vector>
 
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 
 namespace tilework::binding {
 
-class MappedFileObject : public Napi::ObjectWrap<MappedFileObject> {
+class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
  public:
   static Napi::Function define(Napi::Env env);
-  // openMapped(path)
+  // openInput(path, { mapped, guard })
   static Napi::Value open(const Napi::CallbackInfo& info);
-  // The mapping of an argument. Errors: ERR_ARGUMENT if it is no mapped file, ERR_CLOSED.
-  static std::shared_ptr<MappedFile> mapping_of(const Napi::Value& value, const char* name);
+  // The open file of an argument. Errors: ERR_ARGUMENT if it is no input file, ERR_CLOSED.
+  static std::shared_ptr<InputFile> file_of(const Napi::Value& value, const char* name);
 
-  explicit MappedFileObject(const Napi::CallbackInfo& info);
-  ~MappedFileObject() override;
+  explicit InputFileObject(const Napi::CallbackInfo& info);
+  ~InputFileObject() override;
 
  private:
   Napi::Value view(const Napi::CallbackInfo& info);
+  Napi::Value read(const Napi::CallbackInfo& info);
+  Napi::Value read_sync(const Napi::CallbackInfo& info);
   Napi::Value verify_unchanged(const Napi::CallbackInfo& info);
   Napi::Value close(const Napi::CallbackInfo& info);
 
-  const std::shared_ptr<MappedFile>& opened() const;
+  const std::shared_ptr<InputFile>& opened() const;
   void remember(const Napi::ArrayBuffer& buffer);
   void forget_collected(Napi::Env env);
   void revoke(Napi::Env env);
 
-  std::shared_ptr<MappedFile> file_;
+  std::shared_ptr<InputFile> file_;
   // Weak references to the buffers given out, for close({ revoke: true }).
   std::vector<napi_ref> views_;
   size_t views_checked_ = 0;

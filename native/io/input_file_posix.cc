@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <map>
@@ -11,7 +12,7 @@
 
 #include "error.h"
 #include "io/checked_math.h"
-#include "io/mapped_file.h"
+#include "io/input_file.h"
 
 namespace tilework {
 namespace {
@@ -22,10 +23,13 @@ constexpr int kMapFlags = MAP_PRIVATE | MAP_NORESERVE;
 constexpr int kMapFlags = MAP_PRIVATE;
 #endif
 
+// Linux and macOS refuse or cut single calls near 2 GiB.
+constexpr int64_t kMaxCallBytes = int64_t{1} << 30;
+
 // By start address. Never destroyed: threads may still drop mappings while the process exits.
 struct Registry {
   std::mutex mutex;
-  std::map<uintptr_t, std::weak_ptr<MappedFile>> by_address;
+  std::map<uintptr_t, std::weak_ptr<InputFile>> by_address;
 };
 
 Registry& registry() {
@@ -51,22 +55,23 @@ FileStamp stamp_of(const struct stat& status) {
 
 }  // namespace
 
-std::shared_ptr<MappedFile> MappedFile::open(const std::string& path, LiveCount live) {
+std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions options, LiveCount live) {
   // Without O_NONBLOCK, opening a FIFO would wait for a writer before it can be refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (descriptor < 0) throw system_error(errno, "open", path);
-  std::shared_ptr<MappedFile> file(new MappedFile(path, descriptor, std::move(live)));
-  file->map();
-  if (file->data_ != nullptr) {
+  std::shared_ptr<InputFile> file(new InputFile(path, options, descriptor, std::move(live)));
+  file->take_stamp();
+  if (options.mapped && file->size() > 0) {
+    file->map();
     const std::lock_guard lock(registry().mutex);
     registry().by_address[reinterpret_cast<uintptr_t>(file->data_)] = file;
   }
   return file;
 }
 
-std::shared_ptr<MappedFile> MappedFile::find(const void* data, size_t size) {
+std::shared_ptr<InputFile> InputFile::find(const void* data, size_t size) {
   const auto begin = reinterpret_cast<uintptr_t>(data);
-  std::shared_ptr<MappedFile> file;
+  std::shared_ptr<InputFile> file;
   {
     const std::lock_guard lock(registry().mutex);
     auto after = registry().by_address.upper_bound(begin);
@@ -79,20 +84,21 @@ std::shared_ptr<MappedFile> MappedFile::find(const void* data, size_t size) {
   return offset < total && size <= total - offset ? file : nullptr;
 }
 
-MappedFile::MappedFile(std::string path, int descriptor, LiveCount live)
+InputFile::InputFile(std::string path, InputOptions options, int descriptor, LiveCount live)
     : path_(std::move(path)),
+      options_(options),
       owned_descriptor_(std::make_shared<Descriptor>(descriptor)),
       descriptor_(owned_descriptor_),
-      live_(std::move(live)) {
+      live_(options.mapped ? std::move(live) : nullptr) {
   if (live_) live_->fetch_add(1);
 }
 
-MappedFile::Descriptor::~Descriptor() { close(number_); }
+InputFile::Descriptor::~Descriptor() { close(number_); }
 
-MappedFile::~MappedFile() {
+InputFile::~InputFile() {
   if (data_ != nullptr) {
     {
-      // The entry goes first: after munmap the same address may belong to another mapping at once.
+      // The entry goes first: after munmap the same address may belong to another map at once.
       const std::lock_guard lock(registry().mutex);
       registry().by_address.erase(reinterpret_cast<uintptr_t>(data_));
     }
@@ -101,33 +107,56 @@ MappedFile::~MappedFile() {
   if (live_) live_->fetch_sub(1);
 }
 
-void MappedFile::map() {
+void InputFile::take_stamp() {
   const struct stat status = status_of(owned_descriptor_->number(), path_);
   if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path_);
   if (!S_ISREG(status.st_mode)) {
-    throw Error("ERR_ARGUMENT", "'" + path_ + "' is no regular file and cannot be mapped.", "open", path_);
+    throw Error("ERR_ARGUMENT", "'" + path_ + "' is no regular file and cannot be read by ranges.", "open",
+                path_);
   }
-  if (status.st_size > kMaxSafeInteger ||
-      static_cast<uint64_t>(status.st_size) > std::numeric_limits<size_t>::max()) {
+  if (status.st_size > kMaxSafeInteger) throw_overflow("The size of '" + path_ + "'");
+  stamp_ = stamp_of(status);
+}
+
+void InputFile::map() {
+  if (static_cast<uint64_t>(stamp_.size) > std::numeric_limits<size_t>::max()) {
     throw_overflow("The size of '" + path_ + "'");
   }
-  stamp_ = stamp_of(status);
-  if (stamp_.size == 0) return;
   void* memory = mmap(nullptr, static_cast<size_t>(stamp_.size), PROT_READ | PROT_WRITE, kMapFlags,
                       owned_descriptor_->number(), 0);
   if (memory == MAP_FAILED) throw system_error(errno, "mmap", path_);
   data_ = static_cast<uint8_t*>(memory);
 }
 
-void MappedFile::verify_unchanged() const {
+void InputFile::read_at(uint8_t* to, int64_t offset, int64_t size) const {
+  const std::shared_ptr<Descriptor> open = descriptor();
+  if (open == nullptr) {
+    throw Error("ERR_CLOSED", "'" + path_ + "' was closed before it was read.", {}, path_);
+  }
+  while (size > 0) {
+    const auto chunk = static_cast<size_t>(std::min(size, kMaxCallBytes));
+    const ssize_t count = pread(open->number(), to, chunk, static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "pread", path_);
+    if (count == 0) throw changed("it ends at byte " + std::to_string(offset) + " now");
+    to += count;
+    offset += count;
+    size -= count;
+  }
+}
+
+void InputFile::verify_unchanged() const {
   const std::shared_ptr<Descriptor> open = descriptor();
   if (open == nullptr) return;
   const FileStamp now = stamp_of(status_of(open->number(), path_));
   if (now == stamp_) return;
-  const std::string what = now.size == stamp_.size ? "its modification time moved"
-                                                   : "it had " + std::to_string(stamp_.size) +
-                                                         " bytes and now has " + std::to_string(now.size);
-  throw Error("ERR_FILE_CHANGED", "'" + path_ + "' was changed while it was open: " + what + ".", {}, path_);
+  throw changed(now.size == stamp_.size ? "its modification time moved"
+                                        : "it had " + std::to_string(stamp_.size) + " bytes and now has " +
+                                              std::to_string(now.size));
+}
+
+Error InputFile::changed(const std::string& how) const {
+  return Error("ERR_FILE_CHANGED", "'" + path_ + "' was changed while it was open: " + how + ".", {}, path_);
 }
 
 }  // namespace tilework
