@@ -1,6 +1,5 @@
 #include "external_buffer.h"
 
-#include <cstring>
 #include <string>
 
 #include "environment.h"
@@ -45,14 +44,23 @@ void clear_exception(napi_env env) {
                   " bytes is larger than this version of Node allows; ask for smaller ranges.");
 }
 
-napi_value copy_of(Napi::Env env, const uint8_t* data, int64_t size) {
-  napi_value buffer = nullptr;
+// By descriptor: a truncated file is an error then and no signal, and pages that nobody touched yet cost no
+// fault.
+napi_value copy_of(Napi::Env env, const InputFile& file, int64_t start, int64_t size) {
+  napi_value node_buffer = nullptr;
   void* memory = nullptr;
-  if (napi_create_arraybuffer(env, static_cast<size_t>(size), &memory, &buffer) != napi_ok) {
+  // A Buffer's memory is the only one that Node-API gives without zeroing it first, which would cost as much
+  // as the copy. It has an ArrayBuffer of its own.
+  if (napi_create_buffer(env, static_cast<size_t>(size), &memory, &node_buffer) != napi_ok) {
     clear_exception(env);
     throw_too_large(size);
   }
-  if (size > 0) std::memcpy(memory, data, static_cast<size_t>(size));
+  file.read_at(static_cast<uint8_t*>(memory), start, size);
+  file.verify_unchanged();
+  napi_value buffer = nullptr;
+  if (napi_get_typedarray_info(env, node_buffer, nullptr, nullptr, nullptr, &buffer, nullptr) != napi_ok) {
+    throw Napi::Error::New(env);
+  }
   return buffer;
 }
 
@@ -78,15 +86,15 @@ napi_value external_of(Napi::Env env, const std::shared_ptr<InputFile>& file, ui
 }  // namespace
 
 BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end) {
-  uint8_t* data = file->data() + start;
   const int64_t size = end - start;
   Environment& environment = Environment::of(env);
   if (size >= kCopyBelowBytes && environment.external_buffers) {
-    if (const napi_value buffer = external_of(env, file, data, size))
+    file->verify_unchanged();
+    if (const napi_value buffer = external_of(env, file, file->data() + start, size))
       return {Napi::ArrayBuffer(env, buffer), true};
     environment.external_buffers = false;
   }
-  return {Napi::ArrayBuffer(env, copy_of(env, data, size)), false};
+  return {Napi::ArrayBuffer(env, copy_of(env, *file, start, size)), false};
 }
 
 }  // namespace tilework::binding

@@ -19,7 +19,7 @@ struct BufferView {
   bool external = false;
 };
 
-// Bytes [start, end) of the mapping. Errors: ERR_VIEW_TOO_LARGE.
+// Bytes [start, end) of a mapped file. Errors: ERR_VIEW_TOO_LARGE, ERR_FILE_CHANGED, a system error.
 BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end);
 
 }  // namespace tilework::binding

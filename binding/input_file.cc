@@ -82,9 +82,9 @@ Napi::Value InputFileObject::open(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
     const Napi::Object options = object(info[1], "options");
-    const bool mapped = options.Get("mapped").ToBoolean().Value();
+    const InputOptions chosen{options.Get("mapped").ToBoolean(), options.Get("guard").ToBoolean()};
     environment.next_input_file =
-        InputFile::open(path_text(info[0], "path"), {mapped}, environment.live_mappings);
+        InputFile::open(path_text(info[0], "path"), chosen, environment.live_mappings);
     return environment.input_file_class.New({});
   });
 }
@@ -124,7 +124,6 @@ Napi::Value InputFileObject::view(const Napi::CallbackInfo& info) {
     const int64_t end = whole_number(info[1], "end");
     check_range(*file, start, end);
     if (!file->is_mapped()) throw Error("ERR_ARGUMENT", "The file is not mapped, so it has no views.");
-    file->verify_unchanged();
     BufferView view = view_of(info.Env(), file, start, end);
     if (view.external) remember(view.buffer);
     return Napi::Uint8Array::New(info.Env(), view.buffer.ByteLength(), view.buffer, 0);

@@ -13,20 +13,16 @@ struct ErrorName {
 
 // What opening, mapping and writing a file can answer; a number that is missing here is reported as ERR_IO.
 constexpr ErrorName kNames[] = {
-    {EACCES, "EACCES"},       {EAGAIN, "EAGAIN"},
-    {EBADF, "EBADF"},         {EBUSY, "EBUSY"},
-    {EDQUOT, "EDQUOT"},       {EEXIST, "EEXIST"},
-    {EFBIG, "EFBIG"},         {EINTR, "EINTR"},
-    {EINVAL, "EINVAL"},       {EIO, "EIO"},
-    {EISDIR, "EISDIR"},       {ELOOP, "ELOOP"},
-    {EMFILE, "EMFILE"},       {ENAMETOOLONG, "ENAMETOOLONG"},
-    {ENFILE, "ENFILE"},       {ENODEV, "ENODEV"},
-    {ENOENT, "ENOENT"},       {ENOMEM, "ENOMEM"},
-    {ENOSPC, "ENOSPC"},       {ENOTDIR, "ENOTDIR"},
-    {ENOTSUP, "ENOTSUP"},     {ENXIO, "ENXIO"},
-    {EOVERFLOW, "EOVERFLOW"}, {EPERM, "EPERM"},
-    {EROFS, "EROFS"},         {ESTALE, "ESTALE"},
-    {ETXTBSY, "ETXTBSY"},     {EXDEV, "EXDEV"},
+    {EACCES, "EACCES"},   {EAGAIN, "EAGAIN"}, {EBADF, "EBADF"},
+    {EBUSY, "EBUSY"},     {EDQUOT, "EDQUOT"}, {EEXIST, "EEXIST"},
+    {EFAULT, "EFAULT"},   {EFBIG, "EFBIG"},   {EINTR, "EINTR"},
+    {EINVAL, "EINVAL"},   {EIO, "EIO"},       {EISDIR, "EISDIR"},
+    {ELOOP, "ELOOP"},     {EMFILE, "EMFILE"}, {ENAMETOOLONG, "ENAMETOOLONG"},
+    {ENFILE, "ENFILE"},   {ENODEV, "ENODEV"}, {ENOENT, "ENOENT"},
+    {ENOMEM, "ENOMEM"},   {ENOSPC, "ENOSPC"}, {ENOTDIR, "ENOTDIR"},
+    {ENOTSUP, "ENOTSUP"}, {ENXIO, "ENXIO"},   {EOVERFLOW, "EOVERFLOW"},
+    {EPERM, "EPERM"},     {EROFS, "EROFS"},   {ESTALE, "ESTALE"},
+    {ETXTBSY, "ETXTBSY"}, {EXDEV, "EXDEV"},
 };
 
 const char* name_of(int number) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "error.h"
+#include "io/fault_guard.h"
 
 namespace tilework {
 
@@ -24,6 +25,9 @@ struct FileStamp {
 
 struct InputOptions {
   bool mapped = true;
+  // Zeros and ERR_FILE_CHANGED instead of the process's death when a mapped file loses bytes; see
+  // fault_guard.h.
+  bool guard = false;
 };
 
 class InputFile {
@@ -72,8 +76,8 @@ class InputFile {
   // where the file ends early, ERR_CLOSED without a descriptor, a system error.
   void read_at(uint8_t* to, int64_t offset, int64_t size) const;
 
-  // Compares nothing without a descriptor. Any thread. Errors: ERR_FILE_CHANGED if size or modification time
-  // moved since the file was opened.
+  // Without a descriptor only what the guard saw is known. Any thread. Errors: ERR_FILE_CHANGED if size or
+  // modification time moved since the file was opened, or if the guard ever gave zeros.
   void verify_unchanged() const;
 
  private:
@@ -89,6 +93,8 @@ class InputFile {
   LiveCount live_;
   FileStamp stamp_;
   uint8_t* data_ = nullptr;
+  // Goes before the map does.
+  std::unique_ptr<FaultGuard> guard_;
 };
 
 }  // namespace tilework

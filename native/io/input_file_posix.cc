@@ -102,6 +102,7 @@ InputFile::~InputFile() {
       const std::lock_guard lock(registry().mutex);
       registry().by_address.erase(reinterpret_cast<uintptr_t>(data_));
     }
+    guard_.reset();
     munmap(data_, static_cast<size_t>(stamp_.size));
   }
   if (live_) live_->fetch_sub(1);
@@ -126,6 +127,7 @@ void InputFile::map() {
                       owned_descriptor_->number(), 0);
   if (memory == MAP_FAILED) throw system_error(errno, "mmap", path_);
   data_ = static_cast<uint8_t*>(memory);
+  if (options_.guard) guard_ = std::make_unique<FaultGuard>(data_, static_cast<size_t>(stamp_.size));
 }
 
 void InputFile::read_at(uint8_t* to, int64_t offset, int64_t size) const {
@@ -146,6 +148,7 @@ void InputFile::read_at(uint8_t* to, int64_t offset, int64_t size) const {
 }
 
 void InputFile::verify_unchanged() const {
+  if (guard_ != nullptr && guard_->faulted()) throw changed("bytes that were read from its map are gone");
   const std::shared_ptr<Descriptor> open = descriptor();
   if (open == nullptr) return;
   const FileStamp now = stamp_of(status_of(open->number(), path_));
