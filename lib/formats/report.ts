@@ -15,24 +15,53 @@ export interface Place {
 /** Most findings kept of a file: enough for a person and for a program, bounded where every record is bad. */
 export const MAX_FINDINGS = 1000
 
+/** What all parts of a report have found together. */
+interface Collected {
+  readonly findings: { readonly part: number; readonly finding: Finding }[]
+  parts: number
+  omitted: number
+  omittedErrors: number
+}
+
 export class Report {
   readonly level: Level
   readonly #format: string
   readonly #throws: boolean
-  readonly #findings: Finding[] = []
-  #omitted = 0
-  #omittedErrors = 0
+  readonly #collected: Collected
+  readonly #part: number
+  /** Before every path and message: the file that a part is about. */
+  readonly #prefix: string
 
-  /** @param format - name of the format, for the errors that are thrown */
-  constructor(format: string, level: Level, mode: 'throw' | 'collect') {
+  /**
+   * @param format - name of the format, for the errors that are thrown
+   * @param within - for `forPart`
+   */
+  constructor(
+    format: string,
+    level: Level,
+    mode: 'throw' | 'collect',
+    within?: { readonly collected: Collected; readonly prefix: string },
+  ) {
     this.#format = format
     this.level = level
     this.#throws = mode === 'throw'
+    this.#collected = within?.collected ?? { findings: [], parts: 0, omitted: 0, omittedErrors: 0 }
+    this.#part = this.#collected.parts++
+    this.#prefix = within?.prefix ?? ''
+  }
+
+  /** A report on one of several files: same findings and mode, places and messages with the file's name before them. */
+  forPart(name: string): Report {
+    const within = { collected: this.#collected, prefix: `${this.#prefix}${name}: ` }
+    return new Report(this.#format, this.level, this.#throws ? 'throw' : 'collect', within)
   }
 
   /** Something that cannot be read safely at any level. A read ends here. */
   broken(code: ErrorCode, message: string, place: Place): void {
-    if (this.#throws) throw new TileworkError(code, message, { format: this.#format, ...place })
+    if (this.#throws) {
+      const named = { path: this.#prefix + place.path, offset: place.offset }
+      throw new TileworkError(code, this.#prefix + message, { format: this.#format, ...named })
+    }
     this.#add({ severity: 'error', code, message, ...place })
   }
 
@@ -47,30 +76,36 @@ export class Report {
     this.#add({ severity: 'warning', code, message, ...place })
   }
 
-  /** In file order; where there were too many, a last one says how many were left out. */
+  /** In file order, part by part; where there were too many, a last one says how many were left out. */
   findings(): Finding[] {
-    const sorted = this.#findings.toSorted((one, other) => one.offset - other.offset)
-    if (this.#omitted > 0) sorted.push(this.#closing())
+    const sorted = this.#collected.findings
+      .toSorted((one, other) => one.part - other.part || one.finding.offset - other.finding.offset)
+      .map(({ finding }) => finding)
+    if (this.#collected.omitted > 0) sorted.push(this.#closing())
     return sorted
   }
 
   #add(finding: Finding): void {
-    if (this.#findings.length < MAX_FINDINGS) {
-      this.#findings.push(finding)
+    const collected = this.#collected
+    if (collected.findings.length < MAX_FINDINGS) {
+      const { path, message } = finding
+      const named = { ...finding, path: this.#prefix + path, message: this.#prefix + message }
+      collected.findings.push({ part: this.#part, finding: named })
       return
     }
-    this.#omitted += 1
-    if (finding.severity === 'error') this.#omittedErrors += 1
+    collected.omitted += 1
+    if (finding.severity === 'error') collected.omittedErrors += 1
   }
 
   #closing(): Finding {
+    const { omitted, omittedErrors } = this.#collected
     return {
       // An error must not hide behind a thousand warnings: the severity decides the exit code of a check.
-      severity: this.#omittedErrors > 0 ? 'error' : 'warning',
+      severity: omittedErrors > 0 ? 'error' : 'warning',
       code: 'ERR_LIMIT',
       path: '',
       offset: 0,
-      message: `${this.#omitted} more findings (${this.#omittedErrors} of them errors) are left out after the first ${MAX_FINDINGS}.`,
+      message: `${omitted} more findings (${omittedErrors} of them errors) are left out after the first ${MAX_FINDINGS}.`,
     }
   }
 }
