@@ -38,14 +38,15 @@ class RecordList implements TensorList {
   }
 
   at(index: number): Tensor | undefined {
+    if (!Number.isInteger(index)) return undefined
     const position = index < 0 ? this.length + index : index
-    if (!Number.isInteger(position) || position < 0 || position >= this.length) return undefined
+    if (position < 0 || position >= this.length) return undefined
     const record = this.#table.at(position)
     return record && tensorOf(this.#source, record, position, this.#level)
   }
 
   get(name: string): Tensor | undefined {
-    return /^(0|[1-9]\d*)$/.test(name) ? this.at(Number(name)) : undefined
+    return typeof name === 'string' && /^(0|[1-9]\d*)$/.test(name) ? this.at(Number(name)) : undefined
   }
 
   *[Symbol.iterator](): Iterator<Tensor> {

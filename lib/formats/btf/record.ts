@@ -2,17 +2,20 @@
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
-import type { Place, Report } from './report.js'
+import type { Description, Report } from './report.js'
 import {
   BYTES_LIMIT,
   DIM_LIMIT,
   DTYPE_BY_CODE,
+  DTYPE_START,
   HEADER_BYTES,
   LAYOUT_COO,
   LAYOUT_COO_OF_DOCUMENT,
   LAYOUT_DENSE,
+  LAYOUT_START,
   MAX_RANK,
-  RESERVED_BYTES,
+  RESERVED_BIT,
+  RESERVED_START,
   U64_BYTES,
 } from './schema.js'
 
@@ -49,7 +52,8 @@ export function extentOf(record: BtfRecord): RecordExtent {
   const dimsEnd = offset + HEADER_BYTES + U64_BYTES * shape.length
   if (entryCount === undefined) {
     // Zero wins over any other extent: 0 * 2^80 is 0 here, and no product of a checked shape is infinite.
-    const payloadBytes = shape.reduce((size, dim) => size * dim, 1) * itemBytes(dtype)
+    let payloadBytes = itemBytes(dtype)
+    for (const dim of shape) payloadBytes *= dim
     const end = dimsEnd + payloadBytes
     return { dataStart: dimsEnd, indicesStart: dimsEnd, end, payloadBytes, headerBytes: dimsEnd - offset }
   }
@@ -109,65 +113,68 @@ export class RecordReader {
   }
 
   #readHeader(index: number, offset: number): BtfRecord | undefined | Promise<BtfRecord | undefined> {
-    const path = `tensors[${index}]`
     const reader = this.#reader
     const rank = reader.u64()
-    const dtypeCode = reader.u8()
-    const layoutCode = reader.u8()
-    let reserved = 0
-    for (let i = 0; i < RESERVED_BYTES; i++) reserved |= reader.u8()
-    const isReadable = this.#checkCodes({ rank, dtypeCode, layoutCode }, { path, offset })
-    if (reserved !== 0) {
-      this.#report.deviation('ERR_GAP', `${path}: the reserved bytes of its header are not zero.`, {
-        path: `${path}.reserved`,
-        offset: offset + 10,
-      })
+    const codes = reader.u64()
+    // dtype, layout, then the six reserved bytes, lowest first.
+    const isReserved = codes >= RESERVED_BIT
+    const low = isReserved ? Number(BigInt(codes) % BigInt(RESERVED_BIT)) : (codes as number)
+    const dtypeCode = low % 256
+    const layoutCode = Math.floor(low / 256)
+    const isReadable = this.#checkCodes(index, offset, { rank, dtypeCode, layoutCode })
+    if (isReserved) {
+      this.#report.deviation('ERR_GAP', () => ({
+        message: `tensors[${index}]: the reserved bytes of its header are not zero.`,
+        path: `tensors[${index}].reserved`,
+        offset: offset + RESERVED_START,
+      }))
     }
     if (!isReadable) return undefined
-    const header = {
-      path,
-      offset,
-      rank: rank as number,
-      dtype: DTYPE_BY_CODE[dtypeCode]!,
-      isCoo: layoutCode !== LAYOUT_DENSE,
-    }
+    const dtype = DTYPE_BY_CODE[dtypeCode]!
+    const header = { index, offset, rank: rank as number, dtype, isCoo: layoutCode !== LAYOUT_DENSE }
     const needed = U64_BYTES * (header.rank + (header.isCoo ? 2 : 0))
     if (needed > reader.remaining) {
-      const message = `${path}: its dimensions need ${needed} bytes at ${reader.position} and the file ends at ${reader.byteLength}.`
-      this.#report.broken('ERR_TRUNCATED', message, { path: `${path}.dims`, offset: reader.position })
+      this.#isTruncated(header, 'dims', { needed, start: reader.position, what: 'its dimensions need' })
       return undefined
     }
     if (!reader.holds(needed)) return reader.load(needed).then(() => this.#readDims(header))
     return this.#readDims(header)
   }
 
-  #checkCodes(
-    codes: { rank: number | bigint; dtypeCode: number; layoutCode: number },
-    { path, offset }: Place,
-  ): boolean {
-    const { rank, dtypeCode, layoutCode } = codes
+  #checkCodes(index: number, offset: number, { rank, dtypeCode, layoutCode }: Codes): boolean {
     const report = this.#report
+    const record = (): string => `tensors[${index}]`
     let isReadable = true
     if (rank > MAX_RANK) {
-      const message = `${path}: its rank is ${rank}; the limit is ${MAX_RANK}.`
-      report.broken('ERR_RANK', message, { path: `${path}.rank`, offset })
+      report.broken('ERR_RANK', () => ({
+        message: `${record()}: its rank is ${rank}; the limit is ${MAX_RANK}.`,
+        path: `${record()}.rank`,
+        offset,
+      }))
       isReadable = false
     }
     if (dtypeCode >= DTYPE_BY_CODE.length) {
-      const message = `${path}: its dtype code is ${dtypeCode}; known are 0 to ${DTYPE_BY_CODE.length - 1}.`
-      report.broken('ERR_DTYPE', message, { path: `${path}.dtype`, offset: offset + 8 })
+      report.broken('ERR_DTYPE', () => ({
+        message: `${record()}: its dtype code is ${dtypeCode}; known are 0 to ${DTYPE_BY_CODE.length - 1}.`,
+        path: `${record()}.dtype`,
+        offset: offset + DTYPE_START,
+      }))
       isReadable = false
     }
-    const layoutPlace = { path: `${path}.layout`, offset: offset + 9 }
+    if (layoutCode <= LAYOUT_COO) return isReadable
+    const layoutPlace = () => ({ path: `${record()}.layout`, offset: offset + LAYOUT_START })
     if (layoutCode === LAYOUT_COO_OF_DOCUMENT) {
-      const message = `${path}: its layout code is 2, the public document's number for COO; programs write 1.`
-      report.deviation('ERR_UNSUPPORTED', message, layoutPlace, 'LAYOUT_CODE_2')
-    } else if (layoutCode !== LAYOUT_DENSE && layoutCode !== LAYOUT_COO) {
-      const message = `${path}: its layout code is ${layoutCode}; known are 0 (dense) and 1 (COO).`
-      report.broken('ERR_UNSUPPORTED', message, layoutPlace)
-      isReadable = false
+      const why = "is 2, the public document's number for COO; programs write 1"
+      const describe = () => ({ message: `${record()}: its layout code ${why}.`, ...layoutPlace() })
+      report.deviation('ERR_UNSUPPORTED', describe, 'LAYOUT_CODE_2')
+      return isReadable
     }
-    return isReadable
+    const why = `is ${layoutCode}; known are 0 (dense) and 1 (COO)`
+    report.broken('ERR_UNSUPPORTED', () => ({
+      message: `${record()}: its layout code ${why}.`,
+      ...layoutPlace(),
+    }))
+    return false
   }
 
   #readDims(header: RecordHeader): BtfRecord | undefined | Promise<BtfRecord | undefined> {
@@ -179,39 +186,42 @@ export class RecordReader {
     return header.isCoo ? this.#readCoo(header, shape, cells) : this.#checkDense(header, shape, cells)
   }
 
-  #checkDims({ path, offset, dtype }: RecordHeader, dims: (number | bigint)[]): Cells | undefined {
+  #checkDims({ index, offset, dtype }: RecordHeader, dims: readonly (number | bigint)[]): Cells | undefined {
     const dimsOffset = offset + HEADER_BYTES
     let isReadable = true
-    for (const [axis, dim] of dims.entries()) {
-      if (typeof dim === 'number') continue
-      const limit = dim >= DIM_LIMIT ? 'the format ends at 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
-      this.#report.broken('ERR_OVERFLOW', `${path}: dims[${axis}] is ${dim}; ${limit}.`, {
-        path: `${path}.dims[${axis}]`,
-        offset: dimsOffset + U64_BYTES * axis,
-      })
-      isReadable = false
+    let isEmpty = false
+    let nonZero: Exact = 1
+    for (let axis = 0; axis < dims.length; axis++) {
+      const dim = dims[axis]!
+      if (dim === 0) isEmpty = true
+      else if (typeof dim === 'number') nonZero = multiply(nonZero, dim)
+      else {
+        this.#report.broken('ERR_OVERFLOW', () => {
+          const limit = dim >= DIM_LIMIT ? 'the format ends at 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
+          const path = `tensors[${index}].dims[${axis}]`
+          const message = `tensors[${index}]: dims[${axis}] is ${dim}; ${limit}.`
+          return { message, path, offset: dimsOffset + U64_BYTES * axis }
+        })
+        isReadable = false
+      }
     }
     if (!isReadable) return undefined
-    const isEmpty = dims.includes(0)
-    const nonZero = (dims as number[]).reduce<Exact>(
-      (size, dim) => (dim === 0 ? size : multiply(size, dim)),
-      1,
-    )
     const isTooLarge =
       nonZero >= DIM_LIMIT || (!isEmpty && multiply(nonZero, itemBytes(dtype)) >= BYTES_LIMIT)
     if (!isTooLarge) return { nonZero, isEmpty }
-    const message = `${path}: the product of its dimensions is ${nonZero}; it must stay below 2^63, and its bytes below 2^64.`
-    this.#report.broken('ERR_OVERFLOW', message, { path: `${path}.dims`, offset: dimsOffset })
+    this.#report.broken('ERR_OVERFLOW', () => ({
+      message: `tensors[${index}]: the product of its dimensions is ${nonZero}; it must stay below 2^63, and its bytes below 2^64.`,
+      path: `tensors[${index}].dims`,
+      offset: dimsOffset,
+    }))
     return undefined
   }
 
   #checkDense(header: RecordHeader, shape: number[], cells: Cells): BtfRecord | undefined {
-    const { path, offset, dtype } = header
+    const { offset, dtype } = header
     const start = offset + HEADER_BYTES + U64_BYTES * shape.length
     const needed = cells.isEmpty ? 0 : multiply(cells.nonZero, itemBytes(dtype))
-    if (this.#isTruncated(needed, start, { path: `${path}.data`, offset: start }, 'its elements need')) {
-      return undefined
-    }
+    if (this.#isTruncated(header, 'data', { needed, start, what: 'its elements need' })) return undefined
     return { offset, dtype, shape, entryCount: undefined }
   }
 
@@ -220,43 +230,45 @@ export class RecordReader {
     shape: number[],
     cells: Cells,
   ): BtfRecord | undefined | Promise<BtfRecord | undefined> {
-    const { path, rank } = header
-    const place = { path: `${path}.indices`, offset: this.#reader.position }
+    const { rank } = header
+    const countsAt = this.#reader.position
     const entryCount = this.#reader.u64()
     const indexRank = this.#reader.u64()
+    const problem = (what: string) => () => describePart(header, 'indices', countsAt, what)
     if (indexRank !== rank) {
-      const message = `${path}: its indices have ${indexRank} columns and its rank is ${rank}.`
-      this.#report.broken('ERR_COO_SHAPE', message, place)
+      const what = `its indices have ${indexRank} columns and its rank is ${rank}`
+      this.#report.broken('ERR_COO_SHAPE', problem(what))
       return undefined
     }
     if (typeof entryCount === 'bigint') {
-      const message = `${path}: it has ${entryCount} entries; numbers are exact up to 2^53 - 1.`
-      this.#report.broken('ERR_OVERFLOW', message, place)
+      this.#report.broken(
+        'ERR_OVERFLOW',
+        problem(`it has ${entryCount} entries; numbers are exact up to 2^53 - 1`),
+      )
       return undefined
     }
     const start = this.#reader.position
     const indexBytes = multiply(entryCount, U64_BYTES * rank)
     // Behind the indices stands one more count; a bigint is beyond any file without it.
     const needed = typeof indexBytes === 'number' ? indexBytes + U64_BYTES : indexBytes
-    if (this.#isTruncated(needed, start, place, `its ${entryCount} indices and the count of values need`)) {
-      return undefined
-    }
-    if (!this.#checkEntryCount(entryCount, cells, path, place)) return undefined
+    const what = 'its indices and the count of values need'
+    if (this.#isTruncated(header, 'indices', { needed, start, what })) return undefined
+    if (!this.#checkEntryCount(header, entryCount, cells, countsAt)) return undefined
     const countAt = start + U64_BYTES * entryCount * rank
     const rest = (values: number | bigint): BtfRecord | undefined =>
       this.#checkValues(header, shape, entryCount, { values, offset: countAt })
     return this.#valueCountAt(countAt, rest)
   }
 
-  #checkEntryCount(entryCount: number, cells: Cells, path: string, place: Place): boolean {
+  #checkEntryCount(header: RecordHeader, entryCount: number, cells: Cells, offset: number): boolean {
     if (cells.isEmpty && entryCount > 0) {
-      const message = `${path}: a dimension is 0, so each of its ${entryCount} entries lies outside.`
-      this.#report.broken('ERR_COO_INDEX', message, place)
+      const what = `a dimension is 0, so each of its ${entryCount} entries lies outside`
+      this.#report.broken('ERR_COO_INDEX', () => describePart(header, 'indices', offset, what))
       return false
     }
     if (!cells.isEmpty && entryCount > cells.nonZero) {
-      const message = `${path}: ${entryCount} entries for ${cells.nonZero} cells; some must repeat.`
-      this.#report.deviation('ERR_COO_DUPLICATE', message, place)
+      const what = `${entryCount} entries for ${cells.nonZero} cells; some must repeat`
+      this.#report.deviation('ERR_COO_DUPLICATE', () => describePart(header, 'indices', offset, what))
     }
     return true
   }
@@ -274,32 +286,46 @@ export class RecordReader {
     entryCount: number,
     count: { values: number | bigint; offset: number },
   ): BtfRecord | undefined {
-    const { path, offset, dtype } = header
-    const place = { path: `${path}.values`, offset: count.offset }
+    const { offset, dtype } = header
     if (count.values !== entryCount) {
-      const message = `${path}: it has ${entryCount} indices and ${count.values} values.`
-      this.#report.broken('ERR_COO_SHAPE', message, place)
+      const what = `it has ${entryCount} indices and ${count.values} values`
+      this.#report.broken('ERR_COO_SHAPE', () => describePart(header, 'values', count.offset, what))
       return undefined
     }
     const needed = multiply(entryCount, itemBytes(dtype))
-    if (this.#isTruncated(needed, count.offset + U64_BYTES, place, 'its values need')) return undefined
+    const start = count.offset + U64_BYTES
+    if (this.#isTruncated(header, 'values', { needed, start, what: 'its values need' })) return undefined
     return { offset, dtype, shape, entryCount }
   }
 
-  #isTruncated(needed: Exact, start: number, place: Place, what: string): boolean {
+  #isTruncated(
+    header: RecordHeader,
+    part: string,
+    { needed, start, what }: { needed: Exact; start: number; what: string },
+  ): boolean {
     const { byteLength } = this.#reader
     if (needed <= byteLength - start) return false
-    const record = place.path.slice(0, place.path.indexOf('.'))
-    const message = `${record}: ${what} ${needed} bytes at ${start} and the file ends at ${byteLength}.`
-    this.#report.broken('ERR_TRUNCATED', message, place)
+    const sentence = `${what} ${needed} bytes at ${start} and the file ends at ${byteLength}`
+    this.#report.broken('ERR_TRUNCATED', () => describePart(header, part, start, sentence))
     return true
   }
 }
 
+/** Codes of a header as they stand in the file. */
+interface Codes {
+  readonly rank: number | bigint
+  readonly dtypeCode: number
+  readonly layoutCode: number
+}
+
 interface RecordHeader {
-  readonly path: string
+  readonly index: number
   readonly offset: number
   readonly rank: number
   readonly dtype: Dtype
   readonly isCoo: boolean
+}
+
+function describePart({ index }: RecordHeader, part: string, offset: number, what: string): Description {
+  return { message: `tensors[${index}]: ${what}.`, path: `tensors[${index}].${part}`, offset }
 }

@@ -1,17 +1,25 @@
 /**
  * What happens with a broken rule: a read throws at the first that its level does not allow, a check collects all.
  * The rules themselves are written once and know neither.
+ *
+ * A rule hands over how to say it, not the words: a hostile file breaks rules a million times, and of most only the
+ * number is kept.
  */
 import { type ErrorCode, type Finding, type FindingCode, type Level, TileworkError } from '../../errors.js'
 import { FORMAT_NAME, MAX_FINDINGS } from './schema.js'
 
-/** Where in the file a rule was broken. */
-export interface Place {
+/** What is wrong, and where in the file. */
+export interface Description {
+  /** One sentence with the value and the limit. */
+  readonly message: string
   /** For example `tensors[3].dims[1]`; empty for the file as a whole. */
   readonly path: string
   /** Byte offset of the field. */
   readonly offset: number
 }
+
+/** Makes the words for a finding that is kept or thrown. */
+export type Describe = () => Description
 
 export class Report {
   readonly level: Level
@@ -26,20 +34,23 @@ export class Report {
   }
 
   /** Something that cannot be read safely at any level. A read ends here. */
-  broken(code: ErrorCode, message: string, place: Place): void {
-    if (this.#throws) throw new TileworkError(code, message, { format: FORMAT_NAME, ...place })
-    this.#add({ severity: 'error', code, message, ...place })
+  broken(code: ErrorCode, describe: Describe): void {
+    if (this.#throws) {
+      const { message, path, offset } = describe()
+      throw new TileworkError(code, message, { format: FORMAT_NAME, path, offset })
+    }
+    this.#add('error', code, describe)
   }
 
   /** A rule of the format that is broken without danger: strict refuses it, lenient reports `lenientCode` and goes on. */
-  deviation(code: ErrorCode, message: string, place: Place, lenientCode: FindingCode = code): void {
-    if (this.level === 'strict') this.broken(code, message, place)
-    else this.#add({ severity: 'warning', code: lenientCode, message, ...place })
+  deviation(code: ErrorCode, describe: Describe, lenientCode: FindingCode = code): void {
+    if (this.level === 'strict') this.broken(code, describe)
+    else this.#add('warning', lenientCode, describe)
   }
 
   /** Something legal that is worth a word at any level. */
-  note(code: FindingCode, message: string, place: Place): void {
-    this.#add({ severity: 'warning', code, message, ...place })
+  note(code: FindingCode, describe: Describe): void {
+    this.#add('warning', code, describe)
   }
 
   /** In file order; where there were too many, a last one says how many were left out. */
@@ -49,13 +60,13 @@ export class Report {
     return sorted
   }
 
-  #add(finding: Finding): void {
+  #add(severity: Finding['severity'], code: FindingCode, describe: Describe): void {
     if (this.#findings.length < MAX_FINDINGS) {
-      this.#findings.push(finding)
+      this.#findings.push({ severity, code, ...describe() })
       return
     }
     this.#omitted += 1
-    if (finding.severity === 'error') this.#omittedErrors += 1
+    if (severity === 'error') this.#omittedErrors += 1
   }
 
   #closing(): Finding {

@@ -36,7 +36,12 @@ export const LAYOUT_COO_OF_DOCUMENT = 2
 export const U64_BYTES = 8
 /** Rank, dtype, layout and reserved bytes. */
 export const HEADER_BYTES = 16
-export const RESERVED_BYTES = 6
+/** Where in the header the element type, the layout and the reserved bytes stand. */
+export const DTYPE_START = 8
+export const LAYOUT_START = 9
+export const RESERVED_START = 10
+/** From here on a number that begins at the element type reaches into the reserved bytes. */
+export const RESERVED_BIT = 2 ** 16
 /** Records start, and are padded, at multiples of this. */
 export const ALIGNMENT = 8
 
@@ -60,6 +65,12 @@ export const DEFAULT_TENSORS_LIMIT = 2 ** 26
  * file size; only headers that lie inside each other could ask for more memory than the file has bytes.
  */
 export const HEADER_BYTES_LIMIT_IN_FILES = 1
+
+/**
+ * Most bytes of offset table and record headers at all. What is kept of them takes no more memory than they do, and
+ * its numbers must be fewer than 2^32 to be addressed; 2^26 records of rank 4 stay below.
+ */
+export const DEFAULT_HEADER_BYTES_LIMIT = 2 ** 32
 
 /**
  * Most bytes that all records together may decode to, in file sizes. Without overlap the sum is at most one file

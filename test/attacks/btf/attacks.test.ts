@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { type Level, TileworkError } from '../../../lib/errors.js'
+import { TileworkError } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import { MAX_FINDINGS } from '../../../lib/formats/btf/schema.js'
 import type { SparseTensor, Tensor } from '../../../lib/tensor/tensor.js'
-import { btfFile, denseRecord } from '../../formats/btf/btf_bytes.js'
+import { btfFile, denseRecord, readOptions } from '../../formats/btf/btf_bytes.js'
 import { ATTACKS, hugeSparseFile } from './attacks.js'
-
-const options = (level: Level) => ({ level, limits: {} })
 
 async function codeOf(action: () => Promise<unknown>): Promise<string | null> {
   try {
@@ -34,9 +32,9 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
     const expected = attack[level]
     const bytes = attack.bytes()
     const source = new MemorySource(bytes)
-    const code = await codeOf(() => btf.read(source, options(level)))
+    const code = await codeOf(() => btf.read(source, readOptions(level)))
     expect(code).toBe(attack.at === 'read' ? expected : null)
-    const findings = await btf.check(source, options(level))
+    const findings = await btf.check(source, readOptions(level))
     const errors = findings.filter(({ severity }) => severity === 'error')
     if (expected === null) {
       expect(errors).toEqual([])
@@ -58,7 +56,7 @@ describe('what an open lets pass because looking would cost', () => {
 
   it.each(lateAttacks)('$name shows when the tensor is used', async (attack) => {
     for (const level of ['lenient', 'strict'] as const) {
-      const { tensors } = await btf.read(new MemorySource(attack.bytes()), options(level))
+      const { tensors } = await btf.read(new MemorySource(attack.bytes()), readOptions(level))
       const tensor = tensors.at(0) as SparseTensor
       expect(await codeOf(() => useTensor(tensor))).toBe(attack[level])
       expect(await codeOf(() => tensor.indices())).toBe(attack[level])
@@ -68,14 +66,14 @@ describe('what an open lets pass because looking would cost', () => {
 
   it('last entry wins where an index repeats', async () => {
     const attack = ATTACKS.find(({ name }) => name === 'coo-duplicate')!
-    const { tensors } = await btf.read(new MemorySource(attack.bytes()), options('lenient'))
+    const { tensors } = await btf.read(new MemorySource(attack.bytes()), readOptions('lenient'))
     const dense = await (tensors.at(0) as SparseTensor).toDense({ maxBytes: 24 })
     expect(await dense.toTypedArray()).toEqual(Float32Array.of(0, 2, 0, 0, 0, 0))
   })
 })
 
 it('rule 16: a dense form is made only within the bytes that the caller allows', async () => {
-  const { tensors } = await btf.read(new MemorySource(hugeSparseFile()), options('strict'))
+  const { tensors } = await btf.read(new MemorySource(hugeSparseFile()), readOptions('strict'))
   const tensor = tensors.at(0) as SparseTensor
   await expect(tensor.toDense({ maxBytes: 2 ** 30 })).rejects.toMatchObject({
     code: 'ERR_LIMIT',
@@ -86,7 +84,7 @@ it('rule 16: a dense form is made only within the bytes that the caller allows',
 
 it('rule 17: 64-bit elements are big integers and large numbers keep every digit in messages', async () => {
   const bytes = btfFile(denseRecord({ dims: [2n ** 53n + 1n] }))
-  await expect(btf.read(new MemorySource(bytes), options('lenient'))).rejects.toMatchObject({
+  await expect(btf.read(new MemorySource(bytes), readOptions('lenient'))).rejects.toMatchObject({
     message: expect.stringContaining('9007199254740993'),
     path: 'tensors[0].dims[0]',
     offset: 32,
@@ -96,7 +94,7 @@ it('rule 17: 64-bit elements are big integers and large numbers keep every digit
 it('limits of the caller go before the defaults', async () => {
   const record = denseRecord({ dims: [2], data: Int32Array.of(1, 2) })
   const source = new MemorySource(btfFile(record, record))
-  const lenient = (limits: object) => btf.read(source, { level: 'lenient', limits })
+  const lenient = (limits: object) => btf.read(source, readOptions('lenient', limits))
   await expect(lenient({ tensors: 1 })).rejects.toMatchObject({ code: 'ERR_LIMIT', path: 'count' })
   await expect(lenient({ headerBytes: 40 })).rejects.toMatchObject({ code: 'ERR_LIMIT' })
   await expect(lenient({ totalBytes: 15 })).rejects.toMatchObject({ code: 'ERR_LIMIT', path: 'tensors[1]' })
@@ -107,7 +105,7 @@ it('findings are bounded, and an error among those left out is still told', asyn
   const odd = denseRecord({ dims: [0], reserved: [1, 0, 0, 0, 0, 0] })
   const records = Array.from({ length: MAX_FINDINGS + 50 }, () => odd)
   const broken = denseRecord({ dims: [9] })
-  const findings = await btf.check(new MemorySource(btfFile(...records, broken)), options('lenient'))
+  const findings = await btf.check(new MemorySource(btfFile(...records, broken)), readOptions('lenient'))
   expect(findings.length).toBe(MAX_FINDINGS + 1)
   expect(findings.at(-1)).toMatchObject({
     code: 'ERR_LIMIT',
@@ -122,7 +120,7 @@ it('a check goes on behind a record that cannot be read', async () => {
     denseRecord({ dims: [2], data: Int32Array.of(1, 2), reserved: [1, 0, 0, 0, 0, 0] }),
     denseRecord({ dims: [5] }),
   )
-  const findings = await btf.check(new MemorySource(bytes), options('strict'))
+  const findings = await btf.check(new MemorySource(bytes), readOptions('strict'))
   expect(findings.map(({ code, path }) => [code, path])).toEqual([
     ['ERR_DTYPE', 'tensors[0].dtype'],
     ['ERR_GAP', 'tensors[1].reserved'],

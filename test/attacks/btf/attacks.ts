@@ -458,7 +458,16 @@ export const ATTACKS: readonly Attack[] = [
     bytes: () => patched(btfFile(denseRecord({ dims: [1], data: int32(1) })), 46, 1),
     lenient: null,
     strict: 'ERR_GAP',
-    at: 'check',
+    at: 'read',
+  },
+  {
+    name: 'padding-bytes-of-last-record',
+    rule: 15,
+    reason: 'no header follows these, so a reader that goes from header to header never sees them',
+    bytes: () => patched(btfFile(good, denseRecord({ dims: [1], data: int32(1) })), 86, 1),
+    lenient: null,
+    strict: 'ERR_GAP',
+    at: 'read',
   },
   {
     name: 'gap-before-first-record',

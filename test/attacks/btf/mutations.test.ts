@@ -8,6 +8,7 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import { type Level, TileworkError } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
+import { readOptions } from '../../formats/btf/btf_bytes.js'
 import { ATTACKS, seedFiles } from './attacks.js'
 
 const MUTATIONS = 10_000
@@ -121,7 +122,7 @@ async function useTensor(tensor: Tensor): Promise<void> {
 async function tryFile(bytes: Uint8Array, level: Level): Promise<'read' | 'refused'> {
   const source = new CountingSource(bytes)
   try {
-    const { tensors } = await btf.read(source, { level, limits: {} })
+    const { tensors } = await btf.read(source, readOptions(level))
     expect(source.bytesRead).toBeLessThanOrEqual(4 * bytes.length)
     for (const tensor of tensors) await useTensor(tensor).catch(expectRefusal)
     return 'read'
@@ -143,7 +144,7 @@ it(`${MUTATIONS} mutated files are read or refused`, async () => {
     const bytes = mutate(seeds[random(seeds.length)]!, random)
     const level = i % 2 === 0 ? 'lenient' : 'strict'
     results[await tryFile(bytes, level)] += 1
-    const findings = await btf.check(new CountingSource(bytes), { level, limits: {} })
+    const findings = await btf.check(new CountingSource(bytes), readOptions(level))
     expect(findings.length).toBeLessThanOrEqual(1001)
   }
   // Both ways must be walked, or the mutations test nothing.
@@ -156,7 +157,7 @@ it('what a strict check lets pass, a strict read reads, and the other way round'
   const seeds = seedFiles()
   for (let i = 0; i < 2000; i++) {
     const bytes = mutate(seeds[random(seeds.length)]!, random)
-    const findings = await btf.check(new CountingSource(bytes), { level: 'strict', limits: {} })
+    const findings = await btf.check(new CountingSource(bytes), readOptions('strict'))
     const isClean = findings.every(({ severity }) => severity !== 'error')
     const result = await tryFile(bytes, 'strict')
     if (isClean) expect(result).toBe('read')
@@ -175,7 +176,7 @@ it('memory for the list of tensors stays below 4 times the file', async () => {
   globalThis.gc?.()
   const source = new CountingSource(bytes)
   const before = process.memoryUsage().arrayBuffers
-  const { tensors } = await btf.read(source, { level: 'lenient', limits: {} })
+  const { tensors } = await btf.read(source, readOptions('lenient'))
   const taken = process.memoryUsage().arrayBuffers - before
   expect(tensors.length).toBe(count)
   // Windows that are read and dropped are counted until they are collected, so what was read is taken off.

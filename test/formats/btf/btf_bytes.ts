@@ -1,5 +1,11 @@
 /** Builds BTF files byte by byte, independently of the writer under test, and joins a plan into bytes. */
-import type { WritePlan } from '../../../lib/formats/format.js'
+import type { Level } from '../../../lib/errors.js'
+import type { Limits, ReadOptions, WritePlan } from '../../../lib/formats/format.js'
+
+/** Options for a reader of one file, which has no neighbours. */
+export function readOptions(level: Level, limits: Limits = {}): ReadOptions {
+  return { level, limits, sibling: () => Promise.reject(new Error('BTF has no other files')) }
+}
 
 export type Field = { u64: bigint | number } | { bytes: readonly number[] } | { data: Uint8Array }
 
@@ -109,6 +115,7 @@ export async function bytesOfPlan(plan: WritePlan): Promise<Uint8Array> {
   for (const segment of plan.segments) {
     if (segment.kind === 'bytes') pieces.push(segment.bytes)
     else if (segment.kind === 'tensor') pieces.push(await segment.tensor.bytes())
+    else if (segment.kind === 'computed') pieces.push(await segment.compute(undefined))
     else pieces.push(await segment.source.read(segment.start, segment.end))
   }
   const bytes = new Uint8Array(Buffer.concat(pieces))

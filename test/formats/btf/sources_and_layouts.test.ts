@@ -13,7 +13,7 @@ import { tensor } from '../../../lib/tensor/from_values.js'
 import { CooTensor, fromDense } from '../../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseTensor } from '../../../lib/tensor/tensor.js'
 import { seedFiles } from '../../attacks/btf/attacks.js'
-import { bytesOfPlan } from './btf_bytes.js'
+import { bytesOfPlan, readOptions } from './btf_bytes.js'
 import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
 
 let folder: string
@@ -22,7 +22,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const lenient = { level: 'lenient', limits: {} } as const
+const lenient = readOptions('lenient')
 
 /** Everything that a reader says about a file. */
 async function describeFile(source: ByteSource): Promise<unknown> {
@@ -89,8 +89,8 @@ async function writeAndRead(
   content: DenseTensor | SparseTensor,
 ): Promise<{ bytes: Uint8Array; result: unknown }> {
   const bytes = await bytesOfPlan(await btf.plan([content]))
-  const { tensors } = await btf.read(new MemorySource(bytes), { level: 'strict', limits: {} })
-  expect(await btf.check(new MemorySource(bytes), { level: 'strict', limits: {} })).toEqual([])
+  const { tensors } = await btf.read(new MemorySource(bytes), readOptions('strict'))
+  expect(await btf.check(new MemorySource(bytes), readOptions('strict'))).toEqual([])
   return { bytes, result: tensors.at(0) }
 }
 
