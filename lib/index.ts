@@ -3,6 +3,8 @@
  *
  * @packageDocumentation
  */
+export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
+export type { SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
 export { DTYPES, type Dtype, type DtypeInfo } from './dtype/dtypes.js'
 export {
@@ -37,10 +39,10 @@ export {
   type OpenOptions,
   open,
 } from './pipeline/open.js'
+export type { SaveProgress } from './pipeline/progress.js'
 export {
   type Saveable,
   type SaveOptions,
-  type SaveProgress,
   type SerializeOptions,
   save,
   serialize,
@@ -56,7 +58,8 @@ export {
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { materialize } from './tensor/materialize.js'
-export { type ReorderOptions, reorder } from './tensor/reordered.js'
+export { type ReorderOptions, reorder } from './tensor/reorder.js'
+export { type AxisRange, slice } from './tensor/slice.js'
 export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
 export type {
   DenseStorage,

@@ -10,6 +10,8 @@ import { UserSource } from './user_source.js'
 export interface OpenSourceOptions {
   /** `map` (default) maps a file; `read` reads ranges of it. Without meaning for bytes in memory. */
   readonly mode?: 'map' | 'read'
+  /** A map that survives the truncation of its file, see `MappedFileOptions`. */
+  readonly guard?: boolean
 }
 
 /**
@@ -21,12 +23,12 @@ export async function openSource(
   input: string | URL | Uint8Array | ArrayBuffer | ByteSource,
   options: OpenSourceOptions = {},
 ): Promise<ByteSource> {
-  const { mode = 'map' } = options
+  const { mode = 'map', guard = false } = options
   if (mode !== 'map' && mode !== 'read') {
     throw new TileworkError('ERR_ARGUMENT', `mode must be "map" or "read"; it is ${String(mode)}.`)
   }
-  if (typeof input === 'string') return openPath(input, mode)
-  if (input instanceof URL) return openPath(pathOfUrl(input), mode)
+  if (typeof input === 'string') return openPath(input, mode, guard)
+  if (input instanceof URL) return openPath(pathOfUrl(input), mode, guard)
   if (input instanceof Uint8Array) return new MemorySource(input)
   if (input instanceof ArrayBuffer) return new MemorySource(new Uint8Array(input))
   if (isOwnSource(input)) return input
@@ -37,8 +39,8 @@ export async function openSource(
   )
 }
 
-function openPath(path: string, mode: 'map' | 'read'): ByteSource {
-  return mode === 'map' ? new MappedFileSource(path) : new RangedFileSource(path)
+function openPath(path: string, mode: 'map' | 'read', guard: boolean): ByteSource {
+  return mode === 'map' ? new MappedFileSource(path, { guard }) : new RangedFileSource(path)
 }
 
 function pathOfUrl(url: URL): string {

@@ -4,6 +4,7 @@
  */
 import { constants } from 'node:buffer'
 import { TileworkError } from '../errors.js'
+import { memoryBudget } from './memory_budget.js'
 
 /** Most bytes of one view on this version of Node. */
 export const MAX_VIEW_BYTES: number = constants.MAX_LENGTH
@@ -21,10 +22,16 @@ export function checkViewLength(byteLength: number, maximum: number = MAX_VIEW_B
 /**
  * `byteLength` zero bytes.
  *
- * @throws TileworkError ERR_VIEW_TOO_LARGE, or ERR_LIMIT when the memory cannot be had
+ * @throws TileworkError ERR_VIEW_TOO_LARGE, or ERR_LIMIT when the memory cannot be had or is more than the budget
  */
 export function allocateBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   checkViewLength(byteLength)
+  if (byteLength > memoryBudget()) {
+    throw new TileworkError(
+      'ERR_LIMIT',
+      `${byteLength} bytes were asked for at once and the memory budget is ${memoryBudget()}; ask for smaller windows.`,
+    )
+  }
   try {
     return new Uint8Array(byteLength)
   } catch (cause) {

@@ -3,6 +3,7 @@
  * immutable and may be run many times, at the same time.
  */
 import { systemError } from '../bytes/system_error.js'
+import { withCancelFlag } from '../cancel.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
@@ -28,6 +29,13 @@ export interface PlanReorderOptions {
   readonly to: string | Layout | PlacedLayout
   /** `weights` lets a data layout join a weights layout of the same rank by position (`b` is `o`, `f` is `i`). */
   readonly as?: 'weights'
+}
+
+/** The part of a larger tensor that is taken: `start + step * i` along each axis of `shape`, the whole tensor's. */
+export interface SliceOfWhole {
+  readonly shape: readonly number[]
+  readonly start: readonly number[]
+  readonly step: readonly number[]
 }
 
 /** How a plan will run. */
@@ -86,17 +94,29 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
   }
 }
 
-/** As `planReorder`, with the storage of both sides; for the pipeline. */
-export function joinLayouts(options: PlanReorderOptions): JoinedLayouts {
-  const { dtype, shape } = options
+/** As `planReorder`, with the storage of both sides, and of a part of the source where one is named. */
+export function joinLayouts(options: PlanReorderOptions & { readonly slice?: SliceOfWhole }): JoinedLayouts {
+  const { dtype, shape, slice } = options
   const elementBits = movableBits(dtype)
   const from = place(options.from)
   const to = place(options.to)
   checkAxes(from.layout, to.layout, options.as)
   const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
-  const fromStorage = bind(from, shape, rank, dtype)
+  const fromStorage = bind(from, slice?.shape ?? shape, rank, dtype)
   const toStorage = bind(to, shape, rank, dtype)
-  const description = { elementBits, shape: toStorage.extents, from: fromStorage.side, to: toStorage.side }
+  const description = {
+    elementBits,
+    shape: toStorage.extents,
+    from: fromStorage.side,
+    to: toStorage.side,
+    ...(slice && {
+      slice: {
+        shape: fromStorage.extents,
+        start: extend(slice.start, fromStorage.extents.length, 0),
+        step: extend(slice.step, fromStorage.extents.length, 1),
+      },
+    }),
+  }
   const addon = native()
   const plan = systemError.wrap(`${from.layout.name} to ${to.layout.name}`, () =>
     addon.planReorder(description),
@@ -169,34 +189,6 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
       )
     }
   }
-}
-
-/**
- * Runs a native job that looks at a cancel flag once a tile, and sets that flag when the signal fires.
- *
- * @throws TileworkError ERR_ABORTED with the signal's reason as cause
- */
-export async function withCancelFlag(
-  signal: AbortSignal | undefined,
-  job: (cancel?: Int32Array) => Promise<void>,
-): Promise<void> {
-  if (!signal) return job()
-  throwIfAborted(signal)
-  const cancel = new Int32Array(new SharedArrayBuffer(4))
-  const onAbort = (): void => void Atomics.store(cancel, 0, 1)
-  signal.addEventListener('abort', onAbort, { once: true })
-  try {
-    await job(cancel)
-  } finally {
-    signal.removeEventListener('abort', onAbort)
-  }
-  throwIfAborted(signal)
-}
-
-/** @throws TileworkError ERR_ABORTED with the signal's reason as cause */
-export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted)
-    throw new TileworkError('ERR_ABORTED', 'The operation was cancelled.', { cause: signal.reason })
 }
 
 function explain({ plan, from, to }: JoinedLayouts): Explanation {

@@ -1,6 +1,7 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
 import { fileURLToPath } from 'node:url'
-import { openSource } from '../bytes/open_source.js'
+import { type OpenSourceOptions, openSource } from '../bytes/open_source.js'
+import { openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, TensorList } from '../formats/format.js'
@@ -16,6 +17,16 @@ export interface OpenOptions {
   readonly level?: Level
   /** `map` (default) maps the file; `read` reads ranges of it, for untrusted writers and network shares. */
   readonly mode?: 'map' | 'read'
+  /**
+   * With `mode: 'map'`: a file that someone truncates under the map gives zeros and ERR_FILE_CHANGED, where the system
+   * would else kill the process (SIGBUS). Installs a signal handler, which hands on all faults that are not its own.
+   */
+  readonly guard?: boolean
+  /**
+   * Symbolic links among the files that a file of several parts refers to: `inside` (default) lets them lead to files
+   * of the same folder only, `follow` anywhere, as the caches of model hubs need it.
+   */
+  readonly symlinks?: SymlinkPolicy
   readonly limits?: Limits
 }
 
@@ -37,8 +48,19 @@ export interface OpenFile {
   [Symbol.dispose](): void
 }
 
-/** The source behind an open file, for an unchanged save. */
-export const sources = new WeakMap<OpenFile, ByteSource>()
+/** What lies behind an open file, for an unchanged save. */
+export interface OpenedFile {
+  readonly source: ByteSource
+  /** Other files that it refers to, by their names in its folder. */
+  readonly siblings: ReadonlyMap<string, ByteSource>
+}
+
+const openedFiles = new WeakMap<object, OpenedFile>()
+
+/** Undefined for what is no open file. */
+export function openedFile(content: unknown): OpenedFile | undefined {
+  return typeof content === 'object' && content !== null ? openedFiles.get(content) : undefined
+}
 
 /**
  * Opens a tensor file. Only headers are read; payloads are read when a tensor's bytes are asked for.
@@ -49,22 +71,60 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
   const { level = 'lenient', limits = {} } = options
   checkLevel(level)
   const { source, format } = await openWithFormat(input, options)
+  const siblings = new SiblingFiles(input, options)
+  const close = (closeOptions?: { readonly revoke?: boolean }): void => {
+    source.close?.(closeOptions)
+    siblings.close(closeOptions)
+  }
   try {
     if (!format) throw unknownFormat(source)
-    const { tensors, findings } = await format.read(source, { level, limits })
+    const { tensors, findings } = await format.read(source, { level, limits, sibling: siblings.open })
     const file: OpenFile = {
       format: format.name as FormatName,
       tensors,
       findings,
       byteLength: source.byteLength,
-      close: (closeOptions) => source.close?.(closeOptions),
-      [Symbol.dispose]: () => source.close?.(),
+      close,
+      [Symbol.dispose]: () => close(),
     }
-    sources.set(file, source)
+    openedFiles.set(file, { source, siblings: siblings.sources })
     return file
   } catch (error) {
-    source.close?.()
+    close()
     throw error
+  }
+}
+
+/** The other files that a file refers to, opened once each and closed with it. */
+class SiblingFiles {
+  readonly sources = new Map<string, ByteSource>()
+  readonly #path: string | undefined
+  readonly #options: OpenOptions
+
+  constructor(input: Input, options: OpenOptions) {
+    this.#path = pathOf(input)
+    this.#options = options
+  }
+
+  readonly open = async (name: string): Promise<ByteSource> => {
+    const known = this.sources.get(name)
+    if (known) return known
+    if (this.#path === undefined) {
+      const message = `The file refers to ${JSON.stringify(name)} beside it, and bytes in memory lie in no folder.`
+      throw new TileworkError('ERR_UNSUPPORTED', message)
+    }
+    const source = await openSibling(
+      this.#path,
+      name,
+      this.#options.symlinks ?? 'inside',
+      sourceOptions(this.#options),
+    )
+    this.sources.set(name, source)
+    return source
+  }
+
+  close(options?: { readonly revoke?: boolean }): void {
+    for (const source of this.sources.values()) source.close?.(options)
   }
 }
 
@@ -81,13 +141,15 @@ export async function check(input: Input, options: CheckOptions = {}): Promise<F
   const { level = 'lenient', limits = {} } = options
   checkLevel(level)
   const { source, format } = await openWithFormat(input, options)
+  const siblings = new SiblingFiles(input, options)
   try {
-    if (format) return await format.check(source, { level, limits })
+    if (format) return await format.check(source, { level, limits, sibling: siblings.open })
     const { code, message } = unknownFormat(source)
     return [{ severity: 'error', code, path: '', offset: 0, message }]
   } finally {
     // Nobody else has views of a source that was opened here, so its memory can go at once.
     if (source !== input) source.close?.({ revoke: true })
+    siblings.close({ revoke: true })
   }
 }
 
@@ -96,13 +158,17 @@ async function openWithFormat(
   options: OpenOptions,
 ): Promise<{ source: ByteSource; format: Format<unknown> | undefined }> {
   const named = options.format === undefined ? undefined : formatByName(options.format)
-  const source = await openSource(input, options.mode === undefined ? {} : { mode: options.mode })
+  const source = await openSource(input, sourceOptions(options))
   try {
     return { source, format: named ?? (await detectFormat(source, pathOf(input))) }
   } catch (error) {
     source.close?.()
     throw error
   }
+}
+
+function sourceOptions({ mode, guard }: OpenOptions): OpenSourceOptions {
+  return { ...(mode !== undefined && { mode }), ...(guard !== undefined && { guard }) }
 }
 
 function checkLevel(level: Level): void {

@@ -5,30 +5,28 @@
  * A path is written through a temporary in the same folder, which is renamed over the target only when every byte
  * is on disk: a failed write leaves the old file as it was.
  */
-import { constants } from 'node:buffer'
+import { existsSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
+import { borrowMemory } from '../bytes/memory_budget.js'
 import type { ByteSource } from '../bytes/source.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type { WritePlan, WriteSegment } from '../formats/format.js'
+import type { WritePlan } from '../formats/format.js'
 import { chooseFormat, type FormatName, type WriteOptionsOf } from '../formats/registry.js'
-import { throwIfAborted } from '../layout/plan.js'
-import { storageReader } from '../tensor/storage_reader.js'
-import type { DenseTensor, Tensor } from '../tensor/tensor.js'
-import { type OpenFile, pathOf, sources } from './open.js'
+import type { Tensor } from '../tensor/tensor.js'
+import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
+import { piecesOf } from './pieces.js'
+import { ProgressReport, type SaveProgress } from './progress.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
+import { type WriteContext, writePieces } from './write_pieces.js'
 
 /** What tensors without a file are written as when nothing says otherwise. */
 const DEFAULT_FORMAT: FormatName = 'btf'
 
-/** Bytes that are read, reordered and written at a time: large enough to make call costs vanish, small beside memory. */
-export const WINDOW_BYTES = 8 * 1024 * 1024
-
-export interface SaveProgress {
-  readonly bytesDone: number
-  readonly bytesTotal: number
-  readonly tensorsDone: number
-  readonly tensorsTotal: number
-}
+/** Memory that a running save takes from the budget: its pieces under way and its threads' buffers. */
+const WORKING_BYTES = 8 * 1024 * 1024
 
 export type SerializeOptions = {
   /** Default: the format of the file that is saved, else `btf`. For a path its extension goes first. */
@@ -46,6 +44,8 @@ export type Saveable = OpenFile | Tensor | Iterable<Tensor>
 interface PlannedFile {
   readonly plan: WritePlan
   readonly tensorsTotal: number
+  /** Tensors that are complete with the end of a range that is copied whole. */
+  readonly tensorsOfRanges: number
 }
 
 /**
@@ -60,8 +60,11 @@ export async function save(
   options: SaveOptions = {},
 ): Promise<void> {
   throwIfAborted(options.signal)
-  const planned = await planFile(content, options, pathOf(target))
-  await writeAll(planned, openSink(target, planned.plan.byteLength), options)
+  const path = pathOf(target)
+  const planned = await planFile(content, options, path)
+  if (path !== undefined) return writeFiles(() => openFiles(path, planned.plan), planned, options)
+  refuseSiblings(planned.plan)
+  await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
 }
 
 /**
@@ -72,15 +75,9 @@ export async function save(
 export async function serialize(content: Saveable, options: SerializeOptions = {}): Promise<Uint8Array> {
   throwIfAborted(options.signal)
   const planned = await planFile(content, options, undefined)
-  const { byteLength } = planned.plan
-  if (byteLength > constants.MAX_LENGTH) {
-    throw new TileworkError(
-      'ERR_VIEW_TOO_LARGE',
-      `The file has ${byteLength} bytes and one Uint8Array has at most ${constants.MAX_LENGTH}; save it to a path.`,
-    )
-  }
-  const bytes = new Uint8Array(byteLength)
-  await writeAll(planned, memorySink(bytes), options)
+  refuseSiblings(planned.plan)
+  const bytes = allocateBytes(planned.plan.byteLength)
+  await writeFiles(() => [{ ...planned.plan, sink: memorySink(bytes) }], planned, options)
   return bytes
 }
 
@@ -89,19 +86,36 @@ async function planFile(
   options: SerializeOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
-  const source = sources.get(content as OpenFile)
-  const own = source && (content as OpenFile).format
+  const opened = openedFile(content)
+  const own = opened && (content as OpenFile).format
   const format = chooseFormat(options.format, path, own ?? DEFAULT_FORMAT)
-  if (source && format.name === own) return unchanged(source, content as OpenFile)
-  const tensors = source
+  if (opened && format.name === own) return unchanged(opened, content as OpenFile)
+  const tensors = opened
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)
-  return { plan: await format.plan(tensors, options), tensorsTotal: tensors.length }
+  const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
+  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
 }
 
-function unchanged(source: ByteSource, file: OpenFile): PlannedFile {
-  const segments: WriteSegment[] = [{ kind: 'range', source, start: 0, end: source.byteLength }]
-  return { plan: { byteLength: source.byteLength, segments }, tensorsTotal: file.tensors.length }
+/** An open file is written byte for byte, and the files that it refers to as well, under their names. */
+function unchanged({ source, siblings }: OpenedFile, { tensors }: OpenFile): PlannedFile {
+  const whole = (source: ByteSource): WritePlan => ({
+    byteLength: source.byteLength,
+    segments: [{ kind: 'range', source, start: 0, end: source.byteLength }],
+  })
+  const plan = {
+    ...whole(source),
+    siblings: [...siblings].map(([name, sibling]) => ({ ...whole(sibling), name })),
+  }
+  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
+}
+
+function refuseSiblings({ siblings = [] }: WritePlan): void {
+  if (siblings.length === 0) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `The file refers to ${siblings.length} others beside it, such as ${siblings[0]!.name}; save it to a path.`,
+  )
 }
 
 function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
@@ -112,113 +126,88 @@ function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
   throw new TileworkError('ERR_ARGUMENT', 'Only tensors, lists of tensors and open files can be saved.')
 }
 
-function openSink(target: string | URL | WritableStream<Uint8Array> | Writable, byteLength: number): Sink {
-  const path = pathOf(target)
-  if (path !== undefined) return pathSink(path, byteLength)
-  if (target instanceof Writable) return streamSink(Writable.toWeb(target) as WritableStream<Uint8Array>)
-  if (target instanceof WritableStream) return streamSink(target)
+function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
+  if (target instanceof Writable) {
+    return streamSink(Writable.toWeb(target) as WritableStream<Uint8Array>, signal)
+  }
+  if (target instanceof WritableStream) return streamSink(target, signal)
   throw new TileworkError('ERR_ARGUMENT', 'The target must be a path, a file: URL or a writable stream.')
 }
 
-async function writeAll(planned: PlannedFile, sink: Sink, options: SerializeOptions): Promise<void> {
-  const progress = new ProgressReport(planned, options.onProgress)
+/** A file that is being written. */
+interface OutputFile extends WritePlan {
+  readonly sink: Sink
+  /** The file did not exist before: it is taken back when a later one of the same save fails. */
+  readonly newPath?: string
+}
+
+/** The files of a save, in the order in which they take their names: the one that refers to the others is last. */
+function openFiles(path: string, plan: WritePlan): OutputFile[] {
+  const files: OutputFile[] = []
   try {
-    for (const segment of planned.plan.segments) {
-      throwIfAborted(options.signal)
-      await writeSegment(segment, sink, progress, options.signal)
+    for (const sibling of plan.siblings ?? []) {
+      const siblingPath = join(dirname(path), sibling.name)
+      const isNew = !existsSync(siblingPath)
+      files.push({
+        ...sibling,
+        sink: pathSink(siblingPath, sibling.byteLength),
+        ...(isNew && { newPath: siblingPath }),
+      })
     }
-    throwIfAborted(options.signal)
-    await sink.commit()
+    files.push({ ...plan, sink: pathSink(path, plan.byteLength) })
+    return files
   } catch (error) {
-    await sink.abort(error)
+    for (const { sink } of files) sink.abort(error)
     throw error
   }
 }
 
-async function writeSegment(
-  segment: WriteSegment,
-  sink: Sink,
-  progress: ProgressReport,
-  signal: AbortSignal | undefined,
+async function writeFiles(
+  openAll: () => readonly OutputFile[],
+  planned: PlannedFile,
+  { signal, onProgress }: SerializeOptions,
 ): Promise<void> {
-  if (segment.kind === 'bytes') {
-    await sink.write(segment.bytes)
-    progress.add(segment.bytes.byteLength)
-    return
+  const { plan, tensorsTotal } = planned
+  const bytesTotal = [plan, ...(plan.siblings ?? [])].reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const giveBack = await borrowMemory(Math.min(WORKING_BYTES, bytesTotal))
+  let files: readonly OutputFile[] = []
+  try {
+    files = openAll()
+    const progress = new ProgressReport(bytesTotal, tensorsTotal, onProgress)
+    await withCancelFlag(signal, (cancel) => writeContents(files, planned, { progress, signal, cancel }))
+    await commitAll(files)
+  } catch (error) {
+    await Promise.all(files.map(({ sink }) => sink.abort(error)))
+    throw error
+  } finally {
+    giveBack()
   }
-  if (segment.kind === 'range') {
-    await writeWindows(segment.start, segment.end, signal, async (start, end) => {
-      await sink.copy(segment.source, start, end)
-      progress.add(end - start)
+}
+
+async function writeContents(
+  files: readonly OutputFile[],
+  { tensorsOfRanges }: PlannedFile,
+  context: Omit<WriteContext, 'sink'>,
+): Promise<void> {
+  for (const [index, { segments, sink }] of files.entries()) {
+    const isLast = index === files.length - 1
+    const pieces = piecesOf(segments, {
+      isNative: sink.run !== undefined,
+      tensorsOfRanges: isLast ? tensorsOfRanges : 0,
     })
-    progress.finishAll()
-    return
-  }
-  await writeTensor(segment.tensor, sink, progress, signal)
-  progress.finishTensor()
-}
-
-async function writeTensor(
-  tensor: DenseTensor,
-  sink: Sink,
-  progress: ProgressReport,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const { byteLength } = tensor.storage
-  if (byteLength === 0) return
-  const reader = await storageReader(tensor)
-  await writeWindows(0, byteLength, signal, async (start, end) => {
-    if (reader.range)
-      await sink.copy(reader.range.source, reader.range.start + start, reader.range.start + end)
-    else await sink.write(await reader.read(start, end))
-    progress.add(end - start)
-  })
-}
-
-async function writeWindows(
-  start: number,
-  end: number,
-  signal: AbortSignal | undefined,
-  write: (start: number, end: number) => Promise<void>,
-): Promise<void> {
-  for (let at = start; at < end; at += WINDOW_BYTES) {
-    throwIfAborted(signal)
-    await write(at, Math.min(end, at + WINDOW_BYTES))
+    await writePieces(pieces, { ...context, sink })
   }
 }
 
-class ProgressReport {
-  #bytesDone = 0
-  #tensorsDone = 0
-  readonly #planned: PlannedFile
-  readonly #listener: ((progress: SaveProgress) => void) | undefined
-
-  constructor(planned: PlannedFile, listener: ((progress: SaveProgress) => void) | undefined) {
-    this.#planned = planned
-    this.#listener = listener
-  }
-
-  add(bytes: number): void {
-    this.#bytesDone += bytes
-    this.#report()
-  }
-
-  finishTensor(): void {
-    this.#tensorsDone = Math.min(this.#tensorsDone + 1, this.#planned.tensorsTotal)
-    this.#report()
-  }
-
-  finishAll(): void {
-    this.#tensorsDone = this.#planned.tensorsTotal
-    this.#report()
-  }
-
-  #report(): void {
-    this.#listener?.({
-      bytesDone: this.#bytesDone,
-      bytesTotal: this.#planned.plan.byteLength,
-      tensorsDone: this.#tensorsDone,
-      tensorsTotal: this.#planned.tensorsTotal,
-    })
+async function commitAll(files: readonly OutputFile[]): Promise<void> {
+  const committed: OutputFile[] = []
+  try {
+    for (const file of files) {
+      await file.sink.commit()
+      committed.push(file)
+    }
+  } catch (error) {
+    for (const { newPath } of committed) if (newPath !== undefined) rmSync(newPath, { force: true })
+    throw error
   }
 }

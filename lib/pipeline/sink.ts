@@ -1,14 +1,21 @@
-/** Where a planned file goes, written front to back: a path, a stream, or memory. */
-import { MappedFileSource } from '../bytes/mapped_file.js'
-import type { ByteSource } from '../bytes/source.js'
+/** Where a planned file goes: a path, a stream, or memory. */
 import { systemError } from '../bytes/system_error.js'
+import { untilAborted } from '../cancel.js'
 import { native } from '../native.js'
+import type { Piece } from './pieces.js'
+
+export type NativePiece = Extract<Piece, { kind: 'copied' | 'computed' }>
 
 export interface Sink {
-  /** Appends bytes; they may be reused when the promise resolves. */
-  write(bytes: Uint8Array): Promise<void>
-  /** Appends a range of a source, without passing through JavaScript where both sides allow. */
-  copy(source: ByteSource, start: number, end: number): Promise<void>
+  /** True when writes must come one after the other, in file order. */
+  readonly isOrdered: boolean
+  /** Writes bytes at a place of the file; they may be reused when the promise resolves. */
+  write(bytes: Uint8Array, position: number): Promise<void>
+  /**
+   * Writes a piece without passing it through JavaScript. Absent where the target cannot; then the bytes of
+   * the piece are read and written.
+   */
+  run?(piece: NativePiece, cancel: Int32Array | undefined): Promise<void>
   /** Makes the result visible. */
   commit(): Promise<void>
   /** Leaves everything as it was before, as far as the target allows. */
@@ -18,49 +25,48 @@ export interface Sink {
 /** A file that appears under its name, complete, on commit. Errors: ERR_IO. */
 export function pathSink(path: string, byteLength: number): Sink {
   const output = systemError.wrap(path, () => native().createOutput(path, byteLength))
-  let position = 0
-  const write = async (bytes: Uint8Array): Promise<void> => {
-    await systemError.wrapAsync(path, () => output.write(bytes, position))
-    position += bytes.byteLength
+  const run = (piece: NativePiece, cancel: Int32Array | undefined): Promise<void> => {
+    const { file, start, position } = piece
+    const end = start + piece.byteLength
+    if (piece.kind === 'copied') return output.copyFrom(file, start, end, position, cancel)
+    return piece.plan.runToFile(file, piece.offset, output, start, end, position, cancel)
   }
   return {
-    write,
-    copy: async (source, start, end) => {
-      if (!(source instanceof MappedFileSource)) return write(await source.read(start, end))
-      await systemError.wrapAsync(path, () => output.copyFrom(source.native, start, end, position))
-      position += end - start
-    },
+    isOrdered: false,
+    write: (bytes, position) => systemError.wrapAsync(path, () => output.write(bytes, position)),
+    run: (piece, cancel) => systemError.wrapAsync(path, () => run(piece, cancel)),
     commit: () => systemError.wrapAsync(path, () => output.commit()),
     abort: async () => output.abort(),
   }
 }
 
-/** A web stream; its queue decides how far writing runs ahead of the reader. */
-export function streamSink(stream: WritableStream<Uint8Array>): Sink {
+/**
+ * A web stream; its queue decides how far writing runs ahead of the reader.
+ *
+ * @param signal - ends the wait for a reader who takes nothing more
+ */
+export function streamSink(stream: WritableStream<Uint8Array>, signal: AbortSignal | undefined): Sink {
   const writer = stream.getWriter()
-  const write = async (bytes: Uint8Array): Promise<void> => {
-    await writer.ready
-    await writer.write(bytes)
-  }
   return {
-    write,
-    copy: async (source, start, end) => write(await source.read(start, end)),
-    commit: () => writer.close(),
-    // A stream that failed is already aborted; its own error reaches the caller through `write`.
-    abort: (reason) => writer.abort(reason).catch(() => undefined),
+    isOrdered: true,
+    write: async (bytes) => {
+      await untilAborted(writer.ready, signal)
+      await untilAborted(writer.write(bytes), signal)
+    },
+    commit: () => untilAborted(writer.close(), signal),
+    abort: async (reason) => {
+      // A stream that failed is already aborted; its own error reaches the caller through `write`. One whose reader
+      // is stuck never answers, so nobody waits for it.
+      writer.abort(reason).catch(() => undefined)
+    },
   }
 }
 
 /** Memory of the right length. */
 export function memorySink(target: Uint8Array): Sink {
-  let position = 0
-  const write = async (bytes: Uint8Array): Promise<void> => {
-    target.set(bytes, position)
-    position += bytes.byteLength
-  }
   return {
-    write,
-    copy: async (source, start, end) => write(await source.read(start, end)),
+    isOrdered: false,
+    write: async (bytes, position) => target.set(bytes, position),
     commit: async () => undefined,
     abort: async () => undefined,
   }

@@ -2,7 +2,7 @@
 import { MemorySource } from '../bytes/memory.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { StoredTensor } from './dense.js'
-import { ReorderedTensor } from './reordered.js'
+import { FusedTensor } from './fused.js'
 import type { DenseTensor } from './tensor.js'
 
 /**
@@ -29,7 +29,7 @@ export async function materialize(tensor: DenseTensor): Promise<DenseTensor> {
 
 /** A reorder that computes gives memory that nobody else holds; an identity may give a view of the base. */
 function isFresh(tensor: DenseTensor): boolean {
-  return tensor instanceof ReorderedTensor && !tensor.source.isIdentity
+  return tensor instanceof FusedTensor && tensor.source.stored === undefined
 }
 
 function copyOf(bytes: Uint8Array): Uint8Array {

@@ -1,0 +1,80 @@
+/**
+ * How much memory tilework may use for its own work, over all calls of the process: buffers of running saves wait for
+ * each other under it, and a single result that is larger is refused. Memory that was handed to the caller is the
+ * caller's and is not counted.
+ */
+import { TileworkError } from '../errors.js'
+
+/** Below this the calls would cost more than the work. */
+const LEAST_BUFFER_BYTES = 4096
+
+interface Waiting {
+  readonly bytes: number
+  readonly start: () => void
+}
+
+let budget = budgetOfEnvironment()
+let borrowed = 0
+const queue: Waiting[] = []
+
+/** Bytes from the variable TILEWORK_MEMORY_BUDGET; without it there is no limit. */
+function budgetOfEnvironment(): number {
+  const value = Number(process.env.TILEWORK_MEMORY_BUDGET)
+  return Number.isSafeInteger(value) && value > 0 ? value : Number.POSITIVE_INFINITY
+}
+
+/** The budget in bytes; `Infinity` without one. */
+export function memoryBudget(): number {
+  return budget
+}
+
+/**
+ * Sets the budget for the whole process. What runs already keeps what it has.
+ *
+ * @param bytes - at least 1; `Infinity` for no limit
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function setMemoryBudget(bytes: number): void {
+  if (!(bytes === Number.POSITIVE_INFINITY || (Number.isSafeInteger(bytes) && bytes > 0))) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The memory budget must be a whole number of bytes above 0, or Infinity; it is ${String(bytes)}.`,
+    )
+  }
+  budget = bytes
+  startWaiting()
+}
+
+/** A working buffer of `bytes`, or of a quarter of the budget where that is less. At least a page. */
+export function bufferWithinBudget(bytes: number): number {
+  return Math.min(bytes, Math.max(LEAST_BUFFER_BYTES, Math.floor(budget / 4)))
+}
+
+/**
+ * Waits until `bytes` fit under the budget. One borrower that wants more than the whole budget goes alone: it would
+ * never start otherwise.
+ *
+ * @returns gives the memory back; to be called once
+ */
+export async function borrowMemory(bytes: number): Promise<() => void> {
+  if (queue.length > 0 || !fits(bytes)) {
+    await new Promise<void>((start) => queue.push({ bytes, start }))
+  } else borrowed += bytes
+  return () => {
+    borrowed -= bytes
+    startWaiting()
+  }
+}
+
+function fits(bytes: number): boolean {
+  return borrowed === 0 || borrowed + bytes <= budget
+}
+
+/** In the order of their coming, so that a large one is not overtaken for ever. */
+function startWaiting(): void {
+  for (let next = queue[0]; next && fits(next.bytes); next = queue[0]) {
+    queue.shift()
+    borrowed += next.bytes
+    next.start()
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * Writes the pieces of a file into a sink: a bounded number of them under way, so that one is read or computed while
+ * another is written, and small neighbours gathered into one write.
+ */
+import { systemError } from '../bytes/system_error.js'
+import { throwIfAborted, untilAborted } from '../cancel.js'
+import type { Piece } from './pieces.js'
+import type { ProgressReport } from './progress.js'
+import type { Sink } from './sink.js'
+
+/** Pieces under way: one is read or computed, one is written, one waits, so that none of the two is ever idle. */
+const PIECES_UNDER_WAY = 3
+/** Pieces up to this size are gathered: a file of a million small tensors must not be a million writes. */
+const SMALL_BYTES = 32 * 1024
+const GATHERED_BYTES = 1024 * 1024
+
+export interface WriteContext {
+  readonly sink: Sink
+  readonly progress: ProgressReport
+  readonly signal: AbortSignal | undefined
+  /** Non-zero when the signal has fired; for the addon's threads. */
+  readonly cancel: Int32Array | undefined
+}
+
+/** @throws TileworkError whatever a source or the sink throws first; nothing is under way any more then */
+export async function writePieces(pieces: Iterable<Piece>, context: WriteContext): Promise<void> {
+  const writer = new PieceWriter(context)
+  try {
+    for (const piece of pieces) await writer.add(piece)
+    await writer.flush()
+  } finally {
+    await writer.settle()
+  }
+  writer.throwFirstError()
+}
+
+class PieceWriter {
+  readonly #context: WriteContext
+  readonly #underWay = new Set<Promise<void>>()
+  /** For sinks that take writes in order: the end of the last one. */
+  #lastWrite: Promise<void> = Promise.resolve()
+  #error: { readonly reason: unknown } | undefined
+  #gathered = new Uint8Array(GATHERED_BYTES)
+  #gatheredLength = 0
+  #gatheredTensors = 0
+  #gatheredPosition = 0
+
+  constructor(context: WriteContext) {
+    this.#context = context
+  }
+
+  async add(piece: Piece): Promise<void> {
+    throwIfAborted(this.#context.signal)
+    if (piece.byteLength <= SMALL_BYTES) await this.#gather(piece)
+    else {
+      await this.flush()
+      await this.#start(piece)
+    }
+  }
+
+  /** Writes what was gathered. */
+  async flush(): Promise<void> {
+    const [bytes, tensors] = [this.#gathered.subarray(0, this.#gatheredLength), this.#gatheredTensors]
+    if (bytes.byteLength === 0 && tensors === 0) return
+    const position = this.#gatheredPosition
+    this.#gathered = new Uint8Array(GATHERED_BYTES)
+    this.#gatheredLength = 0
+    this.#gatheredTensors = 0
+    await this.#start({ kind: 'bytes', bytes, position, byteLength: bytes.byteLength, tensors })
+  }
+
+  /** Waits until nothing is under way. */
+  async settle(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+
+  throwFirstError(): void {
+    if (this.#error) throw this.#error.reason
+  }
+
+  async #gather(piece: Piece): Promise<void> {
+    if (this.#gatheredLength + piece.byteLength > GATHERED_BYTES) await this.flush()
+    if (this.#gatheredLength === 0) this.#gatheredPosition = piece.position
+    const bytes = piece.kind === 'bytes' ? piece.bytes : await bytesOf(piece, this.#context.signal)
+    this.#gathered.set(bytes, this.#gatheredLength)
+    this.#gatheredLength += bytes.byteLength
+    this.#gatheredTensors += piece.tensors
+  }
+
+  async #start(piece: Piece): Promise<void> {
+    while (this.#underWay.size >= PIECES_UNDER_WAY) await Promise.race(this.#underWay)
+    this.throwFirstError()
+    const before = this.#lastWrite
+    const written = this.#write(piece, before).then(() =>
+      this.#context.progress.add(piece.byteLength, piece.tensors),
+    )
+    const settled = written
+      .catch((reason: unknown) => {
+        this.#error ??= { reason }
+      })
+      .finally(() => this.#underWay.delete(settled))
+    this.#underWay.add(settled)
+    this.#lastWrite = settled
+  }
+
+  async #write(piece: Piece, before: Promise<void>): Promise<void> {
+    const { sink, signal, cancel } = this.#context
+    if (sink.run && (piece.kind === 'copied' || piece.kind === 'computed')) return sink.run(piece, cancel)
+    const bytes = piece.kind === 'bytes' ? piece.bytes : await bytesOf(piece, signal)
+    if (sink.isOrdered) {
+      await before
+      this.throwFirstError()
+    }
+    return sink.write(bytes, piece.position)
+  }
+}
+
+/** The bytes of a piece that passes through JavaScript, or is too small to be worth a job of its own. */
+async function bytesOf(
+  piece: Exclude<Piece, { kind: 'bytes' }>,
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  if (piece.kind === 'produced') return untilAborted(piece.produce(signal), signal)
+  const bytes = new Uint8Array(piece.byteLength)
+  const { file, start, label } = piece
+  systemError.wrap(label, () => {
+    if (piece.kind === 'copied') file.readSync(start, bytes)
+    else piece.plan.runFileSync(file, piece.offset, bytes, start, start + bytes.byteLength)
+  })
+  return bytes
+}

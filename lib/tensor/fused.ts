@@ -1,0 +1,79 @@
+/**
+ * A lazy tensor: a base tensor, the part of it that is taken, and the layout that it is to have, in one plan. Nothing
+ * is computed before bytes are asked for, a range computes only what it must, and every further operation joins the
+ * recipe instead of standing on top of it, so one pass over memory does them all. (A cast will be one more entry of
+ * the recipe.)
+ */
+
+import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
+import { asStored, StoredTensor } from './dense.js'
+import { FusedSource } from './fused_source.js'
+import { indexInWhole, isWhole, type Region, wholeRegion } from './region.js'
+import { checkIndex } from './shape.js'
+import type { DenseTensor } from './tensor.js'
+
+/** All that a fused tensor is made of. */
+export interface FusedRecipe {
+  readonly base: StoredTensor
+  /** The part of the base's logical shape. */
+  readonly region: Region
+  readonly to: PlacedLayout
+  /** `weights` joins data and weights layouts by the position of their axes. */
+  readonly as?: 'weights'
+}
+
+export class FusedTensor extends StoredTensor {
+  readonly recipe: FusedRecipe
+  declare readonly source: FusedSource
+
+  /** The recipe of a tensor that is fused already, or one that takes all of it as it is. */
+  static recipeOf(tensor: DenseTensor): FusedRecipe {
+    if (tensor instanceof FusedTensor) return tensor.recipe
+    const base = asStored(tensor)
+    return { base, region: wholeRegion(base.shape), to: base.storage }
+  }
+
+  /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_UNSUPPORTED, ERR_OVERFLOW */
+  constructor(recipe: FusedRecipe) {
+    const { base, region } = recipe
+    const joined = join(recipe)
+    const { layout, storage } = joined.to
+    const rank = region.shape.length
+    super({
+      source: new FusedSource(base, joined),
+      start: 0,
+      name: base.name,
+      dtype: base.dtype,
+      shape: region.shape,
+      metadata: base.metadata,
+      layout,
+      ...(base.doc !== undefined && { doc: base.doc }),
+      lower: storage.side.lower.slice(0, rank),
+      upper: storage.side.upper.slice(0, rank),
+    })
+    this.recipe = recipe
+  }
+
+  /** Logical values are those of the base, so one element is read from there. */
+  override at(...index: readonly number[]): number | bigint | boolean {
+    checkIndex(this.shape, index)
+    return this.recipe.base.at(...indexInWhole(this.recipe.region, index))
+  }
+
+  /** From the base in one pass, not from this layout in two. */
+  override rowMajorBytes(): Promise<Uint8Array> {
+    return new FusedTensor({ ...this.recipe, to: { layout: 'row_major' } }).bytes()
+  }
+}
+
+function join({ base, region, to, as }: FusedRecipe): JoinedLayouts {
+  const { layout, lower, upper } = base.storage
+  return joinLayouts({
+    dtype: base.dtype,
+    shape: region.shape,
+    from: { layout, lower, upper },
+    to,
+    ...(as && { as }),
+    ...(!isWhole(region, base.shape) && { slice: { ...region, shape: base.shape } }),
+  })
+}

@@ -1,0 +1,168 @@
+/**
+ * Computes ranges of a fused tensor's storage from the storage of its base. A file is read where it lies, memory as
+ * it is; of any other source only the ranges that a tile of the result needs are fetched, so that a tensor of any
+ * size is worked in bounded memory.
+ */
+import { checkRange } from '../bytes/check_range.js'
+import { MemorySource } from '../bytes/memory.js'
+import { nativeFileOf } from '../bytes/native_file.js'
+import type { ByteRange, ByteSource } from '../bytes/source.js'
+import { systemError } from '../bytes/system_error.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { DTYPES } from '../dtype/dtypes.js'
+import type { JoinedLayouts } from '../layout/plan.js'
+import { type NativeInputFile, type NativeReorderPlan, type NativeSparseBuffer, native } from '../native.js'
+import type { StoredTensor } from './dense.js'
+
+/** Bytes of the result that are computed at a time where the source's bytes come through JavaScript. */
+const TILE_BYTES = 4 * 1024 * 1024
+/** Most bytes of the source that are fetched for a tile; a tile that needs more is halved. */
+const FETCHED_BYTES = 16 * 1024 * 1024
+
+/** A plan and the range of a file that it reads. */
+export interface FromFile {
+  readonly plan: NativeReorderPlan
+  readonly file: NativeInputFile
+  /** Names the tensor in errors. */
+  readonly label: string
+  /** Where the source of the plan begins in the file. */
+  readonly offset: number
+}
+
+export class FusedSource implements ByteSource {
+  readonly byteLength: number
+  readonly label: string
+  readonly #base: StoredTensor
+  readonly #plan: NativeReorderPlan
+  readonly #elementBytes: number
+
+  constructor(base: StoredTensor, { plan, to }: JoinedLayouts) {
+    this.#base = base
+    this.#plan = plan
+    this.#elementBytes = Math.max(1, DTYPES[base.dtype].bits / 8)
+    this.byteLength = to.storage.byteLength
+    this.label = `tensor "${base.name}" as ${to.layout.name}`
+  }
+
+  /** Where the whole storage lies in another source as it is; absent where something has to be computed. */
+  get stored(): { readonly source: ByteSource; readonly start: number } | undefined {
+    const { copyOffset } = this.#plan
+    if (copyOffset === undefined) return undefined
+    return { source: this.#base.source, start: this.#base.start + copyOffset }
+  }
+
+  /** What the addon needs to compute from file to file; absent where the base lies in no file. */
+  get fromFile(): FromFile | undefined {
+    const file = nativeFileOf(this.#base.source)
+    return file && { plan: this.#plan, file, label: this.label, offset: this.#base.start }
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    checkRange(start, end, this.byteLength, this.label)
+    const { stored } = this
+    if (stored) return stored.source.read(stored.start + start, stored.start + end)
+    const { from, to } = this.#wholeElements(start, end)
+    const bytes = allocateBytes(to - from)
+    await this.#fill(from, bytes)
+    return bytes.subarray(start - from, end - from)
+  }
+
+  readSync(start: number, end: number): Uint8Array {
+    checkRange(start, end, this.byteLength, this.label)
+    const { copyOffset } = this.#plan
+    if (copyOffset !== undefined) {
+      return this.#base.bytesSync({ start: copyOffset + start, end: copyOffset + end })
+    }
+    const { from, to } = this.#wholeElements(start, end)
+    const bytes = allocateBytes(to - from)
+    systemError.wrap(this.label, () => this.#fillSync(from, bytes))
+    return bytes.subarray(start - from, end - from)
+  }
+
+  /** As `read`, into the caller's memory. */
+  async readInto(start: number, target: Uint8Array): Promise<void> {
+    const end = start + target.byteLength
+    checkRange(start, end, this.byteLength, this.label)
+    const { from, to } = this.#wholeElements(start, end)
+    const isDirect = this.#plan.copyOffset === undefined && from === start && to === end
+    if (isDirect) await this.#fill(start, target)
+    else target.set(await this.read(start, end))
+  }
+
+  /** Plans write whole elements, so ranges are widened to them. */
+  #wholeElements(start: number, end: number): { from: number; to: number } {
+    const size = this.#elementBytes
+    return {
+      from: start - (start % size),
+      to: Math.min(this.byteLength, Math.ceil(end / size) * size),
+    }
+  }
+
+  async #fill(start: number, target: Uint8Array): Promise<void> {
+    const end = start + target.byteLength
+    const { fromFile } = this
+    await systemError.wrapAsync(this.label, async () => {
+      if (fromFile) await this.#plan.runFile(fromFile.file, fromFile.offset, target, start, end)
+      else if (this.#base.source instanceof MemorySource) {
+        await this.#plan.run(this.#base.bytesSync(), target, start, end)
+      } else await this.#fillFromRanges(start, target)
+    })
+  }
+
+  #fillSync(start: number, target: Uint8Array): void {
+    const end = start + target.byteLength
+    const { fromFile } = this
+    if (fromFile) this.#plan.runFileSync(fromFile.file, fromFile.offset, target, start, end)
+    else if (this.#base.source instanceof MemorySource) {
+      this.#plan.runSync(this.#base.bytesSync(), target, start, end)
+    } else this.#fillFromRangesSync(start, target)
+  }
+
+  async #fillFromRanges(start: number, target: Uint8Array): Promise<void> {
+    const fetched = native().createSparseBuffer(this.#plan.sourceBytes)
+    for (const { tile, ranges } of this.#tiles(start, start + target.byteLength)) {
+      for (const range of ranges) fetched.fill(await this.#base.bytes(range), range.start)
+      await this.#plan.run(fetched, partOf(target, start, tile), tile.start, tile.end)
+      fetched.clear()
+    }
+  }
+
+  #fillFromRangesSync(start: number, target: Uint8Array): void {
+    const fetched: NativeSparseBuffer = native().createSparseBuffer(this.#plan.sourceBytes)
+    for (const { tile, ranges } of this.#tiles(start, start + target.byteLength)) {
+      for (const range of ranges) fetched.fill(this.#base.bytesSync(range), range.start)
+      this.#plan.runSync(fetched, partOf(target, start, tile), tile.start, tile.end)
+      fetched.clear()
+    }
+  }
+
+  /** Cuts `[start, end)` of the result into tiles whose sources fit the bound, as far as whole elements allow. */
+  *#tiles(start: number, end: number): Generator<{ tile: ByteRange; ranges: ByteRange[] }> {
+    for (let at = start; at < end; ) {
+      let tileEnd = Math.min(end, at + TILE_BYTES)
+      let ranges = this.#sourceRanges(at, tileEnd)
+      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > this.#elementBytes) {
+        const half = Math.ceil((tileEnd - at) / 2 / this.#elementBytes) * this.#elementBytes
+        tileEnd = at + half
+        ranges = this.#sourceRanges(at, tileEnd)
+      }
+      yield { tile: { start: at, end: tileEnd }, ranges }
+      at = tileEnd
+    }
+  }
+
+  #sourceRanges(start: number, end: number): ByteRange[] {
+    const pairs = this.#plan.sourceRanges(start, end)
+    const ranges: ByteRange[] = []
+    for (let i = 0; i < pairs.length; i += 2) ranges.push({ start: pairs[i]!, end: pairs[i + 1]! })
+    return ranges
+  }
+}
+
+function partOf(target: Uint8Array, start: number, tile: ByteRange): Uint8Array {
+  return target.subarray(tile.start - start, tile.end - start)
+}
+
+function lengthOf(ranges: readonly ByteRange[]): number {
+  return ranges.reduce((sum, { start, end }) => sum + (end - start), 0)
+}

@@ -1,0 +1,43 @@
+/** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
+import { TileworkError } from '../errors.js'
+import type { Layout } from '../layout/layout.js'
+import { FusedTensor } from './fused.js'
+import type { DenseTensor, Tensor } from './tensor.js'
+
+export interface ReorderOptions {
+  /** Explicit padding before the first element, one count an axis. Data layouts only; written as zeros. */
+  readonly lower?: readonly number[]
+  /** Explicit padding after the last element, one count an axis. Data layouts only; written as zeros. */
+  readonly upper?: readonly number[]
+  /** `weights` lets a data layout join a weights layout of the same rank by position (`b` is `o`, `f` is `i`). */
+  readonly as?: 'weights'
+}
+
+/**
+ * The tensor in another layout, with the same name, element type and logical shape. Lazy.
+ *
+ * @param tensor - a dense tensor in any layout
+ * @param layout - a layout name (see `parseLayout`) or a parsed layout; `row_major` takes a blocked tensor back
+ * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense, ERR_LAYOUT_NAME,
+ * ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_NO_DATA
+ */
+export function reorder(tensor: Tensor, layout: string | Layout, options: ReorderOptions = {}): DenseTensor {
+  if (tensor?.kind === undefined || layout === undefined) {
+    throw new TileworkError('ERR_ARGUMENT', 'reorder takes a tensor and the layout that it is to have.')
+  }
+  if (tensor.kind !== 'dense') {
+    const what = `"${tensor.name}" is a ${tensor.kind} tensor`
+    throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors have a layout.`)
+  }
+  const recipe = FusedTensor.recipeOf(tensor)
+  const as = options.as ?? recipe.as
+  return new FusedTensor({
+    ...recipe,
+    to: {
+      layout,
+      ...(options.lower && { lower: options.lower }),
+      ...(options.upper && { upper: options.upper }),
+    },
+    ...(as && { as }),
+  })
+}

@@ -1,0 +1,229 @@
+/** Slices against a plain model: the elements of the whole, picked one by one. */
+import fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { MemorySource } from '../../lib/bytes/memory.js'
+import type { ByteSource } from '../../lib/bytes/source.js'
+import {
+  type AxisRange,
+  asLayout,
+  type DenseTensor,
+  type Dtype,
+  materialize,
+  parseLayout,
+  reorder,
+  serialize,
+  slice,
+  tensor,
+} from '../../lib/index.js'
+import { StoredTensor } from '../../lib/tensor/dense.js'
+
+function ramp(shape: readonly number[], dtype: Dtype = 'int32'): DenseTensor {
+  const count = shape.reduce((product, extent) => product * extent, 1)
+  const values = Array.from({ length: count }, (_, i) => (dtype.endsWith('int4') ? i % 8 : i + 1))
+  return tensor(values, { dtype, shape })
+}
+
+/** Python's own rules: what `list(range(extent))[start:end:step]` gives. */
+function positions(extent: number, { start, end, step = 1 }: AxisRange): number[] {
+  const all = Array.from({ length: extent }, (_, i) => i)
+  const turned = step > 0 ? all : all.reverse()
+  const place = (position: number): number => (position < 0 ? position + extent : position)
+  const from = start === undefined ? undefined : place(start)
+  const to = end === undefined ? undefined : place(end)
+  const isIn = (i: number): boolean =>
+    step > 0
+      ? (from === undefined || i >= from) && (to === undefined || i < to)
+      : (from === undefined || i <= from) && (to === undefined || i > to)
+  return turned.filter(isIn).filter((_, n) => n % Math.abs(step) === 0)
+}
+
+function* picks(lists: readonly (readonly number[])[]): Generator<number[]> {
+  const [first, ...rest] = lists
+  if (!first) yield []
+  else for (const position of first) for (const others of picks(rest)) yield [position, ...others]
+}
+
+/** The elements of a slice, from `at` of the whole. */
+function model(whole: DenseTensor, ranges: readonly (AxisRange | null)[]): number[] {
+  const lists = whole.shape.map((extent, axis) => positions(extent, ranges[axis] ?? {}))
+  return [...picks(lists)].map((index) => Number(whole.at(...index)))
+}
+
+const aRange: fc.Arbitrary<AxisRange | null> = fc.oneof(
+  fc.constant(null),
+  fc
+    .record(
+      {
+        start: fc.integer({ min: -9, max: 9 }),
+        end: fc.integer({ min: -9, max: 9 }),
+        step: fc.constantFrom(1, 1, 2, 3, 5, -1, -2, -3),
+      },
+      { requiredKeys: [] },
+    )
+    .map((range) => range as AxisRange),
+)
+const layouts = [
+  'row_major',
+  'column_major',
+  'bfyx',
+  'byxf',
+  'b_fs_yx_fsv4',
+  'b_fs_yx_fsv16',
+  'bs_fs_yx_bsv4_fsv2',
+  'b_fs_yx_32fp',
+]
+const aShape = fc.tuple(...[4, 7, 5, 6].map((max) => fc.integer({ min: 1, max })))
+
+describe('a slice', () => {
+  it.each(layouts)('of %s has the elements that Python would take', async (name) => {
+    const property = fc.asyncProperty(aShape, fc.array(aRange, { maxLength: 4 }), async (shape, ranges) => {
+      const whole = reorder(ramp(shape), name)
+      const part = slice(whole, ranges)
+      expect([...(await part.toTypedArray())].map(Number)).toEqual(model(whole, ranges))
+      expect(part.storage.layout).toBe(whole.storage.layout)
+    })
+    await fc.assert(property, { numRuns: 40 })
+  })
+
+  it('of what is stored in a layout is read from there', async () => {
+    const property = fc.asyncProperty(
+      fc.constantFrom(...layouts),
+      fc.constantFrom(...layouts),
+      aShape,
+      fc.array(aRange, { maxLength: 4 }),
+      fc.constantFrom<Dtype>('uint8', 'uint16', 'float64', 'int4'),
+      async (from, to, shape, ranges, dtype) => {
+        const stored = await materialize(reorder(ramp(shape, dtype), from))
+        const part = reorder(slice(stored, ranges), to)
+        const expected = model(stored, ranges)
+        expect([...(await part.toTypedArray())].map(Number)).toEqual(expected)
+        // The bytes in the new layout hold the same elements.
+        const again = await materialize(part)
+        expect([...(await again.toTypedArray())].map(Number)).toEqual(expected)
+      },
+    )
+    await fc.assert(property, { numRuns: 300 })
+  })
+
+  it('of a slice is one slice', async () => {
+    const property = fc.asyncProperty(
+      aShape,
+      fc.array(aRange, { maxLength: 4 }),
+      fc.array(aRange, { maxLength: 4 }),
+      async (shape, first, second) => {
+        const whole = ramp(shape)
+        const once = await materialize(slice(whole, first))
+        const twice = slice(slice(whole, first), second)
+        expect([...(await twice.toTypedArray())].map(Number)).toEqual(model(once, second))
+      },
+    )
+    await fc.assert(property, { numRuns: 200 })
+  })
+
+  it('computes a range of its bytes like the whole', async () => {
+    const whole = reorder(ramp([2, 19, 5, 7]), 'b_fs_yx_fsv16')
+    const part = reorder(slice(whole, [null, { start: 1, step: 3 }, { step: -1 }]), 'byxf')
+    const all = await part.bytes()
+    for (const [start, end] of [
+      [0, 1],
+      [3, 41],
+      [all.byteLength - 5, all.byteLength],
+      [7, 7],
+    ] as const) {
+      expect(await part.bytes({ start, end })).toEqual(all.slice(start, end))
+      expect(part.bytesSync({ start, end })).toEqual(all.slice(start, end))
+    }
+  })
+
+  it('of the outermost axis is a view, without a copy', async () => {
+    const whole = ramp([6, 4, 5])
+    const part = slice(whole, [{ start: 2, end: 5 }])
+    expect((await part.bytes()).buffer).toBe((await whole.bytes()).buffer)
+    const batch = slice(await materialize(reorder(ramp([4, 16, 3, 3]), 'b_fs_yx_fsv16')), [
+      { start: 1, end: 3 },
+    ])
+    expect(batch.storage.byteLength).toBe(2 * 16 * 9 * 4)
+    expect((await batch.bytes()).byteOffset).toBeGreaterThan(0)
+  })
+
+  it('can be saved, and gives what it says', async () => {
+    const part = slice(ramp([3, 4]), [null, { step: 2 }])
+    expect(part.shape).toEqual([3, 2])
+    expect(part.at(2, 1)).toBe(11)
+    expect(() => part.at(2, 2)).toThrow(expect.objectContaining({ code: 'ERR_RANGE' }))
+    expect(await serialize(part)).toEqual(await serialize(await materialize(part)))
+  })
+
+  test.each([
+    ['a step of 0', [{ step: 0 }], 'ERR_ARGUMENT'],
+    ['a half step', [{ step: 0.5 }], 'ERR_ARGUMENT'],
+    ['a text', ['0:2'], 'ERR_ARGUMENT'],
+    ['more ranges than axes', [null, null, null], 'ERR_ARGUMENT'],
+    ['no list', { start: 1 }, 'ERR_ARGUMENT'],
+    ['NaN', [{ start: Number.NaN }], 'ERR_ARGUMENT'],
+  ])('refuses %s', (_, ranges, code) => {
+    expect(() => slice(ramp([2, 3]), ranges as AxisRange[])).toThrow(expect.objectContaining({ code }))
+  })
+
+  it('cuts far positions to the ends', () => {
+    const far = Number.MAX_SAFE_INTEGER
+    expect(slice(ramp([5]), [{ start: -far, end: far }]).shape).toEqual([5])
+    expect(slice(ramp([5]), [{ start: 3, end: far, step: far }]).shape).toEqual([1])
+    expect(slice(ramp([5]), [{ start: far, end: -far, step: -1 }]).shape).toEqual([5])
+  })
+})
+
+/** Memory that is read like a file of somebody else: by ranges that are counted. */
+class CountingSource implements ByteSource {
+  readonly byteLength: number
+  bytesRead = 0
+  largest = 0
+  readonly #memory: MemorySource
+
+  constructor(bytes: Uint8Array) {
+    this.#memory = new MemorySource(bytes)
+    this.byteLength = bytes.byteLength
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    this.bytesRead += end - start
+    this.largest = Math.max(this.largest, end - start)
+    return this.#memory.read(start, end)
+  }
+}
+
+describe('a source that is read by ranges', () => {
+  const shape = [1, 64, 512, 256]
+  const bytes = new Uint8Array(64 * 512 * 256 * 4).map((_, i) => (i * 2654435761) >>> 24)
+
+  it('gives only what a part needs', async () => {
+    const source = new CountingSource(bytes)
+    const whole = new StoredTensor({ source, start: 0, dtype: 'float32', shape })
+    const part = slice(whole, [null, { start: 8, end: 10 }, { start: 100, end: 110 }])
+    const expected = slice(
+      new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype: 'float32', shape }),
+      [null, { start: 8, end: 10 }, { start: 100, end: 110 }],
+    )
+    expect(Buffer.compare(await part.bytes(), await expected.bytes())).toBe(0)
+    expect(source.bytesRead).toBe(2 * 10 * 256 * 4)
+  })
+
+  it('is reordered by reads that stay small', async () => {
+    const source = new CountingSource(bytes)
+    const whole = new StoredTensor({ source, start: 0, dtype: 'float32', shape })
+    const found = await reorder(whole, 'b_fs_yx_fsv16').bytes()
+    const stored = asLayout(
+      new StoredTensor({
+        source: new MemorySource(found),
+        start: 0,
+        dtype: 'float32',
+        shape: [found.length / 4],
+      }),
+      parseLayout('b_fs_yx_fsv16'),
+      shape,
+    )
+    expect(Buffer.compare(await reorder(stored, 'row_major').bytes(), bytes)).toBe(0)
+    expect(source.largest).toBeLessThanOrEqual(16 * 1024 * 1024)
+    expect(source.bytesRead).toBeLessThan(bytes.length * 1.1)
+  })
+})
