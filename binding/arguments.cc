@@ -23,6 +23,15 @@ int64_t whole_number(const Napi::Value& value, const char* name) {
   return static_cast<int64_t>(number);
 }
 
+int64_t signed_number(const Napi::Value& value, const char* name) {
+  if (!value.IsNumber()) refuse(name, "a number");
+  const double number = value.As<Napi::Number>().DoubleValue();
+  if (std::isnan(number) || std::isinf(number) || number != std::floor(number))
+    refuse(name, "a whole number");
+  if (std::abs(number) > static_cast<double>(kMaxSafeInteger)) throw_overflow(std::string("'") + name + "'");
+  return static_cast<int64_t>(number);
+}
+
 Napi::Object object(const Napi::Value& value, const char* name) {
   if (!value.IsObject()) refuse(name, "an object");
   return value.As<Napi::Object>();

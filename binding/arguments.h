@@ -23,6 +23,9 @@ struct Bytes {
 // sentence.
 int64_t whole_number(const Napi::Value& value, const char* name);
 
+// A whole number from -(2^53 - 1) to 2^53 - 1. Errors: ERR_ARGUMENT, ERR_OVERFLOW.
+int64_t signed_number(const Napi::Value& value, const char* name);
+
 // Errors: ERR_ARGUMENT.
 Napi::Object object(const Napi::Value& value, const char* name);
 std::string path_text(const Napi::Value& value, const char* name);

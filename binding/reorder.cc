@@ -1,6 +1,7 @@
 #include "reorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +39,11 @@ Napi::Array array_of(const Napi::Object& owner, const char* name) {
   return value.As<Napi::Array>();
 }
 
-std::vector<int64_t> numbers(const Napi::Object& owner, const char* name) {
+std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
+                             int64_t (*number)(const Napi::Value&, const char*) = whole_number) {
   const Napi::Array array = array_of(owner, name);
   std::vector<int64_t> result;
-  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(whole_number(array.Get(i), name));
+  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(number(array.Get(i), name));
   return result;
 }
 
@@ -80,6 +82,12 @@ Side side_of(const Napi::Object& owner, const char* name) {
   return side;
 }
 
+std::optional<Slice> slice_of(const Napi::Value& value) {
+  if (value.IsUndefined()) return std::nullopt;
+  const Napi::Object source = object(value, "slice");
+  return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
+}
+
 ReorderDescription description_of(const Napi::Value& value) {
   const Napi::Object source = object(value, "description");
   ReorderDescription description;
@@ -88,6 +96,7 @@ ReorderDescription description_of(const Napi::Value& value) {
   description.shape = numbers(source, "shape");
   description.from = side_of(source, "from");
   description.to = side_of(source, "to");
+  description.slice = slice_of(source.Get("slice"));
   return description;
 }
 
@@ -205,6 +214,18 @@ Napi::Object explain_node(Napi::Env env, const Node& node, const LoopNest& nest)
   return result;
 }
 
+const char* kind_of(NestClass nest_class) {
+  switch (nest_class) {
+    case NestClass::kIdentity:
+      return "identity";
+    case NestClass::kView:
+      return "view";
+    case NestClass::kLoopNest:
+      break;
+  }
+  return "loop-nest";
+}
+
 int64_t passes_of(const LoopNest& nest) {
   double passes = 1;
   for (const Node& node : nest.nodes) passes *= static_cast<double>(node.count);
@@ -241,6 +262,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   };
   define("sourceBytes", plan_->source_bytes());
   define("destinationBytes", plan_->destination_bytes());
+  if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
 }
 
 Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
@@ -303,7 +325,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
     Napi::Object result = Napi::Object::New(env);
     result.Set("kernel", plan_->kernel().name);
     result.Set("reason", plan_->reason());
-    result.Set("kind", plan_->nest_class() == NestClass::kIdentity ? "identity" : "loop-nest");
+    result.Set("kind", kind_of(plan_->nest_class()));
     result.Set("nodes", nodes);
     return result;
   });

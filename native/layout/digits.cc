@@ -1,6 +1,7 @@
 #include "layout/digits.h"
 
 #include <algorithm>
+#include <compare>
 #include <string>
 
 #include "error.h"
@@ -114,6 +115,50 @@ void check_pieces(const BoundSide& bound, const char* side) {
   }
 }
 
+bool is_named(const std::vector<int>& axes, int axis) {
+  return std::find(axes.begin(), axes.end(), axis) != axes.end();
+}
+
+// The digit of the pieces' axis that stands for its largest steps; null where the axis has one slot.
+const PlacedDigit* top_digit(const BoundPiece& piece) {
+  for (const Dimset& dimset : piece.dimsets) {
+    if (is_named(dimset.axes, piece.axis)) return dimset.digits.empty() ? nullptr : &dimset.digits.back();
+  }
+  return nullptr;
+}
+
+struct OuterDigit {
+  std::vector<int> axes;
+  PlacedDigit digit;
+
+  auto operator<=>(const OuterDigit&) const = default;
+};
+
+std::vector<OuterDigit> outer_digits(const BoundPiece& piece, int64_t stride) {
+  std::vector<OuterDigit> digits;
+  for (const Dimset& dimset : piece.dimsets) {
+    for (const PlacedDigit& digit : dimset.digits) {
+      if (digit.stride >= stride) digits.push_back({dimset.axes, digit});
+    }
+  }
+  std::sort(digits.begin(), digits.end());
+  return digits;
+}
+
+// Every slot must belong to exactly one piece, or a run would leave bytes as they were. So the pieces differ
+// only inside the top digit of their axis, of which each has whole values.
+void check_apart(const BoundSide& bound, const char* side) {
+  if (bound.pieces.size() == 1) return;
+  const BoundPiece& first = bound.pieces.front();
+  const PlacedDigit* top = top_digit(first);
+  for (const BoundPiece& piece : bound.pieces) {
+    const bool whole = top != nullptr && piece.lo % top->weight == 0;
+    if (whole && outer_digits(piece, top->stride) == outer_digits(first, top->stride)) continue;
+    refuse(side, "the pieces share slots: up to the outermost digit of axis " + text(first.axis) +
+                     " their digits must be equal, and their bounds whole values of it.");
+  }
+}
+
 }  // namespace
 
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name) {
@@ -142,6 +187,7 @@ BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const c
     bound.pieces.push_back(bind_piece(piece, bound, name));
   }
   check_pieces(bound, name);
+  if (bound.elements > 0) check_apart(bound, name);
   return bound;
 }
 

@@ -4,6 +4,7 @@
 // relies on.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -39,6 +40,8 @@ struct PlacedDigit {
   int64_t weight = 1;
   int64_t radix = 1;
   int64_t stride = 1;
+
+  auto operator<=>(const PlacedDigit&) const = default;
 };
 
 // The digits of one axis, or of axes that share an index, in ascending order of weight. The weights form a
@@ -73,7 +76,7 @@ inline constexpr size_t kMaxPieces = 16;
 
 // Checks a side against the shape. `name` ("from", "to") starts the sentences of errors.
 // Errors: ERR_ARGUMENT (wrong lengths, digits that are no one-to-one map into `elements` slots, pieces with
-// gaps), ERR_OVERFLOW (a product above 2^53 - 1).
+// gaps or with slots of each other), ERR_OVERFLOW (a product above 2^53 - 1).
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name);
 
 }  // namespace tilework

@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "error.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
 
 namespace tilework {
 namespace {
 
-// Part of an axis, in padded indices of the destination or in logical indices of the source.
+// Part of an axis, in padded indices of the destination or in logical indices of the plan.
 struct Box {
   int axis = kNone;
   int64_t lo = 0;
@@ -24,6 +27,7 @@ struct Pair {
   const std::vector<int64_t>& shape;
   const BoundSide& from;
   const BoundSide& to;
+  const BoundSlice& slice;
   const BoundPiece& source;
   const BoundPiece& destination;
   Box source_box;
@@ -34,9 +38,11 @@ struct Pair {
 struct Line {
   std::vector<int> axes;
   int64_t extent = 0;
-  int64_t source_lower = 0;
   int64_t destination_lower = 0;
   int64_t slots = 1;
+  // Index of the source at the first element, and from each element to the next.
+  int64_t source_first = 0;
+  int64_t source_step = 1;
   std::vector<PlacedDigit> source;
   std::vector<PlacedDigit> destination;
 };
@@ -142,10 +148,15 @@ bool has_axis(const std::vector<int>& axes, int axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
+bool steps_by_one(const std::vector<int>& axes, const BoundSlice& slice) {
+  return std::all_of(axes.begin(), axes.end(), [&slice](int axis) { return slice.step[axis] == 1; });
+}
+
 std::optional<Line> line_of(const Group& group, const Pair& pair) {
   const auto order = common_order(group);
   if (!order) return std::nullopt;
   if (order->size() > 1) {
+    if (!steps_by_one(*order, pair.slice)) return std::nullopt;
     if (has_axis(*order, pair.source_box.axis) || has_axis(*order, pair.destination_box.axis))
       return std::nullopt;
     if (!is_gapless(group.source, *order, pair.from, pair.shape)) return std::nullopt;
@@ -157,7 +168,8 @@ std::optional<Line> line_of(const Group& group, const Pair& pair) {
   Line line;
   line.axes = *order;
   line.extent = pair.shape[first] * inner;
-  line.source_lower = pair.from.lower[first] * inner;
+  line.source_first = (pair.from.lower[first] + pair.slice.start[first]) * inner;
+  line.source_step = pair.slice.step[first];
   line.destination_lower = pair.to.lower[first] * inner;
   line.source = line_digits(group.source, *order, pair.shape);
   line.destination = line_digits(group.destination, *order, pair.shape);
@@ -192,14 +204,59 @@ int64_t stride_at(const std::vector<PlacedDigit>& digits, int64_t weight) {
   return digit == nullptr ? 0 : weight / digit->weight * digit->stride;
 }
 
-// Weights of both sides below the line's end, if each divides the next.
-std::optional<std::vector<int64_t>> chain_of(const Line& line) {
-  std::vector<int64_t> weights;
-  for (const auto* side : {&line.source, &line.destination}) {
-    for (const PlacedDigit& digit : *side) {
-      if (digit.weight < line.slots) weights.push_back(digit.weight);
-    }
+// Index of the source at slot `index` of the destination's line.
+int64_t source_index(const Line& line, int64_t index) {
+  return line.source_first + line.source_step * (index - line.destination_lower);
+}
+
+// Offsets of a line are computed for all of its slots, also for holes far behind the last element. 64 axes of
+// this stay inside 64 bits.
+constexpr int64_t kMaxLineOffset = int64_t{1} << 56;
+
+void check_reach(const Line& line) {
+  const int64_t weight = line.source.empty() ? 1 : line.source.back().weight;
+  const int64_t stride = line.source.empty() ? 0 : line.source.back().stride;
+  int64_t reach = 0;
+  int64_t offset = 0;
+  bool far = __builtin_mul_overflow(std::abs(line.source_step), line.slots + line.destination_lower, &reach);
+  far = far || reach > kMaxLineOffset;
+  far = far || __builtin_mul_overflow((reach + line.source_first) / weight + 1, stride, &offset);
+  if (!far && offset <= kMaxLineOffset) return;
+  throw Error("ERR_OVERFLOW", "The padding or the step of axis " + std::to_string(line.axes.front()) +
+                                  " leads to offsets above 2^56.");
+}
+
+// A digit that is the same for all elements of the line is a part of the base: a slice of one block has the
+// strides of that block, wherever in it the slice begins.
+int64_t take_constant_digits(Line& line) {
+  const int64_t last = line.source_first + line.source_step * (line.extent - 1);
+  const int64_t low = std::min(line.source_first, last);
+  const int64_t high = std::max(line.source_first, last);
+  int64_t base = 0;
+  int64_t taken = 0;
+  while (!line.source.empty()) {
+    const PlacedDigit& top = line.source.back();
+    const int64_t value = (low - taken) / top.weight;
+    if (value != (high - taken) / top.weight) break;
+    base += value * top.stride;
+    taken += value * top.weight;
+    line.source.pop_back();
   }
+  line.source_first -= taken;
+  return base;
+}
+
+// Weights of the line's index at which a digit of either side begins, if each divides the next. A source
+// digit that is passed over by the step begins nowhere.
+std::optional<std::vector<int64_t>> chain_of(const Line& line) {
+  const int64_t step = std::abs(line.source_step);
+  std::vector<int64_t> weights;
+  for (const PlacedDigit& digit : line.source) {
+    if (std::max(digit.weight, step) % std::min(digit.weight, step) != 0) return std::nullopt;
+    if (digit.weight >= step) weights.push_back(digit.weight / step);
+  }
+  for (const PlacedDigit& digit : line.destination) weights.push_back(digit.weight);
+  std::erase_if(weights, [&line](int64_t weight) { return weight >= line.slots; });
   std::sort(weights.begin(), weights.end());
   weights.erase(std::unique(weights.begin(), weights.end()), weights.end());
   for (size_t i = 1; i < weights.size(); ++i) {
@@ -210,6 +267,15 @@ std::optional<std::vector<int64_t>> chain_of(const Line& line) {
 
 int64_t top_weight(const std::vector<PlacedDigit>& digits) {
   return digits.empty() ? 1 : digits.back().weight;
+}
+
+// Whether the steps inside a block of the source never carry into the next one: the first of them is the
+// lowest index of its block that the step meets, or the highest where it walks backwards.
+bool starts_at_block(const Line& line) {
+  const int64_t block = top_weight(line.source);
+  const int64_t first = source_index(line, 0);
+  const int64_t inside = first - floor_div(first, block) * block;
+  return line.source_step > 0 ? inside < line.source_step : inside >= block + line.source_step;
 }
 
 Node line_node(const Line& line, const std::vector<int64_t>& weights, size_t i, int variable) {
@@ -224,28 +290,29 @@ Node line_node(const Line& line, const std::vector<int64_t>& weights, size_t i, 
 
 // Fixed strides on both sides.
 void add_chain(const Line& line, const std::vector<int64_t>& weights, int variable, LoopNest& nest) {
+  const int64_t step = std::abs(line.source_step);
   for (size_t i = 0; i < weights.size(); ++i) {
     Node node = line_node(line, weights, i, variable);
-    node.source_stride = stride_at(line.source, weights[i]);
+    node.source_stride = stride_at(line.source, weights[i] * step) * (line.source_step < 0 ? -1 : 1);
     nest.nodes.push_back(std::move(node));
   }
-  nest.source_base += line_offset(line.source, line.source_lower - line.destination_lower);
+  nest.source_base += line_offset(line.source, source_index(line, 0));
 }
 
 // Fixed strides above the period after which both sides repeat, a lookup below it.
 void add_periodic(const Line& line, int variable, LoopNest& nest) {
   const int64_t source_top = top_weight(line.source);
-  const int64_t shift = line.source_lower - line.destination_lower;
+  const int64_t source_period = source_top / std::gcd(source_top, line.source_step);
   std::vector<int64_t> weights;
   for (const PlacedDigit& digit : line.destination) weights.push_back(digit.weight);
   if (weights.empty()) weights.push_back(1);
   int64_t period = line.slots;
   const auto multiple = std::find_if(weights.begin(), weights.end(),
-                                     [source_top](int64_t weight) { return weight % source_top == 0; });
+                                     [source_period](int64_t weight) { return weight % source_period == 0; });
   if (multiple != weights.end()) {
     period = *multiple;
   } else {
-    const int64_t step = source_top / std::gcd(weights.back(), source_top);
+    const int64_t step = source_period / std::gcd(weights.back(), source_period);
     if (step < ceil_div(line.slots, weights.back())) weights.push_back(period = weights.back() * step);
   }
   const int lookup = static_cast<int>(nest.lookups.size());
@@ -255,15 +322,17 @@ void add_periodic(const Line& line, int variable, LoopNest& nest) {
       node.lookup = lookup;
       node.lookup_stride = weights[i];
     } else {
-      node.source_stride = weights[i] / source_top * line.source.back().stride;
+      node.source_stride = weights[i] * line.source_step / source_top * line.source.back().stride;
     }
     nest.nodes.push_back(std::move(node));
   }
   nest.lookups.push_back(make_lookup(
-      period, [digits = line.source, shift](int64_t index) { return line_offset(digits, index + shift); }));
+      period, [line](int64_t index) { return line_offset(line.source, source_index(line, index)); }));
 }
 
-void add_line(const Line& line, const Pair& pair, LoopNest& nest) {
+void add_line(Line line, const Pair& pair, LoopNest& nest) {
+  nest.source_base += take_constant_digits(line);
+  check_reach(line);
   const int variable = static_cast<int>(nest.variables.size());
   const int64_t lower = line.destination_lower;
   Variable bounds{0, line.slots, lower, lower + line.extent};
@@ -277,8 +346,7 @@ void add_line(const Line& line, const Pair& pair, LoopNest& nest) {
   }
   nest.variables.push_back(bounds);
   const auto chain = chain_of(line);
-  const int64_t shift = line.source_lower - line.destination_lower;
-  if (chain && shift % top_weight(line.source) == 0) {
+  if (chain && starts_at_block(line)) {
     add_chain(line, *chain, variable, nest);
   } else {
     add_periodic(line, variable, nest);
@@ -293,13 +361,15 @@ class GroupOffset {
  public:
   GroupOffset(const Group& group, const Pair& pair)
       : shape_(pair.shape),
-        from_lower_(pair.from.lower),
+        from_first_(pair.from.lower),
+        from_step_(pair.slice.step),
         from_padded_(pair.from.padded),
         to_lower_(pair.to.lower),
         to_padded_(pair.to.padded),
         box_(pair.source_box) {
     for (const Dimset* dimset : group.source) source_.push_back(*dimset);
     for (const Dimset* dimset : group.destination) destination_.push_back(*dimset);
+    for (size_t axis = 0; axis < from_first_.size(); ++axis) from_first_[axis] += pair.slice.start[axis];
     boxed_ = has_axis(group.axes, box_.axis);
   }
 
@@ -315,7 +385,9 @@ class GroupOffset {
     int64_t offset = 0;
     for (const Dimset& dimset : source_) {
       int64_t t = 0;
-      for (int axis : dimset.axes) t = t * from_padded_[axis] + logical[axis] + from_lower_[axis];
+      for (int axis : dimset.axes) {
+        t = t * from_padded_[axis] + from_first_[axis] + from_step_[axis] * logical[axis];
+      }
       for (const PlacedDigit& digit : dimset.digits) offset += t / digit.weight % digit.radix * digit.stride;
     }
     return offset;
@@ -337,7 +409,8 @@ class GroupOffset {
   }
 
   std::vector<int64_t> shape_;
-  std::vector<int64_t> from_lower_;
+  std::vector<int64_t> from_first_;
+  std::vector<int64_t> from_step_;
   std::vector<int64_t> from_padded_;
   std::vector<int64_t> to_lower_;
   std::vector<int64_t> to_padded_;
@@ -378,13 +451,24 @@ void add_group(const Group& group, const Pair& pair, LoopNest& nest) {
 // ------------------------------------------------------------------------------------------------------
 
 // Every destination slot must fall into one box, so the first and the last reach beyond the elements.
-Box source_box_of(const BoundSide& from, size_t i) {
+Box source_box_of(const BoundSide& from, const BoundSlice& slice, size_t i) {
   if (from.pieces.size() == 1) return {};
   const BoundPiece& piece = from.pieces[i];
-  const int64_t lower = from.lower[piece.axis];
-  const int64_t lo = i == 0 ? -kMaxSafeInteger : piece.lo - lower;
-  const int64_t hi = i + 1 == from.pieces.size() ? kMaxSafeInteger : piece.hi - lower;
-  return {piece.axis, lo, hi};
+  const int64_t first = from.lower[piece.axis] + slice.start[piece.axis];
+  const int64_t step = slice.step[piece.axis];
+  // Where the plan's indices cross `bound`.
+  const auto index_at = [first, step](int64_t bound) {
+    const int64_t index = step > 0 ? ceil_div(bound - first, step) : floor_div(first - bound, -step) + 1;
+    return std::clamp(index, -kMaxSafeInteger, kMaxSafeInteger);
+  };
+  const bool is_lowest = i == 0;
+  const bool is_highest = i + 1 == from.pieces.size();
+  Box box{piece.axis, -kMaxSafeInteger, kMaxSafeInteger};
+  int64_t& at_low_end = step > 0 ? box.lo : box.hi;
+  int64_t& at_high_end = step > 0 ? box.hi : box.lo;
+  if (!is_lowest) at_low_end = index_at(piece.lo);
+  if (!is_highest) at_high_end = index_at(piece.hi);
+  return box;
 }
 
 Box destination_box_of(const BoundSide& to, size_t i) {
@@ -406,7 +490,8 @@ LoopNest join_pair(const Pair& pair) {
 
 }  // namespace
 
-std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to) {
+std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to,
+                           const BoundSlice& slice) {
   std::vector<LoopNest> nests;
   if (to.elements == 0) return nests;
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
@@ -415,8 +500,14 @@ std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& f
   }
   for (size_t s = 0; s < from.pieces.size(); ++s) {
     for (size_t d = 0; d < to.pieces.size(); ++d) {
-      const Pair pair{
-          shape, from, to, from.pieces[s], to.pieces[d], source_box_of(from, s), destination_box_of(to, d)};
+      const Pair pair{shape,
+                      from,
+                      to,
+                      slice,
+                      from.pieces[s],
+                      to.pieces[d],
+                      source_box_of(from, slice, s),
+                      destination_box_of(to, d)};
       LoopNest nest = join_pair(pair);
       if (finish_nest(nest)) nests.push_back(std::move(nest));
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "layout/digits.h"
+#include "layout/slice.h"
 
 namespace tilework {
 
@@ -78,7 +79,9 @@ struct LoopNest {
 };
 
 // Together the nests write every slot of the destination. There are several only where a side has several
-// pieces; a hole may then be zeroed by more than one of them. Errors: ERR_OVERFLOW.
-std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to);
+// pieces; a hole may then be zeroed by more than one of them. `from` is bound to the shape of the whole
+// source, of which `slice` is taken. Errors: ERR_OVERFLOW.
+std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& from, const BoundSide& to,
+                           const BoundSlice& slice);
 
 }  // namespace tilework

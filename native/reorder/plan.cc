@@ -32,14 +32,26 @@ int64_t bytes_of(int64_t elements, int bits) {
   return checked_mul(elements, bits / 8, "The number of storage bytes");
 }
 
-bool is_identity(const ReorderPlan& plan) {
-  if (plan.source_elements() != plan.destination_elements() || plan.nests().size() > 1) return false;
-  if (plan.nests().empty()) return true;
+// Loops that step alike were merged, so a destination that is one range of the source is a single run.
+std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
+  if (plan.destination_elements() == 0) return 0;
+  if (plan.nests().size() != 1) return std::nullopt;
   const LoopNest& nest = plan.nests().front();
   const Node& node = nest.nodes.front();
-  return nest.nodes.size() == 1 && !nest.all_zero && nest.source_base == 0 && node.variable == kNone &&
-         node.lookup == kNone && node.source_stride == 1 && node.destination_stride == 1 &&
-         node.count == plan.destination_elements();
+  const bool is_run = nest.nodes.size() == 1 && !nest.all_zero && node.variable == kNone &&
+                      node.lookup == kNone && node.source_stride == 1 && node.destination_stride == 1 &&
+                      node.count == plan.destination_elements();
+  if (!is_run) return std::nullopt;
+  if (plan.element_bits() >= 8) return nest.source_base * (plan.element_bits() / 8);
+  // The half byte behind the last element is zero in the destination and may be anything in the source.
+  const bool is_whole = nest.source_base % 2 == 0 && plan.destination_elements() % 2 == 0;
+  return is_whole ? std::optional(nest.source_base / 2) : std::nullopt;
+}
+
+NestClass class_of(const ReorderPlan& plan) {
+  if (!plan.copy_offset()) return NestClass::kLoopNest;
+  const bool is_all = plan.source_bytes() == plan.destination_bytes();
+  return is_all ? NestClass::kIdentity : NestClass::kView;
 }
 
 const ReorderKernel& kernel_for(int bits, NestClass nest_class) {
@@ -56,19 +68,22 @@ std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)
     : element_bits_(checked_bits(description.element_bits)) {
-  const BoundSide from = bind_side(description.shape, description.from, "from");
+  const std::vector<int64_t>& whole = description.slice ? description.slice->shape : description.shape;
+  const BoundSide from = bind_side(whole, description.from, "from");
   const BoundSide to = bind_side(description.shape, description.to, "to");
   source_elements_ = from.elements;
   destination_elements_ = to.elements;
   source_bytes_ = bytes_of(source_elements_, element_bits_);
   destination_bytes_ = bytes_of(destination_elements_, element_bits_);
-  nests_ = join(description.shape, from, to);
-  nest_class_ = is_identity(*this) ? NestClass::kIdentity : NestClass::kLoopNest;
+  nests_ = join(description.shape, from, to, bind_slice(description.shape, description.slice));
+  copy_offset_ = copy_offset_of(*this);
+  nest_class_ = class_of(*this);
   kernel_ = &kernel_for(element_bits_, nest_class_);
 }
 
 std::string ReorderPlan::reason() const {
   std::string reason = kernel_->reason;
+  if (nest_class_ == NestClass::kView) reason += ", from byte " + std::to_string(*copy_offset_) + " on";
   bool lookup = false;
   for (const LoopNest& nest : nests_) lookup = lookup || !nest.lookups.empty();
   if (lookup) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";

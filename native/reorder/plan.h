@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,13 +17,17 @@ struct ReorderDescription {
   int element_bits = 0;
   // Logical extents, one an axis.
   std::vector<int64_t> shape;
+  // Bound to slice->shape where there is a slice.
   Side from;
   Side to;
+  std::optional<Slice> slice = std::nullopt;
 };
 
 enum class NestClass {
   // Source and destination storage are equal byte for byte, and neither has holes.
   kIdentity,
+  // The destination is one range of the source, byte for byte.
+  kView,
   kLoopNest,
 };
 
@@ -49,7 +54,7 @@ struct ReorderKernel {
 
 class ReorderPlan {
  public:
-  // Errors: ERR_ARGUMENT, ERR_OVERFLOW (see bind_side).
+  // Errors: ERR_ARGUMENT, ERR_OVERFLOW, ERR_RANGE (see bind_side and bind_slice).
   explicit ReorderPlan(const ReorderDescription& description);
 
   int element_bits() const { return element_bits_; }
@@ -59,6 +64,8 @@ class ReorderPlan {
   int64_t source_bytes() const { return source_bytes_; }
   int64_t destination_bytes() const { return destination_bytes_; }
   NestClass nest_class() const { return nest_class_; }
+  // Byte of the source at which the destination begins, for identities and views.
+  std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
   const ReorderKernel& kernel() const { return *kernel_; }
   std::string reason() const;
@@ -80,6 +87,7 @@ class ReorderPlan {
   int64_t source_bytes_;
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
+  std::optional<int64_t> copy_offset_;
   NestClass nest_class_;
   const ReorderKernel* kernel_;
 };

@@ -202,9 +202,8 @@ void walk_bytes(const ReorderArguments& arguments) {
 }  // namespace
 
 void copy_reference(const ReorderArguments& a) {
-  std::memcpy(a.destination, a.source + a.begin, static_cast<size_t>(a.end - a.begin));
-  const bool half = a.plan.element_bits() == 4 && a.plan.destination_elements() % 2 != 0;
-  if (half && a.end == a.plan.destination_bytes()) a.destination[a.end - a.begin - 1] &= 15;
+  const int64_t begin = *a.plan.copy_offset() + a.begin;
+  std::memcpy(a.destination, a.source + begin, static_cast<size_t>(a.end - a.begin));
 }
 
 void reorder_x4_reference(const ReorderArguments& a) {

@@ -1,4 +1,5 @@
 // Descriptions that are wrong by design or by chance: refused with a code, or harmless.
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -49,6 +50,35 @@ void test_each_rule() {
   CHECK(code_after([](Side& s) { s.pieces[0].digits[1].axes = {}; }) == "ERR_ARGUMENT");
   CHECK(code_after([](Side& s) { s.pieces[0].digits[1].axes = {-1}; }) == "ERR_ARGUMENT");
   CHECK(code_after([](Side& s) { s.pieces[0].digits.resize(kMaxDigits + 1); }) == "ERR_ARGUMENT");
+}
+
+// Pieces whose slots overlap would leave others unwritten.
+void test_pieces_are_apart() {
+  // The layouts that store an odd last column on its own: x in pairs, the last one alone.
+  Side side = valid();
+  side.elements = 2 * 7 * 2;
+  side.pieces = {Piece{1, 0, 12, {{{1}, 7, 2}, {{0}, 2, 1}, {{1}, 2, 1}}},
+                 Piece{1, 12, INT64_MAX, {{{1}, 7, 2}, {{1}, 2, 1}, {{0}, 2, 1}}}};
+  const auto code = [&](auto change) {
+    Side changed = side;
+    change(changed);
+    return code_of([&] { bind_side({2, 13}, changed, "to"); });
+  };
+  CHECK(code([](Side&) {}).empty());
+  const auto bound_at = [](int64_t bound) {
+    return [bound](Side& s) { s.pieces[0].hi = s.pieces[1].lo = bound; };
+  };
+  CHECK(code(bound_at(4)).empty());
+  // Half a pair belongs to each piece.
+  CHECK(code(bound_at(11)) == "ERR_ARGUMENT");
+  // The second piece has its outermost digit elsewhere.
+  CHECK(code([](Side& s) {
+          s.pieces[1].digits = {{{0}, 2, 1}, {{1}, 7, 2}, {{1}, 2, 1}};
+        }) == "ERR_ARGUMENT");
+  CHECK(code([](Side& s) {
+          s.pieces[1].digits = {{{1}, 2, 7}, {{1}, 7, 1}, {{0}, 2, 1}};
+        }) == "ERR_ARGUMENT");
+  CHECK(code([](Side& s) { s.pieces[1].digits = {{{1}, 14, 1}, {{0}, 2, 1}}; }) == "ERR_ARGUMENT");
 }
 
 void test_overflow_of_products() {
@@ -107,6 +137,12 @@ void damage(Side& side, std::mt19937_64& random) {
   }
 }
 
+// Another order of the digits in one piece, which may put its slots on top of another's.
+void damage_pieces(Side& side, std::mt19937_64& random) {
+  Piece& piece = side.pieces[random() % side.pieces.size()];
+  std::shuffle(piece.digits.begin(), piece.digits.end(), random);
+}
+
 // Whatever is not refused must stay inside buffers of the sizes that the plan states; the sanitizer watches.
 void test_damaged_descriptions() {
   std::mt19937_64 random(99);
@@ -118,13 +154,16 @@ void test_damaged_descriptions() {
     description.shape = layouts.shape();
     description.from = layouts.side(description.shape);
     description.to = layouts.side(description.shape);
+    if (random() % 3 == 0) damage_pieces(description.to, random);
     damage(random() % 2 == 0 ? description.from : description.to, random);
     try {
       const ReorderPlan plan(description);
       if (plan.source_bytes() > 100000 || plan.destination_bytes() > 100000) continue;
       const std::vector<uint8_t> source(static_cast<size_t>(plan.source_bytes()), 1);
-      std::vector<uint8_t> destination(static_cast<size_t>(plan.destination_bytes()));
+      std::vector<uint8_t> destination(static_cast<size_t>(plan.destination_bytes()), 9);
       plan.run(source.data(), destination.data(), 0, plan.destination_bytes());
+      // Every byte is an element or a zero, none is left as it was.
+      CHECK(std::find(destination.begin(), destination.end(), 9) == destination.end());
       ++accepted;
     } catch (const Error& error) {
       CHECK(error.code() == "ERR_ARGUMENT" || error.code() == "ERR_OVERFLOW");
@@ -139,6 +178,7 @@ void test_damaged_descriptions() {
 int main() {
   using namespace tilework::test;
   test_each_rule();
+  test_pieces_are_apart();
   test_overflow_of_products();
   test_damaged_descriptions();
   return result();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "layout/digits.h"
+#include "layout/slice.h"
 
 namespace tilework::test {
 
@@ -47,6 +48,14 @@ inline std::vector<std::optional<Coordinate>> slots_of(const std::vector<int64_t
     slots[static_cast<size_t>(offset_of(shape, side, logical))] = logical;
   }
   return slots;
+}
+
+// The source's coordinate of one of the plan's.
+inline Coordinate sliced(const Coordinate& logical, const std::optional<Slice>& slice) {
+  Coordinate source = logical;
+  for (size_t i = 0; slice && i < source.size(); ++i)
+    source[i] = slice->start[i] + slice->step[i] * logical[i];
+  return source;
 }
 
 }  // namespace tilework::test

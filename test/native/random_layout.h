@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "layout/digits.h"
+#include "layout/slice.h"
 
 namespace tilework::test {
 
@@ -37,6 +38,22 @@ class RandomLayout {
     side.pieces.push_back(Piece{0, 0, kMaxIndex, digits});
     if (below(4) == 0) split(side);
     return side;
+  }
+
+  // A slice that gives this shape: of whole axes, ranges, steps and reversals.
+  Slice slice(const std::vector<int64_t>& shape) {
+    Slice slice;
+    for (int64_t extent : shape) {
+      const int64_t size = below(3) == 0 ? 1 + below(4) : 1;
+      const int64_t reach = std::max<int64_t>(extent - 1, 0) * size;
+      const bool backwards = below(4) == 0;
+      const int64_t before = below(3) == 0 ? below(9) : 0;
+      const int64_t behind = below(3) == 0 ? below(9) : 0;
+      slice.start.push_back(backwards ? before + reach : before);
+      slice.step.push_back(backwards ? -size : size);
+      slice.shape.push_back(before + (extent > 0 ? reach + 1 : 0) + behind);
+    }
+    return slice;
   }
 
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }

@@ -9,84 +9,11 @@
 #include <thread>
 
 #include "check.h"
-#include "oracle.h"
-#include "random_layout.h"
 #include "reorder/kernels.h"
-#include "reorder/plan.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#else
-#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
-#endif
+#include "reorder_case.h"
 
 namespace tilework::test {
 namespace {
-
-// Larger ones only cost time.
-constexpr int64_t kMaxElements = 20000;
-
-struct Storage {
-  explicit Storage(int64_t bytes) : size(bytes), data(new uint8_t[static_cast<size_t>(bytes)]) {}
-  ~Storage() { ASAN_UNPOISON_MEMORY_REGION(data.get(), static_cast<size_t>(size)); }
-  int64_t size;
-  std::unique_ptr<uint8_t[]> data;
-};
-
-std::string describe(const Side& side) {
-  std::string text;
-  for (const Piece& piece : side.pieces) {
-    text += " [axis " + std::to_string(piece.axis) + " from " + std::to_string(piece.lo) + ":";
-    for (const Digit& digit : piece.digits) {
-      text += " ";
-      for (int axis : digit.axes) text += static_cast<char>('a' + axis);
-      text += "/" + std::to_string(digit.weight) + "%" + std::to_string(digit.radix);
-    }
-    text += "]";
-  }
-  for (int64_t lower : side.lower) text += " -" + std::to_string(lower);
-  for (int64_t upper : side.upper) text += " +" + std::to_string(upper);
-  return text;
-}
-
-std::string describe(const ReorderDescription& description) {
-  std::string text = "bits " + std::to_string(description.element_bits) + " shape";
-  for (int64_t extent : description.shape) text += " " + std::to_string(extent);
-  return text + " from" + describe(description.from) + " to" + describe(description.to);
-}
-
-void copy_element(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int bits) {
-  if (bits >= 8) {
-    std::memcpy(destination + d * (bits / 8), source + s * (bits / 8), static_cast<size_t>(bits / 8));
-    return;
-  }
-  const int value = (source[s / 2] >> (s % 2 * 4)) & 15;
-  destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | (value << (d % 2 * 4)));
-}
-
-std::vector<uint8_t> expected_of(const ReorderDescription& description, const ReorderPlan& plan,
-                                 const uint8_t* source) {
-  std::vector<uint8_t> expected(static_cast<size_t>(plan.destination_bytes()), 0);
-  const auto slots = slots_of(description.shape, description.to);
-  for (size_t slot = 0; slot < slots.size(); ++slot) {
-    if (!slots[slot]) continue;
-    const int64_t from = offset_of(description.shape, description.from, *slots[slot]);
-    copy_element(source, from, expected.data(), static_cast<int64_t>(slot), description.element_bits);
-  }
-  return expected;
-}
-
-void poison_holes(const ReorderDescription& description, const Storage& source) {
-  const int64_t unit = description.element_bits / 8;
-  if (unit < 8) return;
-  const auto slots = slots_of(description.shape, description.from);
-  for (size_t slot = 0; slot < slots.size(); ++slot) {
-    if (slots[slot]) continue;
-    ASAN_POISON_MEMORY_REGION(source.data.get() + static_cast<int64_t>(slot) * unit,
-                              static_cast<size_t>(unit));
-  }
-}
 
 // The whole destination in random ranges, each into memory of its own.
 void check_ranges(const ReorderDescription& description, const ReorderPlan& plan, const Storage& source,
@@ -123,40 +50,10 @@ void check_reorder(const ReorderDescription& description, std::mt19937_64& rando
 void test_random_layouts(int rounds) {
   std::mt19937_64 random(20240117);
   RandomLayout layouts(random);
-  static constexpr int kBits[] = {4, 8, 16, 32, 64, 128};
   for (int i = 0; i < rounds && failures < 10; ++i) {
-    ReorderDescription description;
-    description.element_bits = kBits[i % 6];
-    description.shape = layouts.shape();
-    description.from = layouts.side(description.shape);
-    description.to = layouts.side(description.shape);
-    if (description.from.elements > kMaxElements || description.to.elements > kMaxElements) continue;
-    check_reorder(description, random);
+    const ReorderDescription description = random_description(layouts, i);
+    if (is_small(description)) check_reorder(description, random);
   }
-}
-
-Side row_major(const std::vector<int64_t>& shape) {
-  Side side;
-  side.lower.assign(shape.size(), 0);
-  side.upper.assign(shape.size(), 0);
-  side.elements = 1;
-  Piece piece{0, 0, INT64_MAX, {}};
-  for (size_t i = 0; i < shape.size(); ++i) {
-    piece.digits.push_back({{static_cast<int>(i)}, shape[i], 1});
-    side.elements *= shape[i];
-  }
-  side.pieces.push_back(piece);
-  return side;
-}
-
-// b_fs_yx_fsv<block> of a shape b, f, y, x.
-Side feature_blocks(const std::vector<int64_t>& shape, int64_t block) {
-  Side side = row_major(shape);
-  const int64_t slices = (shape[1] + block - 1) / block;
-  side.pieces[0].digits = {
-      {{0}, shape[0], 1}, {{1}, slices, block}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, block, 1}};
-  side.elements = shape[0] * slices * block * shape[2] * shape[3];
-  return side;
 }
 
 void test_identity() {
@@ -175,6 +72,115 @@ void test_identity() {
   const std::vector<int64_t> pixel = {3, 32, 1, 1};
   CHECK(ReorderPlan({8, pixel, row_major(pixel), feature_blocks(pixel, 16)}).nest_class() ==
         NestClass::kIdentity);
+}
+
+// 4-bit storage ends with half a byte that a plain copy would take over.
+void test_half_bytes() {
+  const auto class_of = [](const std::vector<int64_t>& shape) {
+    return ReorderPlan({4, shape, row_major(shape), row_major(shape)}).nest_class();
+  };
+  CHECK(class_of({4, 5}) == NestClass::kIdentity);
+  CHECK(class_of({3, 5}) == NestClass::kLoopNest);
+  const ReorderPlan odd({4, {3}, row_major({3}), row_major({3})});
+  const uint8_t source[] = {0x21, 0xF3};
+  uint8_t destination[2] = {};
+  odd.run(source, destination, 0, 2);
+  CHECK(destination[0] == 0x21 && destination[1] == 0x03);
+}
+
+std::optional<int64_t> copy_offset(int bits, const std::vector<int64_t>& whole, const Slice& slice,
+                                   const std::vector<int64_t>& shape,
+                                   Side (*layout)(const std::vector<int64_t>&)) {
+  const ReorderPlan plan({bits, shape, layout(whole), layout(shape), slice});
+  CHECK(plan.copy_offset().has_value() == (plan.nest_class() != NestClass::kLoopNest));
+  return plan.copy_offset();
+}
+
+void test_views() {
+  const auto fsv16 = [](const std::vector<int64_t>& shape) { return feature_blocks(shape, 16); };
+  const std::vector<int64_t> whole = {6, 32, 3, 5};
+  const std::vector<int64_t> ones = {1, 1, 1, 1};
+  // Batches follow each other, plain and blocked.
+  CHECK(copy_offset(32, whole, {whole, {2, 0, 0, 0}, ones}, {3, 32, 3, 5}, row_major) == 2 * 480 * 4);
+  CHECK(copy_offset(32, whole, {whole, {2, 0, 0, 0}, ones}, {3, 32, 3, 5}, fsv16) == 2 * 480 * 4);
+  // One batch, one slice of features, a few rows.
+  CHECK(copy_offset(8, whole, {whole, {4, 16, 1, 0}, ones}, {1, 16, 2, 5}, fsv16) == 4 * 480 + 240 + 80);
+  CHECK(copy_offset(8, whole, {whole, {4, 7, 1, 0}, ones}, {1, 1, 2, 5}, row_major) == 4 * 480 + 7 * 15 + 5);
+  // Two rows of each channel are no range.
+  CHECK(!copy_offset(8, whole, {whole, {4, 7, 1, 0}, ones}, {1, 2, 2, 5}, row_major));
+  CHECK(!copy_offset(8, whole, {whole, {5, 0, 0, 0}, {-1, 1, 1, 1}}, {6, 32, 3, 5}, row_major));
+  // Holes of the destination are zeros; those of the source need not be.
+  CHECK(!copy_offset(8, {6, 19, 3, 5}, {{6, 19, 3, 5}, {2, 0, 0, 0}, ones}, {3, 19, 3, 5}, fsv16));
+  // 4 bit: whole bytes only.
+  CHECK(copy_offset(4, {7, 6}, {{7, 6}, {3, 0}, {1, 1}}, {2, 6}, row_major) == 9);
+  CHECK(copy_offset(4, {8, 5}, {{8, 5}, {2, 0}, {1, 1}}, {2, 5}, row_major) == 5);
+  CHECK(!copy_offset(4, {8, 5}, {{8, 5}, {1, 0}, {1, 1}}, {2, 5}, row_major));
+  CHECK(!copy_offset(4, {8, 5}, {{8, 5}, {2, 0}, {1, 1}}, {3, 5}, row_major));
+  const ReorderPlan view({8, {2, 5}, row_major({8, 5}), row_major({2, 5}), Slice{{8, 5}, {3, 0}, {1, 1}}});
+  CHECK(view.nest_class() == NestClass::kView);
+  CHECK(view.reason() == "the destination is one range of the source, from byte 15 on");
+}
+
+// Steps through plain axes, and through blocks that they divide, are strides; others need a table.
+void test_strides_of_slices() {
+  const std::vector<int64_t> whole = {4, 64, 8, 10};
+  const auto nest_of = [&](const std::vector<int64_t>& shape, std::vector<int64_t> start,
+                           std::vector<int64_t> step, const Side& from) {
+    const ReorderPlan plan(
+        {32, shape, from, row_major(shape), Slice{whole, std::move(start), std::move(step)}});
+    CHECK(plan.nests().size() == 1);
+    return plan.nests().front();
+  };
+  const LoopNest steps = nest_of({4, 64, 8, 3}, {0, 0, 0, 1}, {1, 1, 1, 4}, row_major(whole));
+  CHECK(steps.lookups.empty() && steps.source_base == 1);
+  CHECK(steps.nodes.back().source_stride == 4 && steps.nodes.front().source_stride == 10);
+  const LoopNest back = nest_of({4, 64, 8, 10}, {3, 63, 7, 9}, {-1, -1, -1, -1}, row_major(whole));
+  CHECK(back.nodes.size() == 1 && back.nodes[0].source_stride == -1 && back.source_base == 4 * 64 * 80 - 1);
+  const Side blocked = feature_blocks(whole, 16);
+  CHECK(nest_of({4, 16, 8, 10}, {0, 1, 0, 0}, {1, 4, 1, 1}, blocked).lookups.empty());
+  CHECK(nest_of({4, 4, 8, 10}, {0, 5, 0, 0}, {1, 16, 1, 1}, blocked).lookups.empty());
+  CHECK(nest_of({4, 64, 8, 10}, {0, 63, 0, 0}, {1, -1, 1, 1}, blocked).lookups.empty());
+  // Inside one block, wherever it begins.
+  CHECK(nest_of({4, 7, 8, 10}, {0, 21, 0, 0}, {1, 1, 1, 1}, blocked).lookups.empty());
+  const LoopNest across = nest_of({4, 30, 8, 10}, {0, 5, 0, 0}, {1, 1, 1, 1}, blocked);
+  CHECK(across.lookups.size() == 1 && across.lookups[0].table.size() <= 30);
+}
+
+void test_slices_are_checked() {
+  const std::vector<int64_t> shape = {2, 3};
+  const std::vector<int64_t> whole = {6, 7};
+  const auto code = [&](std::vector<int64_t> extents, std::vector<int64_t> start, std::vector<int64_t> step,
+                        const std::vector<int64_t>& result) {
+    const Slice slice{std::move(extents), std::move(start), std::move(step)};
+    return code_of([&] { ReorderPlan plan({8, result, row_major(whole), row_major(result), slice}); });
+  };
+  CHECK(code(whole, {4, 0}, {1, 3}, shape).empty());
+  CHECK(code(whole, {5, 6}, {-5, -3}, shape).empty());
+  CHECK(code(whole, {5, 0}, {1, 1}, shape) == "ERR_RANGE");
+  CHECK(code(whole, {0, 6}, {1, -4}, shape) == "ERR_RANGE");
+  CHECK(code(whole, {0, -1}, {1, 1}, shape) == "ERR_RANGE");
+  CHECK(code(whole, {0, 7}, {1, 1}, {2, 1}) == "ERR_RANGE");
+  CHECK(code(whole, {0, 0}, {1, 0}, shape) == "ERR_ARGUMENT");
+  CHECK(code(whole, {0}, {1, 1}, shape) == "ERR_ARGUMENT");
+  CHECK(code({6}, {0, 0}, {1, 1}, shape) == "ERR_ARGUMENT");
+  CHECK(code({6, 8}, {0, 0}, {1, 1}, shape) == "ERR_ARGUMENT");
+  CHECK(code(whole, {0, 0}, {INT64_MAX, 1}, shape) == "ERR_RANGE");
+  CHECK(code(whole, {5, 0}, {INT64_MIN, 1}, shape) == "ERR_RANGE");
+  // One element takes no step, and none needs no index.
+  CHECK(code(whole, {0, 0}, {INT64_MIN, 1}, {1, 3}).empty());
+  CHECK(code(whole, {9, 0}, {1, 1}, {0, 3}).empty());
+}
+
+// A small step times a huge padding leads to offsets that no memory has.
+void test_far_offsets_are_refused() {
+  const int64_t many = int64_t{1} << 40;
+  Side to = row_major({2});
+  to.upper = {many - 2};
+  to.elements = many;
+  to.pieces[0].digits = {{{0}, many, 1}};
+  Side from = row_major({int64_t{1} << 30});
+  const Slice slice{{int64_t{1} << 30}, {0}, {(int64_t{1} << 30) - 1}};
+  CHECK(code_of([&] { ReorderPlan plan({8, {2}, from, to, slice}); }) == "ERR_OVERFLOW");
 }
 
 void test_merging() {
@@ -253,6 +259,11 @@ int main(int count, char** arguments) {
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
   test_large_periods(random);
   test_identity();
+  test_half_bytes();
+  test_views();
+  test_strides_of_slices();
+  test_slices_are_checked();
+  test_far_offsets_are_refused();
   test_merging();
   test_threads();
   test_ranges_are_checked();
