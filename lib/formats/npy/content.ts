@@ -1,0 +1,82 @@
+/** A tensor as numpy would save it: the header, and the data as they lie. */
+import { DTYPES } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { storedShape } from '../../tensor/stored_shape.js'
+import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
+import type { WriteSegment } from '../format.js'
+import { descrOf, keptDescr } from './descr.js'
+import { encodeStrings } from './fixed_strings.js'
+import { printHeader } from './header.js'
+import { MAX_RANK } from './schema.js'
+
+/** One array to be written. */
+export interface NpyContent {
+  readonly header: Uint8Array
+  /** The data; absent where there are none. */
+  readonly data: WriteSegment | undefined
+  readonly byteLength: number
+}
+
+/**
+ * Row-major data are C order and column-major data Fortran order, neither is moved. A blocked tensor is stored as the
+ * dense row-major array that its storage is: under the shape of its digits.
+ *
+ * @param format - name of the format that is written, for errors
+ * @throws TileworkError ERR_UNSUPPORTED for what numpy has no type for, ERR_NO_DATA, ERR_ARGUMENT
+ */
+export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
+  const what = `Tensor ${index} ("${tensor.name}")`
+  if (!tensor.hasData) throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format })
+  if (tensor.kind === 'sparse') {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${what} is sparse, which numpy has no array for; use toDense().`,
+      { format },
+    )
+  }
+  if (tensor.kind === 'string') return stringContent(tensor, what, format)
+  return denseContent(tensor, what, format)
+}
+
+async function stringContent(tensor: StringTensor, what: string, format: string): Promise<NpyContent> {
+  const { descr, bytes } = await encodeStrings(tensor, keptDescr(tensor))
+  const header = headerOf({ descr, isFortran: false, shape: tensor.shape }, what, format)
+  return join(header, bytes.byteLength === 0 ? undefined : { kind: 'bytes', bytes }, bytes.byteLength)
+}
+
+function denseContent(tensor: DenseTensor, what: string, format: string): NpyContent {
+  const descr = descrOf(tensor)
+  if (descr === undefined) {
+    const { bits } = DTYPES[tensor.dtype]
+    const reason = bits < 8 ? `numpy has no type of ${bits} bits` : 'numpy has no such type'
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} is ${tensor.dtype}; ${reason}.`, { format })
+  }
+  const { lower, upper, layout, byteLength } = tensor.storage
+  const isPadded = [...lower, ...upper].some((count) => count !== 0)
+  const isColumnMajor = layout === 'column_major' && !isPadded
+  const shape = isColumnMajor ? tensor.shape : storedShape(tensor)
+  const elements = shape.reduce((size, extent) => size * extent, 1)
+  if (elements * (DTYPES[tensor.dtype].bits / 8) !== byteLength) {
+    const message = `${what} has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format })
+  }
+  const header = headerOf({ descr, isFortran: isColumnMajor && !isBothOrders(shape), shape }, what, format)
+  return join(header, byteLength === 0 ? undefined : { kind: 'tensor', tensor }, byteLength)
+}
+
+/** True where both orders are the same bytes, which numpy then calls C order. */
+function isBothOrders(shape: readonly number[]): boolean {
+  return shape.includes(0) || shape.filter((extent) => extent !== 1).length < 2
+}
+
+function headerOf(fields: Parameters<typeof printHeader>[0], what: string, format: string): Uint8Array {
+  const rank = fields.shape.length
+  if (rank <= MAX_RANK) return printHeader(fields)
+  throw new TileworkError('ERR_UNSUPPORTED', `${what} has ${rank} axes; numpy ends at ${MAX_RANK}.`, {
+    format,
+  })
+}
+
+function join(header: Uint8Array, data: WriteSegment | undefined, dataBytes: number): NpyContent {
+  return { header, data, byteLength: header.byteLength + dataBytes }
+}

@@ -1,0 +1,213 @@
+/**
+ * numpy's strings of fixed length: bytes (`S`), or code points of four bytes (`U`). Shorter ones are filled up with
+ * zeros, which numpy takes off again when it reads an item, so a string never ends in one.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import { allocateBytes } from '../../bytes/view_limit.js'
+import { TileworkError } from '../../errors.js'
+import { sizeExactOf, sizeOf } from '../../tensor/shape.js'
+import type { StringTensor } from '../../tensor/tensor.js'
+import type { ItemType } from './descr.js'
+import { DESCR_KEY } from './schema.js'
+
+const LAST_CODE_POINT = 0x10ffff
+
+export interface FixedStringsInit {
+  readonly source: ByteSource
+  readonly start: number
+  readonly type: ItemType
+  readonly shape: readonly number[]
+  /** True where the first axis is the fastest. */
+  readonly isFortran: boolean
+  readonly name: string
+}
+
+export class FixedStringTensor implements StringTensor {
+  readonly kind = 'string'
+  readonly dtype = 'string'
+  readonly hasData = true
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly metadata: ReadonlyMap<string, string>
+  readonly #init: FixedStringsInit
+
+  constructor(init: FixedStringsInit) {
+    this.name = init.name
+    this.shape = Object.freeze([...init.shape])
+    this.metadata = new Map(init.type.descr === undefined ? [] : [[DESCR_KEY, init.type.descr]])
+    this.#init = init
+  }
+
+  get size(): number {
+    return sizeOf(this.shape)
+  }
+
+  get sizeExact(): bigint {
+    return sizeExactOf(this.shape)
+  }
+
+  /** Bytes are read as UTF-8. @throws TileworkError ERR_DTYPE for an item that is no text */
+  async strings(): Promise<readonly string[]> {
+    const isText = this.#init.type.kind === 'text'
+    return this.#items((item, index) => (isText ? this.#text(item, index) : utf8Of(item, index)))
+  }
+
+  /** Of text the UTF-8 bytes. */
+  async rawStrings(): Promise<readonly Uint8Array[]> {
+    if (this.#init.type.kind === 'bytes') return this.#items((item) => item)
+    const encoder = new TextEncoder()
+    return this.#items((item, index) => encoder.encode(this.#text(item, index)))
+  }
+
+  /** The items in row-major order, trailing zeros cut. */
+  async #items<Item>(read: (item: Uint8Array, index: number) => Item): Promise<Item[]> {
+    const { source, start, type } = this.#init
+    const { itemBytes } = type
+    const bytes = await source.read(start, start + this.size * itemBytes)
+    const items: Item[] = []
+    for (const slot of this.#slots()) {
+      const item = bytes.subarray(slot * itemBytes, (slot + 1) * itemBytes)
+      items.push(read(type.kind === 'text' ? item : cutZeros(item), items.length))
+    }
+    return items
+  }
+
+  /** Where the items lie, in row-major order of their indices. */
+  *#slots(): Iterable<number> {
+    const { size, shape } = this
+    if (!this.#init.isFortran) {
+      for (let slot = 0; slot < size; slot++) yield slot
+      return
+    }
+    const strides = fortranStrides(shape)
+    for (let index = 0; index < size; index++) {
+      let rest = index
+      let slot = 0
+      for (let axis = shape.length - 1; axis >= 0; axis--) {
+        slot += (rest % shape[axis]!) * strides[axis]!
+        rest = Math.floor(rest / shape[axis]!)
+      }
+      yield slot
+    }
+  }
+
+  #text(item: Uint8Array, index: number): string {
+    const codes = codePointsOf(item, this.#init.type.swapBytes !== 4)
+    const bad = codes.find((code) => code > LAST_CODE_POINT)
+    if (bad !== undefined) {
+      throw new TileworkError(
+        'ERR_DTYPE',
+        `Item ${index} has the code ${bad}; Unicode ends at ${LAST_CODE_POINT}.`,
+      )
+    }
+    return codes.map((code) => String.fromCodePoint(code)).join('')
+  }
+}
+
+/** Items between two that follow each other along each axis, the first axis being the fastest. */
+function fortranStrides(shape: readonly number[]): number[] {
+  let stride = 1
+  return shape.map((extent) => {
+    const own = stride
+    stride *= extent
+    return own
+  })
+}
+
+function cutZeros(item: Uint8Array): Uint8Array {
+  let end = item.length
+  while (end > 0 && item[end - 1] === 0) end -= 1
+  return item.subarray(0, end)
+}
+
+function codePointsOf(item: Uint8Array, isLittleEndian: boolean): number[] {
+  const view = new DataView(item.buffer, item.byteOffset, item.byteLength)
+  const codes: number[] = []
+  for (let at = 0; at < item.byteLength; at += 4) codes.push(view.getUint32(at, isLittleEndian))
+  while (codes.at(-1) === 0) codes.pop()
+  return codes
+}
+
+function utf8Of(item: Uint8Array, index: number): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(item)
+  } catch (cause) {
+    throw new TileworkError('ERR_DTYPE', `Item ${index} is not valid UTF-8; rawStrings() gives its bytes.`, {
+      cause,
+    })
+  }
+}
+
+/** Byte offset of the first four bytes of text that are no code point; -1 where all are. */
+export function firstBadText(bytes: Uint8Array, isLittleEndian: boolean): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  for (let at = 0; at + 4 <= bytes.byteLength; at += 4) {
+    if (view.getUint32(at, isLittleEndian) > LAST_CODE_POINT) return at
+  }
+  return -1
+}
+
+/** Strings as an array of numpy's. */
+export interface EncodedStrings {
+  readonly descr: string
+  readonly bytes: Uint8Array
+}
+
+/**
+ * Strings in row-major order as items of the longest one's length: text where all is text and `kept` does not say
+ * bytes, else bytes.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED for a string that ends in a zero, which numpy would take off; ERR_ARGUMENT
+ */
+export async function encodeStrings(
+  tensor: StringTensor,
+  kept: ItemType | undefined,
+): Promise<EncodedStrings> {
+  const raw = await tensor.rawStrings()
+  if (raw.length !== tensor.size) {
+    const message = `Tensor "${tensor.name}" gave ${raw.length} strings; its shape has ${tensor.size}.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  const texts = kept?.kind === 'bytes' ? undefined : textsOf(raw)
+  const items = texts ?? raw
+  const ending = items.findIndex((item) => item.at(-1) === 0)
+  if (ending >= 0) {
+    const message = `String ${ending} of tensor "${tensor.name}" ends in a zero, which numpy takes for filling and cuts off.`
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
+  const longest = items.reduce((most, item) => Math.max(most, item.length), 1)
+  const length = kept === undefined ? longest : Math.max(longest, lengthOf(kept))
+  return texts
+    ? { descr: `<U${length}`, bytes: packText(texts, length) }
+    : { descr: `|S${length}`, bytes: packBytes(raw, length) }
+}
+
+/** Characters of an item. */
+function lengthOf({ kind, itemBytes }: ItemType): number {
+  return kind === 'text' ? itemBytes / 4 : itemBytes
+}
+
+/** Code points of every string; undefined where one is no UTF-8. */
+function textsOf(raw: readonly Uint8Array[]): number[][] | undefined {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  try {
+    return raw.map((bytes) => Array.from(decoder.decode(bytes), (character) => character.codePointAt(0)!))
+  } catch {
+    return undefined
+  }
+}
+
+function packText(texts: readonly (readonly number[])[], length: number): Uint8Array {
+  const bytes = allocateBytes(texts.length * length * 4)
+  const view = new DataView(bytes.buffer)
+  for (const [item, codes] of texts.entries()) {
+    for (const [at, code] of codes.entries()) view.setUint32((item * length + at) * 4, code, true)
+  }
+  return bytes
+}
+
+function packBytes(items: readonly Uint8Array[], length: number): Uint8Array {
+  const bytes = allocateBytes(items.length * length)
+  for (const [item, content] of items.entries()) bytes.set(content, item * length)
+  return bytes
+}

@@ -1,0 +1,300 @@
+/** Reads an array's header, checking every number of it against the bytes there are, and prints one as numpy does. */
+import type { ByteReader } from '../../bytes/reader.js'
+import { TileworkError } from '../../errors.js'
+import type { Place, Report } from '../report.js'
+import { type ItemType, parseDescr } from './descr.js'
+import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote } from './literal.js'
+import {
+  BYTES_LIMIT,
+  DATA_ALIGNMENT,
+  GROWTH_DIGITS,
+  LENGTH_FIELD_AT,
+  MAGIC,
+  MAX_RANK,
+  type NpyVersion,
+  SHORTEST_PREFIX_BYTES,
+  VERSIONS,
+} from './schema.js'
+
+const LINE_FEED = 0x0a
+
+/** What a header says, checked: the data that it names are there. */
+export interface NpyHeader {
+  readonly type: ItemType
+  readonly isFortran: boolean
+  readonly shape: readonly number[]
+  /** Bytes before the data, from the magic on. */
+  readonly headerBytes: number
+  readonly dataBytes: number
+  readonly endsInLineFeed: boolean
+}
+
+/** The array to be read: its bytes in the reader, and how places in it are called in the file. */
+export interface ArraySpan {
+  readonly start: number
+  readonly end: number
+  /** The place of a byte of the array, counted from its magic. */
+  place(path: string, at: number): Place
+}
+
+/** Undefined when the header cannot be read or is refused, which is then reported. */
+export async function readHeader(
+  reader: ByteReader,
+  span: ArraySpan,
+  limit: number,
+  report: Report,
+): Promise<NpyHeader | undefined> {
+  const prefix = await readPrefix(reader, span, limit, report)
+  if (!prefix) return undefined
+  reader.seek(span.start + prefix.textAt)
+  if (!reader.holds(prefix.textBytes)) await reader.load(prefix.textBytes)
+  const parsed = parseText(reader.bytes(prefix.textBytes), prefix, span, report)
+  if (!parsed) return undefined
+  reportDeviations(parsed.literal, parsed.header, span, report)
+  return checkLength(parsed.header, span, report) ? parsed.header : undefined
+}
+
+function parseText(
+  bytes: Uint8Array,
+  { version, textAt, textBytes }: Prefix,
+  span: ArraySpan,
+  report: Report,
+): { readonly literal: HeaderLiteral; readonly header: NpyHeader } | undefined {
+  try {
+    const literal = parseHeaderLiteral(decodeText(bytes, version))
+    const endsInLineFeed = bytes.at(-1) === LINE_FEED
+    return { literal, header: interpret(literal, { textAt, textBytes, endsInLineFeed }) }
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    const place = span.place(error.path ?? 'header', textAt + (error.offset ?? 0))
+    report.broken(error.code, error.message, place)
+    return undefined
+  }
+}
+
+interface Prefix {
+  readonly version: NpyVersion
+  readonly textAt: number
+  readonly textBytes: number
+}
+
+async function readPrefix(
+  reader: ByteReader,
+  span: ArraySpan,
+  limit: number,
+  report: Report,
+): Promise<Prefix | undefined> {
+  const broken = (
+    code: 'ERR_TRUNCATED' | 'ERR_HEADER' | 'ERR_UNSUPPORTED' | 'ERR_LIMIT',
+    message: string,
+    at = 0,
+  ) => {
+    report.broken(code, message, span.place('header', at))
+    return undefined
+  }
+  const available = span.end - span.start
+  if (available < SHORTEST_PREFIX_BYTES) {
+    return broken(
+      'ERR_TRUNCATED',
+      `The array has ${available} bytes; its magic, version and header length alone have 10.`,
+    )
+  }
+  reader.seek(span.start)
+  if (!reader.holds(SHORTEST_PREFIX_BYTES)) await reader.load(SHORTEST_PREFIX_BYTES)
+  const bytes = reader.bytes(SHORTEST_PREFIX_BYTES)
+  if (!MAGIC.every((byte, at) => bytes[at] === byte)) {
+    return broken('ERR_HEADER', 'The array does not begin with the magic \\x93NUMPY.')
+  }
+  const [major = 0, minor = 0] = bytes.subarray(MAGIC.length)
+  const version = VERSIONS.get(major)
+  if (!version || minor !== 0) {
+    return broken(
+      'ERR_UNSUPPORTED',
+      `The array is of version ${major}.${minor}; 1.0, 2.0 and 3.0 can be read.`,
+      6,
+    )
+  }
+  const textAt = LENGTH_FIELD_AT + version.lengthBytes
+  if (available < textAt)
+    return broken('ERR_TRUNCATED', `The array ends after ${available} bytes, inside its header length.`, 8)
+  reader.seek(span.start + LENGTH_FIELD_AT)
+  if (!reader.holds(version.lengthBytes)) await reader.load(version.lengthBytes)
+  const textBytes = littleEndian(reader.bytes(version.lengthBytes))
+  if (textBytes > available - textAt) {
+    return broken(
+      'ERR_TRUNCATED',
+      `The header has ${textBytes} bytes and the array ends after ${available - textAt} of them.`,
+      8,
+    )
+  }
+  if (textBytes > limit) {
+    return broken('ERR_LIMIT', `The header has ${textBytes} bytes; limits.headerBytes is ${limit}.`, 8)
+  }
+  return { version, textAt, textBytes }
+}
+
+function littleEndian(bytes: Uint8Array): number {
+  return bytes.reduceRight((value, byte) => value * 256 + byte, 0)
+}
+
+function decodeText(bytes: Uint8Array, { encoding }: NpyVersion): string {
+  if (encoding === 'latin1') return Buffer.from(bytes).toString('latin1')
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new TileworkError('ERR_HEADER', 'The header is not valid UTF-8, which version 3.0 asks for.', {
+      cause,
+    })
+  }
+}
+
+const KEYS = ['descr', 'fortran_order', 'shape']
+
+function interpret(
+  { entries }: HeaderLiteral,
+  text: { textAt: number; textBytes: number; endsInLineFeed: boolean },
+): NpyHeader {
+  const unknown = [...entries.keys()].find((key) => !KEYS.includes(key))
+  const missing = KEYS.find((key) => !entries.has(key))
+  if (unknown !== undefined || missing !== undefined) {
+    const what = missing === undefined ? `has the key ${quote(unknown ?? '')}` : `lacks the key '${missing}'`
+    throw new TileworkError('ERR_HEADER', `The header ${what}; it has exactly ${KEYS.join(', ')}.`)
+  }
+  const [descr, fortran, extents] = KEYS.map((key) => entries.get(key))
+  if (typeof descr !== 'string') throw wrongValue('descr', 'a string')
+  if (typeof fortran !== 'boolean') throw wrongValue('fortran_order', 'True or False')
+  if (!Array.isArray(extents)) throw wrongValue('shape', 'a tuple')
+  const type = typeOf(descr)
+  const shape = checkExtents(extents as readonly Extent[], type.itemBytes)
+  return {
+    type,
+    isFortran: fortran,
+    shape,
+    headerBytes: text.textAt + text.textBytes,
+    // Zero wins over any other extent, and no product of checked extents is infinite.
+    dataBytes: shape.reduce((size, extent) => size * extent, 1) * type.itemBytes,
+    endsInLineFeed: text.endsInLineFeed,
+  }
+}
+
+function wrongValue(key: string, expected: string): TileworkError {
+  return new TileworkError('ERR_HEADER', `The value of '${key}' in the header must be ${expected}.`, {
+    path: key,
+  })
+}
+
+function typeOf(descr: string): ItemType {
+  try {
+    return parseDescr(descr)
+  } catch (error) {
+    const { code, message } = error as TileworkError
+    throw new TileworkError(code, message, { path: 'descr' })
+  }
+}
+
+function checkExtents(extents: readonly Extent[], itemBytes: number): readonly number[] {
+  if (extents.length > MAX_RANK) {
+    throw new TileworkError('ERR_RANK', `The array has ${extents.length} axes; numpy ends at ${MAX_RANK}.`, {
+      path: 'shape',
+    })
+  }
+  let bytes = BigInt(itemBytes)
+  for (const [axis, extent] of extents.entries()) {
+    const path = `shape[${axis}]`
+    if (extent < 0)
+      throw new TileworkError('ERR_HEADER', `${path} is ${shortNumber(extent)}; an extent is not negative.`, {
+        path,
+      })
+    if (typeof extent === 'bigint') {
+      throw new TileworkError('ERR_OVERFLOW', `${path} is ${shortNumber(extent)}; the limit is 2^53 - 1.`, {
+        path,
+      })
+    }
+    // Also beside a 0: numpy multiplies the others and refuses what overflows.
+    if (extent > 0) bytes *= BigInt(extent)
+    if (bytes >= BYTES_LIMIT) {
+      const message = `The extents up to ${path} need ${bytes} bytes; the limit is 2^63 - 1.`
+      throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
+    }
+  }
+  return extents as readonly number[]
+}
+
+/** A header may have a number of thousands of digits. */
+function shortNumber(value: Extent): string {
+  const digits = String(value)
+  return digits.length > 40 ? `${digits.slice(0, 40)}… (${digits.length} digits)` : digits
+}
+
+function reportDeviations(
+  literal: HeaderLiteral,
+  { type }: NpyHeader,
+  span: ArraySpan,
+  report: Report,
+): void {
+  if (literal.hasLongSuffix) {
+    const message =
+      'A number of the shape ends in L: Python 2 wrote the header, and only numpy still reads it.'
+    report.deviation('ERR_HEADER', message, span.place('shape', LENGTH_FIELD_AT))
+  }
+  if (type.isOrderUnknown) {
+    const message = 'The type names no byte order for items of several bytes; they are read as little-endian.'
+    report.note('ERR_DTYPE', message, span.place('descr', LENGTH_FIELD_AT))
+  }
+}
+
+function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan, report: Report): boolean {
+  const available = span.end - span.start - headerBytes
+  if (dataBytes > available) {
+    const message = `Type and shape need ${dataBytes} bytes of data and ${available} are there.`
+    report.broken('ERR_TRUNCATED', message, span.place('data', headerBytes))
+    return false
+  }
+  if (dataBytes < available) {
+    const message = `${available - dataBytes} bytes follow the ${dataBytes} bytes of data that type and shape need.`
+    report.deviation('ERR_GAP', message, span.place('data', headerBytes + dataBytes))
+  }
+  return true
+}
+
+/** The legal but unusual, for a check: old versions of numpy aligned to 16, others to nothing. */
+export function noteHeaderForm(
+  { headerBytes, endsInLineFeed }: NpyHeader,
+  span: ArraySpan,
+  report: Report,
+): void {
+  if (headerBytes % DATA_ALIGNMENT !== 0) {
+    const message = `The data start ${headerBytes} bytes behind the start of the array; numpy aligns them to ${DATA_ALIGNMENT}.`
+    report.note('ERR_MISALIGNED', message, span.place('header', headerBytes))
+  }
+  if (!endsInLineFeed) {
+    report.note('ERR_HEADER', 'The header does not end in a line feed.', span.place('header', headerBytes))
+  }
+}
+
+/** What is printed into a header. */
+export interface HeaderFields {
+  readonly descr: string
+  readonly isFortran: boolean
+  readonly shape: readonly number[]
+}
+
+/** Magic, version, length and header, byte for byte as numpy writes them; always version 1.0, which has room for 64 axes. */
+export function printHeader({ descr, isFortran, shape }: HeaderFields): Uint8Array {
+  const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ')
+  const order = isFortran ? 'True' : 'False'
+  const literal = `{'descr': '${descr}', 'fortran_order': ${order}, 'shape': (${extents}), }`
+  const growing = shape.at(isFortran ? -1 : 0)
+  const room = growing === undefined ? 0 : GROWTH_DIGITS - String(growing).length
+  const prefixBytes = LENGTH_FIELD_AT + 2
+  const used = prefixBytes + literal.length + room + 1
+  // numpy adds a whole 64 where nothing is missing.
+  const padding = DATA_ALIGNMENT - (used % DATA_ALIGNMENT)
+  const text = `${literal}${' '.repeat(room + padding)}\n`
+  const header = Buffer.alloc(prefixBytes + text.length)
+  header.set(MAGIC)
+  header[MAGIC.length] = 1
+  header.writeUInt16LE(text.length, LENGTH_FIELD_AT)
+  header.write(text, prefixBytes, 'latin1')
+  return new Uint8Array(header.buffer, header.byteOffset, header.byteLength)
+}

@@ -1,0 +1,54 @@
+/** Opens an npy file: one array, whose header is checked against the length of the file. */
+import { ByteReader } from '../../bytes/reader.js'
+import type { ByteSource } from '../../bytes/source.js'
+import type { Limits, ReadOptions, ReadResult } from '../format.js'
+import { Report } from '../report.js'
+import { tensorOf } from './array.js'
+import { type ArraySpan, type NpyHeader, readHeader } from './header.js'
+import { DEFAULT_HEADER_LIMIT, FORMAT_NAME, UNNAMED } from './schema.js'
+import { TensorArray } from './tensor_array.js'
+
+/** Bytes of a first read: numpy's headers of plain arrays have 118 bytes, or 182 with many axes. */
+export const HEADER_WINDOW_BYTES = 512
+
+/**
+ * Reads the header of an npy file. Its one tensor is named `arr_0`, as numpy names an array without a name.
+ *
+ * @throws TileworkError with the code of the first rule that the level does not let pass
+ */
+export async function read(source: ByteSource, { level, limits }: ReadOptions): Promise<ReadResult> {
+  const report = new Report(FORMAT_NAME, level, 'throw')
+  const header = await readFileHeader(source, limits, report)
+  // A header is missing only where the report has thrown.
+  const tensors = header ? [tensorOf(header, source, 0, UNNAMED)] : []
+  return { tensors: new TensorArray(tensors), findings: report.findings() }
+}
+
+/** The whole file as an array. */
+export function fileSpan(source: ByteSource): ArraySpan {
+  return {
+    start: 0,
+    end: source.byteLength,
+    place: (path, at) => ({ path, offset: Math.min(at, source.byteLength) }),
+  }
+}
+
+/** Undefined when the header cannot be read, which is then reported. */
+export async function readFileHeader(
+  source: ByteSource,
+  limits: Limits,
+  report: Report,
+): Promise<NpyHeader | undefined> {
+  const place = { path: '', offset: 0 }
+  if (limits.tensors === 0) {
+    report.broken('ERR_LIMIT', 'The file has 1 tensor; limits.tensors is 0.', place)
+    return undefined
+  }
+  const reader = new ByteReader(source, HEADER_WINDOW_BYTES)
+  const headerLimit = limits.headerBytes ?? DEFAULT_HEADER_LIMIT
+  const header = await readHeader(reader, fileSpan(source), headerLimit, report)
+  if (!header || limits.totalBytes === undefined || header.dataBytes <= limits.totalBytes) return header
+  const message = `The array has ${header.dataBytes} bytes; limits.totalBytes is ${limits.totalBytes}.`
+  report.broken('ERR_LIMIT', message, place)
+  return undefined
+}

@@ -1,0 +1,62 @@
+/**
+ * npy, numpy's format of one array: the numbers of the format and the limits of reading it.
+ *
+ *     file   = magic "\x93NUMPY" · major u8 · minor u8 · header length (u16, from version 2.0 on u32) · header · data
+ *     header = a Python dictionary literal with the keys descr, fortran_order and shape, spaces, a line feed
+ *     data   = the elements, last axis fastest, or first axis fastest where fortran_order is True
+ *
+ * Versions 1.0 and 2.0 write the header in Latin-1, 3.0 in UTF-8. Source: the format document in the module
+ * docstring of `numpy/lib/_format_impl.py` (formerly `numpy/lib/format.py`) of numpy 2.4, and the code below it.
+ */
+
+export const FORMAT_NAME = 'npy'
+
+export const MAGIC: Uint8Array = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59)
+
+/** Magic, version, and the shorter of the two length fields: what every file has. */
+export const SHORTEST_PREFIX_BYTES = 10
+
+/** Magic and version. */
+export const LENGTH_FIELD_AT = 8
+
+export interface NpyVersion {
+  readonly lengthBytes: 2 | 4
+  readonly encoding: 'latin1' | 'utf-8'
+}
+
+/** By major number; every minor number so far is 0. */
+export const VERSIONS: ReadonlyMap<number, NpyVersion> = new Map([
+  [1, { lengthBytes: 2, encoding: 'latin1' }],
+  [2, { lengthBytes: 4, encoding: 'latin1' }],
+  [3, { lengthBytes: 4, encoding: 'utf-8' }],
+])
+
+/** numpy pads the header so that data start at a multiple of this, for those who map the file. */
+export const DATA_ALIGNMENT = 64
+
+/**
+ * Room that numpy leaves in a header so that the growing axis (the first, or the last in Fortran order) can be
+ * rewritten in place: the digits of the largest extent.
+ */
+export const GROWTH_DIGITS = 21
+
+/** numpy 2 ends at 64 axes, numpy 1 at 32. */
+export const MAX_RANK = 64
+
+/**
+ * Most bytes of a header: numpy's own `max_header_size`. The header of an array of 64 axes has less than 1,500; only
+ * structured types, which tilework does not read, need more.
+ */
+export const DEFAULT_HEADER_LIMIT = 10_000
+
+/** numpy counts bytes in signed 64-bit numbers, so arrays from here on overflow there, also beside an extent of 0. */
+export const BYTES_LIMIT = 2n ** 63n
+
+/** numpy keeps the size of an item in a signed 32-bit number. */
+export const MAX_ITEM_BYTES = 2 ** 31 - 1
+
+/** Metadata key under which a type that tilework has no name for (dates, raw bytes, fixed strings) is kept. */
+export const DESCR_KEY = 'numpy.descr'
+
+/** What numpy calls the first array that was given no name. */
+export const UNNAMED = 'arr_0'

@@ -1,0 +1,24 @@
+/** Plans an npy file: the header that numpy would write, and the data as they lie. */
+import { TileworkError } from '../../errors.js'
+import type { Tensor } from '../../tensor/tensor.js'
+import type { WritePlan } from '../format.js'
+import { contentOf } from './content.js'
+import { FORMAT_NAME } from './schema.js'
+
+/** npy has no options. */
+export type NpyWriteOptions = Record<never, never>
+
+/**
+ * Plans a file of one tensor; its name is not stored, since npy has none.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED for none or several tensors and for what numpy has no type for; ERR_NO_DATA
+ */
+export async function plan(tensors: readonly Tensor[]): Promise<WritePlan> {
+  const [tensor] = tensors
+  if (tensor === undefined || tensors.length > 1) {
+    const message = `An npy file holds exactly one array and ${tensors.length} were given; npz holds many.`
+    throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+  }
+  const { header, data, byteLength } = await contentOf(tensor, 0, FORMAT_NAME)
+  return { byteLength, segments: [{ kind: 'bytes', bytes: header }, ...(data ? [data] : [])] }
+}
