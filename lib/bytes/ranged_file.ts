@@ -33,6 +33,16 @@ export class RangedFileSource implements ByteSource {
     return bytes
   }
 
+  async readInto(start: number, target: Uint8Array): Promise<void> {
+    this.#checkUse(start, start + target.byteLength)
+    await systemError.wrapAsync(this.label, () => this.native.read(start, target))
+  }
+
+  readIntoSync(start: number, target: Uint8Array): void {
+    this.#checkUse(start, start + target.byteLength)
+    systemError.wrap(this.label, () => this.native.readSync(start, target))
+  }
+
   readSync(start: number, end: number): Uint8Array {
     const bytes = this.#target(start, end)
     systemError.wrap(this.label, () => this.native.readSync(start, bytes))
@@ -45,9 +55,13 @@ export class RangedFileSource implements ByteSource {
     this.native.close(false)
   }
 
-  #target(start: number, end: number): Uint8Array {
+  #checkUse(start: number, end: number): void {
     if (this.#closed) throw closedError(this.label)
     checkRange(start, end, this.byteLength, this.label)
+  }
+
+  #target(start: number, end: number): Uint8Array {
+    this.#checkUse(start, end)
     return unfilledBytes(end - start)
   }
 }

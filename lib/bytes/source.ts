@@ -20,8 +20,12 @@ export interface ByteSource {
    * Errors: ERR_CLOSED, ERR_RANGE, ERR_IO, ERR_FILE_CHANGED, ERR_VIEW_TOO_LARGE.
    */
   read(start: number, end: number): Promise<Uint8Array>
+  /** As `read`, into memory of the caller. Absent where `read` alone can; callers then copy. */
+  readInto?(start: number, target: Uint8Array): Promise<void>
   /** As `read`, at once. Absent where the source cannot; callers then throw ERR_ASYNC_ONLY. */
   readSync?(start: number, end: number): Uint8Array
+  /** As `readInto`, at once. */
+  readIntoSync?(start: number, target: Uint8Array): void
   /** Ends the use of the source. Views that were given out stay valid unless `revoke` is true. May be called twice. */
   close?(options?: { readonly revoke?: boolean }): void
 }

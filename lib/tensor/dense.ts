@@ -105,6 +105,19 @@ export class StoredTensor implements DenseTensor {
     return this.source.readSync(start, end)
   }
 
+  async copyTo(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): Promise<void> {
+    const range = this.#locate(rangeFor(target, start))
+    if (this.source.readInto) await this.source.readInto(range.start, target)
+    else target.set(await this.source.read(range.start, range.end))
+  }
+
+  copyToSync(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): void {
+    const range = this.#locate(rangeFor(target, start))
+    if (this.source.readIntoSync) this.source.readIntoSync(range.start, target)
+    else if (this.source.readSync) target.set(this.source.readSync(range.start, range.end))
+    else throw asyncOnly(this.source)
+  }
+
   async toTypedArray(): Promise<TypedArray> {
     return decodeAll(this.dtype, await this.rowMajorBytes(), this.size)
   }
@@ -176,6 +189,11 @@ export class StoredTensor implements DenseTensor {
     const byteLength = packedByteLength(this.dtype, elements)
     return { layout: 'row_major', elements, byteLength, ...shared }
   }
+}
+
+function rangeFor(target: Uint8Array, start: number): ByteRange {
+  if (target instanceof Uint8Array) return { start, end: start + target.byteLength }
+  throw new TileworkError('ERR_ARGUMENT', `copyTo takes a Uint8Array, not ${typeof target}.`)
 }
 
 function checkFixedSize(dtype: Dtype): Dtype {

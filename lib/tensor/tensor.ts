@@ -55,6 +55,13 @@ export interface DenseTensor extends TensorInfo {
   bytes(range?: ByteRange): Promise<Uint8Array>
   /** As `bytes`, at once. ERR_ASYNC_ONLY where the source cannot. */
   bytesSync(range?: ByteRange): Uint8Array
+  /**
+   * As `bytes`, into memory of the caller: storage bytes from `start` on, as many as `target` has. Costs no memory of
+   * its own, so a loop over windows can use one buffer.
+   */
+  copyTo(target: Uint8Array, options?: { readonly start?: number }): Promise<void>
+  /** As `copyTo`, at once. ERR_ASYNC_ONLY where the source cannot. */
+  copyToSync(target: Uint8Array, options?: { readonly start?: number }): void
   /** Logical values in row-major order. `Float32Array` for every float below 32 bits, on every Node. */
   toTypedArray(): Promise<TypedArray>
   /** Raw codes of 8- and 16-bit floats and sub-byte types, in logical row-major order, one code an entry. */

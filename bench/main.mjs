@@ -1,0 +1,13 @@
+/**
+ * Runs one benchmark: `npm run bench -- NAME [options]`. Figures are ratios inside one run, best of several rounds that
+ * take turns, because machines are shared and clocks wander. Build first: `npm run build:all`.
+ */
+import { Command } from 'commander'
+import { addStreaming } from './streaming.mjs'
+import { addWindows } from './windows.mjs'
+
+const program = new Command('npm run bench --')
+  .description('Measures tilework against plain copies and other libraries, in the same run.')
+  .showHelpAfterError()
+for (const add of [addStreaming, addWindows]) add(program)
+await program.parseAsync()

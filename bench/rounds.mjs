@@ -1,0 +1,42 @@
+/** Takes turns between candidates, so that a slow moment of the machine hits all of them, and keeps the best of each. */
+import { cpus, release, type as systemType } from 'node:os'
+
+/**
+ * @param {Record<string, () => Promise<void> | void>} candidates
+ * @param {number} rounds
+ * @returns {Promise<Record<string, number>>} least seconds of each
+ */
+export async function bestOfRounds(candidates, rounds) {
+  const best = Object.fromEntries(Object.keys(candidates).map((name) => [name, Number.POSITIVE_INFINITY]))
+  for (let round = 0; round < rounds; round++) {
+    for (const [name, run] of Object.entries(candidates)) {
+      const started = process.hrtime.bigint()
+      await run()
+      const seconds = Number(process.hrtime.bigint() - started) / 1e9
+      best[name] = Math.min(best[name], seconds)
+    }
+  }
+  return best
+}
+
+/** What a reader needs to judge figures. */
+export function machine() {
+  const [first] = cpus()
+  return {
+    cpu: first?.model ?? 'unknown',
+    cores: cpus().length,
+    system: `${systemType()} ${release()}`,
+    node: process.version,
+  }
+}
+
+/** Prints rows as JSON, or as a table with the machine below it. */
+export function report(rows, { json }) {
+  if (json) {
+    console.log(JSON.stringify({ machine: machine(), rows }, null, 2))
+    return
+  }
+  console.table(rows)
+  const { cpu, cores, system, node } = machine()
+  console.log(`${cores} × ${cpu}, ${system}, Node ${node}`)
+}

@@ -1,0 +1,104 @@
+/**
+ * The `convert` command on a warm file, against a loop that reads and writes blocks of 1 MiB. Both end with the bytes
+ * on disk (fsync), so a fast page cache cannot flatter either.
+ */
+import { execFile } from 'node:child_process'
+import {
+  closeSync,
+  fsyncSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { bestOfRounds, report } from './rounds.mjs'
+
+const execute = promisify(execFile)
+const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const BLOCK_BYTES = 1024 * 1024
+const CHANNELS = 64
+const EDGE = 128
+
+export function addStreaming(program) {
+  program
+    .command('streaming')
+    .description('convert without a change and with a reorder, against a read and write loop')
+    .option('--mib <n>', 'size of the file', Number, 1024)
+    .option('--rounds <n>', 'rounds; the best counts', Number, 5)
+    .option('--layout <name>', 'layout to reorder to', 'b_fs_yx_fsv16')
+    .option('--folder <path>', 'where the files are made', tmpdir())
+    .option('--json', 'print JSON')
+    .action(measure)
+}
+
+async function measure({ mib, rounds, layout, folder: parent, json }) {
+  const folder = mkdtempSync(join(parent, 'tilework-bench-'))
+  try {
+    const input = join(folder, 'in.btf')
+    const batch = Math.max(1, Math.round((mib * 1024 * 1024) / (CHANNELS * EDGE * EDGE * 4)))
+    const byteLength = writeInput(input, [batch, CHANNELS, EDGE, EDGE])
+    const output = join(folder, 'out.btf')
+    const convert = (...options) => execute(process.execPath, [COMMAND, 'convert', input, output, ...options])
+    const best = await bestOfRounds(
+      {
+        'read and write 1 MiB blocks': () => copyInBlocks(input, output),
+        'convert, no change': () => convert(),
+        [`convert --layout ${layout}`]: () => convert('--layout', layout),
+      },
+      rounds,
+    )
+    const loop = best['read and write 1 MiB blocks']
+    const rows = Object.entries(best).map(([name, seconds]) => ({
+      case: name,
+      seconds: round(seconds),
+      'GB/s (read + written)': round((2 * byteLength) / seconds / 1e9),
+      'ratio to the loop': round(loop / seconds),
+    }))
+    report(rows, { json })
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** One float32 tensor that is no zeros anywhere, so that no file system can leave holes. */
+function writeInput(path, shape) {
+  const elements = shape.reduce((product, extent) => product * extent, 1)
+  const header = new BigUint64Array([1n, 16n, 4n, 4n, ...shape.map(BigInt)])
+  const block = new Uint32Array(BLOCK_BYTES / 4)
+  const descriptor = openSync(path, 'w')
+  let state = 1
+  writeSync(descriptor, header)
+  for (let left = elements * 4; left > 0; left -= BLOCK_BYTES) {
+    for (let i = 0; i < block.length; i++) {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      block[i] = state | 1
+    }
+    writeSync(descriptor, new Uint8Array(block.buffer, 0, Math.min(left, BLOCK_BYTES)))
+  }
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+  return readFileSync(path).byteLength
+}
+
+function copyInBlocks(input, output) {
+  rmSync(output, { force: true })
+  const from = openSync(input, 'r')
+  const to = openSync(output, 'w')
+  const block = new Uint8Array(BLOCK_BYTES)
+  for (let count = readSync(from, block); count > 0; count = readSync(from, block)) {
+    writeSync(to, block, 0, count)
+  }
+  fsyncSync(to)
+  closeSync(from)
+  closeSync(to)
+}
+
+function round(value) {
+  return Math.round(value * 1000) / 1000
+}
