@@ -4,8 +4,9 @@ import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
 import { btf } from './btf/index.js'
 import type { Format } from './format.js'
+import { npy } from './npy/index.js'
 
-export const FORMATS = { btf } as const satisfies Record<string, Format<never>>
+export const FORMATS = { btf, npy } as const satisfies Record<string, Format<never>>
 
 /** Name of a file format. */
 export type FormatName = keyof typeof FORMATS
@@ -24,7 +25,7 @@ export function formatByName(name: string): Format<unknown> {
 }
 
 /** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
-const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.npy', '.npz', '.safetensors', '.tmfile']
+const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.npz', '.safetensors', '.tmfile']
 
 /**
  * The format in which something is written: the one named, else the one of the path's extension, else its own.

@@ -19,7 +19,7 @@ import { StoredTensor } from '../../lib/tensor/dense.js'
 
 function ramp(shape: readonly number[], dtype: Dtype = 'int32'): DenseTensor {
   const count = shape.reduce((product, extent) => product * extent, 1)
-  const values = Array.from({ length: count }, (_, i) => (dtype.endsWith('int4') ? i % 8 : i + 1))
+  const values = Array.from({ length: count }, (_, i) => (dtype.endsWith('int4') ? i % 8 : (i % 251) + 1))
   return tensor(values, { dtype, shape })
 }
 
@@ -70,7 +70,7 @@ const layouts = [
   'b_fs_yx_fsv4',
   'b_fs_yx_fsv16',
   'bs_fs_yx_bsv4_fsv2',
-  'b_fs_yx_32fp',
+  'fs_b_yx_fsv32',
 ]
 const aShape = fc.tuple(...[4, 7, 5, 6].map((max) => fc.integer({ min: 1, max })))
 
