@@ -1,0 +1,18 @@
+/** The order of names in a header. */
+
+/**
+ * Compares texts by code points, as the bytes of UTF-8 compare and thus the reference's writer. The order of
+ * JavaScript is that of UTF-16: there a character beyond U+FFFF, which begins with a surrogate, stands before U+E000.
+ */
+export function compareCodePoints(one: string, other: string): number {
+  const length = Math.min(one.length, other.length)
+  for (let at = 0; at < length; at++) {
+    const [a, b] = [one.charCodeAt(at), other.charCodeAt(at)]
+    if (a === b) continue
+    const isSurrogateA = a >= 0xd800 && a <= 0xdfff
+    const isSurrogateB = b >= 0xd800 && b <= 0xdfff
+    if (isSurrogateA !== isSurrogateB && a >= 0xd800 && b >= 0xd800) return isSurrogateA ? 1 : -1
+    return a - b
+  }
+  return one.length - other.length
+}

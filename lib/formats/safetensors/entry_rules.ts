@@ -1,0 +1,151 @@
+/** The rules of a single entry: its fields, its numbers, and that they fit each other and the file. */
+import type { ErrorCode } from '../../errors.js'
+import type { Report } from '../report.js'
+import type { Field, HeaderEntry, Spelled } from './header_events.js'
+import { COUNT_LIMIT, MAX_RANK, quote, RANK_OF_CODE, TENSOR_CODES, tensorPath } from './schema.js'
+
+/** What is known of an entry that may be used. */
+export interface CheckedEntry {
+  readonly name: string
+  readonly nameAt: number
+  readonly shape: readonly number[]
+  readonly begin: number
+  readonly end: number
+  /** Position of the type in the table of codes; undefined where no tensor can be of it. */
+  readonly typeRank: number | undefined
+}
+
+/** Undefined when the entry cannot be read, which is then reported. */
+export function checkEntry(
+  entry: HeaderEntry,
+  bufferBytes: number,
+  report: Report,
+): CheckedEntry | undefined {
+  const { dtype, shape, offsets, name, nameAt } = entry
+  if (!dtype || !shape || !offsets) {
+    const lacking = dtype ? (shape ? 'data_offsets' : 'shape') : 'dtype'
+    const kind = lacking === 'dtype' ? 'text' : 'list'
+    const path = tensorPath(name)
+    report.broken('ERR_HEADER', `${path} has no ${kind} ${lacking}.`, { path, offset: nameAt })
+    return undefined
+  }
+  const extents = checkShape(shape, name, report)
+  const range = checkOffsets(offsets, bufferBytes, name, report)
+  if (!extents || !range) return undefined
+  const rank = RANK_OF_CODE.get(dtype.value)
+  if (rank === undefined) {
+    const path = tensorPath(name)
+    const message = `${path} has the dtype ${quote(dtype.value)}, which is unknown; the tensor is left out.`
+    report.deviation('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
+    return { name, nameAt, shape: [], ...range, typeRank: undefined }
+  }
+  const { bits, code, dtype: known } = TENSOR_CODES[rank]!
+  if (!checkSize({ extents, bits, code, at: offsets.at }, range, name, report)) return undefined
+  if (known === undefined) {
+    const path = tensorPath(name)
+    const message = `${path} has the dtype ${code}, which tilework has no element type for; the tensor is left out.`
+    report.note('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
+    return { name, nameAt, shape: [], ...range, typeRank: undefined }
+  }
+  return { name, nameAt, shape: extents, ...range, typeRank: rank }
+}
+
+type List = Field<Spelled[]> & { count: number }
+
+function checkShape({ value, at, count }: List, name: string, report: Report): number[] | undefined {
+  if (count > MAX_RANK) {
+    const path = tensorPath(name)
+    const message = `${path} has ${count} dimensions; the limit is ${MAX_RANK}.`
+    report.broken('ERR_RANK', message, { path: `${path}.shape`, offset: at })
+    return undefined
+  }
+  return value.every((extent, axis) => checkNumber(extent, name, `shape[${axis}]`, at, report))
+    ? (value as number[])
+    : undefined
+}
+
+function checkNumber(number: Spelled, name: string, field: string, offset: number, report: Report): boolean {
+  if (typeof number === 'number') return true
+  const path = `${tensorPath(name)}.${field}`
+  if (number === undefined) {
+    const message = `${path} is no whole number from 0, written in digits alone.`
+    report.broken('ERR_HEADER', message, { path, offset })
+  } else {
+    const message = `${path} is ${number >= COUNT_LIMIT ? '2^64 or more' : number}; numbers are exact up to 2^53 - 1.`
+    report.broken('ERR_OVERFLOW', message, { path, offset })
+  }
+  return false
+}
+
+function checkOffsets(
+  { value, at, count }: List,
+  bufferBytes: number,
+  name: string,
+  report: Report,
+): { begin: number; end: number } | undefined {
+  const refuse = (code: ErrorCode, message: string): undefined => {
+    const path = tensorPath(name)
+    report.broken(code, `${path} ${message}`, { path: `${path}.data_offsets`, offset: at })
+  }
+  if (count !== 2) return refuse('ERR_HEADER', `has ${count} data_offsets; it must have two.`)
+  if (!value.every((number, side) => checkNumber(number, name, `data_offsets[${side}]`, at, report))) {
+    return undefined
+  }
+  const [begin, end] = value as [number, number]
+  if (begin > end) return refuse('ERR_OFFSET_RANGE', `begins at ${begin}, behind its end at ${end}.`)
+  if (end > bufferBytes) {
+    return refuse('ERR_TRUNCATED', `ends at ${end} of the byte buffer, which has ${bufferBytes} bytes.`)
+  }
+  return { begin, end }
+}
+
+interface Sized {
+  readonly extents: readonly number[]
+  readonly bits: number
+  readonly code: string
+  readonly at: number
+}
+
+/** Whether shape and type give the bytes of the range. */
+function checkSize(
+  { extents, bits, code, at }: Sized,
+  { begin, end }: { begin: number; end: number },
+  name: string,
+  report: Report,
+): boolean {
+  const { exact, wraps } = bitsOf(extents, bits)
+  const needed = (exact + 7n) / 8n
+  if (!wraps && BigInt(end - begin) === needed && exact % 8n === 0n) return true
+  const path = tensorPath(name)
+  const place = { path: `${path}.shape`, offset: at }
+  if (wraps && exact === 0n) {
+    const message = `${path} is empty, but its dimensions before the 0 multiply to 2^64 or more.`
+    report.deviation('ERR_OVERFLOW', message, place)
+  } else if (wraps) {
+    report.broken('ERR_OVERFLOW', `${path} has 2^64 elements or bits, or more.`, place)
+    return false
+  }
+  if (BigInt(end - begin) !== needed) {
+    const message = `${path} has ${end - begin} bytes at ${begin}; ${code} and its shape need ${needed}.`
+    report.broken('ERR_OFFSET_RANGE', message, { path: `${path}.data_offsets`, offset: at })
+    return false
+  }
+  if (exact % 8n !== 0n) {
+    const message = `${path} ends inside a byte: it has ${exact / BigInt(bits)} elements of ${bits} bits.`
+    report.deviation('ERR_MISALIGNED', message, place)
+  }
+  return true
+}
+
+/** Bits of all elements. `wraps` when the product, taken in order as the reference does, leaves 64 bits on the way. */
+function bitsOf(extents: readonly number[], bits: number): { exact: bigint; wraps: boolean } {
+  const fast = extents.reduce((product, extent) => product * extent, 1) * bits
+  // Below 2^53 every step was exact, unless a 0 has hidden a large one.
+  if (fast > 0 && fast <= Number.MAX_SAFE_INTEGER) return { exact: BigInt(fast), wraps: false }
+  let exact = 1n
+  for (const factor of [...extents, bits]) {
+    exact *= BigInt(factor)
+    if (exact >= COUNT_LIMIT) return { exact: extents.includes(0) ? 0n : exact, wraps: true }
+  }
+  return { exact, wraps: false }
+}

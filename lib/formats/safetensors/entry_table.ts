@@ -1,0 +1,131 @@
+/**
+ * What opening a file keeps of its header: a name and some numbers an entry. A header of the largest size has two
+ * million entries, and as many objects would take many times its bytes; tensors are made when someone asks for one.
+ */
+import { allocateBytes } from '../../bytes/view_limit.js'
+import { TENSOR_CODES, type TensorCode } from './schema.js'
+
+/** An entry whose numbers are checked: its range lies inside the byte buffer. */
+export interface Entry {
+  readonly name: string
+  readonly type: TensorCode
+  readonly shape: readonly number[]
+  /** Offsets in the byte buffer. */
+  readonly begin: number
+  readonly end: number
+  /** Byte offset of the name in the file. */
+  readonly nameAt: number
+}
+
+/** Numbers of an entry before its dimensions: type and rank, begin, end, offset of the name. */
+const FIXED_NUMBERS = 4
+
+/** Stands for an element type that no tensor can have: the entry only covers its bytes. */
+const UNLISTED = 255
+
+export class EntryTable {
+  readonly #names: string[] = []
+  /** The last entry of each name. A Map, since `__proto__` and `constructor` are names like others. */
+  readonly #byName = new Map<string, number>()
+  readonly #positions = new NumberList()
+  readonly #pool = new NumberList()
+
+  get length(): number {
+    return this.#names.length
+  }
+
+  /**
+   * Adds an entry; `typeRank` undefined means one that is no tensor. Of entries of one name the last counts, as for
+   * `JSON.parse` and the reference: the earlier one stays only as the owner of its bytes.
+   */
+  add(entry: Omit<Entry, 'type'>, typeRank: number | undefined): void {
+    const { name, shape, begin, end, nameAt } = entry
+    const earlier = this.#byName.get(name)
+    if (earlier !== undefined) this.#unlist(earlier)
+    this.#byName.set(name, this.length)
+    this.#names.push(name)
+    this.#positions.push(this.#pool.length)
+    this.#pool.push((typeRank ?? UNLISTED) * 256 + shape.length)
+    this.#pool.push(begin)
+    this.#pool.push(end)
+    this.#pool.push(nameAt)
+    for (const extent of shape) this.#pool.push(extent)
+  }
+
+  /** Number of the entry that has the name, a tensor or not. */
+  find(name: string): number | undefined {
+    return this.#byName.get(name)
+  }
+
+  name(index: number): string {
+    return this.#names[index]!
+  }
+
+  begin(index: number): number {
+    return this.#number(index, 1)
+  }
+
+  end(index: number): number {
+    return this.#number(index, 2)
+  }
+
+  nameAt(index: number): number {
+    return this.#number(index, 3)
+  }
+
+  /** False for an entry that is no tensor, or whose name a later one has. */
+  isTensor(index: number): boolean {
+    return this.#number(index, 0) < UNLISTED * 256
+  }
+
+  /** Undefined for an entry that is no tensor. */
+  at(index: number): Entry | undefined {
+    const codes = this.#number(index, 0)
+    const type = TENSOR_CODES[Math.floor(codes / 256)]
+    if (type === undefined) return undefined
+    const first = this.#positions.at(index) + FIXED_NUMBERS
+    const shape: number[] = []
+    for (let axis = 0; axis < codes % 256; axis++) shape.push(this.#pool.at(first + axis))
+    return {
+      name: this.name(index),
+      type,
+      shape,
+      begin: this.begin(index),
+      end: this.end(index),
+      nameAt: this.nameAt(index),
+    }
+  }
+
+  #number(index: number, which: number): number {
+    return this.#pool.at(this.#positions.at(index) + which)
+  }
+
+  #unlist(index: number): void {
+    const rank = this.#number(index, 0) % 256
+    this.#pool.set(this.#positions.at(index), UNLISTED * 256 + rank)
+  }
+}
+
+/** A growing list of doubles, which holds every whole number of a file up to 2^53 - 1. */
+class NumberList {
+  length = 0
+  #numbers = new Float64Array(64)
+
+  at(index: number): number {
+    return this.#numbers[index]!
+  }
+
+  set(index: number, value: number): void {
+    this.#numbers[index] = value
+  }
+
+  push(value: number): void {
+    if (this.length === this.#numbers.length) {
+      // Half as much again: with the old one still alive that is 2.5 times what is used.
+      const grown = new Float64Array(allocateBytes(8 * Math.ceil(this.length * 1.5)).buffer)
+      grown.set(this.#numbers)
+      this.#numbers = grown
+    }
+    this.#numbers[this.length++] = value
+  }
+}

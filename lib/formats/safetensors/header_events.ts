@@ -1,0 +1,227 @@
+/**
+ * From JSON events to entries: knows which keys stand where, and nothing of what their values must be. Whatever the
+ * format does not know is passed over, as the reference does.
+ */
+import { toUSVString } from 'node:util'
+import type { Place, Report } from '../report.js'
+import type { JsonHandler } from './json_events.js'
+import { MAX_RANK, METADATA_KEY, quote, tensorPath } from './schema.js'
+
+/** A number as the header spells it: exact; undefined where it is no whole number from 0. */
+export type Spelled = number | bigint | undefined
+
+/** One value of an entry and the byte offset where it stands. */
+export interface Field<T> {
+  readonly value: T
+  readonly at: number
+}
+
+/** An entry as the header has it. A field is absent where the header lacks it or has a value of another kind. */
+export interface HeaderEntry {
+  readonly name: string
+  readonly nameAt: number
+  dtype?: Field<string>
+  /** Dimensions beyond the highest rank are counted, not kept. */
+  shape?: Field<Spelled[]> & { count: number }
+  offsets?: Field<Spelled[]> & { count: number }
+}
+
+type Context = 'start' | 'root' | 'metadata' | 'entry' | 'list' | 'unknown'
+
+export class HeaderEvents implements JsonHandler {
+  /** The file's metadata; undefined without any. */
+  metadata: Map<string, string> | undefined
+  readonly metadataAt = new Map<string, number>()
+  /** How many entries could not be told from the header, and may own bytes that thus seem to be nobody's. */
+  unreadable = 0
+  readonly #report: Report
+  readonly #finishEntry: (entry: HeaderEntry) => void
+  #context: Context = 'start'
+  /** Where an unknown value leads back to, and how deep it is in. */
+  #outer: Context = 'start'
+  #depth = 0
+  #key = ''
+  #keyAt = 0
+  #entry: HeaderEntry = { name: '', nameAt: 0 }
+  #list: Spelled[] = []
+  #seen = new Set<string>()
+  #hasMetadata = false
+
+  constructor(report: Report, finishEntry: (entry: HeaderEntry) => void) {
+    this.#report = report
+    this.#finishEntry = finishEntry
+  }
+
+  key(name: string, at: number): void {
+    this.#checkUnicode(name, at)
+    if (this.#context === 'unknown') return
+    this.#key = name
+    this.#keyAt = at
+    if (this.#context === 'entry') this.#startField(name, at)
+    if (this.#context === 'metadata' && this.metadata?.has(name)) {
+      const message = `The metadata have the key ${quote(name)} twice; the last value counts.`
+      this.#report.deviation('ERR_DUPLICATE', message, this.#metadataPlace(at))
+    }
+  }
+
+  beginObject(at: number): void {
+    if (this.#context === 'start') {
+      this.#context = 'root'
+    } else if (this.#context === 'root') {
+      this.#beginRootValue(at)
+    } else {
+      this.#beginUnknown('an object', at)
+    }
+  }
+
+  endObject(): void {
+    if (this.#endUnknown()) return
+    if (this.#context === 'entry') this.#finishEntry(this.#entry)
+    this.#context = 'root'
+  }
+
+  beginArray(at: number): void {
+    const isList = this.#context === 'entry' && (this.#key === 'shape' || this.#key === 'data_offsets')
+    if (!isList) {
+      this.#beginUnknown('an array', at)
+      return
+    }
+    this.#context = 'list'
+    this.#list = []
+    const field = { value: this.#list, at, count: 0 }
+    if (this.#key === 'shape') this.#entry.shape = field
+    else this.#entry.offsets = field
+  }
+
+  endArray(): void {
+    if (!this.#endUnknown()) this.#context = 'entry'
+  }
+
+  value(kind: 'string' | 'number' | 'literal', text: string, at: number): void {
+    if (kind === 'string') this.#checkUnicode(text, at)
+    switch (this.#context) {
+      case 'list':
+        this.#addNumber(kind === 'number' ? wholeNumber(text) : undefined)
+        return
+      case 'entry':
+        if (this.#key === 'dtype' && kind === 'string') this.#entry.dtype = { value: text, at }
+        return
+      case 'metadata':
+        if (kind === 'string') this.#setMetadata(text)
+        else this.#refuseMetadata(kind === 'number' ? 'a number' : text, at)
+        return
+      case 'unknown':
+        return
+      default:
+        this.#refuseRootValue(kind === 'literal' ? text : `a ${kind}`, at)
+    }
+  }
+
+  #beginRootValue(at: number): void {
+    if (this.#key !== METADATA_KEY) {
+      this.#context = 'entry'
+      this.#entry = { name: this.#key, nameAt: this.#keyAt }
+      this.#seen.clear()
+      return
+    }
+    this.#context = 'metadata'
+    if (this.#hasMetadata) {
+      const message = `The header has ${METADATA_KEY} twice; the last one counts.`
+      this.#report.deviation('ERR_DUPLICATE', message, this.#metadataPlace(at))
+    }
+    this.#hasMetadata = true
+    this.metadata = new Map()
+    this.metadataAt.clear()
+  }
+
+  #startField(name: string, at: number): void {
+    if (name !== 'dtype' && name !== 'shape' && name !== 'data_offsets') {
+      const path = tensorPath(this.#entry.name)
+      const message = `${path} has the key ${quote(name)}, which the format does not know; readers pass it over.`
+      this.#report.note('ERR_HEADER', message, { path, offset: at })
+      return
+    }
+    if (this.#seen.has(name)) {
+      const path = tensorPath(this.#entry.name)
+      const place = { path: `${path}.${name}`, offset: at }
+      this.#report.deviation('ERR_DUPLICATE', `${path} has ${name} twice; the last one counts.`, place)
+    }
+    this.#seen.add(name)
+    // A later value of another kind must not leave the earlier one standing.
+    delete this.#entry[name === 'data_offsets' ? 'offsets' : name]
+  }
+
+  #addNumber(number: Spelled): void {
+    const field = this.#key === 'shape' ? this.#entry.shape : this.#entry.offsets
+    field!.count += 1
+    if (this.#list.length <= MAX_RANK) this.#list.push(number)
+  }
+
+  #setMetadata(text: string): void {
+    this.metadata?.set(this.#key, text)
+    this.metadataAt.set(this.#key, this.#keyAt)
+  }
+
+  #refuseMetadata(what: string, at: number): void {
+    const message = `The metadata value of ${quote(this.#key)} is ${what}; the format has texts only.`
+    this.#report.deviation('ERR_HEADER', message, this.#metadataPlace(at))
+  }
+
+  #refuseRootValue(what: string, at: number): void {
+    if (this.#context === 'start') {
+      this.#report.broken('ERR_HEADER', `The header is ${what}, not an object.`, { path: '', offset: at })
+    } else if (this.#key !== METADATA_KEY) {
+      const path = tensorPath(this.#key)
+      this.unreadable += 1
+      this.#report.broken('ERR_HEADER', `${path} is ${what}, not an object.`, { path, offset: at })
+    } else if (what === 'null') {
+      const message = `${METADATA_KEY} is null, which the reference takes as none.`
+      this.#report.note('ERR_HEADER', message, this.#metadataPlace(at))
+    } else {
+      const message = `${METADATA_KEY} is ${what}, not an object.`
+      this.#report.deviation('ERR_HEADER', message, this.#metadataPlace(at))
+    }
+  }
+
+  #beginUnknown(what: string, at: number): void {
+    if (this.#context === 'unknown') {
+      this.#depth += 1
+      return
+    }
+    if (this.#context === 'metadata') this.#refuseMetadata(what, at)
+    if (this.#context === 'list') this.#addNumber(undefined)
+    if (this.#context === 'root' || this.#context === 'start') this.#refuseRootValue(what, at)
+    this.#outer = this.#context
+    this.#context = 'unknown'
+    this.#depth = 1
+  }
+
+  /** True when what ends was passed over. */
+  #endUnknown(): boolean {
+    if (this.#context !== 'unknown') return false
+    this.#depth -= 1
+    if (this.#depth === 0) this.#context = this.#outer
+    return true
+  }
+
+  #checkUnicode(text: string, at: number): void {
+    if (toUSVString(text) === text) return
+    const message = `The text ${quote(text)} has half of a surrogate pair, which is no Unicode.`
+    this.#report.deviation('ERR_HEADER', message, { path: '', offset: at })
+  }
+
+  #metadataPlace(offset: number): Place {
+    return { path: METADATA_KEY, offset }
+  }
+}
+
+/** Digits of the largest unsigned 64-bit number. More are too large, and costly to convert. */
+const U64_DIGITS = 20
+
+/** A whole number from 0, exact; undefined for another spelling (`-0`, `1.0` and `1e3` too, as in the reference). */
+function wholeNumber(spelling: string): Spelled {
+  if (!/^\d+$/.test(spelling)) return undefined
+  const number = Number(spelling)
+  if (Number.isSafeInteger(number)) return number
+  return spelling.length > U64_DIGITS ? 10n ** BigInt(U64_DIGITS) : BigInt(spelling)
+}

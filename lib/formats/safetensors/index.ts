@@ -1,0 +1,18 @@
+/** The safetensors format for the registry. */
+import type { Format } from '../format.js'
+import { check } from './check.js'
+import { detect } from './detect.js'
+import { read } from './read.js'
+import { FORMAT_NAME } from './schema.js'
+import { plan, type SafetensorsWriteOptions } from './write.js'
+
+export type { SafetensorsWriteOptions } from './write.js'
+
+export const safetensors: Format<SafetensorsWriteOptions> = {
+  name: FORMAT_NAME,
+  extensions: ['.safetensors', '.safetensors.index.json'],
+  detect,
+  read,
+  check,
+  plan,
+}

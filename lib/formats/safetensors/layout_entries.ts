@@ -1,0 +1,103 @@
+/**
+ * Blocked tensors: their storage is written under the shape of its digits, and an entry of the metadata says what it
+ * is, `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain
+ * array and a text. An entry counts only when the layout stores exactly the shape that the file has.
+ */
+import type { Dtype } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { parseLayout } from '../../layout/parse_layout.js'
+import type { DenseTensor } from '../../tensor/tensor.js'
+import type { Report } from '../report.js'
+import type { EntryTable } from './entry_table.js'
+import { LAYOUT_KEY_PREFIX, MAX_LAYOUT_ENTRY_LENGTH, METADATA_KEY, quote } from './schema.js'
+
+/** What a stored array really is. */
+export interface Placement {
+  readonly layout: string
+  /** Logical shape. */
+  readonly shape: readonly number[]
+  readonly lower?: readonly number[]
+  readonly upper?: readonly number[]
+}
+
+const FIELDS: ReadonlySet<string> = new Set(['layout', 'shape', 'lower', 'upper'])
+
+/** The metadata entry for a blocked or padded tensor; undefined for a plain one. */
+export function layoutEntryOf({ shape, storage }: DenseTensor): string | undefined {
+  const { layout, lower, upper } = storage
+  const isPadded = [...lower, ...upper].some((count) => count !== 0)
+  if (layout === 'row_major' && !isPadded) return undefined
+  return JSON.stringify({ layout, shape, ...(isPadded && { lower, upper }) })
+}
+
+/** The usable layout entries of `metadata`, by entry of the table. Others are reported; their tensors stay plain. */
+export function readLayoutEntries(
+  metadata: ReadonlyMap<string, string>,
+  metadataAt: ReadonlyMap<string, number>,
+  table: EntryTable,
+  report: Report,
+): Map<number, Placement> {
+  const placements = new Map<number, Placement>()
+  for (const [key, text] of metadata) {
+    if (!key.startsWith(LAYOUT_KEY_PREFIX)) continue
+    const index = table.find(key.slice(LAYOUT_KEY_PREFIX.length))
+    const entry = index === undefined ? undefined : table.at(index)
+    const placement = entry
+      ? placementOf(text, entry.type.dtype!, entry.shape)
+      : 'it names no tensor of the file'
+    if (typeof placement === 'string') {
+      const message = `The layout entry ${quote(key)} is passed over: ${placement}.`
+      const place = { path: `${METADATA_KEY}[${quote(key)}]`, offset: metadataAt.get(key)! }
+      report.note('ERR_LAYOUT_SHAPE', message, place)
+    } else {
+      placements.set(index!, placement)
+    }
+  }
+  return placements
+}
+
+/** The placement, or why it is none. */
+function placementOf(text: string, dtype: Dtype, stored: readonly number[]): Placement | string {
+  if (text.length > MAX_LAYOUT_ENTRY_LENGTH) return `it has ${text.length} characters`
+  const value = parseObject(text)
+  if (value === undefined) return 'it is no JSON object of layout, shape, lower and upper'
+  const { layout, shape, lower, upper } = value
+  if (typeof layout !== 'string') return 'its layout is no text'
+  if (!isList(shape)) return 'its shape is no list'
+  for (const counts of [lower, upper]) {
+    if (counts === undefined) continue
+    if (!isList(counts) || counts.length !== shape.length) return 'its padding has not one count an axis'
+  }
+  const placement = { layout, shape, ...(isList(lower) && { lower }), ...(isList(upper) && { upper }) }
+  try {
+    // Refuses whatever is no count, so that the lists are numbers from here on.
+    const { digits } = parseLayout(layout).storage(shape, { dtype, ...placement })
+    const radices = digits.map((digit) => digit.radix)
+    if (radices.length === stored.length && radices.every((radix, at) => radix === stored[at])) {
+      return placement
+    }
+    return `${quote(layout)} stores [${shape}] as [${radices}] and the file has [${stored}]`
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    return error.message.replace(/\.$/, '')
+  }
+}
+
+function isList(value: unknown): value is readonly number[] {
+  return Array.isArray(value)
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return Object.keys(value).every((key) => FIELDS.has(key)) ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The metadata without layout entries, which belong to the tensors and are made anew on writing. */
+export function withoutLayoutEntries(metadata: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...metadata].filter(([key]) => !key.startsWith(LAYOUT_KEY_PREFIX)))
+}

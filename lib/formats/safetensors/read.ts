@@ -1,0 +1,29 @@
+/** Opens a safetensors file, or an index with its shards: checks every header, hands out tensors when asked. */
+import type { ByteSource } from '../../bytes/source.js'
+import type { ReadOptions, ReadResult } from '../format.js'
+import { Report } from '../report.js'
+import { Budget } from './budget.js'
+import { isIndex } from './detect.js'
+import { FORMAT_NAME } from './schema.js'
+import { walkIndex } from './shard_index.js'
+import { FileTensors, ShardedTensors } from './tensor_list.js'
+import { walkFile } from './walk.js'
+
+/**
+ * Reads the headers. Tensors have the names of the header; each has the metadata of its file. Those of a plain file
+ * stand in the order of their bytes, those of an index in the order of its weight map.
+ *
+ * @throws TileworkError with the code of the first rule that the level does not let pass
+ */
+export async function read(source: ByteSource, options: ReadOptions): Promise<ReadResult> {
+  const { level, limits, sibling } = options
+  const report = new Report(FORMAT_NAME, level, 'throw')
+  const budget = new Budget(limits)
+  // A walk ends early only where the report has thrown.
+  if (await isIndex(source)) {
+    const { files, fileOf } = (await walkIndex(source, budget, report, sibling))!
+    return { tensors: new ShardedTensors(files, fileOf), findings: report.findings() }
+  }
+  const header = (await walkFile(source, budget, report))!
+  return { tensors: new FileTensors({ source, header }), findings: report.findings() }
+}

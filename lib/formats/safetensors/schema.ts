@@ -1,0 +1,129 @@
+/**
+ * safetensors, the weight file of Hugging Face: the numbers of the format and the limits of reading it.
+ *
+ *     file    = N u64 · header (N bytes of JSON) · byte buffer
+ *     header  = { name: {dtype, shape, data_offsets: [begin, end]}, … , "__metadata__": {string: string} }
+ *     index   = { "metadata": {"total_size": bytes}, "weight_map": {name: file} }    beside its files ("shards")
+ *
+ * Little-endian, row-major; the offsets are relative to the byte buffer, which the tensors cover without holes and
+ * without overlap. The header begins with `{` and may end in spaces.
+ *
+ * Source: README.md ("Format") and `safetensors/src/tensor.rs` in the repository huggingface/safetensors at commit
+ * 24b0b285; the index as `split_state_dict_into_shards_factory` and `save_torch_state_dict` of
+ * huggingface/huggingface_hub write it. Where the README says less than the code, the code decides.
+ */
+import type { Dtype } from '../../dtype/dtypes.js'
+
+export const FORMAT_NAME = 'safetensors'
+
+/** The one key of the header that is no tensor. */
+export const METADATA_KEY = '__metadata__'
+
+/**
+ * Keys of the metadata that say how a tensor's elements are ordered: the rest of the key is the tensor's name. The
+ * format itself has row-major arrays only, so a blocked tensor is stored under the shape of its digits.
+ */
+export const LAYOUT_KEY_PREFIX = 'tilework.layout.'
+
+/** Bytes of the header's length. */
+export const LENGTH_BYTES = 8
+
+export interface TensorCode {
+  readonly code: string
+  readonly bits: number
+  /** Absent for the 6-bit floats, which no tensor of tilework can be. */
+  readonly dtype?: Exclude<Dtype, 'string'>
+}
+
+/**
+ * Element types in the order of the reference's enumeration: by that order, last first, its writer sorts tensors, so
+ * that each type starts aligned to its size.
+ */
+export const TENSOR_CODES: readonly TensorCode[] = [
+  { code: 'BOOL', bits: 8, dtype: 'bool' },
+  { code: 'F4', bits: 4, dtype: 'float4_e2m1fn' },
+  { code: 'F6_E2M3', bits: 6 },
+  { code: 'F6_E3M2', bits: 6 },
+  { code: 'U8', bits: 8, dtype: 'uint8' },
+  { code: 'I8', bits: 8, dtype: 'int8' },
+  { code: 'F8_E5M2', bits: 8, dtype: 'float8_e5m2' },
+  { code: 'F8_E4M3', bits: 8, dtype: 'float8_e4m3fn' },
+  { code: 'F8_E8M0', bits: 8, dtype: 'float8_e8m0fnu' },
+  { code: 'F8_E4M3FNUZ', bits: 8, dtype: 'float8_e4m3fnuz' },
+  { code: 'F8_E5M2FNUZ', bits: 8, dtype: 'float8_e5m2fnuz' },
+  { code: 'I16', bits: 16, dtype: 'int16' },
+  { code: 'U16', bits: 16, dtype: 'uint16' },
+  { code: 'F16', bits: 16, dtype: 'float16' },
+  { code: 'BF16', bits: 16, dtype: 'bfloat16' },
+  { code: 'I32', bits: 32, dtype: 'int32' },
+  { code: 'U32', bits: 32, dtype: 'uint32' },
+  { code: 'F32', bits: 32, dtype: 'float32' },
+  { code: 'C64', bits: 64, dtype: 'complex64' },
+  { code: 'F64', bits: 64, dtype: 'float64' },
+  { code: 'I64', bits: 64, dtype: 'int64' },
+  { code: 'U64', bits: 64, dtype: 'uint64' },
+]
+
+/** Position in {@link TENSOR_CODES} by the name in the header. A Map: names like `constructor` are no codes. */
+export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
+  TENSOR_CODES.map(({ code }, rank) => [code, rank]),
+)
+
+/** Position in {@link TENSOR_CODES} by element type. */
+export const RANK_OF_DTYPE: ReadonlyMap<Dtype, number> = new Map(
+  TENSOR_CODES.flatMap(({ dtype }, rank) => (dtype === undefined ? [] : [[dtype, rank] as const])),
+)
+
+/** Most bytes of a header: the reference refuses more, so that no file makes it parse JSON for minutes. */
+export const FORMAT_HEADER_BYTES = 100_000_000
+
+/** What all headers of an open together may have, an index and its shards included: one header's worth. */
+export const DEFAULT_HEADER_BYTES_LIMIT = FORMAT_HEADER_BYTES
+
+/** Most tensors. An entry has some 50 bytes, so a header of the largest size could not hold more. */
+export const DEFAULT_TENSORS_LIMIT = 2 ** 21
+
+/**
+ * Most bytes that all tensors of a file together may have, in file sizes. Without overlap the sum is below one; with
+ * it a file of some megabytes could make whoever loads all of it allocate without end.
+ */
+export const TOTAL_BYTES_LIMIT_IN_FILES = 4
+
+/** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
+export const MAX_RANK = 255
+
+/** Nesting of JSON values: that of the reference's JSON library. Only keys that nobody knows nest at all. */
+export const MAX_DEPTH = 127
+
+/**
+ * Most characters of one name or metadata value. Texts that have come as escapes cost many times their bytes until
+ * they are complete, and no writer is known to store more than a few megabytes in one.
+ */
+export const MAX_TEXT_LENGTH = 2 ** 25
+
+/** Characters of a layout entry: a shape and two paddings of the highest rank fit. */
+export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
+
+/** Most shards of an index. Each is an open file; the largest published models have some hundreds. */
+export const MAX_SHARDS = 4096
+
+/** Element and bit counts from here on wrap in 64 bits; the reference refuses them. */
+export const COUNT_LIMIT = 2n ** 64n
+
+/** Extension of an index. */
+export const INDEX_EXTENSION = '.index.json'
+
+/** Characters of a name in a message: names may have megabytes. */
+const SHOWN_LENGTH = 80
+
+/** A name or text from a file, quoted and short. */
+export function quote(text: string): string {
+  return text.length <= SHOWN_LENGTH
+    ? JSON.stringify(text)
+    : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
+}
+
+/** The place of a tensor in findings. Made where something is wrong only: a header may have millions of names. */
+export function tensorPath(name: string): string {
+  return `tensors[${quote(name)}]`
+}

@@ -1,0 +1,190 @@
+/**
+ * Walks a file: length, header, entries, and that the entries cover the byte buffer. One walk serves read and check,
+ * lenient and strict; the report decides what a broken rule does.
+ *
+ * Memory on hostile bytes: a window of the header, its texts, and for an entry four numbers and its dimensions, which
+ * a header of some 50 bytes an entry pays for.
+ */
+import { ByteReader } from '../../bytes/reader.js'
+import type { ByteSource } from '../../bytes/source.js'
+import { allocateBytes } from '../../bytes/view_limit.js'
+import type { Report } from '../report.js'
+import type { Budget } from './budget.js'
+import { checkEntry } from './entry_rules.js'
+import { EntryTable } from './entry_table.js'
+import { type HeaderEntry, HeaderEvents } from './header_events.js'
+import { JsonFault, readJson } from './json_events.js'
+import { type Placement, readLayoutEntries, withoutLayoutEntries } from './layout_entries.js'
+import { LENGTH_BYTES, tensorPath } from './schema.js'
+
+/** What is kept of an open file. */
+export interface Header {
+  readonly table: EntryTable
+  /** Entries that are tensors, in the order of their bytes. */
+  readonly order: Uint32Array
+  /** The file's metadata without layout entries. */
+  readonly metadata: ReadonlyMap<string, string>
+  /** Blocked tensors by entry. */
+  readonly placements: ReadonlyMap<number, Placement>
+  /** Byte offset of the byte buffer in the file. */
+  readonly dataStart: number
+}
+
+const NO_METADATA: ReadonlyMap<string, string> = new Map()
+
+const BRACE = 0x7b
+const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
+
+/** Checks every entry of the file; undefined when the header cannot be read to its end, which is then reported. */
+export async function walkFile(
+  source: ByteSource,
+  budget: Budget,
+  report: Report,
+): Promise<Header | undefined> {
+  budget.addFile(source.byteLength)
+  const dataStart = await readLength(source, budget, report)
+  if (dataStart === undefined) return undefined
+  const table = new EntryTable()
+  const bufferBytes = source.byteLength - dataStart
+  const events = new HeaderEvents(report, (entry) => addEntry(entry, bufferBytes))
+  try {
+    await readJson(source, LENGTH_BYTES, dataStart, events)
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error
+    report.broken(error.code, error.message, { path: '', offset: error.offset })
+    return undefined
+  }
+  await checkPadding(source, dataStart, report)
+  const metadata = events.metadata ?? NO_METADATA
+  const all = orderOf(table)
+  checkCover(table, all, { dataStart, bufferBytes, isComplete: events.unreadable === 0 }, report)
+  return {
+    table,
+    order: all.filter((index) => table.isTensor(index)),
+    metadata: withoutLayoutEntries(metadata),
+    placements: readLayoutEntries(metadata, events.metadataAt, table, report),
+    dataStart,
+  }
+
+  function addEntry(spelled: HeaderEntry, bufferLength: number): void {
+    const entry = checkEntry(spelled, bufferLength, report)
+    if (!entry) {
+      events.unreadable += 1
+      return
+    }
+    if (table.find(entry.name) !== undefined) {
+      const place = { path: tensorPath(entry.name), offset: entry.nameAt }
+      report.deviation(
+        'ERR_DUPLICATE',
+        `${place.path} stands in the header twice; the last one counts.`,
+        place,
+      )
+    }
+    const refusal = budget.spendTensor(entry.end - entry.begin)
+    if (refusal !== undefined) throw new JsonFault('ERR_LIMIT', refusal, entry.nameAt)
+    table.add(entry, entry.typeRank)
+  }
+}
+
+/** Where the header ends; undefined when there is none, which is reported. */
+async function readLength(source: ByteSource, budget: Budget, report: Report): Promise<number | undefined> {
+  const place = { path: '', offset: 0 }
+  const { byteLength } = source
+  if (byteLength < LENGTH_BYTES) {
+    report.broken(
+      'ERR_TRUNCATED',
+      `The file has ${byteLength} bytes; a safetensors file has at least 10.`,
+      place,
+    )
+    return undefined
+  }
+  const reader = new ByteReader(source, LENGTH_BYTES + 1)
+  await reader.load(Math.min(byteLength, LENGTH_BYTES + 1))
+  const length = reader.u64()
+  if (!budget.spendHeader(length, report)) return undefined
+  if (length > byteLength - LENGTH_BYTES) {
+    const message = `The header has ${length} bytes and the file ends ${byteLength - LENGTH_BYTES} bytes behind its length.`
+    report.broken('ERR_TRUNCATED', message, place)
+    return undefined
+  }
+  if (length === 0) {
+    report.broken('ERR_HEADER', 'The header is empty; it is at least {}.', place)
+    return undefined
+  }
+  return checkFirst(reader.u8(), report) ? LENGTH_BYTES + Number(length) : undefined
+}
+
+/** The header begins with a brace, so that a file can be told by its ninth byte; the reference also reads blanks. */
+function checkFirst(first: number, report: Report): boolean {
+  if (first === BRACE) return true
+  const place = { path: '', offset: LENGTH_BYTES }
+  const message = `The header begins with the byte ${first}, not with "{" (${BRACE}).`
+  if (!BLANKS.has(first)) {
+    report.broken('ERR_HEADER', message, place)
+    return false
+  }
+  report.deviation('ERR_HEADER', message, place)
+  return true
+}
+
+/** Only spaces may pad the header; the reference reads the other blanks of JSON too. */
+async function checkPadding(source: ByteSource, dataStart: number, report: Report): Promise<void> {
+  const [last] = await source.read(dataStart - 1, dataStart)
+  if (last === undefined || last === 0x20 || !BLANKS.has(last)) return
+  const message = `The header ends in the byte ${last}; only spaces (32) may pad it.`
+  report.deviation('ERR_HEADER', message, { path: '', offset: dataStart - 1 })
+}
+
+/** Entries by where they begin, then where they end; equal ones in the order of the header. */
+function orderOf(table: EntryTable): Uint32Array {
+  const order = new Uint32Array(allocateBytes(4 * table.length).buffer)
+  let isAscending = true
+  for (let index = 0; index < order.length; index++) {
+    order[index] = index
+    if (index > 0 && compare(table, index - 1, index) > 0) isAscending = false
+  }
+  // Known writers go front to back; sorting a million sorted entries would take most of the time of an open.
+  return isAscending ? order : order.sort((one, other) => compare(table, one, other))
+}
+
+function compare(table: EntryTable, one: number, other: number): number {
+  return table.begin(one) - table.begin(other) || table.end(one) - table.end(other) || one - other
+}
+
+interface Buffer {
+  readonly dataStart: number
+  readonly bufferBytes: number
+  /** False when some entry could not be read: bytes that seem to be nobody's may be its. */
+  readonly isComplete: boolean
+}
+
+/** Sees that entries share no bytes and leave none over. */
+function checkCover(
+  table: EntryTable,
+  order: Uint32Array,
+  { dataStart, bufferBytes, isComplete }: Buffer,
+  report: Report,
+): void {
+  let end = 0
+  let owner = -1
+  for (const index of order) {
+    const begin = table.begin(index)
+    if (begin < end) {
+      const path = tensorPath(table.name(index))
+      const message = `${path} begins at ${begin} of the byte buffer, inside ${tensorPath(table.name(owner))}, which ends at ${end}.`
+      report.deviation('ERR_OVERLAP', message, { path, offset: table.nameAt(index) })
+    } else {
+      checkGap(begin)
+    }
+    if (table.end(index) < end) continue
+    end = table.end(index)
+    owner = index
+  }
+  checkGap(bufferBytes)
+
+  function checkGap(next: number): void {
+    if (next <= end || !isComplete) return
+    const message = `${next - end} bytes at ${end} of the byte buffer belong to no tensor.`
+    report.deviation('ERR_GAP', message, { path: '', offset: dataStart + end })
+  }
+}

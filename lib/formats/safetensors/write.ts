@@ -1,0 +1,260 @@
+/**
+ * Plans a safetensors file, byte for byte as the reference writes it: entries by element type, then name, header
+ * without blanks, padded with spaces to a multiple of 8. Payloads stay where they are; the plan only refers to them.
+ */
+import { toUSVString } from 'node:util'
+import { DTYPES } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { storedShape } from '../../tensor/stored_shape.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { compareCodePoints } from './code_points.js'
+import { layoutEntryOf } from './layout_entries.js'
+import {
+  FORMAT_HEADER_BYTES,
+  FORMAT_NAME,
+  INDEX_EXTENSION,
+  LAYOUT_KEY_PREFIX,
+  LENGTH_BYTES,
+  METADATA_KEY,
+  quote,
+  RANK_OF_DTYPE,
+  TENSOR_CODES,
+} from './schema.js'
+import { planShards } from './write_shards.js'
+
+export interface SafetensorsWriteOptions {
+  /**
+   * The file's metadata, instead of what the tensors bring: every tensor that was opened from a safetensors file has
+   * the metadata of that file, and a plan joins them. Where two disagree on a key, this must be given.
+   */
+  readonly metadata?: Readonly<Record<string, string>>
+  /**
+   * Most bytes of tensors a file; a larger tensor has a file to itself. What does not fit one file becomes an index and
+   * its shards, for which the path must end in `.index.json`. Files of earlier shards are never written over.
+   */
+  readonly maxShardBytes?: number
+  /** The data of a file starts at a multiple of this: a power of two from 8 (default) to 65,536. */
+  readonly alignment?: number
+}
+
+/** A tensor as it will be stored. */
+export interface PlannedTensor {
+  readonly tensor: DenseTensor
+  readonly name: string
+  /** Shape in the header. */
+  readonly shape: readonly number[]
+  readonly typeRank: number
+  readonly byteLength: number
+  /** Metadata entry of a blocked tensor. */
+  readonly layoutEntry: string | undefined
+}
+
+const DEFAULT_ALIGNMENT = 8
+/** A page of the largest kind in use: more would only make files longer. */
+const MAX_ALIGNMENT = 65_536
+
+/**
+ * Plans a file of `tensors`, whose names must differ. A blocked tensor is stored as the dense row-major array that its
+ * storage is, under the shape of its digits, with an entry of the metadata from which opening makes it again.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED for what the format has no code for; ERR_ARGUMENT for options, equal names and
+ * metadata that disagree; ERR_NO_DATA; ERR_LIMIT for a header beyond the format's length or too many shards; ERR_IO
+ */
+export async function plan(
+  tensors: readonly Tensor[],
+  options: SafetensorsWriteOptions = {},
+  target: WriteTarget = {},
+): Promise<WritePlan> {
+  const alignment = checkAlignment(options.alignment)
+  const maxShardBytes = checkShardBytes(options.maxShardBytes)
+  const metadata = options.metadata === undefined ? joinMetadata(tensors) : checkMetadata(options.metadata)
+  const planned = tensors.map(planTensor)
+  checkNames(planned)
+  const isIndex = target.path?.toLowerCase().endsWith(INDEX_EXTENSION) === true
+  const total = planned.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  if (!isIndex && total <= maxShardBytes) return planFile(planned, metadata, alignment)
+  const write = (part: readonly PlannedTensor[]): WritePlan => planFile(part, metadata, alignment)
+  return planShards(planned, { maxShardBytes, path: target.path, isIndex, write })
+}
+
+function checkAlignment(alignment: number = DEFAULT_ALIGNMENT): number {
+  const isPower = Number.isInteger(alignment) && (alignment & (alignment - 1)) === 0
+  if (isPower && alignment >= DEFAULT_ALIGNMENT && alignment <= MAX_ALIGNMENT) return alignment
+  const message = `alignment must be a power of two from ${DEFAULT_ALIGNMENT} to ${MAX_ALIGNMENT}; it is ${String(alignment)}.`
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+function checkShardBytes(maxShardBytes: number | undefined): number {
+  if (maxShardBytes === undefined) return Number.POSITIVE_INFINITY
+  if (Number.isSafeInteger(maxShardBytes) && maxShardBytes > 0) return maxShardBytes
+  const message = `maxShardBytes must be a whole number of bytes from 1; it is ${String(maxShardBytes)}.`
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  if (typeof metadata !== 'object' || metadata === null) {
+    throw new TileworkError('ERR_ARGUMENT', `metadata must be an object; it is ${String(metadata)}.`)
+  }
+  const entries = Object.entries(metadata)
+  for (const [key, value] of entries) {
+    if (typeof value !== 'string') {
+      const message = `metadata[${quote(key)}] is ${typeof value}; the format has texts only.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    if (key.startsWith(LAYOUT_KEY_PREFIX)) {
+      const message = `metadata[${quote(key)}]: entries that begin with ${LAYOUT_KEY_PREFIX} are made from the tensors.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    checkUnicode(key, 'metadata key')
+    checkUnicode(value, `metadata value of ${quote(key)}`)
+  }
+  return new Map(entries)
+}
+
+/** What all tensors bring, each map looked at once: those of one file share theirs. */
+function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
+  const joined = new Map<string, string>()
+  for (const metadata of new Set(tensors.map((tensor) => tensor.metadata))) {
+    // Tensors of a user's own may be plain objects without it.
+    for (const [key, value] of metadata ?? []) {
+      if (key.startsWith(LAYOUT_KEY_PREFIX)) continue
+      const other = joined.get(key)
+      if (other !== undefined && other !== value) {
+        const message = `The tensors' metadata disagree on ${quote(key)}: ${quote(other)} and ${quote(value)}; pass the option metadata.`
+        throw new TileworkError('ERR_ARGUMENT', message)
+      }
+      checkUnicode(key, 'metadata key')
+      checkUnicode(value, `metadata value of ${quote(key)}`)
+      joined.set(key, value)
+    }
+  }
+  return joined
+}
+
+function planTensor(tensor: Tensor, index: number): PlannedTensor {
+  const what = `Tensor ${index} (${quote(tensor.name)})`
+  if (tensor.kind === 'sparse') {
+    throw unsupported(`${what} is sparse; safetensors has dense tensors only. toDense() makes one.`)
+  }
+  const typeRank = RANK_OF_DTYPE.get(tensor.dtype)
+  if (tensor.kind === 'string' || typeRank === undefined) {
+    const codes = TENSOR_CODES.flatMap(({ dtype }) => dtype ?? [])
+    throw unsupported(`${what} is ${tensor.dtype}; safetensors has ${codes.join(', ')}.`)
+  }
+  if (!tensor.hasData) {
+    throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format: FORMAT_NAME })
+  }
+  if (tensor.name === METADATA_KEY)
+    throw unsupported(`${what} has the name that the format keeps for metadata.`)
+  checkUnicode(tensor.name, 'tensor name')
+  const { byteLength } = tensor.storage
+  const shape = storedShape(tensor)
+  const bits = shape.reduce((size, extent) => size * extent, 1) * DTYPES[tensor.dtype].bits
+  if (bits % 8 !== 0) {
+    throw unsupported(`${what} ends inside a byte with ${bits} bits, which safetensors cannot hold.`)
+  }
+  if (bits / 8 !== byteLength) {
+    const message = `${what} has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
+  return { tensor, name: tensor.name, shape, typeRank, byteLength, layoutEntry: layoutEntryOf(tensor) }
+}
+
+function unsupported(message: string): TileworkError {
+  return new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+}
+
+/** A header is UTF-8, which has no code for half of a surrogate pair. */
+function checkUnicode(text: string, what: string): void {
+  if (toUSVString(text) === text) return
+  throw unsupported(`The ${what} ${quote(text)} has half of a surrogate pair, which UTF-8 cannot hold.`)
+}
+
+function checkNames(planned: readonly PlannedTensor[]): void {
+  const indices = new Map<string, number>()
+  for (const [index, { name }] of planned.entries()) {
+    const other = indices.get(name)
+    if (other !== undefined) {
+      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a safetensors file differ.`
+      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+    }
+    indices.set(name, index)
+  }
+}
+
+function planFile(
+  tensors: readonly PlannedTensor[],
+  metadata: ReadonlyMap<string, string>,
+  alignment: number,
+): WritePlan {
+  const sorted = tensors.toSorted(
+    (one, other) => other.typeRank - one.typeRank || compareCodePoints(one.name, other.name),
+  )
+  const head = headerOf(sorted, metadata, alignment)
+  const segments: WriteSegment[] = [{ kind: 'bytes', bytes: head }]
+  let byteLength = head.byteLength
+  for (const { tensor, byteLength: bytes } of sorted) {
+    byteLength += bytes
+    if (bytes > 0) segments.push({ kind: 'tensor', tensor })
+  }
+  return { byteLength, segments }
+}
+
+/** Length and header. */
+function headerOf(
+  tensors: readonly PlannedTensor[],
+  metadata: ReadonlyMap<string, string>,
+  alignment: number,
+): Uint8Array {
+  const texts = new Map(metadata)
+  for (const { name, layoutEntry } of tensors) {
+    if (layoutEntry !== undefined) texts.set(LAYOUT_KEY_PREFIX + name, layoutEntry)
+  }
+  const entries = new EntryTexts()
+  if (texts.size > 0) entries.add(`${JSON.stringify(METADATA_KEY)}:${objectOf(texts)}`)
+  let begin = 0
+  for (const { name, shape, typeRank, byteLength } of tensors) {
+    const end = begin + byteLength
+    const { code } = TENSOR_CODES[typeRank]!
+    entries.add(
+      `${JSON.stringify(name)}:{"dtype":"${code}","shape":[${shape}],"data_offsets":[${begin},${end}]}`,
+    )
+    begin = end
+  }
+  const json = entries.join()
+  const headBytes = Math.ceil((LENGTH_BYTES + json.byteLength) / alignment) * alignment
+  checkHeaderBytes(headBytes - LENGTH_BYTES)
+  const head = new Uint8Array(headBytes).fill(0x20)
+  new DataView(head.buffer).setBigUint64(0, BigInt(headBytes - LENGTH_BYTES), true)
+  head.set(json, LENGTH_BYTES)
+  return head
+}
+
+/** Entries of a header, which is refused while it grows: joined first, it could be too long for a text of JavaScript. */
+class EntryTexts {
+  readonly #entries: string[] = []
+  #length = 0
+
+  add(entry: string): void {
+    this.#entries.push(entry)
+    this.#length += entry.length + 1
+    checkHeaderBytes(this.#length)
+  }
+
+  join(): Buffer {
+    return Buffer.from(`{${this.#entries.join(',')}}`)
+  }
+}
+
+function checkHeaderBytes(bytes: number): void {
+  if (bytes <= FORMAT_HEADER_BYTES) return
+  const message = `The header would have ${bytes} bytes or more; the format ends at ${FORMAT_HEADER_BYTES}.`
+  throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
+}
+
+/** A Map, not an object, keeps the order of keys like `10` and has no special ones. */
+function objectOf(texts: ReadonlyMap<string, string>): string {
+  const pairs = [...texts].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+  return `{${pairs.join(',')}}`
+}

@@ -1,0 +1,109 @@
+/**
+ * A model in several files: an index, and shards beside it named as Hugging Face names them. The order of the given
+ * tensors decides the shards, as there: a shard is closed when the next tensor would pass the limit.
+ */
+import { readdir } from 'node:fs/promises'
+import { basename, dirname } from 'node:path'
+import { TileworkError } from '../../errors.js'
+import type { SiblingPlan, WritePlan } from '../format.js'
+import { compareCodePoints } from './code_points.js'
+import { FORMAT_NAME, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
+import type { PlannedTensor } from './write.js'
+
+export interface ShardOptions {
+  readonly maxShardBytes: number
+  /** Path of the main file. */
+  readonly path: string | undefined
+  /** True when that path is an index's. */
+  readonly isIndex: boolean
+  readonly write: (tensors: readonly PlannedTensor[]) => WritePlan
+}
+
+/** @throws TileworkError ERR_UNSUPPORTED, ERR_ARGUMENT, ERR_LIMIT, ERR_IO */
+export async function planShards(
+  tensors: readonly PlannedTensor[],
+  { maxShardBytes, path, isIndex, write }: ShardOptions,
+): Promise<WritePlan> {
+  const parts = splitTensors(tensors, maxShardBytes)
+  if (parts.length === 1 && !isIndex) return write(parts[0]!)
+  if (path === undefined) {
+    const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; only a path can hold an index and its shards.`
+    throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+  }
+  if (!isIndex) {
+    const stem = basename(path).replace(/\.[^.]*$/, '')
+    const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; the path must then end in ${INDEX_EXTENSION}, for example ${stem}.safetensors${INDEX_EXTENSION}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
+  if (parts.length > MAX_SHARDS) {
+    const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; the limit is ${MAX_SHARDS}.`
+    throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
+  }
+  const names = await freeNames(path, parts.length)
+  const siblings = parts.map((part, at): SiblingPlan => ({ name: names[at]!, ...write(part) }))
+  const bytes = indexOf(parts, names)
+  return { byteLength: bytes.byteLength, segments: [{ kind: 'bytes', bytes }], siblings }
+}
+
+function splitTensors(tensors: readonly PlannedTensor[], maxShardBytes: number): PlannedTensor[][] {
+  const parts: PlannedTensor[][] = []
+  let part: PlannedTensor[] = []
+  let bytes = 0
+  for (const tensor of tensors) {
+    if (part.length > 0 && bytes + tensor.byteLength > maxShardBytes) {
+      parts.push(part)
+      part = []
+      bytes = 0
+    }
+    part.push(tensor)
+    bytes += tensor.byteLength
+  }
+  return [...parts, part]
+}
+
+/**
+ * Names of which no file of the folder has one: until the new index takes its name, the old one must find its own
+ * shards unchanged. The first try is Hugging Face's; further ones count on behind it.
+ */
+async function freeNames(path: string, count: number): Promise<string[]> {
+  const taken = await namesIn(dirname(path))
+  const stem = basename(path)
+    .slice(0, -INDEX_EXTENSION.length)
+    .replace(/\.safetensors$/i, '')
+  for (let generation = 0; ; generation++) {
+    const suffix = generation === 0 ? '' : `-${generation}`
+    const names = Array.from(
+      { length: count },
+      (_, at) => `${stem}-${fiveDigits(at + 1)}-of-${fiveDigits(count)}${suffix}.safetensors`,
+    )
+    // Some file systems take names that differ in case for one.
+    if (names.every((name) => !taken.has(name.toLowerCase()))) return names
+  }
+}
+
+async function namesIn(folder: string): Promise<Set<string>> {
+  try {
+    return new Set((await readdir(folder)).map((name) => name.toLowerCase()))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // The writer names a missing folder better, when it opens the first file there.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return new Set()
+    const message = `The folder ${folder} cannot be listed: ${(error as Error).message}`
+    throw new TileworkError('ERR_IO', message, { path: folder, cause: error })
+  }
+}
+
+function fiveDigits(number: number): string {
+  return String(number).padStart(5, '0')
+}
+
+/** The index as Hugging Face writes it: two spaces, keys in order, a last line feed. */
+function indexOf(parts: readonly (readonly PlannedTensor[])[], names: readonly string[]): Uint8Array {
+  const total = parts.flat().reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const lines = parts
+    .flatMap((part, at) => part.map(({ name }) => ({ name, file: names[at]! })))
+    .toSorted((one, other) => compareCodePoints(one.name, other.name))
+    .map(({ name, file }) => `    ${JSON.stringify(name)}: ${JSON.stringify(file)}`)
+  const map = lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n  }`
+  return Buffer.from(`{\n  "metadata": {\n    "total_size": ${total}\n  },\n  "weight_map": ${map}\n}\n`)
+}
