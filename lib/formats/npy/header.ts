@@ -3,7 +3,7 @@ import type { ByteReader } from '../../bytes/reader.js'
 import { TileworkError } from '../../errors.js'
 import type { Place, Report } from '../report.js'
 import { type ItemType, parseDescr } from './descr.js'
-import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote } from './literal.js'
+import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote, TYPE_PATH } from './literal.js'
 import {
   BYTES_LIMIT,
   DATA_ALIGNMENT,
@@ -33,6 +33,8 @@ export interface NpyHeader {
 export interface ArraySpan {
   readonly start: number
   readonly end: number
+  /** True where an array of a type that cannot be read is left out with a finding, since others may be good. */
+  readonly leavesOutTypes: boolean
   /** The place of a byte of the array, counted from its magic. */
   place(path: string, at: number): Place
 }
@@ -67,7 +69,8 @@ function parseText(
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
     const place = span.place(error.path ?? 'header', textAt + (error.offset ?? 0))
-    report.broken(error.code, error.message, place)
+    if (error.path === TYPE_PATH && span.leavesOutTypes) report.deviation(error.code, error.message, place)
+    else report.broken(error.code, error.message, place)
     return undefined
   }
 }
@@ -188,7 +191,7 @@ function typeOf(descr: string): ItemType {
     return parseDescr(descr)
   } catch (error) {
     const { code, message } = error as TileworkError
-    throw new TileworkError(code, message, { path: 'descr' })
+    throw new TileworkError(code, message, { path: TYPE_PATH })
   }
 }
 
@@ -239,7 +242,7 @@ function reportDeviations(
   }
   if (type.isOrderUnknown) {
     const message = 'The type names no byte order for items of several bytes; they are read as little-endian.'
-    report.note('ERR_DTYPE', message, span.place('descr', LENGTH_FIELD_AT))
+    report.note('ERR_DTYPE', message, span.place(TYPE_PATH, LENGTH_FIELD_AT))
   }
 }
 

@@ -1,18 +1,33 @@
 /** The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. */
 import type { Format } from '../format.js'
-import { check } from './check.js'
-import { detect } from './detect.js'
-import { read } from './read.js'
-import { FORMAT_NAME } from './schema.js'
-import { type NpyWriteOptions, plan } from './write.js'
+import * as npyCheck from './check.js'
+import * as npyDetect from './detect.js'
+import * as npzCheck from './npz_check.js'
+import * as npzDetect from './npz_detect.js'
+import * as npzRead from './npz_read.js'
+import * as npzWrite from './npz_write.js'
+import * as npyRead from './read.js'
+import { FORMAT_NAME as NPY } from './schema.js'
+import * as npyWrite from './write.js'
+import { FORMAT_NAME as NPZ } from './zip_schema.js'
 
+export type { NpzWriteOptions } from './npz_write.js'
 export type { NpyWriteOptions } from './write.js'
 
-export const npy: Format<NpyWriteOptions> = {
-  name: FORMAT_NAME,
+export const npy: Format<npyWrite.NpyWriteOptions> = {
+  name: NPY,
   extensions: ['.npy'],
-  detect,
-  read,
-  check,
-  plan,
+  detect: npyDetect.detect,
+  read: npyRead.read,
+  check: npyCheck.check,
+  plan: npyWrite.plan,
+}
+
+export const npz: Format<npzWrite.NpzWriteOptions> = {
+  name: NPZ,
+  extensions: ['.npz'],
+  detect: npzDetect.detect,
+  read: npzRead.read,
+  check: npzCheck.check,
+  plan: npzWrite.plan,
 }

@@ -15,6 +15,9 @@ export interface HeaderLiteral {
   readonly hasLongSuffix: boolean
 }
 
+/** The header's key of the element type, and the place of what is wrong with it. */
+export const TYPE_PATH = 'descr'
+
 const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\\', '\\'],
   ["'", "'"],
@@ -61,10 +64,10 @@ class LiteralReader {
   #value(key: string): Literal {
     this.#skipSpace()
     const next = this.#text[this.#at]
-    if (key === 'descr' && (next === '[' || next === '(')) {
+    if (key === TYPE_PATH && (next === '[' || next === '(')) {
       const message =
         'Its type is structured (a list or tuple of types); arrays of one plain type can be read.'
-      throw new TileworkError('ERR_UNSUPPORTED', message, { path: 'descr', offset: this.#at })
+      throw new TileworkError('ERR_UNSUPPORTED', message, { path: TYPE_PATH, offset: this.#at })
     }
     if (next === "'" || next === '"') return this.#string()
     if (next === '(') return this.#tuple()

@@ -29,6 +29,7 @@ export function fileSpan(source: ByteSource): ArraySpan {
   return {
     start: 0,
     end: source.byteLength,
+    leavesOutTypes: false,
     place: (path, at) => ({ path, offset: Math.min(at, source.byteLength) }),
   }
 }

@@ -1,0 +1,179 @@
+/** Prints the records of an archive: local headers, directory, end records. */
+import {
+  DIRECTORY_ENTRY,
+  END,
+  EXTRA_ALIGNMENT,
+  EXTRA_ZIP64,
+  FLAG_UTF8,
+  LOCAL_HEADER,
+  MEMBER_ALIGNMENT,
+  STORED,
+  U16_ESCAPE,
+  U32_ESCAPE,
+  ZIP64_END,
+  ZIP64_LOCATOR,
+} from './zip_schema.js'
+
+/** A stored member to be written. */
+export interface PlannedMember {
+  readonly name: Uint8Array
+  /** Bytes of the content. */
+  readonly byteLength: number
+  /** Where the local header goes. */
+  readonly offset: number
+  /** Bytes of the alignment field, or 0. */
+  readonly padding: number
+  /** True where 64-bit fields are written though the numbers do not need them. */
+  readonly forcesZip64: boolean
+  crc(signal: AbortSignal | undefined): Promise<number>
+}
+
+type Unpadded = Omit<PlannedMember, 'padding' | 'crc'>
+
+/** Version 2.0 is ZIP with folders and deflate, 4.5 has 64-bit fields. The upper byte 3 means Unix. */
+const VERSION = 20
+const VERSION_ZIP64 = 45
+const MADE_ON_UNIX = 3 << 8
+
+/** A regular file that its owner reads and writes and all others read, as Unix says it. */
+const FILE_MODE = 0o100644
+
+/** 1980-01-01 00:00, the first date that ZIP can say: the same tensors give the same bytes. */
+const DOS_DATE = (1 << 5) | 1
+const DOS_TIME = 0
+
+/** Tag, length, and two 64-bit sizes. */
+const LOCAL_ZIP64_BYTES = 20
+
+/** Tag, length, and the alignment: the least that an alignment field takes. */
+const ALIGNMENT_FIELD_BYTES = 6
+
+/** Bytes of an alignment field that makes the content start at a multiple of 64. */
+export function paddingBefore(member: Unpadded): number {
+  const dataStart = member.offset + LOCAL_HEADER.bytes + member.name.byteLength + localZip64Bytes(member)
+  const missing = -dataStart & (MEMBER_ALIGNMENT - 1)
+  if (dataStart % MEMBER_ALIGNMENT === 0) return 0
+  return missing < ALIGNMENT_FIELD_BYTES ? missing + MEMBER_ALIGNMENT : missing
+}
+
+function needsZip64({ byteLength, forcesZip64 }: Unpadded): boolean {
+  return forcesZip64 || byteLength >= U32_ESCAPE
+}
+
+function localZip64Bytes(member: Unpadded): number {
+  return needsZip64(member) ? LOCAL_ZIP64_BYTES : 0
+}
+
+/** Writes little-endian numbers one after the other. */
+class Printer {
+  readonly #bytes: Buffer
+  #at = 0
+
+  constructor(byteLength: number) {
+    this.#bytes = Buffer.alloc(byteLength)
+  }
+
+  u16(...values: number[]): this {
+    for (const value of values) this.#at = this.#bytes.writeUInt16LE(value, this.#at)
+    return this
+  }
+
+  u32(...values: number[]): this {
+    for (const value of values) this.#at = this.#bytes.writeUInt32LE(value, this.#at)
+    return this
+  }
+
+  u64(...values: number[]): this {
+    for (const value of values) this.#at = this.#bytes.writeBigUInt64LE(BigInt(value), this.#at)
+    return this
+  }
+
+  bytes(bytes: Uint8Array): this {
+    this.#bytes.set(bytes, this.#at)
+    this.#at += bytes.byteLength
+    return this
+  }
+
+  skip(count: number): this {
+    this.#at += count
+    return this
+  }
+
+  finish(): Uint8Array {
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength)
+  }
+}
+
+/** The local header with name and extra fields, up to the content. */
+export function localHeader(member: PlannedMember, crc: number): Uint8Array {
+  const { name, byteLength, padding } = member
+  const isLong = needsZip64(member)
+  const extraBytes = localZip64Bytes(member) + padding
+  const size = isLong ? U32_ESCAPE : byteLength
+  const out = new Printer(LOCAL_HEADER.bytes + name.byteLength + extraBytes)
+  out.u32(LOCAL_HEADER.signature)
+  out.u16(isLong ? VERSION_ZIP64 : VERSION, flagsOf(name), STORED, DOS_TIME, DOS_DATE)
+  out.u32(crc, size, size).u16(name.byteLength, extraBytes).bytes(name)
+  if (isLong) out.u16(EXTRA_ZIP64, 16).u64(byteLength, byteLength)
+  if (padding > 0)
+    out.u16(EXTRA_ALIGNMENT, padding - 4, MEMBER_ALIGNMENT).skip(padding - ALIGNMENT_FIELD_BYTES)
+  return out.finish()
+}
+
+/** Names beyond ASCII are marked as UTF-8; without the mark numpy reads them in code page 437. */
+function flagsOf(name: Uint8Array): number {
+  return name.some((byte) => byte > 0x7f) ? FLAG_UTF8 : 0
+}
+
+/** The directory at `start`, and the end records. `crcs` has one checksum a member. */
+export function directoryOf(
+  members: readonly PlannedMember[],
+  crcs: readonly number[],
+  start: number,
+  forcesZip64: boolean,
+): Uint8Array {
+  const entries = members.map((member, index) => directoryEntry(member, crcs[index]!))
+  const byteLength = entries.reduce((sum, entry) => sum + entry.byteLength, 0)
+  return new Uint8Array(
+    Buffer.concat([...entries, endRecords(members.length, byteLength, start, forcesZip64)]),
+  )
+}
+
+function directoryEntry(member: PlannedMember, crc: number): Uint8Array {
+  const { name, byteLength, offset, forcesZip64 } = member
+  const isLong = needsZip64(member)
+  const isFar = forcesZip64 || offset >= U32_ESCAPE
+  const zip64 = [...(isLong ? [byteLength, byteLength] : []), ...(isFar ? [offset] : [])]
+  const extraBytes = zip64.length === 0 ? 0 : 4 + 8 * zip64.length
+  const version = zip64.length === 0 ? VERSION : VERSION_ZIP64
+  const size = isLong ? U32_ESCAPE : byteLength
+  const out = new Printer(DIRECTORY_ENTRY.bytes + name.byteLength + extraBytes)
+  out.u32(DIRECTORY_ENTRY.signature)
+  out.u16(MADE_ON_UNIX | version, version, flagsOf(name), STORED, DOS_TIME, DOS_DATE)
+  // No comment, part 0, no internal attributes.
+  out.u32(crc, size, size).u16(name.byteLength, extraBytes, 0, 0, 0)
+  out.u32(FILE_MODE * 2 ** 16, isFar ? U32_ESCAPE : offset).bytes(name)
+  if (extraBytes > 0) out.u16(EXTRA_ZIP64, extraBytes - 4).u64(...zip64)
+  return out.finish()
+}
+
+function endRecords(count: number, byteLength: number, start: number, forcesZip64: boolean): Uint8Array {
+  const isLong = forcesZip64 || count >= U16_ESCAPE || byteLength >= U32_ESCAPE || start >= U32_ESCAPE
+  const out = new Printer((isLong ? ZIP64_END.bytes + ZIP64_LOCATOR.bytes : 0) + END.bytes)
+  if (isLong) {
+    // The length does not count itself and the signature.
+    out.u32(ZIP64_END.signature).u64(ZIP64_END.bytes - 12)
+    out
+      .u16(MADE_ON_UNIX | VERSION_ZIP64, VERSION_ZIP64)
+      .u32(0, 0)
+      .u64(count, count, byteLength, start)
+    out
+      .u32(ZIP64_LOCATOR.signature, 0)
+      .u64(start + byteLength)
+      .u32(1)
+  }
+  const shortCount = isLong ? U16_ESCAPE : count
+  out.u32(END.signature).u16(0, 0, shortCount, shortCount)
+  out.u32(isLong ? U32_ESCAPE : byteLength, isLong ? U32_ESCAPE : start).u16(0)
+  return out.finish()
+}
