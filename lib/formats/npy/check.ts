@@ -16,9 +16,9 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
   const report = new Report(FORMAT_NAME, level, 'collect')
   const header = await readFileHeader(source, limits, report)
   if (!header) return report.findings()
-  const span = fileSpan(source)
-  noteHeaderForm(header, span, report)
-  const values = new ValueCheck(header, span, report)
+  const span = fileSpan(source, report)
+  noteHeaderForm(header, span)
+  const values = new ValueCheck(header, span)
   const end = header.headerBytes + header.dataBytes
   for (let at = header.headerBytes; at < end && !values.isDone; at += CHECK_WINDOW_BYTES) {
     values.see(await source.read(at, Math.min(end, at + CHECK_WINDOW_BYTES)))

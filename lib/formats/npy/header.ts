@@ -1,7 +1,7 @@
 /** Reads an array's header, checking every number of it against the bytes there are, and prints one as numpy does. */
 import type { ByteReader } from '../../bytes/reader.js'
 import { TileworkError } from '../../errors.js'
-import type { Place, Report } from '../report.js'
+import type { ArraySpan } from './array_span.js'
 import { type ItemType, parseDescr } from './descr.js'
 import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote, TYPE_PATH } from './literal.js'
 import {
@@ -29,38 +29,26 @@ export interface NpyHeader {
   readonly endsInLineFeed: boolean
 }
 
-/** The array to be read: its bytes in the reader, and how places in it are called in the file. */
-export interface ArraySpan {
-  readonly start: number
-  readonly end: number
-  /** True where an array of a type that cannot be read is left out with a finding, since others may be good. */
-  readonly leavesOutTypes: boolean
-  /** The place of a byte of the array, counted from its magic. */
-  place(path: string, at: number): Place
-}
-
 /** Undefined when the header cannot be read or is refused, which is then reported. */
 export async function readHeader(
   reader: ByteReader,
   span: ArraySpan,
   limit: number,
-  report: Report,
 ): Promise<NpyHeader | undefined> {
-  const prefix = await readPrefix(reader, span, limit, report)
+  const prefix = await readPrefix(reader, span, limit)
   if (!prefix) return undefined
   reader.seek(span.start + prefix.textAt)
   if (!reader.holds(prefix.textBytes)) await reader.load(prefix.textBytes)
-  const parsed = parseText(reader.bytes(prefix.textBytes), prefix, span, report)
+  const parsed = parseText(reader.bytes(prefix.textBytes), prefix, span)
   if (!parsed) return undefined
-  reportDeviations(parsed.literal, parsed.header, span, report)
-  return checkLength(parsed.header, span, report) ? parsed.header : undefined
+  reportDeviations(parsed.literal, parsed.header, span)
+  return checkLength(parsed.header, span) ? parsed.header : undefined
 }
 
 function parseText(
   bytes: Uint8Array,
   { version, textAt, textBytes }: Prefix,
   span: ArraySpan,
-  report: Report,
 ): { readonly literal: HeaderLiteral; readonly header: NpyHeader } | undefined {
   try {
     const literal = parseHeaderLiteral(decodeText(bytes, version))
@@ -68,9 +56,9 @@ function parseText(
     return { literal, header: interpret(literal, { textAt, textBytes, endsInLineFeed }) }
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
-    const place = span.place(error.path ?? 'header', textAt + (error.offset ?? 0))
-    if (error.path === TYPE_PATH && span.leavesOutTypes) report.deviation(error.code, error.message, place)
-    else report.broken(error.code, error.message, place)
+    const { code, message, path = 'header', offset = 0 } = error
+    if (path === TYPE_PATH) span.refusedType(code, message, path, textAt + offset)
+    else span.broken(code, message, path, textAt + offset)
     return undefined
   }
 }
@@ -81,18 +69,13 @@ interface Prefix {
   readonly textBytes: number
 }
 
-async function readPrefix(
-  reader: ByteReader,
-  span: ArraySpan,
-  limit: number,
-  report: Report,
-): Promise<Prefix | undefined> {
+async function readPrefix(reader: ByteReader, span: ArraySpan, limit: number): Promise<Prefix | undefined> {
   const broken = (
     code: 'ERR_TRUNCATED' | 'ERR_HEADER' | 'ERR_UNSUPPORTED' | 'ERR_LIMIT',
     message: string,
     at = 0,
   ) => {
-    report.broken(code, message, span.place('header', at))
+    span.broken(code, message, 'header', at)
     return undefined
   }
   const available = span.end - span.start
@@ -229,49 +212,40 @@ function shortNumber(value: Extent): string {
   return digits.length > 40 ? `${digits.slice(0, 40)}… (${digits.length} digits)` : digits
 }
 
-function reportDeviations(
-  literal: HeaderLiteral,
-  { type }: NpyHeader,
-  span: ArraySpan,
-  report: Report,
-): void {
+function reportDeviations(literal: HeaderLiteral, { type }: NpyHeader, span: ArraySpan): void {
   if (literal.hasLongSuffix) {
     const message =
       'A number of the shape ends in L: Python 2 wrote the header, and only numpy still reads it.'
-    report.deviation('ERR_HEADER', message, span.place('shape', LENGTH_FIELD_AT))
+    span.deviation('ERR_HEADER', message, 'shape', LENGTH_FIELD_AT)
   }
   if (type.isOrderUnknown) {
     const message = 'The type names no byte order for items of several bytes; they are read as little-endian.'
-    report.note('ERR_DTYPE', message, span.place(TYPE_PATH, LENGTH_FIELD_AT))
+    span.note('ERR_DTYPE', message, TYPE_PATH, LENGTH_FIELD_AT)
   }
 }
 
-function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan, report: Report): boolean {
+function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan): boolean {
   const available = span.end - span.start - headerBytes
   if (dataBytes > available) {
     const message = `Type and shape need ${dataBytes} bytes of data and ${available} are there.`
-    report.broken('ERR_TRUNCATED', message, span.place('data', headerBytes))
+    span.broken('ERR_TRUNCATED', message, 'data', headerBytes)
     return false
   }
   if (dataBytes < available) {
     const message = `${available - dataBytes} bytes follow the ${dataBytes} bytes of data that type and shape need.`
-    report.deviation('ERR_GAP', message, span.place('data', headerBytes + dataBytes))
+    span.deviation('ERR_GAP', message, 'data', headerBytes + dataBytes)
   }
   return true
 }
 
 /** The legal but unusual, for a check: old versions of numpy aligned to 16, others to nothing. */
-export function noteHeaderForm(
-  { headerBytes, endsInLineFeed }: NpyHeader,
-  span: ArraySpan,
-  report: Report,
-): void {
+export function noteHeaderForm({ headerBytes, endsInLineFeed }: NpyHeader, span: ArraySpan): void {
   if (headerBytes % DATA_ALIGNMENT !== 0) {
     const message = `The data start ${headerBytes} bytes behind the start of the array; numpy aligns them to ${DATA_ALIGNMENT}.`
-    report.note('ERR_MISALIGNED', message, span.place('header', headerBytes))
+    span.note('ERR_MISALIGNED', message, 'header', headerBytes)
   }
   if (!endsInLineFeed) {
-    report.note('ERR_HEADER', 'The header does not end in a line feed.', span.place('header', headerBytes))
+    span.note('ERR_HEADER', 'The header does not end in a line feed.', 'header', headerBytes)
   }
 }
 

@@ -21,9 +21,9 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
 
 async function checkContent(content: Content, report: Report): Promise<void> {
   const { entry, place, array, source } = content
-  if (array) noteHeaderForm(array.header, array.span, report)
+  if (array) noteHeaderForm(array.header, array.span)
   try {
-    const crc = await scan(content, report)
+    const crc = await scan(content)
     if (crc !== entry.crc) {
       const message = `members[${entry.index}] (${quote(entry.name)}) has the checksum ${hex(crc)}; the directory says ${hex(entry.crc)}.`
       report.broken('ERR_CHECKSUM', message, place)
@@ -41,8 +41,8 @@ async function checkContent(content: Content, report: Report): Promise<void> {
 }
 
 /** Reads all of a member once; gives its checksum. */
-async function scan({ source, start, end, array }: Content, report: Report): Promise<number> {
-  const values = array && new ValueCheck(array.header, array.span, report)
+async function scan({ source, start, end, array }: Content): Promise<number> {
+  const values = array && new ValueCheck(array.header, array.span)
   const dataStart = array ? start + array.header.headerBytes : end
   const dataEnd = array ? dataStart + array.header.dataBytes : end
   let crc = 0

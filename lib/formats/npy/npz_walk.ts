@@ -4,7 +4,8 @@ import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { Limits } from '../format.js'
 import type { Place, Report } from '../report.js'
-import { type ArraySpan, type NpyHeader, readHeader } from './header.js'
+import { ArraySpan } from './array_span.js'
+import { type NpyHeader, readHeader } from './header.js'
 import { InflatedSource, InflatePool } from './inflated_source.js'
 import { quote } from './literal.js'
 import { DEFAULT_HEADER_LIMIT } from './schema.js'
@@ -139,7 +140,7 @@ class Walk {
       this.#report.note('ERR_UNSUPPORTED', message, place)
       return undefined
     }
-    const span = spanOf(content)
+    const span = spanOf(content, this.#report)
     const reader = source === this.#source ? this.#reader : new ByteReader(source, WINDOW_BYTES)
     const header = await this.#readHeader(reader, span)
     if (!header || !this.#spendHeader(header.headerBytes, place)) return undefined
@@ -150,10 +151,10 @@ class Walk {
   async #readHeader(reader: ByteReader, span: ArraySpan): Promise<NpyHeader | undefined> {
     const limit = this.#limits.headerBytes ?? DEFAULT_HEADER_LIMIT
     try {
-      return await readHeader(reader, span, limit, this.#report)
+      return await readHeader(reader, span, limit)
     } catch (error) {
       if (!(error instanceof TileworkError) || error.code !== 'ERR_COMPRESSED') throw error
-      this.#report.broken(error.code, error.message, span.place('header', 0))
+      span.broken(error.code, error.message, 'header', 0)
       return undefined
     }
   }
@@ -182,16 +183,14 @@ class Walk {
   }
 }
 
-/** Places of a stored member are bytes of the file; those of a deflated one can only be its start. */
-function spanOf({ entry, place, dataStart, start, end }: Omit<Content, 'array'>): ArraySpan {
+/** Places in a stored member are bytes of the file; those in a deflated one can only be its start. */
+function spanOf({ entry, place, dataStart, start, end }: Omit<Content, 'array'>, report: Report): ArraySpan {
   const isStored = entry.method === STORED
-  return {
+  return new ArraySpan({
     start,
     end,
-    leavesOutTypes: true,
-    place: (path, at) => ({
-      path: `${place.path}.${path}`,
-      offset: isStored ? Math.min(dataStart + at, dataStart + entry.bytes) : dataStart,
-    }),
-  }
+    report,
+    member: { path: place.path, name: quote(entry.name) },
+    offsetOf: (at) => (isStored ? dataStart + Math.min(at, entry.bytes) : dataStart),
+  })
 }

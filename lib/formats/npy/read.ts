@@ -4,7 +4,8 @@ import type { ByteSource } from '../../bytes/source.js'
 import type { Limits, ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
 import { tensorOf } from './array.js'
-import { type ArraySpan, type NpyHeader, readHeader } from './header.js'
+import { ArraySpan } from './array_span.js'
+import { type NpyHeader, readHeader } from './header.js'
 import { DEFAULT_HEADER_LIMIT, FORMAT_NAME, UNNAMED } from './schema.js'
 import { TensorArray } from './tensor_array.js'
 
@@ -25,13 +26,8 @@ export async function read(source: ByteSource, { level, limits }: ReadOptions): 
 }
 
 /** The whole file as an array. */
-export function fileSpan(source: ByteSource): ArraySpan {
-  return {
-    start: 0,
-    end: source.byteLength,
-    leavesOutTypes: false,
-    place: (path, at) => ({ path, offset: Math.min(at, source.byteLength) }),
-  }
+export function fileSpan({ byteLength }: ByteSource, report: Report): ArraySpan {
+  return new ArraySpan({ start: 0, end: byteLength, report, offsetOf: (at) => Math.min(at, byteLength) })
 }
 
 /** Undefined when the header cannot be read, which is then reported. */
@@ -47,7 +43,7 @@ export async function readFileHeader(
   }
   const reader = new ByteReader(source, HEADER_WINDOW_BYTES)
   const headerLimit = limits.headerBytes ?? DEFAULT_HEADER_LIMIT
-  const header = await readHeader(reader, fileSpan(source), headerLimit, report)
+  const header = await readHeader(reader, fileSpan(source, report), headerLimit)
   if (!header || limits.totalBytes === undefined || header.dataBytes <= limits.totalBytes) return header
   const message = `The array has ${header.dataBytes} bytes; limits.totalBytes is ${limits.totalBytes}.`
   report.broken('ERR_LIMIT', message, place)

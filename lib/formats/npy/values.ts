@@ -1,23 +1,21 @@
 /** Looks at every item for a value that its type does not have: costly, so only a check does it. */
-import type { Report } from '../report.js'
+import type { ArraySpan } from './array_span.js'
 import { firstBadText } from './fixed_strings.js'
-import type { ArraySpan, NpyHeader } from './header.js'
+import type { NpyHeader } from './header.js'
 
 /** Sees the bytes of an array's data window by window, in order. Reports the first bad item only. */
 export class ValueCheck {
   readonly #header: NpyHeader
   readonly #span: ArraySpan
-  readonly #report: Report
   /** Bytes of data seen. */
   #position = 0
   /** Bytes of an item that the window before ended in. */
   #rest: Uint8Array = new Uint8Array(0)
   #isDone: boolean
 
-  constructor(header: NpyHeader, span: ArraySpan, report: Report) {
+  constructor(header: NpyHeader, span: ArraySpan) {
     this.#header = header
     this.#span = span
-    this.#report = report
     const { kind, dtype } = header.type
     this.#isDone = kind !== 'text' && dtype !== 'bool'
   }
@@ -49,10 +47,6 @@ export class ValueCheck {
     const item = Math.floor(at / type.itemBytes)
     const what =
       type.kind === 'text' ? 'has a code that is no code point of Unicode' : `is ${byte}; a bool is 0 or 1`
-    this.#report.deviation(
-      'ERR_DTYPE',
-      `Item ${item} of the data ${what}.`,
-      this.#span.place('data', headerBytes + at),
-    )
+    this.#span.deviation('ERR_DTYPE', `Item ${item} of the data ${what}.`, 'data', headerBytes + at)
   }
 }
