@@ -5,10 +5,11 @@ import { abortable } from './abortable.js'
 import { eachFile } from './each_file.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
+import { addReadOptions, type ReadChoice, readChoice } from './open_input.js'
 import { printable } from './printable.js'
 import type { Terminal } from './terminal.js'
 
-export interface CheckCommandOptions {
+export interface CheckCommandOptions extends ReadChoice {
   readonly level?: Level
   readonly json?: boolean
 }
@@ -27,7 +28,7 @@ Examples:
 Exit code 1 when a finding is an error, 2 when a file is of no known format.`
 
 export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
-  program
+  const command = program
     .command('check')
     .summary('look for damage and broken rules in files')
     .description(
@@ -42,6 +43,7 @@ export function addCheck(program: Command, terminal: Terminal, finish: (code: Ex
         .choices(['lenient', 'strict'])
         .default('lenient'),
     )
+  addReadOptions(command)
     .option('--json', 'print JSON: one object for one file, an array for several')
     .addHelpText('after', EXAMPLES)
     .action(async (files: string[], options: CheckCommandOptions) =>
@@ -62,7 +64,7 @@ export function check(
     report: async (file: string): Promise<CheckReport> => ({
       file,
       level,
-      findings: await abortable(() => checkInput(file, { level }), terminal.signal),
+      findings: await abortable(() => checkInput(file, { level, ...readChoice(options) }), terminal.signal),
     }),
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
     exitCode: exitCodeOfFindings,

@@ -7,7 +7,7 @@ import { eachFile } from './each_file.js'
 import { type ElementStatistics, elementStatistics } from './element_statistics.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
-import { openInput } from './open_input.js'
+import { addReadOptions, openInput, type ReadChoice } from './open_input.js'
 import { formatShape } from './parse_shape.js'
 import { printable } from './printable.js'
 import { type Progress, startProgress } from './progress.js'
@@ -15,7 +15,7 @@ import { type Column, formatTable } from './table.js'
 import { type TensorReport, tensorReport } from './tensor_report.js'
 import type { Terminal } from './terminal.js'
 
-export interface InspectOptions {
+export interface InspectOptions extends ReadChoice {
   readonly digest?: boolean
   readonly stats?: boolean
   readonly json?: boolean
@@ -40,13 +40,14 @@ tensor, of the bytes of its indices (64-bit, row-major), then those of its value
 Shapes are printed as --shape takes them.`
 
 export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
-  program
+  const command = program
     .command('inspect')
     .summary('list the tensors of files')
     .description('Lists the tensors of files: names, element types, shapes, layouts and sizes.')
     .argument('<files...>', 'files of any known format')
     .option('--digest', 'add the SHA-256 of each tensor')
     .option('--stats', 'add smallest, largest and mean value, zeros and NaNs of each dense tensor')
+  addReadOptions(command)
     .option('--json', 'print JSON: one object for one file, an array for several')
     .addHelpText('after', EXAMPLES)
     .action(async (files: string[], options: InspectOptions) =>
@@ -71,7 +72,7 @@ export function inspect(
 }
 
 async function reportFile(path: string, options: InspectOptions, terminal: Terminal): Promise<InspectReport> {
-  const file = await openInput(path)
+  const file = await openInput(path, options)
   try {
     const tensors = await reportTensors(file, options, terminal)
     const { format, byteLength, findings } = file
@@ -117,7 +118,7 @@ class TensorReader {
     if (!tensor.hasData || tensor.kind === 'string') return report
     const onBytes = (count: number): void => {
       this.#bytesDone += count
-      this.progress.update(this.#bytesDone, this.bytesTotal)
+      this.progress.update({ bytesDone: this.#bytesDone, bytesTotal: this.bytesTotal })
     }
     return {
       ...report,

@@ -23,6 +23,12 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const { stdout, stderr, env } = process
-process.exitCode = await run(process.argv.slice(2), { stdout, stderr, env, signal: controller.signal })
+process.exitCode = await run(process.argv.slice(2), {
+  stdin: () => process.stdin,
+  stdout,
+  stderr,
+  env,
+  signal: controller.signal,
+})
 // A check that was let go may still be reading.
 if (controller.signal.aborted) process.exit()

@@ -1,13 +1,48 @@
-/** Opens the input of a command, and marks a failure as the input's own, for the exit code. */
-import { type OpenFile, open, TileworkError } from '../index.js'
+/** Opens the input of a command, and marks a failure as the input's own, for the message and the exit code. */
+import { type Command, Option } from 'commander'
+import { type OpenFile, type OpenOptions, open, TileworkError } from '../index.js'
+
+/** How inputs are read; the names are those of `open`. */
+export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks'>
 
 /** A failure to open an input. */
 export class InputError extends Error {
   override readonly name = 'InputError'
 
-  constructor(readonly reason: TileworkError) {
+  /** @param file - the path of the input; the place in `reason` is one inside the file */
+  constructor(
+    readonly reason: TileworkError,
+    readonly file?: string,
+  ) {
     super(reason.message, { cause: reason })
   }
+}
+
+/** Adds the options that say how inputs are read. */
+export function addReadOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--mode <how>',
+        'map inputs into memory, or read them by ranges: for network shares, and files that others write',
+      )
+        .choices(['map', 'read'])
+        .default('map'),
+    )
+    .option('--guard', 'with --mode map: survive inputs that someone truncates meanwhile')
+    .addOption(
+      new Option(
+        '--symlinks <policy>',
+        'links among the parts of an input may lead inside its folder, or anywhere',
+      )
+        .choices(['inside', 'follow'])
+        .default('inside'),
+    )
+}
+
+/** The part of a command's options that `open` and `check` take. */
+export function readChoice({ mode, guard, symlinks }: ReadChoice): ReadChoice {
+  return { ...(mode && { mode }), ...(guard && { guard }), ...(symlinks && { symlinks }) }
 }
 
 /**
@@ -15,11 +50,11 @@ export class InputError extends Error {
  *
  * @throws InputError around what `open` throws
  */
-export async function openInput(path: string): Promise<OpenFile> {
+export async function openInput(path: string, choice: ReadChoice = {}): Promise<OpenFile> {
   try {
-    return await open(path)
+    return await open(path, readChoice(choice))
   } catch (error) {
-    if (error instanceof TileworkError) throw new InputError(error)
+    if (error instanceof TileworkError) throw new InputError(error, path)
     throw error
   }
 }

@@ -6,24 +6,52 @@ import type { Terminal } from './terminal.js'
 /** Work that ends earlier than this shows nothing: a bar that flashes tells nobody anything. */
 const SHOW_AFTER_MS = 500
 
+/** Goes to the first column and clears the line, on every terminal of today (ECMA-48). */
+const CLEAR_LINE = '\r\u001b[K'
+
+export interface ProgressState {
+  readonly bytesDone: number
+  readonly bytesTotal: number
+  /** Average since the start; computed here where it is absent. */
+  readonly bytesPerSecond?: number
+  readonly secondsLeft?: number
+}
+
 export interface Progress {
-  update(bytesDone: number, bytesTotal: number): void
+  /** @param what - told before the bytes, for example how many files are done */
+  update(state: ProgressState, what?: string): void
+  /** Writes lines without tearing the bar. */
+  aside(write: () => void): void
   /** Takes the bar away. May be called twice. */
   stop(): void
 }
 
+const NO_PROGRESS: Progress = {
+  update: () => undefined,
+  aside: (write) => write(),
+  stop: () => undefined,
+}
+
 export function startProgress(label: string, terminal: Terminal): Progress {
-  if (!terminal.stderrIsTerminal) return { update: () => undefined, stop: () => undefined }
+  if (!terminal.stderrIsTerminal) return NO_PROGRESS
   const startedAt = Date.now()
   let bar: SingleBar | undefined
   return {
-    update: (bytesDone, bytesTotal) => {
-      if (!bar && Date.now() - startedAt >= SHOW_AFTER_MS) {
+    update: (state, what) => {
+      const elapsed = Date.now() - startedAt
+      if (!bar && elapsed < SHOW_AFTER_MS) return
+      const detail = { detail: (what === undefined ? '' : `${what}, `) + describe(state, elapsed / 1000) }
+      if (bar) {
+        bar.setTotal(state.bytesTotal)
+        bar.update(state.bytesDone, detail)
+      } else {
         bar = createBar(label, terminal)
-        bar.start(bytesTotal, bytesDone)
+        bar.start(state.bytesTotal, state.bytesDone, detail)
       }
-      bar?.setTotal(bytesTotal)
-      bar?.update(bytesDone)
+    },
+    aside: (write) => {
+      if (bar) terminal.stderr.write(CLEAR_LINE)
+      write()
     },
     stop: () => {
       bar?.stop()
@@ -32,11 +60,27 @@ export function startProgress(label: string, terminal: Terminal): Progress {
   }
 }
 
+function describe(
+  { bytesDone, bytesTotal, bytesPerSecond, secondsLeft }: ProgressState,
+  seconds: number,
+): string {
+  const rate = bytesPerSecond ?? bytesDone / seconds
+  const left = secondsLeft ?? (rate > 0 ? (bytesTotal - bytesDone) / rate : 0)
+  const amount = `${formatBytes(bytesDone)} of ${formatBytes(bytesTotal)}`
+  return `${amount}, ${formatBytes(Math.round(rate))}/s, ${formatSeconds(left)} left`
+}
+
+/** `8 s`, `3 min 20 s`, `2 h 5 min`. */
+export function formatSeconds(seconds: number): string {
+  const whole = Math.ceil(seconds)
+  if (whole < 60) return `${whole} s`
+  const minutes = Math.floor(whole / 60)
+  return minutes < 60 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
 function createBar(label: string, terminal: Terminal): SingleBar {
   return new SingleBar({
-    format: `${label} {bar} {percentage}% {value} of {total}, {eta_formatted} left`,
-    formatValue: (value, _options, type) =>
-      type === 'value' || type === 'total' ? formatBytes(value) : String(value),
+    format: `${label} {bar} {percentage}% {detail}`,
     stream: terminal.stderr as NodeJS.WritableStream,
     barsize: 30,
     barCompleteChar: '█',

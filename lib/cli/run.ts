@@ -1,5 +1,4 @@
 /** The command line as a function: arguments in, exit code out. */
-import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
 import { addCheck } from './check.js'
@@ -7,6 +6,7 @@ import { addConvert } from './convert.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
 import { addInspect } from './inspect.js'
 import { addLayout } from './layout.js'
+import { packageVersion } from './package_version.js'
 import { printJson } from './print_json.js'
 import { errorReport, printError } from './report_error.js'
 import { createTerminal, type RunOptions, type Terminal } from './terminal.js'
@@ -62,11 +62,6 @@ function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Co
     })
   for (const add of [addInspect, addCheck, addConvert, addLayout]) add(program, terminal, finish)
   return program
-}
-
-function packageVersion(): string {
-  const manifest = createRequire(import.meta.url)('../../package.json') as { version: string }
-  return manifest.version
 }
 
 function fail(error: unknown, argv: readonly string[], terminal: Terminal): ExitCode {

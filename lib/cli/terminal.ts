@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly stderr: OutputStream
   /** Says for both streams whether they are terminals; without it each stream says so itself. */
   readonly isTTY?: boolean
+  /** What is piped in. Called only by a command that reads it: to look at a process's stdin is to begin reading it. */
+  readonly stdin?: () => AsyncIterable<Uint8Array | string>
   /** Cancels the run; its exit code is then 130. */
   readonly signal?: AbortSignal
   /** Environment, for NO_COLOR, FORCE_COLOR and TERM. */
@@ -26,6 +28,7 @@ export interface RunOptions {
 export type Colors = ReturnType<typeof pc.createColors>
 
 export interface Terminal {
+  readonly stdin: RunOptions['stdin']
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly stdoutIsTerminal: boolean
@@ -41,10 +44,11 @@ export interface Terminal {
 /** Columns to write for when stdout is no terminal. */
 const WIDTH_WITHOUT_TERMINAL = 100
 
-export function createTerminal({ stdout, stderr, isTTY, signal, env = {} }: RunOptions): Terminal {
+export function createTerminal({ stdin, stdout, stderr, isTTY, signal, env = {} }: RunOptions): Terminal {
   const stdoutIsTerminal = isTTY ?? stdout.isTTY === true
   const colorsOn = wantsColors(stdoutIsTerminal, env)
   return {
+    stdin,
     stdout,
     stderr,
     stdoutIsTerminal,

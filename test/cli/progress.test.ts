@@ -24,9 +24,9 @@ afterEach(() => void vi.useRealTimers())
 describe('progress', () => {
   it('shows nothing for work that ends soon', () => {
     const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
-    progress.update(1, 2)
+    progress.update({ bytesDone: 1, bytesTotal: 2 })
     vi.advanceTimersByTime(400)
-    progress.update(2, 2)
+    progress.update({ bytesDone: 2, bytesTotal: 2 })
     progress.stop()
     expect(written).toBe('')
   })
@@ -34,10 +34,15 @@ describe('progress', () => {
   it('shows a bar for work that lasts, and takes it away', () => {
     const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
     vi.advanceTimersByTime(600)
-    progress.update(512 * 1024, 2 * 1024 * 1024)
+    progress.update({
+      bytesDone: 512 * 1024,
+      bytesTotal: 2 * 1024 * 1024,
+      bytesPerSecond: 1024 ** 2,
+      secondsLeft: 1.5,
+    })
     vi.advanceTimersByTime(200)
     expect(written).toContain('Writing')
-    expect(written).toContain('25% 512 KiB of 2 MiB')
+    expect(written).toContain('25% 512 KiB of 2 MiB, 1 MiB/s, 2 s left')
     progress.stop()
     progress.stop()
     const end = written.length
@@ -49,7 +54,7 @@ describe('progress', () => {
     const piped = { write: stream.write }
     const progress = startProgress('Writing', createTerminal({ stdout: piped, stderr: piped }))
     vi.advanceTimersByTime(600)
-    progress.update(1, 2)
+    progress.update({ bytesDone: 1, bytesTotal: 2 })
     progress.stop()
     expect(written).toBe('')
   })

@@ -11,15 +11,24 @@ export interface CliSetting {
   readonly isTTY?: boolean
   readonly signal?: AbortSignal
   readonly env?: Record<string, string>
+  readonly stdin?: () => AsyncIterable<Uint8Array | string>
+  /** Called after each write to stdout. */
+  readonly onOutput?: () => void
 }
 
 export async function runCli(args: readonly string[], setting: CliSetting = {}): Promise<CliResult> {
+  const { onOutput, ...options } = setting
   let stdout = ''
   let stderr = ''
   const code = await run(args, {
-    stdout: { write: (text) => (stdout += text) },
+    stdout: {
+      write: (text) => {
+        stdout += text
+        onOutput?.()
+      },
+    },
     stderr: { write: (text) => (stderr += text) },
-    ...setting,
+    ...options,
   })
   return { code, stdout, stderr }
 }

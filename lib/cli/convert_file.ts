@@ -1,0 +1,94 @@
+/** The conversion of one open file: select, reorder, write, and say how to come back. */
+import { chooseFormat } from '../formats/registry.js'
+import {
+  type Finding,
+  type FormatName,
+  type OpenFile,
+  type SaveProgress,
+  save,
+  type Tensor,
+  TileworkError,
+} from '../index.js'
+import type { ConvertChoice } from './convert_options.js'
+import { dtypeByName } from './dtype_name.js'
+import { reorderAll } from './reorder_tensors.js'
+import { selectTensors } from './select_tensors.js'
+import { type TensorReport, tensorReport } from './tensor_report.js'
+import { type UndoCommand, undoCommands } from './undo_command.js'
+
+export interface ConvertReport {
+  readonly input: string
+  readonly output: string
+  readonly format: string
+  /** Length of the output. */
+  readonly byteLength: number
+  readonly tensors: readonly TensorReport[]
+  /** What the lenient read of the input noticed. */
+  readonly findings: readonly Finding[]
+  /** One command for each tensor that is not in row-major order. */
+  readonly undo: readonly UndoCommand[]
+}
+
+export interface FileRun {
+  readonly input: string
+  readonly output: string
+  readonly signal: AbortSignal
+  readonly onProgress: (progress: SaveProgress) => void
+}
+
+/** Writes `run.output`. Errors: those of `save`, and of options that do not fit the tensors. */
+export async function convertFile(
+  file: OpenFile,
+  run: FileRun,
+  choice: ConvertChoice,
+): Promise<ConvertReport> {
+  const { input, output } = run
+  const selected = selectTensors(file.tensors, choice.tensor ?? [])
+  checkDtype(selected, choice.dtype)
+  const isReordered = choice.layout !== undefined || choice.fromLayout !== undefined
+  const reordered = isReordered ? reorderAll(selected, choice, choice.tensor !== undefined) : []
+  const tensors = isReordered ? reordered.map(({ after }) => after) : selected
+  const isWhole = !isReordered && choice.tensor === undefined
+  const format = chooseFormat(choice.format, output, file.format).name
+  const byteLength = await write(isWhole ? file : tensors, format as FormatName, run)
+  return {
+    input,
+    output,
+    format,
+    byteLength,
+    tensors: tensors.map(tensorReport),
+    findings: file.findings,
+    undo: undoCommands(output, reordered, choice.as),
+  }
+}
+
+/** A cast that is not done must not look done, so a type that differs is refused. */
+function checkDtype(tensors: readonly Tensor[], name: string | undefined): void {
+  if (name === undefined) return
+  const dtype = dtypeByName(name)
+  const other = tensors.find((tensor) => tensor.dtype !== dtype)
+  if (other) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `Tensor "${other.name}" is ${other.dtype}, not ${dtype}; casting comes in a later version.`,
+    )
+  }
+}
+
+/** Bytes of the file that was written. */
+async function write(
+  content: OpenFile | readonly Tensor[],
+  format: FormatName,
+  { output, signal, onProgress }: FileRun,
+): Promise<number> {
+  let byteLength = 0
+  await save(output, content, {
+    format,
+    signal,
+    onProgress: (progress) => {
+      byteLength = progress.bytesTotal
+      onProgress(progress)
+    },
+  })
+  return byteLength
+}

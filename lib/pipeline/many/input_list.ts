@@ -1,0 +1,136 @@
+/**
+ * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on
+ * nothing but their paths. So two machines that are given the same files agree on the list, and can share it.
+ */
+import { basename, join, relative, resolve } from 'node:path'
+import { throwIfAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
+import { listedNames } from './listed_names.js'
+import { isPattern, type Match, matchPattern } from './pattern.js'
+import { isInside, type Located, RealPaths } from './real_paths.js'
+import type { Chunks } from './records.js'
+
+/** One file to work on. */
+export interface InputFile {
+  /** As it was named, or as a pattern found it. */
+  readonly path: string
+  /** Absolute and without links. */
+  readonly real: string
+  /** Where its output goes, relative to the folder of all outputs. */
+  readonly name: string
+  /** Length in bytes when the list was made; 0 for a file that could not be looked at. For progress only. */
+  readonly byteLength: number
+}
+
+export interface InputSelection {
+  /** Paths and patterns. A path that exists is never taken as a pattern. */
+  readonly names: readonly string[]
+  /** A further list of paths, never patterns. */
+  readonly list?: { readonly chunks: Chunks; readonly isNulEnded: boolean }
+  /** Outputs keep the path of their input below this folder. */
+  readonly base?: string
+  /** Patterns leave out what lies in this folder: the results of an earlier run are no inputs of the next. */
+  readonly outDir: string
+  readonly signal?: AbortSignal
+}
+
+/** About 1 GiB of names. Whoever has more runs the parts of the list one after another. */
+const MAX_FILES = 2_000_000
+
+/** Files between two looks at the clock of the process: signals and other work get their turn. */
+const FILES_A_TURN = 512
+
+/**
+ * All inputs, sorted by path, duplicates removed. Without `base` a file that was named keeps its own name only, and
+ * one that a pattern found its path below the part of the pattern without wildcards.
+ *
+ * @throws TileworkError ERR_ARGUMENT for folders, patterns without a match and files outside of `base`; ERR_LIMIT for
+ * more than 2,000,000 files; ERR_ABORTED; ERR_IO
+ */
+export async function listInputs(selection: InputSelection): Promise<InputFile[]> {
+  const list = new InputList(selection)
+  for (const name of selection.names) await list.addArgument(name)
+  if (selection.list) {
+    const { chunks, isNulEnded } = selection.list
+    for await (const path of listedNames(chunks, isNulEnded)) await list.addPath(path)
+  }
+  return list.finish()
+}
+
+class InputList {
+  readonly #files: InputFile[] = []
+  readonly #paths = new RealPaths()
+  readonly #selection: InputSelection
+  readonly #outDir: string
+
+  constructor(selection: InputSelection) {
+    this.#selection = selection
+    this.#outDir = this.#paths.folder(resolve(selection.outDir))
+  }
+
+  async addArgument(argument: string): Promise<void> {
+    if (this.#paths.locate(argument).stats === undefined && isPattern(argument)) {
+      await this.#addMatches(argument)
+    } else await this.addPath(argument)
+  }
+
+  addPath(path: string): Promise<void> {
+    return this.#add({ path, name: basename(path) }, this.#paths.locate(path))
+  }
+
+  async #add({ path, name }: Match, { real, stats }: Located): Promise<void> {
+    if (stats?.isDirectory()) {
+      const pattern = join(path, '**', '*.btf')
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `${path} is a folder; name its files by a pattern, as '${pattern}'.`,
+      )
+    }
+    this.#files.push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
+    if (this.#files.length > MAX_FILES) {
+      throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; give it in parts.`)
+    }
+    if (this.#files.length % FILES_A_TURN === 0) await turn(this.#selection.signal)
+  }
+
+  async #addMatches(pattern: string): Promise<void> {
+    const { base, files } = await matchPattern(pattern, this.#selection.signal)
+    // Where the search itself begins among the outputs, they are what is meant.
+    const isSearchOfOutputs = isInside(this.#paths.folder(resolve(base)), this.#outDir)
+    let found = 0
+    for (const match of files) {
+      const located = this.#paths.locate(match.path)
+      if (!isSearchOfOutputs && isInside(located.real, this.#outDir)) continue
+      await this.#add(match, located)
+      found++
+    }
+    if (found === 0) throw new TileworkError('ERR_ARGUMENT', `No file matches the pattern '${pattern}'.`)
+  }
+
+  #nameBelowBase(path: string, name: string): string {
+    const { base } = this.#selection
+    if (base === undefined) return name
+    const below = relative(resolve(base), resolve(path))
+    if (below !== '..' && !below.startsWith('../')) return below
+    throw new TileworkError('ERR_ARGUMENT', `${path} lies outside of the base folder ${base}.`)
+  }
+
+  finish(): InputFile[] {
+    const seen = new Set<string>()
+    return this.#files.sort(byPath).filter(({ real }) => seen.size < seen.add(real).size)
+  }
+}
+
+/** By code units, which no locale changes. */
+function byPath(one: InputFile, other: InputFile): number {
+  return compare(one.path, other.path) || compare(one.name, other.name)
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0
+}
+
+async function turn(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((resume) => setImmediate(resume))
+  throwIfAborted(signal)
+}

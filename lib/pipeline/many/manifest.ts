@@ -1,0 +1,207 @@
+/**
+ * The record of what a run has finished, so that the next run need not do it again. Append-only: a line is one write to
+ * a descriptor that was opened for appending, which the operating system puts at the end whoever else is writing, so
+ * several processes may share one manifest on a local file system. The last line of an output counts.
+ */
+import {
+  closeSync,
+  constants,
+  createReadStream,
+  fdatasync,
+  fstatSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { systemError } from '../../bytes/system_error.js'
+import { TileworkError } from '../../errors.js'
+import {
+  entryLine,
+  MANIFEST_VERSION,
+  type ManifestEntry,
+  type ManifestLine,
+  parseManifestLine,
+  TORN_LINE,
+  VERSION_LINE,
+} from './manifest_line.js'
+import { splitRecords } from './records.js'
+
+/** A file of some thousand parts still fits, and a file of something else without line breaks is not taken in whole. */
+const MAX_LINE_BYTES = 1024 * 1024
+const LINE_FEED = 0x0a
+
+/**
+ * A killed process loses no line: what was written is the operating system's. Only a machine that stops loses what is
+ * not on disk yet, and then a file is converted once more. That is worth a flush now and then and at the end, not one a
+ * file, which would cost as much as writing the file.
+ */
+const FLUSH_EVERY_MS = 5000
+
+const syncData = promisify(fdatasync)
+
+/** What stands in a manifest. */
+interface Content {
+  readonly entries: Map<string, ManifestEntry>
+  readonly unreadable: readonly number[]
+}
+
+export class Manifest {
+  readonly path: string
+  /** Lines that could not be read: numbers from 1. They count for nothing. */
+  readonly unreadable: readonly number[]
+  readonly #descriptor: number
+  readonly #folder: string
+  readonly #entries: Map<string, ManifestEntry>
+  #isTorn: boolean
+  #flushedAt = Date.now()
+  #flush: Promise<void> | undefined
+  #flushError: unknown
+
+  private constructor(path: string, descriptor: number, content: Content, isTorn: boolean) {
+    this.path = path
+    this.unreadable = content.unreadable
+    this.#descriptor = descriptor
+    this.#folder = dirname(resolve(path))
+    this.#entries = content.entries
+    this.#isTorn = isTorn
+  }
+
+  /**
+   * Opens the manifest at `path`, or begins one.
+   *
+   * @param outputs - the outputs that will be asked for; entries of others are not kept in memory
+   * @throws TileworkError ERR_IO; ERR_ARGUMENT for a file that is no manifest; ERR_UNSUPPORTED for one of a later version
+   */
+  static async open(path: string, outputs: Iterable<string>): Promise<Manifest> {
+    const folder = dirname(resolve(path))
+    const wanted = new Set<string>()
+    for (const output of outputs) wanted.add(relative(folder, resolve(output)))
+    // O_NONBLOCK: the open of a pipe that nobody reads would wait for ever.
+    const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0)
+    const descriptor = systemError.wrap(path, () => openSync(path, flags, 0o666))
+    try {
+      const size = regularSize(path, descriptor)
+      const content = await readContent(path, descriptor, wanted)
+      const isTorn = size > 0 && byteAt(descriptor, size - 1) !== LINE_FEED
+      const manifest = new Manifest(path, descriptor, content, isTorn)
+      if (size === 0) manifest.#write(VERSION_LINE)
+      return manifest
+    } catch (error) {
+      closeSync(descriptor)
+      throw systemError.from(path, error)
+    }
+  }
+
+  /** The entry of an output, as its path is written in this process. */
+  get(output: string): ManifestEntry | undefined {
+    return this.#entries.get(this.#key(output))
+  }
+
+  /**
+   * Notes a finished file. To be called when the output is complete under its name, never before.
+   *
+   * @param entry - its output's path as it is written in this process
+   * @throws TileworkError ERR_IO
+   */
+  append(entry: ManifestEntry): void {
+    const path = this.#key(entry.output.path)
+    const line = entryLine({ ...entry, output: { ...entry.output, path } })
+    systemError.wrap(this.path, () => this.#write(this.#isTorn ? TORN_LINE + line : line))
+    this.#isTorn = false
+    if (!this.#flush && Date.now() - this.#flushedAt >= FLUSH_EVERY_MS) this.#startFlush()
+  }
+
+  /** Brings all lines to the disk and gives the descriptor back. */
+  async close(): Promise<void> {
+    try {
+      await this.#flush
+      await systemError.wrapAsync(this.path, () => syncData(this.#descriptor))
+      // The operating system tells a failure once; a later flush succeeds though the lines are lost.
+      if (this.#flushError !== undefined) throw systemError.from(this.path, this.#flushError)
+    } finally {
+      closeSync(this.#descriptor)
+    }
+  }
+
+  #key(output: string): string {
+    return relative(this.#folder, resolve(output))
+  }
+
+  #write(text: string): void {
+    const bytes = Buffer.from(text)
+    const written = writeSync(this.#descriptor, bytes)
+    if (written === bytes.length) return
+    // A full disk takes a part. The rest must not become a line of its own, nor the next line a part of this one.
+    this.#isTorn = true
+    throw new TileworkError(
+      'ERR_IO',
+      `${this.path}: only ${written} of ${bytes.length} bytes of a line were written.`,
+      {
+        path: this.path,
+      },
+    )
+  }
+
+  #startFlush(): void {
+    this.#flushedAt = Date.now()
+    this.#flush = syncData(this.#descriptor)
+      .catch((error: unknown) => {
+        this.#flushError = error
+      })
+      .finally(() => {
+        this.#flush = undefined
+      })
+  }
+}
+
+function regularSize(path: string, descriptor: number): number {
+  const stats = fstatSync(descriptor)
+  if (stats.isFile()) return stats.size
+  throw new TileworkError('ERR_ARGUMENT', `${path} is no regular file and can be no manifest.`)
+}
+
+function byteAt(descriptor: number, position: number): number | undefined {
+  const byte = new Uint8Array(1)
+  return readSync(descriptor, byte, 0, 1, position) === 1 ? byte[0] : undefined
+}
+
+async function readContent(path: string, descriptor: number, wanted: ReadonlySet<string>): Promise<Content> {
+  const entries = new Map<string, ManifestEntry>()
+  const unreadable: number[] = []
+  const stream = createReadStream(path, { fd: descriptor, start: 0, autoClose: false })
+  let number = 0
+  for await (const { bytes, isEnded } of splitRecords(stream, LINE_FEED, MAX_LINE_BYTES)) {
+    number++
+    const text = bytes?.toString()
+    const line = text === undefined ? undefined : parseManifestLine(text)
+    if (number === 1) checkFirst(path, line, text)
+    if (line?.kind === 'version') checkVersion(path, line.version)
+    else if (line?.kind === 'entry') {
+      const { path: output } = line.entry.output
+      if (wanted.has(output)) entries.set(output, line.entry)
+    } else if (line?.kind === 'torn') {
+      if (unreadable.at(-1) === number - 1) unreadable.pop()
+    } else if (isEnded && text !== '') unreadable.push(number)
+  }
+  return { entries, unreadable }
+}
+
+/** Nothing is appended to a file of another kind that was named by mistake. */
+function checkFirst(path: string, line: ManifestLine | undefined, text: string | undefined): void {
+  // The beginning of the version's line is what is left of a process that was killed while it wrote it.
+  if (line?.kind === 'version' || (text !== undefined && VERSION_LINE.startsWith(text))) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${path} does not begin as a manifest does; name another file, or take this one away to convert all files again.`,
+  )
+}
+
+function checkVersion(path: string, version: number): void {
+  if (version === MANIFEST_VERSION) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `${path} is a manifest of version ${version}; this version of tilework knows ${MANIFEST_VERSION}.`,
+  )
+}

@@ -1,0 +1,99 @@
+/**
+ * The lines of a manifest, each a JSON object: first one with the version, then one for each file that was finished.
+ * A line may be torn by a process that was killed in the middle of it; the next process ends it and says so in a line of
+ * its own, because nothing that stands in an append-only file is ever changed.
+ */
+import type { FileState, InputState } from './file_state.js'
+
+/** Raised when the meaning of a line changes. */
+export const MANIFEST_VERSION = 1
+
+/** One of several files that are one input or output together. */
+interface Named {
+  /** Relative to the folder of the main file. */
+  readonly name: string
+}
+
+/** A finished file. */
+export interface ManifestEntry {
+  readonly input: InputState & {
+    /** Absolute. */
+    readonly path: string
+    /** Hexadecimal, see `contentHash`. */
+    readonly sha256: string
+    readonly parts?: readonly (Named & InputState)[]
+  }
+  readonly output: FileState & {
+    /** Relative to the folder of the manifest, so that the folder may be moved. */
+    readonly path: string
+    /** File format. */
+    readonly format: string
+    readonly parts?: readonly (Named & FileState)[]
+  }
+  /** What the output was made with, see `settingsHash`. */
+  readonly settings: string
+}
+
+export type ManifestLine =
+  | { readonly kind: 'version'; readonly version: number }
+  | { readonly kind: 'torn' }
+  | { readonly kind: 'entry'; readonly entry: ManifestEntry }
+
+export const VERSION_LINE = `${JSON.stringify({ tileworkManifest: MANIFEST_VERSION })}\n`
+
+/** Written behind what a killed process left: ends its line, and says that the line is no damage. */
+export const TORN_LINE = `\n${JSON.stringify({ torn: true })}\n`
+
+export function entryLine(entry: ManifestEntry): string {
+  return `${JSON.stringify(entry)}\n`
+}
+
+/** Undefined for a line that is none of a manifest. */
+export function parseManifestLine(text: string): ManifestLine | undefined {
+  const value = parse(text)
+  if (!isObject(value)) return undefined
+  if (typeof value.tileworkManifest === 'number') return { kind: 'version', version: value.tileworkManifest }
+  if (value.torn === true) return { kind: 'torn' }
+  return isEntry(value) ? { kind: 'entry', entry: value as unknown as ManifestEntry } : undefined
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isEntry({ input, output, settings }: Fields): boolean {
+  return (
+    isFile(input, ['path', 'sha256']) &&
+    isFile(output, ['path', 'format', 'mtime']) &&
+    typeof settings === 'string'
+  )
+}
+
+/** True for a state with these further texts, and parts, if any, that are states with a name. */
+function isFile(value: unknown, texts: readonly string[]): boolean {
+  if (!isObject(value) || !isState(value) || !texts.every((name) => typeof value[name] === 'string'))
+    return false
+  const { parts = [] } = value
+  return (
+    Array.isArray(parts) &&
+    parts.every((part) => isObject(part) && isState(part) && typeof part.name === 'string')
+  )
+}
+
+function isState({ bytes, mtime, inode }: Fields): boolean {
+  return (
+    Number.isSafeInteger(bytes) &&
+    typeof inode === 'string' &&
+    (mtime === undefined || typeof mtime === 'string')
+  )
+}

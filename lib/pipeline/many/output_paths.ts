@@ -1,0 +1,70 @@
+/** Where each output goes; and that no two go to one place, and none to an input. */
+import { extname, join, resolve } from 'node:path'
+import { TileworkError } from '../../errors.js'
+import type { InputFile } from './input_list.js'
+import { RealPaths } from './real_paths.js'
+
+/** An input with the path of its output. */
+export interface FilePair {
+  readonly input: string
+  readonly output: string
+  /** Length of the input when the list was made. */
+  readonly byteLength: number
+}
+
+export interface OutputPlace {
+  readonly outDir: string
+  /** With the dot; takes the place of the extension of each input. */
+  readonly extension?: string
+  /** Further files that no output may replace, with what they are. */
+  readonly reserved?: ReadonlyMap<string, string>
+}
+
+/**
+ * Pairs each input with its output below `outDir`. Nothing is written.
+ *
+ * @throws TileworkError ERR_ARGUMENT when two inputs have one output, or an output would replace an input
+ */
+export function pairOutputs(inputs: readonly InputFile[], place: OutputPlace): FilePair[] {
+  const paths = new RealPaths()
+  const inputsByReal = new Map(inputs.map(({ path, real }) => [sameName(real), path]))
+  const reserved = new Map(
+    [...(place.reserved ?? [])].map(([path, what]) => [sameName(paths.locate(path).real), what]),
+  )
+  const taken = new Map<string, string>()
+  return inputs.map((input) => {
+    const output = join(place.outDir, withExtension(input.name, place.extension))
+    const key = sameName(paths.locate(resolve(output)).real)
+    const other = taken.get(key)
+    if (other !== undefined) {
+      refuse(
+        `${other} and ${input.path} would both be written to ${output}; a base folder (--base) keeps their folders apart.`,
+      )
+    }
+    const replaced = inputsByReal.get(key)
+    if (replaced !== undefined) {
+      const whose = replaced === input.path ? '' : ` with what becomes of ${input.path}`
+      refuse(`${output} would overwrite the input ${replaced}${whose}; write to another folder.`)
+    }
+    const what = reserved.get(key)
+    if (what !== undefined) refuse(`The output of ${input.path} would replace ${what}.`)
+    taken.set(key, input.path)
+    return { input: input.path, output, byteLength: input.byteLength }
+  })
+}
+
+/** The path below the folder of outputs, with the extension of the format that is written. */
+export function withExtension(name: string, extension: string | undefined): string {
+  if (extension === undefined) return name
+  const own = extname(name)
+  return own === '' ? name + extension : name.slice(0, -own.length) + extension
+}
+
+/** File systems of macOS take names that differ in case, or in how accents are composed, for one. */
+function sameName(path: string): string {
+  return process.platform === 'darwin' ? path.normalize('NFC').toLowerCase() : path
+}
+
+function refuse(message: string): never {
+  throw new TileworkError('ERR_ARGUMENT', message)
+}

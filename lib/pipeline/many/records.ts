@@ -1,0 +1,50 @@
+/**
+ * Splits a stream of bytes into records that end with one byte: lines, or names that end with NUL. Bytes and not text,
+ * because in UTF-8 neither byte is ever a part of another character, so a record may be decoded alone.
+ */
+
+/** A stream as Node gives it. */
+export type Chunks = AsyncIterable<Uint8Array | string>
+
+export interface StreamRecord {
+  /** Without the separator; undefined for a record longer than the limit, of which nothing is kept. */
+  readonly bytes: Buffer | undefined
+  /** False for what stands behind the last separator. */
+  readonly isEnded: boolean
+}
+
+/** The records of `chunks` in order; a stream that ends with a separator has no last empty record. */
+export async function* splitRecords(
+  chunks: Chunks,
+  separator: number,
+  maxBytes: number,
+): AsyncGenerator<StreamRecord> {
+  let pending = Buffer.alloc(0)
+  let isTooLong = false
+  for await (const chunk of chunks) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : asBuffer(chunk)
+    let start = 0
+    for (let end = bytes.indexOf(separator); end !== -1; end = bytes.indexOf(separator, start)) {
+      const length = pending.length + end - start
+      yield {
+        bytes: isTooLong || length > maxBytes ? undefined : join(pending, bytes.subarray(start, end)),
+        isEnded: true,
+      }
+      pending = Buffer.alloc(0)
+      isTooLong = false
+      start = end + 1
+    }
+    isTooLong ||= pending.length + bytes.length - start > maxBytes
+    pending = isTooLong ? Buffer.alloc(0) : join(pending, bytes.subarray(start))
+  }
+  if (isTooLong) yield { bytes: undefined, isEnded: false }
+  else if (pending.length > 0) yield { bytes: pending, isEnded: false }
+}
+
+function join(head: Buffer, tail: Buffer): Buffer<ArrayBuffer> {
+  return Buffer.concat(head.length === 0 ? [tail] : [head, tail])
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

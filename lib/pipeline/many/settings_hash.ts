@@ -1,0 +1,17 @@
+/** One value for everything that decides what is written from given bytes. */
+import { createHash } from 'node:crypto'
+
+/**
+ * Hexadecimal SHA-256 of the settings, independent of the order of their keys; settings that are undefined count as
+ * absent. The version belongs to it: a later version may write other bytes.
+ */
+export function settingsHash(settings: object, version: string): string {
+  return createHash('sha256').update(canonical({ settings, version })).digest('hex')
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
+    return Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
+  })
+}
