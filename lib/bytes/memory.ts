@@ -1,16 +1,18 @@
 /** Bytes in memory as a source. Views share the owner's memory, so there is nothing to free or to revoke. */
+import { TileworkError } from '../errors.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
+import { bytesOfView } from './view_bytes.js'
 
 export class MemorySource implements ByteSource {
   readonly byteLength: number
   readonly label: string
   #bytes: Uint8Array | undefined
 
+  /** @throws TileworkError ERR_ARGUMENT for a view whose memory is gone */
   constructor(bytes: Uint8Array, label = 'memory') {
-    // A plain view: a Buffer's own `slice` and friends would otherwise leak to users.
-    this.#bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.byteLength = bytes.byteLength
+    this.#bytes = bytesOfView(bytes, label)
+    this.byteLength = this.#bytes.byteLength
     this.label = label
   }
 
@@ -21,10 +23,17 @@ export class MemorySource implements ByteSource {
   readSync(start: number, end: number): Uint8Array {
     if (this.#bytes === undefined) throw closedError(this.label)
     checkRange(start, end, this.byteLength, this.label)
-    return this.#bytes.subarray(start, end)
+    // The owner may transfer the buffer to a worker or shrink it; either leaves the view with no byte at all.
+    if (this.#bytes.byteLength !== this.byteLength) throw changedError(this.label)
+    return this.byteLength === 0 ? new Uint8Array(0) : this.#bytes.subarray(start, end)
   }
 
   close(): void {
     this.#bytes = undefined
   }
+}
+
+function changedError(label: string): TileworkError {
+  const message = `The buffer behind ${label} was transferred or made smaller while it was open.`
+  return new TileworkError('ERR_FILE_CHANGED', message, { path: label })
 }

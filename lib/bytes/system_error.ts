@@ -7,7 +7,8 @@ import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
 /** A TileworkError for an error of `path`; a TileworkError is given back as it is. */
 function from(path: string, error: unknown): TileworkError {
   if (error instanceof TileworkError) return error
-  const { code, message } = error as { code?: unknown; message?: unknown }
+  // A user's source may reject with anything, null included.
+  const { code, message = error } = Object(error) as { code?: unknown; message?: unknown }
   if (typeof code === 'string' && Object.hasOwn(ERROR_CODES, code)) {
     return new TileworkError(code as ErrorCode, String(message), { path, cause: error })
   }

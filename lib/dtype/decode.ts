@@ -115,6 +115,15 @@ function signExtend(bits: number, code: number): number {
   return code >= 2 ** (bits - 1) ? code - 2 ** bits : code
 }
 
+/** A view loses all its bytes when its buffer is sent to a worker between a read and the use of what was read. */
+function checkHeld(bytes: Uint8Array, needed: number): void {
+  if (bytes.byteLength >= needed) return
+  throw new TileworkError(
+    'ERR_FILE_CHANGED',
+    `${bytes.byteLength} bytes are left of ${needed} that were read: their buffer was transferred or made smaller.`,
+  )
+}
+
 interface TypedArrayConstructor {
   readonly BYTES_PER_ELEMENT: number
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray
@@ -142,9 +151,10 @@ const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
  * types interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers big ones.
  * The result is a copy: `bytes` may be a view of a mapped file, which writing to the result must not change.
  *
- * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE
+ * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE; ERR_FILE_CHANGED when `bytes` lost its memory
  */
 export function decodeAll(dtype: Dtype, bytes: Uint8Array, count: number): TypedArray {
+  checkHeld(bytes, packedByteLength(dtype, count))
   const stored = STORED_AS[dtype]
   if (stored) return copyAs(stored, bytes.subarray(0, packedByteLength(dtype, count)))
   if (isNarrowFloat(dtype)) return decodeFloats(dtype, bytes, count)
@@ -178,7 +188,8 @@ function copyAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
  * The raw codes of `count` elements, one an entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in a
  * Uint8Array.
  *
- * @throws TileworkError ERR_DTYPE for the other types, whose storage a typed array holds already
+ * @throws TileworkError ERR_DTYPE for the other types, whose storage a typed array holds already; ERR_FILE_CHANGED when
+ * `bytes` lost its memory
  */
 export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uint8Array | Uint16Array {
   const { bits } = DTYPES[dtype]
@@ -188,6 +199,7 @@ export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uin
       `bits() is for floats of 16 bits or fewer and sub-byte types; this is ${dtype}.`,
     )
   }
+  checkHeld(bytes, packedByteLength(dtype, count))
   if (bits >= 8) {
     const type = bits === 16 ? Uint16Array : Uint8Array
     return copyAs(type, bytes.subarray(0, packedByteLength(dtype, count))) as Uint8Array | Uint16Array

@@ -19,6 +19,7 @@
  */
 import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
+import { valueText } from '../tensor/value_text.js'
 import { packedByteLength } from './decode.js'
 import { DTYPES, type Dtype } from './dtypes.js'
 import { FLOAT_FIELDS, type FloatFields, isNarrowFloat, type NarrowFloat } from './float_fields.js'
@@ -27,6 +28,9 @@ export interface EncodeOptions {
   /** Whether float8 types give their largest finite value for what lies beyond. Default true. */
   readonly saturate?: boolean
 }
+
+/** Names a value in an error. */
+type Where = () => string
 
 /** The code nearest to `value` in a float type below 32 bits; see the table at the head of this file. */
 export function encodeFloatCode(dtype: NarrowFloat, value: number, options: EncodeOptions = {}): number {
@@ -105,7 +109,7 @@ function integerRange(dtype: Dtype): readonly [bigint, bigint] {
 /**
  * Writes `value` as element `index` of packed storage.
  *
- * @param where - names the value in errors, for example `values[2][0]`
+ * @param options - `where` names the value in errors, for example `values[2][0]`
  * @throws TileworkError ERR_ARGUMENT for a value that is no number, or no whole number in the range of an integer
  * type; ERR_DTYPE for complex and string types
  */
@@ -114,9 +118,10 @@ export function encodeElement(
   bytes: Uint8Array,
   index: number,
   value: unknown,
-  options: EncodeOptions & { readonly where?: string } = {},
+  options: EncodeOptions & { readonly where?: () => string } = {},
 ): void {
-  const where = options.where ?? `value ${index}`
+  // A function, because a text for every element would cost more than encoding it.
+  const where = options.where ?? (() => `value ${index}`)
   const { kind } = DTYPES[dtype]
   if (kind === 'float') encodeFloat(dtype, bytes, index, asNumber(value, where), options)
   else if (kind === 'int' || kind === 'uint') encodeInteger(dtype, bytes, index, value, where)
@@ -140,11 +145,12 @@ function encodeFloat(
   else view.setFloat64(8 * index, value, true)
 }
 
-function encodeInteger(dtype: Dtype, bytes: Uint8Array, index: number, value: unknown, where: string): void {
+function encodeInteger(dtype: Dtype, bytes: Uint8Array, index: number, value: unknown, where: Where): void {
   const [least, most] = integerRange(dtype)
   const exact = asInteger(value, where, dtype)
   if (exact < least || exact > most) {
-    throw new TileworkError('ERR_ARGUMENT', `${where} is ${exact}; ${dtype} holds ${least} to ${most}.`)
+    const range = `${dtype} holds ${least} to ${most}`
+    throw new TileworkError('ERR_ARGUMENT', `${where()} is ${valueText(value)}; ${range}.`)
   }
   const { bits } = DTYPES[dtype]
   if (bits < 8) {
@@ -172,32 +178,34 @@ function storeCode(bits: number, bytes: Uint8Array, index: number, code: number)
   }
 }
 
-function asNumber(value: unknown, where: string): number {
+function asNumber(value: unknown, where: Where): number {
   if (typeof value === 'number') return value
   if (typeof value === 'bigint') return Number(value)
   if (typeof value === 'boolean') return value ? 1 : 0
   throw notANumber(value, where)
 }
 
-function asBoolean(value: unknown, where: string): boolean {
+function asBoolean(value: unknown, where: Where): boolean {
   if (typeof value === 'boolean') return value
   if (value === 0 || value === 1 || value === 0n || value === 1n) return Number(value) === 1
-  throw new TileworkError('ERR_ARGUMENT', `${where} is ${String(value)}; bool holds true, false, 1 and 0.`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${where()} is ${valueText(value)}; bool holds true, false, 1 and 0.`,
+  )
 }
 
-function asInteger(value: unknown, where: string, dtype: Dtype): bigint {
+function asInteger(value: unknown, where: Where, dtype: Dtype): bigint {
   if (typeof value === 'bigint') return value
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value !== 'number') throw notANumber(value, where)
   if (Number.isInteger(value)) return BigInt(value)
-  throw new TileworkError('ERR_ARGUMENT', `${where} is ${value}; ${dtype} holds whole numbers.`)
+  throw new TileworkError('ERR_ARGUMENT', `${where()} is ${value}; ${dtype} holds whole numbers.`)
 }
 
-function notANumber(value: unknown, where: string): TileworkError {
-  const found = value === null ? 'null' : typeof value
+function notANumber(value: unknown, where: Where): TileworkError {
   return new TileworkError(
     'ERR_ARGUMENT',
-    `${where} is ${found}; it must be a number, a bigint or a boolean.`,
+    `${where()} is ${valueText(value)}; it must be a number, a bigint or a boolean.`,
   )
 }
 
@@ -212,14 +220,9 @@ export function encodeAll(
   options: EncodeOptions & { readonly name?: (index: number) => string } = {},
 ): Uint8Array<ArrayBuffer> {
   const bytes = allocateBytes(packedByteLength(dtype, values.length))
-  for (let i = 0; i < values.length; i++) {
-    try {
-      encodeElement(dtype, bytes, i, values[i], options)
-    } catch (error) {
-      // Names are made for the one bad value only; making one for each would cost more than encoding.
-      if (options.name) encodeElement(dtype, bytes, i, values[i], { ...options, where: options.name(i) })
-      throw error
-    }
-  }
+  const { name } = options
+  let at = 0
+  const named = name ? { ...options, where: () => name(at) } : options
+  for (; at < values.length; at++) encodeElement(dtype, bytes, at, values[at], named)
   return bytes
 }

@@ -5,13 +5,18 @@
 import { DeferredSource } from '../bytes/deferred.js'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
+import { systemError } from '../bytes/system_error.js'
+import { bytesOfView } from '../bytes/view_bytes.js'
 import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import { checkName, checkOptions, readInput } from './caller_input.js'
+import { isDenseTensor } from './check_dense.js'
 import { StoredTensor } from './dense.js'
 import { checkShape, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
+import { valueText } from './value_text.js'
 
 export interface AsTensorOptions {
   /** For a typed array: what its bits are, for example `bfloat16` of a Uint16Array. Default: its own type. */
@@ -54,25 +59,32 @@ export type TensorLike = DenseTensor | ArrayBufferView | OnnxRuntimeTensor | Ten
  * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings
  */
 export function asTensor(value: TensorLike, options: AsTensorOptions = {}): DenseTensor {
-  if (isDense(value)) return value
-  if (ArrayBuffer.isView(value)) return fromTypedArray(value, options)
-  const { name = '' } = options
-  if (has(value, 'dims', 'type', 'data')) {
-    const { dims, type, data } = value as OnnxRuntimeTensor
-    return place(type, dims, name, () => new MemorySource(bytesOf(data, 'the data of the tensor')))
-  }
-  if (has(value, 'dtype', 'shape') && isMethod(value, 'bytes')) return fromBytes(value as BytesTensor, name)
-  if (has(value, 'dtype', 'shape') && (isMethod(value, 'dataSync') || isMethod(value, 'data'))) {
-    return fromTensorFlow(value as TensorFlowTensor, name)
-  }
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    'Only typed arrays, onnxruntime and TensorFlow.js tensors, and objects with dtype, shape and bytes() are tensors.',
-  )
+  checkOptions(options, 'asTensor', '{ dtype, shape, name }')
+  const { dtype, shape, name } = readInput('The options of asTensor', () => readOptions(options))
+  return readInput('The tensor', () => {
+    if (value instanceof StoredTensor || isDenseTensor(value)) return value
+    if (ArrayBuffer.isView(value)) return fromTypedArray(value, { dtype, shape, name })
+    if (has(value, 'dims', 'type', 'data')) return fromOnnxRuntime(value as OnnxRuntimeTensor, name)
+    if (has(value, 'dtype', 'shape') && isMethod(value, 'bytes')) return fromBytes(value as BytesTensor, name)
+    if (has(value, 'dtype', 'shape') && (isMethod(value, 'dataSync') || isMethod(value, 'data'))) {
+      return fromTensorFlow(value as TensorFlowTensor, name)
+    }
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      'Only typed arrays, onnxruntime and TensorFlow.js tensors, and objects with dtype, shape and bytes() are tensors.',
+    )
+  })
 }
 
-function isDense(value: unknown): value is DenseTensor {
-  return has(value, 'kind', 'storage') && (value as DenseTensor).kind === 'dense'
+/** Options that were read once. */
+interface PlainOptions {
+  readonly dtype: string | undefined
+  readonly shape: readonly number[] | undefined
+  readonly name: string
+}
+
+function readOptions({ dtype, shape, name = '' }: AsTensorOptions): PlainOptions {
+  return { dtype, shape, name: checkName(name) }
 }
 
 function has(value: unknown, ...keys: string[]): boolean {
@@ -83,7 +95,7 @@ function isMethod(value: unknown, key: string): boolean {
   return typeof (value as Record<string, unknown>)[key] === 'function'
 }
 
-function fromTypedArray(array: ArrayBufferView, options: AsTensorOptions): DenseTensor {
+function fromTypedArray(array: ArrayBufferView, options: PlainOptions): DenseTensor {
   const dtype = options.dtype ?? dtypeOfTypedArray(array)
   if (dtype === undefined) {
     throw new TileworkError('ERR_ARGUMENT', 'A DataView has no element type; pass dtype.')
@@ -91,21 +103,43 @@ function fromTypedArray(array: ArrayBufferView, options: AsTensorOptions): Dense
   const bytes = bytesOf(array, 'the array')
   const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
   const elements = bits === 0 ? 0 : Math.floor((bytes.byteLength * 8) / bits)
-  return place(dtype, options.shape ?? [elements], options.name ?? '', () => new MemorySource(bytes))
+  return place(dtype, options.shape ?? [elements], options.name, () => new MemorySource(bytes))
+}
+
+function fromOnnxRuntime({ dims, type, data }: OnnxRuntimeTensor, name: string): DenseTensor {
+  return place(type, dims, name, () => new MemorySource(bytesOf(data, 'the data of the tensor')))
 }
 
 function fromBytes(value: BytesTensor, name: string): DenseTensor {
-  return place(value.dtype, value.shape, name, (byteLength, label) => {
-    const sync = isMethod(value, 'bytesSync') ? { loadSync: () => value.bytesSync?.() as Uint8Array } : {}
-    return new DeferredSource({ byteLength, label, load: () => value.bytes(), ...sync })
-  })
+  return place(value.dtype, value.shape, name, (byteLength, label) =>
+    deferred(byteLength, label, {
+      load: () => value.bytes(),
+      ...(isMethod(value, 'bytesSync') && { loadSync: () => value.bytesSync?.() }),
+    }),
+  )
 }
 
 function fromTensorFlow(value: TensorFlowTensor, name: string): DenseTensor {
-  return place(value.dtype, value.shape, name, (byteLength, label) => {
-    const load = async (): Promise<Uint8Array> => bytesOf(await value.data?.(), label)
-    const sync = isMethod(value, 'dataSync') ? { loadSync: () => bytesOf(value.dataSync?.(), label) } : {}
-    return new DeferredSource({ byteLength, label, load, ...sync })
+  return place(value.dtype, value.shape, name, (byteLength, label) =>
+    deferred(byteLength, label, {
+      load: async () => bytesOf(await value.data?.(), label),
+      ...(isMethod(value, 'dataSync') && { loadSync: () => bytesOf(value.dataSync?.(), label) }),
+    }),
+  )
+}
+
+/** A source over what a foreign tensor loads; whatever it throws or rejects with becomes a TileworkError. */
+function deferred(
+  byteLength: number,
+  label: string,
+  { load, loadSync }: { load: () => unknown; loadSync?: () => unknown },
+): ByteSource {
+  return new DeferredSource({
+    byteLength,
+    label,
+    // The source itself refuses anything but the right number of bytes.
+    load: () => systemError.wrapAsync(label, async () => (await load()) as Uint8Array),
+    ...(loadSync && { loadSync: () => systemError.wrap(label, () => loadSync() as Uint8Array) }),
   })
 }
 
@@ -116,22 +150,23 @@ function place(
   name: string,
   open: (byteLength: number, label: string) => ByteSource,
 ): DenseTensor {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   if (dtype === 'string') {
     throw new TileworkError('ERR_UNSUPPORTED', 'Tensors of strings cannot be adapted to a dense tensor.')
   }
-  const needed = packedByteLength(dtype, sizeOf(checkShape(shape)))
+  const checked = checkShape(shape)
+  const needed = packedByteLength(dtype, sizeOf(checked))
   const source = open(needed, `tensor "${name}"`)
   if (source.byteLength !== needed) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${dtype} of shape [${shape}] needs ${needed} bytes and ${source.byteLength} were given.`,
+      `${dtype} of shape [${checked}] needs ${needed} bytes and ${source.byteLength} were given.`,
     )
   }
-  return new StoredTensor({ source, start: 0, dtype, shape, name })
+  return new StoredTensor({ source, start: 0, dtype, shape: checked, name })
 }
 
 function bytesOf(data: unknown, what: string): Uint8Array {
-  if (ArrayBuffer.isView(data)) return new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
-  throw new TileworkError('ERR_UNSUPPORTED', `${what} must be a typed array; it is ${typeof data}.`)
+  if (ArrayBuffer.isView(data)) return bytesOfView(data, what)
+  throw new TileworkError('ERR_UNSUPPORTED', `${what} must be a typed array; it is ${valueText(data)}.`)
 }

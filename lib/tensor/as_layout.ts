@@ -2,8 +2,11 @@
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
+import { checkOptions } from './caller_input.js'
+import { checkDense } from './check_dense.js'
 import { asStored, StoredTensor } from './dense.js'
 import type { DenseTensor } from './tensor.js'
+import { valueText } from './value_text.js'
 
 export interface AsLayoutOptions {
   /** Explicit padding before the first element, one count an axis. */
@@ -26,7 +29,9 @@ export function asLayout(
   shape: readonly number[],
   options: AsLayoutOptions = {},
 ): DenseTensor {
-  const parsed = typeof layout === 'string' ? parseLayout(layout) : layout
+  const parsed = layoutOf(layout)
+  checkDense(stored, 'asLayout')
+  checkOptions(options, 'asLayout', '{ lower, upper }')
   if (stored.storage.layout !== 'row_major') {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
@@ -48,4 +53,13 @@ export function asLayout(
   const { name, dtype, metadata, doc } = stored
   const about = { name, dtype, metadata, ...(doc !== undefined && { doc }) }
   return new StoredTensor({ source, start, shape, layout: parsed, ...padding, ...about })
+}
+
+function layoutOf(layout: unknown): Layout {
+  if (typeof layout === 'string') return parseLayout(layout)
+  if (typeof (layout as Layout | undefined)?.storage === 'function') return layout as Layout
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `The layout must be a name or what parseLayout gives; ${valueText(layout)} was given.`,
+  )
 }

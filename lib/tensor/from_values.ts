@@ -1,12 +1,17 @@
 /** Makes a tensor in memory from JavaScript values: numbers, nested arrays, typed arrays. */
 import { MemorySource } from '../bytes/memory.js'
+import { bytesOfView } from '../bytes/view_bytes.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { packedByteLength } from '../dtype/decode.js'
 import { type Dtype, isDtype } from '../dtype/dtypes.js'
-import { encodeAll } from '../dtype/encode.js'
+import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
+import { checkName, checkOptions, readInput } from './caller_input.js'
 import { StoredTensor } from './dense.js'
-import { checkShape, sizeExactOf } from './shape.js'
+import { checkShape, MAX_AXES, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
+import { valueText } from './value_text.js'
 
 /** One element, or arrays of them nested to any depth, all of one shape. */
 export type NestedValues = number | bigint | boolean | readonly NestedValues[]
@@ -23,27 +28,35 @@ export interface TensorOptions {
  * A tensor that owns a copy of `values`. Values are converted: floats are rounded to nearest even (saturating for
  * 8-bit floats), integers must fit.
  *
- * @throws TileworkError ERR_ARGUMENT naming the index of a value that does not fit, of a ragged row, or for a shape
- * that the number of values does not fill; ERR_DTYPE for complex and string types
+ * @throws TileworkError ERR_ARGUMENT naming the index of a value that does not fit, of a ragged row, for arrays nested
+ * deeper than 255, or for a shape that the number of values does not fill; ERR_DTYPE for complex and string types;
+ * ERR_OVERFLOW, ERR_VIEW_TOO_LARGE, ERR_LIMIT for more values than memory can hold
  */
 export function tensor(values: NestedValues | ArrayBufferView, options: TensorOptions = {}): DenseTensor {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TileworkError('ERR_ARGUMENT', 'The second argument of tensor is { dtype, shape, name }.')
-  }
-  const { name = '' } = options
-  const dtype = options.dtype ?? dtypeOfTypedArray(values)
+  checkOptions(options, 'tensor', '{ dtype, shape, name }')
+  const asked = readInput('The options of tensor', () => readOptions(options))
+  const dtype = asked.dtype ?? dtypeOfTypedArray(values)
   if (!isDtype(dtype)) throw missingDtype(dtype)
-  const { flat, shape: nesting } = flatten(values)
-  const shape = checkShape(options.shape ?? nesting)
-  checkFill(shape, nesting, flat.length)
-  const nameOf = (index: number): string => `values${indexText(index, nesting)}`
-  const bytes = encodeAll(dtype, flat, { name: nameOf })
-  return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name })
+  const nesting = readInput('The values', () => nestingOf(values))
+  const shape = asked.shape ?? nesting
+  checkFill(shape, nesting)
+  const bytes = readInput('The values', () =>
+    ArrayBuffer.isView(values) ? encodeView(dtype, values) : encodeNested(dtype, values, nesting),
+  )
+  return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name: asked.name })
+}
+
+function readOptions({ dtype, shape, name = '' }: TensorOptions): {
+  dtype: unknown
+  shape: readonly number[] | undefined
+  name: string
+} {
+  return { dtype, shape: shape === undefined ? undefined : checkShape(shape), name: checkName(name) }
 }
 
 function missingDtype(dtype: unknown): TileworkError {
   if (dtype !== undefined) {
-    return new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+    return new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   }
   return new TileworkError(
     'ERR_ARGUMENT',
@@ -51,12 +64,13 @@ function missingDtype(dtype: unknown): TileworkError {
   )
 }
 
-function checkFill(shape: readonly number[], nesting: readonly number[], count: number): void {
+function checkFill(shape: readonly number[], nesting: readonly number[]): void {
   const needed = sizeExactOf(shape)
-  if (needed !== BigInt(count)) {
+  const given = sizeExactOf(nesting)
+  if (needed !== given) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The shape [${shape}] has ${needed} elements and ${count} values were given.`,
+      `The shape [${shape}] has ${needed} elements and ${given} values were given.`,
     )
   }
   // A flat list may take any shape; rows that say their shape must not be read as another by accident.
@@ -68,50 +82,74 @@ function checkFill(shape: readonly number[], nesting: readonly number[], count: 
   }
 }
 
-function flatten(values: NestedValues | ArrayBufferView): { flat: ArrayLike<unknown>; shape: number[] } {
+/** The shape that the first row of each depth has. */
+function nestingOf(values: NestedValues | ArrayBufferView): readonly number[] {
   if (ArrayBuffer.isView(values)) {
+    // Also refuses an array whose buffer is gone, whose length is 0.
+    bytesOfView(values, 'the values')
     const { length } = values as unknown as ArrayLike<unknown>
-    if (typeof length === 'number') return { flat: values as unknown as ArrayLike<unknown>, shape: [length] }
+    if (typeof length === 'number') return checkShape([length])
     throw new TileworkError('ERR_ARGUMENT', 'A DataView has no elements; pass a typed array.')
   }
   const shape: number[] = []
-  for (let level: unknown = values; Array.isArray(level); level = level[0]) shape.push(level.length)
-  const flat: unknown[] = []
-  collect(values, shape, [], flat)
-  return { flat, shape }
+  for (let level: unknown = values; Array.isArray(level); level = level[0]) {
+    // An array that contains itself has no end.
+    if (shape.length === MAX_AXES) {
+      throw new TileworkError('ERR_ARGUMENT', `The arrays are nested deeper than the limit of ${MAX_AXES}.`)
+    }
+    shape.push(level.length)
+  }
+  return checkShape(shape)
 }
 
-function collect(values: unknown, shape: readonly number[], index: number[], flat: unknown[]): void {
-  const axis = index.length
-  if (axis === shape.length) {
-    if (Array.isArray(values)) throw ragged(index, `an array of ${values.length}`, 'a value')
-    flat.push(values)
-    return
+function encodeView(dtype: Dtype, values: ArrayBufferView): Uint8Array {
+  if (dtypeOfTypedArray(values) !== dtype) {
+    const list = values as unknown as ArrayLike<unknown>
+    return encodeAll(dtype, list, { name: (index) => `values[${index}]` })
   }
-  if (!Array.isArray(values)) throw ragged(index, typeof values, `an array of ${shape[axis]}`)
-  if (values.length !== shape[axis]) {
-    throw ragged(index, `an array of ${values.length}`, `an array of ${shape[axis]}`)
+  const bytes = bytesOfView(values, 'the values')
+  const copy = allocateBytes(bytes.byteLength)
+  copy.set(bytes)
+  return copy
+}
+
+/**
+ * Row by row into memory for all of them, so that nothing else grows with their number: a few arrays that hold each
+ * other again and again stand for more values than any memory has.
+ */
+function encodeNested(dtype: Dtype, values: NestedValues, shape: readonly number[]): Uint8Array {
+  const bytes = allocateBytes(packedByteLength(dtype, sizeOf(shape)))
+  const index: number[] = []
+  const where = (): string => placeText(index)
+  let element = 0
+  const encode = (level: unknown): void => {
+    const extent = shape[index.length]
+    if (extent === undefined) {
+      if (Array.isArray(level)) throw ragged(index, `an array of ${level.length}`, 'a value')
+      encodeElement(dtype, bytes, element++, level, { where })
+      return
+    }
+    if (!Array.isArray(level)) throw ragged(index, valueText(level), `an array of ${extent}`)
+    if (level.length !== extent) throw ragged(index, `an array of ${level.length}`, `an array of ${extent}`)
+    // Not forEach: it skips the holes of a sparse array, which must be refused like any other missing value.
+    for (let at = 0; at < extent; at++) {
+      index.push(at)
+      encode(level[at])
+      index.pop()
+    }
   }
-  // Not forEach: it skips the holes of a sparse array, which must be refused like any other missing value.
-  for (let i = 0; i < values.length; i++) {
-    index.push(i)
-    collect(values[i], shape, index, flat)
-    index.pop()
-  }
+  encode(values)
+  return bytes
 }
 
 function ragged(index: readonly number[], found: string, expected: string): TileworkError {
-  const where = `values${index.map((at) => `[${at}]`).join('')}`
-  return new TileworkError('ERR_ARGUMENT', `${where} is ${found} and its neighbours make it ${expected}.`)
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `${placeText(index)} is ${found} and its neighbours make it ${expected}.`,
+  )
 }
 
-/** `[2][0]` for a position in row-major order. */
-function indexText(position: number, shape: readonly number[]): string {
-  let rest = position
-  const parts: string[] = []
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    parts.unshift(`[${rest % shape[axis]!}]`)
-    rest = Math.floor(rest / shape[axis]!)
-  }
-  return parts.join('')
+/** For example `values[2][0]`. */
+function placeText(index: readonly number[]): string {
+  return `values${index.map((at) => `[${at}]`).join('')}`
 }

@@ -1,26 +1,41 @@
 /** Shapes: what may be one, and how many elements it has. */
 import { TileworkError } from '../errors.js'
+import { valueText } from './value_text.js'
+
+/**
+ * Most axes of a shape: as many as BTF has, the format with most. Products of more extents could have so many digits
+ * that calculating them would be an attack of its own.
+ */
+export const MAX_AXES = 255
 
 /**
  * A frozen copy of `shape`.
  *
- * @throws TileworkError ERR_ARGUMENT unless every extent is a whole number from 0 to 2^53 - 1
+ * @throws TileworkError ERR_ARGUMENT unless every extent is a whole number from 0 to 2^53 - 1, and there are at most
+ * {@link MAX_AXES} of them
  */
 export function checkShape(shape: readonly number[]): readonly number[] {
   if (!Array.isArray(shape)) {
-    throw new TileworkError('ERR_ARGUMENT', `A shape must be an array of numbers; it is ${typeof shape}.`)
+    throw new TileworkError('ERR_ARGUMENT', `A shape must be an array of numbers; it is ${valueText(shape)}.`)
   }
-  // Plain loops here: shapes are checked once a tensor, and files may have a million of them.
-  for (let axis = 0; axis < shape.length; axis++) {
+  // Plain loops here: shapes are checked once a tensor, and files may have a million of them. Each extent is read
+  // once, so that a getter cannot give one number to the check and another to the copy.
+  const copy: number[] = []
+  const rank = shape.length
+  if (rank > MAX_AXES) {
+    throw new TileworkError('ERR_ARGUMENT', `The shape has ${rank} axes; the limit is ${MAX_AXES}.`)
+  }
+  for (let axis = 0; axis < rank; axis++) {
     const extent = shape[axis]!
     if (!Number.isSafeInteger(extent) || extent < 0) {
       throw new TileworkError(
         'ERR_ARGUMENT',
-        `shape[${axis}] is ${String(extent)}; it must be a whole number from 0 to 2^53 - 1.`,
+        `shape[${axis}] is ${valueText(extent)}; it must be a whole number from 0 to 2^53 - 1.`,
       )
     }
+    copy.push(extent)
   }
-  return Object.freeze([...shape])
+  return Object.freeze(copy)
 }
 
 /** Number of elements, exact. */
@@ -39,8 +54,14 @@ export function sizeOf(shape: readonly number[]): number {
   if (exact <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(exact)
   throw new TileworkError(
     'ERR_OVERFLOW',
-    `The tensor has ${exact} elements; a number is exact up to 2^53 - 1.`,
+    `The tensor has ${shortNumber(exact)} elements; a number is exact up to 2^53 - 1.`,
   )
+}
+
+/** All digits, or the order of magnitude where they would fill a page. */
+function shortNumber(value: bigint): string {
+  const digits = value.toString()
+  return digits.length > 40 ? `about 10^${digits.length - 1}` : digits
 }
 
 /** @throws TileworkError ERR_RANGE for a wrong number of indices, a negative one, or one beyond its extent */
@@ -52,7 +73,7 @@ export function checkIndex(shape: readonly number[], index: readonly number[]): 
     if (!Number.isInteger(at) || at < 0 || at >= shape[axis]!) {
       throw new TileworkError(
         'ERR_RANGE',
-        `Index ${at} of axis ${axis} lies outside 0 to ${shape[axis]! - 1}.`,
+        `Index ${valueText(at)} of axis ${axis} lies outside 0 to ${shape[axis]! - 1}.`,
       )
     }
   }

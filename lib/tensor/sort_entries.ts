@@ -1,16 +1,30 @@
 /** Brings the entries of a sparse tensor into the one form that writers give: lexicographic order, no repetition. */
 import { MemorySource } from '../bytes/memory.js'
 import { allocateBytes } from '../bytes/view_limit.js'
-import { DTYPES } from '../dtype/dtypes.js'
-import { compareRows, decodeIndices } from './coo_indices.js'
-import { CooTensor } from './sparse.js'
+import { TileworkError } from '../errors.js'
+import { checkName, readInput } from './caller_input.js'
+import { DIGIT_BITS, digitsOf, radixSort } from './radix_sort.js'
+import { checkShape } from './shape.js'
+import { CooTensor, wholeBytes } from './sparse.js'
 import type { SparseTensor } from './tensor.js'
+import { valueText } from './value_text.js'
+
+/** Bytes of one index, and of one digit of it. */
+const INDEX_BYTES = 8
+const DIGIT_BYTES = DIGIT_BITS / 8
+
+/** Most entries that are sorted: their order, 4 bytes each, must fit in one typed array of every supported Node. */
+export const MAX_SORTED_ENTRIES = 2 ** 30
 
 /**
  * The tensor itself when its entries are in order already, found out in windows; otherwise a sorted copy in memory,
  * where of entries with one index the last is kept.
  *
- * @throws TileworkError ERR_COO_INDEX, and what the tensor's source throws
+ * Sorting takes memory for the entries twice (8 bytes an index and axis, and the element), once for a source that is in
+ * memory, and 10 bytes an entry; its time is proportional to their number, whatever their order.
+ *
+ * @throws TileworkError ERR_COO_INDEX, ERR_ARGUMENT for a user's tensor that does not hold what it says; ERR_LIMIT for
+ * unsorted entries beyond 2^30; and what the tensor's source throws
  */
 export async function sortEntries(tensor: SparseTensor): Promise<CooTensor> {
   const owned = tensor instanceof CooTensor ? tensor : await copyEntries(tensor)
@@ -19,57 +33,110 @@ export async function sortEntries(tensor: SparseTensor): Promise<CooTensor> {
 
 /** A user's own sparse tensor, in memory. */
 async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
-  const indices = await tensor.indices()
-  const values = await tensor.values()
-  const indexBytes = new Uint8Array(indices.buffer, indices.byteOffset, indices.byteLength)
-  return inMemory(tensor, tensor.entryCount, indexBytes, values)
+  const indices: unknown = await tensor.indices()
+  const values: unknown = await tensor.values()
+  return readInput('The sparse tensor', () => {
+    const { entryCount, dtype, name } = tensor
+    const shape = checkShape(tensor.shape)
+    const isWhole =
+      indices instanceof BigInt64Array &&
+      values instanceof Uint8Array &&
+      indices.length === entryCount * shape.length &&
+      values.length === entryCount * wholeBytes(dtype)
+    if (!isWhole) {
+      const message = `Tensor ${valueText(name)} does not give ${valueText(entryCount)} rows of indices and as many values.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    const entries = allocateBytes(indices.byteLength + values.byteLength)
+    entries.set(new Uint8Array(indices.buffer, indices.byteOffset, indices.byteLength))
+    entries.set(values, indices.byteLength)
+    return inMemory({ dtype, shape, name: checkName(name) }, entryCount, entries)
+  })
 }
 
 async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
-  const { entryCount } = tensor
-  const { indices, values } = tensor.storage()
-  const indexBytes = await indices.bytes()
-  const valueBytes = await values.bytes()
-  const rank = tensor.shape.length
-  const rows = decodeIndices(indexBytes)
-  const rowOf = (entry: number): Float64Array => rows.subarray(entry * rank, (entry + 1) * rank)
-  const order = Array.from({ length: entryCount }, (_, entry) => entry).sort(
-    (one, other) => compareRows(rowOf(one), rowOf(other)) || one - other,
-  )
-  const kept = order.filter((entry, at) => {
-    const next = order[at + 1]
-    return next === undefined || compareRows(rowOf(entry), rowOf(next)) !== 0
-  })
-  const size = DTYPES[tensor.dtype].bits / 8
-  return inMemory(tensor, kept.length, pick(indexBytes, 8 * rank, kept), pick(valueBytes, size, kept))
-}
-
-/** The named items of `itemBytes` each, one after the other. */
-function pick(bytes: Uint8Array, itemBytes: number, items: readonly number[]): Uint8Array {
-  const picked = allocateBytes(itemBytes * items.length)
-  for (const [at, item] of items.entries()) {
-    picked.set(bytes.subarray(item * itemBytes, (item + 1) * itemBytes), at * itemBytes)
+  const { entryCount, shape } = tensor
+  if (entryCount > MAX_SORTED_ENTRIES) {
+    const message = `Tensor "${tensor.name}" has ${entryCount} entries out of order; at most ${MAX_SORTED_ENTRIES} can be sorted.`
+    throw new TileworkError('ERR_LIMIT', message)
   }
-  return picked
+  const { indices, values } = tensor.storage()
+  const rows = new IndexRows(await indices.bytes(), shape)
+  const items = await values.bytes()
+  const order = new Uint32Array(allocateBytes(4 * entryCount).buffer)
+  for (let entry = 0; entry < entryCount; entry++) order[entry] = entry
+  const sorted = radixSort(order, rows.digits, (entry, pass) => rows.digitOf(entry, pass))
+  const kept = keepLast(sorted, rows)
+  const itemBytes = wholeBytes(tensor.dtype)
+  const entries = allocateBytes((rows.rowBytes + itemBytes) * kept.length)
+  pick(rows.bytes, rows.rowBytes, kept, entries)
+  pick(items, itemBytes, kept, entries.subarray(rows.rowBytes * kept.length))
+  return inMemory(tensor, kept.length, entries)
 }
 
+/** Index rows as sort keys: their digits lie in the bytes as they are, because indices are little-endian. */
+class IndexRows {
+  readonly bytes: Uint8Array
+  readonly rowBytes: number
+  readonly #view: DataView
+  /** Where in a row each digit stands, the lowest of the last axis first. */
+  readonly #places: readonly number[]
+
+  constructor(bytes: Uint8Array, shape: readonly number[]) {
+    this.bytes = bytes
+    this.rowBytes = INDEX_BYTES * shape.length
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    // Indices were found to lie below the extent, so the digits above those of the last index are 0 in every row.
+    this.#places = shape.flatMap((_, back) => {
+      const axis = shape.length - 1 - back
+      const count = digitsOf(Math.max(0, shape[axis]! - 1))
+      return Array.from({ length: count }, (_, digit) => INDEX_BYTES * axis + DIGIT_BYTES * digit)
+    })
+  }
+
+  get digits(): number {
+    return this.#places.length
+  }
+
+  digitOf(entry: number, pass: number): number {
+    return this.#view.getUint16(entry * this.rowBytes + this.#places[pass]!, true)
+  }
+
+  isSame(one: number, other: number): boolean {
+    const [at, against] = [one * this.rowBytes, other * this.rowBytes]
+    for (let byte = 0; byte < this.rowBytes; byte++) {
+      if (this.bytes[at + byte] !== this.bytes[against + byte]) return false
+    }
+    return true
+  }
+}
+
+/** Of entries with one index, which stand next to each other in file order, the last; in the memory of `sorted`. */
+function keepLast(sorted: Uint32Array, rows: IndexRows): Uint32Array {
+  let kept = 0
+  for (let at = 0; at < sorted.length; at++) {
+    const entry = sorted[at]!
+    const isLast = at + 1 === sorted.length || !rows.isSame(entry, sorted[at + 1]!)
+    if (isLast) sorted[kept++] = entry
+  }
+  return sorted.subarray(0, kept)
+}
+
+/** Copies the named items of `itemBytes` each, one after the other. */
+function pick(bytes: Uint8Array, itemBytes: number, items: Uint32Array, target: Uint8Array): void {
+  let at = 0
+  for (const item of items) {
+    for (let from = item * itemBytes; from < (item + 1) * itemBytes; from++) target[at++] = bytes[from]!
+  }
+}
+
+/** @param entries - all index rows, then all values */
 function inMemory(
-  like: SparseTensor,
+  { dtype, shape, name }: Pick<SparseTensor, 'dtype' | 'shape' | 'name'>,
   entryCount: number,
-  indices: Uint8Array,
-  values: Uint8Array,
+  entries: Uint8Array,
 ): CooTensor {
-  const bytes = allocateBytes(indices.byteLength + values.byteLength)
-  bytes.set(indices)
-  bytes.set(values, indices.byteLength)
-  const { dtype, shape, name } = like
-  return new CooTensor({
-    source: new MemorySource(bytes),
-    indicesStart: 0,
-    valuesStart: indices.byteLength,
-    entryCount,
-    dtype,
-    shape,
-    name,
-  })
+  const valuesStart = INDEX_BYTES * shape.length * entryCount
+  const source = new MemorySource(entries)
+  return new CooTensor({ source, indicesStart: 0, valuesStart, entryCount, dtype, shape, name })
 }

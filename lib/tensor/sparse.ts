@@ -2,16 +2,23 @@
  * Sparse tensors as coordinate lists (COO): an index row and a value an entry, each in a range of a source. Entries are
  * read in windows, so a list of any length needs bounded memory. Indices are checked whenever they are read.
  */
+import { inspect } from 'node:util'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { decodeAll, decodeElement } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
+import { checkName, checkOptions } from './caller_input.js'
+import { checkDense } from './check_dense.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
+import { describeTensor } from './describe_tensor.js'
+import { GatheredEntries } from './gather_entries.js'
+import { reorder } from './reorder.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
-import type { DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
+import type { DenseStorage, DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
+import { valueText } from './value_text.js'
 
 /** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
 const WINDOW_BYTES = 1024 * 1024
@@ -132,6 +139,10 @@ export class CooTensor implements SparseTensor {
     }
   }
 
+  [inspect.custom](): string {
+    return describeTensor(this)
+  }
+
   #scatter(window: EntryWindow, dense: Uint8Array): void {
     const rank = this.shape.length
     const size = this.#itemBytes
@@ -178,18 +189,19 @@ export class CooTensor implements SparseTensor {
   }
 }
 
-function wholeBytes(dtype: Dtype): number {
+/** Bytes of one element. @throws TileworkError ERR_UNSUPPORTED where they are not whole */
+export function wholeBytes(dtype: Dtype): number {
   const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
   if (bits >= 8) return bits / 8
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `A sparse tensor holds elements of whole bytes; ${dtype} is not.`,
+    `A sparse tensor holds elements of whole bytes; ${valueText(dtype)} is not.`,
   )
 }
 
 function checkMaxBytes(maxBytes: unknown): void {
   if (typeof maxBytes === 'number' && maxBytes >= 0) return
-  throw new TileworkError('ERR_ARGUMENT', `maxBytes must be a number of bytes; it is ${String(maxBytes)}.`)
+  throw new TileworkError('ERR_ARGUMENT', `maxBytes must be a number of bytes; it is ${valueText(maxBytes)}.`)
 }
 
 export interface FromDenseOptions {
@@ -203,54 +215,28 @@ export interface FromDenseOptions {
  * The elements of a dense tensor that are not zero, in lexicographic order. Zero means that all bits are zero: -0.0
  * and NaN are kept, since dropping them would change the values that come back.
  *
- * @throws TileworkError ERR_UNSUPPORTED for elements that are no whole bytes, and what reading the tensor throws
+ * The dense tensor is read once, in windows of 1 MiB; the entries take memory, at most twice their own bytes (8 an index
+ * and axis, and the element) while they are gathered.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for elements that are no whole bytes; ERR_VIEW_TOO_LARGE,
+ * ERR_LIMIT for more entries than memory can hold; and what reading the tensor throws
  */
 export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
-  if (dense?.kind !== 'dense') {
-    throw new TileworkError('ERR_ARGUMENT', 'fromDense takes a dense tensor.')
+  const checked = checkDense(dense, 'fromDense')
+  checkOptions(options, 'fromDense', '{ name, keepZeros }')
+  const { dtype, shape } = checked
+  const itemBytes = wholeBytes(dtype)
+  const name = checkName(options.name ?? checked.name)
+  const rowMajor = isPlain(checked.storage) ? asStored(checked) : reorder(checked, 'row_major')
+  const { byteLength } = rowMajor.storage
+  const gathered = new GatheredEntries(shape, itemBytes, options.keepZeros === true)
+  const step = itemBytes * Math.floor(WINDOW_BYTES / itemBytes)
+  for (let start = 0; start < byteLength; start += step) {
+    gathered.add(await rowMajor.bytes({ start, end: Math.min(byteLength, start + step) }))
   }
-  const { dtype, shape } = dense
-  const size = wholeBytes(dtype)
-  const bytes = await asStored(dense).rowMajorBytes()
-  const isKept = (slot: number): boolean => options.keepZeros === true || !isZero(bytes, slot * size, size)
-  const slots = bytes.byteLength / size
-  let entryCount = 0
-  for (let slot = 0; slot < slots; slot++) if (isKept(slot)) entryCount += 1
-  const valuesStart = INDEX_BYTES * shape.length * entryCount
-  const entries = allocateBytes(valuesStart + entryCount * size)
-  const rows = new DataView(entries.buffer)
-  let entry = 0
-  for (let slot = 0; slot < slots; slot++) {
-    if (!isKept(slot)) continue
-    writeRow(rows, INDEX_BYTES * shape.length * entry, slot, shape)
-    entries.set(bytes.subarray(slot * size, (slot + 1) * size), valuesStart + entry * size)
-    entry += 1
-  }
-  const source = new MemorySource(entries)
-  return new CooTensor({
-    source,
-    indicesStart: 0,
-    valuesStart,
-    entryCount,
-    dtype,
-    shape,
-    name: options.name ?? dense.name,
-  })
+  return new CooTensor({ ...gathered.finish(), dtype, shape, name })
 }
 
-function isZero(bytes: Uint8Array, start: number, length: number): boolean {
-  for (let at = start; at < start + length; at++) if (bytes[at] !== 0) return false
-  return true
-}
-
-/** Writes the index row of a row-major slot. */
-function writeRow(rows: DataView, at: number, slot: number, shape: readonly number[]): void {
-  let rest = slot
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const extent = shape[axis]!
-    const index = rest % extent
-    rows.setUint32(at + INDEX_BYTES * axis, index % 2 ** 32, true)
-    rows.setUint32(at + INDEX_BYTES * axis + 4, Math.floor(index / 2 ** 32), true)
-    rest = Math.floor(rest / extent)
-  }
+function isPlain({ layout, lower, upper }: DenseStorage): boolean {
+  return layout === 'row_major' && [...lower, ...upper].every((count) => count === 0)
 }

@@ -293,6 +293,8 @@ it('a tensor of a user is read through its own bytes', async () => {
     storage: inner.storage,
     bytes: (range) => inner.bytes(range),
     bytesSync: (range) => inner.bytesSync(range),
+    copyTo: (target, options) => inner.copyTo(target, options),
+    copyToSync: (target, options) => inner.copyToSync(target, options),
     toTypedArray: () => inner.toTypedArray(),
     bits: () => inner.bits(),
     at: (...index) => inner.at(...index),

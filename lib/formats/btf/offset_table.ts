@@ -1,6 +1,7 @@
 /** The offset table of a BTF file, and the order in which its records lie. */
 import type { ByteReader } from '../../bytes/reader.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
+import { DIGIT_BITS, digitsOf, radixSort } from '../../tensor/radix_sort.js'
 import type { Report } from './report.js'
 import { ALIGNMENT, HEADER_BYTES, U64_BYTES } from './schema.js'
 
@@ -63,49 +64,13 @@ export function orderOf(offsets: Float64Array): Uint32Array<ArrayBuffer> {
   return isAscending ? found : sortByOffset(found, offsets, highest)
 }
 
-/** Values of a digit of the sort: two passes for files below 4 GiB, and their counters still fit a core's cache. */
-const DIGIT_VALUES = 2 ** 16
-
-/**
- * Sorts by one digit after the other, lowest first, each time keeping the order of equal digits (a radix sort). Its
- * time is the same for every order of a hostile table, and it takes 4 bytes an entry besides the result.
- */
+/** Sorted by the digits of the offsets, so that no order of a hostile table makes it slow. */
 function sortByOffset(
   order: Uint32Array<ArrayBuffer>,
   offsets: Float64Array,
   highest: number,
 ): Uint32Array<ArrayBuffer> {
-  let from = order
-  let to = new Uint32Array(allocateBytes(4 * order.length).buffer)
-  for (let scale = 1; scale <= highest; scale *= DIGIT_VALUES) {
-    const starts = startsOfDigits(offsets, scale)
-    for (let at = 0; at < from.length; at++) {
-      const index = from[at]!
-      to[starts[digitOf(offsets[index]!, scale)]!++] = index
-    }
-    ;[from, to] = [to, from]
-  }
-  return from
-}
-
-/** Where in the sorted list the offsets with each digit begin. */
-function startsOfDigits(offsets: Float64Array, scale: number): Uint32Array {
-  const starts = new Uint32Array(DIGIT_VALUES)
-  // In the order of the table, because each digit is as frequent in any order and this one suits the cache.
-  for (let index = 0; index < offsets.length; index++) {
-    const offset = offsets[index]!
-    if (!Number.isNaN(offset)) starts[digitOf(offset, scale)]! += 1
-  }
-  let start = 0
-  for (let digit = 0; digit < DIGIT_VALUES; digit++) {
-    const count = starts[digit]!
-    starts[digit] = start
-    start += count
-  }
-  return starts
-}
-
-/** `>>>` takes the whole part of a quotient modulo 2^32, which leaves the digit as it is. */
-function digitOf(offset: number, scale: number): number {
-  return ((offset / scale) >>> 0) % DIGIT_VALUES
+  const scales = Array.from({ length: digitsOf(highest) }, (_, pass) => 2 ** (DIGIT_BITS * pass))
+  // `>>>` takes the whole part of a quotient modulo 2^32, which leaves the digit as it is.
+  return radixSort(order, scales.length, (index, pass) => ((offsets[index]! / scales[pass]!) >>> 0) & 0xffff)
 }

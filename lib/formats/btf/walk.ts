@@ -6,8 +6,8 @@
  * source is read once, gaps and overlap show by comparing neighbours, and the padding of a record, which lies right
  * before the header of the next one, costs no read of its own.
  *
- * Memory on hostile bytes: 16 bytes a record (4 more while they are sorted) beside the headers' numbers, and the headers
- * of distinct offsets may not exceed the file's size, so all of it stays below 3.5 times the file.
+ * Memory on hostile bytes: 16 bytes a record (6 more while they are sorted) beside the headers' numbers, and the headers
+ * of distinct offsets may not exceed the file's size, so all of it stays below 4 times the file.
  */
 import type { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'

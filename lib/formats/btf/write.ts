@@ -6,9 +6,11 @@
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
+import { checkDense } from '../../tensor/check_dense.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
 import type { CooTensor } from '../../tensor/sparse.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
+import { valueText } from '../../tensor/value_text.js'
 import type { WritePlan, WriteSegment } from '../format.js'
 import {
   alignUp,
@@ -40,7 +42,10 @@ type PlannedRecord =
 export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions = {}): Promise<WritePlan> {
   const { cooLayoutCode = LAYOUT_COO } = options
   if (cooLayoutCode !== LAYOUT_COO && cooLayoutCode !== LAYOUT_COO_OF_DOCUMENT) {
-    throw new TileworkError('ERR_ARGUMENT', `cooLayoutCode must be 1 or 2; it is ${String(cooLayoutCode)}.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `cooLayoutCode must be 1 or 2; it is ${valueText(cooLayoutCode)}.`,
+    )
   }
   const records: PlannedRecord[] = []
   for (const [index, tensor] of tensors.entries()) {
@@ -51,6 +56,9 @@ export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions 
 }
 
 function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTensor | SparseTensor {
+  if (tensor?.kind !== 'dense' && tensor?.kind !== 'sparse' && tensor?.kind !== 'string') {
+    throw new TileworkError('ERR_ARGUMENT', `Tensor ${index} is no tensor; it is ${valueText(tensor)}.`)
+  }
   const what = `Tensor ${index} ("${tensor.name}")`
   if (tensor.kind === 'string' || !(DTYPE_BY_CODE as readonly string[]).includes(tensor.dtype)) {
     throw unsupported(
@@ -63,6 +71,7 @@ function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTe
   // The digits of a blocked tensor are few more than its axes, and no layout has near as many.
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF ends at ${MAX_RANK}.`)
+  if (tensor.kind === 'dense') checkDense(tensor, 'A BTF file')
 }
 
 function unsupported(message: string): TileworkError {
