@@ -4,16 +4,22 @@ import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
 import { btf } from './btf/index.js'
 import type { Format } from './format.js'
-import { npy } from './npy/index.js'
+import { npy, npz } from './npy/index.js'
+import { safetensors } from './safetensors/index.js'
 
-export const FORMATS = { btf, npy } as const satisfies Record<string, Format<never>>
+/** In the order in which content is asked: formats that begin with a magic number first, BTF, which has none, last. */
+export const FORMATS = { npy, npz, safetensors, btf } as const satisfies Record<string, Format<never>>
 
 /** Name of a file format. */
 export type FormatName = keyof typeof FORMATS
 
-/** Options for the writer of each format. */
-export type WriteOptionsOf<F extends FormatName> =
-  (typeof FORMATS)[F] extends Format<infer Options> ? Options : never
+type OptionsOf<F> = F extends Format<infer Options> ? Options : never
+type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void
+  ? I
+  : never
+
+/** Options for the writers of all formats; each writer looks at its own. */
+export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
 
 /** @throws TileworkError ERR_ARGUMENT for a name that is no format */
 export function formatByName(name: string): Format<unknown> {
@@ -25,7 +31,7 @@ export function formatByName(name: string): Format<unknown> {
 }
 
 /** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
-const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.npz', '.safetensors', '.tmfile']
+const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.tmfile']
 
 /**
  * The format in which something is written: the one named, else the one of the path's extension, else its own.
@@ -50,11 +56,10 @@ export function chooseFormat(
   return formatByExtension(path) ?? formatByName(own)
 }
 
-/** The format whose extension a path has. */
+/** The format whose extension a path has; `.safetensors.index.json` is one extension. */
 export function formatByExtension(path: string | undefined): Format<unknown> | undefined {
-  const extension = path === undefined ? '' : extname(path).toLowerCase()
-  if (extension === '') return undefined
-  return allFormats().find((format) => format.extensions.includes(extension))
+  const name = path?.toLowerCase()
+  return allFormats().find(({ extensions }) => extensions.some((extension) => name?.endsWith(extension)))
 }
 
 /**

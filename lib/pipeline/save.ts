@@ -14,7 +14,7 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { WritePlan } from '../formats/format.js'
-import { chooseFormat, type FormatName, type WriteOptionsOf } from '../formats/registry.js'
+import { chooseFormat, type FormatName, type WriteOptions } from '../formats/registry.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
@@ -33,7 +33,7 @@ export type SerializeOptions = {
   readonly format?: FormatName
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: SaveProgress) => void
-} & Partial<WriteOptionsOf<FormatName>>
+} & Partial<WriteOptions>
 
 export type SaveOptions = SerializeOptions
 
