@@ -1,0 +1,27 @@
+/** Numbers and bytes that a seed decides, so that a run that failed can be had again. */
+
+/**
+ * Numbers in [0, 1): the generator "mulberry32", small and good enough to choose moments and places.
+ *
+ * @param {number} seed
+ */
+export function generator(seed) {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Bytes of which none is zero, so that a hole or a lost block is never taken for data. */
+export function seededBytes(byteLength, seed) {
+  const words = new Uint32Array(Math.ceil(byteLength / 4))
+  let state = (seed * 2654435761 + 1) >>> 0
+  for (let i = 0; i < words.length; i++) {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    words[i] = state | 0x01010101
+  }
+  return new Uint8Array(words.buffer, 0, byteLength)
+}
