@@ -9,7 +9,22 @@
 
 namespace tilework::binding {
 
-Environment::Environment(Napi::Env env) : env_(env) {
+namespace {
+
+Napi::FunctionReference resizable_getter(Napi::Env env) {
+  const Napi::Object global = env.Global();
+  const Napi::Object prototype =
+      global.Get("ArrayBuffer").As<Napi::Object>().Get("prototype").As<Napi::Object>();
+  const Napi::Function describe =
+      global.Get("Object").As<Napi::Object>().Get("getOwnPropertyDescriptor").As<Napi::Function>();
+  const Napi::Value description = describe.Call({prototype, Napi::String::New(env, "resizable")});
+  if (!description.IsObject()) return {};
+  return Napi::Persistent(description.As<Napi::Object>().Get("get").As<Napi::Function>());
+}
+
+}  // namespace
+
+Environment::Environment(Napi::Env env) : env_(env), resizable_getter_(resizable_getter(env)) {
   const char* forbidden = std::getenv("TILEWORK_NO_EXTERNAL_BUFFERS");
   external_buffers = forbidden == nullptr || std::string(forbidden) != "1";
   const napi_status status =
@@ -22,6 +37,11 @@ Environment::Environment(Napi::Env env) : env_(env) {
   napi_add_env_cleanup_hook(env, &Environment::shut_down, this);
 }
 
+bool Environment::is_resizable(const Napi::Value& buffer) const {
+  if (resizable_getter_.IsEmpty() || !buffer.IsArrayBuffer()) return false;
+  return resizable_getter_.Value().Call(buffer, std::initializer_list<napi_value>{}).ToBoolean().Value();
+}
+
 Napi::Value Environment::start(std::shared_ptr<AsyncJob> job, ThreadPool& pool) {
   const Napi::Value promise = job->promise();
   {
@@ -31,8 +51,10 @@ Napi::Value Environment::start(std::shared_ptr<AsyncJob> job, ThreadPool& pool) 
   if (jobs_.empty()) napi_ref_threadsafe_function(env_, completions_);
   jobs_.push_back(job);
   try {
+    job->started();
     pool.submit(job);
   } catch (...) {
+    job->give_up();
     jobs_.pop_back();
     if (jobs_.empty()) napi_unref_threadsafe_function(env_, completions_);
     const std::lock_guard lock(mutex_);

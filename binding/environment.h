@@ -41,6 +41,10 @@ class Environment {
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
   std::shared_ptr<OutputFile> next_output_file;
 
+  // Whether an ArrayBuffer can be shrunk, which would take memory away under a running job. Asked of the
+  // class, not of the buffer, whose own properties are its user's.
+  bool is_resizable(const Napi::Value& buffer) const;
+
   InputFile::LiveCount live_mappings = std::make_shared<std::atomic<int64_t>>(0);
   bool external_buffers = true;
 
@@ -49,6 +53,8 @@ class Environment {
   static void shut_down(void* environment);
 
   Napi::Env env_;
+  // The getter ArrayBuffer.prototype.resizable; empty where there are no such buffers.
+  Napi::FunctionReference resizable_getter_;
   std::shared_ptr<Pools> pools_ = share_pools();
   napi_threadsafe_function completions_ = nullptr;
   // Jobs that are not settled; JavaScript's thread only.

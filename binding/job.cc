@@ -10,6 +10,24 @@ namespace tilework::binding {
 AsyncJob::AsyncJob(Environment& environment, Napi::Env env, int64_t tiles)
     : TileJob(tiles), environment_(environment), deferred_(Napi::Promise::Deferred::New(env)) {}
 
+// Here on JavaScript's thread, since no other has seen the job. A started one may end on any thread, and
+// settle() has done this.
+AsyncJob::~AsyncJob() {
+  if (started_) return;
+  unpin(deferred_.Env());
+  try {
+    // Nobody sees this promise, but Node-API frees its handle only when it is settled.
+    deferred_.Resolve(deferred_.Env().Undefined());
+  } catch (const Napi::Error&) {
+    // The environment ends, and the handle with it.
+  }
+}
+
+void AsyncJob::unpin(Napi::Env env) {
+  for (napi_ref pin : pins_) napi_delete_reference(env, pin);
+  pins_.clear();
+}
+
 void AsyncJob::pin(const Napi::Value& value) {
   napi_ref reference = nullptr;
   if (napi_create_reference(value.Env(), value, 1, &reference) != napi_ok)
@@ -28,11 +46,19 @@ void AsyncJob::set_cancel_flag(const Napi::Value& value) {
       value.As<Napi::TypedArray>().ElementLength() == 0) {
     throw Error("ERR_ARGUMENT", "'cancel' must be an Int32Array with at least one element.");
   }
+  napi_value buffer = nullptr;
+  if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, nullptr, &buffer, nullptr) != napi_ok) {
+    throw Napi::Error::New(value.Env());
+  }
+  if (environment_.is_resizable(Napi::Value(value.Env(), buffer))) {
+    throw Error("ERR_ARGUMENT", "'cancel' must be on a buffer of fixed length.");
+  }
+  pin(value);
+  // Last: nothing of JavaScript runs between this and the job.
   void* data = nullptr;
   if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, &data, nullptr, nullptr) != napi_ok) {
     throw Napi::Error::New(value.Env());
   }
-  pin(value);
   cancel_flag_ = static_cast<const int32_t*>(data);
 }
 
@@ -58,8 +84,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
 }
 
 void AsyncJob::settle(Napi::Env env) {
-  for (napi_ref pin : pins_) napi_delete_reference(env, pin);
-  pins_.clear();
+  unpin(env);
   source_.reset();
   descriptor_.reset();
   try {

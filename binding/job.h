@@ -18,6 +18,8 @@ struct Bytes;
 class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
  public:
   AsyncJob(Environment& environment, Napi::Env env, int64_t tiles);
+  // One that was never started leaves nothing behind.
+  ~AsyncJob() override;
 
   Napi::Value promise() const { return deferred_.Promise(); }
 
@@ -31,9 +33,14 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
     source_ = std::move(file);
     if (source_ != nullptr) descriptor_ = source_->descriptor();
   }
-  // Stops the job when the first element of an Int32Array becomes non-zero. Errors: ERR_ARGUMENT.
+  // Stops the job when the first element of an Int32Array becomes non-zero; undefined is none. Errors:
+  // ERR_ARGUMENT, also for one without memory of fixed length.
   void set_cancel_flag(const Napi::Value& value);
 
+  // Called by Environment::start: from here on settle() ends the job.
+  void started() { started_ = true; }
+  // Called by Environment::start, if the job cannot run after all.
+  void give_up() { started_ = false; }
   // On JavaScript's thread, after finish().
   void settle(Napi::Env env);
 
@@ -44,7 +51,10 @@ class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
   virtual void ended(bool) {}
 
  private:
+  void unpin(Napi::Env env);
+
   Environment& environment_;
+  bool started_ = false;
   Napi::Promise::Deferred deferred_;
   std::vector<napi_ref> pins_;
   std::shared_ptr<InputFile> source_;

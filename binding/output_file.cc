@@ -14,7 +14,8 @@
 namespace tilework::binding {
 namespace {
 
-// A copy is cut into these, so that it can be cancelled between them.
+// A copy is cut into these, so that it can be cancelled between them. Smaller ones would be slower where the
+// file system copies by sharing.
 constexpr int64_t kCopyTileBytes = int64_t{64} << 20;
 
 class WriteJob : public OutputJob {
@@ -120,8 +121,6 @@ OutputFileObject::OutputFileObject(const Napi::CallbackInfo& info)
   if (file_ == nullptr) throw Napi::TypeError::New(info.Env(), "Outputs are made by createOutput() only.");
   Napi::Object self = info.This().As<Napi::Object>();
   napi_type_tag_object(info.Env(), self, &kTypeTag);
-  self.DefineProperty(Napi::PropertyDescriptor::Value(
-      "temporaryPath", Napi::String::New(info.Env(), file_->temporary_path()), napi_enumerable));
 }
 
 OutputFileObject::~OutputFileObject() {
@@ -131,8 +130,8 @@ OutputFileObject::~OutputFileObject() {
 Napi::Value OutputFileObject::write(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
-    const Bytes source = bytes(info[0], "bytes");
     const int64_t position = whole_number(info[1], "position");
+    const Bytes source = bytes(info[0], "bytes");
     return std::make_shared<WriteJob>(environment, info.Env(), file_, source, position)
         ->announce_and_start(environment, environment.pools().blocking);
   });
@@ -150,8 +149,9 @@ Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
                                    ") does not lie in the " + std::to_string(source->size()) +
                                    " bytes of the file.");
     }
-    return std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position)
-        ->announce_and_start(environment, environment.pools().blocking);
+    const auto job = std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position);
+    job->set_cancel_flag(info[4]);
+    return job->announce_and_start(environment, environment.pools().blocking);
   });
 }
 
@@ -162,7 +162,12 @@ Napi::Value OutputFileObject::commit(const Napi::CallbackInfo& info) {
     // A running commit must not be taken back by the collector, which knows of this object only.
     job->pin(info.This());
     file_->begin_commit();
-    return environment.start(std::move(job), environment.pools().blocking);
+    try {
+      return environment.start(std::move(job), environment.pools().blocking);
+    } catch (...) {
+      file_->abort();
+      throw;
+    }
   });
 }
 

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <mutex>
 
-#include "io/output_file.h"
+#include "io/temporary_file.h"
 #include "parallel/thread_count.h"
 
 namespace tilework::binding {
@@ -33,7 +33,7 @@ void at_process_exit() {
     pools->compute.stop();
     pools->blocking.stop();
   }
-  OutputFile::remove_live_temporaries();
+  TemporaryFile::remove_all_names();
 }
 
 }  // namespace

@@ -80,6 +80,11 @@ class InputFile {
   // modification time moved since the file was opened, or if the guard ever gave zeros.
   void verify_unchanged() const;
 
+  // For those who read the descriptor themselves: ERR_CLOSED for a missing one, ERR_FILE_CHANGED for an early
+  // end.
+  Error closed() const;
+  Error ends_at(int64_t offset) const;
+
  private:
   InputFile(std::string path, InputOptions options, int descriptor, LiveCount live);
   void take_stamp();

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <map>
@@ -12,6 +11,7 @@
 
 #include "error.h"
 #include "io/checked_math.h"
+#include "io/descriptor_io.h"
 #include "io/input_file.h"
 
 namespace tilework {
@@ -22,9 +22,6 @@ constexpr int kMapFlags = MAP_PRIVATE | MAP_NORESERVE;
 #else
 constexpr int kMapFlags = MAP_PRIVATE;
 #endif
-
-// Linux and macOS refuse or cut single calls near 2 GiB.
-constexpr int64_t kMaxCallBytes = int64_t{1} << 30;
 
 // By start address. Never destroyed: threads may still drop mappings while the process exits.
 struct Registry {
@@ -132,19 +129,9 @@ void InputFile::map() {
 
 void InputFile::read_at(uint8_t* to, int64_t offset, int64_t size) const {
   const std::shared_ptr<Descriptor> open = descriptor();
-  if (open == nullptr) {
-    throw Error("ERR_CLOSED", "'" + path_ + "' was closed before it was read.", {}, path_);
-  }
-  while (size > 0) {
-    const auto chunk = static_cast<size_t>(std::min(size, kMaxCallBytes));
-    const ssize_t count = pread(open->number(), to, chunk, static_cast<off_t>(offset));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw system_error(errno, "pread", path_);
-    if (count == 0) throw changed("it ends at byte " + std::to_string(offset) + " now");
-    to += count;
-    offset += count;
-    size -= count;
-  }
+  if (open == nullptr) throw closed();
+  const int64_t count = read_fully({open->number(), offset, path_}, to, size);
+  if (count < size) throw ends_at(offset + count);
 }
 
 void InputFile::verify_unchanged() const {
@@ -156,6 +143,15 @@ void InputFile::verify_unchanged() const {
   throw changed(now.size == stamp_.size ? "its modification time moved"
                                         : "it had " + std::to_string(stamp_.size) + " bytes and now has " +
                                               std::to_string(now.size));
+}
+
+Error InputFile::closed() const {
+  return Error("ERR_CLOSED", "'" + path_ + "' was closed before it was read.", {}, path_);
+}
+
+Error InputFile::ends_at(int64_t offset) const {
+  return changed("it had " + std::to_string(size()) + " bytes and ends at " + std::to_string(offset) +
+                 " now");
 }
 
 Error InputFile::changed(const std::string& how) const {

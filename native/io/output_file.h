@@ -1,5 +1,5 @@
-// A file under construction: a temporary beside its target, which takes the target's place on commit.
-// Whatever goes wrong before, the old file stays as it was and no temporary is left.
+// A file under construction, which takes its target's place on commit. Whatever goes wrong before, the old
+// file stays as it was; what is left of the new one, and when, stands in temporary_file.h.
 #pragma once
 
 #include <condition_variable>
@@ -9,6 +9,7 @@
 #include <string>
 
 #include "io/input_file.h"
+#include "io/temporary_file.h"
 
 namespace tilework {
 
@@ -16,58 +17,59 @@ class OutputFile {
  public:
   // Creates the temporary and reserves `byte_length` bytes, so that a full disk is noticed now. A symbolic
   // link is followed: its target is replaced, not the link. An existing target hands down its permissions.
-  // Errors: a system error (EISDIR, ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is no regular file.
+  // Errors name `path`: a system error (EISDIR, ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is no
+  // regular file.
   static std::shared_ptr<OutputFile> create(const std::string& path, int64_t byte_length);
 
-  // Removes the temporaries of this process that were neither committed nor aborted; for the end of the
-  // process.
-  static void remove_live_temporaries();
-
-  ~OutputFile();
+  // As abort().
+  ~OutputFile() = default;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  const std::string& temporary_path() const { return temporary_; }
+  // As the user gave it.
+  const std::string& path() const { return path_; }
 
   // Announces a write or copy, so that a commit waits for it. Errors: ERR_CLOSED.
   void begin_write();
   // Takes an announced write back; a failed one makes the commit fail.
   void end_write(bool succeeded);
 
-  // Writes all of the bytes at `position`. Any thread. Errors: a system error, ERR_CLOSED after abort().
+  // Writes all of the bytes at `position`. Any thread, several at a time. Errors: a system error, ERR_CLOSED
+  // after abort().
   void write(const uint8_t* bytes, int64_t size, int64_t position);
   // Copies bytes [start, end) of another file, from descriptor to descriptor. Errors: as write,
-  // ERR_FILE_CHANGED.
+  // ERR_FILE_CHANGED, ERR_CLOSED for a source without descriptor.
   void copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position);
 
   // Announces the commit: from here on nothing can be written. Errors: ERR_CLOSED.
   void begin_commit();
-  // Waits for announced writes, then fsync, rename over the target, fsync of the folder. A failure aborts.
+  // Waits for announced writes, then fsync, rename over the target, fsync of the folder. The descriptor is
+  // closed then. A failure aborts.
   void commit();
-  // Removes the temporary. Does nothing after commit or when called again.
+  // Gives disk and descriptor back as soon as no write or commit uses them. Does nothing after commit or when
+  // called again.
   void abort();
 
  private:
   enum class State { kOpen, kCommitting, kCommitted, kAborted };
 
   OutputFile() = default;
-  void create_temporary(const std::string& name);
   void reserve(int64_t byte_length);
-  void finish_writes();
-  void replace_target();
-  void check_not_aborted() const;
+  void hand_down_permissions(int old_mode);
+  std::shared_ptr<TemporaryFile> opened() const;
+  std::shared_ptr<TemporaryFile> finish_writes();
+  void replace_target(TemporaryFile& temporary);
+  Error closed() const;
 
+  std::string path_;
   std::string folder_;
-  std::string target_;
-  std::string temporary_;
-  // Permissions of the old target; -1 without one.
-  int old_mode_ = -1;
-  int descriptor_ = -1;
   mutable std::mutex mutex_;
   std::condition_variable writes_ended_;
   State state_ = State::kOpen;
   int64_t pending_writes_ = 0;
   bool write_failed_ = false;
+  // Null after commit and abort; running writes hold it too.
+  std::shared_ptr<TemporaryFile> temporary_;
 };
 
 }  // namespace tilework

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "check.h"
+#include "child_process.h"
 #include "io/input_file.h"
 #include "temporary_folder.h"
 
@@ -28,19 +28,6 @@ std::shared_ptr<InputFile> guarded(const std::string& path) {
 
 bool all_are(const uint8_t* data, size_t size, uint8_t value) {
   return std::all_of(data, data + size, [value](uint8_t byte) { return byte == value; });
-}
-
-// The status that a child process which runs `body` ends with.
-template <class Body>
-int status_of_child(Body body) {
-  const pid_t child = fork();
-  if (child == 0) {
-    body();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
 }
 
 void test_truncated_file_reads_zeros(const TemporaryFolder& folder) {
@@ -152,7 +139,7 @@ void test_host_handler(const TemporaryFolder& folder, bool with_details) {
     (void)byte;
     _exit(4);
   });
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  CHECK(ended_with(status, 0));
 }
 
 }  // namespace

@@ -1,11 +1,20 @@
 #include "io/output_file.h"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <functional>
 #include <thread>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include "check.h"
+#include "child_process.h"
+#include "io/checked_math.h"
 #include "temporary_folder.h"
 
 namespace tilework::test {
@@ -30,9 +39,6 @@ mode_t mode_of(const std::string& path) {
 void test_commit() {
   const TemporaryFolder folder;
   const auto file = OutputFile::create(folder.path("new"), 6);
-  CHECK(folder.entries() == 1);
-  CHECK(file->temporary_path().find("/.new.") != std::string::npos);
-  CHECK(file->temporary_path().ends_with(".tilework-tmp"));
   put(*file, "def", 3);
   put(*file, "abc", 0);
   CHECK(folder.read("new").empty());
@@ -95,7 +101,6 @@ void test_targets() {
   folder.write("private", "x");
   CHECK(chmod(folder.path("private").c_str(), 0640) == 0);
   auto file = OutputFile::create(folder.path("private"), 1);
-  CHECK(mode_of(file->temporary_path()) == 0640);
   commit(*file);
   CHECK(mode_of(folder.path("private")) == 0640);
 
@@ -143,11 +148,154 @@ void test_copy(const TemporaryFolder& elsewhere) {
   CHECK(code_of([&] { other->copy_from(*source, 0, 300000, 0); }) == "ERR_FILE_CHANGED");
 }
 
-void test_end_of_process() {
+size_t open_descriptors() {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"),
+                                           std::filesystem::directory_iterator()));
+}
+
+// Not with the object, which JavaScript's collector may keep for long.
+void test_descriptors_go_back() {
+  if (!std::filesystem::exists("/proc/self/fd")) {
+    std::puts("Descriptors are not counted: there is no /proc.");
+    return;
+  }
   const TemporaryFolder folder;
-  const auto file = OutputFile::create(folder.path("target"), 0);
-  OutputFile::remove_live_temporaries();
-  CHECK(folder.entries() == 0);
+  const size_t before = open_descriptors();
+  const auto committed = OutputFile::create(folder.path("committed"), 10);
+  CHECK(open_descriptors() == before + 1);
+  commit(*committed);
+  CHECK(open_descriptors() == before);
+  const auto aborted = OutputFile::create(folder.path("aborted"), 10);
+  aborted->abort();
+  CHECK(open_descriptors() == before);
+  const auto failed = OutputFile::create(folder.path("failed"), 10);
+  failed->begin_write();
+  failed->end_write(false);
+  failed->begin_commit();
+  CHECK(code_of([&] { failed->commit(); }) == "ERR_IO");
+  CHECK(open_descriptors() == before);
+  // The folder of this target is gone when it is to be replaced.
+  CHECK(mkdir(folder.path("sub").c_str(), 0700) == 0);
+  const auto homeless = OutputFile::create(folder.path("sub/target"), 10);
+  std::filesystem::remove_all(folder.path("sub"));
+  homeless->begin_commit();
+  CHECK(code_of([&] { homeless->commit(); }) == "ENOENT");
+  CHECK(open_descriptors() == before);
+}
+
+// Aborted in the middle, while writes run on other threads.
+void test_abort_under_writes() {
+  const TemporaryFolder folder;
+  for (int round = 0; round < 20; ++round) {
+    const auto file = OutputFile::create(folder.path("target"), 0);
+    std::vector<std::thread> writers;
+    for (int t = 0; t < 4; ++t) {
+      file->begin_write();
+      writers.emplace_back([&file, t] {
+        const std::vector<uint8_t> bytes(1 << 20, static_cast<uint8_t>(t));
+        const std::string code = code_of([&] { file->write(bytes.data(), 1 << 20, int64_t{t} << 20); });
+        CHECK(code.empty() || code == "ERR_CLOSED");
+        file->end_write(code.empty());
+      });
+    }
+    file->abort();
+    for (std::thread& writer : writers) writer.join();
+    CHECK(folder.entries() == 0);
+    CHECK(code_of([&] { file->begin_commit(); }) == "ERR_CLOSED");
+  }
+}
+
+// What a child process found: the code of the error, its call, and whether it names the file that was asked
+// for.
+int verdict(const std::string& path, const std::string& code, const std::string& syscall,
+            const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    const bool as_expected = error.code() == code && error.syscall() == syscall && error.path() == path &&
+                             std::string(error.what()).find("tilework-tmp") == std::string::npos;
+    if (!as_expected) std::fprintf(stderr, "%s (%s)\n", error.what(), error.path().c_str());
+    return as_expected ? 0 : 1;
+  }
+  return 2;
+}
+
+// A folder without permission; as another user where this is root, who may write anywhere.
+void test_forbidden_folder() {
+  const TemporaryFolder folder;
+  CHECK(chmod(folder.path("").c_str(), 0555) == 0);
+  const std::string path = folder.path("target");
+  CHECK(ended_with(status_of_child([&] {
+                     if (geteuid() == 0 && setuid(65534) != 0) _exit(9);
+                     _exit(verdict(path, "EACCES", "open", [&] { OutputFile::create(path, 10); }));
+                   }),
+                   0));
+  CHECK(chmod(folder.path("").c_str(), 0755) == 0);
+}
+
+#ifdef __linux__
+// On a file system of 1 MiB of its own, which goes with the child.
+void test_full_disk_and_read_only() {
+  const TemporaryFolder folder;
+  const std::string mounted = folder.path("");
+  const std::string path = folder.path("target");
+  constexpr int kNoMount = 99;
+  const auto on_small_disk = [&](const std::function<int()>& body) {
+    return status_of_child([&] {
+      const bool is_mounted = unshare(CLONE_NEWNS) == 0 &&
+                              mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                              mount("tilework", mounted.c_str(), "tmpfs", 0, "size=1m") == 0;
+      _exit(is_mounted ? body() : kNoMount);
+    });
+  };
+  const std::vector<uint8_t> bytes(2 << 20, 1);
+  const int reserving = on_small_disk([&] {
+    const int found = verdict(path, "ENOSPC", "fallocate", [&] { OutputFile::create(path, 2 << 20); });
+    return found == 0 && folder.entries() == 0 ? 0 : 1;
+  });
+  if (ended_with(reserving, kNoMount)) {
+    std::puts("A full disk is not tested: this user may not mount one.");
+    return;
+  }
+  CHECK(ended_with(reserving, 0));
+  const int writing = on_small_disk([&] {
+    folder.write("target", "old");
+    const auto file = OutputFile::create(path, 0);
+    const int found = verdict(path, "ENOSPC", "pwrite", [&] { file->write(bytes.data(), 2 << 20, 0); });
+    file->abort();
+    // The disk is free again, and the old file is there.
+    commit(*OutputFile::create(folder.path("other"), 900 << 10));
+    return found == 0 && folder.read("target") == "old" && folder.entries() == 2 ? 0 : 1;
+  });
+  CHECK(ended_with(writing, 0));
+  // What a killed save left is taken away before the next one reserves.
+  const int after_kill = on_small_disk([&] {
+    folder.write(".target.tilework-tmp", std::string(900 << 10, 'x'));
+    commit(*OutputFile::create(path, 900 << 10));
+    return folder.entries() == 1 ? 0 : 1;
+  });
+  CHECK(ended_with(after_kill, 0));
+  const int read_only = on_small_disk([&] {
+    if (mount(nullptr, mounted.c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr) != 0) return 1;
+    return verdict(path, "EROFS", "open", [&] { OutputFile::create(path, 10); });
+  });
+  CHECK(ended_with(read_only, 0));
+}
+#else
+void test_full_disk_and_read_only() { std::puts("A full disk is not tested: it needs a mount of Linux."); }
+#endif
+
+void test_errors_name_what_was_asked_for() {
+  const TemporaryFolder folder;
+  const std::string missing = folder.path("no/such/target");
+  CHECK(verdict(missing, "ENOENT", "realpath", [&] { OutputFile::create(missing, 0); }) == 0);
+  const std::string under_file = folder.write("file", "x") + "/target";
+  CHECK(verdict(under_file, "ENOTDIR", "stat", [&] { OutputFile::create(under_file, 0); }) == 0);
+  const std::string path = folder.path("target");
+  const auto file = OutputFile::create(path, 0);
+  CHECK(code_of([&] { file->write(nullptr, 2, kMaxSafeInteger); }) == "ERR_OVERFLOW");
+  CHECK(verdict(path, "EFBIG", "pwrite",
+                [&] { file->write(reinterpret_cast<const uint8_t*>("x"), 1, kMaxSafeInteger - 1); }) == 0);
 }
 
 }  // namespace
@@ -161,12 +309,16 @@ int main() {
   test_commit_waits_for_writes();
   test_targets();
   test_copy(TemporaryFolder());
+  test_descriptors_go_back();
+  test_abort_under_writes();
+  test_errors_name_what_was_asked_for();
+  test_forbidden_folder();
+  test_full_disk_and_read_only();
   const char* memory = "/dev/shm";
   if (access(memory, W_OK) == 0) {
     test_copy(TemporaryFolder(memory));
   } else {
     std::puts("Copies between file systems are not tested: there is no /dev/shm.");
   }
-  test_end_of_process();
   return result();
 }

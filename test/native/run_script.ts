@@ -12,14 +12,23 @@ export function runScript(folder: string, script: string, flags: string[] = []):
 
 /** How many descriptors of this process are open on `path`; 0 where the system does not say (it has no /proc). */
 export function descriptorsOn(path: string): number {
-  if (!existsSync('/proc/self/fd')) return 0
-  return readdirSync('/proc/self/fd').filter((name) => {
+  return openFiles().filter((file) => file === path).length
+}
+
+/** As `descriptorsOn`, for all files of a folder, those without a name too. */
+export function descriptorsIn(folder: string): number {
+  return openFiles().filter((file) => file.startsWith(`${folder}/`)).length
+}
+
+function openFiles(): string[] {
+  if (!existsSync('/proc/self/fd')) return []
+  return readdirSync('/proc/self/fd').map((name) => {
     try {
-      return readlinkSync(`/proc/self/fd/${name}`) === path
+      return readlinkSync(`/proc/self/fd/${name}`)
     } catch {
-      return false
+      return ''
     }
-  }).length
+  })
 }
 
 export function scriptHead(folder: string): string {

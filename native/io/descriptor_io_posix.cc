@@ -1,0 +1,89 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "error.h"
+#include "io/descriptor_io.h"
+
+namespace tilework {
+namespace {
+
+// Linux and macOS refuse or cut single calls near 2 GiB.
+constexpr int64_t kMaxCallBytes = int64_t{1} << 30;
+constexpr int64_t kCopyBufferBytes = int64_t{1} << 20;
+
+#ifdef __linux__
+// Lets the kernel, or the file system, move the bytes. Returns how many; whatever stopped it, the plain copy
+// behind it goes on or meets the same error.
+int64_t copy_in_kernel(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size) {
+  off_t source = static_cast<off_t>(from.offset);
+  off_t destination = static_cast<off_t>(to.offset);
+  int64_t copied = 0;
+  while (copied < size) {
+    const auto chunk = static_cast<size_t>(std::min(size - copied, kMaxCallBytes));
+    const ssize_t count = copy_file_range(from.descriptor, &source, to.descriptor, &destination, chunk, 0);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    copied += count;
+  }
+  return copied;
+}
+#else
+int64_t copy_in_kernel(const DescriptorEnd&, const DescriptorEnd&, int64_t) { return 0; }
+#endif
+
+}  // namespace
+
+int64_t read_fully(const DescriptorEnd& from, uint8_t* to, int64_t size) {
+  int64_t done = 0;
+  while (done < size) {
+    const auto chunk = static_cast<size_t>(std::min(size - done, kMaxCallBytes));
+    const ssize_t count = pread(from.descriptor, to + done, chunk, static_cast<off_t>(from.offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "pread", from.path);
+    if (count == 0) break;
+    done += count;
+  }
+  return done;
+}
+
+void write_fully(const DescriptorEnd& to, const uint8_t* bytes, int64_t size) {
+  int64_t done = 0;
+  while (done < size) {
+    const auto chunk = static_cast<size_t>(std::min(size - done, kMaxCallBytes));
+    const ssize_t count = pwrite(to.descriptor, bytes + done, chunk, static_cast<off_t>(to.offset + done));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw system_error(errno, "pwrite", to.path);
+    done += count;
+  }
+}
+
+int64_t copy_fully(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size) {
+  int64_t copied = copy_in_kernel(from, to, size);
+  if (copied == size) return copied;
+  const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(
+      static_cast<size_t>(std::min(kCopyBufferBytes, size - copied)));
+  while (copied < size) {
+    const int64_t chunk = std::min(kCopyBufferBytes, size - copied);
+    const int64_t count = read_fully({from.descriptor, from.offset + copied, from.path}, buffer.get(), chunk);
+    write_fully({to.descriptor, to.offset + copied, to.path}, buffer.get(), count);
+    copied += count;
+    if (count < chunk) break;
+  }
+  return copied;
+}
+
+void sync_file(int descriptor, const std::string& path) {
+#ifdef __APPLE__
+  // fsync of macOS stops at the drive's cache.
+  if (fcntl(descriptor, F_FULLFSYNC) == 0) return;
+#endif
+  while (fsync(descriptor) != 0) {
+    if (errno != EINTR) throw system_error(errno, "fsync", path);
+  }
+}
+
+}  // namespace tilework
