@@ -22,7 +22,7 @@ import { openSource } from '../../lib/bytes/open_source.js'
 import { btf } from '../../lib/formats/btf/index.js'
 import { native } from '../../lib/native.js'
 import type { DenseTensor } from '../../lib/tensor/tensor.js'
-import { btfFile, denseRecord } from '../formats/btf/btf_bytes.js'
+import { btfFile, denseRecord, readOptions } from '../formats/btf/btf_bytes.js'
 
 const MEBIBYTE = 2 ** 20
 const FOUR_GIB = 2 ** 32
@@ -135,7 +135,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
   it('makes tensors of a closed file ERR_CLOSED at once', async () => {
     writeFileSync(path, btfFile(denseRecord({ dims: [2], data: Int32Array.of(4, 5) })))
     const source = await openSource(path, { mode })
-    const { tensors } = await btf.read(source, { level: 'strict', limits: {} })
+    const { tensors } = await btf.read(source, readOptions('strict'))
     const tensor = tensors.at(0) as DenseTensor
     expect(tensor.at(1)).toBe(5)
     source.close?.()
