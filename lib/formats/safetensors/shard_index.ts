@@ -189,15 +189,21 @@ async function openShard(
     return await sibling(name)
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
-    if (error.code === 'ERR_PATH_ESCAPE') {
-      report.broken('ERR_PATH_ESCAPE', error.message, place)
+    if (error.code === 'ERR_PATH_ESCAPE' || error.code === 'ERR_UNSUPPORTED') {
+      report.broken(error.code, error.message, place)
       return undefined
     }
-    if (error.code !== 'ERR_IO') throw error
-    const message = `The shard ${quote(name)} could not be opened, so its tensors are left out: ${error.message}`
+    if (!isMissing(error)) throw error
+    const message = `The shard ${quote(name)} is not there, so its tensors are left out: ${error.message}`
     report.deviation('ERR_IO', message, place)
     return undefined
   }
+}
+
+/** Any other failure, of rights or of too many open files, must not make a model smaller in silence. */
+function isMissing({ code, cause }: TileworkError): boolean {
+  const { code: reason } = Object(cause) as { code?: unknown }
+  return code === 'ERR_IO' && reason === 'ENOENT'
 }
 
 interface Shards {

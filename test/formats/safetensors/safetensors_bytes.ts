@@ -36,7 +36,9 @@ export type Folder = Record<string, Uint8Array>
 
 export function readOptions(level: Level = 'strict', folder: Folder = {}, limits: Limits = {}): ReadOptions {
   const sibling = async (name: string): Promise<ByteSource> => {
-    if (!Object.hasOwn(folder, name)) throw new TileworkError('ERR_IO', `${name} does not exist.`)
+    if (!Object.hasOwn(folder, name)) {
+      throw new TileworkError('ERR_IO', `${name}: ENOENT.`, { cause: { code: 'ENOENT' } })
+    }
     return new MemorySource(folder[name]!)
   }
   return { level, limits, sibling }

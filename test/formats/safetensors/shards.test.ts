@@ -232,6 +232,24 @@ describe('what does not fit together', () => {
     })
   })
 
+  it('a shard that cannot be opened for another reason is never left out', async () => {
+    const files = { [INDEX]: indexFile({ weight_map: { a: 's' } }) }
+    const failing = (code: 'ERR_IO' | 'ERR_UNSUPPORTED') => ({
+      ...readOptions('lenient'),
+      sibling: async (): Promise<never> => {
+        throw new TileworkError(code, 'No.', { cause: { code: 'EMFILE' } })
+      },
+    })
+    const source = new MemorySource(files[INDEX]!)
+    await expect(safetensors.read(source, failing('ERR_IO'))).rejects.toMatchObject({ code: 'ERR_IO' })
+    await expect(safetensors.check(source, failing('ERR_IO'))).rejects.toMatchObject({ code: 'ERR_IO' })
+    const inMemory = failing('ERR_UNSUPPORTED')
+    await expect(safetensors.read(source, inMemory)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    expect(await safetensors.check(source, inMemory)).toMatchObject([
+      { code: 'ERR_UNSUPPORTED', severity: 'error' },
+    ])
+  })
+
   it('too many shards are refused before anything is opened', async () => {
     const weights = Object.fromEntries(Array.from({ length: 4097 }, (_, at) => [`t${at}`, `s${at}`]))
     await expect(read({ [INDEX]: indexFile({ weight_map: weights }) }, 'lenient')).rejects.toMatchObject({
