@@ -12,8 +12,16 @@ function from(path: string, error: unknown): TileworkError {
   if (typeof code === 'string' && Object.hasOwn(ERROR_CODES, code)) {
     return new TileworkError(code as ErrorCode, String(message), { path, cause: error })
   }
-  const reason = typeof code === 'string' && !String(message).includes(code) ? `${code}: ${message}` : message
-  return new TileworkError('ERR_IO', `${path}: ${String(reason)}`, { path, cause: error })
+  return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })
+}
+
+/** What the system says, with its code, for a sentence that has named `path` already. */
+function reason(path: string, error: unknown): string {
+  const { code, message = error, syscall } = error as { code?: unknown; message?: unknown; syscall?: unknown }
+  const repeated = `, ${String(syscall)} '${path}'`
+  const text = String(message)
+  const said = text.endsWith(repeated) ? `${text.slice(0, -repeated.length)} (${String(syscall)})` : text
+  return typeof code === 'string' && !said.includes(code) ? `${code}: ${said}` : said
 }
 
 /** Runs `action`; whatever it throws becomes a TileworkError that names `path`. */
@@ -34,4 +42,4 @@ async function wrapAsync<T>(path: string, action: () => Promise<T>): Promise<T> 
   }
 }
 
-export const systemError = { from, wrap, wrapAsync }
+export const systemError = { from, reason, wrap, wrapAsync }

@@ -1,5 +1,6 @@
 /** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
 import { type Command, Option } from 'commander'
+import { formatByExtension } from '../formats/registry.js'
 import { check as checkInput, type Finding, type Level } from '../index.js'
 import { abortable } from './abortable.js'
 import { eachFile } from './each_file.js'
@@ -8,6 +9,7 @@ import { findingLine } from './finding_line.js'
 import { addReadOptions, type ReadChoice, readChoice } from './open_input.js'
 import { printable } from './printable.js'
 import type { Terminal } from './terminal.js'
+import { textFileError } from './text_file.js'
 
 export interface CheckCommandOptions extends ReadChoice {
   readonly level?: Level
@@ -61,15 +63,24 @@ export function check(
   const work = {
     files,
     json: options.json === true,
-    report: async (file: string): Promise<CheckReport> => ({
-      file,
-      level,
-      findings: await abortable(() => checkInput(file, { level, ...readChoice(options) }), terminal.signal),
-    }),
+    report: async (file: string): Promise<CheckReport> => {
+      const findings = await abortable(
+        () => checkInput(file, { level, ...readChoice(options) }),
+        terminal.signal,
+      )
+      return { file, level, findings: [...textFindings(file, findings), ...findings] }
+    },
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
     exitCode: exitCodeOfFindings,
   }
   return eachFile(work, terminal)
+}
+
+/** What the errors of a text file come from. */
+function textFindings(file: string, findings: readonly Finding[]): Finding[] {
+  if (!findings.some(({ severity }) => severity === 'error')) return []
+  const error = textFileError(file, formatByExtension(file)?.name)
+  return error ? [{ severity: 'error', code: error.code, path: '', offset: 0, message: error.message }] : []
 }
 
 function exitCodeOfFindings({ findings }: CheckReport): ExitCode {

@@ -1,9 +1,10 @@
 /** What `convert` was asked for, and what can be said of that before any file is looked at. */
 
 import { formatByName } from '../formats/registry.js'
-import { parseLayout, TileworkError } from '../index.js'
+import { TileworkError } from '../index.js'
 import type { Shard } from '../pipeline/many/shard.js'
 import { dtypeByName } from './dtype_name.js'
+import { layoutByName } from './layout_name.js'
 import type { ReadChoice } from './open_input.js'
 import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
 
@@ -57,7 +58,7 @@ export function manyFlags(options: ManyChoice): string[] {
  */
 export function checkConvertOptions(options: ConvertOptions): void {
   checkReorderOptions(options)
-  for (const name of [options.layout, options.fromLayout]) if (name !== undefined) parseLayout(name)
+  for (const name of [options.layout, options.fromLayout]) if (name !== undefined) layoutByName(name)
   if (options.format !== undefined) formatByName(options.format)
   if (options.dtype !== undefined) dtypeByName(options.dtype)
   const [flag] = options.outDir === undefined ? manyFlags(options) : []

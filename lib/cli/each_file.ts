@@ -28,6 +28,7 @@ export async function eachFile<Report extends object>(
   const reports: (Report | { file: string; error: ErrorReport })[] = []
   let exitCode: ExitCode = EXIT.ok
   for (const file of files) {
+    if (terminal.isReaderGone()) break
     try {
       const report = await work.report(file)
       exitCode = worse(exitCode, work.exitCode(report))

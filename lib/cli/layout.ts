@@ -12,8 +12,10 @@ import {
   type StorageOptions,
   TileworkError,
 } from '../index.js'
+import { dtypeByName } from './dtype_name.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { ioError } from './io_error.js'
+import { layoutByName } from './layout_name.js'
 import { coordinates, listOffsets } from './layout_offsets.js'
 import { numberList } from './parse_shape.js'
 import { printJson } from './print_json.js'
@@ -68,18 +70,22 @@ export async function layout(
   options: LayoutOptions,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  if (options.list) listLayouts(options, terminal)
+  if (options.list) listLayouts(name, options, terminal)
   else if (name === undefined) {
     throw new TileworkError(
       'ERR_ARGUMENT',
       'layout needs a name; "tilework layout --list" prints those known.',
     )
-  } else if (options.shape === undefined) explain(parseLayout(name), options, terminal)
-  else await place(parseLayout(name), options.shape, options, terminal)
+  } else if (options.shape === undefined) explain(layoutByName(name), options, terminal)
+  else await place(layoutByName(name), options.shape, options, terminal)
   return EXIT.ok
 }
 
-function listLayouts({ json }: LayoutOptions, terminal: Terminal): void {
+function listLayouts(name: string | undefined, options: LayoutOptions, terminal: Terminal): void {
+  const { list, json, ...others } = options
+  if (name !== undefined || Object.keys(others).length > 0) {
+    throw new TileworkError('ERR_ARGUMENT', '--list prints all layouts: no name and only --json go with it.')
+  }
   if (json) printJson({ names: LAYOUT_NAMES }, terminal)
   else if (terminal.stdoutIsTerminal) {
     const columns = ['name', 'kind', 'axes', 'memory order'].map((title) => ({ title }))
@@ -97,8 +103,10 @@ function description({ name, kind, axes, order, onednnTag, aliases, notes }: Lay
 }
 
 function explain(layout: Layout, options: LayoutOptions, terminal: Terminal): void {
-  if (options.padLower ?? options.padUpper ?? options.offsets ?? options.svg) {
-    const which = '--pad-lower, --pad-upper, --offsets and --svg'
+  if (options.dtype !== undefined) dtypeByName(options.dtype)
+  const { padLower, padUpper, dtype, offsets, svg } = options
+  if (padLower ?? padUpper ?? dtype ?? offsets ?? svg) {
+    const which = '--pad-lower, --pad-upper, --dtype, --offsets and --svg'
     throw new TileworkError('ERR_ARGUMENT', `${which} need --shape, for example --shape 2,19,5,7.`)
   }
   if (options.json) printJson(description(layout), terminal)

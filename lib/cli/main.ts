@@ -4,10 +4,12 @@ import { EXIT } from './exit_codes.js'
 import { run } from './run.js'
 
 const controller = new AbortController()
+let isReaderGone = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader such as `head` that has seen enough is no error. Nothing is lost by ending at once: every command
-  // writes to stdout only after its work is done.
-  if (error.code === 'EPIPE') process.exit()
+  // A reader such as `head` that has seen enough is no error, and files that are being written must be written all
+  // the same. Every further write fails as well, some with another code.
+  isReaderGone ||= error.code === 'EPIPE'
+  if (isReaderGone) return
   process.stderr.write(`tilework: ERR_IO: ${error.message} (stdout)\n`)
   process.exit(EXIT.io)
 })
@@ -28,6 +30,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stdout,
   stderr,
   env,
+  isReaderGone: () => isReaderGone,
   signal: controller.signal,
 })
 // A check that was let go may still be reading.

@@ -1,6 +1,7 @@
 /** Opens the input of a command, and marks a failure as the input's own, for the message and the exit code. */
 import { type Command, Option } from 'commander'
 import { type OpenFile, type OpenOptions, open, TileworkError } from '../index.js'
+import { textFileError } from './text_file.js'
 
 /** How inputs are read; the names are those of `open`. */
 export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks'>
@@ -54,7 +55,7 @@ export async function openInput(path: string, choice: ReadChoice = {}): Promise<
   try {
     return await open(path, readChoice(choice))
   } catch (error) {
-    if (error instanceof TileworkError) throw new InputError(error, path)
-    throw error
+    if (!(error instanceof TileworkError)) throw error
+    throw new InputError(textFileError(path, error.format) ?? error, path)
   }
 }

@@ -8,6 +8,9 @@ import type { Terminal } from './terminal.js'
 export interface ErrorReport {
   readonly code: string
   readonly message: string
+  /** The input that could not be opened. */
+  readonly file?: string
+  /** Place inside the file; of an ERR_IO the path in the file system. */
   readonly path?: string
   readonly offset?: number
 }
@@ -23,18 +26,25 @@ export function errorReport(failure: unknown): ErrorReport {
     return { code: 'ERR_INTERNAL', message: reason instanceof Error ? reason.message : String(reason) }
   }
   const { code, message, path, offset } = reason
-  return { code, message, ...(path !== undefined && { path }), ...(offset !== undefined && { offset }) }
+  const file = failure instanceof InputError ? failure.file : undefined
+  return {
+    code,
+    message,
+    ...(file !== undefined && { file }),
+    ...(path !== undefined && { path }),
+    ...(offset !== undefined && { offset }),
+  }
 }
 
-/** Writes `tilework: CODE: message (path, offset)`; `file` is given where a command has several. */
-export function printError(failure: unknown, terminal: Terminal, file?: string): void {
-  const { code, message, path, offset } = errorReport(failure)
-  const places = [
-    file,
-    path === file ? undefined : path,
-    offset === undefined ? undefined : `offset ${offset}`,
-  ]
-  const known = places.filter((place) => place !== undefined).join(', ')
+/**
+ * Writes `tilework: CODE: message (file, path, offset)`, of these what the message does not say itself. `input` is given
+ * where a command has several.
+ */
+export function printError(failure: unknown, terminal: Terminal, input?: string): void {
+  const { code, message, file = input, path, offset } = errorReport(failure)
+  const names = [file, path].filter((name) => name !== undefined && !message.includes(name))
+  const places = [...new Set(names), ...(offset === undefined ? [] : [`offset ${offset}`])]
+  const known = places.join(', ')
   const line = `tilework: ${code}: ${message}${known === '' ? '' : ` (${known})`}`
   terminal.stderr.write(`${printable(line)}\n`)
   const reason = reasonOf(failure)

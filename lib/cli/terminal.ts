@@ -19,6 +19,8 @@ export interface RunOptions {
   readonly isTTY?: boolean
   /** What is piped in. Called only by a command that reads it: to look at a process's stdin is to begin reading it. */
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
+  /** True when nobody reads stdout any more: a command that only tells things may end, one that writes files goes on. */
+  readonly isReaderGone?: () => boolean
   /** Cancels the run; its exit code is then 130. */
   readonly signal?: AbortSignal
   /** Environment, for NO_COLOR, FORCE_COLOR and TERM. */
@@ -29,6 +31,7 @@ export type Colors = ReturnType<typeof pc.createColors>
 
 export interface Terminal {
   readonly stdin: RunOptions['stdin']
+  readonly isReaderGone: () => boolean
   readonly stdout: OutputStream
   readonly stderr: OutputStream
   readonly stdoutIsTerminal: boolean
@@ -44,11 +47,13 @@ export interface Terminal {
 /** Columns to write for when stdout is no terminal. */
 const WIDTH_WITHOUT_TERMINAL = 100
 
-export function createTerminal({ stdin, stdout, stderr, isTTY, signal, env = {} }: RunOptions): Terminal {
+export function createTerminal(options: RunOptions): Terminal {
+  const { stdin, stdout, stderr, isTTY, isReaderGone = () => false, signal, env = {} } = options
   const stdoutIsTerminal = isTTY ?? stdout.isTTY === true
   const colorsOn = wantsColors(stdoutIsTerminal, env)
   return {
     stdin,
+    isReaderGone,
     stdout,
     stderr,
     stdoutIsTerminal,
