@@ -23,8 +23,14 @@ export async function withCancelFlag(
   throwIfAborted(signal)
 }
 
-/** @throws TileworkError ERR_ABORTED with the signal's reason as cause */
+/**
+ * @throws TileworkError ERR_ABORTED with the signal's reason as cause; ERR_ARGUMENT for what is no AbortSignal, which
+ * would never abort
+ */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new TileworkError('ERR_ARGUMENT', 'signal must be an AbortSignal.')
+  }
   if (signal?.aborted) throw abortedError(signal)
 }
 

@@ -16,7 +16,7 @@ export function checkRange(start: number, end: number, byteLength: number, label
   if (!isRange) {
     throw new TileworkError(
       'ERR_RANGE',
-      `The range [${start}, ${end}) does not lie inside the ${byteLength} bytes of ${label}.`,
+      `The range [${String(start)}, ${String(end)}) does not lie inside the ${byteLength} bytes of ${label}.`,
       { path: label },
     )
   }

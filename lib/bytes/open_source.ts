@@ -43,12 +43,19 @@ function openPath(path: string, mode: 'map' | 'read', guard: boolean): ByteSourc
   return mode === 'map' ? new MappedFileSource(path, { guard }) : new RangedFileSource(path)
 }
 
-function pathOfUrl(url: URL): string {
-  if (url.protocol === 'file:') return fileURLToPath(url)
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `Only file: URLs can be opened; this one is ${url.protocol} Pass an object with byteLength and read() for others.`,
-  )
+/** @throws TileworkError ERR_ARGUMENT for a URL that is no path of this machine */
+export function pathOfUrl(url: URL): string {
+  if (url.protocol !== 'file:') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `Only file: URLs have a path; this one is ${url.protocol} Pass an object with byteLength and read(), or a stream, for others.`,
+    )
+  }
+  try {
+    return fileURLToPath(url)
+  } catch (cause) {
+    throw new TileworkError('ERR_ARGUMENT', `${url.href} is no path of this machine.`, { cause })
+  }
 }
 
 function isOwnSource(input: unknown): input is ByteSource {

@@ -25,7 +25,7 @@ export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
 export function formatByName(name: string): Format<unknown> {
   if (!Object.hasOwn(FORMATS, name)) {
     const known = Object.keys(FORMATS).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `"${name}" is no known format; known are: ${known}.`)
+    throw new TileworkError('ERR_ARGUMENT', `"${String(name)}" is no known format; known are: ${known}.`)
   }
   return FORMATS[name as FormatName] as Format<unknown>
 }

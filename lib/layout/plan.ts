@@ -70,9 +70,10 @@ export interface JoinedLayouts {
 /**
  * Plans a reorder between two layouts of the same logical axes.
  *
- * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW
+ * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW, ERR_ARGUMENT
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
+  checkDescription(options)
   const joined = joinLayouts(options)
   const { plan } = joined
   return {
@@ -82,9 +83,9 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
       checkBuffers(plan, source, destination)
       systemError.wrap('reorder', () => plan.runSync(source, destination, 0, plan.destinationBytes))
     },
-    run: async (source, destination, { signal } = {}) => {
+    run: async (source, destination, options) => {
       checkBuffers(plan, source, destination)
-      await withCancelFlag(signal, (cancel) =>
+      await withCancelFlag(options?.signal, (cancel) =>
         systemError.wrapAsync('reorder', () =>
           plan.run(source, destination, 0, plan.destinationBytes, cancel),
         ),
@@ -128,10 +129,27 @@ export function joinLayouts(options: PlanReorderOptions & { readonly slice?: Sli
   }
 }
 
+function checkDescription(options: PlanReorderOptions): void {
+  const { shape, from, to } = options ?? {}
+  if (Array.isArray(shape) && [from, to].every(isSide)) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    'planReorder takes { dtype, shape, from, to } with a list of extents and two layouts.',
+  )
+}
+
+function isSide(side: unknown): boolean {
+  if (typeof side === 'string') return true
+  return typeof side === 'object' && side !== null && ('layout' in side || 'storage' in side)
+}
+
 function place(side: string | Layout | PlacedLayout): PlacedLayout & { layout: Layout } {
   if (typeof side === 'string') return { layout: parseLayout(side) }
   if ('storage' in side) return { layout: side }
-  return { ...side, layout: typeof side.layout === 'string' ? parseLayout(side.layout) : side.layout }
+  const { layout } = side
+  if (typeof layout === 'string') return { ...side, layout: parseLayout(layout) }
+  if (typeof layout?.storage === 'function') return { ...side, layout }
+  throw new TileworkError('ERR_ARGUMENT', 'A layout is a name or what parseLayout gave.')
 }
 
 /** A layout of any rank has the rank of its shape, so it takes the ones that a named partner appends. */

@@ -1,10 +1,10 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
-import { fileURLToPath } from 'node:url'
-import { type OpenSourceOptions, openSource } from '../bytes/open_source.js'
+import { type OpenSourceOptions, openSource, pathOfUrl } from '../bytes/open_source.js'
 import { openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, TensorList } from '../formats/format.js'
+import { checkLimits } from '../formats/limits.js'
 import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
 
 /** What can be opened: a path, a `file:` URL, bytes in memory, or a source of the user's own. */
@@ -68,8 +68,7 @@ export function openedFile(content: unknown): OpenedFile | undefined {
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
 export async function open(input: Input, options: OpenOptions = {}): Promise<OpenFile> {
-  const { level = 'lenient', limits = {} } = options
-  checkLevel(level)
+  const { level, limits } = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   const close = (closeOptions?: { readonly revoke?: boolean }): void => {
@@ -138,8 +137,7 @@ export interface CheckOptions extends OpenOptions {}
  * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT; never for bad bytes
  */
 export async function check(input: Input, options: CheckOptions = {}): Promise<Finding[]> {
-  const { level = 'lenient', limits = {} } = options
-  checkLevel(level)
+  const { level, limits } = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   try {
@@ -171,10 +169,15 @@ function sourceOptions({ mode, guard }: OpenOptions): OpenSourceOptions {
   return { ...(mode !== undefined && { mode }), ...(guard !== undefined && { guard }) }
 }
 
-function checkLevel(level: Level): void {
+function checkOptions(options: OpenOptions): { level: Level; limits: Limits } {
+  if (typeof options !== 'object' || options === null) {
+    throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${String(options)}.`)
+  }
+  const { level = 'lenient', limits } = options
   if (level !== 'lenient' && level !== 'strict') {
     throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${String(level)}.`)
   }
+  return { level, limits: checkLimits(limits) }
 }
 
 function unknownFormat(source: ByteSource): TileworkError {
@@ -182,8 +185,12 @@ function unknownFormat(source: ByteSource): TileworkError {
   return new TileworkError('ERR_UNKNOWN_FORMAT', `${what} is not readable as any known format.`)
 }
 
-/** The path of an input that has one. */
+/**
+ * The path of an input that has one.
+ *
+ * @throws TileworkError ERR_ARGUMENT for a URL that is no path of this machine
+ */
 export function pathOf(input: unknown): string | undefined {
   if (typeof input === 'string') return input
-  return input instanceof URL ? fileURLToPath(input) : undefined
+  return input instanceof URL ? pathOfUrl(input) : undefined
 }

@@ -3,6 +3,7 @@
  * nothing; its bytes are read when someone asks, and kept by nobody.
  */
 
+import { inspect } from 'node:util'
 import { checkRange } from '../bytes/check_range.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -12,6 +13,7 @@ import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { planReorder } from '../layout/plan.js'
+import { describeTensor } from './describe_tensor.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
@@ -152,6 +154,10 @@ export class StoredTensor implements DenseTensor {
     return rowMajor
   }
 
+  [inspect.custom](): string {
+    return describeTensor(this)
+  }
+
   #locate(range: ByteRange | undefined): ByteRange {
     const { byteLength } = this.storage
     const { start, end } = range ?? { start: 0, end: byteLength }
@@ -192,8 +198,9 @@ export class StoredTensor implements DenseTensor {
 }
 
 function rangeFor(target: Uint8Array, start: number): ByteRange {
-  if (target instanceof Uint8Array) return { start, end: start + target.byteLength }
-  throw new TileworkError('ERR_ARGUMENT', `copyTo takes a Uint8Array, not ${typeof target}.`)
+  if (target instanceof Uint8Array && typeof start === 'number')
+    return { start, end: start + target.byteLength }
+  throw new TileworkError('ERR_ARGUMENT', 'copyTo takes a Uint8Array and the byte to start from.')
 }
 
 function checkFixedSize(dtype: Dtype): Dtype {

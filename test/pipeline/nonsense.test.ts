@@ -1,0 +1,89 @@
+/** Arguments that are none: always a TileworkError, never a bare TypeError and never silence. */
+import { describe, expect, test } from 'vitest'
+import {
+  check,
+  type DenseTensor,
+  open,
+  planReorder,
+  reorder,
+  save,
+  serialize,
+  slice,
+  TileworkError,
+  tensor,
+} from '../../lib/index.js'
+
+const NONSENSE: readonly unknown[] = [
+  undefined,
+  null,
+  0,
+  Number.NaN,
+  -1,
+  '',
+  'x',
+  [],
+  {},
+  () => 0,
+  Symbol('s'),
+]
+const small = tensor([1, 2, 3], { dtype: 'int8' }) as DenseTensor
+const bytes = await serialize(small)
+const never = { code: expect.stringMatching(/^ERR_/) }
+
+async function errorOf(action: () => unknown): Promise<unknown> {
+  try {
+    await action()
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+describe.each(NONSENSE.map((value) => [value]))('%s', (value) => {
+  const calls: readonly [string, () => unknown][] = [
+    ['open', () => open(value as never)],
+    ['check', () => check(value as never)],
+    ['options of open', () => open(bytes, value as never)],
+    ['level', () => open(bytes, { level: value as never })],
+    ['mode', () => open(bytes, { mode: value as never })],
+    ['format', () => open(bytes, { format: value as never })],
+    ['limits', () => open(bytes, { limits: value as never })],
+    ['a limit', () => open(bytes, { limits: { tensors: value as never } })],
+    // A text is a path, and a good one.
+    ['target of save', () => typeof value === 'string' || save(value as never, small)],
+    ['content of save', () => serialize(value as never)],
+    ['signal', () => serialize(small, { signal: value as never })],
+    ['reorder', () => reorder(value as never, 'bfyx')],
+    ['layout', () => reorder(small, value as never)],
+    ['slice', () => slice(value as never, [])],
+    ['ranges', () => slice(small, value as never)],
+    ['a range', () => slice(small, [value as never])],
+    ['planReorder', () => planReorder(value as never)],
+    ['shape', () => planReorder({ dtype: 'int8', shape: value as never, from: 'bfyx', to: 'byxf' })],
+    ['a side', () => planReorder({ dtype: 'int8', shape: [1], from: value as never, to: 'byxf' })],
+    [
+      'a buffer',
+      () =>
+        planReorder({ dtype: 'int8', shape: [1], from: 'bfyx', to: 'byxf' }).run(
+          value as never,
+          new Uint8Array(1),
+        ),
+    ],
+    ['copyTo', () => small.copyTo(value as never)],
+    ['a start', () => small.copyTo(new Uint8Array(1), { start: value as never })],
+    ['bytes', () => small.bytes(value as never)],
+    ['close', async () => (await open(bytes)).close(value as never)],
+  ]
+  test.each(calls)('%s', async (_, action) => {
+    const error = await errorOf(action)
+    if (error !== undefined) {
+      expect(error).toBeInstanceOf(TileworkError)
+      expect(error).toMatchObject(never)
+    }
+  })
+})
+
+test.each(['http://example.com/x.btf', 'file://server/x.btf'])('save to %s', async (url) => {
+  await expect(save(new URL(url), small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+  await expect(open(new URL(url))).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+})
