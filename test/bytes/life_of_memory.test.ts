@@ -18,6 +18,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gunzipSync, gzip } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { MappedFileSource } from '../../lib/bytes/mapped_file.js'
 import { openSource } from '../../lib/bytes/open_source.js'
 import { btf } from '../../lib/formats/btf/index.js'
 import { native } from '../../lib/native.js'
@@ -152,6 +153,16 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     expect((await source.read(0, 0)).byteLength).toBe(0)
     source.close?.()
   })
+})
+
+it('a guarded map of a file that is cut reads zeros, then says ERR_FILE_CHANGED for ever', async () => {
+  const source = new MappedFileSource(path, { guard: true })
+  const view = await source.read(0, MEBIBYTE)
+  truncateSync(path, 0)
+  expect(view.every((byte) => byte === 0)).toBe(true)
+  writeFileSync(path, CONTENT)
+  await expect(source.read(0, 10)).rejects.toThrow(code('ERR_FILE_CHANGED'))
+  source.close()
 })
 
 it('a read that is on its way when the file is closed ends well', async () => {
