@@ -146,7 +146,8 @@ export function descrOf(tensor: Tensor): string | undefined {
 
 /** The type that a tensor had in the npy file it came from, where it still says so. */
 export function keptDescr(tensor: Tensor): ItemType | undefined {
-  const descr = tensor.metadata.get(DESCR_KEY)
+  // Tensors of a user's own may be plain objects without metadata.
+  const descr = tensor.metadata?.get(DESCR_KEY)
   if (descr === undefined) return undefined
   try {
     return parseDescr(descr)

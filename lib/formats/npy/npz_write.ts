@@ -80,15 +80,18 @@ function planMember(
   offset: number,
   forcesZip64: boolean,
 ): PlannedMember {
-  let crc: number | undefined
+  let crc: Promise<number> | undefined
   const member = {
     name,
     byteLength: content.byteLength,
     offset,
     forcesZip64,
-    // Kept for the directory; a checksum that was aborted is not.
-    crc: async (signal: AbortSignal | undefined) => {
-      crc ??= await checksumOf(content, signal)
+    // Kept for the directory, which may ask while the header's is under way; one that failed is not kept.
+    crc: (signal: AbortSignal | undefined) => {
+      crc ??= checksumOf(content, signal).catch((error) => {
+        crc = undefined
+        throw error
+      })
       return crc
     },
   }
