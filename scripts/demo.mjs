@@ -50,7 +50,7 @@ async function show() {
 
   heading('And back, with the command that convert printed')
   const stored = ['--from-layout', LAYOUT, '--shape', shape.join(',')]
-  tilework('convert', 'demo/blocked.btf', 'demo/back.btf', ...stored)
+  tilework('convert', 'demo/blocked.btf', 'demo/blocked.back.btf', ...stored, '--tensor', '#0')
 
   heading('Where each element lands')
   tilework('layout', LAYOUT, '--shape', '2,2,2,2')
@@ -61,13 +61,15 @@ async function show() {
 
 function verdict() {
   const before = firstTensor('demo/sample.btf')
-  const after = firstTensor('demo/back.btf')
+  const after = firstTensor('demo/blocked.back.btf')
   const same = before.sha256 === after.sha256 && before.shape.join() === after.shape.join()
   heading('Result')
   console.log(`SHA-256 of the activation before  ${before.sha256}`)
   console.log(`SHA-256 of the activation after   ${after.sha256}`)
   console.log(same ? 'The same: nothing was lost on the way.' : 'They differ: this is a defect of tilework.')
-  console.log('\nFiles: demo/sample.btf, demo/blocked.btf, demo/back.btf, and demo/layout.svg for a browser.')
+  console.log(
+    '\nFiles: demo/sample.btf, demo/blocked.btf, demo/blocked.back.btf, and demo/layout.svg for a browser.',
+  )
   console.log('Next: npm test')
   process.exitCode = same ? 0 : 1
 }

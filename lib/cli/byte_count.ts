@@ -15,7 +15,7 @@ export function formatBytes(count: number): string {
   return `${digits.replace(/\.0+$/, '')} ${UNITS[unit]}`
 }
 
-/** `1 tensor`, `2 tensors`. */
-export function formatCount(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+/** `1 tensor`, `2 tensors`; `1 entry`, `2 entries` where the plural is given. */
+export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : plural}`
 }

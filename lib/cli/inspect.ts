@@ -180,7 +180,7 @@ function formatTensors(
 
 function dataCell({ hasData, entryCount }: TensorReport): string {
   if (!hasData) return 'no'
-  return entryCount === undefined ? 'yes' : entryCount === 1 ? '1 entry' : `${entryCount} entries`
+  return entryCount === undefined ? 'yes' : formatCount(entryCount, 'entry', 'entries')
 }
 
 function statisticsCells(statistics: ElementStatistics | null | undefined): string[] {

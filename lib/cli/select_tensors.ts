@@ -33,5 +33,6 @@ function namesOf(tensors: TensorList): string {
     if (names.length === NAMES_IN_MESSAGE) break
     names.push(`"${tensor.name}"`)
   }
-  return `: ${names.join(', ')}${tensors.length > names.length ? ', …' : ''} (or '#0' to '#${tensors.length - 1}')`
+  const last = tensors.length === 1 ? '' : ` to '#${tensors.length - 1}'`
+  return `: ${names.join(', ')}${tensors.length > names.length ? ', …' : ''} (or '#0'${last})`
 }

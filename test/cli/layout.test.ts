@@ -154,3 +154,26 @@ describe('layout', () => {
     expect(error.code).toBe(code)
   })
 })
+
+describe('options that would be of no use', () => {
+  it.each([
+    [['layout', 'bfyx', '--dtype', 'foo'], 'ERR_DTYPE'],
+    [['layout', 'bfyx', '--dtype', 'int8'], '--shape'],
+    [['layout', '--list', 'bfyx'], 'ERR_ARGUMENT'],
+    [['layout', '--list', '--shape', '1,2'], 'ERR_ARGUMENT'],
+  ])('%j is refused', async (args, part) => {
+    const { code, stdout, stderr } = await runCli(args)
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' })
+    expect(stderr).toContain(part)
+  })
+
+  it.each([
+    ['NCHW', 'bfyx'],
+    ['BFYX', 'bfyx'],
+    ['OS_IS_YX_ISV16_OSV16', 'os_is_yx_isv16_osv16'],
+  ])('%s: the right name is told', async (name, right) => {
+    const shown = await runCli(['layout', name])
+    expect(shown).toMatchObject({ code: 64, stderr: expect.stringContaining(right) })
+    expect((await runCli(['convert', 'a.btf', 'b.btf', '--layout', name])).stderr).toBe(shown.stderr)
+  })
+})

@@ -1,7 +1,8 @@
 /** The process itself: exit codes, a reader that goes away, interruption. Runs what `npm run build:lib` built. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
@@ -45,6 +46,20 @@ function writeZeros(path: string, shape: readonly number[]): void {
   truncateSync(path, header.byteLength + elements * 4)
 }
 
+/** The temporary file says that writing has begun; on Linux it may have no name, and then only its descriptor tells. */
+function isWritingTo(folder: string, { pid }: ChildProcess): boolean {
+  if (readdirSync(folder).length > 0) return true
+  const descriptors = `/proc/${pid}/fd`
+  if (!existsSync(descriptors)) return false
+  return readdirSync(descriptors).some((number) => {
+    try {
+      return readlinkSync(`${descriptors}/${number}`).startsWith(folder)
+    } catch {
+      return false
+    }
+  })
+}
+
 describe.skipIf(!isBuilt)('the process', () => {
   it('gives the exit code and writes to the right streams', async () => {
     const good = await end(start(['layout', 'b_fs_yx_fsv16', '--shape', '1,1', '--json']))
@@ -69,6 +84,30 @@ describe.skipIf(!isBuilt)('the process', () => {
     expect(await end(child)).toMatchObject({ code: 0, stderr: '' })
   })
 
+  it('goes on writing many files when the reader of its output goes away', async () => {
+    const folder = inFolder('unread')
+    mkdirSync(folder)
+    for (let index = 0; index < 30; index++) writeZeros(join(folder, `${index}.btf`), [2, 3])
+    const output = inFolder('unread output')
+    const child = start(['convert', join(folder, '*.btf'), '--out-dir', output, '--json'])
+    child.stdout!.once('data', () => child.stdout!.destroy())
+    expect(await end(child)).toMatchObject({ code: 0, stderr: '' })
+    expect(readdirSync(output)).toHaveLength(31)
+  })
+
+  it('reads a list of inputs from stdin', async () => {
+    const input = inFolder('listed.btf')
+    writeZeros(input, [2, 3])
+    const output = inFolder('listed output')
+    const child = spawn(process.execPath, [MAIN, 'convert', '-', '-0', '--out-dir', output], {
+      stdio: 'pipe',
+    })
+    const ended = end(child)
+    child.stdin.end(`${input}\0`)
+    expect(await ended).toMatchObject({ code: 0, stdout: '', stderr: '' })
+    expect(readdirSync(output)).toContain('listed.btf')
+  })
+
   it('ends an interrupted conversion with 130 and leaves no file', async () => {
     const input = inFolder('zeros.btf')
     writeZeros(input, [64, 64, 128, 128])
@@ -76,8 +115,7 @@ describe.skipIf(!isBuilt)('the process', () => {
     mkdirSync(folder)
     const child = start(['convert', input, '--out-dir', folder, '--layout', 'byxf'])
     const ended = end(child)
-    // The temporary file says that writing has begun.
-    while (readdirSync(folder).length === 0 && child.exitCode === null) await sleep(2)
+    while (!isWritingTo(folder, child) && child.exitCode === null) await sleep(2)
     child.kill('SIGINT')
     const { code, stderr } = await ended
     expect(stderr).toMatch(/^tilework: ERR_ABORTED: /)

@@ -1,7 +1,7 @@
 /** Progress: nothing for quick work or a pipe, a bar for work that lasts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { formatBytes } from '../../lib/cli/byte_count.js'
-import { startProgress } from '../../lib/cli/progress.js'
+import { formatSeconds, startProgress } from '../../lib/cli/progress.js'
 import { createTerminal } from '../../lib/cli/terminal.js'
 
 let written = ''
@@ -70,4 +70,14 @@ describe('byte counts', () => {
     [1000 * 1024, '0.98 MiB'],
     [5 * 1024 ** 4, '5 TiB'],
   ])('%d is %s', (count, text) => expect(formatBytes(count)).toBe(text))
+})
+
+describe('times', () => {
+  it.each([
+    [0, '0 s'],
+    [0.2, '1 s'],
+    [59.5, '1 min 0 s'],
+    [3599, '59 min 59 s'],
+    [7500, '2 h 5 min'],
+  ])('%d is %s', (seconds, text) => expect(formatSeconds(seconds)).toBe(text))
 })

@@ -95,6 +95,38 @@ describe('errors of files', () => {
     expect(stdout).toContain('ERR_UNKNOWN_FORMAT')
   })
 
+  it('names the file of a damaged header, and says a path once', async () => {
+    const damaged = inFolder('damaged.btf')
+    writeFileSync(damaged, new Uint8Array(new BigUint64Array([1n, 16n, 1n, 4n, 100n]).buffer))
+    const { stderr, stdout } = await runCli(['inspect', damaged, '--json'])
+    expect(stderr).toContain(damaged)
+    expect(JSON.parse(stdout).error).toMatchObject({
+      file: damaged,
+      path: expect.stringContaining('tensors[0]'),
+    })
+    const missing = inFolder('missing.btf')
+    expect((await runCli(['inspect', missing])).stderr.split(missing)).toHaveLength(2)
+    const none = inFolder('none/x.svg')
+    const svg = await runCli(['layout', 'bfyx', '--shape', '1,1,1,1', '--svg', none])
+    expect(svg.stderr.split(none)).toHaveLength(2)
+  })
+
+  it('says that a text file is none', async () => {
+    const path = inFolder('page.btf')
+    writeFileSync(path, '<!doctype html>\n<title>Not found – é</title>\n')
+    const sentence = `${path} is not a BTF file: it holds text.`
+    expect(await runCli(['inspect', path])).toMatchObject({
+      code: 2,
+      stderr: `tilework: ERR_UNKNOWN_FORMAT: ${sentence}\n`,
+    })
+    expect(await runCli(['check', path])).toMatchObject({
+      code: 2,
+      stdout: expect.stringContaining(sentence),
+    })
+    writeFileSync(path, new Uint8Array(new BigUint64Array([1n, 16n, 1n, 4n, 100n]).buffer))
+    expect((await runCli(['check', path])).stdout).not.toContain('text')
+  })
+
   it('a cancelled run exits with 130', async () => {
     const { code, stderr } = await runCli(['check', inFolder('missing.btf')], { signal: AbortSignal.abort() })
     expect(code).toBe(130)
