@@ -72,7 +72,14 @@ class SpellingTokenizer extends Tokenizer {
   }
 }
 
+/**
+ * Written to the tokenizer before the text: until it has seen a first value, it passes over byte order marks wherever
+ * they stand, between brackets too. JSON has none, and other readers refuse them.
+ */
+const FIRST_VALUE = '0 '
+
 class Grammar {
+  /** Byte offset in the source of the tokenizer's first byte. */
   readonly #start: number
   readonly #handler: JsonHandler
   readonly #tokenizer: SpellingTokenizer
@@ -82,7 +89,7 @@ class Grammar {
   #lastOffset: number
 
   constructor(start: number, handler: JsonHandler) {
-    this.#start = start
+    this.#start = start - FIRST_VALUE.length
     this.#lastOffset = start
     this.#handler = handler
     this.#tokenizer = new SpellingTokenizer({
@@ -91,6 +98,8 @@ class Grammar {
       // Shows texts that do not end, window by window, before they have taken all memory.
       emitPartialTokens: true,
     })
+    this.#tokenizer.onToken = () => {}
+    this.#tokenizer.write(FIRST_VALUE)
     this.#tokenizer.onToken = (token) => this.#take(token)
   }
 

@@ -13,6 +13,7 @@
  * huggingface/huggingface_hub write it. Where the README says less than the code, the code decides.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
+import { MAX_AXES } from '../../tensor/shape.js'
 
 export const FORMAT_NAME = 'safetensors'
 
@@ -90,7 +91,7 @@ export const DEFAULT_TENSORS_LIMIT = 2 ** 21
 export const TOTAL_BYTES_LIMIT_IN_FILES = 4
 
 /** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
-export const MAX_RANK = 255
+export const MAX_RANK = MAX_AXES
 
 /** Nesting of JSON values: that of the reference's JSON library. Only keys that nobody knows nest at all. */
 export const MAX_DEPTH = 127

@@ -102,6 +102,18 @@ const JSON_TEXT: readonly Attack[] = [
   refused(2, 'header-byte-order-mark', 'three bytes that many readers drop', 'ERR_HEADER', () =>
     raw(`\ufeff${headerText([GOOD])}`),
   ),
+  refused(2, 'header-byte-order-mark-inside', 'a mark behind the last brace', 'ERR_HEADER', () =>
+    safetensorsFile('{}\ufeff'),
+  ),
+  {
+    rule: 2,
+    name: 'header-space-and-byte-order-mark',
+    reason: 'a mark behind a blank, which a tokenizer passed over',
+    bytes: () => raw(` \ufeff${headerText([GOOD])}`),
+    lenient: 'ERR_HEADER',
+    strict: 'ERR_HEADER',
+    at: 'read',
+  },
   named(2, 'header-leading-space', 'a file that is told by its ninth byte is told wrong', 'ERR_HEADER', () =>
     raw(` ${headerText([GOOD])}`),
   ),
