@@ -1,0 +1,43 @@
+// Memory with the addresses of a tensor's storage, of which only what was filled is resident. A kernel takes
+// it for the whole source, while no more than the ranges that it reads were ever fetched.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace tilework {
+
+class SparseBuffer {
+ public:
+  // Addresses only, zeros where they are read. Errors: ERR_LIMIT when the system has no addresses for it.
+  explicit SparseBuffer(int64_t size);
+  ~SparseBuffer();
+  SparseBuffer(const SparseBuffer&) = delete;
+  SparseBuffer& operator=(const SparseBuffer&) = delete;
+
+  int64_t size() const { return size_; }
+  const uint8_t* data() const { return data_; }
+
+  // Memory of bytes [offset, offset + size) to write to; its pages count as filled. One thread at a time, and
+  // no reader meanwhile. Errors: ERR_RANGE.
+  uint8_t* fill(int64_t offset, int64_t size);
+  // Gives the filled pages back. Errors: a system error.
+  void clear();
+
+  // Bytes of memory that filling a range may take: its pages.
+  static int64_t resident_bytes(int64_t offset, int64_t size);
+
+ private:
+  struct Pages {
+    int64_t begin;
+    int64_t end;
+  };
+
+  uint8_t* data_ = nullptr;
+  int64_t size_;
+  // Whole pages, in the order in which they were filled; neighbours are one.
+  std::vector<Pages> filled_;
+};
+
+}  // namespace tilework

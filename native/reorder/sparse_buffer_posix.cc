@@ -1,0 +1,86 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "error.h"
+#include "io/checked_math.h"
+#include "reorder/sparse_buffer.h"
+
+namespace tilework {
+namespace {
+
+#ifdef MAP_NORESERVE
+constexpr int kFlags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE;
+#else
+constexpr int kFlags = MAP_PRIVATE | MAP_ANON;
+#endif
+
+int64_t page_size() {
+  static const auto size = static_cast<int64_t>(sysconf(_SC_PAGESIZE));
+  return size;
+}
+
+int64_t page_below(int64_t offset) { return offset / page_size() * page_size(); }
+int64_t page_above(int64_t offset) { return ceil_div(offset, page_size()) * page_size(); }
+
+}  // namespace
+
+SparseBuffer::SparseBuffer(int64_t size) : size_(size) {
+  if (size == 0) return;
+  void* memory = MAP_FAILED;
+  if (static_cast<uint64_t>(size) <= SIZE_MAX) {
+    memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, kFlags, -1, 0);
+  }
+  if (memory == MAP_FAILED) {
+    throw Error("ERR_LIMIT", "The system has no addresses for a sparse buffer of " + std::to_string(size) +
+                                 " bytes; read the tensor in smaller parts.");
+  }
+  data_ = static_cast<uint8_t*>(memory);
+#ifdef MADV_NOHUGEPAGE
+  // A huge page would make 2 MiB resident for each range, however small.
+  madvise(data_, static_cast<size_t>(size), MADV_NOHUGEPAGE);
+#endif
+}
+
+SparseBuffer::~SparseBuffer() {
+  if (data_ != nullptr) munmap(data_, static_cast<size_t>(size_));
+}
+
+uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
+  if (offset < 0 || size < 0 || offset > size_ || size > size_ - offset) {
+    throw Error("ERR_RANGE", "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                 " do not lie in the " + std::to_string(size_) +
+                                 " bytes of the sparse buffer.");
+  }
+  if (size == 0) return data_;
+  const Pages pages{page_below(offset), page_above(offset + size)};
+  if (!filled_.empty() && pages.begin <= filled_.back().end && pages.end >= filled_.back().end &&
+      pages.begin >= filled_.back().begin) {
+    filled_.back().end = pages.end;
+  } else {
+    filled_.push_back(pages);
+  }
+  return data_ + offset;
+}
+
+void SparseBuffer::clear() {
+  for (const Pages& pages : filled_) {
+    const auto size = static_cast<size_t>(pages.end - pages.begin);
+#ifdef __linux__
+    if (madvise(data_ + pages.begin, size, MADV_DONTNEED) != 0) throw system_error(errno, "madvise", {});
+#else
+    // Elsewhere the advice may keep old bytes; new pages in the same place are zeros for sure.
+    void* memory = mmap(data_ + pages.begin, size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0);
+    if (memory == MAP_FAILED) throw system_error(errno, "mmap", {});
+#endif
+  }
+  filled_.clear();
+}
+
+int64_t SparseBuffer::resident_bytes(int64_t offset, int64_t size) {
+  return page_above(offset + size) - page_below(offset);
+}
+
+}  // namespace tilework
