@@ -1,8 +1,10 @@
 #include "arguments.h"
 
 #include <cmath>
+#include <initializer_list>
 #include <new>
 
+#include "environment.h"
 #include "io/checked_math.h"
 
 namespace tilework::binding {
@@ -10,6 +12,38 @@ namespace {
 
 [[noreturn]] void refuse(const char* name, const char* wanted) {
   throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be " + wanted + ".");
+}
+
+// Length in elements.
+struct Memory {
+  void* data = nullptr;
+  size_t length = 0;
+};
+
+bool is_resizable(const Napi::Env& env, napi_value buffer) {
+  // Shared buffers only grow, and what is there stays where it is.
+  bool is_array_buffer = false;
+  if (napi_is_arraybuffer(env, buffer, &is_array_buffer) != napi_ok || !is_array_buffer) return false;
+  const Napi::FunctionReference& getter = Environment::of(env).resizable_getter;
+  if (getter.IsEmpty()) return false;
+  return getter.Value().Call(buffer, std::initializer_list<napi_value>{}).ToBoolean().Value();
+}
+
+Memory memory_of(const Napi::Value& value, napi_typedarray_type type, const char* name, const char* wanted) {
+  if (!value.IsTypedArray()) refuse(name, wanted);
+  napi_typedarray_type found = napi_int8_array;
+  Memory memory;
+  napi_value buffer = nullptr;
+  const auto look = [&] {
+    return napi_get_typedarray_info(value.Env(), value, &found, &memory.length, &memory.data, &buffer,
+                                    nullptr);
+  };
+  if (look() != napi_ok || found != type) refuse(name, wanted);
+  // Shrinking such a buffer would take memory away under a running job.
+  if (is_resizable(value.Env(), buffer)) refuse(name, "on a buffer of fixed length");
+  // Once more: the address is the last thing that is looked up.
+  if (look() != napi_ok) refuse(name, wanted);
+  return memory;
 }
 
 }  // namespace
@@ -46,22 +80,27 @@ std::string path_text(const Napi::Value& value, const char* name) {
 }
 
 Bytes bytes(const Napi::Value& value, const char* name) {
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_uint8_array) {
-    refuse(name, "a Uint8Array");
-  }
-  Bytes result;
-  result.array = value;
-  void* data = nullptr;
-  napi_value buffer = nullptr;
-  const napi_status status =
-      napi_get_typedarray_info(value.Env(), value, nullptr, &result.size, &data, &buffer, nullptr);
-  if (status != napi_ok) refuse(name, "a Uint8Array");
-  // Shrinking such a buffer would take memory away under a running job.
-  const Napi::Value resizable = Napi::Object(value.Env(), buffer).Get("resizable");
-  if (resizable.IsBoolean() && resizable.As<Napi::Boolean>().Value())
-    refuse(name, "on a buffer of fixed length");
-  result.data = static_cast<uint8_t*>(data);
-  return result;
+  const Memory memory = memory_of(value, napi_uint8_array, name, "a Uint8Array");
+  return {static_cast<uint8_t*>(memory.data), memory.length, value};
+}
+
+const int32_t* flag(const Napi::Value& value, const char* name) {
+  const char* wanted = "an Int32Array with at least one element";
+  const Memory memory = memory_of(value, napi_int32_array, name, wanted);
+  if (memory.length == 0) refuse(name, wanted);
+  return static_cast<const int32_t*>(memory.data);
+}
+
+void keep_resizable_getter(Napi::Env env) {
+  const Napi::Object prototype = env.Global().Get("ArrayBuffer").ToObject().Get("prototype").ToObject();
+  const Napi::Object object = env.Global().Get("Object").ToObject();
+  const Napi::Value descriptor = object.Get("getOwnPropertyDescriptor")
+                                     .As<Napi::Function>()
+                                     .Call({prototype, Napi::String::New(env, "resizable")});
+  if (!descriptor.IsObject()) return;
+  const Napi::Value getter = descriptor.As<Napi::Object>().Get("get");
+  if (getter.IsFunction())
+    Environment::of(env).resizable_getter = Napi::Persistent(getter.As<Napi::Function>());
 }
 
 Napi::Error to_javascript(Napi::Env env, const Error& error) {

@@ -13,6 +13,7 @@
 #include "io/output_file.h"
 #include "pools.h"
 #include "reorder/plan.h"
+#include "sparse_buffer.h"
 
 namespace tilework::binding {
 
@@ -35,11 +36,16 @@ class Environment {
   Napi::FunctionReference input_file_class;
   Napi::FunctionReference reorder_plan_class;
   Napi::FunctionReference output_file_class;
+  Napi::FunctionReference sparse_buffer_class;
   // What the next instance of a class takes over. Only this addon sets it, so that JavaScript cannot build
   // one of the classes around nothing.
   std::shared_ptr<InputFile> next_input_file;
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
   std::shared_ptr<OutputFile> next_output_file;
+  std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
+
+  // Empty where the runtime has no resizable buffers.
+  Napi::FunctionReference resizable_getter;
 
   // Whether an ArrayBuffer can be shrunk, which would take memory away under a running job. Asked of the
   // class, not of the buffer, whose own properties are its user's.

@@ -10,6 +10,7 @@
 #include "output_file.h"
 #include "parallel/thread_count.h"
 #include "reorder.h"
+#include "sparse_buffer.h"
 
 namespace tilework::binding {
 namespace {
@@ -54,11 +55,15 @@ Napi::Value cpu(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   auto* environment = new Environment(env);
   env.SetInstanceData(environment);
+  keep_resizable_getter(env);
   environment->input_file_class = Napi::Persistent(InputFileObject::define(env));
   environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
+  environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
+  exports.Set("createSparseBuffer",
+              Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));

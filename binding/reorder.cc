@@ -1,7 +1,6 @@
 #include "reorder.h"
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,194 +8,37 @@
 #include "arguments.h"
 #include "environment.h"
 #include "error.h"
-#include "input_file.h"
 #include "io/checked_math.h"
-#include "job.h"
+#include "reorder/source_ranges.h"
+#include "reorder_description.h"
+#include "reorder_file.h"
+#include "reorder_run.h"
+#include "sparse_buffer.h"
 
 namespace tilework::binding {
 namespace {
 
-// Tiles are small enough that cancelling is felt at once, and large enough that starting one costs nothing.
-constexpr int64_t kMinTileBytes = int64_t{64} << 10;
-constexpr int64_t kMaxTileBytes = int64_t{4} << 20;
-// Tiles a thread, so that threads that are held up do not hold up the rest.
-constexpr int64_t kTilesPerThread = 4;
-// Tiles end at whole cache lines, where no two threads write.
-constexpr int64_t kCacheLine = 64;
-
-// ---- Description
-// -----------------------------------------------------------------------------------------------
-
-// No description has arrays as long; the core's own limits are tighter.
-constexpr uint32_t kMaxArrayLength = 1024;
-
-Napi::Array array_of(const Napi::Object& owner, const char* name) {
-  const Napi::Value value = owner.Get(name);
-  if (!value.IsArray() || value.As<Napi::Array>().Length() > kMaxArrayLength) {
-    throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be an array of at most " +
-                                    std::to_string(kMaxArrayLength) + " values.");
-  }
-  return value.As<Napi::Array>();
-}
-
-std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
-                             int64_t (*number)(const Napi::Value&, const char*) = whole_number) {
-  const Napi::Array array = array_of(owner, name);
-  std::vector<int64_t> result;
-  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(number(array.Get(i), name));
-  return result;
-}
-
-int axis_number(const Napi::Value& value) {
-  const int64_t axis = whole_number(value, "axis");
-  return static_cast<int>(std::min<int64_t>(axis, INT32_MAX));
-}
-
-Digit digit_of(const Napi::Value& value) {
-  const Napi::Object source = object(value, "digit");
-  Digit digit;
-  const Napi::Array axes = array_of(source, "axes");
-  for (uint32_t i = 0; i < axes.Length(); ++i) digit.axes.push_back(axis_number(axes.Get(i)));
-  digit.radix = whole_number(source.Get("radix"), "radix");
-  digit.weight = whole_number(source.Get("weight"), "weight");
-  return digit;
-}
-
-Side side_of(const Napi::Object& owner, const char* name) {
-  const Napi::Object source = object(owner.Get(name), name);
-  Side side;
-  side.lower = numbers(source, "lower");
-  side.upper = numbers(source, "upper");
-  side.elements = whole_number(source.Get("elements"), "elements");
-  const Napi::Array pieces = array_of(source, "pieces");
-  for (uint32_t i = 0; i < pieces.Length(); ++i) {
-    const Napi::Object from = object(pieces.Get(i), "piece");
-    Piece piece{axis_number(from.Get("axis")),
-                whole_number(from.Get("lo"), "lo"),
-                whole_number(from.Get("hi"), "hi"),
-                {}};
-    const Napi::Array digits = array_of(from, "digits");
-    for (uint32_t d = 0; d < digits.Length(); ++d) piece.digits.push_back(digit_of(digits.Get(d)));
-    side.pieces.push_back(std::move(piece));
-  }
-  return side;
-}
-
-std::optional<Slice> slice_of(const Napi::Value& value) {
-  if (value.IsUndefined()) return std::nullopt;
-  const Napi::Object source = object(value, "slice");
-  return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
-}
-
-ReorderDescription description_of(const Napi::Value& value) {
-  const Napi::Object source = object(value, "description");
-  ReorderDescription description;
-  description.element_bits =
-      static_cast<int>(std::min<int64_t>(whole_number(source.Get("elementBits"), "elementBits"), INT32_MAX));
-  description.shape = numbers(source, "shape");
-  description.from = side_of(source, "from");
-  description.to = side_of(source, "to");
-  description.slice = slice_of(source.Get("slice"));
-  return description;
-}
-
-// ---- Runs
-// ------------------------------------------------------------------------------------------------------
-
-// One run, checked: reading `source` and writing `destination` cannot leave their memory.
-struct Run {
-  std::shared_ptr<const ReorderPlan> plan;
-  const uint8_t* source = nullptr;
-  uint8_t* destination = nullptr;
-  int64_t begin = 0;
-  int64_t end = 0;
+// All bytes of a plan's source, or the addresses of all of them.
+struct Source {
+  const uint8_t* data = nullptr;
+  Bytes bytes;
+  // Null for a plain array.
+  std::shared_ptr<SharedSparseBuffer> sparse;
 };
 
-void check_destination(const Run& run, const Bytes& destination) {
-  run.plan->check_range(run.begin, run.end);
-  if (destination.size != static_cast<size_t>(run.end - run.begin)) {
-    throw Error("ERR_ARGUMENT", "'destination' has " + std::to_string(destination.size) +
-                                    " bytes, the range has " + std::to_string(run.end - run.begin) + ".");
+Source source_of(const ReorderPlan& plan, const Napi::Value& value) {
+  Source source;
+  source.sparse = SparseBufferObject::buffer_of(value);
+  if (source.sparse == nullptr) source.bytes = bytes(value, "source");
+  source.data = source.sparse == nullptr ? source.bytes.data : source.sparse->buffer.data();
+  const auto size =
+      source.sparse == nullptr ? static_cast<int64_t>(source.bytes.size) : source.sparse->buffer.size();
+  if (size != plan.source_bytes()) {
+    throw Error("ERR_ARGUMENT", "'source' has " + std::to_string(size) + " bytes, the plan reads " +
+                                    std::to_string(plan.source_bytes()) + ".");
   }
-  const auto source = reinterpret_cast<uintptr_t>(run.source);
-  const auto target = reinterpret_cast<uintptr_t>(run.destination);
-  const bool apart = source + static_cast<uintptr_t>(run.plan->source_bytes()) <= target ||
-                     target + destination.size <= source;
-  if (!apart && destination.size > 0 && run.plan->source_bytes() > 0) {
-    throw Error("ERR_ARGUMENT", "'source' and 'destination' share memory.");
-  }
+  return source;
 }
-
-Run run_of(std::shared_ptr<const ReorderPlan> plan, const Bytes& source, const Bytes& destination,
-           const Napi::Value& start, const Napi::Value& end) {
-  if (source.size != static_cast<size_t>(plan->source_bytes())) {
-    throw Error("ERR_ARGUMENT", "'source' has " + std::to_string(source.size) + " bytes, the plan reads " +
-                                    std::to_string(plan->source_bytes()) + ".");
-  }
-  Run run{std::move(plan), source.data, destination.data, whole_number(start, "start"),
-          whole_number(end, "end")};
-  check_destination(run, destination);
-  return run;
-}
-
-Run file_run_of(std::shared_ptr<const ReorderPlan> plan, const InputFile& file, const Napi::Value& offset,
-                const Bytes& destination, const Napi::Value& start, const Napi::Value& end) {
-  const int64_t from = whole_number(offset, "offset");
-  if (from > file.size() || plan->source_bytes() > file.size() - from) {
-    throw Error("ERR_RANGE", "The " + std::to_string(plan->source_bytes()) + " bytes at " +
-                                 std::to_string(from) + " do not lie in the " + std::to_string(file.size()) +
-                                 " bytes of the file.");
-  }
-  if (!file.is_mapped()) throw Error("ERR_UNSUPPORTED", "Plans run on mapped files only.");
-  file.verify_unchanged();
-  const uint8_t* source = file.data() == nullptr ? nullptr : file.data() + from;
-  Run run{std::move(plan), source, destination.data, whole_number(start, "start"), whole_number(end, "end")};
-  check_destination(run, destination);
-  return run;
-}
-
-int64_t tile_bytes_of(const Run& run, size_t threads) {
-  const int64_t share = (run.end - run.begin) / (static_cast<int64_t>(threads) * kTilesPerThread);
-  return std::clamp(share / kCacheLine * kCacheLine, kMinTileBytes, kMaxTileBytes);
-}
-
-class ReorderJob : public AsyncJob {
- public:
-  ReorderJob(Environment& environment, Napi::Env env, Run run, int64_t tile_bytes)
-      : AsyncJob(environment, env, ceil_div(run.end - run.begin, tile_bytes)),
-        run_(std::move(run)),
-        tile_bytes_(tile_bytes) {}
-
- protected:
-  void run_tile(int64_t tile) override {
-    const int64_t begin = run_.begin + tile * tile_bytes_;
-    const int64_t end = std::min(begin + tile_bytes_, run_.end);
-    run_.plan->run(run_.source, run_.destination + (begin - run_.begin), begin, end);
-  }
-
- private:
-  Run run_;
-  int64_t tile_bytes_;
-};
-
-std::shared_ptr<ReorderJob> job_of(Napi::Env env, Run run, const Bytes& destination,
-                                   const Napi::Value& cancel) {
-  // A job holds the mapping it reads; one it wrote to could be revoked under it, and nobody may write to
-  // views.
-  if (InputFile::find(destination.data, destination.size) != nullptr) {
-    throw Error("ERR_ARGUMENT",
-                "The destination lies in a mapped file, whose views are not to be written to.");
-  }
-  Environment& environment = Environment::of(env);
-  const int64_t tile_bytes = tile_bytes_of(run, environment.pools().compute.threads());
-  auto job = std::make_shared<ReorderJob>(environment, env, std::move(run), tile_bytes);
-  job->set_cancel_flag(cancel);
-  job->pin(destination.array);
-  return job;
-}
-
-// ---- Explanation
-// -----------------------------------------------------------------------------------------------
 
 Napi::Object explain_node(Napi::Env env, const Node& node, const LoopNest& nest) {
   Napi::Array axes = Napi::Array::New(env);
@@ -240,6 +82,8 @@ Napi::Function ReorderPlanObject::define(Napi::Env env) {
                       InstanceMethod<&ReorderPlanObject::run>("run"),
                       InstanceMethod<&ReorderPlanObject::run_file>("runFile"),
                       InstanceMethod<&ReorderPlanObject::run_file_sync>("runFileSync"),
+                      InstanceMethod<&ReorderPlanObject::run_to_file>("runToFile"),
+                      InstanceMethod<&ReorderPlanObject::source_ranges>("sourceRanges"),
                       InstanceMethod<&ReorderPlanObject::explain>("explain")});
 }
 
@@ -267,11 +111,11 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
 
 Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Bytes source = bytes(info[0], "source");
-    const Run run = run_of(plan_, source, bytes(info[1], "destination"), info[2], info[3]);
-    const std::shared_ptr<InputFile> mapping = InputFile::find(source.data, source.size);
+    const Source source = source_of(*plan_, info[0]);
+    const Run run = run_of(target_of(plan_, bytes(info[1], "destination"), info[2], info[3]), source.data);
+    const std::shared_ptr<InputFile> mapping = InputFile::find(source.bytes.data, source.bytes.size);
     if (mapping != nullptr) mapping->verify_unchanged();
-    run.plan->run(run.source, run.destination, run.begin, run.end);
+    run_now(run);
     if (mapping != nullptr) mapping->verify_unchanged();
     return info.Env().Undefined();
   });
@@ -279,35 +123,44 @@ Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value ReorderPlanObject::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Bytes source = bytes(info[0], "source");
+    const Source source = source_of(*plan_, info[0]);
     const Bytes destination = bytes(info[1], "destination");
-    const auto job =
-        job_of(info.Env(), run_of(plan_, source, destination, info[2], info[3]), destination, info[4]);
-    job->pin_source(source);
+    Run run = run_of(target_of(plan_, destination, info[2], info[3]), source.data);
+    const auto job = ReorderJob::make(info.Env(), std::move(run), destination, info[4]);
+    if (source.sparse != nullptr) {
+      job->read_from(SharedSparseBuffer::Use(source.sparse));
+    } else {
+      job->pin_source(source.bytes);
+    }
     Environment& environment = Environment::of(info.Env());
     return environment.start(job, environment.pools().compute);
   });
 }
 
 Napi::Value ReorderPlanObject::run_file(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-    const Bytes destination = bytes(info[2], "destination");
-    Run run = file_run_of(plan_, *file, info[1], destination, info[3], info[4]);
-    const auto job = job_of(info.Env(), std::move(run), destination, info[5]);
-    job->hold_file(file);
-    Environment& environment = Environment::of(info.Env());
-    return environment.start(job, environment.pools().compute);
-  });
+  return guarded(info.Env(), [&] { return binding::run_file(info, plan_); });
 }
 
 Napi::Value ReorderPlanObject::run_file_sync(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&] {
-    const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-    const Run run = file_run_of(plan_, *file, info[1], bytes(info[2], "destination"), info[3], info[4]);
-    run.plan->run(run.source, run.destination, run.begin, run.end);
-    file->verify_unchanged();
-    return info.Env().Undefined();
+  return guarded(info.Env(), [&] { return binding::run_file_sync(info, plan_); });
+}
+
+Napi::Value ReorderPlanObject::run_to_file(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return binding::run_to_file(info, plan_); });
+}
+
+Napi::Value ReorderPlanObject::source_ranges(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const int64_t begin = whole_number(info[0], "start");
+    const int64_t end = whole_number(info[1], "end");
+    plan_->check_range(begin, end);
+    const std::vector<ByteRange> ranges = tilework::source_ranges(*plan_, begin, end);
+    Napi::Float64Array pairs = Napi::Float64Array::New(info.Env(), ranges.size() * 2);
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      pairs[2 * i] = static_cast<double>(ranges[i].begin);
+      pairs[2 * i + 1] = static_cast<double>(ranges[i].end);
+    }
+    return pairs;
   });
 }
 

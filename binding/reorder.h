@@ -22,6 +22,8 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   Napi::Value run(const Napi::CallbackInfo& info);
   Napi::Value run_file(const Napi::CallbackInfo& info);
   Napi::Value run_file_sync(const Napi::CallbackInfo& info);
+  Napi::Value run_to_file(const Napi::CallbackInfo& info);
+  Napi::Value source_ranges(const Napi::CallbackInfo& info);
   Napi::Value explain(const Napi::CallbackInfo& info);
 
   std::shared_ptr<const ReorderPlan> plan_;

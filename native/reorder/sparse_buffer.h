@@ -22,8 +22,8 @@ class SparseBuffer {
   // Memory of bytes [offset, offset + size) to write to; its pages count as filled. One thread at a time, and
   // no reader meanwhile. Errors: ERR_RANGE.
   uint8_t* fill(int64_t offset, int64_t size);
-  // Gives the filled pages back. Errors: a system error.
-  void clear();
+  // Gives the filled pages back; all bytes are zero then.
+  void clear() noexcept;
 
   // Bytes of memory that filling a range may take: its pages.
   static int64_t resident_bytes(int64_t offset, int64_t size);

@@ -1,7 +1,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "error.h"
@@ -65,16 +66,18 @@ uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
   return data_ + offset;
 }
 
-void SparseBuffer::clear() {
+void SparseBuffer::clear() noexcept {
   for (const Pages& pages : filled_) {
+    uint8_t* memory = data_ + pages.begin;
     const auto size = static_cast<size_t>(pages.end - pages.begin);
 #ifdef __linux__
-    if (madvise(data_ + pages.begin, size, MADV_DONTNEED) != 0) throw system_error(errno, "madvise", {});
+    const bool is_empty = madvise(memory, size, MADV_DONTNEED) == 0;
 #else
     // Elsewhere the advice may keep old bytes; new pages in the same place are zeros for sure.
-    void* memory = mmap(data_ + pages.begin, size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0);
-    if (memory == MAP_FAILED) throw system_error(errno, "mmap", {});
+    const bool is_empty = mmap(memory, size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
 #endif
+    // Locked memory cannot be given back.
+    if (!is_empty) std::memset(memory, 0, static_cast<size_t>(std::min(pages.end, size_) - pages.begin));
   }
   filled_.clear();
 }

@@ -1,0 +1,89 @@
+#include "reorder_description.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+
+namespace tilework::binding {
+namespace {
+
+// No description has arrays as long; the core's own limits are tighter.
+constexpr uint32_t kMaxArrayLength = 1024;
+
+Napi::Array array_of(const Napi::Object& owner, const char* name) {
+  const Napi::Value value = owner.Get(name);
+  if (!value.IsArray() || value.As<Napi::Array>().Length() > kMaxArrayLength) {
+    throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be an array of at most " +
+                                    std::to_string(kMaxArrayLength) + " values.");
+  }
+  return value.As<Napi::Array>();
+}
+
+std::vector<int64_t> numbers(const Napi::Object& owner, const char* name,
+                             int64_t (*number)(const Napi::Value&, const char*) = whole_number) {
+  const Napi::Array array = array_of(owner, name);
+  std::vector<int64_t> result;
+  for (uint32_t i = 0; i < array.Length(); ++i) result.push_back(number(array.Get(i), name));
+  return result;
+}
+
+int axis_number(const Napi::Value& value) {
+  const int64_t axis = whole_number(value, "axis");
+  return static_cast<int>(std::min<int64_t>(axis, INT32_MAX));
+}
+
+Digit digit_of(const Napi::Value& value) {
+  const Napi::Object source = object(value, "digit");
+  Digit digit;
+  const Napi::Array axes = array_of(source, "axes");
+  for (uint32_t i = 0; i < axes.Length(); ++i) digit.axes.push_back(axis_number(axes.Get(i)));
+  digit.radix = whole_number(source.Get("radix"), "radix");
+  digit.weight = whole_number(source.Get("weight"), "weight");
+  return digit;
+}
+
+Side side_of(const Napi::Object& owner, const char* name) {
+  const Napi::Object source = object(owner.Get(name), name);
+  Side side;
+  side.lower = numbers(source, "lower");
+  side.upper = numbers(source, "upper");
+  side.elements = whole_number(source.Get("elements"), "elements");
+  const Napi::Array pieces = array_of(source, "pieces");
+  for (uint32_t i = 0; i < pieces.Length(); ++i) {
+    const Napi::Object from = object(pieces.Get(i), "piece");
+    Piece piece{axis_number(from.Get("axis")),
+                whole_number(from.Get("lo"), "lo"),
+                whole_number(from.Get("hi"), "hi"),
+                {}};
+    const Napi::Array digits = array_of(from, "digits");
+    for (uint32_t d = 0; d < digits.Length(); ++d) piece.digits.push_back(digit_of(digits.Get(d)));
+    side.pieces.push_back(std::move(piece));
+  }
+  return side;
+}
+
+std::optional<Slice> slice_of(const Napi::Value& value) {
+  if (value.IsUndefined()) return std::nullopt;
+  const Napi::Object source = object(value, "slice");
+  return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
+}
+
+}  // namespace
+
+ReorderDescription description_of(const Napi::Value& value) {
+  const Napi::Object source = object(value, "description");
+  ReorderDescription description;
+  description.element_bits =
+      static_cast<int>(std::min<int64_t>(whole_number(source.Get("elementBits"), "elementBits"), INT32_MAX));
+  description.shape = numbers(source, "shape");
+  description.from = side_of(source, "from");
+  description.to = side_of(source, "to");
+  description.slice = slice_of(source.Get("slice"));
+  return description;
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,150 @@
+#include "reorder_file.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "arguments.h"
+#include "environment.h"
+#include "error.h"
+#include "input_file.h"
+#include "io/checked_math.h"
+#include "output_file.h"
+#include "reorder/reorder_file.h"
+#include "reorder_run.h"
+
+namespace tilework::binding {
+namespace {
+
+// Where the plan's source begins in the file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
+int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
+  const int64_t offset = whole_number(value, "offset");
+  if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
+    throw Error("ERR_RANGE", "The " + std::to_string(plan.source_bytes()) + " bytes at " +
+                                 std::to_string(offset) + " do not lie in the " +
+                                 std::to_string(file.size()) + " bytes of the file.");
+  }
+  file.verify_unchanged();
+  return offset;
+}
+
+const uint8_t* mapped_source(const InputFile& file, int64_t offset) {
+  return file.data() == nullptr ? nullptr : file.data() + offset;
+}
+
+// Tiles that read by descriptor run on the threads of the kernels, as each is a kernel between its reads and
+// writes: while one thread waits for the disk, another computes, and no more run than there are CPUs. Jobs
+// take turns tile by tile, so a slow disk delays other jobs by one tile at most.
+class ReadingJob : public AsyncJob {
+ public:
+  ReadingJob(Environment& environment, Napi::Env env, Target target, std::shared_ptr<InputFile> file,
+             int64_t offset)
+      : AsyncJob(environment, env, ceil_div(target.end - target.begin, kFileTileBytes)),
+        target_(std::move(target)),
+        file_(*file),
+        offset_(offset) {
+    hold_file(std::move(file));
+  }
+
+ protected:
+  void run_tile(int64_t tile) override {
+    const int64_t begin = target_.begin + tile * kFileTileBytes;
+    const FileScratchPool::Lease scratch(*scratch_pool_);
+    run_from_file(*target_.plan, {file_, offset_}, target_.destination + (begin - target_.begin), begin,
+                  std::min(begin + kFileTileBytes, target_.end), *scratch);
+  }
+  void ended(bool) override { scratch_pool_.reset(); }
+
+ private:
+  Target target_;
+  const InputFile& file_;
+  int64_t offset_;
+  std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
+};
+
+class FileToFileJob : public OutputJob {
+ public:
+  FileToFileJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> output, Target target,
+                std::shared_ptr<InputFile> file, int64_t offset, int64_t position)
+      : OutputJob(environment, env, std::move(output), ceil_div(target.end - target.begin, kFileTileBytes)),
+        target_(std::move(target)),
+        file_(*file),
+        offset_(offset),
+        position_(position) {
+    hold_file(std::move(file));
+  }
+
+ protected:
+  void run_tile(int64_t tile) override {
+    const int64_t done = tile * kFileTileBytes;
+    const int64_t begin = target_.begin + done;
+    const FileScratchPool::Lease scratch(*scratch_pool_);
+    run_tile_to_file(*target_.plan, {file_, offset_}, file(), begin,
+                     std::min(begin + kFileTileBytes, target_.end), position_ + done, *scratch);
+  }
+  void ended(bool succeeded) override {
+    scratch_pool_.reset();
+    OutputJob::ended(succeeded);
+  }
+
+ private:
+  // Without memory.
+  Target target_;
+  const InputFile& file_;
+  int64_t offset_;
+  int64_t position_;
+  std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
+};
+
+}  // namespace
+
+Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
+  Environment& environment = Environment::of(info.Env());
+  std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
+  const int64_t offset = source_offset(*plan, *file, info[1]);
+  const Bytes destination = bytes(info[2], "destination");
+  Target target = target_of(std::move(plan), destination, info[3], info[4]);
+  if (file->is_mapped()) {
+    Run run = run_of(std::move(target), mapped_source(*file, offset));
+    const auto job = ReorderJob::make(info.Env(), std::move(run), destination, info[5]);
+    job->hold_file(std::move(file));
+    return environment.start(job, environment.pools().compute);
+  }
+  const auto job =
+      std::make_shared<ReadingJob>(environment, info.Env(), std::move(target), std::move(file), offset);
+  job->set_cancel_flag(info[5]);
+  job->pin(destination.array);
+  return environment.start(job, environment.pools().compute);
+}
+
+Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
+  const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
+  const int64_t offset = source_offset(*plan, *file, info[1]);
+  Target target = target_of(std::move(plan), bytes(info[2], "destination"), info[3], info[4]);
+  if (file->is_mapped()) {
+    run_now(run_of(std::move(target), mapped_source(*file, offset)));
+  } else {
+    const std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
+    const FileScratchPool::Lease scratch(*pool);
+    run_from_file(*target.plan, {*file, offset}, target.destination, target.begin, target.end, *scratch);
+  }
+  file->verify_unchanged();
+  return info.Env().Undefined();
+}
+
+Napi::Value run_to_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
+  Environment& environment = Environment::of(info.Env());
+  std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
+  const int64_t offset = source_offset(*plan, *file, info[1]);
+  std::shared_ptr<OutputFile> output = OutputFileObject::file_of(info[2], "output");
+  Target target{std::move(plan), nullptr, whole_number(info[3], "start"), whole_number(info[4], "end")};
+  target.plan->check_range(target.begin, target.end);
+  const int64_t position = whole_number(info[5], "position");
+  checked_add(position, target.end - target.begin, "The end of a write");
+  const auto job = std::make_shared<FileToFileJob>(environment, info.Env(), std::move(output),
+                                                   std::move(target), std::move(file), offset, position);
+  job->set_cancel_flag(info[6]);
+  return job->announce_and_start(environment, environment.pools().compute);
+}
+
+}  // namespace tilework::binding

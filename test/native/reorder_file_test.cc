@@ -1,0 +1,221 @@
+// Plans on a source in a file, against the oracle and against the same plan in memory: small ranges of random
+// layouts, large ones with every way of reading, and files that are written by any number of threads.
+#include "reorder/reorder_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "io/checked_math.h"
+#include "parallel/thread_pool.h"
+#include "reorder_case.h"
+#include "temporary_folder.h"
+
+namespace tilework::test {
+namespace {
+
+// The source does not begin with the file.
+constexpr int64_t kOffset = 100;
+
+std::shared_ptr<InputFile> file_with(const TemporaryFolder& folder, const std::vector<uint8_t>& bytes) {
+  const std::string path =
+      folder.write("source", std::string(kOffset, '?') + std::string(bytes.begin(), bytes.end()));
+  return InputFile::open(path, {.mapped = false}, nullptr);
+}
+
+std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  return bytes;
+}
+
+void test_random_layouts(int rounds) {
+  std::mt19937_64 random(4711);
+  RandomLayout layouts(random);
+  const TemporaryFolder folder;
+  FileScratch scratch;
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    const ReorderDescription description = random_description(layouts, i);
+    if (!is_small(description)) continue;
+    const ReorderPlan plan(description);
+    const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+    const std::vector<uint8_t> expected = expected_of(description, plan, source.data());
+    const auto file = file_with(folder, source);
+    const int64_t unit = std::max(description.element_bits / 8, 1);
+    for (int64_t begin = 0; begin < plan.destination_bytes();) {
+      const int64_t end = std::min(begin + unit * (1 + layouts.below(300)), plan.destination_bytes());
+      std::vector<uint8_t> part(static_cast<size_t>(end - begin), 0xA5);
+      run_from_file(plan, {*file, kOffset}, part.data(), begin, end, scratch);
+      CHECK_IN(describe(description), std::equal(part.begin(), part.end(), expected.begin() + begin));
+      begin = end;
+    }
+  }
+}
+
+// Writes a range of a plan's destination to a file, as the addon does.
+class ToFileJob : public TileJob {
+ public:
+  ToFileJob(const ReorderPlan& plan, const InputFile& source, OutputFile& output, int64_t begin, int64_t end)
+      : TileJob(ceil_div(end - begin, kFileTileBytes)),
+        plan_(plan),
+        source_(source),
+        output_(output),
+        begin_(begin),
+        end_(end) {}
+
+  std::future<void> ended() { return promise_.get_future(); }
+
+ protected:
+  void run_tile(int64_t tile) override {
+    const int64_t begin = begin_ + tile * kFileTileBytes;
+    const FileScratchPool::Lease scratch(*pool_);
+    run_tile_to_file(plan_, {source_, kOffset}, output_, begin, std::min(begin + kFileTileBytes, end_),
+                     7 + begin - begin_, *scratch);
+  }
+  void finish(std::exception_ptr error) noexcept override {
+    if (error != nullptr) {
+      promise_.set_exception(error);
+    } else {
+      promise_.set_value();
+    }
+  }
+
+ private:
+  const ReorderPlan& plan_;
+  const InputFile& source_;
+  OutputFile& output_;
+  int64_t begin_;
+  int64_t end_;
+  std::shared_ptr<FileScratchPool> pool_ = FileScratchPool::share();
+  std::promise<void> promise_;
+};
+
+void write_to_file(const ReorderPlan& plan, const InputFile& source, const std::string& path, size_t threads,
+                   int64_t begin, int64_t end) {
+  const auto output = OutputFile::create(path, end - begin + 7);
+  const auto job = std::make_shared<ToFileJob>(plan, source, *output, begin, end);
+  auto ended = job->ended();
+  ThreadPool pool(threads);
+  pool.submit(job);
+  ended.get();
+  output->begin_commit();
+  output->commit();
+}
+
+struct Case {
+  const char* name;
+  ReorderDescription description;
+};
+
+Side transposed(int64_t rows, int64_t columns) {
+  Side side = row_major({rows, columns});
+  std::swap(side.pieces[0].digits[0], side.pieces[0].digits[1]);
+  return side;
+}
+
+// Each is some MiB large and read in another way.
+std::vector<Case> large_cases() {
+  const std::vector<int64_t> image = {2, 35, 130, 200};
+  const std::vector<int64_t> cube = {3, 700, 900};
+  Side fused = row_major(cube);
+  fused.pieces[0].digits = {{{0}, 3, 1}, {{1, 2}, 39375, 16}, {{1, 2}, 16, 1}};
+  const Slice strided{{9, 1500, 900}, {8, 3, 899}, {-3, 2, -1}};
+  Side padded = row_major(cube);
+  padded.lower = {0, 1, 2};
+  padded.upper = {0, 0, 1};
+  padded.pieces[0].digits = {{{2}, 903, 1}, {{0}, 3, 1}, {{1}, 701, 1}};
+  padded.elements = 903 * 3 * 701;
+  return {
+      {"planes to blocks", {32, image, row_major(image), feature_blocks(image, 16)}},
+      {"blocks to planes", {32, image, feature_blocks(image, 16), row_major(image)}},
+      {"nibbles to blocks", {4, image, row_major(image), feature_blocks(image, 32)}},
+      {"transpose of near rows", {16, {900, 1100}, row_major({900, 1100}), transposed(900, 1100)}},
+      {"transpose of far rows", {64, {500, 1500}, row_major({500, 1500}), transposed(500, 1500)}},
+      {"reversed and strided", {32, cube, row_major(strided.shape), row_major(cube), strided}},
+      {"one range",
+       {32, {1, 700, 900}, row_major(cube), row_major({1, 700, 900}), Slice{cube, {1, 0, 0}, {1, 1, 1}}}},
+      {"offsets without a table", {8, cube, padded, fused}},
+  };
+}
+
+void test_large_cases() {
+  std::mt19937_64 random(11);
+  const TemporaryFolder folder;
+  for (const Case& each : large_cases()) {
+    const ReorderPlan plan(each.description);
+    const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+    std::vector<uint8_t> expected(static_cast<size_t>(plan.destination_bytes()));
+    plan.run(source.data(), expected.data(), 0, plan.destination_bytes());
+    const auto file = file_with(folder, source);
+    std::vector<uint8_t> whole(expected.size(), 0xA5);
+    FileScratch scratch;
+    run_from_file(plan, {*file, kOffset}, whole.data(), 0, plan.destination_bytes(), scratch);
+    CHECK_IN(each.name, whole == expected);
+    for (size_t threads : {1, 2, 7}) {
+      const int64_t begin = threads == 1 ? 0 : 16 * 999;
+      const int64_t end = plan.destination_bytes() - (threads == 7 ? 160 : 0);
+      write_to_file(plan, *file, folder.path("result"), threads, begin, end);
+      const std::string result = folder.read("result");
+      const bool equal =
+          std::equal(result.begin() + 7, result.end(), expected.begin() + begin, expected.begin() + end,
+                     [](char a, uint8_t b) { return static_cast<uint8_t>(a) == b; });
+      CHECK_IN(std::string(each.name) + " on " + std::to_string(threads) + " threads", equal);
+    }
+  }
+}
+
+// Buffers live as long as jobs that use the pool.
+void test_pool_is_shared() {
+  std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
+  CHECK(FileScratchPool::share() == pool);
+  const std::weak_ptr<FileScratchPool> watched = pool;
+  {
+    const FileScratchPool::Lease first(*pool);
+    const FileScratchPool::Lease second(*pool);
+    CHECK(&*first != &*second);
+  }
+  pool.reset();
+  CHECK(watched.expired());
+}
+
+void test_errors() {
+  const TemporaryFolder folder;
+  const ReorderPlan plan({32, {700, 900}, row_major({700, 900}), transposed(700, 900)});
+  std::vector<uint8_t> result(static_cast<size_t>(plan.destination_bytes()));
+  const auto file = file_with(folder, std::vector<uint8_t>(result.size()));
+  const auto run = [&] {
+    FileScratch scratch;
+    return code_of([&] {
+      run_from_file(plan, {*file, kOffset}, result.data(), 0, plan.destination_bytes(), scratch);
+    });
+  };
+  CHECK(run().empty());
+  CHECK(truncate(folder.path("source").c_str(), 10000) == 0);
+  CHECK(run() == "ERR_FILE_CHANGED");
+  const auto output = OutputFile::create(folder.path("aborted"), 10);
+  output->abort();
+  CHECK(folder.write("source", std::string(result.size() + kOffset, 'x')) == folder.path("source"));
+  FileScratch scratch;
+  CHECK(code_of([&] {
+          run_tile_to_file(plan, {*file, kOffset}, *output, 0, 400, 0, scratch);
+        }) == "ERR_CLOSED");
+}
+
+}  // namespace
+}  // namespace tilework::test
+
+// An argument is the number of random rounds.
+int main(int count, char** arguments) {
+  using namespace tilework::test;
+  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 1500);
+  test_large_cases();
+  test_pool_is_shared();
+  test_errors();
+  return result();
+}
