@@ -1,7 +1,6 @@
 #include "arguments.h"
 
 #include <cmath>
-#include <initializer_list>
 #include <new>
 
 #include "environment.h"
@@ -20,15 +19,6 @@ struct Memory {
   size_t length = 0;
 };
 
-bool is_resizable(const Napi::Env& env, napi_value buffer) {
-  // Shared buffers only grow, and what is there stays where it is.
-  bool is_array_buffer = false;
-  if (napi_is_arraybuffer(env, buffer, &is_array_buffer) != napi_ok || !is_array_buffer) return false;
-  const Napi::FunctionReference& getter = Environment::of(env).resizable_getter;
-  if (getter.IsEmpty()) return false;
-  return getter.Value().Call(buffer, std::initializer_list<napi_value>{}).ToBoolean().Value();
-}
-
 Memory memory_of(const Napi::Value& value, napi_typedarray_type type, const char* name, const char* wanted) {
   if (!value.IsTypedArray()) refuse(name, wanted);
   napi_typedarray_type found = napi_int8_array;
@@ -40,7 +30,8 @@ Memory memory_of(const Napi::Value& value, napi_typedarray_type type, const char
   };
   if (look() != napi_ok || found != type) refuse(name, wanted);
   // Shrinking such a buffer would take memory away under a running job.
-  if (is_resizable(value.Env(), buffer)) refuse(name, "on a buffer of fixed length");
+  if (Environment::of(value.Env()).is_resizable(Napi::Value(value.Env(), buffer)))
+    refuse(name, "on a buffer of fixed length");
   // Once more: the address is the last thing that is looked up.
   if (look() != napi_ok) refuse(name, wanted);
   return memory;
@@ -89,18 +80,6 @@ const int32_t* flag(const Napi::Value& value, const char* name) {
   const Memory memory = memory_of(value, napi_int32_array, name, wanted);
   if (memory.length == 0) refuse(name, wanted);
   return static_cast<const int32_t*>(memory.data);
-}
-
-void keep_resizable_getter(Napi::Env env) {
-  const Napi::Object prototype = env.Global().Get("ArrayBuffer").ToObject().Get("prototype").ToObject();
-  const Napi::Object object = env.Global().Get("Object").ToObject();
-  const Napi::Value descriptor = object.Get("getOwnPropertyDescriptor")
-                                     .As<Napi::Function>()
-                                     .Call({prototype, Napi::String::New(env, "resizable")});
-  if (!descriptor.IsObject()) return;
-  const Napi::Value getter = descriptor.As<Napi::Object>().Get("get");
-  if (getter.IsFunction())
-    Environment::of(env).resizable_getter = Napi::Persistent(getter.As<Napi::Function>());
 }
 
 Napi::Error to_javascript(Napi::Env env, const Error& error) {

@@ -37,10 +37,6 @@ Bytes bytes(const Napi::Value& value, const char* name);
 // The first element of an Int32Array, which other threads may set. Lifetime and errors as for `bytes`.
 const int32_t* flag(const Napi::Value& value, const char* name);
 
-// Remembers the getter of ArrayBuffer.prototype.resizable as it is when the addon is loaded: a property of a
-// buffer, or a getter that is put in its place later, would answer what it likes, and could run anything.
-void keep_resizable_getter(Napi::Env env);
-
 // Error with `code`, `syscall` and `path` as a property each.
 Napi::Error to_javascript(Napi::Env env, const Error& error);
 Napi::Error to_javascript(Napi::Env env, const std::exception_ptr& error);

@@ -44,9 +44,6 @@ class Environment {
   std::shared_ptr<OutputFile> next_output_file;
   std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
 
-  // Empty where the runtime has no resizable buffers.
-  Napi::FunctionReference resizable_getter;
-
   // Whether an ArrayBuffer can be shrunk, which would take memory away under a running job. Asked of the
   // class, not of the buffer, whose own properties are its user's.
   bool is_resizable(const Napi::Value& buffer) const;

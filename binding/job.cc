@@ -42,24 +42,9 @@ void AsyncJob::pin_source(const Bytes& bytes) {
 
 void AsyncJob::set_cancel_flag(const Napi::Value& value) {
   if (value.IsUndefined()) return;
-  if (!value.IsTypedArray() || value.As<Napi::TypedArray>().TypedArrayType() != napi_int32_array ||
-      value.As<Napi::TypedArray>().ElementLength() == 0) {
-    throw Error("ERR_ARGUMENT", "'cancel' must be an Int32Array with at least one element.");
-  }
-  napi_value buffer = nullptr;
-  if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, nullptr, &buffer, nullptr) != napi_ok) {
-    throw Napi::Error::New(value.Env());
-  }
-  if (environment_.is_resizable(Napi::Value(value.Env(), buffer))) {
-    throw Error("ERR_ARGUMENT", "'cancel' must be on a buffer of fixed length.");
-  }
+  // Nothing of JavaScript runs between this and the job.
+  cancel_flag_ = flag(value, "cancel");
   pin(value);
-  // Last: nothing of JavaScript runs between this and the job.
-  void* data = nullptr;
-  if (napi_get_typedarray_info(value.Env(), value, nullptr, nullptr, &data, nullptr, nullptr) != napi_ok) {
-    throw Napi::Error::New(value.Env());
-  }
-  cancel_flag_ = static_cast<const int32_t*>(data);
 }
 
 bool AsyncJob::should_stop() const {

@@ -55,7 +55,6 @@ Napi::Value cpu(const Napi::CallbackInfo& info) {
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   auto* environment = new Environment(env);
   env.SetInstanceData(environment);
-  keep_resizable_getter(env);
   environment->input_file_class = Napi::Persistent(InputFileObject::define(env));
   environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
