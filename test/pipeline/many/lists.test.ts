@@ -1,0 +1,158 @@
+/** Lists of names, shards, and the order of a list. */
+
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, describe, expect, it } from 'vitest'
+import { listInputs } from '../../../lib/pipeline/many/input_list.js'
+import { pairOutputs, withExtension } from '../../../lib/pipeline/many/output_paths.js'
+import { isPattern, matchPattern } from '../../../lib/pipeline/many/pattern.js'
+import { splitRecords } from '../../../lib/pipeline/many/records.js'
+import { settingsHash } from '../../../lib/pipeline/many/settings_hash.js'
+import { parseShard, takeShard } from '../../../lib/pipeline/many/shard.js'
+
+const FOLDER = mkdtempSync(join(tmpdir(), 'tilework-many-'))
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }))
+
+async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
+  let at = 0
+  for (let turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length]!
+    yield bytes.subarray(at, at + size)
+    at += size
+  }
+}
+
+async function records(
+  bytes: Uint8Array,
+  sizes: readonly number[],
+  limit: number,
+): Promise<(string | undefined)[]> {
+  const found: (string | undefined)[] = []
+  for await (const record of splitRecords(cut(bytes, sizes), 0x0a, limit))
+    found.push(record.bytes?.toString('latin1'))
+  return found
+}
+
+describe('records of a stream', () => {
+  const bytes = fc.uint8Array({ max: 13, maxLength: 60 })
+  const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 })
+
+  it('are those of the whole, wherever the stream is cut', () =>
+    fc.assert(
+      fc.asyncProperty(bytes, sizes, async (whole, cuts) => {
+        const expected = Buffer.from(whole).toString('latin1').split('\n')
+        if (expected.at(-1) === '') expected.pop()
+        expect(await records(whole, cuts, 1000)).toEqual(expected)
+      }),
+    ))
+
+  it('above the limit are left out, and those after them are not', () =>
+    fc.assert(
+      fc.asyncProperty(bytes, sizes, fc.integer({ min: 0, max: 9 }), async (whole, cuts, limit) => {
+        const expected = (await records(whole, [1000], 1000)).map((record) =>
+          record!.length > limit ? undefined : record,
+        )
+        expect(await records(whole, cuts, limit)).toEqual(expected)
+      }),
+    ))
+})
+
+describe('patterns', () => {
+  it.each(['a*', 'a?b', '[ab]', '{a,b}', '!(a)', 'x/+(a)'])('%s is one', (text) =>
+    expect(isPattern(text)).toBe(true),
+  )
+  it.each(['a', 'a b', 'a(1)', 'a+b@c!', '\\*', '~/a', ''])('%s is none', (text) =>
+    expect(isPattern(text)).toBe(false),
+  )
+
+  it('a folder that cannot be read is an error, and one that is gone is none', async () => {
+    expect((await matchPattern(join(FOLDER, 'gone/*.btf'), undefined)).files).toEqual([])
+    const loop = join(FOLDER, 'loop')
+    symlinkSync(loop, loop)
+    await expect(matchPattern(join(loop, '*.btf'), undefined)).rejects.toMatchObject({ code: 'ERR_IO' })
+  })
+
+  it('links of folders to themselves end', async () => {
+    mkdirSync(join(FOLDER, 'round'))
+    writeFileSync(join(FOLDER, 'round/a.btf'), '')
+    symlinkSync('.', join(FOLDER, 'round/again'))
+    const inputs = await listInputs({ names: [join(FOLDER, 'round/**/*.btf')], outDir: join(FOLDER, 'out') })
+    expect(inputs).toHaveLength(1)
+  })
+})
+
+describe('the list of inputs', () => {
+  it('does not depend on the order of its names', async () => {
+    const names = ['b', 'a', 'ä', 'B', 'a/b', '10', '9'].map((name) => join(FOLDER, name))
+    const list = async (order: string[]): Promise<string[]> =>
+      (await listInputs({ names: order, outDir: 'out' })).map(({ path }) => path)
+    expect(await list(names)).toEqual(await list(names.toReversed()))
+    expect(await list(names)).toEqual(names.toSorted())
+  })
+
+  it('of a hundred thousand files that are not there is made all the same', async () => {
+    const names = Array.from({ length: 100_000 }, (_, index) => join(FOLDER, 'none', `${index}.btf`))
+    const inputs = await listInputs({ names, outDir: join(FOLDER, 'out') })
+    const pairs = pairOutputs(inputs, { outDir: join(FOLDER, 'out'), extension: '.npy' })
+    expect(pairs).toHaveLength(100_000)
+    expect(pairs[0]).toEqual({
+      input: join(FOLDER, 'none/0.btf'),
+      output: join(FOLDER, 'out/0.npy'),
+      byteLength: 0,
+    })
+  })
+})
+
+describe('names of outputs', () => {
+  it.each([
+    ['a.btf', '.npy', 'a.npy'],
+    ['a/b.c/d', '.npy', 'a/b.c/d.npy'],
+    ['a.btf', undefined, 'a.btf'],
+    ['.hidden', '.npy', '.hidden.npy'],
+  ])('%s with %s is %s', (name, extension, expected) => expect(withExtension(name, extension)).toBe(expected))
+
+  it('that a new extension makes equal are refused', () => {
+    const file = (name: string) => ({ path: name, real: join(FOLDER, name), name, byteLength: 0 })
+    expect(() => pairOutputs([file('a.btf'), file('a.bin')], { outDir: 'out', extension: '.npy' })).toThrow(
+      'a.btf and a.bin would both be written to out/a.npy',
+    )
+  })
+})
+
+describe('shards', () => {
+  it('are together the list, each item once, and differ in size by one at most', () =>
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 60 }), (length, count) => {
+        const items = Array.from({ length }, (_, index) => index)
+        const shards = Array.from({ length: count }, (_, index) =>
+          takeShard(items, { index: index + 1, count }),
+        )
+        expect(shards.flat().toSorted((one, other) => one - other)).toEqual(items)
+        const sizes = shards.map((shard) => shard.length)
+        expect(Math.max(...sizes) - Math.min(...sizes)).toBeLessThanOrEqual(1)
+      }),
+    ))
+
+  it.each(['', '1', '0/1', '2/1', '1/0', '-1/2', '1/2/3', '1.5/2', ' 1/2', '1/9999999', '٣/٤'])(
+    '"%s" is none',
+    (text) => expect(() => parseShard(text)).toThrow('A shard is i/n'),
+  )
+})
+
+describe('the hash of settings', () => {
+  it('takes order of keys and absent values as nothing, and all else as another', () => {
+    const one = settingsHash({ a: 1, b: [1, 2], c: undefined }, '1')
+    expect(settingsHash({ b: [1, 2], a: 1 }, '1')).toBe(one)
+    for (const other of [
+      { a: 1 },
+      { a: 1, b: [2, 1] },
+      { a: '1', b: [1, 2] },
+      { a: 1, b: [1, 2], c: null },
+    ]) {
+      expect(settingsHash(other, '1')).not.toBe(one)
+    }
+    expect(settingsHash({ b: [1, 2], a: 1 }, '2')).not.toBe(one)
+  })
+})
