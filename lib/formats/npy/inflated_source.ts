@@ -3,17 +3,13 @@
  * read behind it starts a new one. Who reads backwards once will do so again: then the whole is kept, if it is
  * small enough. What comes out is held to the declared length, so a bomb ends where it lies.
  */
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import { createInflateRaw, type InflateRaw } from 'node:zlib'
 import { checkRange } from '../../bytes/check_range.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
-import { TileworkError } from '../../errors.js'
-import { FORMAT_NAME } from './zip_schema.js'
+import { type Deflated, InflateStream, inflateAtOnce } from './inflate.js'
 
-/** Compressed bytes that are read at a time, and inflated ones that are given on. */
-const WINDOW_BYTES = 64 * 1024
+/** Up to this length a member is inflated as a whole whenever it is read: starting a stream costs more. */
+const SMALL_BYTES = 64 * 1024
 
 /** Streams of one archive that may stand open: each holds some 100 KiB, and archives have thousands of members. */
 const MAX_STREAMS = 8
@@ -27,12 +23,16 @@ export class InflatePool {
   readonly #kept = new Map<InflatedSource, Uint8Array>()
   #keptBytes = 0
 
-  /** The stream of `source` runs; may stop that of another. */
+  /** The stream of `source` runs; may stop that of another that nobody reads at the moment. */
   runs(source: InflatedSource): void {
     this.#running.delete(source)
     this.#running.add(source)
-    const [oldest] = this.#running
-    if (this.#running.size > MAX_STREAMS && oldest) oldest.stop()
+    if (this.#running.size <= MAX_STREAMS) return
+    for (const other of this.#running) {
+      if (other.isReading) continue
+      other.stop()
+      break
+    }
   }
 
   stopped(source: InflatedSource): void {
@@ -58,31 +58,22 @@ export class InflatePool {
   }
 }
 
-export interface Deflated {
-  readonly source: ByteSource
-  /** The compressed bytes in the source. */
-  readonly start: number
-  readonly end: number
-  /** Bytes that must come out. */
-  readonly byteLength: number
-  /** Name and place for errors, for example `members[2]`. */
-  readonly path: string
-  readonly pool: InflatePool
-}
-
 export class InflatedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
   readonly #deflated: Deflated
+  readonly #pool: InflatePool
   #stream: InflateStream | undefined
   /** Where the last stream stood, also when it is gone. */
   #position = 0
   #unusedBytes = 0
+  #isReading = false
   /** Reads go one after the other: there is one stream. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(deflated: Deflated) {
+  constructor(deflated: Deflated, pool: InflatePool) {
     this.#deflated = deflated
+    this.#pool = pool
     this.byteLength = deflated.byteLength
     this.label = `${deflated.source.label ?? 'archive'} ${deflated.path}`
   }
@@ -98,7 +89,7 @@ export class InflatedSource implements ByteSource {
   stop(): void {
     this.#stream?.destroy()
     this.#stream = undefined
-    this.#deflated.pool.stopped(this)
+    this.#pool.stopped(this)
   }
 
   /** As after opening: what was read so far does not count as a read backwards. */
@@ -107,16 +98,23 @@ export class InflatedSource implements ByteSource {
     this.#position = 0
   }
 
-  /** Bytes behind the compressed data that the member has and the stream did not need, once it was read to its end. */
+  /** Bytes behind the compressed data that the member has and nobody needed, once it was read to its end. */
   get unusedBytes(): number {
     return this.#unusedBytes
   }
 
+  /** True while bytes are taken from the stream, which must not be stopped then. */
+  get isReading(): boolean {
+    return this.#isReading
+  }
+
   async #read(start: number, end: number): Promise<Uint8Array> {
-    const { source, pool } = this.#deflated
+    const { source } = this.#deflated
+    const pool = this.#pool
     // What is kept or under way would otherwise be given out after the file was closed.
     await source.read(this.#deflated.start, this.#deflated.start)
     if (start === end) return new Uint8Array(0)
+    if (this.#isSmall) return (await this.#inflateAll()).subarray(start, end)
     const kept = pool.kept(this)
     if (kept) return kept.subarray(start, end)
     if (start < this.#position && pool.canKeep(this.byteLength)) {
@@ -127,13 +125,25 @@ export class InflatedSource implements ByteSource {
     return this.#forward(start, end)
   }
 
+  get #isSmall(): boolean {
+    const { start, end } = this.#deflated
+    return this.byteLength <= SMALL_BYTES && end - start <= SMALL_BYTES
+  }
+
+  async #inflateAll(): Promise<Uint8Array> {
+    const { bytes, unusedBytes } = await inflateAtOnce(this.#deflated)
+    this.#unusedBytes = unusedBytes
+    return bytes
+  }
+
   async #forward(start: number, end: number): Promise<Uint8Array> {
     if (!this.#stream || this.#stream.position > start) {
       this.stop()
       this.#stream = new InflateStream(this.#deflated)
     }
     const stream = this.#stream
-    this.#deflated.pool.runs(this)
+    this.#isReading = true
+    this.#pool.runs(this)
     try {
       await stream.take(start - stream.position, undefined)
       const bytes = allocateBytes(end - start)
@@ -148,84 +158,8 @@ export class InflatedSource implements ByteSource {
     } catch (error) {
       this.stop()
       throw error
+    } finally {
+      this.#isReading = false
     }
   }
-}
-
-/** One way through the compressed bytes, from the front. */
-class InflateStream {
-  /** Inflated bytes that were taken. */
-  position = 0
-  readonly #deflated: Deflated
-  readonly #inflate: InflateRaw
-  readonly #chunks: AsyncIterator<Buffer>
-  /** What came and was not taken yet. */
-  #rest: Uint8Array = new Uint8Array(0)
-
-  constructor(deflated: Deflated) {
-    this.#deflated = deflated
-    this.#inflate = createInflateRaw({ chunkSize: WINDOW_BYTES })
-    const compressed = Readable.from(windows(deflated), { objectMode: false, highWaterMark: WINDOW_BYTES })
-    // Its error reaches the iterator too, where it is told.
-    pipeline(compressed, this.#inflate).catch(() => undefined)
-    this.#chunks = this.#inflate[Symbol.asyncIterator]()
-  }
-
-  /** Compressed bytes behind the end of the deflate stream. */
-  get unusedBytes(): number {
-    return this.#deflated.end - this.#deflated.start - this.#inflate.bytesWritten
-  }
-
-  /** Takes `count` bytes, into `target` or to nowhere. */
-  async take(count: number, target: Uint8Array | undefined): Promise<void> {
-    for (let done = 0; done < count; ) {
-      if (this.#rest.byteLength === 0) {
-        const chunk = await this.#next()
-        if (!chunk)
-          throw this.#damaged(`end after ${this.position} bytes; ${this.#deflated.byteLength} are declared`)
-        this.#rest = chunk
-      }
-      const piece = this.#rest.subarray(0, count - done)
-      target?.set(piece, done)
-      done += piece.byteLength
-      this.position += piece.byteLength
-      this.#rest = this.#rest.subarray(piece.byteLength)
-    }
-  }
-
-  /** Sees that nothing more comes. */
-  async finish(): Promise<void> {
-    if (this.#rest.byteLength > 0 || (await this.#next())) {
-      throw this.#damaged(`go on behind the ${this.#deflated.byteLength} bytes that are declared`)
-    }
-  }
-
-  destroy(): void {
-    this.#inflate.destroy()
-  }
-
-  async #next(): Promise<Uint8Array | undefined> {
-    try {
-      const { value, done } = await this.#chunks.next()
-      return done ? undefined : value
-    } catch (cause) {
-      if (cause instanceof TileworkError) throw cause
-      throw this.#damaged(`are damaged (${(cause as Error).message})`, cause)
-    }
-  }
-
-  #damaged(how: string, cause?: unknown): TileworkError {
-    const { path, start } = this.#deflated
-    return new TileworkError('ERR_COMPRESSED', `The compressed data of ${path} ${how}.`, {
-      format: FORMAT_NAME,
-      path,
-      offset: start,
-      ...(cause !== undefined && { cause }),
-    })
-  }
-}
-
-async function* windows({ source, start, end }: Deflated): AsyncGenerator<Uint8Array> {
-  for (let at = start; at < end; at += WINDOW_BYTES)
-    yield await source.read(at, Math.min(end, at + WINDOW_BYTES))
 }

@@ -122,14 +122,8 @@ class Walk {
   #open(member: Member): Omit<Content, 'array'> {
     const { entry, dataStart, dataEnd, place } = member
     if (entry.method === STORED) return { ...member, source: this.#source, start: dataStart, end: dataEnd }
-    const source = new InflatedSource({
-      source: this.#source,
-      start: dataStart,
-      end: dataEnd,
-      byteLength: entry.bytes,
-      path: place.path,
-      pool: this.#pool,
-    })
+    const range = { start: dataStart, end: dataEnd, byteLength: entry.bytes }
+    const source = new InflatedSource({ source: this.#source, ...range, path: place.path }, this.#pool)
     return { ...member, source, start: 0, end: entry.bytes }
   }
 

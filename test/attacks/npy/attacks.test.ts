@@ -46,10 +46,10 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
 })
 
 it('a stream with less than it declares is an error of the tensor that is used', async () => {
-  const attack = ATTACKS.find(({ name }) => name === 'less-comes-out')
+  const attack = ATTACKS.find(({ name }) => name === 'less-comes-out-of-much')
   const { tensors } = await npz.read(new MemorySource(attack!.bytes()), readOptions('lenient'))
   const tensor = tensors.at(0) as DenseTensor
-  expect(await tensor.bytes({ start: 0, end: 10_000 })).toEqual(new Uint8Array(10_000))
+  expect(await tensor.bytes({ start: 0, end: 100_000 })).toEqual(new Uint8Array(100_000))
   await expect(tensor.bytes()).rejects.toMatchObject({
     code: 'ERR_COMPRESSED',
     format: 'npz',

@@ -669,6 +669,30 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
       const stored = new Uint8Array(deflateRawSync(content.subarray(0, 15_000)))
       return archive({ method: 8, content, stored })
     },
+    ...refused('ERR_COMPRESSED'),
+  },
+  {
+    name: 'less-comes-out-of-much',
+    rule: 28,
+    reason: 'a long stream is not read when the archive is opened',
+    bytes: () => {
+      const content = npyBytes({ descr: '|u1', shape: [200_000], data: new Uint8Array(200_000) })
+      const stored = new Uint8Array(deflateRawSync(content.subarray(0, 150_000)))
+      return archive({ method: 8, content, stored })
+    },
+    lenient: 'ERR_COMPRESSED',
+    strict: 'ERR_COMPRESSED',
+    at: 'check',
+  },
+  {
+    name: 'more-comes-out-of-much',
+    rule: 28,
+    reason: 'a long stream is stopped at the length that is declared',
+    bytes: () => {
+      const content = npyBytes({ descr: '|u1', shape: [200_000], data: new Uint8Array(200_000) })
+      const stored = new Uint8Array(deflateRawSync(join(content, new Uint8Array(10_000_000))))
+      return archive({ method: 8, content, stored })
+    },
     lenient: 'ERR_COMPRESSED',
     strict: 'ERR_COMPRESSED',
     at: 'check',

@@ -185,6 +185,20 @@ describe('deflated members', () => {
     }
   })
 
+  it('may be many that are read at once', async () => {
+    const many = Array.from({ length: 20 }, (_, i) => member(`${i}.npy`, noisy, { method: 8 }))
+    const { tensors } = await readBytes(zipBytes(many))
+    for (const [start, end] of [
+      [0, 150_000],
+      [150_000, 300_000],
+    ] as const) {
+      const read = await Promise.all(
+        [...tensors].map((tensor) => (tensor as DenseTensor).bytes({ start, end })),
+      )
+      expect(read.every((bytes) => isSame(bytes, noise.subarray(start, end)))).toBe(true)
+    }
+  })
+
   it('of big-endian and of Fortran order are right', async () => {
     const data = Uint8Array.of(0, 1, 0, 2, 0, 3, 0, 4)
     const content = npyBytes({ descr: '>i2', shape: [2, 2], fortran: true, data })
