@@ -3,25 +3,47 @@
  * `ENOSPC`) stays in the message and the original in `cause`, so nothing that helps to find the fault is lost.
  */
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 
 /** A TileworkError for an error of `path`; a TileworkError is given back as it is. */
 function from(path: string, error: unknown): TileworkError {
-  if (error instanceof TileworkError) return error
-  // A user's source may reject with anything, null included.
-  const { code, message = error } = Object(error) as { code?: unknown; message?: unknown }
-  if (typeof code === 'string' && Object.hasOwn(ERROR_CODES, code)) {
-    return new TileworkError(code as ErrorCode, String(message), { path, cause: error })
+  if (isTileworkError(error)) return error
+  const { code, message } = fieldsOf(error)
+  if (code !== undefined && Object.hasOwn(ERROR_CODES, code)) {
+    return new TileworkError(code as ErrorCode, message, { path, cause: error })
   }
   return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })
 }
 
 /** What the system says, with its code, for a sentence that has named `path` already. */
 function reason(path: string, error: unknown): string {
-  const { code, message = error, syscall } = error as { code?: unknown; message?: unknown; syscall?: unknown }
-  const repeated = `, ${String(syscall)} '${path}'`
-  const text = String(message)
-  const said = text.endsWith(repeated) ? `${text.slice(0, -repeated.length)} (${String(syscall)})` : text
-  return typeof code === 'string' && !said.includes(code) ? `${code}: ${said}` : said
+  const { code, message, syscall } = fieldsOf(error)
+  const repeated = `, ${syscall} '${path}'`
+  const said = message.endsWith(repeated) ? `${message.slice(0, -repeated.length)} (${syscall})` : message
+  return code !== undefined && !said.includes(code) ? `${code}: ${said}` : said
+}
+
+/** What an error says of itself. A user's source may throw anything: null, a string, an object that throws again. */
+function fieldsOf(error: unknown): { code?: string; message: string; syscall?: string } {
+  try {
+    const { code, message, syscall } = Object(error) as Record<string, unknown>
+    return {
+      message: typeof message === 'string' ? message : `${valueText(error)} was thrown`,
+      ...(typeof code === 'string' && { code }),
+      ...(typeof syscall === 'string' && { syscall }),
+    }
+  } catch {
+    return { message: 'something that cannot be read was thrown' }
+  }
+}
+
+function isTileworkError(error: unknown): error is TileworkError {
+  try {
+    return error instanceof TileworkError
+  } catch {
+    // A revoked Proxy cannot even be asked that.
+    return false
+  }
 }
 
 /** Runs `action`; whatever it throws becomes a TileworkError that names `path`. */

@@ -19,7 +19,7 @@
  */
 import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
-import { valueText } from '../tensor/value_text.js'
+import { valueText } from '../value_text.js'
 import { packedByteLength } from './decode.js'
 import { DTYPES, type Dtype } from './dtypes.js'
 import { FLOAT_FIELDS, type FloatFields, isNarrowFloat, type NarrowFloat } from './float_fields.js'

@@ -1,7 +1,8 @@
 /** Checks the `limits` of a caller, in one place for every format and command. */
+
+import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
-import { readInput } from '../tensor/caller_input.js'
-import { valueText } from '../tensor/value_text.js'
+import { valueText } from '../value_text.js'
 import type { Limits } from './format.js'
 
 /** One line a limit; the type makes a forgotten one an error of compilation. */

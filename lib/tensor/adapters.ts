@@ -7,16 +7,16 @@ import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
+import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { checkName, checkOptions, readInput } from './caller_input.js'
-import { isDenseTensor } from './check_dense.js'
+import { valueText } from '../value_text.js'
+import { isDenseTensor } from './check_tensor.js'
 import { StoredTensor } from './dense.js'
 import { checkShape, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
-import { valueText } from './value_text.js'
 
 export interface AsTensorOptions {
   /** For a typed array: what its bits are, for example `bfloat16` of a Uint16Array. Default: its own type. */
@@ -62,7 +62,7 @@ export function asTensor(value: TensorLike, options: AsTensorOptions = {}): Dens
   checkOptions(options, 'asTensor', '{ dtype, shape, name }')
   const { dtype, shape, name } = readInput('The options of asTensor', () => readOptions(options))
   return readInput('The tensor', () => {
-    if (value instanceof StoredTensor || isDenseTensor(value)) return value
+    if (isDenseTensor(value)) return value
     if (ArrayBuffer.isView(value)) return fromTypedArray(value, { dtype, shape, name })
     if (has(value, 'dims', 'type', 'data')) return fromOnnxRuntime(value as OnnxRuntimeTensor, name)
     if (has(value, 'dtype', 'shape') && isMethod(value, 'bytes')) return fromBytes(value as BytesTensor, name)
@@ -137,10 +137,15 @@ function deferred(
   return new DeferredSource({
     byteLength,
     label,
-    // The source itself refuses anything but the right number of bytes.
-    load: () => systemError.wrapAsync(label, async () => (await load()) as Uint8Array),
-    ...(loadSync && { loadSync: () => systemError.wrap(label, () => loadSync() as Uint8Array) }),
+    load: () => systemError.wrapAsync(label, async () => checkLoaded(await load(), label)),
+    ...(loadSync && { loadSync: () => systemError.wrap(label, () => checkLoaded(loadSync(), label)) }),
   })
+}
+
+/** What a foreign tensor loaded, whose length the source checks. */
+function checkLoaded(loaded: unknown, label: string): Uint8Array {
+  if (ArrayBuffer.isView(loaded) && loaded instanceof Uint8Array) return loaded
+  throw new TileworkError('ERR_ARGUMENT', `${label} gave ${valueText(loaded)}; it must give a Uint8Array.`)
 }
 
 /** A row-major tensor over the source that `open` gives; the number of bytes must be the one of type and shape. */

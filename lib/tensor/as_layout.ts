@@ -1,12 +1,14 @@
 /** Says what a stored blob really is: formats that cannot name a layout store a blocked tensor as a plain array. */
+
+import { checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
-import { checkOptions } from './caller_input.js'
-import { checkDense } from './check_dense.js'
+import { valueText } from '../value_text.js'
+import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
+import { checkExtents, checkShape } from './shape.js'
 import type { DenseTensor } from './tensor.js'
-import { valueText } from './value_text.js'
 
 export interface AsLayoutOptions {
   /** Explicit padding before the first element, one count an axis. */
@@ -29,30 +31,35 @@ export function asLayout(
   shape: readonly number[],
   options: AsLayoutOptions = {},
 ): DenseTensor {
-  const parsed = layoutOf(layout)
+  const parsed = readInput('The layout', () => layoutOf(layout))
   checkDense(stored, 'asLayout')
   checkOptions(options, 'asLayout', '{ lower, upper }')
+  const padding = readInput('The options of asLayout', () => paddingOf(options))
   if (stored.storage.layout !== 'row_major') {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
       `Tensor "${stored.name}" is in ${stored.storage.layout} already; only a row_major one can be given a layout.`,
     )
   }
-  const padding = {
-    ...(options.lower && { lower: options.lower }),
-    ...(options.upper && { upper: options.upper }),
-  }
-  const { elements } = parsed.storage(shape, { dtype: stored.dtype, ...padding })
+  const extents = readInput('The shape', () => checkShape(shape))
+  const { elements } = parsed.storage(extents, { dtype: stored.dtype, ...padding })
   if (elements !== stored.storage.elements) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
-      `${parsed.name} stores ${elements} elements for the shape [${shape}]; tensor "${stored.name}" has ${stored.storage.elements}.`,
+      `${parsed.name} stores ${elements} elements for the shape [${extents}]; tensor "${stored.name}" has ${stored.storage.elements}.`,
     )
   }
   const { source, start } = asStored(stored)
   const { name, dtype, metadata, doc } = stored
   const about = { name, dtype, metadata, ...(doc !== undefined && { doc }) }
-  return new StoredTensor({ source, start, shape, layout: parsed, ...padding, ...about })
+  return new StoredTensor({ source, start, shape: extents, layout: parsed, ...padding, ...about })
+}
+
+function paddingOf({ lower, upper }: AsLayoutOptions): AsLayoutOptions {
+  return {
+    ...(lower && { lower: checkExtents('lower', lower) }),
+    ...(upper && { upper: checkExtents('upper', upper) }),
+  }
 }
 
 function layoutOf(layout: unknown): Layout {

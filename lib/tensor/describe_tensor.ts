@@ -24,7 +24,9 @@ export function describeTensor(tensor: DenseTensor | SparseTensor): string {
 /** In quotes, with control characters escaped: a name from a file must not steer a terminal. */
 function nameText(name: string): string {
   const isCut = name.length > MAX_NAME_LENGTH
-  return inspect(isCut ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name)
+  return inspect(isCut ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name, {
+    breakLength: Number.POSITIVE_INFINITY,
+  })
 }
 
 function shapeText(shape: readonly number[]): string {

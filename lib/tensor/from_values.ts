@@ -2,16 +2,16 @@
 import { MemorySource } from '../bytes/memory.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
+import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
 import { type Dtype, isDtype } from '../dtype/dtypes.js'
 import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
-import { checkName, checkOptions, readInput } from './caller_input.js'
+import { valueText } from '../value_text.js'
 import { StoredTensor } from './dense.js'
 import { checkShape, MAX_AXES, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
-import { valueText } from './value_text.js'
 
 /** One element, or arrays of them nested to any depth, all of one shape. */
 export type NestedValues = number | bigint | boolean | readonly NestedValues[]

@@ -1,13 +1,14 @@
 /** Brings the entries of a sparse tensor into the one form that writers give: lexicographic order, no repetition. */
 import { MemorySource } from '../bytes/memory.js'
+import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
+import { checkName, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
-import { checkName, readInput } from './caller_input.js'
+import { valueText } from '../value_text.js'
 import { DIGIT_BITS, digitsOf, radixSort } from './radix_sort.js'
 import { checkShape } from './shape.js'
 import { CooTensor, wholeBytes } from './sparse.js'
 import type { SparseTensor } from './tensor.js'
-import { valueText } from './value_text.js'
 
 /** Bytes of one index, and of one digit of it. */
 const INDEX_BYTES = 8
@@ -33,12 +34,14 @@ export async function sortEntries(tensor: SparseTensor): Promise<CooTensor> {
 
 /** A user's own sparse tensor, in memory. */
 async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
-  const indices: unknown = await tensor.indices()
-  const values: unknown = await tensor.values()
+  const label = `tensor "${tensor.name}"`
+  const indices: unknown = await systemError.wrapAsync(label, () => tensor.indices())
+  const values: unknown = await systemError.wrapAsync(label, () => tensor.values())
   return readInput('The sparse tensor', () => {
     const { entryCount, dtype, name } = tensor
     const shape = checkShape(tensor.shape)
     const isWhole =
+      Number.isSafeInteger(entryCount) &&
       indices instanceof BigInt64Array &&
       values instanceof Uint8Array &&
       indices.length === entryCount * shape.length &&

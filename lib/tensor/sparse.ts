@@ -6,11 +6,12 @@ import { inspect } from 'node:util'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
+import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { decodeAll, decodeElement } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
-import { checkName, checkOptions } from './caller_input.js'
-import { checkDense } from './check_dense.js'
+import { valueText } from '../value_text.js'
+import { checkDense } from './check_tensor.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
 import { describeTensor } from './describe_tensor.js'
@@ -18,7 +19,6 @@ import { GatheredEntries } from './gather_entries.js'
 import { reorder } from './reorder.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
-import { valueText } from './value_text.js'
 
 /** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
 const WINDOW_BYTES = 1024 * 1024
@@ -102,7 +102,7 @@ export class CooTensor implements SparseTensor {
 
   async toDense(options: { readonly maxBytes: number }): Promise<DenseTensor> {
     // A caller without types may leave the limit out, which must not mean that there is none.
-    const maxBytes = options?.maxBytes
+    const maxBytes = readInput('The options of toDense', () => options?.maxBytes)
     checkMaxBytes(maxBytes)
     const needed = this.sizeExact * BigInt(this.#itemBytes)
     // A number and a bigint compare exactly, infinity included.
@@ -224,12 +224,15 @@ export interface FromDenseOptions {
 export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
   const checked = checkDense(dense, 'fromDense')
   checkOptions(options, 'fromDense', '{ name, keepZeros }')
+  const { keepZeros, name } = readInput('The options of fromDense', () => ({
+    keepZeros: options.keepZeros === true,
+    name: checkName(options.name ?? checked.name),
+  }))
   const { dtype, shape } = checked
   const itemBytes = wholeBytes(dtype)
-  const name = checkName(options.name ?? checked.name)
   const rowMajor = isPlain(checked.storage) ? asStored(checked) : reorder(checked, 'row_major')
   const { byteLength } = rowMajor.storage
-  const gathered = new GatheredEntries(shape, itemBytes, options.keepZeros === true)
+  const gathered = new GatheredEntries(shape, itemBytes, keepZeros)
   const step = itemBytes * Math.floor(WINDOW_BYTES / itemBytes)
   for (let start = 0; start < byteLength; start += step) {
     gathered.add(await rowMajor.bytes({ start, end: Math.min(byteLength, start + step) }))

@@ -3,14 +3,16 @@
  * behind the offset table, no gaps, zeros in reserved bytes, every record padded to a multiple of 8, the last too.
  * Payloads stay where they are; the plan only refers to them.
  */
+
+import { readInput } from '../../caller_input.js'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
-import { checkDense } from '../../tensor/check_dense.js'
+import { checkTensor } from '../../tensor/check_tensor.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
 import type { CooTensor } from '../../tensor/sparse.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
-import { valueText } from '../../tensor/value_text.js'
+import { valueText } from '../../value_text.js'
 import type { WritePlan, WriteSegment } from '../format.js'
 import {
   alignUp,
@@ -49,16 +51,21 @@ export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions 
   }
   const records: PlannedRecord[] = []
   for (const [index, tensor] of tensors.entries()) {
-    checkWritable(tensor, index)
-    records.push(tensor.kind === 'sparse' ? await planSparse(tensor) : planDense(tensor, index))
+    records.push(await planRecord(tensor, index))
   }
   return joinRecords(records, cooLayoutCode)
 }
 
-function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTensor | SparseTensor {
-  if (tensor?.kind !== 'dense' && tensor?.kind !== 'sparse' && tensor?.kind !== 'string') {
-    throw new TileworkError('ERR_ARGUMENT', `Tensor ${index} is no tensor; it is ${valueText(tensor)}.`)
-  }
+async function planRecord(tensor: Tensor, index: number): Promise<PlannedRecord> {
+  const what = `Tensor ${index}`
+  readInput(what, () => checkWritable(tensor, index))
+  return tensor.kind === 'sparse'
+    ? planSparse(tensor)
+    : readInput(what, () => planDense(tensor as DenseTensor, index))
+}
+
+function checkWritable(tensor: Tensor, index: number): void {
+  checkTensor(tensor, 'A BTF file')
   const what = `Tensor ${index} ("${tensor.name}")`
   if (tensor.kind === 'string' || !(DTYPE_BY_CODE as readonly string[]).includes(tensor.dtype)) {
     throw unsupported(
@@ -71,7 +78,6 @@ function checkWritable(tensor: Tensor, index: number): asserts tensor is DenseTe
   // The digits of a blocked tensor are few more than its axes, and no layout has near as many.
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF ends at ${MAX_RANK}.`)
-  if (tensor.kind === 'dense') checkDense(tensor, 'A BTF file')
 }
 
 function unsupported(message: string): TileworkError {

@@ -288,7 +288,9 @@ describe('recognition', () => {
 })
 
 describe('what the writer refuses', () => {
-  const like = { name: 't', shape: [1], metadata: new Map(), size: 1, sizeExact: 1n }
+  const none = () => Promise.reject(new Error('not to be read'))
+  const methods = { bytes: none, bytesSync: none, strings: none }
+  const like = { name: 't', shape: [1], metadata: new Map(), size: 1, sizeExact: 1n, ...methods }
 
   it('dtypes without a code, strings, missing data, too many axes', async () => {
     const storage = {

@@ -1,5 +1,5 @@
 /** Reads what a caller hands over: options, and objects whose getters or Proxy traps may throw anything. */
-import { TileworkError } from '../errors.js'
+import { TileworkError } from './errors.js'
 import { valueText } from './value_text.js'
 
 /**
@@ -20,7 +20,8 @@ export function readInput<T>(what: string, action: () => T): T {
 
 /** @throws TileworkError ERR_ARGUMENT unless `options` is an object; null and arrays are none */
 export function checkOptions(options: unknown, call: string, form: string): void {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return
+  const isObject = typeof options === 'object' && options !== null
+  if (isObject && readInput(`The options of ${call}`, () => !Array.isArray(options))) return
   throw new TileworkError(
     'ERR_ARGUMENT',
     `The options of ${call} are ${form}; ${valueText(options)} was given.`,

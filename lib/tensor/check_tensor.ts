@@ -1,0 +1,61 @@
+/** Tells a tensor, tilework's own or a user's, from what is none. */
+
+import { readInput } from '../caller_input.js'
+import { isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import type { DenseTensor, SparseTensor, StringTensor, Tensor } from './tensor.js'
+
+/**
+ * @param call - names the function at the start of the message
+ * @throws TileworkError ERR_ARGUMENT unless `value` has what every dense tensor has
+ */
+export function checkDense(value: unknown, call: string): DenseTensor {
+  return readInput('The tensor', () => {
+    if (isDenseTensor(value)) return value
+    throw new TileworkError('ERR_ARGUMENT', `${call} takes a dense tensor; ${valueText(value)} was given.`)
+  })
+}
+
+/**
+ * @param call - names the function at the start of the message
+ * @throws TileworkError ERR_ARGUMENT unless `value` has what every tensor of its kind has
+ */
+export function checkTensor(value: unknown, call: string): Tensor {
+  return readInput('The tensor', () => {
+    if (isDenseTensor(value) || isSparseTensor(value) || isStringTensor(value)) return value
+    throw new TileworkError('ERR_ARGUMENT', `${call} takes tensors; ${valueText(value)} was given.`)
+  })
+}
+
+/** True for an object with the fields and methods of a dense tensor, whatever its class. */
+export function isDenseTensor(value: unknown): value is DenseTensor {
+  if (!isNamed(value, 'dense')) return false
+  const { dtype, shape, storage, bytes, bytesSync } = value as Partial<DenseTensor>
+  if (!isDtype(dtype) || !Array.isArray(shape)) return false
+  if (typeof bytes !== 'function' || typeof bytesSync !== 'function') return false
+  if (typeof storage !== 'object' || storage === null) return false
+  const { layout, byteLength, lower, upper } = storage
+  return typeof layout === 'string' && isCount(byteLength) && Array.isArray(lower) && Array.isArray(upper)
+}
+
+function isSparseTensor(value: unknown): value is SparseTensor {
+  if (!isNamed(value, 'sparse')) return false
+  const { dtype, shape, entryCount, indices, values } = value as Partial<SparseTensor>
+  if (!isDtype(dtype) || !Array.isArray(shape) || !isCount(entryCount)) return false
+  return typeof indices === 'function' && typeof values === 'function'
+}
+
+function isStringTensor(value: unknown): value is StringTensor {
+  return isNamed(value, 'string') && typeof (value as Partial<StringTensor>).strings === 'function'
+}
+
+function isNamed(value: unknown, kind: Tensor['kind']): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const tensor = value as Partial<Tensor>
+  return tensor.kind === kind && typeof tensor.name === 'string'
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
