@@ -58,8 +58,13 @@ export function chooseFormat(
 
 /** The format whose extension a path has; `.safetensors.index.json` is one extension. */
 export function formatByExtension(path: string | undefined): Format<unknown> | undefined {
+  return allFormats().find((format) => extensionOf(format, path) !== undefined)
+}
+
+/** The extension of the format that a path has. */
+export function extensionOf({ extensions }: Format<unknown>, path: string | undefined): string | undefined {
   const name = path?.toLowerCase()
-  return allFormats().find(({ extensions }) => extensions.some((extension) => name?.endsWith(extension)))
+  return extensions.find((extension) => name?.endsWith(extension))
 }
 
 /**

@@ -102,10 +102,7 @@ function cutTensor(tensor: DenseTensor, isNative: boolean): Generator<CutPiece> 
   const tensorInSource = asStored(tensor)
   const { byteLength } = tensorInSource.storage
   const fused = tensorInSource instanceof FusedTensor ? tensorInSource.source : undefined
-  const fromFile =
-    isNative && fused?.stored === undefined && fused?.fromFile && 'runToFile' in fused.fromFile.plan
-      ? fused.fromFile
-      : undefined // TEMP
+  const fromFile = isNative && fused?.stored === undefined ? fused?.fromFile : undefined
   if (fromFile) {
     return windows(0, byteLength, NATIVE_PIECE_BYTES, 1, (start) => ({
       kind: 'computed',

@@ -13,8 +13,8 @@ import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type { WritePlan } from '../formats/format.js'
-import { chooseFormat, type FormatName, type WriteOptions } from '../formats/registry.js'
+import type { Format, WritePlan } from '../formats/format.js'
+import { chooseFormat, extensionOf, type FormatName, type WriteOptions } from '../formats/registry.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
@@ -89,12 +89,26 @@ async function planFile(
   const opened = openedFile(content)
   const own = opened && (content as OpenFile).format
   const format = chooseFormat(options.format, path, own ?? DEFAULT_FORMAT)
-  if (opened && format.name === own) return unchanged(opened, content as OpenFile)
+  if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
+    return unchanged(opened, content as OpenFile)
+  }
   const tensors = opened
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)
   const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
   return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+}
+
+/** A copy is what was meant unless an option of the writer, or another kind of file (an index of shards), is named. */
+function isUnchanged(
+  { source }: OpenedFile,
+  path: string | undefined,
+  format: Format<unknown>,
+  { format: _, signal, onProgress, ...writeOptions }: SerializeOptions,
+): boolean {
+  if (Object.values(writeOptions).some((value) => value !== undefined)) return false
+  const [from, to] = [source.label, path].map((name) => extensionOf(format, name))
+  return from === undefined || to === undefined || from === to
 }
 
 /** An open file is written byte for byte, and the files that it refers to as well, under their names. */
