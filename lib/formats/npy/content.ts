@@ -1,6 +1,7 @@
 /** A tensor as numpy would save it: the header, and the data as they lie. */
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
+import { checkTensor } from '../../tensor/check_tensor.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
@@ -25,6 +26,7 @@ export interface NpyContent {
  * @throws TileworkError ERR_UNSUPPORTED for what numpy has no type for, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
+  checkTensor(tensor, `An ${format} file`)
   const what = `Tensor ${index} ("${tensor.name}")`
   if (!tensor.hasData) throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format })
   if (tensor.kind === 'sparse') {

@@ -1,6 +1,7 @@
 /** The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. */
 import type { Format } from '../format.js'
 import * as npyCheck from './check.js'
+import { isFortranOrder } from './content.js'
 import * as npyDetect from './detect.js'
 import * as npzCheck from './npz_check.js'
 import * as npzDetect from './npz_detect.js'
@@ -20,6 +21,7 @@ export const npy: Format<npyWrite.NpyWriteOptions> = {
   detect: npyDetect.detect,
   read: npyRead.read,
   check: npyCheck.check,
+  keepsLayout: isFortranOrder,
   plan: npyWrite.plan,
 }
 
@@ -29,5 +31,6 @@ export const npz: Format<npzWrite.NpzWriteOptions> = {
   detect: npzDetect.detect,
   read: npzRead.read,
   check: npzCheck.check,
+  keepsLayout: isFortranOrder,
   plan: npzWrite.plan,
 }

@@ -6,6 +6,7 @@
 import { crc32 } from 'node:zlib'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
+import { checkTensor } from '../../tensor/check_tensor.js'
 import { asStored } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import type { WritePlan, WriteSegment } from '../format.js'
@@ -122,7 +123,8 @@ async function checksumOfTensor(
 
 function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   const seen = new Set<string>()
-  return tensors.map(({ name }, index) => {
+  return tensors.map((tensor, index) => {
+    const { name } = checkTensor(tensor, `An ${FORMAT_NAME} file`)
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
       throw new TileworkError('ERR_DUPLICATE', `${what}, as one before it.`, { format: FORMAT_NAME })

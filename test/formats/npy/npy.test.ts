@@ -4,11 +4,12 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import type { Dtype } from '../../../lib/dtype/dtypes.js'
 import type { Level } from '../../../lib/errors.js'
 import type { Limits } from '../../../lib/formats/format.js'
-import { npy } from '../../../lib/formats/npy/index.js'
+import { npy, npz } from '../../../lib/formats/npy/index.js'
 import { asLayout } from '../../../lib/tensor/as_layout.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import { tensor as makeTensor } from '../../../lib/tensor/from_values.js'
 import { reorder } from '../../../lib/tensor/reorder.js'
+import { fromDense } from '../../../lib/tensor/sparse.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { bytesOf, bytesOfPlan, npyBytes, readOptions } from './npy_bytes.js'
 
@@ -426,12 +427,20 @@ describe('what npy cannot hold', () => {
     }
   })
 
-  it('sparse tensors and tensors without data', async () => {
-    const info = { name: 'x', dtype: 'float32', shape: [1], size: 1, sizeExact: 1n, metadata: new Map() }
-    const sparse = { ...info, kind: 'sparse', hasData: true } as unknown as Tensor
-    await expect(npy.plan([sparse])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
-    const absent = { ...info, kind: 'dense', hasData: false } as unknown as Tensor
-    await expect(npy.plan([absent])).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
+  it('sparse tensors, tensors without data, and what is no tensor', async () => {
+    const sparse = fromDense(makeTensor(Float32Array.of(0, 1)))
+    await expect(npy.plan([await sparse])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    const dense = makeTensor(Float32Array.of(1))
+    const { storage, shape } = dense
+    const methods = { bytes: dense.bytes, bytesSync: dense.bytesSync }
+    const absent = { name: 'x', kind: 'dense', dtype: 'float32', shape, storage, hasData: false, ...methods }
+    await expect(npy.plan([absent as unknown as Tensor])).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
+    for (const nothing of [undefined, 7, {}]) {
+      await expect(npy.plan([nothing as unknown as Tensor])).rejects.toMatchObject({
+        code: expect.stringMatching(/^ERR_(ARGUMENT|UNSUPPORTED)$/),
+      })
+      await expect(npz.plan([nothing as unknown as Tensor])).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    }
   })
 })
 
