@@ -1,9 +1,11 @@
 /** The conversion of one open file: select, reorder, write, and say how to come back. */
+import type { Format } from '../formats/format.js'
 import { chooseFormat } from '../formats/registry.js'
 import {
   type Finding,
   type FormatName,
   type OpenFile,
+  reorder,
   type SaveProgress,
   save,
   type Tensor,
@@ -14,7 +16,7 @@ import { dtypeByName } from './dtype_name.js'
 import { reorderAll } from './reorder_tensors.js'
 import { selectTensors } from './select_tensors.js'
 import { type TensorReport, tensorReport } from './tensor_report.js'
-import { type UndoCommand, undoCommands } from './undo_command.js'
+import { isPlain, type UndoCommand, undoCommands } from './undo_command.js'
 
 export interface ConvertReport {
   readonly input: string
@@ -45,21 +47,30 @@ export async function convertFile(
   const { input, output } = run
   const selected = selectTensors(file.tensors, choice.tensor ?? [])
   checkDtype(selected, choice.dtype)
+  const format = chooseFormat(choice.format, output, file.format)
   const isReordered = choice.layout !== undefined || choice.fromLayout !== undefined
   const reordered = isReordered ? reorderAll(selected, choice, choice.tensor !== undefined) : []
-  const tensors = isReordered ? reordered.map(({ after }) => after) : selected
-  const isWhole = !isReordered && choice.tensor === undefined
-  const format = chooseFormat(choice.format, output, file.format).name
-  const byteLength = await write(isWhole ? file : tensors, format as FormatName, run)
+  const isUnchanged = !isReordered && choice.tensor === undefined && format.name === file.format
+  const tensors = isReordered
+    ? reordered.map(({ after }) => after)
+    : selected.map((tensor) => (isUnchanged ? tensor : inKeptLayout(tensor, format)))
+  const byteLength = await write(isUnchanged ? file : tensors, format.name as FormatName, run)
   return {
     input,
     output,
-    format,
+    format: format.name,
     byteLength,
     tensors: tensors.map(tensorReport),
     findings: file.findings,
-    undo: undoCommands(output, reordered, choice.as),
+    undo: undoCommands({ path: output, format }, reordered, choice.as),
   }
+}
+
+/** A tensor whose layout the format would forget, though nobody asked for it, is written in row-major order. */
+function inKeptLayout(tensor: Tensor, format: Format<unknown>): Tensor {
+  if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage))
+    return tensor
+  return reorder(tensor, 'row_major')
 }
 
 /** A cast that is not done must not look done, so a type that differs is refused. */

@@ -1,9 +1,11 @@
 /**
- * The command that undoes a conversion. A format without metadata stores a blocked tensor as the array of its
+ * The command that undoes a conversion. A format that cannot name a layout stores a blocked tensor as the array of its
  * digits, so the layout and the logical shape live on in this command alone.
  */
 import { basename, dirname, extname, join } from 'node:path'
-import type { DenseTensor } from '../index.js'
+import type { Format } from '../formats/format.js'
+import { extensionOf } from '../formats/registry.js'
+import type { DenseStorage, DenseTensor } from '../index.js'
 import { formatShape } from './parse_shape.js'
 import { printable } from './printable.js'
 import { shellQuote } from './shell_quote.js'
@@ -22,40 +24,52 @@ export interface Reordered {
   readonly after: DenseTensor
 }
 
-/** The commands that undo the writing of `tensors`, in file order, to `output`; tensors in row-major order need none. */
-export function undoCommands(output: string, tensors: readonly Reordered[], as?: 'weights'): UndoCommand[] {
+/** A file as it is written. */
+export interface OutputFile {
+  readonly path: string
+  readonly format: Format<unknown>
+}
+
+/** The commands that undo the writing of `tensors`, in file order; tensors in row-major order need none. */
+export function undoCommands(
+  output: OutputFile,
+  tensors: readonly Reordered[],
+  as?: 'weights',
+): UndoCommand[] {
   return tensors.flatMap((tensor, index) => {
-    if (isPlain(tensor.after)) return []
-    const args = undoArguments(output, tensor, index, tensors.length > 1, as)
+    if (isPlain(tensor.after.storage)) return []
+    const back = backPath(output, tensors.length > 1 ? index : undefined)
+    const args = [
+      ...['convert', ...[output.path, back].map(protectDash)],
+      ...layoutOptions(output.format, tensor, as),
+      ...['--tensor', `#${index}`],
+    ]
     return [{ args, command: shellQuote(['tilework', ...args.map(printable)]) }]
   })
 }
 
-function undoArguments(
-  output: string,
+function layoutOptions(
+  { keepsLayout }: Format<unknown>,
   { before, after }: Reordered,
-  index: number,
-  isOneOfMany: boolean,
   as: 'weights' | undefined,
 ): string[] {
-  const isPlainTarget = isPlain(before)
+  const isKept = keepsLayout?.(after.storage) === true
+  const isPlainTarget = isPlain(before.storage)
+  const from = ['--from-layout', after.storage.layout, '--shape', formatShape(after.shape)]
   return [
-    'convert',
-    ...[output, backPath(output, isOneOfMany ? index : undefined)].map(protectDash),
-    ...['--from-layout', after.storage.layout, '--shape', formatShape(after.shape)],
     // Without --layout the padding options are those of --from-layout.
-    ...paddingOptions(after, isPlainTarget ? '' : 'from-'),
-    ...(isPlainTarget ? [] : ['--layout', before.storage.layout, ...paddingOptions(before, '')]),
+    ...(isKept ? [] : [...from, ...paddingOptions(after, isPlainTarget ? '' : 'from-')]),
+    ...(isPlainTarget && !isKept ? [] : ['--layout', before.storage.layout, ...paddingOptions(before, '')]),
     ...(isPlainTarget || as === undefined ? [] : ['--as', as]),
-    ...['--tensor', `#${index}`],
   ]
 }
 
-function isPlain({ storage }: DenseTensor): boolean {
-  return storage.layout === 'row_major' && !isPadded(storage)
+/** True for row-major order without padding, the order that every format has. */
+export function isPlain({ layout, lower, upper }: DenseStorage): boolean {
+  return layout === 'row_major' && !isPadded({ lower, upper })
 }
 
-function isPadded({ lower, upper }: DenseTensor['storage']): boolean {
+function isPadded({ lower, upper }: Pick<DenseStorage, 'lower' | 'upper'>): boolean {
   return [...lower, ...upper].some((count) => count !== 0)
 }
 
@@ -70,11 +84,16 @@ function protectDash(path: string): string {
   return path.startsWith('-') ? `./${path}` : path
 }
 
-/** `out.btf` is undone to `out.back.btf`; the tensors of one file each to their own: `out.back.0.btf`. */
-function backPath(output: string, index: number | undefined): string {
-  const extension = extname(output)
-  const stem = basename(output, extension)
-  const folder = dirname(output)
+/**
+ * `out.btf` is undone to `out.back.btf`; the tensors of one file each to their own: `out.back.0.btf`. Each is a single
+ * file, also where the output is an index of several.
+ */
+function backPath({ path, format }: OutputFile, index: number | undefined): string {
+  const known = extensionOf(format, path)
+  const own = known === undefined ? extname(path) : path.slice(path.length - known.length)
+  const extension = known === undefined || known === format.extensions[0] ? own : format.extensions[0]
+  const stem = basename(path).slice(0, basename(path).length - own.length)
+  const folder = dirname(path)
   const name = `${stem}.back${index === undefined ? '' : `.${index}`}${extension}`
-  return folder === '.' && !output.startsWith('.') ? name : join(folder, name)
+  return folder === '.' && !path.startsWith('.') ? name : join(folder, name)
 }

@@ -1,7 +1,7 @@
 /** What a file format gives to the registry: the same four deeds for each. */
 import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
-import type { DenseTensor, Tensor } from '../tensor/tensor.js'
+import type { DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
 
 /** Upper bounds for a read. Every one has a default with its reason beside the format's schema. */
 export interface Limits {
@@ -83,6 +83,11 @@ export interface Format<WriteOptions = unknown> {
   read(source: ByteSource, options: ReadOptions): Promise<ReadResult>
   /** Everything wrong with the bytes at the given level, costly checks included. Never throws on bad bytes. */
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
+  /**
+   * True for a storage that is read back as it was written, with its layout and logical shape. A row-major one without
+   * padding always is; where this is absent, no other is.
+   */
+  keepsLayout?(storage: DenseStorage): boolean
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot hold, before anything is written. */
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
 }

@@ -1,8 +1,8 @@
 /** The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. */
 import type { Format } from '../format.js'
 import * as npyCheck from './check.js'
-import { isFortranOrder } from './content.js'
 import * as npyDetect from './detect.js'
+import { isFortranOrder } from './fortran_order.js'
 import * as npzCheck from './npz_check.js'
 import * as npzDetect from './npz_detect.js'
 import * as npzRead from './npz_read.js'

@@ -14,5 +14,7 @@ export const safetensors: Format<SafetensorsWriteOptions> = {
   detect,
   read,
   check,
+  // Layout entries of the metadata have everything in them.
+  keepsLayout: () => true,
   plan,
 }

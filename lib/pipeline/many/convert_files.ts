@@ -26,7 +26,7 @@ import { runJobs, type Verdict } from './run_jobs.js'
 export interface Written {
   /** File format of the output. */
   readonly format: string
-  /** Length of the output. */
+  /** Length of the output, with all its parts. */
   readonly byteLength: number
 }
 
@@ -123,7 +123,8 @@ async function convertOne<W extends Written>(
 }
 
 function skipped<W extends Written>(pair: FilePair, { output }: ManifestEntry): Outcome<W> {
-  return { status: 'skipped', pair, written: { format: output.format, byteLength: output.bytes } }
+  const byteLength = (output.parts ?? []).reduce((sum, { bytes }) => sum + bytes, output.bytes)
+  return { status: 'skipped', pair, written: { format: output.format, byteLength } }
 }
 
 function written<W extends Written>(pair: FilePair, result: W): Outcome<W> {

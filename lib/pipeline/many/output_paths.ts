@@ -1,6 +1,7 @@
 /** Where each output goes; and that no two go to one place, and none to an input. */
 import { extname, join, resolve } from 'node:path'
 import { TileworkError } from '../../errors.js'
+import { extensionOf, formatByExtension } from '../../formats/registry.js'
 import type { InputFile } from './input_list.js'
 import { RealPaths } from './real_paths.js'
 
@@ -56,8 +57,9 @@ export function pairOutputs(inputs: readonly InputFile[], place: OutputPlace): F
 /** The path below the folder of outputs, with the extension of the format that is written. */
 export function withExtension(name: string, extension: string | undefined): string {
   if (extension === undefined) return name
-  const own = extname(name)
-  return own === '' ? name + extension : name.slice(0, -own.length) + extension
+  const format = formatByExtension(name)
+  const own = (format && extensionOf(format, name)) ?? extname(name)
+  return name.slice(0, name.length - own.length) + extension
 }
 
 /** File systems of macOS take names that differ in case, or in how accents are composed, for one. */
