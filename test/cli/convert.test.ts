@@ -145,6 +145,33 @@ describe('convert', () => {
     expect(await storedIn(undo[1]!.args[2]!)).toEqual([original[0]])
   })
 
+  it.each([
+    ['npy', 'b_fs_yx_fsv16', '--from-layout b_fs_yx_fsv16'],
+    ['npy', 'column_major', '--layout row_major'],
+    ['npz', 'column_major', '--layout row_major'],
+    ['safetensors', 'b_fs_yx_fsv16', '--layout row_major'],
+  ])('%s in %s comes back, told by what the format keeps of a layout', async (format, layout, option) => {
+    const output = inFolder(`noted.${format}`)
+    const { stdout } = await runCli(['convert', IMAGE, output, '--layout', layout])
+    expect(stdout).toContain(` ${option} `)
+    await runCli(stdout.trim().replaceAll("'", '').split(' ').slice(1))
+    const again = inFolder('again.btf')
+    await runJson(['convert', inFolder(`noted.back.${format}`), again])
+    expect(readFileSync(again)).toEqual(readFileSync(IMAGE))
+  })
+
+  it.each([
+    ['safetensors', 'b_fs_yx_fsv16'],
+    ['npy', 'column_major'],
+  ])('what %s keeps in %s is written row-major where it would be forgotten', async (format, layout) => {
+    const kept = inFolder(`named.${format}`)
+    await runJson(['convert', IMAGE, kept, '--layout', layout])
+    const output = inFolder('named.btf')
+    const { undo } = await runJson<ConvertJson>(['convert', kept, output])
+    expect(undo).toEqual([])
+    expect(readFileSync(output)).toEqual(readFileSync(IMAGE))
+  })
+
   it('names every tensor that does not fit, and writes nothing', async () => {
     const output = inFolder('refused.btf')
     const { code, stderr } = await runCli(['convert', MIXED, output, '--layout', 'b_fs_yx_fsv16'])

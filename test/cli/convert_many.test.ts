@@ -12,9 +12,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { serialize, tensor } from '../../lib/index.js'
+import { save, serialize, tensor } from '../../lib/index.js'
 import { type CliSetting, runCli } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -408,6 +408,56 @@ describe('the manifest', () => {
     expect(after.stderr).toBe('')
     expect(after.summary).toMatchObject({ written: 0, skipped: 40 })
   })
+})
+
+describe('inputs of several parts', () => {
+  it('are skipped only while every part of input and output is as it was', async () => {
+    const folder = inFolder('parts')
+    mkdirSync(folder)
+    const index = join(folder, 'm.safetensors.index.json')
+    const numbers = [0, 1, 2].map((seed) => tensor(new Float32Array(100).fill(seed), { name: `t${seed}` }))
+    await save(index, numbers, { format: 'safetensors', maxShardBytes: 500 })
+    const parts = readdirSync(folder).filter((name) => name !== basename(index))
+    expect(parts).toHaveLength(3)
+    for (const name of parts) age(join(folder, name))
+    const out = join(folder, 'out')
+    const run = async (): Promise<Line> =>
+      (await convertMany([index, '--out-dir', out, '--jobs', '1'])).lines[0]!
+    const { status, byteLength } = await run()
+    expect({ status, files: filesBelow(out) }).toEqual({
+      status: 'written',
+      files: [MANIFEST, ...parts, basename(index)].sort(),
+    })
+    expect(await run()).toMatchObject({ status: 'skipped', byteLength })
+    age(join(folder, parts[2]!), 1800)
+    expect((await run()).status).toBe('skipped')
+    const bytes = readFileSync(join(folder, parts[1]!))
+    bytes[bytes.length - 1]! ^= 1
+    writeFileSync(join(folder, parts[1]!), bytes)
+    expect((await run()).status).toBe('written')
+    expect(readFileSync(join(out, parts[1]!))).toEqual(bytes)
+    rmSync(join(out, parts[0]!))
+    expect((await run()).status).toBe('written')
+    expect((await run()).status).toBe('skipped')
+  })
+})
+
+describe('other formats', () => {
+  it.each(['npy', 'npz', 'safetensors'])(
+    '--format %s: outputs have its extension, and come back',
+    async (format) => {
+      const folder = await makeFiles(['in/a.btf', 'in/b.btf'])
+      const out = join(folder, 'out')
+      const { lines } = await convertMany([join(folder, 'in/*.btf'), '--out-dir', out, '--format', format])
+      expect(filesBelow(out)).toEqual([MANIFEST, `a.${format}`, `b.${format}`])
+      expect(lines.map((line) => line.format)).toEqual([format, format])
+      const back = join(folder, 'back')
+      await convertMany([join(out, '*'), '--out-dir', back, '--format', 'btf'])
+      for (const name of ['a.btf', 'b.btf']) {
+        expect(readFileSync(join(back, name))).toEqual(readFileSync(join(folder, 'in', name)))
+      }
+    },
+  )
 })
 
 describe('failures', () => {
