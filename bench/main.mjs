@@ -3,11 +3,12 @@
  * take turns, because machines are shared and clocks wander. Build first: `npm run build:all`.
  */
 import { Command } from 'commander'
+import { addMany } from './many.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addStreaming, addWindows]) add(program)
+for (const add of [addMany, addStreaming, addWindows]) add(program)
 await program.parseAsync()

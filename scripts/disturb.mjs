@@ -53,7 +53,7 @@ export class DisturbedChild {
   }
 
   /**
-   * Runs a job, and calls `strike` so many milliseconds after it has begun.
+   * Runs a job, and calls `strike` so many milliseconds after it has begun; one that `waits` goes on after that.
    *
    * @returns {Promise<Outcome>}
    */
@@ -68,6 +68,7 @@ export class DisturbedChild {
       await waitUntil(startedAt + afterMs)
       struckAt = performance.now()
       await strike(this)
+      if (job.waits && this.isAlive) this.#child.send({ kind: 'go on' })
     }
     const { endedAt, ...outcome } = await this.#within(JOB_LIMIT_MS, ended)
     const end = endedAt === undefined ? performance.now() : endedAt - performance.timeOrigin

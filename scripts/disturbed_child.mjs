@@ -1,6 +1,6 @@
 /**
  * A process that works while another one disturbs it: kills it, truncates its input, fills its disk. Each message is a
- * job; the answer is `begin`, when everything is loaded and the part of interest starts, then `end` with what came of it.
+ * job; the answer is `begin`, when all is loaded and the part of interest starts, then `end` with what came of it.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
@@ -15,7 +15,10 @@ const JOBS = {
   look: lookAtSelf,
 }
 
+let goOn = () => undefined
+
 process.on('message', async (job) => {
+  if (job.kind === 'go on') return goOn()
   const outcome = await JOBS[job.kind](job).then(
     (value) => ({ value }),
     (error) => ({ error: errorFields(error) }),
@@ -25,19 +28,25 @@ process.on('message', async (job) => {
 })
 process.on('disconnect', () => process.exit())
 
-function begin() {
-  return new Promise((resolve) => process.send({ begin: true }, resolve))
+/** A job that `waits` goes on when it is told to, which is after the strike. */
+async function begin({ waits }) {
+  const toldToGoOn = new Promise((resolve) => {
+    goOn = resolve
+  })
+  await new Promise((resolve) => process.send({ begin: true }, resolve))
+  if (waits) await toldToGoOn
 }
 
 /**
  * `layout`: the tensors are reordered to it, else they are saved one by one; `whole`: the open file is saved unchanged.
  */
-async function saveTensors({ input, target, layout, whole, openOptions, saveOptions }) {
+async function saveTensors(job) {
+  const { input, target, layout, whole, openOptions, saveOptions } = job
   const file = await open(input, openOptions)
   try {
     const tensors =
       layout === undefined ? [...file.tensors] : [...file.tensors].map((t) => reorder(t, layout))
-    await begin()
+    await begin(job)
     await save(target, whole ? file : tensors, saveOptions)
   } finally {
     file.close()
@@ -45,12 +54,13 @@ async function saveTensors({ input, target, layout, whole, openOptions, saveOpti
 }
 
 /** The bytes of all tensors as one hash, then once more: what the second reading throws is told as well. */
-async function readTensors({ input, layout, openOptions }) {
+async function readTensors(job) {
+  const { input, layout, openOptions } = job
   const file = await open(input, openOptions)
   try {
     const tensors =
       layout === undefined ? [...file.tensors] : [...file.tensors].map((t) => reorder(t, layout))
-    await begin()
+    await begin(job)
     const first = await hashOf(tensors)
     const second = await hashOf(tensors).catch((error) => ({ error: errorFields(error) }))
     return { first, second }
@@ -65,8 +75,9 @@ async function hashOf(tensors) {
   return hash.digest('hex')
 }
 
-async function openAndClose({ input, openOptions }) {
-  await begin()
+async function openAndClose(job) {
+  const { input, openOptions } = job
+  await begin(job)
   const file = await open(input, openOptions)
   const count = file.tensors.length
   file.close()
@@ -74,9 +85,9 @@ async function openAndClose({ input, openOptions }) {
 }
 
 /** The command line itself, in this process. */
-async function runCommand({ args }) {
-  process.argv.splice(2, process.argv.length, ...args)
-  await begin()
+async function runCommand(job) {
+  process.argv.splice(2, process.argv.length, ...job.args)
+  await begin(job)
   await import('../dist/cli/main.js')
   return process.exitCode
 }
