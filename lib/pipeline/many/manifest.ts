@@ -3,16 +3,7 @@
  * a descriptor that was opened for appending, which the operating system puts at the end whoever else is writing, so
  * several processes may share one manifest on a local file system. The last line of an output counts.
  */
-import {
-  closeSync,
-  constants,
-  createReadStream,
-  fdatasync,
-  fstatSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, writeSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { systemError } from '../../bytes/system_error.js'
@@ -40,6 +31,8 @@ const LINE_FEED = 0x0a
 const FLUSH_EVERY_MS = 5000
 
 const syncData = promisify(fdatasync)
+const readAt = promisify(read)
+const CHUNK_BYTES = 256 * 1024
 
 /** What stands in a manifest. */
 interface Content {
@@ -167,12 +160,25 @@ function byteAt(descriptor: number, position: number): number | undefined {
   return readSync(descriptor, byte, 0, 1, position) === 1 ? byte[0] : undefined
 }
 
+/**
+ * The bytes of a file from its start. Not a stream of Node's: one that is left early closes the descriptor later, which
+ * may then be another file's.
+ */
+async function* chunksOf(descriptor: number): AsyncGenerator<Uint8Array> {
+  const buffer = new Uint8Array(CHUNK_BYTES)
+  for (let position = 0; ; ) {
+    const { bytesRead } = await readAt(descriptor, buffer, 0, CHUNK_BYTES, position)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
 async function readContent(path: string, descriptor: number, wanted: ReadonlySet<string>): Promise<Content> {
   const entries = new Map<string, ManifestEntry>()
   const unreadable: number[] = []
-  const stream = createReadStream(path, { fd: descriptor, start: 0, autoClose: false })
   let number = 0
-  for await (const { bytes, isEnded } of splitRecords(stream, LINE_FEED, MAX_LINE_BYTES)) {
+  for await (const { bytes, isEnded } of splitRecords(chunksOf(descriptor), LINE_FEED, MAX_LINE_BYTES)) {
     number++
     const text = bytes?.toString()
     const line = text === undefined ? undefined : parseManifestLine(text)

@@ -13,7 +13,10 @@ export interface StreamRecord {
   readonly isEnded: boolean
 }
 
-/** The records of `chunks` in order; a stream that ends with a separator has no last empty record. */
+/**
+ * The records of `chunks` in order; a stream that ends with a separator has no last empty record. Nothing of a chunk is
+ * kept when the next is asked for, so one buffer may serve for all.
+ */
 export async function* splitRecords(
   chunks: Chunks,
   separator: number,

@@ -125,5 +125,12 @@ describe('a manifest', () => {
     const before = next()
     for (let i = 0; i < 5; i++) await Manifest.open(path, []).catch(() => undefined)
     expect(next()).toBe(before)
+    // A late second close would hit whatever file has the number by then.
+    const [own, other] = [openSync(path, 'r'), fresh()]
+    await Manifest.open(path, []).catch(() => undefined)
+    writeFileSync(other, '')
+    const others = Array.from({ length: 5 }, () => openSync(other, 'r'))
+    await new Promise((resume) => setTimeout(resume, 50))
+    for (const descriptor of [own, ...others]) closeSync(descriptor)
   })
 })
