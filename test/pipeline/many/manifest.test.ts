@@ -115,7 +115,7 @@ describe('a manifest', () => {
 
   it('gives its descriptor back, also when it is refused', async () => {
     const path = fresh()
-    writeFileSync(path, 'something else')
+    writeFileSync(path, 'something\nelse\n')
     await expect(Manifest.open(path, [])).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
     const next = (): number => {
       const descriptor = openSync(path, 'r')
