@@ -1,6 +1,5 @@
 #include "reorder_file.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -37,50 +36,47 @@ const uint8_t* mapped_source(const InputFile& file, int64_t offset) {
 // take turns tile by tile, so a slow disk delays other jobs by one tile at most.
 class ReadingJob : public AsyncJob {
  public:
-  ReadingJob(Environment& environment, Napi::Env env, Target target, std::shared_ptr<InputFile> file,
-             int64_t offset)
-      : AsyncJob(environment, env, ceil_div(target.end - target.begin, kFileTileBytes)),
-        target_(std::move(target)),
+  ReadingJob(Environment& environment, Napi::Env env, FileReorder reorder, std::shared_ptr<InputFile> file,
+             int64_t offset, uint8_t* destination)
+      : AsyncJob(environment, env, reorder.tiles()),
+        reorder_(std::move(reorder)),
         file_(*file),
-        offset_(offset) {
+        offset_(offset),
+        destination_(destination) {
     hold_file(std::move(file));
   }
 
  protected:
   void run_tile(int64_t tile) override {
-    const int64_t begin = target_.begin + tile * kFileTileBytes;
     const FileScratchPool::Lease scratch(*scratch_pool_);
-    run_from_file(*target_.plan, {file_, offset_}, target_.destination + (begin - target_.begin), begin,
-                  std::min(begin + kFileTileBytes, target_.end), *scratch);
+    reorder_.run_tile(tile, {file_, offset_}, destination_, *scratch);
   }
   void ended(bool) override { scratch_pool_.reset(); }
 
  private:
-  Target target_;
+  FileReorder reorder_;
   const InputFile& file_;
   int64_t offset_;
+  uint8_t* destination_;
   std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
 };
 
 class FileToFileJob : public OutputJob {
  public:
-  FileToFileJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> output, Target target,
-                std::shared_ptr<InputFile> file, int64_t offset, int64_t position)
-      : OutputJob(environment, env, std::move(output), ceil_div(target.end - target.begin, kFileTileBytes)),
-        target_(std::move(target)),
-        file_(*file),
+  FileToFileJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> output,
+                FileReorder reorder, std::shared_ptr<InputFile> source, int64_t offset, int64_t position)
+      : OutputJob(environment, env, std::move(output), reorder.tiles()),
+        reorder_(std::move(reorder)),
+        source_(*source),
         offset_(offset),
         position_(position) {
-    hold_file(std::move(file));
+    hold_file(std::move(source));
   }
 
  protected:
   void run_tile(int64_t tile) override {
-    const int64_t done = tile * kFileTileBytes;
-    const int64_t begin = target_.begin + done;
     const FileScratchPool::Lease scratch(*scratch_pool_);
-    run_tile_to_file(*target_.plan, {file_, offset_}, file(), begin,
-                     std::min(begin + kFileTileBytes, target_.end), position_ + done, *scratch);
+    reorder_.run_tile(tile, {source_, offset_}, file(), position_, *scratch);
   }
   void ended(bool succeeded) override {
     scratch_pool_.reset();
@@ -88,9 +84,8 @@ class FileToFileJob : public OutputJob {
   }
 
  private:
-  // Without memory.
-  Target target_;
-  const InputFile& file_;
+  FileReorder reorder_;
+  const InputFile& source_;
   int64_t offset_;
   int64_t position_;
   std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
@@ -110,8 +105,9 @@ Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const Reord
     job->hold_file(std::move(file));
     return environment.start(job, environment.pools().compute);
   }
-  const auto job =
-      std::make_shared<ReadingJob>(environment, info.Env(), std::move(target), std::move(file), offset);
+  FileReorder reorder(target.plan, target.begin, target.end);
+  const auto job = std::make_shared<ReadingJob>(environment, info.Env(), std::move(reorder), std::move(file),
+                                                offset, target.destination);
   job->set_cancel_flag(info[5]);
   job->pin(destination.array);
   return environment.start(job, environment.pools().compute);
@@ -126,7 +122,10 @@ Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const 
   } else {
     const std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
     const FileScratchPool::Lease scratch(*pool);
-    run_from_file(*target.plan, {*file, offset}, target.destination, target.begin, target.end, *scratch);
+    const FileReorder reorder(target.plan, target.begin, target.end);
+    for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
+      reorder.run_tile(tile, {*file, offset}, target.destination, *scratch);
+    }
   }
   file->verify_unchanged();
   return info.Env().Undefined();
@@ -137,12 +136,14 @@ Napi::Value run_to_file(const Napi::CallbackInfo& info, std::shared_ptr<const Re
   std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
   const int64_t offset = source_offset(*plan, *file, info[1]);
   std::shared_ptr<OutputFile> output = OutputFileObject::file_of(info[2], "output");
-  Target target{std::move(plan), nullptr, whole_number(info[3], "start"), whole_number(info[4], "end")};
-  target.plan->check_range(target.begin, target.end);
+  const int64_t begin = whole_number(info[3], "start");
+  const int64_t end = whole_number(info[4], "end");
+  plan->check_range(begin, end);
   const int64_t position = whole_number(info[5], "position");
-  checked_add(position, target.end - target.begin, "The end of a write");
+  checked_add(position, end - begin, "The end of a write");
+  FileReorder reorder(std::move(plan), begin, end);
   const auto job = std::make_shared<FileToFileJob>(environment, info.Env(), std::move(output),
-                                                   std::move(target), std::move(file), offset, position);
+                                                   std::move(reorder), std::move(file), offset, position);
   job->set_cancel_flag(info[6]);
   return job->announce_and_start(environment, environment.pools().compute);
 }

@@ -92,7 +92,8 @@ void ThreadPool::work(size_t number) {
     if (number >= wanted_ && (queue_.empty() || !stopping_)) return;
     const std::shared_ptr<TileJob> job = queue_.front();
     const int64_t tile = job->next_++;
-    if (job->next_ >= job->tiles_) queue_.pop_front();
+    queue_.pop_front();
+    if (job->next_ < job->tiles_) queue_.push_back(job);
     lock.unlock();
     if (tile < job->tiles_) job->run_and_catch(tile);
     const bool last = job->unfinished_.fetch_sub(1) == 1;

@@ -1,5 +1,6 @@
-// The addon's own threads. Jobs are cut into tiles; every thread takes the next tile of the oldest job, so
-// one large job uses all threads and several small ones do not wait for each other's tails.
+// The addon's own threads. Jobs are cut into tiles, and jobs take turns: a thread takes the next tile of the
+// job that has waited longest. So one large job uses all threads, and a small one that comes later waits for
+// a tile of it and not for all, even where those tiles wait for a disk.
 #pragma once
 
 #include <atomic>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "error.h"
 #include "io/checked_math.h"
@@ -79,6 +80,18 @@ ReorderPlan::ReorderPlan(const ReorderDescription& description)
   copy_offset_ = copy_offset_of(*this);
   nest_class_ = class_of(*this);
   kernel_ = &kernel_for(element_bits_, nest_class_);
+}
+
+ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements,
+                         int64_t destination_elements)
+    : element_bits_(element_bits),
+      source_elements_(source_elements),
+      destination_elements_(destination_elements),
+      source_bytes_(bytes_of(source_elements, element_bits)),
+      destination_bytes_(bytes_of(destination_elements, element_bits)),
+      nest_class_(NestClass::kLoopNest),
+      kernel_(&kernel_for(element_bits, nest_class_)) {
+  nests_.push_back(std::move(nest));
 }
 
 std::string ReorderPlan::reason() const {

@@ -56,6 +56,8 @@ class ReorderPlan {
  public:
   // Errors: ERR_ARGUMENT, ERR_OVERFLOW, ERR_RANGE (see bind_side and bind_slice).
   explicit ReorderPlan(const ReorderDescription& description);
+  // A part of another plan, as one finished nest that writes all of its destination.
+  ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements, int64_t destination_elements);
 
   int element_bits() const { return element_bits_; }
   int64_t source_elements() const { return source_elements_; }

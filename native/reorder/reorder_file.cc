@@ -1,8 +1,10 @@
 #include "reorder/reorder_file.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
+#include "io/checked_math.h"
 #include "reorder/source_ranges.h"
 
 namespace tilework {
@@ -24,7 +26,7 @@ const uint8_t* storage_address(const uint8_t* part, int64_t offset) {
   return reinterpret_cast<const uint8_t*>(reinterpret_cast<uintptr_t>(part) - static_cast<uintptr_t>(offset));
 }
 
-// One tile, or a part of one.
+// A range of the destination, in memory.
 struct Part {
   const ReorderPlan& plan;
   const FileSource& source;
@@ -34,7 +36,7 @@ struct Part {
 };
 
 void run_in_window(const Part& part, ByteRange hull, FileScratch& scratch) {
-  uint8_t* window = scratch.window();
+  uint8_t* window = scratch.window(hull.size());
   part.source.file.read_at(window, part.source.offset + hull.begin, hull.size());
   part.plan.run(storage_address(window, hull.begin), part.destination, part.begin, part.end);
 }
@@ -53,20 +55,40 @@ void run_in_sparse(const Part& part, const std::vector<ByteRange>& ranges, FileS
   part.plan.run(sparse.data(), part.destination, part.begin, part.end);
 }
 
-void run_part(const Part& part, FileScratch& scratch) {
+void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
   const std::vector<ByteRange> ranges = source_ranges(part.plan, part.begin, part.end);
   if (ranges.empty()) return part.plan.run(nullptr, part.destination, part.begin, part.end);
   const ByteRange hull{ranges.front().begin, ranges.back().end};
   const int64_t resident = resident_bytes(ranges);
-  if (hull.size() <= kFileWindowBytes && hull.size() <= kMaxGapShare * resident) {
+  if (hull.size() <= most_bytes && hull.size() <= kMaxGapShare * resident) {
     return run_in_window(part, hull, scratch);
   }
-  if (resident <= kFileWindowBytes) return run_in_sparse(part, ranges, scratch);
-  // Ends at the latest with one element, which is on one page or two.
   const int64_t unit = std::max(part.plan.element_bits() / 8, 1);
-  const int64_t middle = part.begin + (part.end - part.begin) / unit / 2 * unit;
-  run_part({part.plan, part.source, part.destination, part.begin, middle}, scratch);
-  run_part({part.plan, part.source, part.destination + (middle - part.begin), middle, part.end}, scratch);
+  const int64_t half = (part.end - part.begin) / unit / 2 * unit;
+  if (resident <= most_bytes || half == 0) return run_in_sparse(part, ranges, scratch);
+  const int64_t middle = part.begin + half;
+  run_part({part.plan, part.source, part.destination, part.begin, middle}, most_bytes, scratch);
+  run_part({part.plan, part.source, part.destination + half, middle, part.end}, most_bytes, scratch);
+}
+
+// Elements as bytes; only a run that ends with the storage ends with half a byte.
+int64_t bytes_of(int64_t elements, int bits) { return ceil_div(elements * bits, 8); }
+
+// Reads the runs of a tile into its window, and gives the address of the packed source.
+const uint8_t* read_runs(const PackedTile& tile, const ReorderPlan& plan, const FileSource& source,
+                         FileScratch& scratch) {
+  if (!tile.source) return nullptr;
+  const int bits = plan.element_bits();
+  uint8_t* window = scratch.window(bytes_of(tile.source->size(), bits));
+  tile.source->each([&](int64_t element, int64_t packed) {
+    const int64_t from = std::max<int64_t>(element, 0);
+    const int64_t to = std::min(element + tile.source->length, plan.source_elements());
+    if (from >= to) return;
+    const int64_t begin = from * bits / 8;
+    source.file.read_at(window + (packed + from - element) * bits / 8, source.offset + begin,
+                        bytes_of(to, bits) - begin);
+  });
+  return window;
 }
 
 uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
@@ -79,9 +101,9 @@ uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
 
 }  // namespace
 
-uint8_t* FileScratch::tile() { return memory_of(tile_, kFileTileBytes); }
+uint8_t* FileScratch::tile(int64_t size) { return memory_of(tile_, size); }
 
-uint8_t* FileScratch::window() { return memory_of(window_, kFileWindowBytes); }
+uint8_t* FileScratch::window(int64_t size) { return memory_of(window_, size); }
 
 SparseBuffer& FileScratch::sparse(int64_t size) {
   if (sparse_ == nullptr || sparse_->size() < size) {
@@ -115,23 +137,67 @@ void FileScratchPool::give_back(std::unique_ptr<FileScratch> scratch) {
   idle_.push_back(std::move(scratch));
 }
 
-void run_from_file(const ReorderPlan& plan, const FileSource& source, uint8_t* destination, int64_t begin,
-                   int64_t end, FileScratch& scratch) {
-  if (begin >= end) return;
-  if (const auto copy_offset = plan.copy_offset()) {
-    source.file.read_at(destination, source.offset + *copy_offset + begin, end - begin);
-    return;
-  }
-  for (int64_t at = begin; at < end; at += kFileTileBytes) {
-    run_part({plan, source, destination + (at - begin), at, std::min(at + kFileTileBytes, end)}, scratch);
+FileReorder::FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
+                         TileLimits limits)
+    : plan_(std::move(plan)), begin_(begin), end_(end), limits_(limits) {
+  if (!plan_->copy_offset()) boxes_ = BoxTiles::cut(*plan_, begin, end, limits);
+}
+
+int64_t FileReorder::tiles() const {
+  return boxes_ ? boxes_->count() : ceil_div(end_ - begin_, limits_.destination);
+}
+
+void FileReorder::run_tile(int64_t tile, const FileSource& source, uint8_t* destination,
+                           FileScratch& scratch) const {
+  if (boxes_) {
+    run_box(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
+      std::memcpy(destination + (at - begin_), bytes, static_cast<size_t>(size));
+    });
+  } else {
+    const auto [begin, end] = range_of(tile);
+    run_range(source, destination + (begin - begin_), begin, end, scratch);
   }
 }
 
-void run_tile_to_file(const ReorderPlan& plan, const FileSource& source, OutputFile& output, int64_t begin,
-                      int64_t end, int64_t position, FileScratch& scratch) {
-  uint8_t* tile = scratch.tile();
-  run_from_file(plan, source, tile, begin, end, scratch);
-  output.write(tile, end - begin, position);
+void FileReorder::run_tile(int64_t tile, const FileSource& source, OutputFile& output, int64_t position,
+                           FileScratch& scratch) const {
+  if (boxes_) {
+    run_box(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
+      output.write(bytes, size, position + (at - begin_));
+    });
+  } else {
+    const auto [begin, end] = range_of(tile);
+    uint8_t* bytes = scratch.tile(end - begin);
+    run_range(source, bytes, begin, end, scratch);
+    output.write(bytes, end - begin, position + (begin - begin_));
+  }
+}
+
+template <class Write>
+void FileReorder::run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const {
+  const PackedTile packed = boxes_->at(tile);
+  const int bits = plan_->element_bits();
+  const uint8_t* from = read_runs(packed, *plan_, source, scratch);
+  const int64_t size = packed.plan.destination_bytes();
+  uint8_t* to = scratch.tile(size);
+  packed.plan.run(from, to, 0, size);
+  const int64_t run_bytes = bytes_of(packed.destination.length, bits);
+  packed.destination.each(
+      [&](int64_t element, int64_t at) { write(to + at * bits / 8, run_bytes, element * bits / 8); });
+}
+
+std::pair<int64_t, int64_t> FileReorder::range_of(int64_t tile) const {
+  const int64_t begin = begin_ + tile * limits_.destination;
+  return {begin, std::min(begin + limits_.destination, end_)};
+}
+
+void FileReorder::run_range(const FileSource& source, uint8_t* destination, int64_t begin, int64_t end,
+                            FileScratch& scratch) const {
+  if (const auto copy_offset = plan_->copy_offset()) {
+    source.file.read_at(destination, source.offset + *copy_offset + begin, end - begin);
+  } else {
+    run_part({*plan_, source, destination, begin, end}, limits_.source, scratch);
+  }
 }
 
 }  // namespace tilework

@@ -6,29 +6,30 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "io/input_file.h"
 #include "io/output_file.h"
+#include "reorder/box_tiles.h"
 #include "reorder/plan.h"
 #include "reorder/sparse_buffer.h"
 
 namespace tilework {
 
-// Destination bytes of a tile, and source bytes that it may have in memory: 2 MiB a thread together. The
-// larger the tile, the longer the runs that it reads and the fewer the system calls; from about half a MiB on
-// nothing is gained, and a thread's share of the second-level cache is not larger. The source has more room,
-// as its ranges come with gaps and whole pages.
-inline constexpr int64_t kFileTileBytes = int64_t{768} << 10;
-inline constexpr int64_t kFileWindowBytes = int64_t{1280} << 10;
+// What a tile has in memory: 2 MiB a thread together. The larger the tile, the longer the runs that it reads
+// and writes and the fewer the system calls; from about half a MiB on little is gained, and a thread's share
+// of the second-level cache is not larger. The source has more room, as it comes with gaps and whole pages.
+inline constexpr TileLimits kFileTileLimits{int64_t{768} << 10, int64_t{1280} << 10};
 
 // Buffers of one thread. They get memory on first use.
 class FileScratch {
  public:
-  // kFileTileBytes for a part of the destination.
-  uint8_t* tile();
-  // kFileWindowBytes for bytes of the source that stand close together.
-  uint8_t* window();
+  // Memory for a tile of the destination.
+  uint8_t* tile(int64_t size);
+  // Memory for the source of a tile, packed or one range.
+  uint8_t* window(int64_t size);
   // A place for each byte of a source of this size.
   SparseBuffer& sparse(int64_t size);
 
@@ -72,14 +73,37 @@ struct FileSource {
   int64_t offset;
 };
 
-// Writes destination bytes [begin, end) to `destination`; any size. Any thread, with a scratch of its own.
-// Errors: those of InputFile::read_at, ERR_LIMIT.
-void run_from_file(const ReorderPlan& plan, const FileSource& source, uint8_t* destination, int64_t begin,
-                   int64_t end, FileScratch& scratch);
+// Destination bytes [begin, end) of a plan, cut into tiles, which any threads may run in any order.
+class FileReorder {
+ public:
+  // `plan.check_range` holds.
+  FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
+              TileLimits limits = kFileTileLimits);
 
-// Destination bytes [begin, end), at most kFileTileBytes, to `position` of a file. Errors: as run_from_file,
-// and those of OutputFile::write.
-void run_tile_to_file(const ReorderPlan& plan, const FileSource& source, OutputFile& output, int64_t begin,
-                      int64_t end, int64_t position, FileScratch& scratch);
+  int64_t tiles() const;
+  // Writes a tile to its place in `destination`, where byte `begin` stands first. Errors: those of
+  // InputFile::read_at, ERR_LIMIT.
+  void run_tile(int64_t tile, const FileSource& source, uint8_t* destination, FileScratch& scratch) const;
+  // Writes a tile to a file, where byte `begin` stands at `position`. Errors: also those of
+  // OutputFile::write.
+  void run_tile(int64_t tile, const FileSource& source, OutputFile& output, int64_t position,
+                FileScratch& scratch) const;
+
+ private:
+  // Calls write(bytes, size, destination byte) for each run of a box.
+  template <class Write>
+  void run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const;
+  // The tile as a range of the destination.
+  std::pair<int64_t, int64_t> range_of(int64_t tile) const;
+  void run_range(const FileSource& source, uint8_t* destination, int64_t begin, int64_t end,
+                 FileScratch& scratch) const;
+
+  std::shared_ptr<const ReorderPlan> plan_;
+  int64_t begin_;
+  int64_t end_;
+  TileLimits limits_;
+  // Absent where tiles are ranges: for copies, and for plans that boxes cannot cut.
+  std::optional<BoxTiles> boxes_;
+};
 
 }  // namespace tilework

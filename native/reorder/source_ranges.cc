@@ -5,11 +5,12 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "reorder/boxes.h"
 
 namespace tilework {
 namespace {
 
-// Elements [begin, end), in elements of the source, or in passes of a loop.
+// Elements [begin, end) of the source.
 struct Interval {
   int64_t begin = 0;
   int64_t end = 0;
@@ -39,9 +40,6 @@ void merge(std::vector<Interval>& intervals, int64_t gap) {
   intervals.resize(count);
 }
 
-// One choice of passes for every loop of the nest.
-using Box = std::vector<Interval>;
-
 // Collects the source elements of one nest for destination elements [begin, end).
 class Collector {
  public:
@@ -63,10 +61,10 @@ class Collector {
 
  private:
   // Passes of a loop that may have a source and reach into the destination's range.
-  Interval passes_of(const Node& node, int64_t d) const {
-    Interval passes{0, node.count};
+  Passes passes_of(const Node& node, int64_t d) const {
+    Passes passes{0, node.count};
     if (node.variable != kNone) {
-      const Interval index = valid_index(node.variable);
+      const Passes index = valid_index(node.variable);
       passes.begin = std::max(passes.begin, ceil_div(index.begin - node.below, node.weight));
       passes.end = std::min(passes.end, ceil_div(index.end, node.weight));
     }
@@ -76,7 +74,7 @@ class Collector {
   }
 
   // What the loops that are left may add to a variable.
-  Interval valid_index(int variable) const {
+  Passes valid_index(int variable) const {
     const Variable& bounds = nest_.variables[variable];
     const int64_t s = index_[variable];
     return {std::max(bounds.write_lo, bounds.valid_lo) - s, std::min(bounds.write_hi, bounds.valid_hi) - s};
@@ -89,9 +87,9 @@ class Collector {
       return;
     }
     const Node& node = nest_.nodes[level];
-    const Interval passes = passes_of(node, d);
+    const Passes passes = passes_of(node, d);
     const int64_t stride = node.destination_stride;
-    const Interval whole{
+    const Passes whole{
         std::clamp(ceil_div(begin_ - d, stride), passes.begin, std::max(passes.begin, passes.end)),
         std::min(passes.end, floor_div(end_ - d - node.span, stride) + 1)};
     for (int64_t i = passes.begin; i < std::min(whole.begin, passes.end); ++i) enter(level, i, s, d);
@@ -113,77 +111,26 @@ class Collector {
 
   // ---- Boxes: some passes of one loop, all of the deeper ones but for the tails of variables
 
-  void take_box(size_t level, Interval passes, int64_t s) {
-    Box box(nest_.nodes.size(), Interval{0, 1});
+  void take_box(size_t level, Passes passes, int64_t s) {
+    Box box(nest_.nodes.size(), Passes{0, 1});
     for (size_t i = level; i < box.size(); ++i)
-      box[i] = i == level ? passes : Interval{0, nest_.nodes[i].count};
+      box[i] = i == level ? passes : Passes{0, nest_.nodes[i].count};
     std::vector<Box> boxes = {std::move(box)};
     for (size_t variable = 0; variable < nest_.variables.size(); ++variable) {
-      boxes = without_tails(boxes, level, static_cast<int>(variable));
+      boxes = without_holes(boxes, static_cast<int>(variable));
     }
     for (const Box& part : boxes) add_box(level, part, s);
   }
 
-  // Splits boxes so that all of their passes are inside the bounds of the variable.
-  std::vector<Box> without_tails(const std::vector<Box>& boxes, size_t level, int variable) const {
-    std::vector<size_t> nodes;
-    for (size_t i = level; i < nest_.nodes.size(); ++i) {
-      if (nest_.nodes[i].variable == variable) nodes.push_back(i);
-    }
-    std::sort(nodes.begin(), nodes.end(),
-              [this](size_t a, size_t b) { return nest_.nodes[a].weight > nest_.nodes[b].weight; });
-    if (nodes.empty()) return boxes;
+  // The parts of boxes that have a source as far as the variable is concerned.
+  std::vector<Box> without_holes(const std::vector<Box>& boxes, int variable) const {
     std::vector<Box> parts;
-    for (const Box& box : boxes) split(box, nodes, 0, valid_index(variable), parts);
+    for (const Box& box : boxes) {
+      for (Box& part : parts_within(nest_, box, variable, valid_index(variable)))
+        parts.push_back(std::move(part));
+    }
     // Too many to tell apart: the holes of this variable count as read.
     return parts.size() > kMaxTailBoxes ? boxes : parts;
-  }
-
-  void split(const Box& box, const std::vector<size_t>& nodes, size_t at, Interval index,
-             std::vector<Box>& parts) const {
-    int64_t least = 0;
-    int64_t most = 0;
-    for (size_t i = at; i < nodes.size(); ++i) {
-      least += box[nodes[i]].begin * nest_.nodes[nodes[i]].weight;
-      most += (box[nodes[i]].end - 1) * nest_.nodes[nodes[i]].weight;
-    }
-    if (most < index.begin || least >= index.end) return;
-    if (least >= index.begin && most < index.end) {
-      parts.push_back(box);
-      return;
-    }
-    const Node& node = nest_.nodes[nodes[at]];
-    const Interval passes = box[nodes[at]];
-    const int64_t deeper_least = least - passes.begin * node.weight;
-    const int64_t deeper_most = most - (passes.end - 1) * node.weight;
-    const Interval touched{std::max(passes.begin, ceil_div(index.begin - deeper_most, node.weight)),
-                           std::min(passes.end, ceil_div(index.end - deeper_least, node.weight))};
-    const Interval inside{std::max(passes.begin, ceil_div(index.begin - deeper_least, node.weight)),
-                          std::min(passes.end, ceil_div(index.end - deeper_most, node.weight))};
-    const auto add_part = [&](int64_t from, int64_t to) {
-      Box part = box;
-      part[nodes[at]] = {from, to};
-      const int64_t taken = to - from == 1 ? from * node.weight : 0;
-      if (to - from == 1) {
-        split_deeper(part, nodes, at, {index.begin - taken, index.end - taken}, parts);
-      } else {
-        parts.push_back(std::move(part));
-      }
-    };
-    const int64_t middle = std::clamp(inside.begin, touched.begin, std::max(touched.begin, touched.end));
-    const int64_t behind = std::clamp(inside.end, middle, std::max(middle, touched.end));
-    for (int64_t i = touched.begin; i < middle; ++i) add_part(i, i + 1);
-    if (middle < behind) add_part(middle, behind);
-    for (int64_t i = behind; i < touched.end; ++i) add_part(i, i + 1);
-  }
-
-  void split_deeper(const Box& box, const std::vector<size_t>& nodes, size_t at, Interval index,
-                    std::vector<Box>& parts) const {
-    if (at + 1 == nodes.size()) {
-      parts.push_back(box);
-    } else {
-      split(box, nodes, at + 1, index, parts);
-    }
   }
 
   void add_box(size_t level, const Box& box, int64_t s) {
@@ -191,7 +138,7 @@ class Collector {
     std::vector<std::pair<int64_t, int64_t>> steps;
     for (size_t i = level; i < box.size(); ++i) {
       const Node& node = nest_.nodes[i];
-      const int64_t passes = box[i].end - box[i].begin;
+      const int64_t passes = box[i].count();
       if (node.lookup != kNone) continue;
       const int64_t first = box[i].begin * node.source_stride;
       const int64_t last = (box[i].end - 1) * node.source_stride;
@@ -270,7 +217,7 @@ class Collector {
       if (node.lookup != lookup) continue;
       answered = false;
       const size_t count = indices.size();
-      const int64_t passes = box[i].end - box[i].begin;
+      const int64_t passes = box[i].count();
       if (computed && passes > (kMaxLookups - computed_) / static_cast<int64_t>(count)) return {kEverywhere};
       for (size_t k = 0; k < count; ++k) indices[k] += box[i].begin * node.lookup_stride;
       for (int64_t pass = 1; pass < passes; ++pass) {

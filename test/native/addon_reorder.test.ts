@@ -297,9 +297,21 @@ describe.each(CASES)('sources in files: %s', (name, description) => {
     expect(() => plan.runToFile(input, 0, output, 0, result.length, 0)).toThrow(changed)
     truncateSync(path, plan.sourceBytes)
     const again = native().openInput(path, { mapped: false, guard: false })
+    // The only thread is busy when the file changes.
+    const before = native().threads()
+    native().setThreads(1)
+    const slow = native().planReorder(transpose(4000, 4000))
+    const busy = slow.run(
+      new Uint8Array(slow.sourceBytes),
+      new Uint8Array(slow.sourceBytes),
+      0,
+      slow.sourceBytes,
+    )
     const run = plan.runToFile(again, 0, output, 0, result.length, 0)
     utimesSync(path, 1, 1)
     await expect(run).rejects.toEqual(changed)
+    await busy
+    native().setThreads(before)
     await expect(output.commit()).rejects.toEqual(failing('ERR_IO'))
   })
 })

@@ -35,6 +35,9 @@ std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
   return bytes;
 }
 
+// As much as a few elements of any width need, so that small cases have many tiles of every kind.
+constexpr TileLimits kSmallTiles{96, 160};
+
 void test_random_layouts(int rounds) {
   std::mt19937_64 random(4711);
   RandomLayout layouts(random);
@@ -43,16 +46,20 @@ void test_random_layouts(int rounds) {
   for (int i = 0; i < rounds && failures < 10; ++i) {
     const ReorderDescription description = random_description(layouts, i);
     if (!is_small(description)) continue;
-    const ReorderPlan plan(description);
-    const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
-    const std::vector<uint8_t> expected = expected_of(description, plan, source.data());
+    const auto plan = std::make_shared<const ReorderPlan>(description);
+    const std::vector<uint8_t> source = random_bytes(plan->source_bytes(), random);
+    const std::vector<uint8_t> expected = expected_of(description, *plan, source.data());
     const auto file = file_with(folder, source);
     const int64_t unit = std::max(description.element_bits / 8, 1);
-    for (int64_t begin = 0; begin < plan.destination_bytes();) {
-      const int64_t end = std::min(begin + unit * (1 + layouts.below(300)), plan.destination_bytes());
+    for (int64_t begin = 0; begin < plan->destination_bytes();) {
+      const int64_t end = std::min(begin + unit * (1 + layouts.below(900)), plan->destination_bytes());
+      const FileReorder reorder(plan, begin, end, layouts.below(4) == 0 ? kFileTileLimits : kSmallTiles);
       std::vector<uint8_t> part(static_cast<size_t>(end - begin), 0xA5);
-      run_from_file(plan, {*file, kOffset}, part.data(), begin, end, scratch);
-      CHECK_IN(describe(description), std::equal(part.begin(), part.end(), expected.begin() + begin));
+      for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
+        reorder.run_tile(tile, {*file, kOffset}, part.data(), scratch);
+      }
+      CHECK_IN(describe(description) + " range " + std::to_string(begin) + ".." + std::to_string(end),
+               std::equal(part.begin(), part.end(), expected.begin() + begin));
       begin = end;
     }
   }
@@ -61,22 +68,15 @@ void test_random_layouts(int rounds) {
 // Writes a range of a plan's destination to a file, as the addon does.
 class ToFileJob : public TileJob {
  public:
-  ToFileJob(const ReorderPlan& plan, const InputFile& source, OutputFile& output, int64_t begin, int64_t end)
-      : TileJob(ceil_div(end - begin, kFileTileBytes)),
-        plan_(plan),
-        source_(source),
-        output_(output),
-        begin_(begin),
-        end_(end) {}
+  ToFileJob(FileReorder reorder, const InputFile& source, OutputFile& output)
+      : TileJob(reorder.tiles()), reorder_(std::move(reorder)), source_(source), output_(output) {}
 
   std::future<void> ended() { return promise_.get_future(); }
 
  protected:
   void run_tile(int64_t tile) override {
-    const int64_t begin = begin_ + tile * kFileTileBytes;
     const FileScratchPool::Lease scratch(*pool_);
-    run_tile_to_file(plan_, {source_, kOffset}, output_, begin, std::min(begin + kFileTileBytes, end_),
-                     7 + begin - begin_, *scratch);
+    reorder_.run_tile(tile, {source_, kOffset}, output_, 7, *scratch);
   }
   void finish(std::exception_ptr error) noexcept override {
     if (error != nullptr) {
@@ -87,19 +87,17 @@ class ToFileJob : public TileJob {
   }
 
  private:
-  const ReorderPlan& plan_;
+  FileReorder reorder_;
   const InputFile& source_;
   OutputFile& output_;
-  int64_t begin_;
-  int64_t end_;
   std::shared_ptr<FileScratchPool> pool_ = FileScratchPool::share();
   std::promise<void> promise_;
 };
 
-void write_to_file(const ReorderPlan& plan, const InputFile& source, const std::string& path, size_t threads,
-                   int64_t begin, int64_t end) {
+void write_to_file(const std::shared_ptr<const ReorderPlan>& plan, const InputFile& source,
+                   const std::string& path, size_t threads, int64_t begin, int64_t end) {
   const auto output = OutputFile::create(path, end - begin + 7);
-  const auto job = std::make_shared<ToFileJob>(plan, source, *output, begin, end);
+  const auto job = std::make_shared<ToFileJob>(FileReorder(plan, begin, end), source, *output);
   auto ended = job->ended();
   ThreadPool pool(threads);
   pool.submit(job);
@@ -144,22 +142,30 @@ std::vector<Case> large_cases() {
   };
 }
 
+void run_all(const std::shared_ptr<const ReorderPlan>& plan, const InputFile& file,
+             std::vector<uint8_t>& result) {
+  FileScratch scratch;
+  const FileReorder reorder(plan, 0, plan->destination_bytes());
+  for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
+    reorder.run_tile(tile, {file, kOffset}, result.data(), scratch);
+  }
+}
+
 void test_large_cases() {
   std::mt19937_64 random(11);
   const TemporaryFolder folder;
   for (const Case& each : large_cases()) {
-    const ReorderPlan plan(each.description);
-    const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
-    std::vector<uint8_t> expected(static_cast<size_t>(plan.destination_bytes()));
-    plan.run(source.data(), expected.data(), 0, plan.destination_bytes());
+    const auto plan = std::make_shared<const ReorderPlan>(each.description);
+    const std::vector<uint8_t> source = random_bytes(plan->source_bytes(), random);
+    std::vector<uint8_t> expected(static_cast<size_t>(plan->destination_bytes()));
+    plan->run(source.data(), expected.data(), 0, plan->destination_bytes());
     const auto file = file_with(folder, source);
     std::vector<uint8_t> whole(expected.size(), 0xA5);
-    FileScratch scratch;
-    run_from_file(plan, {*file, kOffset}, whole.data(), 0, plan.destination_bytes(), scratch);
+    run_all(plan, *file, whole);
     CHECK_IN(each.name, whole == expected);
     for (size_t threads : {1, 2, 7}) {
       const int64_t begin = threads == 1 ? 0 : 16 * 999;
-      const int64_t end = plan.destination_bytes() - (threads == 7 ? 160 : 0);
+      const int64_t end = plan->destination_bytes() - (threads == 7 ? 160 : 0);
       write_to_file(plan, *file, folder.path("result"), threads, begin, end);
       const std::string result = folder.read("result");
       const bool equal =
@@ -186,25 +192,21 @@ void test_pool_is_shared() {
 
 void test_errors() {
   const TemporaryFolder folder;
-  const ReorderPlan plan({32, {700, 900}, row_major({700, 900}), transposed(700, 900)});
-  std::vector<uint8_t> result(static_cast<size_t>(plan.destination_bytes()));
+  const auto plan = std::make_shared<const ReorderPlan>(
+      ReorderDescription{32, {700, 900}, row_major({700, 900}), transposed(700, 900)});
+  std::vector<uint8_t> result(static_cast<size_t>(plan->destination_bytes()));
   const auto file = file_with(folder, std::vector<uint8_t>(result.size()));
-  const auto run = [&] {
-    FileScratch scratch;
-    return code_of([&] {
-      run_from_file(plan, {*file, kOffset}, result.data(), 0, plan.destination_bytes(), scratch);
-    });
-  };
-  CHECK(run().empty());
+  CHECK(code_of([&] { run_all(plan, *file, result); }).empty());
   CHECK(truncate(folder.path("source").c_str(), 10000) == 0);
-  CHECK(run() == "ERR_FILE_CHANGED");
+  CHECK(code_of([&] { run_all(plan, *file, result); }) == "ERR_FILE_CHANGED");
+  CHECK(code_of([&] { write_to_file(plan, *file, folder.path("short"), 2, 0, plan->destination_bytes()); }) ==
+        "ERR_FILE_CHANGED");
+  CHECK(truncate(folder.path("source").c_str(), static_cast<off_t>(result.size()) + kOffset) == 0);
   const auto output = OutputFile::create(folder.path("aborted"), 10);
   output->abort();
-  CHECK(folder.write("source", std::string(result.size() + kOffset, 'x')) == folder.path("source"));
   FileScratch scratch;
-  CHECK(code_of([&] {
-          run_tile_to_file(plan, {*file, kOffset}, *output, 0, 400, 0, scratch);
-        }) == "ERR_CLOSED");
+  const FileReorder reorder(plan, 0, 400);
+  CHECK(code_of([&] { reorder.run_tile(0, {*file, kOffset}, *output, 0, scratch); }) == "ERR_CLOSED");
 }
 
 }  // namespace

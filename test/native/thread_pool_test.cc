@@ -58,6 +58,21 @@ void test_all_tiles_run_once() {
   }
 }
 
+// A small job does not wait for a large one that was there before.
+void test_jobs_take_turns() {
+  ThreadPool pool(1);
+  const auto large = std::make_shared<CountingJob>(2000, -1, 100);
+  const auto small = std::make_shared<CountingJob>(5);
+  auto large_end = large->ended();
+  auto small_end = small->ended();
+  pool.submit(large);
+  pool.submit(small);
+  small_end.get();
+  CHECK(large->finishes == 0);
+  large_end.get();
+  CHECK(large->ran == 2000 && small->ran == 5);
+}
+
 void test_errors_end_a_job() {
   ThreadPool pool(3);
   const auto job = std::make_shared<CountingJob>(1000, 3, 100);
@@ -111,6 +126,7 @@ void test_stopping() {
 int main() {
   using namespace tilework::test;
   test_all_tiles_run_once();
+  test_jobs_take_turns();
   test_errors_end_a_job();
   test_resizing();
   test_stopping();
