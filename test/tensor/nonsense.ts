@@ -32,6 +32,7 @@ export function sharedRows(depth: number): unknown {
   return row
 }
 
+/** What a wrong program may pass. */
 export function nonsense(): unknown[] {
   const nameless = Object.create(null) as object
   return [
@@ -57,14 +58,6 @@ export function nonsense(): unknown[] {
     {},
     nameless,
     { toString: () => Object.create(null) },
-    {
-      get dtype(): never {
-        throw new TypeError('thrown by a getter')
-      },
-      get shape(): never {
-        throw null
-      },
-    },
     [],
     [nameless],
     [Symbol('in an array')],
@@ -74,7 +67,6 @@ export function nonsense(): unknown[] {
     [2 ** 52, 2 ** 52],
     new Array(3),
     cyclicArray(),
-    sharedRows(300),
     new Date(Number.NaN),
     new Map([[1, 2]]),
     new Uint8Array(3),
@@ -86,10 +78,6 @@ export function nonsense(): unknown[] {
     transferred(new DataView(new ArrayBuffer(2))),
     new Proxy(new Float32Array(2), {}),
     new Proxy([1, 2], {}),
-    hostileProxy({}),
-    hostileProxy([]),
-    revokedProxy({}),
-    revokedProxy([]),
     { kind: 'dense' },
     { kind: 'dense', storage: null },
     { kind: 'dense', storage: {}, dtype: 'int8', shape: [1], name: '', bytes: 1 },
@@ -114,5 +102,24 @@ export function nonsense(): unknown[] {
     { tensors: Number.NaN, headerBytes: '5' },
     { start: nameless, end: Symbol('end') },
     { lower: nameless, upper: [Symbol('u')] },
+  ]
+}
+
+/** What only an attacker passes: objects that throw when they are touched, or that are endless as a text. */
+export function hostileValues(): unknown[] {
+  return [
+    sharedRows(300),
+    {
+      get dtype(): never {
+        throw new TypeError('thrown by a getter')
+      },
+      get shape(): never {
+        throw null
+      },
+    },
+    hostileProxy({}),
+    hostileProxy([]),
+    revokedProxy({}),
+    revokedProxy([]),
   ]
 }

@@ -9,7 +9,7 @@ import { asLayout } from '../../lib/tensor/as_layout.js'
 import { tensor } from '../../lib/tensor/from_values.js'
 import { CooTensor, fromDense } from '../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../lib/tensor/tensor.js'
-import { nonsense } from './nonsense.js'
+import { hostileValues, nonsense } from './nonsense.js'
 
 const good = tensor([1, 2, 3, 4], { dtype: 'int8', shape: [2, 2], name: 'good' })
 const sparse = new CooTensor({
@@ -128,8 +128,8 @@ const CALLS: Record<string, (value: unknown) => unknown> = {
 
 it.each(Object.keys(CALLS))('%s', async (name) => {
   const call = CALLS[name]!
-  for (const [number, value] of nonsense().entries()) {
-    expect(await fault(() => call(value)), `value ${number} of nonsense()`).toBe(undefined)
+  for (const [number, value] of [...nonsense(), ...hostileValues()].entries()) {
+    expect(await fault(() => call(value)), `value ${number}`).toBe(undefined)
   }
 })
 
