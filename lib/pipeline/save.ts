@@ -201,15 +201,15 @@ async function writeFiles(
 async function writeContents(
   files: readonly OutputFile[],
   { tensorsOfRanges }: PlannedFile,
-  context: Omit<WriteContext, 'sink'>,
+  context: Omit<WriteContext, 'sink' | 'byteLength'>,
 ): Promise<void> {
-  for (const [index, { segments, sink }] of files.entries()) {
+  for (const [index, { segments, sink, byteLength }] of files.entries()) {
     const isLast = index === files.length - 1
     const pieces = piecesOf(segments, {
       isNative: sink.run !== undefined,
       tensorsOfRanges: isLast ? tensorsOfRanges : 0,
     })
-    await writePieces(pieces, { ...context, sink })
+    await writePieces(pieces, { ...context, sink, byteLength })
   }
 }
 

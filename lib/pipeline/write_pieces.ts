@@ -15,6 +15,8 @@ const SMALL_BYTES = 32 * 1024
 const GATHERED_BYTES = 1024 * 1024
 
 export interface WriteContext {
+  /** Length of the whole file. */
+  readonly byteLength: number
   readonly sink: Sink
   readonly progress: ProgressReport
   readonly signal: AbortSignal | undefined
@@ -40,7 +42,8 @@ class PieceWriter {
   /** For sinks that take writes in order: the end of the last one. */
   #lastWrite: Promise<void> = Promise.resolve()
   #error: { readonly reason: unknown } | undefined
-  #gathered = new Uint8Array(GATHERED_BYTES)
+  /** Made when the first small piece comes; most saves of few tensors need little of it, or none. */
+  #gathered: Uint8Array | undefined
   #gatheredLength = 0
   #gatheredTensors = 0
   #gatheredPosition = 0
@@ -60,10 +63,10 @@ class PieceWriter {
 
   /** Writes what was gathered. */
   async flush(): Promise<void> {
+    if (!this.#gathered) return
     const [bytes, tensors] = [this.#gathered.subarray(0, this.#gatheredLength), this.#gatheredTensors]
-    if (bytes.byteLength === 0 && tensors === 0) return
     const position = this.#gatheredPosition
-    this.#gathered = new Uint8Array(GATHERED_BYTES)
+    this.#gathered = undefined
     this.#gatheredLength = 0
     this.#gatheredTensors = 0
     await this.#start({ kind: 'bytes', bytes, position, byteLength: bytes.byteLength, tensors })
@@ -80,7 +83,10 @@ class PieceWriter {
 
   async #gather(piece: Piece): Promise<void> {
     if (this.#gatheredLength + piece.byteLength > GATHERED_BYTES) await this.flush()
-    if (this.#gatheredLength === 0) this.#gatheredPosition = piece.position
+    if (!this.#gathered) {
+      this.#gatheredPosition = piece.position
+      this.#gathered = new Uint8Array(Math.min(GATHERED_BYTES, this.#context.byteLength - piece.position))
+    }
     const bytes = piece.kind === 'bytes' ? piece.bytes : await bytesOf(piece, this.#context.signal)
     this.#gathered.set(bytes, this.#gatheredLength)
     this.#gatheredLength += bytes.byteLength
