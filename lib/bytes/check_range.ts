@@ -1,5 +1,6 @@
 /** The checks that every source makes before it touches a byte. */
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import { checkViewLength } from './view_limit.js'
 
 /**
@@ -16,7 +17,7 @@ export function checkRange(start: number, end: number, byteLength: number, label
   if (!isRange) {
     throw new TileworkError(
       'ERR_RANGE',
-      `The range [${String(start)}, ${String(end)}) does not lie inside the ${byteLength} bytes of ${label}.`,
+      `The range [${valueText(start)}, ${valueText(end)}) does not lie inside the ${byteLength} bytes of ${label}.`,
       { path: label },
     )
   }

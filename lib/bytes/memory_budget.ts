@@ -4,6 +4,7 @@
  * caller's and is not counted.
  */
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 
 /** Below this the calls would cost more than the work. */
 const LEAST_BUFFER_BYTES = 4096
@@ -38,7 +39,7 @@ export function setMemoryBudget(bytes: number): void {
   if (!(bytes === Number.POSITIVE_INFINITY || (Number.isSafeInteger(bytes) && bytes > 0))) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The memory budget must be a whole number of bytes above 0, or Infinity; it is ${String(bytes)}.`,
+      `The memory budget must be a whole number of bytes above 0, or Infinity; it is ${valueText(bytes)}.`,
     )
   }
   budget = bytes

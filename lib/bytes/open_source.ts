@@ -1,6 +1,8 @@
 /** Chooses the source for what a user hands to `open`. */
 import { fileURLToPath } from 'node:url'
+import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import { MappedFileSource } from './mapped_file.js'
 import { MemorySource } from './memory.js'
 import { RangedFileSource } from './ranged_file.js'
@@ -25,14 +27,14 @@ export async function openSource(
 ): Promise<ByteSource> {
   const { mode = 'map', guard = false } = options
   if (mode !== 'map' && mode !== 'read') {
-    throw new TileworkError('ERR_ARGUMENT', `mode must be "map" or "read"; it is ${String(mode)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `mode must be "map" or "read"; it is ${valueText(mode)}.`)
   }
   if (typeof input === 'string') return openPath(input, mode, guard)
   if (input instanceof URL) return openPath(pathOfUrl(input), mode, guard)
   if (input instanceof Uint8Array) return new MemorySource(input)
   if (input instanceof ArrayBuffer) return new MemorySource(new Uint8Array(input))
   if (isOwnSource(input)) return input
-  if (isByteSource(input)) return new UserSource(input)
+  if (readInput('The input', () => isByteSource(input))) return new UserSource(input)
   throw new TileworkError(
     'ERR_ARGUMENT',
     'The input must be a path, a file: URL, a Uint8Array, an ArrayBuffer or an object with byteLength and read().',

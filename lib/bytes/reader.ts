@@ -58,14 +58,17 @@ export class ByteReader {
   /**
    * Moves the window so that it starts at the cursor and has at least `count` bytes.
    *
-   * @throws TileworkError ERR_TRUNCATED when the source ends before them, and what the source throws
+   * @throws TileworkError ERR_TRUNCATED when the source ends before them, ERR_FILE_CHANGED when it gives too few, and what the
+   * source throws
    */
   async load(count: number): Promise<void> {
     const start = this.#position
     if (count > this.remaining) throw this.#truncated(count)
     const end = Math.min(this.byteLength, start + Math.max(count, this.#windowBytes))
     const bytes = await this.#source.read(start, end)
-    this.#window = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (bytes.byteLength !== end - start) throw this.#lostError()
+    // A copy: whoever gave the bytes may take them away, or write to them, between two looks at one header.
+    this.#window = new DataView(new Uint8Array(bytes).buffer)
     this.#windowStart = start
   }
 
@@ -99,6 +102,13 @@ export class ByteReader {
     const at = this.#position - this.#windowStart
     this.#position += count
     return at
+  }
+
+  #lostError(): TileworkError {
+    const label = this.#source.label ?? 'the source'
+    return new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, {
+      path: label,
+    })
   }
 
   #truncated(count: number): TileworkError {

@@ -5,6 +5,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import { type OpenSourceOptions, openSource } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
@@ -24,7 +25,7 @@ export async function openSibling(
   options: OpenSourceOptions,
 ): Promise<ByteSource> {
   if (symlinks !== 'inside' && symlinks !== 'follow') {
-    const message = `symlinks must be "inside" or "follow"; it is ${String(symlinks)}.`
+    const message = `symlinks must be "inside" or "follow"; it is ${valueText(symlinks)}.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   checkName(name)

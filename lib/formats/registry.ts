@@ -2,6 +2,7 @@
 import { extname } from 'node:path'
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import { btf } from './btf/index.js'
 import type { Format } from './format.js'
 import { npy, npz } from './npy/index.js'
@@ -23,9 +24,9 @@ export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
 
 /** @throws TileworkError ERR_ARGUMENT for a name that is no format */
 export function formatByName(name: string): Format<unknown> {
-  if (!Object.hasOwn(FORMATS, name)) {
+  if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
     const known = Object.keys(FORMATS).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `"${String(name)}" is no known format; known are: ${known}.`)
+    throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is no known format; known are: ${known}.`)
   }
   return FORMATS[name as FormatName] as Format<unknown>
 }

@@ -5,6 +5,7 @@
  */
 import { TileworkError } from '../errors.js'
 import type { NativeDigit, NativePiece } from '../native.js'
+import { valueText } from '../value_text.js'
 import type { LayoutStorage } from './layout.js'
 import { checkCounts } from './storage.js'
 
@@ -42,7 +43,7 @@ export function coordinateInStorage(
   if (!Number.isSafeInteger(offset) || offset < 0 || offset >= storage.elements) {
     throw new TileworkError(
       'ERR_RANGE',
-      `The offset is ${String(offset).slice(0, 40)}; the storage has ${storage.elements} elements.`,
+      `The offset is ${valueText(offset)}; the storage has ${storage.elements} elements.`,
     )
   }
   for (const piece of storage.side.pieces) {

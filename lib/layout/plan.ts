@@ -7,6 +7,7 @@ import { withCancelFlag } from '../cancel.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
+import { valueText } from '../value_text.js'
 import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
 import { parseLayout } from './parse_layout.js'
 
@@ -185,7 +186,7 @@ function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
 }
 
 function movableBits(dtype: Dtype): number {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   const bits: number = DTYPES[dtype].bits
   if (bits < 4) {
     const reason = bits === 0 ? 'elements without a fixed size' : 'elements of 2 bits'

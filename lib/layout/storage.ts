@@ -5,6 +5,7 @@
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import type { NativePiece } from '../native.js'
+import { valueText } from '../value_text.js'
 import type { AxisConstraint } from './catalogue.js'
 import type { LayoutDefinition } from './definition.js'
 import type { DigitRule } from './digit_rule.js'
@@ -120,7 +121,7 @@ export function checkCounts(name: string, counts: readonly number[]): void {
     if (Number.isSafeInteger(count) && (count as number) >= 0) return
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${name}[${position}] is ${String(count).slice(0, 40)}; it must be an integer from 0 to 2^53 - 1.`,
+      `${name}[${position}] is ${valueText(count)}; it must be an integer from 0 to 2^53 - 1.`,
     )
   })
 }

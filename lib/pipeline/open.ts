@@ -6,6 +6,8 @@ import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, TensorList } from '../formats/format.js'
 import { checkLimits } from '../formats/limits.js'
 import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
+import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
 
 /** What can be opened: a path, a `file:` URL, bytes in memory, or a source of the user's own. */
 export type Input = string | URL | Uint8Array | ArrayBuffer | ByteSource
@@ -35,6 +37,13 @@ export interface OpenFile {
   readonly format: FormatName
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
+  /**
+   * The dense tensor of a name, or at a place (below 0 from the end).
+   * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
+   */
+  dense(key: string | number): DenseTensor
+  /** As `dense`, for a sparse tensor. */
+  sparse(key: string | number): SparseTensor
   /** What a lenient read noticed. */
   readonly findings: readonly Finding[]
   /** Length of the file in bytes. */
@@ -81,6 +90,8 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
     const file: OpenFile = {
       format: format.name as FormatName,
       tensors,
+      dense: (key) => pick(tensors, key, 'dense'),
+      sparse: (key) => pick(tensors, key, 'sparse'),
       findings,
       byteLength: source.byteLength,
       close,
@@ -93,6 +104,19 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
     throw error
   }
 }
+
+function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {
+  const tensor = typeof key === 'number' ? tensors.at(key) : tensors.get(key)
+  if (tensor?.kind === kind) return tensor as TensorOf<K>
+  if (tensor) {
+    const what = `Tensor ${valueText(key)} is ${tensor.kind}, not ${kind}`
+    throw new TileworkError('ERR_UNSUPPORTED', `${what}; file.tensors has tensors of every kind.`)
+  }
+  const count = `the file has ${tensors.length}`
+  throw new TileworkError('ERR_ARGUMENT', `There is no tensor ${valueText(key)}; ${count}.`)
+}
+
+type TensorOf<K extends Tensor['kind']> = Extract<Tensor, { readonly kind: K }>
 
 /** The other files that a file refers to, opened once each and closed with it. */
 class SiblingFiles {
@@ -171,11 +195,11 @@ function sourceOptions({ mode, guard }: OpenOptions): OpenSourceOptions {
 
 function checkOptions(options: OpenOptions): { level: Level; limits: Limits } {
   if (typeof options !== 'object' || options === null) {
-    throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${String(options)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
   }
   const { level = 'lenient', limits } = options
   if (level !== 'lenient' && level !== 'strict') {
-    throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${String(level)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${valueText(level)}.`)
   }
   return { level, limits: checkLimits(limits) }
 }

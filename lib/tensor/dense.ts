@@ -13,6 +13,7 @@ import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { planReorder } from '../layout/plan.js'
+import { valueText } from '../value_text.js'
 import { describeTensor } from './describe_tensor.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
@@ -204,7 +205,7 @@ function rangeFor(target: Uint8Array, start: number): ByteRange {
 }
 
 function checkFixedSize(dtype: Dtype): Dtype {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${String(dtype)} is no known element type.`)
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   if (dtype !== 'string') return dtype
   throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
 }

@@ -1,5 +1,6 @@
 /** The part of a tensor that a slice takes: along each axis `start + step * i` for i from 0 to an extent. */
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import type { AxisRange } from './slice.js'
 
 export interface Region {
@@ -57,7 +58,7 @@ interface AxisPart {
 }
 
 function resolveRange(range: AxisRange, extent: number, axis: number): AxisPart {
-  if (typeof range !== 'object') {
+  if (typeof range !== 'object' || range === null) {
     throw new TileworkError('ERR_ARGUMENT', `ranges[${axis}] is no object with start, end and step.`)
   }
   const step = checkInteger(range.step, `ranges[${axis}].step`) ?? 1
@@ -77,5 +78,5 @@ function resolveRange(range: AxisRange, extent: number, axis: number): AxisPart 
 
 function checkInteger(value: unknown, name: string): number | undefined {
   if (value === undefined || Number.isSafeInteger(value)) return value as number | undefined
-  throw new TileworkError('ERR_ARGUMENT', `${name} is ${String(value)}; it must be a whole number.`)
+  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be a whole number.`)
 }

@@ -1,6 +1,7 @@
 /** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
+import { checkDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
@@ -29,7 +30,7 @@ export function reorder(tensor: Tensor, layout: string | Layout, options: Reorde
     const what = `"${tensor.name}" is a ${tensor.kind} tensor`
     throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors have a layout.`)
   }
-  const recipe = FusedTensor.recipeOf(tensor)
+  const recipe = FusedTensor.recipeOf(checkDense(tensor, 'reorder'))
   const as = options.as ?? recipe.as
   return new FusedTensor({
     ...recipe,

@@ -3,6 +3,7 @@
  * Python. A slice of a slice is one slice, and a slice of a reorder is one pass over the tensor below.
  */
 import { TileworkError } from '../errors.js'
+import { checkDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import { sliceRegion } from './region.js'
 import type { DenseTensor, Tensor } from './tensor.js'
@@ -35,7 +36,7 @@ export function slice(tensor: Tensor, ranges: readonly (AxisRange | null | undef
     const what = `"${tensor.name}" is a ${tensor.kind} tensor`
     throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors can be sliced.`)
   }
-  const recipe = FusedTensor.recipeOf(tensor)
+  const recipe = FusedTensor.recipeOf(checkDense(tensor, 'slice'))
   const { layout } = tensor.storage
   return new FusedTensor({ ...recipe, region: sliceRegion(recipe.region, ranges), to: { layout } })
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   check,
   type DenseTensor,
+  fromDense,
   open,
   planReorder,
   reorder,
@@ -86,4 +87,16 @@ describe.each(NONSENSE.map((value) => [value]))('%s', (value) => {
 test.each(['http://example.com/x.btf', 'file://server/x.btf'])('save to %s', async (url) => {
   await expect(save(new URL(url), small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   await expect(open(new URL(url))).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+})
+
+describe('a tensor by its kind', () => {
+  test('is found by name and by place', async () => {
+    const file = await open(await serialize([small, await fromDense(small, { name: 'other' })]))
+    expect(file.dense(0).shape).toEqual([3])
+    expect(file.dense('0').name).toBe('0')
+    expect(file.sparse(-1).entryCount).toBe(3)
+    expect(() => file.dense('1')).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
+    expect(() => file.sparse(5)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    expect(() => file.dense(null as never)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+  })
 })

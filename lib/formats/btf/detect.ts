@@ -1,7 +1,6 @@
 /** BTF has no magic number: a file is one when its count, first offset and first record fit each other. */
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
-import { CopiedSource } from './copied_source.js'
 import { DTYPE_BY_CODE, HEADER_BYTES, LAYOUT_COO_OF_DOCUMENT, MAX_RANK, U64_BYTES } from './schema.js'
 import { swapBytes } from './walk.js'
 
@@ -12,7 +11,7 @@ const LOOK_BYTES = 16
 export async function detect(source: ByteSource): Promise<boolean> {
   const { byteLength } = source
   if (byteLength < U64_BYTES) return false
-  const reader = new ByteReader(new CopiedSource(source), LOOK_BYTES)
+  const reader = new ByteReader(source, LOOK_BYTES)
   await reader.load(U64_BYTES)
   const count = reader.u64()
   // Eight zero bytes are the empty file; a longer file that begins with zeros may be anything.

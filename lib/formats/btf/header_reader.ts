@@ -5,7 +5,6 @@
  */
 import { ByteReader, READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
-import { CopiedSource } from './copied_source.js'
 
 /** One page: what the system reads at least, and room for the dimensions of any usual header. */
 const LEAST_WINDOW_BYTES = 4096
@@ -16,7 +15,7 @@ export class HeaderReader extends ByteReader {
   #windowEnd = 0
 
   constructor(source: ByteSource) {
-    super(new CopiedSource(source), 0)
+    super(source, 0)
   }
 
   override load(count: number): Promise<void> {

@@ -2,7 +2,6 @@
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
-import { CopiedSource } from './copied_source.js'
 import type { Description, Report } from './report.js'
 import {
   BYTES_LIMIT,
@@ -96,7 +95,7 @@ export class RecordReader {
 
   constructor(source: ByteSource, reader: ByteReader, report: Report) {
     this.#reader = reader
-    this.#farReader = new ByteReader(new CopiedSource(source), U64_BYTES)
+    this.#farReader = new ByteReader(source, U64_BYTES)
     this.#report = report
   }
 
