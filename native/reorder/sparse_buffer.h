@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace tilework {
 
@@ -29,15 +28,11 @@ class SparseBuffer {
   static int64_t resident_bytes(int64_t offset, int64_t size);
 
  private:
-  struct Pages {
-    int64_t begin;
-    int64_t end;
-  };
-
   uint8_t* data_ = nullptr;
   int64_t size_;
-  // Whole pages, in the order in which they were filled; neighbours are one.
-  std::vector<Pages> filled_;
+  // Whole pages between which everything was filled; empty pages among them cost nothing to give back.
+  int64_t filled_begin_ = 0;
+  int64_t filled_end_ = 0;
 };
 
 }  // namespace tilework

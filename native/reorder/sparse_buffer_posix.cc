@@ -56,30 +56,25 @@ uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
                                  " bytes of the sparse buffer.");
   }
   if (size == 0) return data_;
-  const Pages pages{page_below(offset), page_above(offset + size)};
-  if (!filled_.empty() && pages.begin <= filled_.back().end && pages.end >= filled_.back().end &&
-      pages.begin >= filled_.back().begin) {
-    filled_.back().end = pages.end;
-  } else {
-    filled_.push_back(pages);
-  }
+  const bool is_first = filled_begin_ == filled_end_;
+  filled_begin_ = is_first ? page_below(offset) : std::min(filled_begin_, page_below(offset));
+  filled_end_ = std::max(filled_end_, page_above(offset + size));
   return data_ + offset;
 }
 
 void SparseBuffer::clear() noexcept {
-  for (const Pages& pages : filled_) {
-    uint8_t* memory = data_ + pages.begin;
-    const auto size = static_cast<size_t>(pages.end - pages.begin);
+  if (filled_begin_ == filled_end_) return;
+  uint8_t* memory = data_ + filled_begin_;
+  const auto size = static_cast<size_t>(filled_end_ - filled_begin_);
 #ifdef __linux__
-    const bool is_empty = madvise(memory, size, MADV_DONTNEED) == 0;
+  const bool is_empty = madvise(memory, size, MADV_DONTNEED) == 0;
 #else
-    // Elsewhere the advice may keep old bytes; new pages in the same place are zeros for sure.
-    const bool is_empty = mmap(memory, size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
+  // Elsewhere the advice may keep old bytes; new pages in the same place are zeros for sure.
+  const bool is_empty = mmap(memory, size, PROT_READ | PROT_WRITE, kFlags | MAP_FIXED, -1, 0) != MAP_FAILED;
 #endif
-    // Locked memory cannot be given back.
-    if (!is_empty) std::memset(memory, 0, static_cast<size_t>(std::min(pages.end, size_) - pages.begin));
-  }
-  filled_.clear();
+  // Locked memory cannot be given back.
+  if (!is_empty) std::memset(memory, 0, static_cast<size_t>(std::min(filled_end_, size_) - filled_begin_));
+  filled_begin_ = filled_end_ = 0;
 }
 
 int64_t SparseBuffer::resident_bytes(int64_t offset, int64_t size) {

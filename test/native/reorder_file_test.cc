@@ -35,6 +35,12 @@ std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
   return bytes;
 }
 
+Side transposed(int64_t rows, int64_t columns) {
+  Side side = row_major({rows, columns});
+  std::swap(side.pieces[0].digits[0], side.pieces[0].digits[1]);
+  return side;
+}
+
 // As much as a few elements of any width need, so that small cases have many tiles of every kind.
 constexpr TileLimits kSmallTiles{96, 160};
 
@@ -63,6 +69,54 @@ void test_random_layouts(int rounds) {
       begin = end;
     }
   }
+}
+
+// No tile has more in memory than it may, and together they write each element once.
+void test_tiles_are_bounded(int rounds) {
+  std::mt19937_64 random(99);
+  RandomLayout layouts(random);
+  int cut = 0;
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    const ReorderDescription description = random_description(layouts, i);
+    if (!is_small(description)) continue;
+    const ReorderPlan plan(description);
+    const auto tiles = BoxTiles::cut(plan, 0, plan.destination_bytes(), kSmallTiles);
+    if (!tiles) continue;
+    ++cut;
+    std::vector<int> writes(static_cast<size_t>(plan.destination_elements()), 0);
+    for (int64_t tile = 0; tile < tiles->count(); ++tile) {
+      const PackedTile packed = tiles->at(tile);
+      CHECK_IN(describe(description), packed.plan.source_bytes() <= kSmallTiles.source);
+      CHECK_IN(describe(description), packed.plan.destination_bytes() <= kSmallTiles.destination);
+      packed.destination.each([&](int64_t element, int64_t) {
+        for (int64_t k = 0; k < packed.destination.length; ++k) ++writes[static_cast<size_t>(element + k)];
+      });
+    }
+    const bool once = std::all_of(writes.begin(), writes.end(), [](int count) { return count == 1; });
+    CHECK_IN(describe(description), once);
+  }
+  CHECK(cut > rounds / 10);
+}
+
+// Long runs on both sides, whichever way the blocks stand.
+void test_runs_are_long() {
+  const std::vector<int64_t> shape = {2, 64, 256, 256};
+  const int64_t bytes = int64_t{2} * 64 * 256 * 256 * 4;
+  const auto first_tile = [&](const ReorderPlan& plan) {
+    return BoxTiles::cut(plan, 0, bytes, kFileTileLimits)->at(0);
+  };
+  const ReorderPlan to_blocks({32, shape, row_major(shape), feature_blocks(shape, 16)});
+  const PackedTile blocks = first_tile(to_blocks);
+  CHECK(blocks.source->repeats.size() == 1 && blocks.source->repeats[0].first == 16);
+  CHECK(blocks.destination.repeats.empty());
+  const ReorderPlan to_planes({32, shape, feature_blocks(shape, 16), row_major(shape)});
+  const PackedTile planes = first_tile(to_planes);
+  CHECK(planes.source->repeats.empty());
+  CHECK(planes.destination.repeats.size() == 1 && planes.destination.repeats[0].first == 16);
+  const int64_t side = 16384;
+  const ReorderPlan turned({32, {side, side}, row_major({side, side}), transposed(side, side)});
+  const PackedTile square = BoxTiles::cut(turned, 0, side * side * 4, kFileTileLimits)->at(0);
+  CHECK(square.source->length >= 256 && square.destination.length >= 256);
 }
 
 // Writes a range of a plan's destination to a file, as the addon does.
@@ -111,24 +165,20 @@ struct Case {
   ReorderDescription description;
 };
 
-Side transposed(int64_t rows, int64_t columns) {
-  Side side = row_major({rows, columns});
-  std::swap(side.pieces[0].digits[0], side.pieces[0].digits[1]);
-  return side;
-}
-
 // Each is some MiB large and read in another way.
 std::vector<Case> large_cases() {
   const std::vector<int64_t> image = {2, 35, 130, 200};
   const std::vector<int64_t> cube = {3, 700, 900};
-  Side fused = row_major(cube);
-  fused.pieces[0].digits = {{{0}, 3, 1}, {{1, 2}, 39375, 16}, {{1, 2}, 16, 1}};
+  const std::vector<int64_t> odd = {3, 150, 300};
+  Side fused = row_major(odd);
+  fused.pieces[0].digits = {{{0}, 3, 1}, {{1, 2}, 2813, 16}, {{1, 2}, 16, 1}};
+  fused.elements = 3 * 2813 * 16;
   const Slice strided{{9, 1500, 900}, {8, 3, 899}, {-3, 2, -1}};
-  Side padded = row_major(cube);
+  Side padded = row_major(odd);
   padded.lower = {0, 1, 2};
   padded.upper = {0, 0, 1};
-  padded.pieces[0].digits = {{{2}, 903, 1}, {{0}, 3, 1}, {{1}, 701, 1}};
-  padded.elements = 903 * 3 * 701;
+  padded.pieces[0].digits = {{{2}, 303, 1}, {{0}, 3, 1}, {{1}, 151, 1}};
+  padded.elements = 303 * 3 * 151;
   return {
       {"planes to blocks", {32, image, row_major(image), feature_blocks(image, 16)}},
       {"blocks to planes", {32, image, feature_blocks(image, 16), row_major(image)}},
@@ -138,7 +188,7 @@ std::vector<Case> large_cases() {
       {"reversed and strided", {32, cube, row_major(strided.shape), row_major(cube), strided}},
       {"one range",
        {32, {1, 700, 900}, row_major(cube), row_major({1, 700, 900}), Slice{cube, {1, 0, 0}, {1, 1, 1}}}},
-      {"offsets without a table", {8, cube, padded, fused}},
+      {"offsets without a table", {8, odd, padded, fused}},
   };
 }
 
@@ -215,7 +265,9 @@ void test_errors() {
 // An argument is the number of random rounds.
 int main(int count, char** arguments) {
   using namespace tilework::test;
-  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 1500);
+  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 600);
+  test_tiles_are_bounded(3000);
+  test_runs_are_long();
   test_large_cases();
   test_pool_is_shared();
   test_errors();

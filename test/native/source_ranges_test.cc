@@ -121,7 +121,7 @@ void test_number_is_bounded() {
 // An argument is the number of random rounds.
 int main(int count, char** arguments) {
   using namespace tilework::test;
-  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 10000);
+  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 4000);
   test_plain_cases();
   test_number_is_bounded();
   return result();
