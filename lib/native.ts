@@ -93,7 +93,7 @@ export interface NativePlanDescription {
  */
 export interface NativeSparseBuffer {
   readonly byteLength: number
-  /** Throws ERR_RANGE. */
+  /** Throws ERR_RANGE; ERR_ARGUMENT while a run reads the buffer, also from `clear`. */
   fill(bytes: Uint8Array, offset: number): void
   /** Gives the memory of all filled ranges back; they read as zeros then. */
   clear(): void
@@ -107,10 +107,16 @@ export interface NativeReorderPlan {
   readonly copyOffset?: number
   /**
    * Writes destination bytes `[start, end)` (whole elements; nibble pairs for 4 bit) to `destination`, which
-   * has exactly `end - start` bytes. `source` has all `sourceBytes`. Throws ERR_ARGUMENT on wrong sizes.
+   * has exactly `end - start` bytes. `source` has all `sourceBytes`. Throws ERR_ARGUMENT on wrong sizes, and for
+   * resizable buffers.
    */
   runSync(source: Uint8Array | NativeSparseBuffer, destination: Uint8Array, start: number, end: number): void
-  /** As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first element stops. */
+  /**
+   * As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first element stops.
+   *
+   * Until the promise settles, no buffer given here (or to `runFile`) may be transferred: its memory may move or go
+   * while threads write to it, and Node-API can neither hold it nor notice. Shared buffers cannot be transferred.
+   */
   run(
     source: Uint8Array | NativeSparseBuffer,
     destination: Uint8Array,
