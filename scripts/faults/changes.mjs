@@ -28,6 +28,7 @@ const WORK = {
   'save unchanged': { kind: 'save', whole: true },
   'save tensor by tensor': { kind: 'save' },
   'save reordered': { kind: 'save', layout: LAYOUT },
+  'save with checksums': { kind: 'save', saveOptions: { format: 'npz' } },
   'bytes()': { kind: 'read' },
   'bytes() reordered': { kind: 'read', layout: LAYOUT },
 }
