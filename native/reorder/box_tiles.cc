@@ -35,6 +35,18 @@ struct LoopOrders {
   std::vector<size_t> by_destination;
 };
 
+// A kernel goes through many runs at the same time. Were they a power of two apart, their elements would meet
+// in the same few sets of the cache and push each other out; an odd number of cache lines spreads them over
+// all sets. Short runs stay dense, as lines would be mostly padding; from here on it is an eighth at most.
+constexpr int64_t kCacheLineBits = 64 * 8;
+constexpr int64_t kMinSpacedLines = 16;
+
+int64_t spacing_of(int64_t length, int element_bits) {
+  const int64_t line = kCacheLineBits / element_bits;
+  if (length < kMinSpacedLines * line) return length;
+  return (ceil_div(length, line) | 1) * line;
+}
+
 int64_t gap_of(int element_bits) { return kMergeGapBytes * 8 / element_bits; }
 
 // ---- How large a tile is along each loop
@@ -44,6 +56,7 @@ class BlockChoice {
   BlockChoice(const LoopNest& nest, const Box& box, int element_bits, TileLimits limits)
       : nest_(nest),
         box_(box),
+        element_bits_(element_bits),
         orders_(nest),
         most_written_(limits.destination * 8 / element_bits),
         most_read_(limits.source * 8 / element_bits),
@@ -105,7 +118,8 @@ class BlockChoice {
       int64_t& factor = nest_.nodes[i].destination_stride == written ? written : writes;
       factor *= blocks[i];
     }
-    if (run + slack_ > most_read_ / reads) return std::numeric_limits<double>::infinity();
+    if (spacing_of(run + slack_, element_bits_) > most_read_ / reads)
+      return std::numeric_limits<double>::infinity();
     const auto total = static_cast<double>(elements(blocks));
     const auto calls = static_cast<double>(reads + writes) * static_cast<double>(call_);
     return (calls + static_cast<double>(reads * run) + total) / total;
@@ -113,6 +127,7 @@ class BlockChoice {
 
   const LoopNest& nest_;
   const Box& box_;
+  int element_bits_;
   LoopOrders orders_;
   int64_t most_written_;
   int64_t most_read_;
@@ -129,10 +144,9 @@ class BlockChoice {
 // Runs of one side, while loops are added from the nearest steps on.
 class RunBuilder {
  public:
-  // Gaps up to `gap` stay inside a run; runs are whole multiples of `multiple` elements. `lead` elements
-  // stand before the first one.
-  RunBuilder(int64_t gap, int64_t multiple, int64_t lead)
-      : gap_(gap), multiple_(multiple), packed_(lead + 1) {}
+  // Gaps up to `gap` elements stay inside a run. `lead` elements stand before the first one.
+  RunBuilder(int element_bits, int64_t gap, int64_t lead)
+      : bits_(element_bits), gap_(gap), packed_(lead + 1) {}
 
   // The stride that a loop has in the buffer: its own inside a run, else that of whole runs.
   int64_t add(int64_t passes, int64_t stride) {
@@ -141,7 +155,10 @@ class RunBuilder {
       packed_ += (passes - 1) * stride;
       return stride;
     }
-    close();
+    if (runs_.length == 0) {
+      close();
+      packed_ = runs_.spacing = spacing_of(runs_.length, bits_);
+    }
     const int64_t step = packed_;
     packed_ *= passes;
     runs_.repeats.emplace_back(passes, stride);
@@ -149,7 +166,7 @@ class RunBuilder {
   }
 
   Runs take(int64_t first) {
-    close();
+    if (runs_.length == 0) close();
     runs_.first = first;
     std::reverse(runs_.repeats.begin(), runs_.repeats.end());
     return std::move(runs_);
@@ -157,11 +174,12 @@ class RunBuilder {
 
  private:
   void close() {
-    if (runs_.length == 0) runs_.length = packed_ = ceil_div(packed_, multiple_) * multiple_;
+    // Half bytes come in pairs from a file.
+    runs_.length = runs_.spacing = gap_ > 0 && bits_ == 4 ? ceil_div(packed_, 2) * 2 : packed_;
   }
 
+  int bits_;
   int64_t gap_;
-  int64_t multiple_;
   // Elements in the buffer.
   int64_t packed_;
   Runs runs_;
@@ -195,7 +213,7 @@ Runs pack_source(const LoopNest& nest, const Box& box, const Box& hull, int elem
   // A run begins with the byte of its first element.
   const int64_t in_a_byte = element_bits == 4 ? 2 : 1;
   const int64_t lead = first % in_a_byte;
-  RunBuilder builder(gap_of(element_bits), in_a_byte, lead);
+  RunBuilder builder(element_bits, gap_of(element_bits), lead);
   packed.source_base = lead;
   for (size_t i : LoopOrders(nest).by_source) {
     const int64_t stride = nest.nodes[i].source_stride;
@@ -207,8 +225,8 @@ Runs pack_source(const LoopNest& nest, const Box& box, const Box& hull, int elem
   return builder.take(first - lead);
 }
 
-Runs pack_destination(const LoopNest& nest, const Box& box, LoopNest& packed) {
-  RunBuilder builder(0, 1, 0);
+Runs pack_destination(const LoopNest& nest, const Box& box, int element_bits, LoopNest& packed) {
+  RunBuilder builder(element_bits, 0, 0);
   int64_t first = nest.destination_base;
   for (size_t i : LoopOrders(nest).by_destination) {
     const int64_t stride = nest.nodes[i].destination_stride;
@@ -234,7 +252,7 @@ bool has_whole_bytes(const LoopNest& nest) {
 }  // namespace
 
 int64_t Runs::size() const {
-  int64_t size = length;
+  int64_t size = repeats.empty() ? length : spacing;
   for (const auto& [count, stride] : repeats) size *= count;
   return size;
 }
@@ -284,7 +302,7 @@ PackedTile BoxTiles::at(int64_t tile) const {
   std::optional<Runs> source;
   if (const auto hull = sourced(nest, box))
     source = pack_source(nest, box, *hull, plan_->element_bits(), packed);
-  Runs destination = pack_destination(nest, box, packed);
+  Runs destination = pack_destination(nest, box, plan_->element_bits(), packed);
   for (size_t i = 0; i < box.size(); ++i) {
     packed.nodes[i].count = box[i].count();
     if (nest.nodes[i].variable == kNone) continue;

@@ -14,7 +14,8 @@
 
 namespace tilework {
 
-// Bytes that a tile may have in memory, of either side.
+// Bytes of a tile: of the destination, for which a buffer may be an eighth larger, and the buffer of the
+// source.
 struct TileLimits {
   int64_t destination = 0;
   int64_t source = 0;
@@ -25,10 +26,12 @@ struct Runs {
   // Storage element of the first run, and elements of each.
   int64_t first = 0;
   int64_t length = 0;
+  // Elements from one run to the next in the buffer.
+  int64_t spacing = 0;
   // How often and how far apart runs repeat, widest first.
   std::vector<std::pair<int64_t, int64_t>> repeats;
 
-  // Elements of all.
+  // Elements of the buffer.
   int64_t size() const;
   // Calls body(storage element, buffer element) for each.
   template <class Body>
@@ -42,7 +45,7 @@ struct Runs {
   void each_from(size_t at, int64_t element, int64_t& packed, Body& body) const {
     if (at == repeats.size()) {
       body(element, packed);
-      packed += length;
+      packed += spacing;
       return;
     }
     for (int64_t i = 0; i < repeats[at].first; ++i) {

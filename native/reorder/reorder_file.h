@@ -21,7 +21,7 @@ namespace tilework {
 // What a tile has in memory: 2 MiB a thread together. The larger the tile, the longer the runs that it reads
 // and writes and the fewer the system calls; from about half a MiB on little is gained, and a thread's share
 // of the second-level cache is not larger. The source has more room, as it comes with gaps and whole pages.
-inline constexpr TileLimits kFileTileLimits{int64_t{768} << 10, int64_t{1280} << 10};
+inline constexpr TileLimits kFileTileLimits{int64_t{768} << 10, int64_t{1152} << 10};
 
 // Buffers of one thread. They get memory on first use.
 class FileScratch {

@@ -117,6 +117,10 @@ void test_runs_are_long() {
   const ReorderPlan turned({32, {side, side}, row_major({side, side}), transposed(side, side)});
   const PackedTile square = BoxTiles::cut(turned, 0, side * side * 4, kFileTileLimits)->at(0);
   CHECK(square.source->length >= 256 && square.destination.length >= 256);
+  for (const PackedTile* tile : {&blocks, &planes, &square}) {
+    CHECK(tile->plan.source_bytes() <= kFileTileLimits.source);
+    CHECK(tile->plan.destination_bytes() <= kFileTileLimits.destination * 9 / 8);
+  }
 }
 
 // Writes a range of a plan's destination to a file, as the addon does.
