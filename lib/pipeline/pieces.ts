@@ -103,12 +103,9 @@ function cutTensor(tensor: DenseTensor, isNative: boolean): Generator<CutPiece> 
   const { byteLength } = tensorInSource.storage
   const fused = tensorInSource instanceof FusedTensor ? tensorInSource.source : undefined
   const fromFile = isNative && fused?.stored === undefined ? fused?.fromFile : undefined
-  if (fromFile) {
-    return windows(0, byteLength, NATIVE_PIECE_BYTES, 1, (start) => ({
-      kind: 'computed',
-      ...fromFile,
-      start,
-    }))
+  if (fused && fromFile) {
+    const size = fused.pieceBytes(NATIVE_PIECE_BYTES)
+    return windows(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
   }
   const { source, start } = fused?.stored ?? tensorInSource
   return cutSource(source, start, start + byteLength, isNative, 1)

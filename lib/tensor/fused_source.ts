@@ -10,6 +10,7 @@ import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { DTYPES } from '../dtype/dtypes.js'
+import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
 import { type NativeInputFile, type NativeReorderPlan, type NativeSparseBuffer, native } from '../native.js'
 import type { StoredTensor } from './dense.js'
@@ -35,12 +36,15 @@ export class FusedSource implements ByteSource {
   readonly #base: StoredTensor
   readonly #plan: NativeReorderPlan
   readonly #elementBytes: number
+  /** Bytes of one pass of each loop over the destination's digits, outermost first. */
+  readonly #passBytes: readonly number[]
 
   constructor(base: StoredTensor, { plan, to }: JoinedLayouts) {
     this.#base = base
     this.#plan = plan
     this.#elementBytes = Math.max(1, DTYPES[base.dtype].bits / 8)
     this.byteLength = to.storage.byteLength
+    this.#passBytes = passesOf(to.storage, DTYPES[base.dtype].bits)
     this.label = `tensor "${base.name}" as ${to.layout.name}`
   }
 
@@ -55,6 +59,16 @@ export class FusedSource implements ByteSource {
   get fromFile(): FromFile | undefined {
     const file = nativeFileOf(this.#base.source)
     return file && { plan: this.#plan, file, label: this.label, offset: this.#base.start }
+  }
+
+  /**
+   * Bytes of a piece of the result, near `bytes`, that ends with whole passes of an outer loop: a cut in the middle of a
+   * pass would make two short walks of a long one.
+   */
+  pieceBytes(bytes: number): number {
+    const pass =
+      this.#passBytes.find((candidate) => candidate <= bytes && Number.isInteger(candidate)) ?? bytes
+    return Math.max(1, Math.floor(bytes / pass)) * pass
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -157,6 +171,17 @@ export class FusedSource implements ByteSource {
     for (let i = 0; i < pairs.length; i += 2) ranges.push({ start: pairs[i]!, end: pairs[i + 1]! })
     return ranges
   }
+}
+
+function passesOf({ digits }: LayoutStorage, bits: number): number[] {
+  let elements = 1
+  const passes = [...digits].reverse().map(({ radix }) => {
+    const pass = (elements * bits) / 8
+    elements *= radix
+    return pass
+  })
+  // A pass over nothing is none.
+  return passes.reverse().filter((pass) => pass > 0)
 }
 
 function partOf(target: Uint8Array, start: number, tile: ByteRange): Uint8Array {
