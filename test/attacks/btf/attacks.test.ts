@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { TileworkError } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import { MAX_FINDINGS } from '../../../lib/formats/btf/schema.js'
 import type { SparseTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { btfFile, denseRecord, readOptions } from '../../formats/btf/btf_bytes.js'
+import { codeOf } from '../refusal.js'
 import { ATTACKS, hugeSparseFile } from './attacks.js'
-
-async function codeOf(action: () => Promise<unknown>): Promise<string | null> {
-  try {
-    await action()
-    return null
-  } catch (error) {
-    if (error instanceof TileworkError) return error.code
-    throw error
-  }
-}
 
 /** Everything that a user can ask of a tensor. */
 async function useTensor(tensor: Tensor): Promise<void> {

@@ -4,26 +4,17 @@
  * a failure can be run again; TILEWORK_FUZZ_SEED tries another.
  */
 import { expect, it } from 'vitest'
-import type { ByteSource } from '../../../lib/bytes/source.js'
-import { type Level, TileworkError } from '../../../lib/errors.js'
+import type { Level } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import { readOptions } from '../../formats/btf/btf_bytes.js'
+import { CountingSource } from '../counting_source.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
+import { expectRefusal } from '../refusal.js'
 import { ATTACKS, seedFiles } from './attacks.js'
 
 const MUTATIONS = 10_000
-const SEED = Number(process.env.TILEWORK_FUZZ_SEED ?? 20_260)
-
-/** Small linear-feedback generator (xorshift, 32 bits): the same numbers on every machine. */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed | 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
-}
+const SEED = fuzzSeed(20_260)
 
 /** Numbers at which arithmetic goes wrong. */
 const EDGES = [
@@ -48,16 +39,13 @@ const EDGES = [
   2n ** 64n - 1n,
 ]
 
-function mutate(seed: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutate(seed: Uint8Array, random: Random): Uint8Array {
   let bytes = new Uint8Array(seed)
   for (let changes = 1 + random(3); changes > 0; changes--) bytes = mutateOnce(bytes, random)
   return bytes
 }
 
-function mutateOnce(
-  bytes: Uint8Array<ArrayBuffer>,
-  random: (below: number) => number,
-): Uint8Array<ArrayBuffer> {
+function mutateOnce(bytes: Uint8Array<ArrayBuffer>, random: Random): Uint8Array<ArrayBuffer> {
   const at = random(bytes.length + 1)
   const word = 8 * random(Math.max(1, Math.floor(bytes.length / 8)))
   const fits = word + 8 <= bytes.length
@@ -85,27 +73,6 @@ function mutateOnce(
   }
 }
 
-/** Counts what a reader takes from the file, and hands out copies, as a file on disk would. */
-class CountingSource implements ByteSource {
-  readonly byteLength: number
-  bytesRead = 0
-  readonly #bytes: Uint8Array
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
-    this.byteLength = bytes.byteLength
-  }
-
-  async read(start: number, end: number): Promise<Uint8Array> {
-    return this.readSync(start, end)
-  }
-
-  readSync(start: number, end: number): Uint8Array {
-    this.bytesRead += end - start
-    return this.#bytes.slice(start, end)
-  }
-}
-
 async function useTensor(tensor: Tensor): Promise<void> {
   if (tensor.kind === 'dense') {
     expect((await tensor.toTypedArray()).length).toBe(tensor.size)
@@ -130,10 +97,6 @@ async function tryFile(bytes: Uint8Array, level: Level): Promise<'read' | 'refus
     expectRefusal(error)
     return 'refused'
   }
-}
-
-function expectRefusal(error: unknown): void {
-  if (!(error instanceof TileworkError)) throw error
 }
 
 it(`${MUTATIONS} mutated files are read or refused`, async () => {

@@ -7,22 +7,10 @@ import { TileworkError } from '../../../lib/errors.js'
 import { check, type Input, type OpenOptions, open } from '../../../lib/pipeline/open.js'
 import { sheetExample } from '../../formats/btf/btf_bytes.js'
 import { nonsense } from '../../tensor/nonsense.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
 
 const ROUNDS = 3000
-const SEED = Number(process.env.TILEWORK_FUZZ_SEED ?? 20_261)
-
-/** Small linear-feedback generator (xorshift, 32 bits): the same numbers on every machine. */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed | 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
-}
-
-type Random = (below: number) => number
+const SEED = fuzzSeed(20_261)
 
 const pick = (random: Random, list: readonly unknown[]): unknown => list[random(list.length)]
 

@@ -1,23 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { TileworkError } from '../../../lib/errors.js'
 import { npy, npz } from '../../../lib/formats/npy/index.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { npyBytes, readOptions } from '../../formats/npy/npy_bytes.js'
 import { zipBytes } from '../../formats/npy/zip_bytes.js'
+import { codeOf } from '../refusal.js'
 import { ATTACKS } from './attacks.js'
 
 const FORMATS = { npy, npz }
-
-async function codeOf(action: () => Promise<unknown>): Promise<string | null> {
-  try {
-    await action()
-    return null
-  } catch (error) {
-    if (error instanceof TileworkError) return error.code
-    throw error
-  }
-}
 
 describe.each(['lenient', 'strict'] as const)('%s', (level) => {
   it.each(ATTACKS)('$format $name (rule $rule): $reason', async (attack) => {

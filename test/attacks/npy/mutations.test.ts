@@ -5,28 +5,19 @@
  */
 import { crc32 } from 'node:zlib'
 import { expect, it } from 'vitest'
-import type { ByteSource } from '../../../lib/bytes/source.js'
-import { type Level, TileworkError } from '../../../lib/errors.js'
+import type { Level } from '../../../lib/errors.js'
 import type { Format } from '../../../lib/formats/format.js'
 import { npy, npz } from '../../../lib/formats/npy/index.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import { npyBytes, readOptions } from '../../formats/npy/npy_bytes.js'
 import { extra, u32, u64, zipBytes } from '../../formats/npy/zip_bytes.js'
+import { CountingSource } from '../counting_source.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
+import { expectRefusal } from '../refusal.js'
 import { ATTACKS } from './attacks.js'
 
 const MUTATIONS = 5_000
-const SEED = Number(process.env.TILEWORK_FUZZ_SEED ?? 20_261)
-
-/** Small linear-feedback generator (xorshift, 32 bits): the same numbers on every machine. */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed | 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
-}
+const SEED = fuzzSeed(20_261)
 
 const floats = npyBytes({ descr: '>f4', shape: [2, 3], fortran: true, data: new Float32Array(6).fill(1) })
 const texts = npyBytes({ descr: '<U2', shape: [2], data: Uint32Array.of(65, 66, 67, 0) })
@@ -109,16 +100,13 @@ const WORDS = [
   'PK\x05\x06',
 ]
 
-function mutate(seed: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutate(seed: Uint8Array, random: Random): Uint8Array {
   let bytes = new Uint8Array(seed)
   for (let changes = 1 + random(2); changes > 0; changes--) bytes = mutateOnce(bytes, random)
   return bytes
 }
 
-function mutateOnce(
-  bytes: Uint8Array<ArrayBuffer>,
-  random: (below: number) => number,
-): Uint8Array<ArrayBuffer> {
+function mutateOnce(bytes: Uint8Array<ArrayBuffer>, random: Random): Uint8Array<ArrayBuffer> {
   const at = random(bytes.length + 1)
   switch (random(8)) {
     case 0:
@@ -149,25 +137,6 @@ function mutateOnce(
   }
 }
 
-/** Counts what a reader takes from the file, and hands out copies, as a file on disk would. */
-class CountingSource implements ByteSource {
-  readonly byteLength: number
-  bytesRead = 0
-  readonly #bytes: Uint8Array
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
-    this.byteLength = bytes.byteLength
-  }
-
-  async read(start: number, end: number): Promise<Uint8Array> {
-    expect(start).toBeGreaterThanOrEqual(0)
-    expect(end).toBeLessThanOrEqual(this.byteLength)
-    this.bytesRead += end - start
-    return this.#bytes.slice(start, end)
-  }
-}
-
 async function useTensor(tensor: Tensor): Promise<void> {
   // Deflate makes a thousand bytes of one; more than that no file of some kilobytes may ask for.
   expect(tensor.size).toBeLessThan(1032 * 4096)
@@ -194,10 +163,6 @@ async function tryFile(format: Format<never>, bytes: Uint8Array, level: Level): 
     expectRefusal(error)
     return 'refused'
   }
-}
-
-function expectRefusal(error: unknown): void {
-  if (!(error instanceof TileworkError)) throw error
 }
 
 it.each(['npy', 'npz'])(

@@ -1,20 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import { type Level, TileworkError } from '../../../lib/errors.js'
+import type { Level } from '../../../lib/errors.js'
 import { safetensors } from '../../../lib/formats/safetensors/index.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { headerText, readOptions, safetensorsFile } from '../../formats/safetensors/safetensors_bytes.js'
+import { codeOf } from '../refusal.js'
 import { ATTACKS } from './attacks.js'
-
-async function codeOf(action: () => Promise<unknown>): Promise<string | null> {
-  try {
-    await action()
-    return null
-  } catch (error) {
-    if (error instanceof TileworkError) return error.code
-    throw error
-  }
-}
 
 const readText = (header: string, data: number[] = [], level: Level = 'lenient') =>
   safetensors.read(new MemorySource(safetensorsFile(header, data)), readOptions(level))

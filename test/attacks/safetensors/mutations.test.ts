@@ -5,26 +5,17 @@
  */
 import { expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
-import type { ByteSource } from '../../../lib/bytes/source.js'
-import { type Level, TileworkError } from '../../../lib/errors.js'
+import type { Level } from '../../../lib/errors.js'
 import { safetensors } from '../../../lib/formats/safetensors/index.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { entryText, readOptions, safetensorsFile } from '../../formats/safetensors/safetensors_bytes.js'
+import { CountingSource } from '../counting_source.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
+import { expectRefusal } from '../refusal.js'
 import { ATTACKS, seedFiles } from './attacks.js'
 
 const MUTATIONS = 5000
-const SEED = Number(process.env.TILEWORK_FUZZ_SEED ?? 20_260)
-
-/** Small linear-feedback generator (xorshift, 32 bits): the same numbers on every machine. */
-function randomNumbers(seed: number): (below: number) => number {
-  let state = seed | 1
-  return (below) => {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    return (state >>> 0) % below
-  }
-}
+const SEED = fuzzSeed(20_260)
 
 /** What readers of JSON, of numbers and of names go wrong at. */
 const PIECES = [
@@ -76,14 +67,14 @@ const PIECES = [
   '\u{1f3b2}',
 ].map((piece) => Buffer.from(piece))
 
-function mutate(seed: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutate(seed: Uint8Array, random: Random): Uint8Array {
   let bytes: Uint8Array = new Uint8Array(seed)
   for (let changes = 1 + random(3); changes > 0; changes--) bytes = mutateOnce(bytes, random)
   return bytes
 }
 
 /** Replaces a part of the header, mostly so that its length stays true: else nothing behind it would be tested. */
-function mutateOnce(bytes: Uint8Array, random: (below: number) => number): Uint8Array {
+function mutateOnce(bytes: Uint8Array, random: Random): Uint8Array {
   const at = random(bytes.length + 1)
   const piece = PIECES[random(PIECES.length)]!
   switch (random(7)) {
@@ -115,36 +106,11 @@ function spliceHeader(bytes: Uint8Array, at: number, removed: number, piece: Uin
   return spliced
 }
 
-/** Counts what a reader takes from the file, and hands out copies, as a file on disk would. */
-class CountingSource implements ByteSource {
-  readonly byteLength: number
-  bytesRead = 0
-  readonly #bytes: Uint8Array
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes
-    this.byteLength = bytes.byteLength
-  }
-
-  async read(start: number, end: number): Promise<Uint8Array> {
-    return this.readSync(start, end)
-  }
-
-  readSync(start: number, end: number): Uint8Array {
-    this.bytesRead += end - start
-    return this.#bytes.slice(start, end)
-  }
-}
-
 async function useTensor(tensor: DenseTensor): Promise<void> {
   // Complex numbers and the like have no typed array; their bytes are read all the same.
   expect((await tensor.bytes()).length).toBe(tensor.storage.byteLength)
   await tensor.toTypedArray().catch(expectRefusal)
   if (tensor.size > 0) tensor.at(...tensor.shape.map((extent) => extent - 1))
-}
-
-function expectRefusal(error: unknown): void {
-  if (!(error instanceof TileworkError)) throw error
 }
 
 /** Opens and uses a file; a refusal is fine, any other error is not. */

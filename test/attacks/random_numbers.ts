@@ -1,0 +1,19 @@
+/** Numbers for mutations, from TILEWORK_FUZZ_SEED where it is set: a failure can be run again. */
+
+export type Random = (below: number) => number
+
+/** The seed of the environment, or the one of the test. */
+export function fuzzSeed(usual: number): number {
+  return Number(process.env.TILEWORK_FUZZ_SEED ?? usual)
+}
+
+/** Small linear-feedback generator (xorshift, 32 bits): the same numbers on every machine. */
+export function randomNumbers(seed: number): Random {
+  let state = seed | 1
+  return (below) => {
+    state ^= state << 13
+    state ^= state >>> 17
+    state ^= state << 5
+    return (state >>> 0) % below
+  }
+}
