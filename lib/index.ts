@@ -19,7 +19,7 @@ export {
 export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { Limits, TensorList } from './formats/format.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export type { FormatName } from './formats/registry.js'
+export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export { describeLayout } from './layout/describe.js'
 export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
