@@ -81,7 +81,11 @@ export class InflatedSource implements ByteSource {
   async read(start: number, end: number): Promise<Uint8Array> {
     checkRange(start, end, this.byteLength, this.label)
     const bytes = this.#last.then(() => this.#read(start, end))
-    this.#last = bytes.catch(() => undefined)
+    // Without its result, which would stay in memory until the next read.
+    this.#last = bytes.then(
+      () => undefined,
+      () => undefined,
+    )
     return bytes
   }
 

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { crc32, deflateRawSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
@@ -130,6 +132,22 @@ describe('deflated members', () => {
       expect(isSame(await tensor.bytes({ start: at, end }), noise.subarray(at, end))).toBe(true)
     }
     expect(compressedRead(source)).toBeLessThanOrEqual(bytes.length)
+  })
+
+  it('leave nothing in memory of what was read once', async () => {
+    const content = npyBytes({ descr: '|u1', shape: [1_000_000], data: new Uint8Array(1_000_000) })
+    const names = Array.from({ length: 40 }, (_, at) => `${at}.npy`)
+    const archive = zipBytes(names.map((name) => member(name, content, { method: 8 })))
+    setFlagsFromString('--expose-gc')
+    const collect: () => void = runInNewContext('gc')
+    const { tensors } = await readBytes(archive)
+    const before = process.memoryUsage().arrayBuffers
+    for (const tensor of tensors) await (tensor as DenseTensor).bytes()
+    // Streams that were destroyed give their memory back a turn later.
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    collect()
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(10_000_000)
+    expect(tensors.length).toBe(40)
   })
 
   it('are kept for who reads backwards', async () => {
