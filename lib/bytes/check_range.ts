@@ -1,4 +1,5 @@
 /** The checks that every source makes before it touches a byte. */
+import { types } from 'node:util'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { checkViewLength } from './view_limit.js'
@@ -24,17 +25,42 @@ export function checkRange(start: number, end: number, byteLength: number, label
   checkViewLength(end - start)
 }
 
+/** Asks the engine itself: an object may have another length, or another buffer, to show. */
+function ofTypedArray<Field extends 'buffer' | 'byteOffset' | 'byteLength'>(
+  field: Field,
+): (bytes: Uint8Array) => Uint8Array[Field] {
+  const { get } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), field)!
+  return (bytes) => get!.call(bytes)
+}
+
+const bufferOf = ofTypedArray('buffer')
+const offsetOf = ofTypedArray('byteOffset')
+const lengthOf = ofTypedArray('byteLength')
+
 /**
  * What a source or tensor of somebody else gave for a range: exactly `end - start` bytes, or an error.
  *
+ * @returns a plain Uint8Array on memory of fixed length, which a running job of the addon needs
  * @throws TileworkError ERR_IO; a wrong length let through would become a corrupt file
  */
 export function checkGiven(bytes: unknown, start: number, end: number, label: string): Uint8Array {
-  if (bytes instanceof Uint8Array && bytes.byteLength === end - start) return bytes
-  const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
+  const isBytes = types.isUint8Array(bytes)
+  if (isBytes && lengthOf(bytes) === end - start) return plainBytes(bytes)
+  const found = isBytes ? `${lengthOf(bytes)} bytes` : typeof bytes
   throw new TileworkError('ERR_IO', `${label} gave ${found} for the range [${start}, ${end}).`, {
     path: label,
   })
+}
+
+function plainBytes(bytes: Uint8Array): Uint8Array {
+  const length = lengthOf(bytes)
+  // Also that of a buffer that is gone, on which no view can be made.
+  if (length === 0) return new Uint8Array(0)
+  const buffer = bufferOf(bytes)
+  const plain = new Uint8Array(buffer, offsetOf(bytes), length)
+  // The types of the library do not know buffers that change their length yet.
+  const { resizable, growable } = buffer as { resizable?: boolean; growable?: boolean }
+  return resizable || growable ? new Uint8Array(plain) : plain
 }
 
 /** The error for a use after close. */

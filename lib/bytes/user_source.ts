@@ -17,7 +17,8 @@ export class UserSource implements ByteSource {
   constructor(source: ByteSource) {
     this.#source = source
     this.byteLength = source.byteLength
-    this.label = source.label ?? 'source'
+    const { label } = source
+    this.label = typeof label === 'string' ? label : 'source'
     if (typeof source.readSync === 'function') {
       this.readSync = (start, end) => {
         this.#checkUse(start, end)

@@ -123,6 +123,47 @@ describe("a user's source", () => {
     expect(source.readSync).toBeUndefined()
   })
 
+  it('is held to the length that its bytes have, not to the one that they show', async () => {
+    const shown = Object.defineProperty(new Uint8Array(1), 'byteLength', { value: 5 })
+    class Longer extends Uint8Array {
+      override get byteLength(): number {
+        return 5
+      }
+    }
+    for (const bytes of [shown, new Longer(1), new Proxy(new Uint8Array(5), {})]) {
+      const source = await openSource({ byteLength: 10, read: async () => bytes, readSync: () => bytes })
+      await expect(source.read(0, 5)).rejects.toThrow(code('ERR_IO'))
+      expect(() => source.readSync!(0, 5)).toThrow(code('ERR_IO'))
+    }
+  })
+
+  it('may give bytes of any buffer, and what comes of them has a fixed length', async () => {
+    const Resizable = ArrayBuffer as unknown as new (
+      length: number,
+      options: { maxByteLength: number },
+    ) => ArrayBuffer & { resize(length: number): void }
+    const buffer = new Resizable(5, { maxByteLength: 10 })
+    const given = [new Uint8Array(buffer), Buffer.alloc(5), new Uint8Array(new SharedArrayBuffer(5))]
+    for (const bytes of given) {
+      const source = await openSource({ byteLength: 10, read: async () => bytes })
+      const read = await source.read(0, 5)
+      buffer.resize(1)
+      expect(read).toEqual(new Uint8Array(5))
+      expect(Object.getPrototypeOf(read)).toBe(Uint8Array.prototype)
+    }
+  })
+
+  it('has a label of its own when the given one is no text', async () => {
+    for (const label of [5, {}, Symbol('remote')]) {
+      const source = await openSource({
+        byteLength: 1,
+        label: label as never,
+        read: async () => Uint8Array.of(1),
+      })
+      expect(source.label).toBe('source')
+    }
+  })
+
   it('has its errors wrapped and stays open for its owner', async () => {
     let isClosed = false
     const own: ByteSource = {
