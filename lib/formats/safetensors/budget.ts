@@ -42,14 +42,18 @@ export class Budget {
     return true
   }
 
+  /** Why so many tensors may not be; undefined when they may. */
+  refusalOfTensors(count: number): string | undefined {
+    const limit = this.#limits.tensors ?? DEFAULT_TENSORS_LIMIT
+    return count > limit ? `The file has more than ${limit} tensors, which is limits.tensors.` : undefined
+  }
+
   /** Why a further tensor of so many bytes may not be; undefined when it may. */
   spendTensor(byteLength: number): string | undefined {
     this.#tensors += 1
     this.#totalBytes += byteLength
-    const tensorsLimit = this.#limits.tensors ?? DEFAULT_TENSORS_LIMIT
-    if (this.#tensors > tensorsLimit) {
-      return `The file has more than ${tensorsLimit} tensors, which is limits.tensors.`
-    }
+    const tooMany = this.refusalOfTensors(this.#tensors)
+    if (tooMany !== undefined) return tooMany
     const bytesLimit = this.#limits.totalBytes ?? TOTAL_BYTES_LIMIT_IN_FILES * this.#fileBytes
     if (this.#totalBytes > bytesLimit) {
       return `The tensors up to this one have ${this.#totalBytes} bytes; limits.totalBytes is ${bytesLimit}.`

@@ -4,8 +4,15 @@
  */
 import { toUSVString } from 'node:util'
 import type { Place, Report } from '../report.js'
-import type { JsonHandler } from './json_events.js'
-import { MAX_RANK, METADATA_KEY, quote, tensorPath } from './schema.js'
+import { JsonFault, type JsonHandler } from './json_events.js'
+import {
+  LAYOUT_KEY_PREFIX,
+  MAX_METADATA_ENTRIES,
+  MAX_RANK,
+  METADATA_KEY,
+  quote,
+  tensorPath,
+} from './schema.js'
 
 /** A number as the header spells it: exact; undefined where it is no whole number from 0. */
 export type Spelled = number | bigint | undefined
@@ -31,6 +38,7 @@ type Context = 'start' | 'root' | 'metadata' | 'entry' | 'list' | 'unknown'
 export class HeaderEvents implements JsonHandler {
   /** The file's metadata; undefined without any. */
   metadata: Map<string, string> | undefined
+  /** Where layout entries stand; nothing is ever said of others once they are read. */
   readonly metadataAt = new Map<string, number>()
   /** How many entries could not be told from the header, and may own bytes that thus seem to be nobody's. */
   unreadable = 0
@@ -158,8 +166,11 @@ export class HeaderEvents implements JsonHandler {
   }
 
   #setMetadata(text: string): void {
-    this.metadata?.set(this.#key, text)
-    this.metadataAt.set(this.#key, this.#keyAt)
+    this.metadata!.set(this.#key, text)
+    if (this.#key.startsWith(LAYOUT_KEY_PREFIX)) this.metadataAt.set(this.#key, this.#keyAt)
+    if (this.metadata!.size <= MAX_METADATA_ENTRIES) return
+    const message = `The metadata have more than ${MAX_METADATA_ENTRIES} entries.`
+    throw new JsonFault('ERR_LIMIT', message, this.#keyAt)
   }
 
   #refuseMetadata(what: string, at: number): void {

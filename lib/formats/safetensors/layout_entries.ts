@@ -99,5 +99,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 /** The metadata without layout entries, which belong to the tensors and are made anew on writing. */
 export function withoutLayoutEntries(metadata: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
-  return new Map([...metadata].filter(([key]) => !key.startsWith(LAYOUT_KEY_PREFIX)))
+  const others = new Map<string, string>()
+  for (const [key, value] of metadata) if (!key.startsWith(LAYOUT_KEY_PREFIX)) others.set(key, value)
+  return others
 }

@@ -102,6 +102,12 @@ export const MAX_DEPTH = 127
  */
 export const MAX_TEXT_LENGTH = 2 ** 25
 
+/**
+ * Most entries of the metadata: a layout entry for each tensor of the largest header fits. Texts of two characters
+ * would else make a header of the largest size ten million entries, which take thirty times its bytes.
+ */
+export const MAX_METADATA_ENTRIES = 2 ** 20
+
 /** Characters of a layout entry: a shape and two paddings of the highest rank fit. */
 export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
 

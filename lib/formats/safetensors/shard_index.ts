@@ -56,11 +56,13 @@ class IndexEvents implements JsonHandler {
   readonly weightMap = new Map<string, { shard: string; at: number }>()
   total: { text: string; at: number } | undefined
   hasWeightMap = false
+  readonly #budget: Budget
   readonly #report: Report
   /** Keys from the root to here; undefined inside an array. */
   readonly #keys: (string | undefined)[] = []
 
-  constructor(report: Report) {
+  constructor(budget: Budget, report: Report) {
+    this.#budget = budget
     this.#report = report
   }
 
@@ -103,6 +105,9 @@ class IndexEvents implements JsonHandler {
       this.#report.deviation('ERR_DUPLICATE', message, placeOf(name, at))
     }
     this.weightMap.set(name, { shard: text, at })
+    // Entries are short and what is kept of one is not: the largest index would have ten million.
+    const refusal = this.#budget.refusalOfTensors(this.weightMap.size)
+    if (refusal !== undefined) throw new JsonFault('ERR_LIMIT', refusal, at)
   }
 
   #isWeightMap(): boolean {
@@ -131,7 +136,7 @@ async function readIndex(
 ): Promise<IndexEvents | undefined> {
   budget.addFile(source.byteLength)
   if (!budget.spendHeader(source.byteLength, report)) return undefined
-  const events = new IndexEvents(report)
+  const events = new IndexEvents(budget, report)
   try {
     await readJson(source, 0, source.byteLength, events)
   } catch (error) {

@@ -16,6 +16,7 @@ import {
   INDEX_EXTENSION,
   LAYOUT_KEY_PREFIX,
   LENGTH_BYTES,
+  MAX_METADATA_ENTRIES,
   METADATA_KEY,
   quote,
   RANK_OF_DTYPE,
@@ -211,6 +212,7 @@ function headerOf(
   for (const { name, layoutEntry } of tensors) {
     if (layoutEntry !== undefined) texts.set(LAYOUT_KEY_PREFIX + name, layoutEntry)
   }
+  checkMetadataCount(texts.size)
   const entries = new EntryTexts()
   if (texts.size > 0) entries.add(`${JSON.stringify(METADATA_KEY)}:${objectOf(texts)}`)
   let begin = 0
@@ -245,6 +247,12 @@ class EntryTexts {
   join(): Buffer {
     return Buffer.from(`{${this.#entries.join(',')}}`)
   }
+}
+
+function checkMetadataCount(count: number): void {
+  if (count <= MAX_METADATA_ENTRIES) return
+  const message = `The metadata would have ${count} entries; the limit is ${MAX_METADATA_ENTRIES}.`
+  throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
 }
 
 function checkHeaderBytes(bytes: number): void {

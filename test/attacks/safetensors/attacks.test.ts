@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { Level } from '../../../lib/errors.js'
 import { safetensors } from '../../../lib/formats/safetensors/index.js'
+import { MAX_METADATA_ENTRIES } from '../../../lib/formats/safetensors/schema.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { headerText, readOptions, safetensorsFile } from '../../formats/safetensors/safetensors_bytes.js'
 import { codeOf } from '../refusal.js'
@@ -104,6 +105,21 @@ it('findings are bounded, and an error among those left out is still told', asyn
   const findings = await safetensors.check(new MemorySource(safetensorsFile(header)), readOptions('lenient'))
   expect(findings.length).toBe(1001)
   expect(findings.at(-1)).toMatchObject({ code: 'ERR_LIMIT', severity: 'error' })
+})
+
+it('metadata of more entries than there can be tensors are refused, by the writer too', async () => {
+  const metadata = Object.fromEntries(
+    Array.from({ length: MAX_METADATA_ENTRIES + 1 }, (_, at) => [`k${at}`, '']),
+  )
+  const bytes = safetensorsFile(headerText([], metadata))
+  const code = 'ERR_LIMIT'
+  await expect(safetensors.read(new MemorySource(bytes), readOptions('lenient'))).rejects.toMatchObject({
+    code,
+  })
+  await expect(safetensors.plan([], { metadata })).rejects.toMatchObject({ code })
+  delete metadata.k0
+  const whole = new MemorySource(safetensorsFile(headerText([], metadata)))
+  expect((await safetensors.read(whole, readOptions('lenient'))).findings).toEqual([])
 })
 
 it('limits of the caller go before the defaults', async () => {

@@ -275,4 +275,12 @@ describe('what does not fit together', () => {
     await expect(read(files, 'lenient', { totalBytes: 1 })).rejects.toMatchObject({ code })
     expect((await read(files, 'lenient', { tensors: 2, totalBytes: 2 })).tensors.length).toBe(2)
   })
+
+  it('limits hold for the names of the weight map, in a shard or not', async () => {
+    const weights = { a: 's', b: 's', c: 's' }
+    const files = { [INDEX]: indexFile({ weight_map: weights }), s: one('a') }
+    const code = 'ERR_LIMIT'
+    await expect(read(files, 'lenient', { tensors: 2 })).rejects.toMatchObject({ code })
+    expect((await read(files, 'lenient', { tensors: 3 })).tensors.length).toBe(1)
+  })
 })
