@@ -3,6 +3,8 @@
  * each other under it, and a single result that is larger is refused. Memory that was handed to the caller is the
  * caller's and is not counted.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { throwIfAborted, untilAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
@@ -51,19 +53,57 @@ export function bufferWithinBudget(bytes: number): number {
   return Math.min(bytes, Math.max(LEAST_BUFFER_BYTES, Math.floor(budget / 4)))
 }
 
+/** A borrower and all that it calls, a user's source or listener too. */
+interface Loan {
+  isRunning: boolean
+}
+
+const loans = new AsyncLocalStorage<Loan>()
+
 /**
- * Waits until `bytes` fit under the budget. One borrower that wants more than the whole budget goes alone: it would
- * never start otherwise.
+ * Runs `job` when `bytes` fit under the budget. One borrower that wants more than the whole budget goes alone: it would
+ * never start otherwise. One inside another (a user's source that saves something itself) does not wait: the other
+ * would wait for it.
  *
- * @returns gives the memory back; to be called once
+ * @throws TileworkError ERR_ABORTED when the signal fires before its turn, and what `job` throws
  */
-export async function borrowMemory(bytes: number): Promise<() => void> {
-  if (queue.length > 0 || !fits(bytes)) {
-    await new Promise<void>((start) => queue.push({ bytes, start }))
-  } else borrowed += bytes
-  return () => {
+export async function withBorrowedMemory<T>(
+  bytes: number,
+  signal: AbortSignal | undefined,
+  job: () => Promise<T>,
+): Promise<T> {
+  if (loans.getStore()?.isRunning) borrowed += bytes
+  else await borrow(bytes, signal)
+  const loan: Loan = { isRunning: true }
+  try {
+    return await loans.run(loan, job)
+  } finally {
+    loan.isRunning = false
     borrowed -= bytes
     startWaiting()
+  }
+}
+
+async function borrow(bytes: number, signal: AbortSignal | undefined): Promise<void> {
+  if (queue.length === 0 && fits(bytes)) {
+    borrowed += bytes
+    return
+  }
+  let waiting: Waiting | undefined
+  const turn = new Promise<void>((start) => {
+    waiting = { bytes, start }
+    queue.push(waiting)
+  })
+  try {
+    await untilAborted(turn, signal)
+    throwIfAborted(signal)
+  } catch (error) {
+    const position = queue.indexOf(waiting!)
+    // Without a place in the queue its turn has come, and the memory is already its own.
+    if (position < 0) borrowed -= bytes
+    else queue.splice(position, 1)
+    startWaiting()
+    throw error
   }
 }
 

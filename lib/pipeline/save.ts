@@ -6,12 +6,12 @@
  * is on disk: a failed write leaves the old file as it was.
  */
 import { existsSync, rmSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { Writable } from 'node:stream'
-import { borrowMemory } from '../bytes/memory_budget.js'
+import { withBorrowedMemory } from '../bytes/memory_budget.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
-import { throwIfAborted, withCancelFlag } from '../cancel.js'
+import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
 import { chooseFormat, extensionOf, type FormatName, type WriteOptions } from '../formats/registry.js'
@@ -19,6 +19,7 @@ import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
+import { shardsUnderWay, whileWriting } from './shards_under_way.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
 import { type WriteContext, writePieces } from './write_pieces.js'
 
@@ -61,10 +62,23 @@ export async function save(
 ): Promise<void> {
   throwIfAborted(options.signal)
   const path = pathOf(target)
+  if (path !== undefined) return saveToPath(path, content, options)
   const planned = await planFile(content, options, path)
-  if (path !== undefined) return writeFiles(() => openFiles(path, planned.plan), planned, options)
   refuseSiblings(planned.plan)
   await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
+}
+
+async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
+  for (;;) {
+    const planned = await planFile(content, options, path)
+    const shards = (planned.plan.siblings ?? []).map(({ name }) => resolve(dirname(path), name))
+    const other = shardsUnderWay(shards)
+    if (!other) {
+      return whileWriting(shards, () => writeFiles(() => openFiles(path, planned.plan), planned, options))
+    }
+    // Planned anew then: the names that the other has taken are seen in the folder.
+    await untilAborted(other, options.signal)
+  }
 }
 
 /**
@@ -142,10 +156,16 @@ function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
   if (target instanceof Writable) {
+    if (!target.writable) {
+      throw new TileworkError('ERR_ARGUMENT', 'The stream was ended, destroyed, or has failed already.')
+    }
     return streamSink(Writable.toWeb(target) as WritableStream<Uint8Array>, signal)
   }
-  if (target instanceof WritableStream) return streamSink(target, signal)
-  throw new TileworkError('ERR_ARGUMENT', 'The target must be a path, a file: URL or a writable stream.')
+  if (!(target instanceof WritableStream)) {
+    throw new TileworkError('ERR_ARGUMENT', 'The target must be a path, a file: URL or a writable stream.')
+  }
+  if (target.locked) throw new TileworkError('ERR_ARGUMENT', 'The stream has a writer already.')
+  return streamSink(target, signal)
 }
 
 /** A file that is being written. */
@@ -160,6 +180,10 @@ function openFiles(path: string, plan: WritePlan): OutputFile[] {
   const files: OutputFile[] = []
   try {
     for (const sibling of plan.siblings ?? []) {
+      if (isSameName(sibling.name, basename(path))) {
+        const message = `The file would take the name of ${JSON.stringify(sibling.name)}, which it refers to; save it under another name.`
+        throw new TileworkError('ERR_ARGUMENT', message, { path })
+      }
       const siblingPath = join(dirname(path), sibling.name)
       const isNew = !existsSync(siblingPath)
       files.push({
@@ -176,6 +200,11 @@ function openFiles(path: string, plan: WritePlan): OutputFile[] {
   }
 }
 
+/** Some file systems take names that differ in case for one. */
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}
+
 async function writeFiles(
   openAll: () => readonly OutputFile[],
   planned: PlannedFile,
@@ -183,19 +212,18 @@ async function writeFiles(
 ): Promise<void> {
   const { plan, tensorsTotal } = planned
   const bytesTotal = [plan, ...(plan.siblings ?? [])].reduce((sum, { byteLength }) => sum + byteLength, 0)
-  const giveBack = await borrowMemory(Math.min(WORKING_BYTES, bytesTotal))
-  let files: readonly OutputFile[] = []
-  try {
-    files = openAll()
-    const progress = new ProgressReport(bytesTotal, tensorsTotal, onProgress)
-    await withCancelFlag(signal, (cancel) => writeContents(files, planned, { progress, signal, cancel }))
-    await commitAll(files)
-  } catch (error) {
-    await Promise.all(files.map(({ sink }) => sink.abort(error)))
-    throw error
-  } finally {
-    giveBack()
-  }
+  await withBorrowedMemory(Math.min(WORKING_BYTES, bytesTotal), signal, async () => {
+    let files: readonly OutputFile[] = []
+    try {
+      files = openAll()
+      const progress = new ProgressReport(bytesTotal, tensorsTotal, onProgress)
+      await withCancelFlag(signal, (cancel) => writeContents(files, planned, { progress, signal, cancel }))
+      await commitAll(files)
+    } catch (error) {
+      await Promise.all(files.map(({ sink }) => sink.abort(error)))
+      throw error
+    }
+  })
 }
 
 async function writeContents(

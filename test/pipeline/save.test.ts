@@ -60,6 +60,42 @@ describe('a tensor goes to a blocked layout and back through files', () => {
 })
 
 describe('save', () => {
+  test('streams that take nothing are refused before anything is written', async () => {
+    const sink = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() })
+    const [destroyed, ended] = [sink().destroy(), sink().end()]
+    const locked = new WritableStream<Uint8Array>()
+    locked.getWriter()
+    for (const stream of [destroyed, ended, locked]) {
+      await expect(save(stream, ramp([2]))).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    }
+  })
+
+  test('an index never takes the name of a shard that it refers to', async () => {
+    const shard = await serialize([ramp([2])], { format: 'safetensors' })
+    writeFileSync(join(folder, 'b.index.json'), shard)
+    writeFileSync(join(folder, 'a.index.json'), '{"weight_map":{"":"b.index.json"}}')
+    const file = await open(join(folder, 'a.index.json'))
+    for (const name of ['b.index.json', 'B.index.json']) {
+      await expect(save(join(folder, name), file)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    }
+    expect(readFileSync(join(folder, 'b.index.json')).equals(shard)).toBe(true)
+    expect(readdirSync(folder).sort()).toEqual(['a.index.json', 'b.index.json'])
+    file.close()
+  })
+
+  test('two models saved as one at the same time do not share shards', async () => {
+    const path = join(folder, 'm.safetensors.index.json')
+    const model = (value: number): DenseTensor[] =>
+      ['a', 'b', 'c'].map((name) => tensor(new Uint8Array(1000).fill(value), { name }) as DenseTensor)
+    const options = { maxShardBytes: 1000 }
+    await Promise.all([1, 2, 3].map((value) => save(path, model(value), options)))
+    expect(readdirSync(folder).length).toBe(10)
+    const file = await open(path)
+    const values = [...file.tensors].map((each) => (each as DenseTensor).at(999))
+    expect(values).toEqual([values[0], values[0], values[0]])
+    file.close()
+  })
+
   test('an open file is written unchanged, byte for byte, gaps included', async () => {
     const bytes = await serialize([ramp([3, 3])])
     const withTail = new Uint8Array(bytes.byteLength + 5)

@@ -195,6 +195,37 @@ test('a source that fails in the middle fails the save, and the old file stays',
 describe('the memory budget', () => {
   afterEach(() => setMemoryBudget(Number.POSITIVE_INFINITY))
 
+  test('does not hold a save whose turn does not come and that is cancelled', async () => {
+    const [long, short] = [noise([2000]), noise([100])]
+    setMemoryBudget(4096)
+    const first = new AbortController()
+    const stuck = new WritableStream<Uint8Array>({ write: () => new Promise(() => undefined) })
+    const running = save(stuck, long, { signal: first.signal })
+    const second = new AbortController()
+    const waiting = serialize(short, { signal: second.signal })
+    second.abort()
+    await expect(waiting).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+    first.abort()
+    await expect(running).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+    // Both have given back what they had.
+    expect((await serialize(short)).length).toBeGreaterThan(400)
+  })
+
+  test('lets a source save something itself while it is saved', async () => {
+    const bytes = await serialize(noise([1000]))
+    setMemoryBudget(5000)
+    let inner = 0
+    const source: ByteSource = {
+      byteLength: bytes.length,
+      read: async (start, end) => {
+        inner = (await serialize(noise([100]))).length
+        return bytes.subarray(start, end)
+      },
+    }
+    expect(Buffer.compare(await serialize(await open(source)), bytes)).toBe(0)
+    expect(inner).toBeGreaterThan(400)
+  })
+
   test('makes saves wait for each other, and refuses a larger result', async () => {
     expect(memoryBudget()).toBe(Number.POSITIVE_INFINITY)
     setMemoryBudget(1024 * 1024)
