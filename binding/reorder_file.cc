@@ -27,13 +27,10 @@ int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi
   return offset;
 }
 
-const uint8_t* mapped_source(const InputFile& file, int64_t offset) {
-  return file.data() == nullptr ? nullptr : file.data() + offset;
-}
-
-// Tiles that read by descriptor run on the threads of the kernels, as each is a kernel between its reads and
-// writes: while one thread waits for the disk, another computes, and no more run than there are CPUs. Jobs
-// take turns tile by tile, so a slow disk delays other jobs by one tile at most.
+// Files are read by descriptor, also those that are mapped: a map that somebody cuts short ends the process
+// of whoever looks into it. Tiles run on the threads of the kernels, as each is a kernel between its reads
+// and writes: while one thread waits for the disk, another computes, and no more run than there are CPUs.
+// Jobs take turns tile by tile, so a slow disk delays other jobs by one tile at most.
 class ReadingJob : public AsyncJob {
  public:
   ReadingJob(Environment& environment, Napi::Env env, FileReorder reorder, std::shared_ptr<InputFile> file,
@@ -99,12 +96,6 @@ Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const Reord
   const int64_t offset = source_offset(*plan, *file, info[1]);
   const Bytes destination = bytes(info[2], "destination");
   Target target = target_of(std::move(plan), destination, info[3], info[4]);
-  if (file->is_mapped()) {
-    Run run = run_of(std::move(target), mapped_source(*file, offset));
-    const auto job = ReorderJob::make(info.Env(), std::move(run), destination, info[5]);
-    job->hold_file(std::move(file));
-    return environment.start(job, environment.pools().compute);
-  }
   FileReorder reorder(target.plan, target.begin, target.end);
   const auto job = std::make_shared<ReadingJob>(environment, info.Env(), std::move(reorder), std::move(file),
                                                 offset, target.destination);
@@ -117,15 +108,11 @@ Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const 
   const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
   const int64_t offset = source_offset(*plan, *file, info[1]);
   Target target = target_of(std::move(plan), bytes(info[2], "destination"), info[3], info[4]);
-  if (file->is_mapped()) {
-    run_now(run_of(std::move(target), mapped_source(*file, offset)));
-  } else {
-    const std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
-    const FileScratchPool::Lease scratch(*pool);
-    const FileReorder reorder(target.plan, target.begin, target.end);
-    for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
-      reorder.run_tile(tile, {*file, offset}, target.destination, *scratch);
-    }
+  const std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
+  const FileScratchPool::Lease scratch(*pool);
+  const FileReorder reorder(target.plan, target.begin, target.end);
+  for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
+    reorder.run_tile(tile, {*file, offset}, target.destination, *scratch);
   }
   file->verify_unchanged();
   return info.Env().Undefined();

@@ -125,8 +125,8 @@ export interface NativeReorderPlan {
     cancel?: Int32Array,
   ): Promise<void>
   /**
-   * As `run`, with the source `[offset, offset + sourceBytes)` of a file: on its mapping where it has one, else by
-   * reads of the ranges that a tile needs. Works above 4 GiB on every Node.
+   * As `run`, with the source `[offset, offset + sourceBytes)` of a file, by reads of the ranges that a tile
+   * needs, also where the file is mapped: cut short by somebody, it is ERR_FILE_CHANGED and no signal.
    */
   runFile(
     file: NativeInputFile,
@@ -145,7 +145,7 @@ export interface NativeReorderPlan {
   ): void
   /**
    * As `runFile`, into a file: destination bytes `[start, end)` go to `position` on, tile by tile, with one buffer a
-   * thread. The source is always read by descriptor, so that a file that is truncated meanwhile is ERR_FILE_CHANGED.
+   * thread.
    */
   runToFile(
     file: NativeInputFile,
@@ -193,7 +193,15 @@ export interface NativeOutputFile {
     position: number,
     cancel?: Int32Array,
   ): Promise<void>
-  /** fsync, rename over the target, fsync of the folder. Gives disk and descriptor back, also when it fails. */
+  /**
+   * Waits for the writes that were announced, then fsync, so that a commit of several files is little more than a
+   * rename each. Until it ends, further writes are ERR_CLOSED. A failure takes the file back, as `abort`.
+   */
+  sync(): Promise<void>
+  /**
+   * fsync of what is not synced yet, rename over the target, fsync of the folder. Gives disk and descriptor back, also
+   * when it fails.
+   */
   commit(): Promise<void>
   /** Gives disk and descriptor back as soon as no write uses them. May be called twice, and after commit. */
   abort(): void

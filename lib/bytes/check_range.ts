@@ -67,3 +67,8 @@ function plainBytes(bytes: Uint8Array): Uint8Array {
 export function closedError(label: string): TileworkError {
   return new TileworkError('ERR_CLOSED', `${label} was closed.`, { path: label })
 }
+
+/** The error for a synchronous read of a source that has none. */
+export function asyncOnlyError(label = 'the source'): TileworkError {
+  return new TileworkError('ERR_ASYNC_ONLY', `${label} can only be read asynchronously; use bytes().`)
+}

@@ -1,11 +1,13 @@
 /**
- * A memory-mapped file as a source. Views share the mapping's memory where the runtime allows, so opening costs no
- * read and a tensor's bytes no copy. The mapping lives until its last view is gone; `close` ends new use at once.
+ * A memory-mapped file as a source. Views share the mapping's memory where the runtime allows, so a tensor's bytes cost
+ * no copy. The mapping lives until its last view is gone; `close` ends new use at once. tilework itself reads by
+ * descriptor, so that only who looks into a view meets the end of a file that somebody has truncated.
  */
 import { type NativeInputFile, native } from '../native.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
+import { unfilledBytes } from './view_limit.js'
 
 export interface MappedFileOptions {
   /**
@@ -35,8 +37,23 @@ export class MappedFileSource implements ByteSource {
     this.label = path
   }
 
+  view(start: number, end: number): Uint8Array {
+    this.#checkUse(start, end)
+    return systemError.wrap(this.label, () => this.native.view(start, end))
+  }
+
   async read(start: number, end: number): Promise<Uint8Array> {
-    return this.readSync(start, end)
+    this.#checkUse(start, end)
+    const bytes = unfilledBytes(end - start)
+    await this.readInto(start, bytes)
+    return bytes
+  }
+
+  readSync(start: number, end: number): Uint8Array {
+    this.#checkUse(start, end)
+    const bytes = unfilledBytes(end - start)
+    this.readIntoSync(start, bytes)
+    return bytes
   }
 
   /** A small copy costs less than handing it to another thread. */
@@ -51,11 +68,6 @@ export class MappedFileSource implements ByteSource {
   readIntoSync(start: number, target: Uint8Array): void {
     this.#checkUse(start, start + target.byteLength)
     systemError.wrap(this.label, () => this.native.readSync(start, target))
-  }
-
-  readSync(start: number, end: number): Uint8Array {
-    this.#checkUse(start, end)
-    return systemError.wrap(this.label, () => this.native.view(start, end))
   }
 
   /** `revoke` detaches the views given out too; never while an asynchronous call of Node uses one. */

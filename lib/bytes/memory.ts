@@ -28,6 +28,15 @@ export class MemorySource implements ByteSource {
     return this.byteLength === 0 ? new Uint8Array(0) : this.#bytes.subarray(start, end)
   }
 
+  async readInto(start: number, target: Uint8Array): Promise<void> {
+    this.readIntoSync(start, target)
+  }
+
+  /** In one turn: between a read and a copy the owner could take the memory away. */
+  readIntoSync(start: number, target: Uint8Array): void {
+    target.set(this.readSync(start, start + target.byteLength))
+  }
+
   close(): void {
     this.#bytes = undefined
   }

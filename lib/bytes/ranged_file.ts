@@ -3,11 +3,11 @@
  * reader, and for network shares. Every read is a copy, and every read looks whether the file is still the one that
  * was opened.
  */
-import { TileworkError } from '../errors.js'
 import { type NativeInputFile, native } from '../native.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
+import { unfilledBytes } from './view_limit.js'
 
 export class RangedFileSource implements ByteSource {
   /** The addon's file, for jobs that read it without passing through JavaScript. */
@@ -63,17 +63,5 @@ export class RangedFileSource implements ByteSource {
   #target(start: number, end: number): Uint8Array {
     this.#checkUse(start, end)
     return unfilledBytes(end - start)
-  }
-}
-
-/**
- * Bytes that a read is about to fill, and that nobody sees if it fails: not zeroed before, which would cost as much
- * as the read itself. `allocUnsafeSlow` is the one way to such memory that shares no pool with other buffers.
- */
-function unfilledBytes(byteLength: number): Uint8Array {
-  try {
-    return new Uint8Array(Buffer.allocUnsafeSlow(byteLength).buffer)
-  } catch (cause) {
-    throw new TileworkError('ERR_LIMIT', `There is no memory for ${byteLength} bytes.`, { cause })
   }
 }

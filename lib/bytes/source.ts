@@ -16,10 +16,16 @@ export interface ByteSource {
   /** A name for messages: a path, or for example `memory`. */
   readonly label?: string
   /**
-   * The bytes of `[start, end)`; may be a view that shares memory with the source, never to be written to.
+   * The bytes of `[start, end)`; may share memory with the source, never to be written to. Of a file they are a copy:
+   * memory that is mapped can vanish with the end of the file, and whoever looks at it then is killed.
    * Errors: ERR_CLOSED, ERR_RANGE, ERR_IO, ERR_FILE_CHANGED, ERR_VIEW_TOO_LARGE.
    */
   read(start: number, end: number): Promise<Uint8Array>
+  /**
+   * A view of mapped memory, to be handed to users, who want no copy. Nothing of tilework's own may look into it.
+   * Absent where there is none; `read` then gives what there is.
+   */
+  view?(start: number, end: number): Uint8Array
   /** As `read`, into memory of the caller. Absent where `read` alone can; callers then copy. */
   readInto?(start: number, target: Uint8Array): Promise<void>
   /** As `read`, at once. Absent where the source cannot; callers then throw ERR_ASYNC_ONLY. */

@@ -25,16 +25,34 @@ export function checkViewLength(byteLength: number, maximum: number = MAX_VIEW_B
  * @throws TileworkError ERR_VIEW_TOO_LARGE, or ERR_LIMIT when the memory cannot be had or is more than the budget
  */
 export function allocateBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  checkAllocation(byteLength)
+  return allocate(byteLength, () => new Uint8Array(byteLength))
+}
+
+function checkAllocation(byteLength: number): void {
   checkViewLength(byteLength)
-  if (byteLength > memoryBudget()) {
-    throw new TileworkError(
-      'ERR_LIMIT',
-      `${byteLength} bytes were asked for at once and the memory budget is ${memoryBudget()}; ask for smaller windows.`,
-    )
-  }
+  if (byteLength <= memoryBudget()) return
+  throw new TileworkError(
+    'ERR_LIMIT',
+    `${byteLength} bytes were asked for at once and the memory budget is ${memoryBudget()}; ask for smaller windows.`,
+  )
+}
+
+function allocate(byteLength: number, make: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   try {
-    return new Uint8Array(byteLength)
+    return make()
   } catch (cause) {
     throw new TileworkError('ERR_LIMIT', `There is no memory for ${byteLength} bytes.`, { cause })
   }
+}
+
+/**
+ * Bytes that a read is about to fill, and that nobody sees if it fails: not zeroed before, which would cost as much
+ * as the read itself. `allocUnsafeSlow` is the one way to such memory that shares no pool with other buffers.
+ *
+ * @throws TileworkError as `allocateBytes`
+ */
+export function unfilledBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  checkAllocation(byteLength)
+  return allocate(byteLength, () => new Uint8Array(Buffer.allocUnsafeSlow(byteLength).buffer as ArrayBuffer))
 }

@@ -37,9 +37,11 @@ async function hashDense(
   onBytes: (count: number) => void,
 ): Promise<void> {
   const { byteLength } = tensor.storage
+  const window = new Uint8Array(Math.min(WINDOW_BYTES, byteLength))
   for (let start = 0; start < byteLength; start += WINDOW_BYTES) {
     throwIfAborted(signal)
-    const bytes = await tensor.bytes({ start, end: Math.min(start + WINDOW_BYTES, byteLength) })
+    const bytes = window.subarray(0, Math.min(WINDOW_BYTES, byteLength - start))
+    await tensor.copyTo(bytes, { start })
     hash.update(bytes)
     onBytes(bytes.byteLength)
   }

@@ -35,9 +35,11 @@ export async function elementStatistics(
   const rowMajor = storage.layout === 'row_major' ? tensor : reorder(tensor, 'row_major')
   const { byteLength, elements } = rowMajor.storage
   const tally = kind !== 'float' && bits === 64 ? new BigIntTally() : new NumberTally()
+  const window = new Uint8Array(Math.min(WINDOW_BYTES, byteLength))
   for (let start = 0; start < byteLength; start += WINDOW_BYTES) {
     throwIfAborted(signal)
-    const bytes = await rowMajor.bytes({ start, end: Math.min(start + WINDOW_BYTES, byteLength) })
+    const bytes = window.subarray(0, Math.min(WINDOW_BYTES, byteLength - start))
+    await rowMajor.copyTo(bytes, { start })
     const count = Math.min((bytes.byteLength * 8) / bits, elements - (start * 8) / bits)
     tally.add(decodeAll(tensor.dtype, bytes, count))
     onBytes(bytes.byteLength)

@@ -146,6 +146,14 @@ const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
   complex128: Float64Array,
 }
 
+/** An empty typed array that takes `count` elements as they are stored; undefined where they have to be decoded. */
+export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefined {
+  const stored = STORED_AS[dtype]
+  if (!stored) return undefined
+  const { buffer, byteLength } = allocateBytes(packedByteLength(dtype, count))
+  return new stored(buffer, 0, byteLength / stored.BYTES_PER_ELEMENT)
+}
+
 /**
  * All `count` elements of packed storage. Floats below 32 bits become a Float32Array, bool a Uint8Array, complex
  * types interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers big ones.

@@ -4,17 +4,18 @@
  */
 
 import { inspect } from 'node:util'
-import { checkRange } from '../bytes/check_range.js'
+import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { readInto } from '../bytes/read_into.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
-import { allocateBytes } from '../bytes/view_limit.js'
-import { decodeAll, decodeCodes, decodeElement, packedByteLength } from '../dtype/decode.js'
+import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
-import { planReorder } from '../layout/plan.js'
+import { joinLayouts } from '../layout/plan.js'
 import { valueText } from '../value_text.js'
 import { describeTensor } from './describe_tensor.js'
+import { FusedSource } from './fused_source.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
@@ -99,60 +100,64 @@ export class StoredTensor implements DenseTensor {
 
   async bytes(range?: ByteRange): Promise<Uint8Array> {
     const { start, end } = this.#locate(range)
-    return this.source.read(start, end)
+    return this.source.view ? this.source.view(start, end) : this.source.read(start, end)
   }
 
   bytesSync(range?: ByteRange): Uint8Array {
     const { start, end } = this.#locate(range)
-    if (!this.source.readSync) throw asyncOnly(this.source)
+    if (this.source.view) return this.source.view(start, end)
+    if (!this.source.readSync) throw asyncOnlyError(this.source.label)
     return this.source.readSync(start, end)
   }
 
   async copyTo(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): Promise<void> {
     const range = this.#locate(rangeFor(target, start))
-    if (this.source.readInto) await this.source.readInto(range.start, target)
-    else target.set(await this.source.read(range.start, range.end))
+    await readInto(this.source, range.start, target)
   }
 
   copyToSync(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): void {
     const range = this.#locate(rangeFor(target, start))
     if (this.source.readIntoSync) this.source.readIntoSync(range.start, target)
     else if (this.source.readSync) target.set(this.source.readSync(range.start, range.end))
-    else throw asyncOnly(this.source)
+    else throw asyncOnlyError(this.source.label)
   }
 
   async toTypedArray(): Promise<TypedArray> {
-    return decodeAll(this.dtype, await this.rowMajorBytes(), this.size)
+    const values = typedArrayFor(this.dtype, this.size)
+    if (!values) return decodeAll(this.dtype, await this.#rowMajorBytes(), this.size)
+    const { source, start } = this.rowMajor()
+    await readInto(source, start, new Uint8Array(values.buffer))
+    return values
   }
 
   async bits(): Promise<Uint8Array | Uint16Array> {
     // Refuses a wrong dtype before anything is read.
     decodeCodes(this.dtype, new Uint8Array(0), 0)
-    return decodeCodes(this.dtype, await this.rowMajorBytes(), this.size)
+    return decodeCodes(this.dtype, await this.#rowMajorBytes(), this.size)
   }
 
   at(...index: readonly number[]): number | bigint | boolean {
     checkIndex(this.shape, index)
     const slot = this.#slotOf(index)
     const { bits } = DTYPES[this.dtype]
-    if (bits >= 8) {
-      const start = slot * (bits / 8)
-      return decodeElement(this.dtype, this.bytesSync({ start, end: start + bits / 8 }), 0)
-    }
-    const perByte = 8 / bits
-    const start = Math.floor(slot / perByte)
-    return decodeElement(this.dtype, this.bytesSync({ start, end: start + 1 }), slot % perByte)
+    const perByte = Math.max(1, 8 / bits)
+    const start = Math.floor(slot / perByte) * Math.max(1, bits / 8)
+    const element = new Uint8Array(Math.max(1, bits / 8))
+    this.copyToSync(element, { start })
+    return decodeElement(this.dtype, element, slot % perByte)
   }
 
-  /** Packed storage bytes in row-major order without holes: the bytes themselves, or a reordered copy of them. */
-  async rowMajorBytes(): Promise<Uint8Array> {
-    const bytes = await this.bytes()
-    if (!this.#layout) return bytes
+  /** Where the packed elements lie in row-major order without holes: the storage itself, or a reorder of it. */
+  protected rowMajor(): { readonly source: ByteSource; readonly start: number } {
+    if (!this.#layout) return { source: this.source, start: this.start }
     const from = { layout: this.#layout, ...this.#padding() }
-    const plan = planReorder({ dtype: this.dtype, shape: this.shape, from, to: 'row_major' })
-    const rowMajor = allocateBytes(plan.destinationBytes)
-    await plan.run(bytes, rowMajor)
-    return rowMajor
+    const joined = joinLayouts({ dtype: this.dtype, shape: this.shape, from, to: 'row_major' })
+    return { source: new FusedSource(this, joined), start: 0 }
+  }
+
+  async #rowMajorBytes(): Promise<Uint8Array> {
+    const { source, start } = this.rowMajor()
+    return source.read(start, start + packedByteLength(this.dtype, this.size))
   }
 
   [inspect.custom](): string {
@@ -208,11 +213,6 @@ function checkFixedSize(dtype: Dtype): Dtype {
   if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   if (dtype !== 'string') return dtype
   throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
-}
-
-function asyncOnly(source: ByteSource): TileworkError {
-  const what = source.label ?? 'the source'
-  return new TileworkError('ERR_ASYNC_ONLY', `${what} can only be read asynchronously; use bytes().`)
 }
 
 /** Any dense tensor as one that lies in a source: itself, or a view of it that reads through it. */

@@ -5,6 +5,7 @@
  * the recipe.)
  */
 
+import type { ByteSource } from '../bytes/source.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
@@ -61,8 +62,9 @@ export class FusedTensor extends StoredTensor {
   }
 
   /** From the base in one pass, not from this layout in two. */
-  override rowMajorBytes(): Promise<Uint8Array> {
-    return new FusedTensor({ ...this.recipe, to: { layout: 'row_major' } }).bytes()
+  protected override rowMajor(): { readonly source: ByteSource; readonly start: number } {
+    const { source } = new FusedTensor({ ...this.recipe, to: { layout: 'row_major' } })
+    return { source, start: 0 }
   }
 }
 

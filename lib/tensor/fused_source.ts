@@ -3,7 +3,7 @@
  * it is; of any other source only the ranges that a tile of the result needs are fetched, so that a tensor of any
  * size is worked in bounded memory.
  */
-import { checkRange } from '../bytes/check_range.js'
+import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
@@ -33,6 +33,8 @@ export interface FromFile {
 export class FusedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
+  /** Present only where the storage is a range of a map: what is computed has memory of its own. */
+  readonly view?: (start: number, end: number) => Uint8Array
   readonly #base: StoredTensor
   readonly #plan: NativeReorderPlan
   readonly #elementBytes: number
@@ -46,6 +48,10 @@ export class FusedSource implements ByteSource {
     this.byteLength = to.storage.byteLength
     this.#passBytes = passesOf(to.storage, DTYPES[base.dtype].bits)
     this.label = `tensor "${base.name}" as ${to.layout.name}`
+    const { stored } = this
+    if (stored?.source.view) {
+      this.view = (start, end) => stored.source.view!(stored.start + start, stored.start + end)
+    }
   }
 
   /** Where the whole storage lies in another source as it is; absent where something has to be computed. */
@@ -83,9 +89,10 @@ export class FusedSource implements ByteSource {
 
   readSync(start: number, end: number): Uint8Array {
     checkRange(start, end, this.byteLength, this.label)
-    const { copyOffset } = this.#plan
-    if (copyOffset !== undefined) {
-      return this.#base.bytesSync({ start: copyOffset + start, end: copyOffset + end })
+    const { stored } = this
+    if (stored) {
+      if (!stored.source.readSync) throw asyncOnlyError(stored.source.label)
+      return stored.source.readSync(stored.start + start, stored.start + end)
     }
     const { from, to } = this.#wholeElements(start, end)
     const bytes = allocateBytes(to - from)

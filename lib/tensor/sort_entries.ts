@@ -5,6 +5,7 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import type { StoredTensor } from './dense.js'
 import { DIGIT_BITS, digitsOf, radixSort } from './radix_sort.js'
 import { checkShape } from './shape.js'
 import { CooTensor, wholeBytes } from './sparse.js'
@@ -64,8 +65,8 @@ async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
     throw new TileworkError('ERR_LIMIT', message)
   }
   const { indices, values } = tensor.storage()
-  const rows = new IndexRows(await indices.bytes(), shape)
-  const items = await values.bytes()
+  const rows = new IndexRows(await copyOf(indices), shape)
+  const items = await copyOf(values)
   const order = new Uint32Array(allocateBytes(4 * entryCount).buffer)
   for (let entry = 0; entry < entryCount; entry++) order[entry] = entry
   const sorted = radixSort(order, rows.digits, (entry, pass) => rows.digitOf(entry, pass))
@@ -75,6 +76,12 @@ async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
   pick(rows.bytes, rows.rowBytes, kept, entries)
   pick(items, itemBytes, kept, entries.subarray(rows.rowBytes * kept.length))
   return inMemory(tensor, kept.length, entries)
+}
+
+async function copyOf(tensor: StoredTensor): Promise<Uint8Array> {
+  const bytes = allocateBytes(tensor.storage.byteLength)
+  await tensor.copyTo(bytes)
+  return bytes
 }
 
 /** Index rows as sort keys: their digits lie in the bytes as they are, because indices are little-endian. */

@@ -7,7 +7,7 @@ import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
-import { decodeAll, decodeElement } from '../dtype/decode.js'
+import { decodeElement } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -91,8 +91,7 @@ export class CooTensor implements SparseTensor {
 
   async indices(): Promise<BigInt64Array> {
     for await (const window of this.#checkedWindows()) void window
-    const { indices } = this.storage()
-    return decodeAll('int64', await indices.bytes(), indices.size) as BigInt64Array
+    return (await this.storage().indices.toTypedArray()) as BigInt64Array
   }
 
   async values(): Promise<Uint8Array> {
@@ -234,8 +233,11 @@ export async function fromDense(dense: DenseTensor, options: FromDenseOptions = 
   const { byteLength } = rowMajor.storage
   const gathered = new GatheredEntries(shape, itemBytes, keepZeros)
   const step = itemBytes * Math.floor(WINDOW_BYTES / itemBytes)
+  const window = allocateBytes(Math.min(step, byteLength))
   for (let start = 0; start < byteLength; start += step) {
-    gathered.add(await rowMajor.bytes({ start, end: Math.min(byteLength, start + step) }))
+    const bytes = window.subarray(0, Math.min(byteLength - start, step))
+    await rowMajor.copyTo(bytes, { start })
+    gathered.add(bytes)
   }
   return new CooTensor({ ...gathered.finish(), dtype, shape, name })
 }

@@ -52,15 +52,16 @@ describe.each([
 
   it('keeps a view alive behind close', async () => {
     const source = await openSource(path)
-    const view = await source.read(0, MEBIBYTE)
+    const view = source.view!(0, MEBIBYTE)
     source.close?.()
     expect(isSame(view, CONTENT)).toBe(true)
     await expect(source.read(0, 1)).rejects.toThrow(code('ERR_CLOSED'))
+    expect(() => source.view?.(0, 1)).toThrow(code('ERR_CLOSED'))
   })
 
   it('may be closed while zlib and a write use its view', async () => {
     const source = await openSource(path)
-    const view = await source.read(0, MEBIBYTE)
+    const view = source.view!(0, MEBIBYTE)
     const target = join(folder, 'copy.bin')
     const zipping = promisify(gzip)(view)
     const writing = writeFile(target, view)
@@ -73,7 +74,7 @@ describe.each([
 
   it('revoke detaches what shares memory and leaves copies', async () => {
     const source = await openSource(path)
-    const view = await source.read(0, MEBIBYTE)
+    const view = source.view!(0, MEBIBYTE)
     source.close?.({ revoke: true })
     if (allowed) expect(view.byteLength).toBe(0)
     else expect(isSame(view, CONTENT)).toBe(true)
@@ -81,7 +82,7 @@ describe.each([
 
   it('is private: a store into a view never reaches the file', async () => {
     const source = await openSource(path)
-    const view = await source.read(0, MEBIBYTE)
+    const view = source.view!(0, MEBIBYTE)
     view.fill(255)
     source.close?.()
     expect(isSame(readFileSync(path), CONTENT)).toBe(true)
@@ -157,7 +158,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
 
 it('a guarded map of a file that is cut reads zeros, then says ERR_FILE_CHANGED for ever', async () => {
   const source = new MappedFileSource(path, { guard: true })
-  const view = await source.read(0, MEBIBYTE)
+  const view = source.view(0, MEBIBYTE)
   truncateSync(path, 0)
   expect(view.every((byte) => byte === 0)).toBe(true)
   writeFileSync(path, CONTENT)
