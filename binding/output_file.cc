@@ -64,6 +64,19 @@ class CopyJob : public OutputJob {
   int64_t position_;
 };
 
+class SyncJob : public AsyncJob {
+ public:
+  SyncJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file)
+      : AsyncJob(environment, env, 1), file_(std::move(file)) {}
+
+ protected:
+  void run_tile(int64_t) override { file_->sync(); }
+  void ended(bool) override { file_->end_sync(); }
+
+ private:
+  std::shared_ptr<OutputFile> file_;
+};
+
 class CommitJob : public AsyncJob {
  public:
   CommitJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file)
@@ -92,11 +105,12 @@ Napi::Value OutputJob::announce_and_start(Environment& environment, ThreadPool& 
 }
 
 Napi::Function OutputFileObject::define(Napi::Env env) {
-  return DefineClass(env, "NativeOutputFile",
-                     {InstanceMethod<&OutputFileObject::write>("write"),
-                      InstanceMethod<&OutputFileObject::copy_from>("copyFrom"),
-                      InstanceMethod<&OutputFileObject::commit>("commit"),
-                      InstanceMethod<&OutputFileObject::abort>("abort")});
+  return DefineClass(
+      env, "NativeOutputFile",
+      {InstanceMethod<&OutputFileObject::write>("write"),
+       InstanceMethod<&OutputFileObject::copy_from>("copyFrom"),
+       InstanceMethod<&OutputFileObject::sync>("sync"), InstanceMethod<&OutputFileObject::commit>("commit"),
+       InstanceMethod<&OutputFileObject::abort>("abort")});
 }
 
 Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
@@ -152,6 +166,22 @@ Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
     const auto job = std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position);
     job->set_cancel_flag(info[4]);
     return job->announce_and_start(environment, environment.pools().blocking);
+  });
+}
+
+Napi::Value OutputFileObject::sync(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    auto job = std::make_shared<SyncJob>(environment, info.Env(), file_);
+    // As a commit: the collector must not take the file back under it.
+    job->pin(info.This());
+    file_->begin_sync();
+    try {
+      return environment.start(std::move(job), environment.pools().blocking);
+    } catch (...) {
+      file_->end_sync();
+      throw;
+    }
   });
 }
 

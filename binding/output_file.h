@@ -43,6 +43,7 @@ class OutputFileObject : public Napi::ObjectWrap<OutputFileObject> {
  private:
   Napi::Value write(const Napi::CallbackInfo& info);
   Napi::Value copy_from(const Napi::CallbackInfo& info);
+  Napi::Value sync(const Napi::CallbackInfo& info);
   Napi::Value commit(const Napi::CallbackInfo& info);
   Napi::Value abort(const Napi::CallbackInfo& info);
 

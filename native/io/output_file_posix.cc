@@ -120,7 +120,11 @@ Error OutputFile::closed() const {
 void OutputFile::begin_write() {
   const std::lock_guard lock(mutex_);
   if (state_ != State::kOpen) throw closed();
+  if (pending_syncs_ > 0) {
+    throw Error("ERR_CLOSED", "Nothing can be written to '" + path_ + "' while it is synced.", {}, path_);
+  }
   ++pending_writes_;
+  is_synced_ = false;
 }
 
 void OutputFile::end_write(bool succeeded) {
@@ -154,6 +158,38 @@ void OutputFile::copy_from(const InputFile& file, int64_t start, int64_t end, in
   if (copied < end - start) throw file.ends_at(start + copied);
 }
 
+void OutputFile::begin_sync() {
+  const std::lock_guard lock(mutex_);
+  if (state_ != State::kOpen) throw closed();
+  ++pending_syncs_;
+}
+
+void OutputFile::end_sync() {
+  const std::lock_guard lock(mutex_);
+  --pending_syncs_;
+  writes_ended_.notify_all();
+}
+
+void OutputFile::sync() {
+  try {
+    sync_once(*finish_writes());
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+void OutputFile::sync_once(const TemporaryFile& temporary) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_synced_) return;
+  }
+  sync_file(temporary.descriptor(), path_);
+  // No write was announced meanwhile: neither a sync nor a commit lets one.
+  const std::lock_guard lock(mutex_);
+  is_synced_ = true;
+}
+
 void OutputFile::begin_commit() {
   const std::lock_guard lock(mutex_);
   if (state_ != State::kOpen) throw closed();
@@ -162,8 +198,9 @@ void OutputFile::begin_commit() {
 
 void OutputFile::commit() {
   try {
+    wait_for_syncs();
     const std::shared_ptr<TemporaryFile> temporary = finish_writes();
-    sync_file(temporary->descriptor(), path_);
+    sync_once(*temporary);
     temporary->take_name();
     replace_target(*temporary);
   } catch (...) {
@@ -171,6 +208,12 @@ void OutputFile::commit() {
     throw;
   }
   sync_folder(folder_, path_);
+}
+
+// Taking a name may exchange the descriptor, which a sync must not find closed.
+void OutputFile::wait_for_syncs() {
+  std::unique_lock lock(mutex_);
+  writes_ended_.wait(lock, [this] { return pending_syncs_ == 0; });
 }
 
 std::shared_ptr<TemporaryFile> OutputFile::finish_writes() {

@@ -156,6 +156,34 @@ describe('what goes back', () => {
   })
 })
 
+describe('sync', () => {
+  test('puts the bytes on disk before the name; writes may follow it, none may come under it', async () => {
+    const output = native().createOutput(join(folder, 'target'), 0)
+    const first = output.write(CONTENT.subarray(0, 100_000), 0)
+    const synced = output.sync()
+    expect(() => output.write(CONTENT, 0)).toThrow(code('ERR_CLOSED'))
+    await Promise.all([first, synced])
+    expect(readdirSync(folder).filter((name) => name === 'target')).toEqual([])
+    await output.write(CONTENT.subarray(100_000), 100_000)
+    await Promise.all([output.sync(), output.sync(), output.commit()])
+    expect(Buffer.compare(readFileSync(join(folder, 'target')), CONTENT)).toBe(0)
+    expect(() => output.sync()).toThrow(code('ERR_CLOSED'))
+  })
+
+  test('fails, and the file is not replaced, when a write has failed', async () => {
+    writeFileSync(join(folder, 'old'), 'old')
+    const output = native().createOutput(join(folder, 'old'), 0)
+    const written = output.write(CONTENT, Number.MAX_SAFE_INTEGER - 300_000)
+    await Promise.all([
+      expect(written).rejects.toMatchObject({ syscall: 'pwrite' }),
+      expect(output.sync()).rejects.toEqual(code('ERR_IO')),
+    ])
+    expect(() => output.commit()).toThrow(code('ERR_CLOSED'))
+    expect(readdirSync(folder)).toEqual(['old'])
+    expect(readFileSync(join(folder, 'old'), 'utf8')).toBe('old')
+  })
+})
+
 describe.each([
   ['mapped', true],
   ['not mapped', false],

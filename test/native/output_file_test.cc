@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -80,6 +81,69 @@ void test_failed_write_fails_the_commit() {
   CHECK(code_of([&] { file->commit(); }) == "ERR_IO");
   CHECK(folder.read("old") == "old content");
   CHECK(folder.entries() == 1);
+}
+
+void sync(OutputFile& file) {
+  file.begin_sync();
+  file.sync();
+  file.end_sync();
+}
+
+void test_sync() {
+  const TemporaryFolder folder;
+  const auto file = OutputFile::create(folder.path("target"), 0);
+  put(*file, "abc", 0);
+  file->begin_sync();
+  CHECK(code_of([&] { file->begin_write(); }) == "ERR_CLOSED");
+  file->sync();
+  file->end_sync();
+  CHECK(!std::filesystem::exists(folder.path("target")));
+  // Writes go on after it, and it may come again.
+  put(*file, "def", 3);
+  sync(*file);
+  sync(*file);
+  commit(*file);
+  CHECK(folder.read("target") == "abcdef");
+  CHECK(code_of([&] { file->begin_sync(); }) == "ERR_CLOSED");
+
+  const auto failed = OutputFile::create(folder.path("target"), 0);
+  failed->begin_write();
+  failed->end_write(false);
+  failed->begin_sync();
+  CHECK(code_of([&] { failed->sync(); }) == "ERR_IO");
+  failed->end_sync();
+  CHECK(code_of([&] { failed->begin_commit(); }) == "ERR_CLOSED");
+  CHECK(folder.read("target") == "abcdef");
+  CHECK(folder.entries() == 1);
+
+  const auto aborted = OutputFile::create(folder.path("target"), 0);
+  aborted->begin_sync();
+  aborted->abort();
+  CHECK(code_of([&] { aborted->sync(); }) == "ERR_CLOSED");
+  aborted->end_sync();
+}
+
+void test_sync_waits_for_writes_and_commit_for_syncs() {
+  const TemporaryFolder folder;
+  const auto file = OutputFile::create(folder.path("late"), 0);
+  file->begin_write();
+  file->begin_sync();
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    file->write(reinterpret_cast<const uint8_t*>("late"), 4, 0);
+    file->end_write(true);
+  });
+  std::atomic<bool> is_synced{false};
+  std::thread syncer([&] {
+    file->sync();
+    is_synced = true;
+    file->end_sync();
+  });
+  commit(*file);
+  CHECK(is_synced);
+  CHECK(folder.read("late") == "late");
+  writer.join();
+  syncer.join();
 }
 
 void test_commit_waits_for_writes() {
@@ -306,6 +370,8 @@ int main() {
   test_commit();
   test_abort();
   test_failed_write_fails_the_commit();
+  test_sync();
+  test_sync_waits_for_writes_and_commit_for_syncs();
   test_commit_waits_for_writes();
   test_targets();
   test_copy(TemporaryFolder());
