@@ -62,6 +62,8 @@ const char* kind_of(NestClass nest_class) {
       return "identity";
     case NestClass::kView:
       return "view";
+    case NestClass::kRuns:
+    case NestClass::kTiles:
     case NestClass::kLoopNest:
       break;
   }

@@ -1,5 +1,7 @@
 #include "cpu/features.h"
 
+#include <algorithm>
+
 namespace tilework {
 namespace {
 
@@ -35,6 +37,11 @@ const char* cpu_architecture() {
 const std::vector<std::string>& cpu_features() {
   static const std::vector<std::string>* features = new std::vector<std::string>(probe());
   return *features;
+}
+
+bool cpu_has(std::string_view feature) {
+  const std::vector<std::string>& features = cpu_features();
+  return std::find(features.begin(), features.end(), feature) != features.end();
 }
 
 }  // namespace tilework

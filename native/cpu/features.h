@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilework {
@@ -11,5 +12,6 @@ const char* cpu_architecture();
 
 // Names of the instruction sets that kernels may use here, in ascending order of width.
 const std::vector<std::string>& cpu_features();
+bool cpu_has(std::string_view feature);
 
 }  // namespace tilework

@@ -7,11 +7,15 @@
 
 namespace tilework {
 
-#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, reason) void name(const ReorderArguments& arguments);
+#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, isa, reason) \
+  void name(const ReorderArguments& arguments);
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 
 // All kernels, fastest first.
 std::span<const ReorderKernel> reorder_kernels();
+
+// Whether a kernel can run a plan on this CPU.
+bool fits(const ReorderKernel& kernel, const ReorderPlan& plan);
 
 }  // namespace tilework

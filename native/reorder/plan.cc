@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "cpu/features.h"
 #include "error.h"
 #include "io/checked_math.h"
 #include "reorder/kernels.h"
@@ -12,8 +13,8 @@ namespace tilework {
 namespace {
 
 constexpr ReorderKernel kKernels[] = {
-#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, reason) \
-  {#name, bits, NestClass::nest_class, &name, reason},
+#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, isa, reason) \
+  {#name, bits, NestClass::nest_class, Isa::isa, &name, reason},
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 };
@@ -49,23 +50,60 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
   return is_whole ? std::optional(nest.source_base / 2) : std::nullopt;
 }
 
-NestClass class_of(const ReorderPlan& plan) {
-  if (!plan.copy_offset()) return NestClass::kLoopNest;
-  const bool is_all = plan.source_bytes() == plan.destination_bytes();
-  return is_all ? NestClass::kIdentity : NestClass::kView;
+bool is_copy(NestClass nest_class) {
+  return nest_class == NestClass::kIdentity || nest_class == NestClass::kView;
 }
 
-const ReorderKernel& kernel_for(int bits, NestClass nest_class) {
-  for (const ReorderKernel& kernel : kKernels) {
-    const bool bits_fit = kernel.element_bits == 0 || kernel.element_bits == bits;
-    if (bits_fit && kernel.nest_class == nest_class) return kernel;
+double passes_of(const LoopNest& nest) {
+  double passes = 1;
+  for (const Node& node : nest.nodes) passes *= static_cast<double>(node.count);
+  return passes;
+}
+
+// Of the nest that does most.
+NestClass class_of(const ReorderPlan& plan) {
+  if (plan.copy_offset()) {
+    const bool is_all = plan.source_bytes() == plan.destination_bytes();
+    return is_all ? NestClass::kIdentity : NestClass::kView;
   }
-  throw Error("ERR_UNSUPPORTED", "No reorder kernel moves elements of " + std::to_string(bits) + " bits.");
+  const auto& nests = plan.nests();
+  const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
+    return passes_of(a) < passes_of(b);
+  });
+  return largest == nests.end() ? NestClass::kLoopNest
+                                : plan.inner_loops()[static_cast<size_t>(largest - nests.begin())].nest_class;
+}
+
+// Kernels exist up to this width.
+constexpr int kMaxUnitBits = 128;
+
+// The plan in units that all its nests keep together, or null.
+std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan) {
+  if (plan.copy_offset() || plan.nests().empty()) return nullptr;
+  const int64_t most = kMaxUnitBits / plan.element_bits();
+  const int64_t elements = unit_elements(plan.nests().front(), most);
+  const bool is_common = std::all_of(plan.nests().begin(), plan.nests().end(), [=](const LoopNest& nest) {
+    return unit_elements(nest, most) == elements;
+  });
+  const int64_t bits = elements * plan.element_bits();
+  if (!is_common || elements == 1 || bits < 8) return nullptr;
+  std::vector<LoopNest> nests;
+  for (const LoopNest& nest : plan.nests()) nests.push_back(over_units(nest, elements));
+  return std::make_shared<ReorderPlan>(static_cast<int>(bits), std::move(nests),
+                                       plan.source_elements() / elements,
+                                       plan.destination_elements() / elements);
 }
 
 }  // namespace
 
 std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
+
+bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
+  if (kernel.element_bits != 0 && kernel.element_bits != plan.element_bits()) return false;
+  if (kernel.isa == Isa::kAvx2 && !cpu_has("avx2")) return false;
+  if (kernel.nest_class == NestClass::kLoopNest) return !is_copy(plan.nest_class());
+  return kernel.nest_class == plan.nest_class();
+}
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)
     : element_bits_(checked_bits(description.element_bits)) {
@@ -78,23 +116,56 @@ ReorderPlan::ReorderPlan(const ReorderDescription& description)
   destination_bytes_ = bytes_of(destination_elements_, element_bits_);
   nests_ = join(description.shape, from, to, bind_slice(description.shape, description.slice));
   copy_offset_ = copy_offset_of(*this);
-  nest_class_ = class_of(*this);
-  kernel_ = &kernel_for(element_bits_, nest_class_);
+  choose_kernel();
 }
 
-ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements,
+ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
                          int64_t destination_elements)
     : element_bits_(element_bits),
       source_elements_(source_elements),
       destination_elements_(destination_elements),
       source_bytes_(bytes_of(source_elements, element_bits)),
       destination_bytes_(bytes_of(destination_elements, element_bits)),
-      nest_class_(NestClass::kLoopNest),
-      kernel_(&kernel_for(element_bits, nest_class_)) {
-  nests_.push_back(std::move(nest));
+      nests_(std::move(nests)) {
+  choose_kernel();
+}
+
+ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements,
+                         int64_t destination_elements)
+    : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements,
+                  destination_elements) {}
+
+void ReorderPlan::choose_kernel() {
+  for (const LoopNest& nest : nests_) inner_loops_.push_back(tilework::inner_loops(nest));
+  nest_class_ = class_of(*this);
+  const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
+                                   [this](const ReorderKernel& at) { return fits(at, *this); });
+  if (kernel == std::end(kKernels)) {
+    throw Error("ERR_UNSUPPORTED",
+                "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
+  }
+  kernel_ = kernel;
+  units_ = units_of(*this);
+}
+
+// A range may cut units; what it cuts off is moved by elements.
+void ReorderPlan::run_units(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
+  const int64_t unit = units_->element_bits_ / 8;
+  const int64_t first = std::min(ceil_div(begin, unit) * unit, end);
+  const int64_t last = std::max(end / unit * unit, first);
+  const auto run_part = [&](const ReorderPlan& plan, int64_t from, int64_t to) {
+    if (from < to) plan.kernel_->run({plan, source, destination + (from - begin), from, to});
+  };
+  run_part(*this, begin, first);
+  run_part(*units_, first, last);
+  run_part(*this, last, end);
 }
 
 std::string ReorderPlan::reason() const {
+  if (units_) {
+    return units_->reason() + "; " + std::to_string(units_->element_bits_ / element_bits_) +
+           " elements are moved as one";
+  }
   std::string reason = kernel_->reason;
   if (nest_class_ == NestClass::kView) reason += ", from byte " + std::to_string(*copy_offset_) + " on";
   bool lookup = false;

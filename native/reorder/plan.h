@@ -4,11 +4,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "layout/join.h"
+#include "reorder/nest_class.h"
 
 namespace tilework {
 
@@ -23,14 +25,6 @@ struct ReorderDescription {
   std::optional<Slice> slice = std::nullopt;
 };
 
-enum class NestClass {
-  // Source and destination storage are equal byte for byte, and neither has holes.
-  kIdentity,
-  // The destination is one range of the source, byte for byte.
-  kView,
-  kLoopNest,
-};
-
 class ReorderPlan;
 
 // What a kernel gets: the whole source, and the place of destination bytes [begin, end).
@@ -42,12 +36,17 @@ struct ReorderArguments {
   int64_t end;
 };
 
+// Instruction sets that a kernel may need beyond the baseline.
+enum class Isa { kBaseline, kAvx2 };
+
 // One line of kernels.def.
 struct ReorderKernel {
   const char* name;
   // 0: any.
   int element_bits;
+  // kLoopNest: any that is no copy.
   NestClass nest_class;
+  Isa isa;
   void (*run)(const ReorderArguments&);
   const char* reason;
 };
@@ -58,6 +57,8 @@ class ReorderPlan {
   explicit ReorderPlan(const ReorderDescription& description);
   // A part of another plan, as one finished nest that writes all of its destination.
   ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements, int64_t destination_elements);
+  ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
+              int64_t destination_elements);
 
   int element_bits() const { return element_bits_; }
   int64_t source_elements() const { return source_elements_; }
@@ -69,7 +70,12 @@ class ReorderPlan {
   // Byte of the source at which the destination begins, for identities and views.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
-  const ReorderKernel& kernel() const { return *kernel_; }
+  // One a nest.
+  const std::vector<InnerLoops>& inner_loops() const { return inner_loops_; }
+  // The same plan over units of several elements that both sides keep together, or null.
+  const ReorderPlan* units() const { return units_.get(); }
+  // The kernel that does the work, which moves units where there are any.
+  const ReorderKernel& kernel() const { return units_ ? units_->kernel() : *kernel_; }
   std::string reason() const;
 
   // Destination bytes [begin, end) lie in whole elements (whole bytes for 4 bit) inside the storage.
@@ -79,19 +85,29 @@ class ReorderPlan {
   // Writes destination bytes [begin, end) to `destination`; `source` has all source_bytes(). Reads no byte of
   // the source outside the elements that belong there, and no hole.
   void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
-    if (begin < end) kernel_->run({*this, source, destination, begin, end});
+    if (begin >= end) return;
+    if (units_) {
+      run_units(source, destination, begin, end);
+    } else {
+      kernel_->run({*this, source, destination, begin, end});
+    }
   }
 
  private:
+  void choose_kernel();
+  void run_units(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const;
+
   int element_bits_;
   int64_t source_elements_;
   int64_t destination_elements_;
   int64_t source_bytes_;
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
+  std::vector<InnerLoops> inner_loops_;
   std::optional<int64_t> copy_offset_;
-  NestClass nest_class_;
-  const ReorderKernel* kernel_;
+  NestClass nest_class_ = NestClass::kLoopNest;
+  const ReorderKernel* kernel_ = nullptr;
+  std::shared_ptr<const ReorderPlan> units_;
 };
 
 }  // namespace tilework

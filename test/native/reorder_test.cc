@@ -16,19 +16,38 @@ namespace tilework::test {
 namespace {
 
 // The whole destination in random ranges, each into memory of its own.
-void check_ranges(const ReorderDescription& description, const ReorderPlan& plan, const Storage& source,
+template <class Run>
+void check_ranges(const ReorderDescription& description, const ReorderPlan& plan, Run run,
                   const std::vector<uint8_t>& expected, RandomLayout& layouts) {
-  const int64_t unit = std::max(description.element_bits / 8, 1);
+  const int64_t unit = std::max(plan.element_bits() / 8, 1);
   int64_t begin = 0;
   while (begin < plan.destination_bytes()) {
-    const int64_t end = std::min(begin + unit * (1 + layouts.below(200)), plan.destination_bytes());
+    const int64_t most = layouts.below(2) == 0 ? 200 : plan.destination_bytes() / unit + 1;
+    const int64_t end = std::min(begin + unit * (1 + layouts.below(most)), plan.destination_bytes());
     const Storage part(end - begin);
     std::memset(part.data.get(), 0xA5, static_cast<size_t>(part.size));
-    plan.run(source.data.get(), part.data.get(), begin, end);
+    run(part.data.get(), begin, end);
     const bool equal =
         std::memcmp(part.data.get(), expected.data() + begin, static_cast<size_t>(part.size)) == 0;
     CHECK_IN(describe(description) + " range " + std::to_string(begin) + ".." + std::to_string(end), equal);
     begin = end;
+  }
+}
+
+// Every kernel that could be chosen, not only the first.
+void check_kernels(const ReorderDescription& description, const ReorderPlan& plan, const Storage& source,
+                   const std::vector<uint8_t>& expected, RandomLayout& layouts) {
+  for (const ReorderKernel& kernel : reorder_kernels()) {
+    if (!fits(kernel, plan)) continue;
+    const auto run = [&](uint8_t* part, int64_t begin, int64_t end) {
+      if (begin < end) kernel.run({plan, source.data.get(), part, begin, end});
+    };
+    const Storage whole(plan.destination_bytes());
+    std::memset(whole.data.get(), 0xA5, static_cast<size_t>(whole.size));
+    run(whole.data.get(), 0, whole.size);
+    const bool equal = std::equal(expected.begin(), expected.end(), whole.data.get());
+    CHECK_IN(std::string(kernel.name) + ": " + describe(description), equal);
+    check_ranges(description, plan, run, expected, layouts);
   }
 }
 
@@ -44,7 +63,12 @@ void check_reorder(const ReorderDescription& description, std::mt19937_64& rando
   plan.run(source.data.get(), destination.data.get(), 0, plan.destination_bytes());
   const bool equal = std::equal(expected.begin(), expected.end(), destination.data.get());
   CHECK_IN(describe(description), equal);
-  check_ranges(description, plan, source, expected, layouts);
+  check_ranges(
+      description, plan,
+      [&](uint8_t* part, int64_t begin, int64_t end) { plan.run(source.data.get(), part, begin, end); },
+      expected, layouts);
+  check_kernels(description, plan, source, expected, layouts);
+  if (plan.units() != nullptr) check_kernels(description, *plan.units(), source, expected, layouts);
 }
 
 void test_random_layouts(int rounds) {
@@ -53,6 +77,47 @@ void test_random_layouts(int rounds) {
   for (int i = 0; i < rounds && failures < 10; ++i) {
     const ReorderDescription description = random_description(layouts, i);
     if (is_small(description)) check_reorder(description, random);
+  }
+}
+
+// Extents beyond the blocks of the kernels, and just beside multiples of them.
+void test_random_tiles(int rounds) {
+  static constexpr int64_t kExtents[] = {3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 100, 131};
+  static constexpr int64_t kBlocks[] = {1, 2, 3, 4, 8, 16, 32, 64};
+  std::mt19937_64 random(20240229);
+  RandomLayout layouts(random);
+  const auto blocked = [&](const std::vector<int64_t>& shape) {
+    Side side = row_major(shape);
+    std::vector<Digit>& digits = side.pieces[0].digits;
+    std::shuffle(digits.begin(), digits.end(), random);
+    const int64_t first = layouts.below(3);
+    for (int64_t blocks = layouts.below(3); blocks > 0; --blocks) {
+      const int axis = static_cast<int>((first + blocks) % 3);
+      const int64_t block = kBlocks[layouts.below(8)];
+      for (Digit& digit : digits) {
+        if (digit.axes[0] != axis) continue;
+        digit.radix = (digit.radix + block - 1) / block;
+        digit.weight = block;
+        digits.push_back({{axis}, block, 1});
+        break;
+      }
+    }
+    side.elements = 1;
+    for (const Digit& digit : digits) side.elements *= digit.radix;
+    return side;
+  };
+  static constexpr int kBits[] = {8, 16, 32, 64, 128, 4};
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    ReorderDescription description;
+    description.element_bits = kBits[i % 6];
+    description.shape = {1 + layouts.below(3), kExtents[layouts.below(18)], kExtents[layouts.below(18)]};
+    std::shuffle(description.shape.begin(), description.shape.end(), random);
+    if (i % 4 == 0) description.slice = layouts.slice(description.shape);
+    description.from = blocked(description.slice ? description.slice->shape : description.shape);
+    description.to = blocked(description.shape);
+    if (description.from.elements <= 100000 && description.to.elements <= 100000) {
+      check_reorder(description, random);
+    }
   }
 }
 
@@ -66,8 +131,8 @@ void test_identity() {
   const Side blocked = feature_blocks(shape, 16);
   CHECK(ReorderPlan({8, shape, blocked, blocked}).nest_class() == NestClass::kIdentity);
   const Side holed = feature_blocks(shape, 24);
-  CHECK(ReorderPlan({8, shape, holed, holed}).nest_class() == NestClass::kLoopNest);
-  CHECK(ReorderPlan({8, shape, row, blocked}).nest_class() == NestClass::kLoopNest);
+  CHECK(ReorderPlan({8, shape, holed, holed}).nest_class() == NestClass::kRuns);
+  CHECK(ReorderPlan({8, shape, row, blocked}).nest_class() == NestClass::kTiles);
   // One pixel: blocked and plain order are the same bytes.
   const std::vector<int64_t> pixel = {3, 32, 1, 1};
   CHECK(ReorderPlan({8, pixel, row_major(pixel), feature_blocks(pixel, 16)}).nest_class() ==
@@ -80,7 +145,7 @@ void test_half_bytes() {
     return ReorderPlan({4, shape, row_major(shape), row_major(shape)}).nest_class();
   };
   CHECK(class_of({4, 5}) == NestClass::kIdentity);
-  CHECK(class_of({3, 5}) == NestClass::kLoopNest);
+  CHECK(class_of({3, 5}) == NestClass::kRuns);
   const ReorderPlan odd({4, {3}, row_major({3}), row_major({3})});
   const uint8_t source[] = {0x21, 0xF3};
   uint8_t destination[2] = {};
@@ -92,7 +157,8 @@ std::optional<int64_t> copy_offset(int bits, const std::vector<int64_t>& whole, 
                                    const std::vector<int64_t>& shape,
                                    Side (*layout)(const std::vector<int64_t>&)) {
   const ReorderPlan plan({bits, shape, layout(whole), layout(shape), slice});
-  CHECK(plan.copy_offset().has_value() == (plan.nest_class() != NestClass::kLoopNest));
+  const bool is_copy = plan.nest_class() == NestClass::kIdentity || plan.nest_class() == NestClass::kView;
+  CHECK(plan.copy_offset().has_value() == is_copy);
   return plan.copy_offset();
 }
 
@@ -257,6 +323,7 @@ int main(int count, char** arguments) {
   using namespace tilework::test;
   std::mt19937_64 random(7);
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
+  test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
   test_large_periods(random);
   test_identity();
   test_half_bytes();

@@ -1,0 +1,72 @@
+#include "reorder/nest_class.h"
+
+#include <algorithm>
+
+#include "layout/loop_nest.h"
+
+namespace tilework {
+namespace {
+
+// A loop of a rectangle has fixed strides, and its tail does not depend on deeper loops.
+bool is_plain(const Node& node) { return node.lookup == kNone && node.below == 0; }
+
+// Lookups between the two loops would have to be made for each rectangle; there the reference is as good.
+bool looks_up_from(const LoopNest& nest, size_t level) {
+  return std::any_of(nest.nodes.begin() + static_cast<std::ptrdiff_t>(level), nest.nodes.end(),
+                     [](const Node& node) { return node.lookup != kNone; });
+}
+
+std::optional<size_t> source_run_level(const LoopNest& nest) {
+  for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
+    if (nest.nodes[i].source_stride == 1 && is_plain(nest.nodes[i])) return i;
+  }
+  return std::nullopt;
+}
+
+bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
+
+}  // namespace
+
+InnerLoops inner_loops(const LoopNest& nest) {
+  const Node& inner = nest.nodes.back();
+  if (nest.all_zero || inner.destination_stride != 1 || !is_plain(inner)) return {};
+  if (inner.source_stride == 1) {
+    InnerLoops runs{NestClass::kRuns, std::nullopt};
+    if (nest.nodes.size() < 2) return runs;
+    const size_t beside = nest.nodes.size() - 2;
+    if (is_plain(nest.nodes[beside])) runs.column_level = beside;
+    return runs;
+  }
+  const std::optional<size_t> level = source_run_level(nest);
+  if (!level || looks_up_from(nest, *level)) return {};
+  return {NestClass::kTiles, level};
+}
+
+int64_t unit_elements(const LoopNest& nest, int64_t most) {
+  const Node& inner = nest.nodes.back();
+  const int64_t unit = inner.count;
+  const bool is_unit = inner.source_stride == 1 && inner.destination_stride == 1 && is_plain(inner) &&
+                       inner.variable == kNone && unit > 1 && unit <= most && (unit & (unit - 1)) == 0;
+  if (!is_unit || !nest.lookups.empty() || nest.nodes.size() < 2) return 1;
+  bool fits = is_multiple(nest.source_base, unit) && is_multiple(nest.destination_base, unit);
+  for (size_t i = 0; i + 1 < nest.nodes.size(); ++i) {
+    const Node& node = nest.nodes[i];
+    fits = fits && is_multiple(node.source_stride, unit) && is_multiple(node.destination_stride, unit);
+  }
+  return fits ? unit : 1;
+}
+
+LoopNest over_units(const LoopNest& nest, int64_t elements) {
+  LoopNest units = nest;
+  units.source_base /= elements;
+  units.destination_base /= elements;
+  units.nodes.back().count = 1;
+  for (Node& node : units.nodes) {
+    node.source_stride /= elements;
+    node.destination_stride /= elements;
+  }
+  finish_nest(units);
+  return units;
+}
+
+}  // namespace tilework

@@ -1,0 +1,47 @@
+// What the innermost loops of a nest do, which decides the kernel. Two loops are taken out of the nest: one
+// that is contiguous in the destination, and one beside which it makes a rectangle. All other loops are
+// walked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/join.h"
+
+namespace tilework {
+
+enum class NestClass {
+  // Source and destination storage are equal byte for byte, and neither has holes.
+  kIdentity,
+  // The destination is one range of the source, byte for byte.
+  kView,
+  // The innermost loop is contiguous on both sides.
+  kRuns,
+  // One loop is contiguous in the source, another in the destination.
+  kTiles,
+  // Anything.
+  kLoopNest,
+};
+
+// The rectangle of a nest. The loop at `column_level` runs along its columns, the innermost loop along its
+// rows; the loops between the two are walked for each rectangle. In tiles a source row is contiguous, and in
+// the destination a column is.
+struct InnerLoops {
+  NestClass nest_class = NestClass::kLoopNest;
+  // Meaningless where the class is kLoopNest; absent where a run has no loop beside it.
+  std::optional<size_t> column_level;
+};
+
+InnerLoops inner_loops(const LoopNest& nest);
+
+// Elements of an innermost loop that both sides keep together, and that may be moved as one: a power of two,
+// at most `most`. 1 where there are none.
+int64_t unit_elements(const LoopNest& nest, int64_t most);
+
+// The nest over units of `elements`, as unit_elements allows.
+LoopNest over_units(const LoopNest& nest, int64_t elements);
+
+}  // namespace tilework

@@ -1,0 +1,279 @@
+// The walk over the loops of a nest, for any range of the destination. All kernels share it; they differ in
+// what is done with the rectangle of the innermost loops (see nest_class.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "io/checked_math.h"
+#include "layout/join.h"
+#include "reorder/nest_class.h"
+#include "reorder/plan.h"
+
+namespace tilework {
+
+// Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
+// nothing.
+template <class T>
+struct Bytes {
+  static constexpr bool kWritesZeros = true;
+  static constexpr int64_t kSize = sizeof(T);
+  static void copy_run(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count) {
+    std::memcpy(destination + d * kSize, source + s * kSize, static_cast<size_t>(count * kSize));
+  }
+  static void copy_one(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
+    T value;
+    std::memcpy(&value, source + s * kSize, sizeof(T));
+    std::memcpy(destination + d * kSize, &value, sizeof(T));
+  }
+  static void zero_run(uint8_t* destination, int64_t d, int64_t count) {
+    std::memset(destination + d * kSize, 0, static_cast<size_t>(count * kSize));
+  }
+};
+
+// `rows` x `columns` elements, all of which have a source. Column c of row r stands `columns`-wise at
+// source + r * source_row + c * source_column and goes to destination + r + c * destination_column; strides
+// are in elements, addresses in bytes. Behind the last row `zero_rows` more are written as zeros.
+struct Rectangle {
+  const uint8_t* source;
+  uint8_t* destination;
+  int64_t columns;
+  int64_t rows;
+  int64_t zero_rows;
+  int64_t source_column;
+  int64_t source_row;
+  int64_t destination_column;
+};
+
+// No rectangles: every loop is walked. What the reference does.
+struct NoRectangles {
+  static constexpr NestClass kClass = NestClass::kLoopNest;
+  static void move(const Rectangle&) {}
+};
+
+// Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
+// the destination storage, whose `begin` stands at `destination_`.
+template <class Element, class Kernel>
+class NestWalk {
+ public:
+  NestWalk(const LoopNest& nest, const InnerLoops& inner, const ReorderArguments& arguments, int64_t begin,
+           int64_t end)
+      : nest_(nest),
+        column_level_(kHasRectangles && inner.nest_class == Kernel::kClass && inner.column_level
+                          ? *inner.column_level
+                          : kNoLevel),
+        source_(arguments.source),
+        destination_(arguments.destination),
+        begin_(begin),
+        end_(end),
+        index_(nest.variables.size(), 0),
+        lookup_index_(nest.lookups.size(), 0) {}
+
+  void run() { descend(0, nest_.source_base, nest_.destination_base, nest_.all_zero); }
+
+ private:
+  static constexpr size_t kNoLevel = SIZE_MAX;
+  static constexpr bool kHasRectangles = Kernel::kClass != NestClass::kLoopNest;
+
+  // Passes [lo, hi) of a loop are inside the range and written; of these, [valid_lo, valid_hi) may have a
+  // source.
+  struct Passes {
+    int64_t lo;
+    int64_t hi;
+    int64_t valid_lo;
+    int64_t valid_hi;
+  };
+
+  // Passes of the loop at column_level_ that make one rectangle with every pass of the deeper loops.
+  struct Columns {
+    int64_t count;
+    int64_t source_stride;
+    int64_t destination_stride;
+  };
+
+  Passes passes_of(const Node& node, int64_t d, bool dead) const {
+    Passes passes{0, node.count, 0, node.count};
+    if (node.variable != kNone) {
+      const Variable& variable = nest_.variables[node.variable];
+      const int64_t s = index_[node.variable];
+      narrow(passes.lo, passes.hi, variable.write_lo, variable.write_hi, s, node);
+      narrow(passes.valid_lo, passes.valid_hi, variable.valid_lo, variable.valid_hi, s, node);
+    }
+    const int64_t stride = node.destination_stride;
+    if (d < begin_) passes.lo = std::max(passes.lo, floor_div(begin_ - d - node.span, stride) + 1);
+    if (d + (passes.hi - 1) * stride >= end_) passes.hi = std::min(passes.hi, ceil_div(end_ - d, stride));
+    if (dead) passes.valid_lo = passes.valid_hi = passes.lo;
+    passes.valid_lo = std::clamp(passes.valid_lo, passes.lo, std::max(passes.lo, passes.hi));
+    passes.valid_hi = std::clamp(passes.valid_hi, passes.valid_lo, std::max(passes.valid_lo, passes.hi));
+    return passes;
+  }
+
+  // Cuts [lo, hi) to the passes whose index may reach into [bound_lo, bound_hi); exact in the variable's last
+  // loop.
+  static void narrow(int64_t& lo, int64_t& hi, int64_t bound_lo, int64_t bound_hi, int64_t s,
+                     const Node& node) {
+    if (s + node.below < bound_lo) lo = std::max(lo, ceil_div(bound_lo - s - node.below, node.weight));
+    if (s + (hi - 1) * node.weight >= bound_hi) hi = std::min(hi, ceil_div(bound_hi - s, node.weight));
+  }
+
+  bool is_innermost(size_t level) const { return level + 1 == nest_.nodes.size(); }
+
+  void descend(size_t level, int64_t s, int64_t d, bool dead) {
+    const Node& node = nest_.nodes[level];
+    const Passes passes = passes_of(node, d, dead);
+    if (passes.lo >= passes.hi) return;
+    zero(level, d, passes.lo, passes.valid_lo);
+    if (node.looks_up) {
+      look_up(level, s, d, passes.valid_lo, passes.valid_hi);
+    } else if (is_innermost(level)) {
+      copy(node, s, d, passes.valid_lo, passes.valid_hi);
+    } else if (level == column_level_) {
+      if constexpr (kHasRectangles) columns(level, s, d, passes.valid_lo, passes.valid_hi);
+    } else {
+      for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i)
+        pass(level, i, s + i * node.source_stride, d, false);
+    }
+    zero(level, d, passes.valid_hi, passes.hi);
+  }
+
+  // One pass of a loop that is not the innermost.
+  void pass(size_t level, int64_t i, int64_t s, int64_t d, bool dead) {
+    step(level, i, [&](const Node& node) { descend(level + 1, s, d + i * node.destination_stride, dead); });
+  }
+
+  template <class Body>
+  void step(size_t level, int64_t i, Body body) {
+    const Node& node = nest_.nodes[level];
+    if (node.variable != kNone) index_[node.variable] += i * node.weight;
+    if (node.lookup != kNone) lookup_index_[node.lookup] += i * node.lookup_stride;
+    body(node);
+    if (node.variable != kNone) index_[node.variable] -= i * node.weight;
+    if (node.lookup != kNone) lookup_index_[node.lookup] -= i * node.lookup_stride;
+  }
+
+  // A loop in which the source offset becomes known only with each pass.
+  void look_up(size_t level, int64_t s, int64_t d, int64_t lo, int64_t hi) {
+    const Node& node = nest_.nodes[level];
+    const Lookup& lookup = nest_.lookups[node.lookup];
+    for (int64_t i = lo; i < hi; ++i) {
+      const int64_t offset = lookup.at(lookup_index_[node.lookup] + i * node.lookup_stride);
+      if (offset == kSkip) continue;
+      if (offset == kHole) {
+        zero(level, d, i, i + 1);
+      } else if (is_innermost(level)) {
+        copy_one(s + i * node.source_stride + offset, d + i * node.destination_stride);
+      } else {
+        pass(level, i, s + i * node.source_stride + offset, d, false);
+      }
+    }
+  }
+
+  // Passes that the range cuts are walked; the others, which it holds as a whole, become rectangles.
+  void columns(size_t level, int64_t s, int64_t d, int64_t lo, int64_t hi) {
+    const Node& node = nest_.nodes[level];
+    const int64_t stride = node.destination_stride;
+    const int64_t whole_lo = d < begin_ ? std::clamp(ceil_div(begin_ - d, stride), lo, hi) : lo;
+    const int64_t whole_hi = std::clamp(floor_div(end_ - d - node.span, stride) + 1, whole_lo, hi);
+    for (int64_t i = lo; i < whole_lo; ++i) pass(level, i, s + i * node.source_stride, d, false);
+    // Loops between the two of the rectangle come back to the same cache lines: few columns at a time keep
+    // those in the first-level cache.
+    const bool is_direct = is_innermost(level + 1);
+    const int64_t chunk = is_direct ? whole_hi - whole_lo : columns_a_chunk(node);
+    for (int64_t i = whole_lo; i < whole_hi; i += chunk) {
+      const Columns part{std::min(chunk, whole_hi - i), node.source_stride, stride};
+      descend_columns(level + 1, s + i * node.source_stride, d + i * stride, part);
+    }
+    for (int64_t i = whole_hi; i < hi; ++i) pass(level, i, s + i * node.source_stride, d, false);
+  }
+
+  static int64_t columns_a_chunk(const Node& node) {
+    constexpr int64_t kCacheLine = 64;
+    constexpr int64_t kChunkBytes = 16 << 10;
+    const int64_t line = std::max<int64_t>(kCacheLine / Element::kSize, 1);
+    return std::max(kChunkBytes / (node.span * Element::kSize) / line * line, line);
+  }
+
+  // As descend, for several columns at once, all inside the range.
+  void descend_columns(size_t level, int64_t s, int64_t d, const Columns& columns) {
+    const Node& node = nest_.nodes[level];
+    const Passes passes = passes_of(node, d, false);
+    if (passes.lo >= passes.hi) return;
+    zero_columns(level, d, passes.lo, passes.valid_lo, columns);
+    if (is_innermost(level) && passes.valid_lo < passes.valid_hi) {
+      move(node, s, d, passes, columns);
+      return;
+    }
+    for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i) {
+      step(level, i, [&](const Node& at) {
+        descend_columns(level + 1, s + i * at.source_stride, d + i * at.destination_stride, columns);
+      });
+    }
+    zero_columns(level, d, passes.valid_hi, passes.hi, columns);
+  }
+
+  void zero_columns(size_t level, int64_t d, int64_t lo, int64_t hi, const Columns& columns) {
+    if (lo >= hi) return;
+    for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
+  }
+
+  void move(const Node& node, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    const int64_t first = s + passes.valid_lo * node.source_stride;
+    Kernel::move({source_ + first * Element::kSize,
+                  destination_ + (d + passes.valid_lo - begin_) * Element::kSize, columns.count,
+                  passes.valid_hi - passes.valid_lo, passes.hi - passes.valid_hi, columns.source_stride,
+                  node.source_stride, columns.destination_stride});
+  }
+
+  // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
+  void zero(size_t level, int64_t d, int64_t lo, int64_t hi) {
+    if (!Element::kWritesZeros || lo >= hi) return;
+    const Node& node = nest_.nodes[level];
+    if (node.dense && node.span == node.destination_stride) {
+      const int64_t first = std::max(d + lo * node.span, begin_);
+      const int64_t last = std::min(d + hi * node.span, end_);
+      if (first < last) Element::zero_run(destination_, first - begin_, last - first);
+    } else {
+      for (int64_t i = lo; i < hi; ++i) pass(level, i, 0, d, true);
+    }
+  }
+
+  // The innermost loop: a run, or a row with strides.
+  void copy(const Node& node, int64_t s, int64_t d, int64_t lo, int64_t hi) {
+    if (lo >= hi) return;
+    if (node.source_stride == 1 && node.destination_stride == 1) {
+      Element::copy_run(source_, s + lo, destination_, d + lo - begin_, hi - lo);
+      return;
+    }
+    for (int64_t i = lo; i < hi; ++i) copy_one(s + i * node.source_stride, d + i * node.destination_stride);
+  }
+
+  void copy_one(int64_t s, int64_t d) { Element::copy_one(source_, s, destination_, d - begin_); }
+
+  const LoopNest& nest_;
+  size_t column_level_;
+  const uint8_t* source_;
+  uint8_t* destination_;
+  int64_t begin_;
+  int64_t end_;
+  std::vector<int64_t> index_;
+  std::vector<int64_t> lookup_index_;
+};
+
+// Walks all nests of a plan, for destination elements [begin, end).
+template <class Element, class Kernel>
+void walk_nests(const ReorderArguments& arguments, int64_t begin, int64_t end) {
+  const ReorderPlan& plan = arguments.plan;
+  for (size_t i = 0; i < plan.nests().size(); ++i) {
+    NestWalk<Element, Kernel>(plan.nests()[i], plan.inner_loops()[i], arguments, begin, end).run();
+  }
+}
+
+template <class T, class Kernel>
+void walk_bytes(const ReorderArguments& arguments) {
+  constexpr int64_t size = sizeof(T);
+  walk_nests<Bytes<T>, Kernel>(arguments, arguments.begin / size, arguments.end / size);
+}
+
+}  // namespace tilework

@@ -1,0 +1,47 @@
+// Tile transposes in plain C++, for processors without a kernel of their own.
+#include "reorder/kernels.h"
+#include "reorder/tile_transpose.h"
+
+namespace tilework {
+namespace {
+
+// A block of `kSide` x `kSide` units. Rows are read one after the other, and scattered over memory that stays
+// in the first-level cache; columns leave it as a whole. So each line of the source is read once, and each
+// line of the destination written once, wherever they lie.
+template <class T, int64_t kSide>
+struct PlainBlock {
+  using Unit = T;
+  static constexpr int64_t kRows = kSide;
+  static constexpr int64_t kColumns = kSide;
+  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                        int64_t destination_column) {
+    Unit columns[kColumns][kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      Unit row[kColumns];
+      std::memcpy(row, source + r * source_row, sizeof(row));
+      for (int64_t c = 0; c < kColumns; ++c) columns[c][r] = row[c];
+    }
+    for (int64_t c = 0; c < kColumns; ++c) {
+      std::memcpy(destination + c * destination_column, columns[c], sizeof(columns[c]));
+    }
+  }
+};
+
+// A cache line each way, or 16 bytes.
+template <class T>
+using PlainTiles = TileKernel<PlainBlock<T, kLineBytes / sizeof(T)>, PlainBlock<T, 16 / sizeof(T)>>;
+
+struct Unit128 {
+  uint64_t low;
+  uint64_t high;
+};
+
+}  // namespace
+
+void reorder_x8_tiles(const ReorderArguments& a) { walk_bytes<uint8_t, PlainTiles<uint8_t>>(a); }
+void reorder_x16_tiles(const ReorderArguments& a) { walk_bytes<uint16_t, PlainTiles<uint16_t>>(a); }
+void reorder_x32_tiles(const ReorderArguments& a) { walk_bytes<uint32_t, PlainTiles<uint32_t>>(a); }
+void reorder_x64_tiles(const ReorderArguments& a) { walk_bytes<uint64_t, PlainTiles<uint64_t>>(a); }
+void reorder_x128_tiles(const ReorderArguments& a) { walk_bytes<Unit128, PlainTiles<Unit128>>(a); }
+
+}  // namespace tilework

@@ -1,0 +1,197 @@
+// Transposes rectangles in blocks that one instruction set moves at a time. Shared by the kernels of all
+// instruction sets; each brings its blocks:
+//
+//   struct Block {
+//     using Unit = uint32_t;
+//     static constexpr int64_t kRows, kColumns;
+//     // Column c of row r: source + r * source_row + c * sizeof(Unit), in bytes, goes to
+//     // destination + c * destination_column + r * sizeof(Unit).
+//     static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+//                           int64_t destination_column);
+//   };
+//
+// Rectangles that are no multiple of a block end with a block that overlaps the one before: it writes the
+// same values again, which costs less than masks and works on every processor.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "reorder/nest_walk.h"
+
+namespace tilework {
+
+inline constexpr int64_t kLineBytes = 64;
+
+// A rectangle in bytes.
+struct Tile {
+  const uint8_t* source;
+  uint8_t* destination;
+  int64_t columns;
+  // Rows of the destination; of these, `rows` - `zero_rows` have a source.
+  int64_t rows;
+  int64_t zero_rows;
+  int64_t source_row;
+  int64_t destination_column;
+};
+
+// A few rows of a rectangle, completed with rows of zeros.
+template <class Block, int64_t kColumns>
+class StagedRows {
+ public:
+  explicit StagedRows(int64_t rows) : rows_(rows) {
+    std::memset(bytes_ + rows * kStride, 0, static_cast<size_t>((Block::kRows - rows) * kStride));
+  }
+  const uint8_t* fill(const uint8_t* source, int64_t source_row, int64_t columns) {
+    for (int64_t r = 0; r < rows_; ++r) {
+      std::memcpy(bytes_ + r * kStride, source + r * source_row,
+                  static_cast<size_t>(columns) * sizeof(typename Block::Unit));
+    }
+    return bytes_;
+  }
+  // A line more than the columns, so that rows do not share a set of the cache.
+  static constexpr int64_t kStride = kColumns * int64_t{sizeof(typename Block::Unit)} + kLineBytes;
+
+ private:
+  int64_t rows_;
+  alignas(kLineBytes) uint8_t bytes_[Block::kRows * kStride];
+};
+
+template <class Block>
+class BlockTranspose {
+ public:
+  static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
+
+  static void run(const Tile& tile) {
+    const int64_t strip = columns_a_strip(tile);
+    for (int64_t c = 0; c < tile.columns; c += strip) {
+      const int64_t first = std::min(c, tile.columns - Block::kColumns);
+      const int64_t columns = std::min(strip, tile.columns - first);
+      for (int64_t r = 0; r < tile.rows; r += Block::kRows) {
+        run_rows(tile, first, columns, std::min(r, tile.rows - Block::kRows));
+      }
+    }
+  }
+
+ private:
+  using Unit = typename Block::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+  static constexpr int64_t kLine = std::max(kLineBytes / kSize, Block::kColumns);
+  static constexpr int64_t kMaxStrip = std::max<int64_t>(64, kLine);
+
+  // Rows of the source that are a power of two apart share a set of the cache, so few lines of each stay in
+  // it: a strip of one line is used up before the rows come round again. Short columns of the destination
+  // leave room for more, and longer reads of each row.
+  static int64_t columns_a_strip(const Tile& tile) {
+    return tile.rows * kSize <= 2 * kLineBytes ? kMaxStrip : kLine;
+  }
+
+  static void run_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    const int64_t valid = std::clamp<int64_t>(tile.rows - tile.zero_rows - r, 0, Block::kRows);
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    if (valid == Block::kRows) {
+      run_strip(source, tile.source_row, destination, tile.destination_column, columns);
+      return;
+    }
+    StagedRows<Block, kMaxStrip> staged(valid);
+    run_strip(staged.fill(source, tile.source_row, columns), staged.kStride, destination,
+              tile.destination_column, columns);
+  }
+
+  static void run_strip(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                        int64_t destination_column, int64_t columns) {
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSize, source_row, destination + at * destination_column,
+                       destination_column);
+    }
+  }
+};
+
+// Rectangles that are narrower than any block.
+template <class Unit>
+class NarrowTranspose {
+ public:
+  static void run(const Tile& tile) {
+    const int64_t rows = tile.rows - tile.zero_rows;
+    for (int64_t r = rows; r < tile.rows; ++r) {
+      for (int64_t c = 0; c < tile.columns; ++c) zero(tile.destination + c * tile.destination_column, r);
+    }
+    if (tile.columns <= rows) {
+      dispatch(tile.columns, [&](auto columns) { by_rows(tile, rows, columns); });
+    } else {
+      dispatch(rows, [&](auto fixed) { by_columns(tile, fixed); });
+    }
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(Unit);
+  template <int64_t kCount>
+  struct Fixed {
+    constexpr operator int64_t() const { return kCount; }
+  };
+
+  // Loops over a count that the compiler knows are unrolled.
+  template <class Body>
+  static void dispatch(int64_t count, Body body) {
+    switch (count) {
+      case 1:
+        return body(Fixed<1>{});
+      case 2:
+        return body(Fixed<2>{});
+      case 3:
+        return body(Fixed<3>{});
+      case 4:
+        return body(Fixed<4>{});
+      case 8:
+        return body(Fixed<8>{});
+      default:
+        return body(count);
+    }
+  }
+
+  static void zero(uint8_t* column, int64_t r) { std::memset(column + r * kSize, 0, sizeof(Unit)); }
+
+  static void move(const Tile& tile, int64_t r, int64_t c) {
+    std::memcpy(tile.destination + c * tile.destination_column + r * kSize,
+                tile.source + r * tile.source_row + c * kSize, sizeof(Unit));
+  }
+  template <class Columns>
+  static void by_rows(const Tile& tile, int64_t rows, Columns columns) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c) move(tile, r, c);
+  }
+  template <class Rows>
+  static void by_columns(const Tile& tile, Rows rows) {
+    for (int64_t c = 0; c < tile.columns; ++c)
+      for (int64_t r = 0; r < rows; ++r) move(tile, r, c);
+  }
+};
+
+// The kernel of one width: `Wide` blocks where they fit, else `Narrow` ones.
+template <class Wide, class Narrow>
+struct TileKernel {
+  static constexpr NestClass kClass = NestClass::kTiles;
+  static void move(const Rectangle& rectangle) {
+    using Unit = typename Wide::Unit;
+    constexpr int64_t size = sizeof(Unit);
+    const Tile tile{rectangle.source,
+                    rectangle.destination,
+                    rectangle.columns,
+                    rectangle.rows + rectangle.zero_rows,
+                    rectangle.zero_rows,
+                    rectangle.source_row * size,
+                    rectangle.destination_column * size};
+    if (BlockTranspose<Wide>::fits(tile)) {
+      BlockTranspose<Wide>::run(tile);
+    } else if (BlockTranspose<Narrow>::fits(tile)) {
+      BlockTranspose<Narrow>::run(tile);
+    } else {
+      NarrowTranspose<Unit>::run(tile);
+    }
+  }
+};
+
+}  // namespace tilework
