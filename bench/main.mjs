@@ -4,11 +4,12 @@
  */
 import { Command } from 'commander'
 import { addMany } from './many.mjs'
+import { addReorder } from './reorder.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addMany, addStreaming, addWindows]) add(program)
+for (const add of [addMany, addReorder, addStreaming, addWindows]) add(program)
 await program.parseAsync()

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "io/checked_math.h"
 #include "layout/join.h"
@@ -13,6 +12,7 @@
 #include "reorder/plan.h"
 
 namespace tilework {
+namespace {
 
 // Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
 // nothing.
@@ -67,9 +67,10 @@ class NestWalk {
         source_(arguments.source),
         destination_(arguments.destination),
         begin_(begin),
-        end_(end),
-        index_(nest.variables.size(), 0),
-        lookup_index_(nest.lookups.size(), 0) {}
+        end_(end) {
+    std::fill_n(index_, nest.variables.size(), 0);
+    std::fill_n(lookup_index_, nest.lookups.size(), 0);
+  }
 
   void run() { descend(0, nest_.source_base, nest_.destination_base, nest_.all_zero); }
 
@@ -257,8 +258,9 @@ class NestWalk {
   uint8_t* destination_;
   int64_t begin_;
   int64_t end_;
-  std::vector<int64_t> index_;
-  std::vector<int64_t> lookup_index_;
+  // Only as many as the nest has; an axis has at most one of each.
+  int64_t index_[kMaxAxes];
+  int64_t lookup_index_[kMaxAxes];
 };
 
 // Walks all nests of a plan, for destination elements [begin, end).
@@ -276,4 +278,5 @@ void walk_bytes(const ReorderArguments& arguments) {
   walk_nests<Bytes<T>, Kernel>(arguments, arguments.begin / size, arguments.end / size);
 }
 
+}  // namespace
 }  // namespace tilework

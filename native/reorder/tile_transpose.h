@@ -21,8 +21,9 @@
 #include "reorder/nest_walk.h"
 
 namespace tilework {
+namespace {
 
-inline constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineBytes = 64;
 
 // A rectangle in bytes.
 struct Tile {
@@ -194,4 +195,5 @@ struct TileKernel {
   }
 };
 
+}  // namespace
 }  // namespace tilework

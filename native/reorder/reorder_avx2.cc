@@ -1,0 +1,107 @@
+// Tile transposes with AVX2. This file alone is compiled for it, so it must not be entered on another
+// processor, and must not define anything that others might link to: all of it but the kernels is internal.
+//
+// The unpack instructions work inside 16-byte lanes. A wide block puts row r in the low lane and row r + half
+// in the high lane, so that after log2(rows / 2) steps each register holds one whole column of 32 bytes. A
+// narrow block has columns of 16 bytes and puts two groups of columns in the lanes.
+#include <immintrin.h>
+
+#include "reorder/kernels.h"
+#include "reorder/tile_transpose.h"
+
+namespace tilework {
+namespace {
+
+__m128i load16(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
+__m256i load32(const uint8_t* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
+void store16(uint8_t* at, __m128i value) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value); }
+void store32(uint8_t* at, __m256i value) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), value); }
+
+// 16 bytes in each lane.
+__m256i load_lanes(const uint8_t* low, const uint8_t* high) {
+  return _mm256_inserti128_si256(_mm256_castsi128_si256(load16(low)), load16(high), 1);
+}
+
+// Interleaves units of `kSize` bytes of the low, or of the high, halves of the lanes.
+template <int kSize>
+__m256i unpack_low(__m256i a, __m256i b) {
+  if constexpr (kSize == 1) return _mm256_unpacklo_epi8(a, b);
+  if constexpr (kSize == 2) return _mm256_unpacklo_epi16(a, b);
+  if constexpr (kSize == 4) return _mm256_unpacklo_epi32(a, b);
+  if constexpr (kSize == 8) return _mm256_unpacklo_epi64(a, b);
+}
+
+template <int kSize>
+__m256i unpack_high(__m256i a, __m256i b) {
+  if constexpr (kSize == 1) return _mm256_unpackhi_epi8(a, b);
+  if constexpr (kSize == 2) return _mm256_unpackhi_epi16(a, b);
+  if constexpr (kSize == 4) return _mm256_unpackhi_epi32(a, b);
+  if constexpr (kSize == 8) return _mm256_unpackhi_epi64(a, b);
+}
+
+// One step of a transpose: row r meets row r + half. Doing that log2(n) times, always with units of the same
+// size, turns n rows of n units into n columns, in each lane for itself.
+template <int kSize, int kCount>
+void step(__m256i (&rows)[kCount]) {
+  __m256i next[kCount];
+  for (int r = 0; r < kCount / 2; ++r) {
+    next[2 * r] = unpack_low<kSize>(rows[r], rows[r + kCount / 2]);
+    next[2 * r + 1] = unpack_high<kSize>(rows[r], rows[r + kCount / 2]);
+  }
+  for (int r = 0; r < kCount; ++r) rows[r] = next[r];
+}
+
+template <int kSize, int kCount>
+void transpose_lanes(__m256i (&rows)[kCount]) {
+  static_assert(kSize * kCount == 16);
+  for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
+}
+
+// Columns of 32 bytes.
+template <class T>
+struct WideBlock {
+  using Unit = T;
+  static constexpr int kCount = 16 / sizeof(T);
+  static constexpr int64_t kRows = 2 * kCount;
+  static constexpr int64_t kColumns = kCount;
+  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                        int64_t destination_column) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      rows[r] = load_lanes(source + r * source_row, source + (r + kCount) * source_row);
+    }
+    transpose_lanes<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + c * destination_column, rows[c]);
+  }
+};
+
+// Columns of 16 bytes.
+template <class T>
+struct NarrowBlock {
+  using Unit = T;
+  static constexpr int kCount = 16 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = 2 * kCount;
+  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                        int64_t destination_column) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + r * source_row);
+    transpose_lanes<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) {
+      store16(destination + c * destination_column, _mm256_castsi256_si128(rows[c]));
+      store16(destination + (c + kCount) * destination_column, _mm256_extracti128_si256(rows[c], 1));
+    }
+  }
+};
+
+template <class T>
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>>;
+
+}  // namespace
+
+void reorder_x8_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint8_t, Tiles<uint8_t>>(a); }
+void reorder_x16_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint16_t, Tiles<uint16_t>>(a); }
+void reorder_x32_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint32_t, Tiles<uint32_t>>(a); }
+void reorder_x64_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint64_t, Tiles<uint64_t>>(a); }
+
+}  // namespace tilework
