@@ -19,7 +19,7 @@ import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
-import { shardsUnderWay, whileWriting } from './shards_under_way.js'
+import { endedSaves, shardsUnderWay, whileWriting } from './shards_under_way.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
 import { type WriteContext, writePieces } from './write_pieces.js'
 
@@ -69,15 +69,18 @@ export async function save(
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
+  let ended = endedSaves()
   for (;;) {
     const planned = await planFile(content, options, path)
     const shards = (planned.plan.siblings ?? []).map(({ name }) => resolve(dirname(path), name))
+    const isStale = shards.length > 0 && endedSaves() !== ended
     const other = shardsUnderWay(shards)
-    if (!other) {
+    if (!other && !isStale) {
       return whileWriting(shards, () => writeFiles(() => openFiles(path, planned.plan), planned, options))
     }
-    // Planned anew then: the names that the other has taken are seen in the folder.
-    await untilAborted(other, options.signal)
+    // Planned anew then: the names that others have taken are seen in the folder.
+    if (other) await untilAborted(other, options.signal)
+    ended = endedSaves()
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 const saves = new Map<string, Promise<unknown>>()
+let ended = 0
 
 /** Some file systems take names that differ in case for one. */
 const keyOf = (path: string): string => path.toLowerCase()
@@ -14,14 +15,20 @@ export function shardsUnderWay(paths: readonly string[]): Promise<unknown> | und
   return busy === undefined ? undefined : saves.get(keyOf(busy))
 }
 
+/** How many saves have ended so far: names that were chosen before the last of them may be taken now. */
+export function endedSaves(): number {
+  return ended
+}
+
 /** Runs `save`, which writes these files. */
 export async function whileWriting(paths: readonly string[], save: () => Promise<void>): Promise<void> {
   const running = save()
-  const ended = running.catch(() => undefined)
-  for (const path of paths) saves.set(keyOf(path), ended)
+  const end = running.catch(() => undefined)
+  for (const path of paths) saves.set(keyOf(path), end)
   try {
     await running
   } finally {
+    if (paths.length > 0) ended += 1
     for (const path of paths) saves.delete(keyOf(path))
   }
 }
