@@ -60,6 +60,15 @@ export interface WritePlan {
    * name. Only a path can be their target.
    */
   readonly siblings?: readonly SiblingPlan[]
+  /** Files that the replaced file referred to, and that nobody may need when every file of this plan has its name. */
+  readonly replaced?: ReplacedFiles
+}
+
+export interface ReplacedFiles {
+  /** File names in the folder of the main file. */
+  readonly names: readonly string[]
+  /** Removes those that nobody needs by then. What cannot be removed stays: it never fails. */
+  remove(): Promise<void>
 }
 
 export interface SiblingPlan extends WritePlan {
@@ -90,4 +99,16 @@ export interface Format<WriteOptions = unknown> {
   keepsLayout?(storage: DenseStorage): boolean
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot hold, before anything is written. */
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
+  /**
+   * Plans a copy of an open file and of those that it refers to, by their names in it; the target has a path. Where a
+   * name belongs to somebody else there, the copy gets another one, and the copied file refers to that. Where this is
+   * absent, names stay as they are.
+   *
+   * @throws TileworkError ERR_IO, ERR_FILE_CHANGED
+   */
+  planCopy?(
+    source: ByteSource,
+    siblings: ReadonlyMap<string, ByteSource>,
+    target: WriteTarget & { readonly path: string },
+  ): Promise<WritePlan>
 }

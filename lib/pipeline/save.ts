@@ -69,10 +69,14 @@ export async function save(
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
+  // What is made as it is read can be read only once.
+  const again = openedFile(content) ? content : listTensors(content as Tensor | Iterable<Tensor>)
   let ended = endedSaves()
   for (;;) {
-    const planned = await planFile(content, options, path)
-    const shards = (planned.plan.siblings ?? []).map(({ name }) => resolve(dirname(path), name))
+    const planned = await planFile(again, options, path)
+    const { siblings = [], replaced } = planned.plan
+    const names = [...siblings.map(({ name }) => name), ...(replaced?.names ?? [])]
+    const shards = names.map((name) => resolve(dirname(path), name))
     const isStale = shards.length > 0 && endedSaves() !== ended
     const other = shardsUnderWay(shards)
     if (!other && !isStale) {
@@ -107,7 +111,7 @@ async function planFile(
   const own = opened && (content as OpenFile).format
   const format = chooseFormat(options.format, path, own ?? DEFAULT_FORMAT)
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
-    return unchanged(opened, content as OpenFile)
+    return unchanged(opened, content as OpenFile, format, path)
   }
   const tensors = opened
     ? [...(content as OpenFile).tensors]
@@ -128,17 +132,30 @@ function isUnchanged(
   return from === undefined || to === undefined || from === to
 }
 
-/** An open file is written byte for byte, and the files that it refers to as well, under their names. */
-function unchanged({ source, siblings }: OpenedFile, { tensors }: OpenFile): PlannedFile {
+/**
+ * An open file is written byte for byte, and the files that it refers to as well, under their names unless the format
+ * finds these taken.
+ */
+async function unchanged(
+  { source, siblings }: OpenedFile,
+  { tensors }: OpenFile,
+  format: Format<unknown>,
+  path: string | undefined,
+): Promise<PlannedFile> {
+  const planCopy = siblings.size > 0 && path !== undefined ? format.planCopy : undefined
+  const plan = planCopy ? await planCopy(source, siblings, { path: path! }) : copyOf(source, siblings)
+  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
+}
+
+function copyOf(source: ByteSource, siblings: ReadonlyMap<string, ByteSource>): WritePlan {
   const whole = (source: ByteSource): WritePlan => ({
     byteLength: source.byteLength,
     segments: [{ kind: 'range', source, start: 0, end: source.byteLength }],
   })
-  const plan = {
+  return {
     ...whole(source),
     siblings: [...siblings].map(([name, sibling]) => ({ ...whole(sibling), name })),
   }
-  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
 }
 
 function refuseSiblings({ siblings = [] }: WritePlan): void {
@@ -222,6 +239,7 @@ async function writeFiles(
       const progress = new ProgressReport(bytesTotal, tensorsTotal, onProgress)
       await withCancelFlag(signal, (cancel) => writeContents(files, planned, { progress, signal, cancel }))
       await commitAll(files)
+      await plan.replaced?.remove()
     } catch (error) {
       await Promise.all(files.map(({ sink }) => sink.abort(error)))
       throw error
@@ -244,7 +262,9 @@ async function writeContents(
   }
 }
 
+/** All bytes are on disk before the first file takes its name: a kill in between finds little left to do. */
 async function commitAll(files: readonly OutputFile[]): Promise<void> {
+  if (files.length > 1) await Promise.all(files.map(({ sink }) => sink.sync?.()))
   const committed: OutputFile[] = []
   try {
     for (const file of files) {

@@ -16,6 +16,8 @@ export interface Sink {
    * the piece are read and written.
    */
   run?(piece: NativePiece, cancel: Int32Array | undefined): Promise<void>
+  /** Puts what was written on disk, so that a commit has little left to do. Absent where nothing is gained. */
+  sync?(): Promise<void>
   /** Makes the result visible. */
   commit(): Promise<void>
   /** Leaves everything as it was before, as far as the target allows. */
@@ -35,6 +37,7 @@ export function pathSink(path: string, byteLength: number): Sink {
     isOrdered: false,
     write: (bytes, position) => systemError.wrapAsync(path, () => output.write(bytes, position)),
     run: (piece, cancel) => systemError.wrapAsync(path, () => run(piece, cancel)),
+    sync: () => systemError.wrapAsync(path, () => output.sync()),
     commit: () => systemError.wrapAsync(path, () => output.commit()),
     abort: async () => output.abort(),
   }

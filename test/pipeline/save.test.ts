@@ -89,7 +89,8 @@ describe('save', () => {
       ['a', 'b', 'c'].map((name) => tensor(new Uint8Array(1000).fill(value), { name }) as DenseTensor)
     const options = { maxShardBytes: 1000 }
     await Promise.all([1, 2, 3].map((value) => save(path, model(value), options)))
-    expect(readdirSync(folder).length).toBe(10)
+    // The shards of those that were replaced went with their index.
+    expect(readdirSync(folder).length).toBe(4)
     const file = await open(path)
     const values = [...file.tensors].map((each) => (each as DenseTensor).at(999))
     expect(values).toEqual([values[0], values[0], values[0]])

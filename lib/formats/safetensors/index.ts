@@ -1,6 +1,7 @@
 /** The safetensors format for the registry. */
 import type { Format } from '../format.js'
 import { check } from './check.js'
+import { planCopy } from './copy_shards.js'
 import { detect } from './detect.js'
 import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
@@ -17,4 +18,5 @@ export const safetensors: Format<SafetensorsWriteOptions> = {
   // Layout entries of the metadata have everything in them.
   keepsLayout: () => true,
   plan,
+  planCopy,
 }

@@ -5,10 +5,10 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { ReadOptions } from '../format.js'
-import type { Report } from '../report.js'
+import { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { JsonFault, type JsonHandler, readJson } from './json_events.js'
-import { MAX_SHARDS, quote } from './schema.js'
+import { FORMAT_NAME, MAX_SHARDS, quote } from './schema.js'
 import type { WalkedFile } from './tensor_list.js'
 import { walkFile } from './walk.js'
 
@@ -129,7 +129,30 @@ function placeOf(name: string, offset: number): { path: string; offset: number }
   return { path: `weight_map[${quote(name)}]`, offset }
 }
 
+/**
+ * The weight map alone, of whatever quality; where shards' names stand are the places of their quotes. Undefined where
+ * the text cannot be read to its end; empty where there is no weight map.
+ */
+export async function readWeightMap(
+  source: ByteSource,
+  budget: Budget,
+): Promise<IndexEvents['weightMap'] | undefined> {
+  const events = await readEvents(source, budget, new Report(FORMAT_NAME, 'lenient', 'collect'))
+  return events?.weightMap
+}
+
 async function readIndex(
+  source: ByteSource,
+  budget: Budget,
+  report: Report,
+): Promise<IndexEvents | undefined> {
+  const events = await readEvents(source, budget, report)
+  if (!events || events.hasWeightMap) return events
+  report.broken('ERR_HEADER', 'The index has no object weight_map.', { path: '', offset: 0 })
+  return undefined
+}
+
+async function readEvents(
   source: ByteSource,
   budget: Budget,
   report: Report,
@@ -144,9 +167,7 @@ async function readIndex(
     report.broken(error.code, error.message, { path: '', offset: error.offset })
     return undefined
   }
-  if (events.hasWeightMap) return events
-  report.broken('ERR_HEADER', 'The index has no object weight_map.', { path: '', offset: 0 })
-  return undefined
+  return events
 }
 
 /** File names in the order of their first tensor, and where they stand; undefined when one may not be opened. */

@@ -32,7 +32,8 @@ export interface SafetensorsWriteOptions {
   readonly metadata?: Readonly<Record<string, string>>
   /**
    * Most bytes of tensors a file; a larger tensor has a file to itself. What does not fit one file becomes an index and
-   * its shards, for which the path must end in `.index.json`. Files of earlier shards are never written over.
+   * its shards, for which the path must end in `.index.json`. Shards that an index of the folder names are never
+   * written over; those of the index that is replaced are removed after it, unless another index names them too.
    */
   readonly maxShardBytes?: number
   /** The data of a file starts at a multiple of this: a power of two from 8 (default) to 65,536. */

@@ -2,12 +2,12 @@
  * A model in several files: an index, and shards beside it named as Hugging Face names them. The order of the given
  * tensors decides the shards, as there: a shard is closed when the next tensor would pass the limit.
  */
-import { readdir } from 'node:fs/promises'
-import { basename, dirname } from 'node:path'
+import { basename } from 'node:path'
 import { TileworkError } from '../../errors.js'
 import type { SiblingPlan, WritePlan } from '../format.js'
 import { compareCodePoints } from './code_points.js'
 import { FORMAT_NAME, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
+import { ShardFolder } from './shard_folder.js'
 import type { PlannedTensor } from './write.js'
 
 export interface ShardOptions {
@@ -39,10 +39,12 @@ export async function planShards(
     const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; the limit is ${MAX_SHARDS}.`
     throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
   }
-  const names = await freeNames(path, parts.length)
+  const folder = await ShardFolder.of(path)
+  const names = await folder.freeNames(parts.length)
   const siblings = parts.map((part, at): SiblingPlan => ({ name: names[at]!, ...write(part) }))
   const bytes = indexOf(parts, names)
-  return { byteLength: bytes.byteLength, segments: [{ kind: 'bytes', bytes }], siblings }
+  const segments = [{ kind: 'bytes', bytes } as const]
+  return { byteLength: bytes.byteLength, segments, siblings, replaced: await folder.replacedShards() }
 }
 
 function splitTensors(tensors: readonly PlannedTensor[], maxShardBytes: number): PlannedTensor[][] {
@@ -59,42 +61,6 @@ function splitTensors(tensors: readonly PlannedTensor[], maxShardBytes: number):
     bytes += tensor.byteLength
   }
   return [...parts, part]
-}
-
-/**
- * Names of which no file of the folder has one: until the new index takes its name, the old one must find its own
- * shards unchanged. The first try is Hugging Face's; further ones count on behind it.
- */
-async function freeNames(path: string, count: number): Promise<string[]> {
-  const taken = await namesIn(dirname(path))
-  const stem = basename(path)
-    .slice(0, -INDEX_EXTENSION.length)
-    .replace(/\.safetensors$/i, '')
-  for (let generation = 0; ; generation++) {
-    const suffix = generation === 0 ? '' : `-${generation}`
-    const names = Array.from(
-      { length: count },
-      (_, at) => `${stem}-${fiveDigits(at + 1)}-of-${fiveDigits(count)}${suffix}.safetensors`,
-    )
-    // Some file systems take names that differ in case for one.
-    if (names.every((name) => !taken.has(name.toLowerCase()))) return names
-  }
-}
-
-async function namesIn(folder: string): Promise<Set<string>> {
-  try {
-    return new Set((await readdir(folder)).map((name) => name.toLowerCase()))
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    // The writer names a missing folder better, when it opens the first file there.
-    if (code === 'ENOENT' || code === 'ENOTDIR') return new Set()
-    const message = `The folder ${folder} cannot be listed: ${(error as Error).message}`
-    throw new TileworkError('ERR_IO', message, { path: folder, cause: error })
-  }
-}
-
-function fiveDigits(number: number): string {
-  return String(number).padStart(5, '0')
 }
 
 /** The index as Hugging Face writes it: two spaces, keys in order, a last line feed. */

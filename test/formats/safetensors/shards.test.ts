@@ -104,7 +104,7 @@ describe('writing', () => {
     ).rejects.toMatchObject({ code: 'ERR_LIMIT' })
   })
 
-  it('takes new names where one of the folder has such a name', async () => {
+  it('takes new names where another file of the folder has such a name', async () => {
     const place = mkdtempSync(join(folder, 'again-'))
     const names = async () => {
       const plan = await safetensors.plan(TENSORS, { maxShardBytes: 12 }, { path: join(place, INDEX) })
@@ -117,6 +117,8 @@ describe('writing', () => {
       'model-00003-of-00003-1.safetensors',
     ])
     writeFileSync(join(place, 'model-00001-of-00003-1.safetensors'), '')
+    const other = { weight_map: { a: 'model-00001-of-00003-1.safetensors' } }
+    writeFileSync(join(place, 'other.index.json'), JSON.stringify(other))
     expect((await names())[0]).toBe('model-00001-of-00003-2.safetensors')
   })
 })

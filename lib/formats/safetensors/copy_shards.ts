@@ -1,0 +1,109 @@
+/**
+ * Copies an index and its shards as they are. Where the folder has other files under the shards' names, an index that
+ * lies there must find them unchanged until the copy is complete: the copied shards then get free names, and the
+ * copied index is the same text with these names.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import { allocateBytes } from '../../bytes/view_limit.js'
+import { TileworkError } from '../../errors.js'
+import type { WritePlan } from '../format.js'
+import { Budget } from './budget.js'
+import { FORMAT_NAME } from './schema.js'
+import { ShardFolder } from './shard_folder.js'
+import { readWeightMap } from './shard_index.js'
+
+/** Where shards' names stand in the text of an index: the offset of the opening quote, by tensor. */
+type WeightMap = NonNullable<Awaited<ReturnType<typeof readWeightMap>>>
+
+/** See `Format.planCopy`. */
+export async function planCopy(
+  source: ByteSource,
+  siblings: ReadonlyMap<string, ByteSource>,
+  { path }: { readonly path: string },
+): Promise<WritePlan> {
+  const folder = await ShardFolder.of(path)
+  const weightMap = await weightMapOf(source)
+  const names = new Set([...weightMap.values()].map(({ shard }) => shard))
+  const renames = await chooseNames(folder, names, siblings)
+  const index = renames ? await renamed(source, weightMap, renames) : undefined
+  return {
+    ...(index ? inMemory(index) : whole(source)),
+    siblings: [...siblings].map(([name, sibling]) => ({
+      ...whole(sibling),
+      name: renames?.get(name) ?? name,
+    })),
+    replaced: await folder.replacedShards(),
+  }
+}
+
+function whole(source: ByteSource): WritePlan {
+  const { byteLength } = source
+  return { byteLength, segments: [{ kind: 'range', source, start: 0, end: byteLength }] }
+}
+
+function inMemory(bytes: Uint8Array): WritePlan {
+  return { byteLength: bytes.byteLength, segments: [{ kind: 'bytes', bytes }] }
+}
+
+async function weightMapOf(source: ByteSource): Promise<WeightMap> {
+  // Whoever opened the index has decided about its length.
+  const weightMap = await readWeightMap(source, new Budget({ headerBytes: source.byteLength }))
+  if (weightMap) return weightMap
+  const message = `${source.label ?? 'The index'} cannot be read any more as it was when it was opened.`
+  throw new TileworkError('ERR_FILE_CHANGED', message, { format: FORMAT_NAME })
+}
+
+/** New names by the old ones; undefined where all shards can keep theirs. */
+async function chooseNames(
+  folder: ShardFolder,
+  names: ReadonlySet<string>,
+  siblings: ReadonlyMap<string, ByteSource>,
+): Promise<ReadonlyMap<string, string> | undefined> {
+  const kept = await Promise.all([...names].map((name) => canKeep(folder, name, siblings.get(name))))
+  if (!kept.includes(false)) return undefined
+  // A shard that is missing stays missing: no file may have the name that it gets.
+  const isComplete = siblings.size === names.size
+  const free = await folder.freeNames(names.size, isComplete)
+  return new Map([...names].map((name, at) => [name, free[at]!]))
+}
+
+async function canKeep(folder: ShardFolder, name: string, sibling: ByteSource | undefined): Promise<boolean> {
+  if (!sibling) return !folder.has(name)
+  return (await folder.isFree(name)) || (await folder.isSource(name, sibling))
+}
+
+/** The text of an index with other names of shards, every other byte as it was. */
+async function renamed(
+  source: ByteSource,
+  weightMap: WeightMap,
+  renames: ReadonlyMap<string, string>,
+): Promise<Uint8Array> {
+  const text = await source.read(0, source.byteLength)
+  const quoted = new Map([...renames].map(([name, other]) => [name, Buffer.from(JSON.stringify(other))]))
+  // In the order of the text: a tensor that stands there twice has its first place in the map, and its last offset.
+  const places = [...weightMap.values()]
+    .map(({ shard, at }) => ({ at, end: endOfText(text, at), name: quoted.get(shard)! }))
+    .sort((one, other) => one.at - other.at)
+  const growth = places.reduce((sum, { at, end, name }) => sum + name.length - (end - at), 0)
+  const result = allocateBytes(text.byteLength + growth)
+  let [from, to] = [0, 0]
+  for (const { at, end, name } of places) {
+    result.set(text.subarray(from, at), to)
+    to += at - from
+    result.set(name, to)
+    to += name.length
+    from = end
+  }
+  result.set(text.subarray(from), to)
+  return result
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+/** The offset behind the closing quote. */
+function endOfText(text: Uint8Array, openingQuote: number): number {
+  let at = openingQuote + 1
+  while (at < text.byteLength && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1
+  return at + 1
+}
