@@ -4,6 +4,7 @@
  */
 import { systemError } from '../bytes/system_error.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
+import { TileworkError } from '../errors.js'
 import type { Piece } from './pieces.js'
 import type { ProgressReport } from './progress.js'
 import type { Sink } from './sink.js'
@@ -29,7 +30,7 @@ export async function writePieces(pieces: Iterable<Piece>, context: WriteContext
   const writer = new PieceWriter(context)
   try {
     for (const piece of pieces) await writer.add(piece)
-    await writer.flush()
+    await writer.finish()
   } finally {
     await writer.settle()
   }
@@ -47,6 +48,8 @@ class PieceWriter {
   #gatheredLength = 0
   #gatheredTensors = 0
   #gatheredPosition = 0
+  /** End of the last piece. */
+  #end = 0
 
   constructor(context: WriteContext) {
     this.#context = context
@@ -54,11 +57,19 @@ class PieceWriter {
 
   async add(piece: Piece): Promise<void> {
     throwIfAborted(this.#context.signal)
+    this.#end = piece.position + piece.byteLength
+    if (this.#end > this.#context.byteLength) throw this.#changedError()
     if (piece.byteLength <= SMALL_BYTES) await this.#gather(piece)
     else {
       await this.flush()
       await this.#start(piece)
     }
+  }
+
+  /** Starts the last write. @throws TileworkError ERR_ARGUMENT when the pieces are not the whole file */
+  async finish(): Promise<void> {
+    if (this.#end !== this.#context.byteLength) throw this.#changedError()
+    await this.flush()
   }
 
   /** Writes what was gathered. */
@@ -79,6 +90,12 @@ class PieceWriter {
 
   throwFirstError(): void {
     if (this.#error) throw this.#error.reason
+  }
+
+  /** Tensors of a user's own may say another shape whenever they are asked. */
+  #changedError(): TileworkError {
+    const message = `A tensor changed its type, shape or layout while it was saved: the file was planned with ${this.#context.byteLength} bytes, and the tensors up to this one end at ${this.#end}.`
+    return new TileworkError('ERR_ARGUMENT', message)
   }
 
   async #gather(piece: Piece): Promise<void> {

@@ -127,6 +127,32 @@ describe('a large tensor', () => {
   })
 })
 
+test.each(['btf', 'npy', 'npz', 'safetensors'] as const)(
+  'a tensor that changes its shape while it is saved never makes a broken %s file',
+  async (format) => {
+    const real = tensor(
+      Uint32Array.from({ length: 100 }, (_, at) => at + 1),
+      { name: 'a' },
+    )
+    const whole = await serialize(real, { format })
+    const { name, kind, dtype, size, sizeExact, hasData, metadata, storage } = real
+    const fixed = { name, kind, dtype, size, sizeExact, hasData, metadata, storage }
+    const { bytes, bytesSync } = { bytes: real.bytes.bind(real), bytesSync: real.bytesSync.bind(real) }
+    // Each look at the shape may be the last one at the old shape.
+    for (let looks = 0; looks < 10; looks++) {
+      for (const later of [[50], [200]]) {
+        let asked = 0
+        const shape = { get: () => (asked++ < looks ? [100] : later), enumerable: true }
+        const changing = Object.defineProperty({ ...fixed, bytes, bytesSync }, 'shape', shape)
+        const saved = serialize(changing as unknown as DenseTensor, { format })
+        const outcome = await saved.catch((error: unknown) => error)
+        if (outcome instanceof Uint8Array) expect(Buffer.compare(outcome, whole)).toBe(0)
+        else expect(outcome).toMatchObject({ name: 'TileworkError' })
+      }
+    }
+  },
+)
+
 test('many small tensors are few writes', async () => {
   const small = Array.from({ length: 5000 }, (_, i) => noise([1 + (i % 7)], i))
   const { stream, bytes, largest } = collector()
