@@ -1,17 +1,19 @@
 /**
  * Shows that nothing is ever half written: `npm run test:kill`. Processes are killed by SIGKILL at random moments of
- * their work, half of them in a save over an existing file, half in a run over many files.
+ * their work, half of them in a save over an existing file, a quarter in a save of a model in shards over another one,
+ * a quarter in a run over many files.
  *
- * After each kill every target is, byte for byte, the old file or the new one. The next run that is left in peace ends
- * with the new bytes, and no other file is in the folder.
+ * After each kill every target is, byte for byte, the old file or the new one, and every model the old or the new one.
+ * The next run that is left in peace ends with the new bytes, and no other file is in the folder.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Command } from 'commander'
+import { open, save, tensor } from '../dist/index.js'
 import { writeBtf } from './btf_file.mjs'
 import { DisturbedChild } from './disturb.mjs'
 import { generator, seededBytes } from './seeded.mjs'
@@ -29,7 +31,7 @@ const MEASURED_RUNS = 3
 const BEYOND_END = 1.05
 /** Every other moment of a save is one of its last part, in which the new file takes its name. */
 const LAST_PART = 0.25
-/** Kills in a row, at most, before a run over many files is left in peace. */
+/** Kills in a row, at most, before a run over many files, or a save of a model, is left in peace. */
 const MAX_KILLS_IN_A_ROW = 3
 const MANY_SMALL = 200
 const MANY_LARGE = 4
@@ -47,9 +49,18 @@ const SAVES = [
   { name: '100 MiB, reordered', mib: 100, layout: LAYOUT },
 ]
 
+const INDEX = 'model.safetensors.index.json'
+/** Many small shards take long to get their names, in which a kill would mix two models. */
+const MODELS = [
+  { name: '16 MiB in 4 shards, unchanged', mib: 16, shards: 4, whole: true },
+  { name: '16 MiB in 4 shards, written again', mib: 16, shards: 4 },
+  { name: '1 MiB in 60 shards, unchanged', mib: 1, shards: 60, whole: true },
+  { name: '1 MiB in 60 shards, written again', mib: 1, shards: 60 },
+]
+
 const { rounds, seed } = new Command('npm run test:kill --')
-  .description('Kills saves and runs over many files at random moments.')
-  .option('--rounds <n>', 'kills, half of them in saves', Number, 200)
+  .description('Kills saves of files and models, and runs over many files, at random moments.')
+  .option('--rounds <n>', 'kills, half of them in saves of files', Number, 200)
   .option('--seed <n>', 'of the moments', Number, 1)
   .parse()
   .opts()
@@ -58,10 +69,14 @@ const random = generator(seed)
 const folder = makeWorkFolder('kill')
 const failures = []
 const saveRounds = Math.ceil(rounds / 2)
+const modelRounds = Math.ceil(rounds / 4)
 for (const [index, save] of SAVES.entries()) {
   await killSaves(save, Math.floor((saveRounds + index) / SAVES.length))
 }
-await killManyFiles(rounds - saveRounds)
+for (const [index, model] of MODELS.entries()) {
+  await killModels(model, Math.floor((modelRounds + index) / MODELS.length))
+}
+await killManyFiles(rounds - saveRounds - modelRounds)
 for (const failure of failures) console.log(`FAILED  ${failure}`)
 console.log(`kill: ${rounds} kills, ${failures.length} failed (seed ${seed})`)
 process.exitCode = failures.length === 0 ? 0 : 1
@@ -150,6 +165,119 @@ async function saveInPeace(place, child, where) {
   const stray = strayFiles(place.folder, place.expected)
   if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
   for (const name of stray) rmSync(join(place.folder, name))
+}
+
+async function killModels(model, count) {
+  if (count === 0) return
+  const place = await prepareModel(model)
+  const peaceful = new DisturbedChild()
+  const milliseconds = await measureModel(place)
+  const tally = { struck: 0, old: 0, new: 0, stray: 0 }
+  for (let done = 0; done < count; ) {
+    startFromOldModel(place)
+    const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
+    let where = ''
+    for (let kill = 0; kill < kills; kill++) {
+      const afterMs = momentOfSave(milliseconds, (done + kill) % 2 === 1)
+      where = `${model.name}, kill ${done + kill + 1} after ${afterMs.toFixed(2)} ms`
+      const child = new DisturbedChild()
+      const { isStruck, error } = await child.run(place.job, () => child.kill(), afterMs)
+      await child.close()
+      if (error) failures.push(`${where}: ${error.message}`)
+      const state = await stateOfModel(place)
+      if (state in tally) tally[state]++
+      else failures.push(`${where}: the model is neither old nor new: ${state}`)
+      tally.struck += isStruck ? 1 : 0
+      tally.stray += strayFiles(place.target, filesOfModel(place.target)).length
+    }
+    done += kills
+    await saveModelInPeace(place, peaceful, where)
+  }
+  await peaceful.close()
+  for (const path of [place.input, place.old, place.target]) rmSync(path, { recursive: true })
+  reportTally(`model of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+}
+
+async function prepareModel(model) {
+  const [input, old, target] = ['model-in', 'model-old', 'model'].map((name) => join(folder, name))
+  await writeModel(input, model, 1)
+  await writeModel(old, model, 2)
+  const states = new Map([
+    [await digestOfModel(input), 'new'],
+    [await digestOfModel(old), 'old'],
+  ])
+  const { whole } = model
+  const job = { kind: 'save', input: join(input, INDEX), target: join(target, INDEX), whole }
+  if (!whole) job.saveOptions = { maxShardBytes: shardBytes(model) }
+  return { input, old, target, states, job }
+}
+
+/** Old and new have shards of the same names, of which no byte is the same for long. */
+async function writeModel(path, model, seed) {
+  mkdirSync(path)
+  const length = shardBytes(model)
+  const tensors = Array.from({ length: model.shards }, (_, at) => {
+    const bytes = seededBytes(length, seed * model.shards + at)
+    return tensor(new Uint8Array(bytes), { dtype: 'uint8', shape: [length], name: `t${at}` })
+  })
+  await save(join(path, INDEX), tensors, { maxShardBytes: length })
+}
+
+function shardBytes({ mib, shards }) {
+  return Math.floor((mib * MIB) / shards)
+}
+
+function startFromOldModel({ old, target }) {
+  rmSync(target, { recursive: true, force: true })
+  cpSync(old, target, { recursive: true })
+}
+
+async function measureModel(place) {
+  const times = []
+  for (let run = 0; run < MEASURED_RUNS; run++) {
+    startFromOldModel(place)
+    const child = new DisturbedChild()
+    const { milliseconds, error } = await child.run(place.job)
+    await child.close()
+    if (error) throw new Error(`An undisturbed save of a model failed: ${error.message}`)
+    times.push(milliseconds)
+  }
+  return median(times)
+}
+
+/** Over whatever the kills have left. */
+async function saveModelInPeace(place, child, where) {
+  const { error } = await child.run(place.job)
+  const state = await stateOfModel(place)
+  if (error) failures.push(`${where}: the next save failed: ${error.message}`)
+  else if (state !== 'new') failures.push(`${where}: the next save left another model: ${state}`)
+  const stray = strayFiles(place.target, filesOfModel(place.target))
+  if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
+}
+
+/** @returns {Promise<string>} `old`, `new`, or what is wrong */
+async function stateOfModel({ target, states }) {
+  try {
+    return states.get(await digestOfModel(target)) ?? 'a mixture'
+  } catch (error) {
+    return error.message
+  }
+}
+
+async function digestOfModel(path) {
+  const hash = createHash('sha256')
+  const file = await open(join(path, INDEX), { level: 'strict', mode: 'read' })
+  try {
+    for (const each of file.tensors) hash.update(each.name).update(await each.bytes())
+  } finally {
+    file.close()
+  }
+  return hash.digest('hex')
+}
+
+function filesOfModel(path) {
+  const { weight_map } = JSON.parse(readFileSync(join(path, INDEX), 'utf8'))
+  return [INDEX, ...Object.values(weight_map)]
 }
 
 async function killManyFiles(count) {

@@ -59,13 +59,28 @@ describe('a model that is saved over another', () => {
     expect(files()).toEqual([...shardNames(3), INDEX])
   })
 
-  test('of which somebody has the old shards open', async () => {
+  test.each(['map', 'read'] as const)('of which somebody has the old shards open (%s)', async (mode) => {
     await saveModel(inFolder(INDEX), 1)
-    using old = await open(inFolder(INDEX))
+    using old = await open(inFolder(INDEX), { mode })
     await saveModel(inFolder(INDEX), 2)
     expect((await old.dense('t1').bytes())[0]).toBe(1)
     await save(inFolder(INDEX), [...old.tensors], { maxShardBytes: 8 })
     expect(await valuesOf(inFolder(INDEX))).toEqual([1, 1])
+    expect(files().length).toBe(3)
+  })
+
+  test('from tensors that can be listed only once, at the same time as others', async () => {
+    const saveOnce = (value: number): Promise<void> => {
+      const tensors = (function* () {
+        for (const name of ['t0', 't1'])
+          yield tensor(new Uint8Array(8).fill(value), { dtype: 'uint8', shape: [8], name })
+      })()
+      return save(inFolder(INDEX), tensors, { maxShardBytes: 8 })
+    }
+    await Promise.all([1, 2, 3, 4, 5, 6].map(saveOnce))
+    const values = await valuesOf(inFolder(INDEX))
+    expect(values.length).toBe(2)
+    expect(values[0]).toBe(values[1])
     expect(files().length).toBe(3)
   })
 
