@@ -13,12 +13,11 @@ export async function withCancelFlag(
   if (!signal) return job(undefined)
   throwIfAborted(signal)
   const cancel = new Int32Array(new SharedArrayBuffer(4))
-  const onAbort = (): void => void Atomics.store(cancel, 0, 1)
-  signal.addEventListener('abort', onAbort, { once: true })
+  const forget = whenAborted(signal, () => void Atomics.store(cancel, 0, 1))
   try {
     await job(cancel)
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    forget()
   }
   throwIfAborted(signal)
 }
@@ -42,17 +41,49 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
-  let onAbort: (() => void) | undefined
+  let forget = (): void => undefined
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(abortedError(signal))
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
+    forget = whenAborted(signal, () => reject(abortedError(signal)))
+    if (signal.aborted) reject(abortedError(signal))
   })
   try {
     return await Promise.race([work, aborted])
   } finally {
-    signal.removeEventListener('abort', onAbort!)
+    forget()
   }
+}
+
+/** Who waits for a signal. It gets one listener for all of them: Node takes more than ten on one signal for a leak. */
+interface Waiting {
+  readonly calls: Set<() => void>
+  readonly tellAll: () => void
+}
+
+const waitingFor = new WeakMap<AbortSignal, Waiting>()
+
+/** @returns ends the waiting; to be called when it is no longer needed */
+function whenAborted(signal: AbortSignal, call: () => void): () => void {
+  const { calls, tellAll } = waitingFor.get(signal) ?? listenTo(signal)
+  calls.add(call)
+  return () => {
+    calls.delete(call)
+    if (calls.size > 0 || waitingFor.get(signal)?.calls !== calls) return
+    waitingFor.delete(signal)
+    signal.removeEventListener('abort', tellAll)
+  }
+}
+
+function listenTo(signal: AbortSignal): Waiting {
+  const calls = new Set<() => void>()
+  const waiting = {
+    calls,
+    tellAll: () => {
+      for (const call of [...calls]) call()
+    },
+  }
+  signal.addEventListener('abort', waiting.tellAll, { once: true })
+  waitingFor.set(signal, waiting)
+  return waiting
 }
 
 function abortedError(signal: AbortSignal): TileworkError {

@@ -1,5 +1,6 @@
 /** Saves of more than one piece: from files, from sources of any kind, to files and to streams. */
 import { createHash } from 'node:crypto'
+import { getEventListeners } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -152,6 +153,17 @@ test.each(['btf', 'npy', 'npz', 'safetensors'] as const)(
     }
   },
 )
+
+test('one signal for many saves gets one listener, and none is left', async () => {
+  const { signal } = new AbortController()
+  const seen = new Set<number>()
+  const onProgress = (): void => void seen.add(getEventListeners(signal, 'abort').length)
+  const targets = Array.from({ length: 20 }, (_, at) => join(folder, `${at}.npz`))
+  const named = tensor(new Uint8Array(100), { name: 'a' })
+  await Promise.all(targets.map((target) => save(target, named, { signal, onProgress })))
+  expect([...seen]).toEqual([1])
+  expect(getEventListeners(signal, 'abort')).toEqual([])
+})
 
 test('many small tensors are few writes', async () => {
   const small = Array.from({ length: 5000 }, (_, i) => noise([1 + (i % 7)], i))
