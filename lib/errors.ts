@@ -48,7 +48,7 @@ export type ErrorCode = keyof typeof ERROR_CODES
 export interface ErrorPlace {
   /** File format, for example `btf`. */
   readonly format?: string
-  /** Place inside the file, for example `tensors[12].dims[0]`; of an ERR_IO the path in the file system. */
+  /** Place inside the file, for example `tensors[12].dims[0]`; of ERR_IO and ERR_FILE_CHANGED the file itself. */
   readonly path?: string
   /** Byte offset inside the file. */
   readonly offset?: number

@@ -6,12 +6,6 @@ import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { TileworkError } from './errors.js'
 
-/** An error that the addon throws: a system error (`code: 'ENOENT'`, `syscall`) or a tilework code (`ERR_…`). */
-export interface NativeError extends Error {
-  readonly code: string
-  readonly syscall?: string
-}
-
 /**
  * An open file that is read. Mapped, its views share memory with the page cache; the mapping is private and writable,
  * so a stray store changes a copy, never the file. Not mapped, every read is a copy by descriptor.

@@ -3,6 +3,7 @@
  * no copy. The mapping lives until its last view is gone; `close` ends new use at once. tilework itself reads by
  * descriptor, so that only who looks into a view meets the end of a file that somebody has truncated.
  */
+import { turn } from '../event_loop.js'
 import { type NativeInputFile, native } from '../native.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
@@ -58,6 +59,7 @@ export class MappedFileSource implements ByteSource {
 
   /** A small copy costs less than handing it to another thread. */
   async readInto(start: number, target: Uint8Array): Promise<void> {
+    await turn()
     if (target.byteLength <= COPIED_AT_ONCE_BYTES) this.readIntoSync(start, target)
     else {
       this.#checkUse(start, start + target.byteLength)

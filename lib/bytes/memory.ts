@@ -1,5 +1,6 @@
 /** Bytes in memory as a source. Views share the owner's memory, so there is nothing to free or to revoke. */
 import { TileworkError } from '../errors.js'
+import { turn } from '../event_loop.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { bytesOfView } from './view_bytes.js'
@@ -17,6 +18,7 @@ export class MemorySource implements ByteSource {
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
+    await turn()
     return this.readSync(start, end)
   }
 
@@ -29,6 +31,7 @@ export class MemorySource implements ByteSource {
   }
 
   async readInto(start: number, target: Uint8Array): Promise<void> {
+    await turn()
     this.readIntoSync(start, target)
   }
 

@@ -22,8 +22,15 @@ const queue: Waiting[] = []
 
 /** Bytes from the variable TILEWORK_MEMORY_BUDGET; without it there is no limit. */
 function budgetOfEnvironment(): number {
-  const value = Number(process.env.TILEWORK_MEMORY_BUDGET)
-  return Number.isSafeInteger(value) && value > 0 ? value : Number.POSITIVE_INFINITY
+  const text = process.env.TILEWORK_MEMORY_BUDGET
+  const value = Number(text)
+  if (Number.isSafeInteger(value) && value > 0) return value
+  if (text) {
+    process.emitWarning(
+      `TILEWORK_MEMORY_BUDGET is ${valueText(text)}, no number of bytes above 0; it is ignored.`,
+    )
+  }
+  return Number.POSITIVE_INFINITY
 }
 
 /** The budget in bytes; `Infinity` without one. */

@@ -8,9 +8,10 @@ import { valueText } from '../value_text.js'
 /** A TileworkError for an error of `path`; a TileworkError is given back as it is. */
 function from(path: string, error: unknown): TileworkError {
   if (isTileworkError(error)) return error
-  const { code, message } = fieldsOf(error)
+  const { code, message, path: ownPath } = fieldsOf(error)
   if (code !== undefined && Object.hasOwn(ERROR_CODES, code)) {
-    return new TileworkError(code as ErrorCode, message, { path, cause: error })
+    // The addon says itself which of two files it means.
+    return new TileworkError(code as ErrorCode, message, { path: ownPath ?? path, cause: error })
   }
   return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })
 }
@@ -24,13 +25,14 @@ function reason(path: string, error: unknown): string {
 }
 
 /** What an error says of itself. A user's source may throw anything: null, a string, an object that throws again. */
-function fieldsOf(error: unknown): { code?: string; message: string; syscall?: string } {
+function fieldsOf(error: unknown): { code?: string; message: string; syscall?: string; path?: string } {
   try {
-    const { code, message, syscall } = Object(error) as Record<string, unknown>
+    const { code, message, syscall, path } = Object(error) as Record<string, unknown>
     return {
       message: typeof message === 'string' ? message : `${valueText(error)} was thrown`,
       ...(typeof code === 'string' && { code }),
       ...(typeof syscall === 'string' && { syscall }),
+      ...(typeof path === 'string' && { path }),
     }
   } catch {
     return { message: 'something that cannot be read was thrown' }

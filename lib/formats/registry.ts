@@ -22,6 +22,9 @@ type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (
 /** Options for the writers of all formats; each writer looks at its own. */
 export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
 
+/** What tensors without a file are written as when nothing says otherwise. */
+const DEFAULT_FORMAT: FormatName = 'btf'
+
 /** @throws TileworkError ERR_ARGUMENT for a name that is no format */
 export function formatByName(name: string): Format<unknown> {
   if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
@@ -37,13 +40,14 @@ const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.tmfile']
 /**
  * The format in which something is written: the one named, else the one of the path's extension, else its own.
  *
- * @throws TileworkError ERR_ARGUMENT for a name that is no format; ERR_UNSUPPORTED for an extension of a format that
+ * @throws TileworkError ERR_ARGUMENT for a name that is no format, and for an extension that is of none where what is
+ * written has no format of its own: a slip of the pen would else become a file that nobody can open; ERR_UNSUPPORTED for an extension of a format that
  * cannot be written yet
  */
 export function chooseFormat(
   name: string | undefined,
   path: string | undefined,
-  own: FormatName,
+  own: FormatName | undefined,
 ): Format<unknown> {
   if (name !== undefined) return formatByName(name)
   const extension = path === undefined ? '' : extname(path).toLowerCase()
@@ -54,7 +58,15 @@ export function chooseFormat(
       `${extension} files cannot be written yet; known formats are: ${known}. Name the format to write it under this name.`,
     )
   }
-  return formatByExtension(path) ?? formatByName(own)
+  const named = formatByExtension(path)
+  if (named) return named
+  if (own === undefined && extension !== '') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${extension} is no extension of a known format (${Object.keys(FORMATS).join(', ')}); name the format to write it under this name.`,
+    )
+  }
+  return formatByName(own ?? DEFAULT_FORMAT)
 }
 
 /** The format whose extension a path has; `.safetensors.index.json` is one extension. */

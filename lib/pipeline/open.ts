@@ -193,11 +193,29 @@ function sourceOptions({ mode, guard }: OpenOptions): OpenSourceOptions {
   return { ...(mode !== undefined && { mode }), ...(guard !== undefined && { guard }) }
 }
 
+/** One line an option; the type makes a forgotten one an error of compilation. */
+const OPTION_NAMES = {
+  format: true,
+  level: true,
+  mode: true,
+  guard: true,
+  symlinks: true,
+  limits: true,
+} as const satisfies Record<keyof OpenOptions, true>
+
 function checkOptions(options: OpenOptions): { level: Level; limits: Limits } {
   if (typeof options !== 'object' || options === null) {
     throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
   }
-  const { level = 'lenient', limits } = options
+  const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
+  if (unknown !== undefined) {
+    const known = Object.keys(OPTION_NAMES).join(', ')
+    throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option; known are: ${known}.`)
+  }
+  const { level = 'lenient', limits, guard } = options
+  if (guard !== undefined && typeof guard !== 'boolean') {
+    throw new TileworkError('ERR_ARGUMENT', `guard must be true or false; it is ${valueText(guard)}.`)
+  }
   if (level !== 'lenient' && level !== 'strict') {
     throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${valueText(level)}.`)
   }

@@ -23,9 +23,6 @@ import { endedSaves, shardsUnderWay, whileWriting } from './shards_under_way.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
 import { type WriteContext, writePieces } from './write_pieces.js'
 
-/** What tensors without a file are written as when nothing says otherwise. */
-const DEFAULT_FORMAT: FormatName = 'btf'
-
 /** Memory that a running save takes from the budget: its pieces under way and its threads' buffers. */
 const WORKING_BYTES = 8 * 1024 * 1024
 
@@ -109,7 +106,7 @@ async function planFile(
 ): Promise<PlannedFile> {
   const opened = openedFile(content)
   const own = opened && (content as OpenFile).format
-  const format = chooseFormat(options.format, path, own ?? DEFAULT_FORMAT)
+  const format = chooseFormat(options.format, path, own)
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
     return unchanged(opened, content as OpenFile, format, path)
   }

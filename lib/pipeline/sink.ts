@@ -43,20 +43,24 @@ export function pathSink(path: string, byteLength: number): Sink {
   }
 }
 
+/** Names a stream in errors, which have no path then. */
+const STREAM = 'the stream'
+
 /**
  * A web stream; its queue decides how far writing runs ahead of the reader.
  *
  * @param signal - ends the wait for a reader who takes nothing more
  */
 export function streamSink(stream: WritableStream<Uint8Array>, signal: AbortSignal | undefined): Sink {
-  const writer = stream.getWriter()
+  const writer = systemError.wrap(STREAM, () => stream.getWriter())
   return {
     isOrdered: true,
-    write: async (bytes) => {
-      await untilAborted(writer.ready, signal)
-      await untilAborted(writer.write(bytes), signal)
-    },
-    commit: () => untilAborted(writer.close(), signal),
+    write: (bytes) =>
+      systemError.wrapAsync(STREAM, async () => {
+        await untilAborted(writer.ready, signal)
+        await untilAborted(writer.write(bytes), signal)
+      }),
+    commit: () => systemError.wrapAsync(STREAM, () => untilAborted(writer.close(), signal)),
     abort: async (reason) => {
       // A stream that failed is already aborted; its own error reaches the caller through `write`. One whose reader
       // is stuck never answers, so nobody waits for it.

@@ -51,6 +51,8 @@ export function sliceRegion(region: Region, ranges: readonly (AxisRange | null |
   }
 }
 
+const RANGE_KEYS: readonly string[] = ['start', 'end', 'step'] satisfies (keyof AxisRange)[]
+
 interface AxisPart {
   readonly start: number
   readonly step: number
@@ -60,6 +62,11 @@ interface AxisPart {
 function resolveRange(range: AxisRange, extent: number, axis: number): AxisPart {
   if (typeof range !== 'object' || range === null) {
     throw new TileworkError('ERR_ARGUMENT', `ranges[${axis}] is no object with start, end and step.`)
+  }
+  const unknown = Object.keys(range).find((key) => !RANGE_KEYS.includes(key))
+  if (unknown !== undefined) {
+    const message = `ranges[${axis}] has a field ${valueText(unknown)}; a range has start, end and step.`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
   const step = checkInteger(range.step, `ranges[${axis}].step`) ?? 1
   if (step === 0) throw new TileworkError('ERR_ARGUMENT', `ranges[${axis}].step is 0; it must not be.`)

@@ -40,11 +40,13 @@ describe('package.json', () => {
 
   test('needs few packages at run time', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
+      '@streamparser/json',
       'cli-progress',
       'cli-table3',
       'commander',
       'node-gyp-build',
       'picocolors',
+      'tinyglobby',
     ])
   })
 })

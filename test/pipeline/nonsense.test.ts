@@ -100,3 +100,17 @@ describe('a tensor by its kind', () => {
     expect(() => file.dense(null as never)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 })
+
+describe('what would pass in silence', () => {
+  test('an option that is none', async () => {
+    await expect(open(bytes, { levle: 'strict' } as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    expect(() => slice(small, [{ stop: 3 } as never])).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+    await expect(open(bytes, { guard: 'yes' as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+  })
+
+  test('an extension that is none', async () => {
+    await expect(save('x.safetensor', small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+  })
+})

@@ -280,3 +280,16 @@ describe('the memory budget', () => {
     expect(() => setMemoryBudget(bytes as number)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 })
+
+test('a long work in memory leaves turns to others, who can abort it', async () => {
+  const values = new Uint32Array(64 * 1024 * 256)
+  const large = tensor(values, { dtype: 'uint32', shape: [1, 64, 1024, 256], name: 'large' })
+  const controller = new AbortController()
+  // A timer that is due already fires with the first turn of the event loop.
+  setTimeout(() => controller.abort(), 0)
+  const saved = serialize(reorder(large, 'byxf'), {
+    format: 'npz',
+    signal: controller.signal,
+  })
+  await expect(saved).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+})

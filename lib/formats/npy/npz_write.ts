@@ -3,7 +3,9 @@
  * the data, since readers in other languages go from front to back; so each tensor is read once for its checksum just
  * before it is written. Dates are fixed: the same tensors give the same bytes.
  */
+
 import { crc32 } from 'node:zlib'
+import { bufferWithinBudget } from '../../bytes/memory_budget.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
@@ -24,7 +26,7 @@ export interface NpzWriteOptions {
 }
 
 /** Bytes that are read at a time for a checksum. */
-const CHECKSUM_WINDOW_BYTES = 8 * 1024 * 1024
+const CHECKSUM_WINDOW_BYTES = 2 * 1024 * 1024
 
 /** A ZIP name has a length of 16 bits. */
 const MAX_NAME_BYTES = 0xffff
@@ -114,9 +116,10 @@ async function checksumOfTensor(
   // One source for all windows, so that a tensor of a user's own is adapted once.
   const { source, start: base } = asStored(tensor)
   let crc = start
-  for (let at = 0; at < byteLength; at += CHECKSUM_WINDOW_BYTES) {
+  const window = bufferWithinBudget(CHECKSUM_WINDOW_BYTES)
+  for (let at = 0; at < byteLength; at += window) {
     throwIfAborted(signal)
-    crc = crc32(await source.read(base + at, base + Math.min(byteLength, at + CHECKSUM_WINDOW_BYTES)), crc)
+    crc = crc32(await source.read(base + at, base + Math.min(byteLength, at + window)), crc)
   }
   return crc
 }
