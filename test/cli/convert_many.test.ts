@@ -5,6 +5,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -257,6 +258,26 @@ describe('outputs', () => {
     expect(plain.stderr).toBe('')
     expect(plain.stdout.match(/^tilework convert .*$/gm)).toHaveLength(2)
   })
+
+  it('prints the undo of skipped files as well, also where the folder of outputs has been moved', async () => {
+    const folder = await makeFiles(['a.btf', 'tab\t.btf'])
+    const args = (out: string): string[] => [
+      ...[join(folder, '*.btf'), '--out-dir', join(folder, out)],
+      ...['--layout', 'b_fs_yx_fsv16'],
+    ]
+    const first = await runCli(['convert', ...args('out')])
+    expect(first.stdout).toContain("/out/tab\\011.btf' ")
+    const second = await runCli(['convert', ...args('out')])
+    expect(second.stdout).toBe(first.stdout)
+    renameSync(join(folder, 'out'), join(folder, 'moved'))
+    const { lines } = await convertMany(args('moved'))
+    for (const { input, status, undo } of lines) {
+      expect(status).toBe('skipped')
+      expect((await runCli(undo![0]!.args)).code).toBe(0)
+      expect(undo![0]!.args[2]).toMatch(/\/moved\//)
+      expect(readFileSync(undo![0]!.args[2]!)).toEqual(readFileSync(input))
+    }
+  })
 })
 
 describe('the manifest', () => {
@@ -435,8 +456,11 @@ describe('inputs of several parts', () => {
     bytes[bytes.length - 1]! ^= 1
     writeFileSync(join(folder, parts[1]!), bytes)
     expect((await run()).status).toBe('written')
-    expect(readFileSync(join(out, parts[1]!))).toEqual(bytes)
-    rmSync(join(out, parts[0]!))
+    // Other names than before: until the new index was there, the old one was whole.
+    const shards = filesBelow(out).filter((name) => name.endsWith('.safetensors'))
+    expect(shards.map((name) => readFileSync(join(out, name)))).toContainEqual(bytes)
+    expect(shards).toHaveLength(3)
+    rmSync(join(out, shards[0]!))
     expect((await run()).status).toBe('written')
     expect((await run()).status).toBe('skipped')
   })

@@ -113,6 +113,8 @@ describe('plans', () => {
   test('stop when the cancel flag is set', async () => {
     const plan = native().planReorder(transpose(3000, 3000))
     const cancel = new Int32Array(new SharedArrayBuffer(4))
+    // Before the run: a kernel may be through before the next line of this thread.
+    cancel[0] = 1
     const run = plan.run(
       counted(plan.sourceBytes),
       new Uint8Array(plan.sourceBytes),
@@ -120,7 +122,6 @@ describe('plans', () => {
       plan.sourceBytes,
       cancel,
     )
-    cancel[0] = 1
     await expect(run).rejects.toMatchObject({ code: 'ERR_ABORTED' })
     cancel[0] = 0
     await plan.run(counted(plan.sourceBytes), new Uint8Array(plan.sourceBytes), 0, plan.sourceBytes, cancel)
