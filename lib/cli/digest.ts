@@ -1,6 +1,7 @@
 /** SHA-256 of a tensor, in windows, so that a tensor larger than memory can be hashed. */
 import { createHash, type Hash } from 'node:crypto'
 import { endianness } from 'node:os'
+import { turn } from '../event_loop.js'
 import { type DenseTensor, type SparseTensor, type Tensor, TileworkError } from '../index.js'
 import { throwIfAborted } from './abortable.js'
 
@@ -44,6 +45,7 @@ async function hashDense(
     await tensor.copyTo(bytes, { start })
     hash.update(bytes)
     onBytes(bytes.byteLength)
+    await turn()
   }
 }
 
@@ -61,6 +63,7 @@ async function hashSparse(
       const window = part.subarray(start, start + WINDOW_BYTES)
       hash.update(window)
       onBytes(window.byteLength)
+      await turn()
     }
   }
 }

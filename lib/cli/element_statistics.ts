@@ -1,5 +1,6 @@
 /** `--stats`: what the numbers of a tensor look like, read in windows so that memory stays bounded. */
 import { decodeAll } from '../dtype/decode.js'
+import { turn } from '../event_loop.js'
 import { DTYPES, reorder, type Tensor, type TypedArray } from '../index.js'
 import { throwIfAborted } from './abortable.js'
 
@@ -43,6 +44,7 @@ export async function elementStatistics(
     const count = Math.min((bytes.byteLength * 8) / bits, elements - (start * 8) / bits)
     tally.add(decodeAll(tensor.dtype, bytes, count))
     onBytes(bytes.byteLength)
+    await turn()
   }
   return tally.result()
 }
