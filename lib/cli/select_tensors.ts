@@ -1,6 +1,9 @@
-/** `--tensor NAME` and `--tensor '#INDEX'`. */
+/** `--tensor NAME`, `--tensor '#INDEX'`, and `--tensor name:NAME` for a name that looks like one of the others. */
 import { type Tensor, type TensorList, TileworkError } from '../index.js'
 import { formatCount } from './byte_count.js'
+
+/** What follows is a name, whatever it looks like. */
+const NAME_PREFIX = 'name:'
 
 /** Names that an error lists before it stops. */
 const NAMES_IN_MESSAGE = 8
@@ -16,9 +19,7 @@ export function selectTensors(tensors: TensorList, selectors: readonly string[])
 }
 
 function selectOne(tensors: TensorList, selector: string): Tensor {
-  const index = /^#(\d+)$/.exec(selector)?.[1]
-  // A name wins, so that a tensor that is really called "#1" can be reached.
-  const tensor = tensors.get(selector) ?? (index === undefined ? undefined : tensors.at(Number(index)))
+  const tensor = find(tensors, selector)
   if (tensor) return tensor
   throw new TileworkError(
     'ERR_ARGUMENT',
@@ -26,12 +27,24 @@ function selectOne(tensors: TensorList, selector: string): Tensor {
   )
 }
 
+function find(tensors: TensorList, selector: string): Tensor | undefined {
+  // An index even where a tensor has that name: printed undo commands select by index and know no names.
+  const index = /^#(\d+)$/.exec(selector)?.[1]
+  if (index !== undefined) return tensors.at(Number(index))
+  return tensors.get(selector.startsWith(NAME_PREFIX) ? selector.slice(NAME_PREFIX.length) : selector)
+}
+
+/** A name as `--tensor` takes it. */
+function selectorOf(name: string): string {
+  return name.startsWith('#') || name.startsWith(NAME_PREFIX) ? NAME_PREFIX + name : name
+}
+
 function namesOf(tensors: TensorList): string {
   if (tensors.length === 0) return ''
   const names: string[] = []
   for (const tensor of tensors) {
     if (names.length === NAMES_IN_MESSAGE) break
-    names.push(`"${tensor.name}"`)
+    names.push(`"${selectorOf(tensor.name)}"`)
   }
   const last = tensors.length === 1 ? '' : ` to '#${tensors.length - 1}'`
   return `: ${names.join(', ')}${tensors.length > names.length ? ', …' : ''} (or '#0'${last})`
