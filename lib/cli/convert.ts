@@ -15,6 +15,7 @@ import { type ConvertReport, convertFile } from './convert_file.js'
 import { convertMany } from './convert_many.js'
 import { type ConvertOptions, checkConvertOptions, manyFlags } from './convert_options.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
+import { findingNotices } from './finding_line.js'
 import { parseJobs } from './job_count.js'
 import { makeFolder } from './make_folder.js'
 import { addReadOptions, openInput } from './open_input.js'
@@ -22,7 +23,9 @@ import { numberList } from './parse_shape.js'
 import { printJson } from './print_json.js'
 import { printable } from './printable.js'
 import { startProgress } from './progress.js'
+import { shellQuote } from './shell_quote.js'
 import type { Terminal } from './terminal.js'
+import { type UndoCommand, undoCommand } from './undo_command.js'
 
 const EXAMPLES = `
 Examples:
@@ -78,7 +81,11 @@ function addTensorOptions(command: Command): void {
     .addOption(numbers('--pad-upper', 'padding after each axis, of --layout, else of --from-layout'))
     .addOption(numbers('--from-pad-lower', 'padding before each axis, of --from-layout'))
     .addOption(numbers('--from-pad-upper', 'padding after each axis, of --from-layout'))
-    .option('--tensor <selector>', "write only this tensor: NAME or '#INDEX'; may be repeated", collect)
+    .option(
+      '--tensor <selector>',
+      "write only this tensor: NAME, '#INDEX', or name:NAME for a name that begins with # or name:; may be repeated",
+      collect,
+    )
     .addOption(
       new Option('--as <kind>', 'join a data and a weights layout by the position of their axes').choices([
         'weights',
@@ -109,6 +116,22 @@ function addManyOptions(command: Command): void {
     .option('--manifest <file>', 'note finished files here instead of in the folder of outputs')
     .option('--no-manifest', 'note nothing and skip nothing')
     .option('--force', 'convert finished files again')
+  refuseBoth(command, 'manifest', 'no-manifest')
+}
+
+/** Of an option and its negation the last would win, and a mistyped script would go on without a word. */
+function refuseBoth(command: Command, one: string, other: string): void {
+  const given = new Set<string>()
+  for (const name of [one, other]) {
+    command.on(`option:${name}`, () => {
+      if (given.add(name).size > 1) {
+        throw new TileworkError(
+          'ERR_ARGUMENT',
+          `--${one} and --${other} contradict each other; give one of them.`,
+        )
+      }
+    })
+  }
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
@@ -126,6 +149,7 @@ export async function convert(
     return convertMany(paths, { ...options, outDir: options.outDir }, terminal)
   }
   const { input, output } = await choosePaths(paths, options)
+  if (options.outDir === undefined) await refusePattern(input, output)
   const file = await openInput(input, options)
   const progress = startProgress('Writing', terminal)
   try {
@@ -133,7 +157,7 @@ export async function convert(
     const { signal } = terminal
     const report = await convertFile(file, { input, output, signal, onProgress: progress.update }, options)
     progress.stop()
-    if (options.json) printJson(report, terminal)
+    if (options.json) printJson({ ...report, undo: undoOf(report) }, terminal)
     else printReport(report, terminal)
   } finally {
     progress.stop()
@@ -171,10 +195,27 @@ async function choosePaths(
     const found = formatCount(paths.length, 'path')
     throw new TileworkError('ERR_ARGUMENT', `convert takes IN and OUT; for ${found} use --out-dir DIR.`)
   }
+  if (input === '-') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      'The input - is a list of files on stdin, which needs --out-dir DIR.',
+    )
+  }
+  if (output === '-') {
+    const advice = 'name a file (./- for one of that name)'
+    throw new TileworkError('ERR_ARGUMENT', `convert does not write tensors to stdout; ${advice}.`)
+  }
   if (await isFolder(output)) {
     throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; write into it with --out-dir.`)
   }
   return { input, output }
+}
+
+/** A pattern that the shell has not expanded, since no file matches or since it is quoted. */
+async function refusePattern(input: string, output: string): Promise<void> {
+  if (!isPattern(input) || (await isThere(input))) return
+  const command = shellQuote(['tilework', 'convert', input, '--out-dir', output])
+  throw new TileworkError('ERR_ARGUMENT', `${input} is no file; patterns need --out-dir: ${command}`)
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -186,12 +227,14 @@ async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
+function undoOf({ output, undo }: ConvertReport): UndoCommand[] {
+  return undo.map((note) => undoCommand(output, note))
+}
+
 function printReport(report: ConvertReport, { stdout, stderr, stderrIsTerminal }: Terminal): void {
-  const { input, output, byteLength, tensors, findings, undo } = report
-  if (findings.length > 0) {
-    const noticed = formatCount(findings.length, 'finding')
-    stderr.write(`tilework: ${printable(input)} has ${noticed}; "tilework check" lists them.\n`)
-  }
+  const { input, output, byteLength, tensors, findings } = report
+  const undo = undoOf(report)
+  for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
   if (stderrIsTerminal) {
     const what = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
     stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 ? ' To undo it:' : ''}\n`)

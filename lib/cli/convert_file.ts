@@ -11,12 +11,13 @@ import {
   type Tensor,
   TileworkError,
 } from '../index.js'
+import type { UndoNote } from '../pipeline/many/manifest_line.js'
 import type { ConvertChoice } from './convert_options.js'
 import { dtypeByName } from './dtype_name.js'
 import { reorderAll } from './reorder_tensors.js'
 import { selectTensors } from './select_tensors.js'
 import { type TensorReport, tensorReport } from './tensor_report.js'
-import { isPlain, type UndoCommand, undoCommands } from './undo_command.js'
+import { isPlain, undoNotes } from './undo_command.js'
 
 export interface ConvertReport {
   readonly input: string
@@ -27,8 +28,8 @@ export interface ConvertReport {
   readonly tensors: readonly TensorReport[]
   /** What the lenient read of the input noticed. */
   readonly findings: readonly Finding[]
-  /** One command for each tensor that is not in row-major order. */
-  readonly undo: readonly UndoCommand[]
+  /** One for each tensor that is not in row-major order. */
+  readonly undo: readonly UndoNote[]
 }
 
 export interface FileRun {
@@ -62,7 +63,7 @@ export async function convertFile(
     byteLength,
     tensors: tensors.map(tensorReport),
     findings: file.findings,
-    undo: undoCommands({ path: output, format }, reordered, choice.as),
+    undo: undoNotes({ path: output, format }, reordered, choice.as),
   }
 }
 

@@ -1,10 +1,11 @@
 /** `tilework convert IN… --out-dir DIR`: many files in one process, told one by one as they end. */
 import { join } from 'node:path'
 import { formatByName } from '../formats/registry.js'
-import { parseLayout, TileworkError } from '../index.js'
+import { type Finding, parseLayout, TileworkError } from '../index.js'
 import { convertFiles, type Outcome } from '../pipeline/many/convert_files.js'
 import { type InputSelection, listInputs } from '../pipeline/many/input_list.js'
 import { Manifest } from '../pipeline/many/manifest.js'
+import type { Written } from '../pipeline/many/manifest_entry.js'
 import { type FilePair, pairOutputs } from '../pipeline/many/output_paths.js'
 import { settingsHash } from '../pipeline/many/settings_hash.js'
 import { takeShard } from '../pipeline/many/shard.js'
@@ -15,6 +16,7 @@ import type { ConvertChoice, ConvertOptions } from './convert_options.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { FilesProgress } from './files_progress.js'
 import { FilesTally } from './files_tally.js'
+import { FINDINGS_IN_NOTICE, findingNotice } from './finding_line.js'
 import { makeFolder } from './make_folder.js'
 import { openInput } from './open_input.js'
 import { packageVersion } from './package_version.js'
@@ -23,19 +25,16 @@ import { type Progress, startProgress } from './progress.js'
 import { errorReport, printError } from './report_error.js'
 import { formatTable } from './table.js'
 import type { Terminal } from './terminal.js'
-import type { UndoCommand } from './undo_command.js'
+import { type UndoCommand, undoCommand } from './undo_command.js'
 
 const MANIFEST_NAME = '.tilework-manifest.jsonl'
 
 type ManyOptions = ConvertOptions & { readonly outDir: string }
 
 /** What is told of a file that was written. */
-interface FileWritten {
-  readonly format: string
-  readonly byteLength: number
+interface FileWritten extends Written {
   /** How many the lenient read of the input had. */
   readonly findings: number
-  readonly undo: readonly UndoCommand[]
 }
 
 /** Runs `convert` over many files. */
@@ -127,6 +126,7 @@ class ManyRun {
   readonly #bar: Progress
   readonly #progress: FilesProgress
   readonly #tally = new FilesTally()
+  #findingsTold = 0
 
   constructor(pairs: readonly FilePair[], options: ManyOptions, terminal: Terminal) {
     this.#pairs = pairs
@@ -161,6 +161,7 @@ class ManyRun {
           { input, output, signal, onProgress: (state) => this.#progress.advance(pair, state) },
           options,
         )
+        this.#tellFindings(input, findings)
         return { format, byteLength, findings: findings.length, undo }
       },
       onBegin: (pair) => this.#progress.begin(pair),
@@ -174,9 +175,18 @@ class ManyRun {
     const { status, pair } = outcome
     if (status === 'failed') this.#bar.aside(() => printError(outcome.error, this.#terminal, pair.input))
     if (this.#options.json) this.#printLine(outcomeReport(outcome))
-    else if (status === 'written' && outcome.written.undo.length > 0) {
-      const commands = outcome.written.undo.map(({ command }) => `${command}\n`).join('')
-      this.#bar.aside(() => this.#terminal.stdout.write(commands))
+    // Of skipped files as well: what a run prints is all that there is to come back by, however often it was begun.
+    else if (status !== 'failed' && outcome.written.undo.length > 0) {
+      const commands = undoOf(outcome).map(({ command }) => `${command}\n`)
+      this.#bar.aside(() => this.#terminal.stdout.write(commands.join('')))
+    }
+  }
+
+  /** The first of the run by what they say: a part that was left out must not be lost in a number. */
+  #tellFindings(input: string, findings: readonly Finding[]): void {
+    for (const finding of findings.slice(0, FINDINGS_IN_NOTICE - this.#findingsTold)) {
+      this.#findingsTold++
+      this.#bar.aside(() => this.#terminal.stderr.write(`tilework: ${findingNotice(input, finding)}\n`))
     }
   }
 
@@ -231,5 +241,9 @@ function outcomeReport(outcome: Outcome<FileWritten>): object {
   const { status } = outcome
   const { input, output } = outcome.pair
   if (status === 'failed') return { input, output, status, error: errorReport(outcome.error) }
-  return { input, output, status, ...outcome.written }
+  return { input, output, status, ...outcome.written, undo: undoOf(outcome) }
+}
+
+function undoOf({ pair, written }: Exclude<Outcome<FileWritten>, { status: 'failed' }>): UndoCommand[] {
+  return written.undo.map((note) => undoCommand(pair.output, note))
 }

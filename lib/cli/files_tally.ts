@@ -1,5 +1,6 @@
 /** What is kept of a run over many files: sums, never the reports themselves. */
-import type { Outcome, Written } from '../pipeline/many/convert_files.js'
+import type { Outcome } from '../pipeline/many/convert_files.js'
+import type { Written } from '../pipeline/many/manifest_entry.js'
 import { EXIT, type ExitCode, exitCodeOf, worse } from './exit_codes.js'
 import { errorReport } from './report_error.js'
 

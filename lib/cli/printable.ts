@@ -7,6 +7,16 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
+/** True for text that a terminal shows as it is. */
+export function isPrintable(text: string): boolean {
+  return text.search(UNSAFE) === -1
+}
+
+/** `text` with every unsafe character written as `written` gives it. */
+export function escapeUnsafe(text: string, written: (character: string) => string): string {
+  return text.replace(UNSAFE, written)
+}
+
 /** `text` with every unsafe character written as `\uXXXX`. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, escapeCharacter)

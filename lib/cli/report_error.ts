@@ -1,6 +1,7 @@
 /** How a failure is told: one line on stderr for a person, one object for a program. */
 import { TileworkError } from '../index.js'
 import { InputError } from './open_input.js'
+import { optionAdvice } from './option_advice.js'
 import { printable } from './printable.js'
 import type { Terminal } from './terminal.js'
 
@@ -25,7 +26,8 @@ export function errorReport(failure: unknown): ErrorReport {
   if (!(reason instanceof TileworkError)) {
     return { code: 'ERR_INTERNAL', message: reason instanceof Error ? reason.message : String(reason) }
   }
-  const { code, message, path, offset } = reason
+  const { code, path, offset } = reason
+  const message = optionAdvice(code, reason.message)
   const file = failure instanceof InputError ? failure.file : undefined
   return {
     code,

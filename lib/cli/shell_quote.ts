@@ -1,8 +1,25 @@
-/** Command lines that can be pasted into a POSIX shell. */
+/** Command lines that can be pasted into a shell, and printed on a terminal. */
+import { escapeUnsafe, isPrintable } from './printable.js'
 
 /** Characters that no shell gives a meaning, wherever they stand in a word. */
 const PLAIN_WORD = /^[A-Za-z0-9_\-./,:=@%+]+$/
 
+/**
+ * The words, each quoted where need be: `'…'` for every POSIX shell; `$'…'` (POSIX.1-2024; bash, zsh, ksh) for words with
+ * characters that a terminal would act upon.
+ */
 export function shellQuote(words: readonly string[]): string {
-  return words.map((word) => (PLAIN_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ')
+  return words.map(quoteWord).join(' ')
+}
+
+function quoteWord(word: string): string {
+  if (PLAIN_WORD.test(word)) return word
+  if (isPrintable(word)) return `'${word.replaceAll("'", "'\\''")}'`
+  const escaped = word.replace(/[\\']/g, '\\$&')
+  return `$'${escapeUnsafe(escaped, octalBytes)}'`
+}
+
+/** Its UTF-8 bytes: the escapes of characters depend on the locale of the shell, and those of three digits have an end. */
+function octalBytes(character: string): string {
+  return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }

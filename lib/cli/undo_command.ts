@@ -6,13 +6,13 @@ import { basename, dirname, extname, join } from 'node:path'
 import type { Format } from '../formats/format.js'
 import { extensionOf } from '../formats/registry.js'
 import type { DenseStorage, DenseTensor } from '../index.js'
+import type { UndoNote } from '../pipeline/many/manifest_line.js'
 import { formatShape } from './parse_shape.js'
-import { printable } from './printable.js'
 import { shellQuote } from './shell_quote.js'
 
 /** One command, for a person and for a program. */
 export interface UndoCommand {
-  /** To be pasted into a POSIX shell. */
+  /** To be pasted into a shell. */
   readonly command: string
   /** The same words, unquoted, without the name of the program. */
   readonly args: readonly string[]
@@ -30,22 +30,21 @@ export interface OutputFile {
   readonly format: Format<unknown>
 }
 
-/** The commands that undo the writing of `tensors`, in file order; tensors in row-major order need none. */
-export function undoCommands(
-  output: OutputFile,
-  tensors: readonly Reordered[],
-  as?: 'weights',
-): UndoCommand[] {
+/** How to undo the writing of `tensors`, in file order; tensors in row-major order need nothing. */
+export function undoNotes(output: OutputFile, tensors: readonly Reordered[], as?: 'weights'): UndoNote[] {
   return tensors.flatMap((tensor, index) => {
     if (isPlain(tensor.after.storage)) return []
-    const back = backPath(output, tensors.length > 1 ? index : undefined)
-    const args = [
-      ...['convert', ...[output.path, back].map(protectDash)],
-      ...layoutOptions(output.format, tensor, as),
-      ...['--tensor', `#${index}`],
-    ]
-    return [{ args, command: shellQuote(['tilework', ...args.map(printable)]) }]
+    const back = backName(output, tensors.length > 1 ? index : undefined)
+    return [{ back, options: [...layoutOptions(output.format, tensor, as), '--tensor', `#${index}`] }]
   })
+}
+
+/** The command for a note about the output at `path`. */
+export function undoCommand(path: string, { back, options }: UndoNote): UndoCommand {
+  const folder = dirname(path)
+  const backPath = folder === '.' && !path.startsWith('.') ? back : join(folder, back)
+  const args = ['convert', ...[path, backPath].map(protectDash), ...options]
+  return { args, command: shellQuote(['tilework', ...args]) }
 }
 
 function layoutOptions(
@@ -88,12 +87,10 @@ function protectDash(path: string): string {
  * `out.btf` is undone to `out.back.btf`; the tensors of one file each to their own: `out.back.0.btf`. Each is a single
  * file, also where the output is an index of several.
  */
-function backPath({ path, format }: OutputFile, index: number | undefined): string {
+function backName({ path, format }: OutputFile, index: number | undefined): string {
   const known = extensionOf(format, path)
   const own = known === undefined ? extname(path) : path.slice(path.length - known.length)
   const extension = known === undefined || known === format.extensions[0] ? own : format.extensions[0]
   const stem = basename(path).slice(0, basename(path).length - own.length)
-  const folder = dirname(path)
-  const name = `${stem}.back${index === undefined ? '' : `.${index}`}${extension}`
-  return folder === '.' && !path.startsWith('.') ? name : join(folder, name)
+  return `${stem}.back${index === undefined ? '' : `.${index}`}${extension}`
 }

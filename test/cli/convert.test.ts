@@ -2,7 +2,17 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { fromDense, open, parseLayout, reorder, save, type Tensor, tensor } from '../../lib/index.js'
+import { findingNotices } from '../../lib/cli/finding_line.js'
+import {
+  type Finding,
+  fromDense,
+  open,
+  parseLayout,
+  reorder,
+  save,
+  type Tensor,
+  tensor,
+} from '../../lib/index.js'
 import { hasRealFiles, REAL_FILES } from './fixture_files.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -252,9 +262,61 @@ describe('convert', () => {
     writeFileSync(deviating, bytes)
     const { code, stderr } = await runCli(['convert', deviating, inFolder('kept_bytes.btf'), '--tensor', '0'])
     expect(code).toBe(0)
-    expect(stderr).toBe(`tilework: ${deviating} has 1 finding; "tilework check" lists them.\n`)
+    expect(stderr).toMatch(/^tilework: .*deviating\.btf: [A-Z_]+: .+\n$/)
     const report = await runJson<{ findings: object[] }>(['convert', deviating, inFolder('kept_bytes.btf')])
     expect(report.findings).toHaveLength(1)
+  })
+
+  it('names five findings of the input, then counts', () => {
+    const finding: Finding = {
+      severity: 'warning',
+      code: 'ERR_UNSUPPORTED',
+      path: '',
+      offset: 0,
+      message: 'Left out.',
+    }
+    const lines = findingNotices('in\t.npz', Array<Finding>(6).fill(finding))
+    expect(lines).toHaveLength(6)
+    expect(lines[0]).toBe('in\\u0009.npz: ERR_UNSUPPORTED: Left out.')
+    expect(lines[5]).toBe('in\\u0009.npz has 6 findings; "tilework check" lists them.')
+  })
+
+  it("'#1' is an index even where a tensor has that name; name: says that a name is meant", async () => {
+    const input = inFolder('odd_names.safetensors')
+    const names = ['#1', 'name:x', 'x', 'y']
+    await save(
+      input,
+      names.map((name, index) => tensor(Float32Array.of(index), { name })),
+    )
+    const file = await open(input)
+    const order = [...file.tensors].map(({ name }) => name)
+    file.close()
+    const selected = async (selector: string): Promise<string[]> => {
+      const output = inFolder('odd_name.safetensors')
+      const { tensors } = await runJson<ConvertJson>(['convert', input, output, '--tensor', selector])
+      return tensors.map(({ name }) => name)
+    }
+    for (const [index, name] of order.entries()) expect(await selected(`#${index}`)).toEqual([name])
+    expect(await selected('name:#1')).toEqual(['#1'])
+    expect(await selected('name:x')).toEqual(['x'])
+    expect(await selected('name:name:x')).toEqual(['name:x'])
+    const wrong = await runCli(['convert', input, inFolder('never.btf'), '--tensor', 'z'])
+    expect(wrong.stderr).toContain('"name:#1"')
+  })
+
+  it('undoes tensors by index, whatever they are called', async () => {
+    const input = inFolder('swapped.safetensors')
+    const pair = ['#1', '#0'].map((name, seed) =>
+      tensor(new Float32Array(2 * 19).fill(seed + 1), { name, shape: [2, 19, 1, 1] }),
+    )
+    await save(input, pair)
+    const output = inFolder('swapped_blocked.safetensors')
+    const { undo } = await runJson<ConvertJson>(['convert', input, output, '--layout', 'b_fs_yx_fsv16'])
+    const original = await storedIn(input)
+    for (const [index, { args }] of undo.entries()) {
+      await runJson(args)
+      expect(await storedIn(args[2]!)).toEqual([original[index]])
+    }
   })
 
   it('tells a person on stderr what was written', async () => {

@@ -44,9 +44,9 @@ describe('sums over files', () => {
     tally.add({
       status: 'written',
       pair: pair('e', 1),
-      written: { format: 'btf', byteLength: 7, findings: 1 },
+      written: { format: 'btf', byteLength: 7, undo: [], findings: 1 },
     })
-    tally.add({ status: 'skipped', pair: pair('f', 1), written: { format: 'btf', byteLength: 9 } })
+    tally.add({ status: 'skipped', pair: pair('f', 1), written: { format: 'btf', byteLength: 9, undo: [] } })
     expect(tally.exitCode).toBe(74)
     expect(tally.failures[0]).toEqual({ code: 'ERR_IO', count: 2, first: 'b' })
     expect(tally.summary(false)).toEqual({

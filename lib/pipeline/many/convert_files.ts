@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemError } from '../../bytes/system_error.js'
 import { TileworkError } from '../../errors.js'
+import { turn } from '../../event_loop.js'
 import type { OpenFile } from '../open.js'
 import { contentHash, fileState, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
@@ -17,18 +18,11 @@ import {
   type LookedAt,
   outputNote,
   renewEntry,
+  type Written,
 } from './manifest_entry.js'
 import type { ManifestEntry } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
 import { runJobs, type Verdict } from './run_jobs.js'
-
-/** What a conversion says of its output; a caller may add to it. */
-export interface Written {
-  /** File format of the output. */
-  readonly format: string
-  /** Length of the output, with all its parts. */
-  readonly byteLength: number
-}
 
 /** How one file ended. */
 export type Outcome<W extends Written> =
@@ -70,7 +64,7 @@ export async function convertFiles<W extends Written>(
   const folders = new Set<string>()
   let begun = 0
   await runJobs(pairs, options.jobs, async (pair): Promise<Verdict> => {
-    if (++begun % FILES_A_TURN === 0) await new Promise((resume) => setImmediate(resume))
+    if (++begun % FILES_A_TURN === 0) await turn()
     if (options.signal.aborted) return 'stop'
     options.onBegin(pair)
     let { outcome, note } = await convertOne(pair, options, folders).catch(
@@ -124,7 +118,8 @@ async function convertOne<W extends Written>(
 
 function skipped<W extends Written>(pair: FilePair, { output }: ManifestEntry): Outcome<W> {
   const byteLength = (output.parts ?? []).reduce((sum, { bytes }) => sum + bytes, output.bytes)
-  return { status: 'skipped', pair, written: { format: output.format, byteLength } }
+  const { format, undo = [] } = output
+  return { status: 'skipped', pair, written: { format, byteLength, undo } }
 }
 
 function written<W extends Written>(pair: FilePair, result: W): Outcome<W> {
@@ -166,7 +161,7 @@ async function convertAndNote<W extends Written>(
   const outcome = written(pair, conversion.value)
   // A part that only the conversion has opened is not in the hash, so this file must not be skipped on its strength.
   if (partsOf(file).length !== parts.length) return { outcome }
-  const output = await outputNote(input, conversion.value.format, options.open)
+  const output = await outputNote(input, conversion.value, options.open)
   return {
     outcome,
     note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },

@@ -19,8 +19,11 @@ import {
 } from './manifest_line.js'
 import { splitRecords } from './records.js'
 
-/** A file of some thousand parts still fits, and a file of something else without line breaks is not taken in whole. */
-const MAX_LINE_BYTES = 1024 * 1024
+/**
+ * A file of some ten thousand parts or undone tensors, of some hundred bytes each, still fits; and a file of something
+ * else without line breaks is not taken in whole.
+ */
+const MAX_LINE_BYTES = 16 * 1024 * 1024
 const LINE_FEED = 0x0a
 
 /**

@@ -11,7 +11,7 @@ import {
   tryFileState,
 } from './file_state.js'
 import type { Manifest } from './manifest.js'
-import type { ManifestEntry } from './manifest_line.js'
+import type { ManifestEntry, UndoNote } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
 
 /** An input that is open, with the look that was taken at it before. */
@@ -19,6 +19,16 @@ export interface LookedAt {
   readonly file: OpenFile
   readonly pair: FilePair
   readonly state: FileState
+}
+
+/** What a conversion says of its output; a caller may add to it. */
+export interface Written {
+  /** File format of the output. */
+  readonly format: string
+  /** Length of the output, with all its parts. */
+  readonly byteLength: number
+  /** How to come back; empty where nothing has to be said for that. */
+  readonly undo: readonly UndoNote[]
 }
 
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
@@ -83,10 +93,10 @@ export function inputParts({ file, pair }: LookedAt): InputParts {
 /** A look at an output that is complete. Where the input has parts the output is asked for its own. */
 export async function outputNote(
   { file, pair }: LookedAt,
-  format: string,
+  { format, undo }: Written,
   open: (path: string) => Promise<OpenFile>,
 ): Promise<ManifestEntry['output']> {
-  const main = { path: pair.output, format, ...fileState(pair.output) }
+  const main = { path: pair.output, format, ...fileState(pair.output), ...(undo.length > 0 && { undo }) }
   if (partsOf(file).length === 0) return main
   const output = await open(pair.output)
   try {

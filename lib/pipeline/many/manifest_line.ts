@@ -14,6 +14,14 @@ interface Named {
   readonly name: string
 }
 
+/** How one tensor of an output is brought back. Without the path of the output, which may be moved. */
+export interface UndoNote {
+  /** Name of the file to write, beside the output. */
+  readonly back: string
+  /** Options of a conversion of the output into that file. */
+  readonly options: readonly string[]
+}
+
 /** A finished file. */
 export interface ManifestEntry {
   readonly input: InputState & {
@@ -29,6 +37,8 @@ export interface ManifestEntry {
     /** File format. */
     readonly format: string
     readonly parts?: readonly (Named & FileState)[]
+    /** Absent where nothing has to be said to come back. */
+    readonly undo?: readonly UndoNote[]
   }
   /** What the output was made with, see `settingsHash`. */
   readonly settings: string
@@ -75,6 +85,7 @@ function isEntry({ input, output, settings }: Fields): boolean {
   return (
     isFile(input, ['path', 'sha256']) &&
     isFile(output, ['path', 'format', 'mtime']) &&
+    isUndo((output as Fields).undo) &&
     typeof settings === 'string'
   )
 }
@@ -88,6 +99,17 @@ function isFile(value: unknown, texts: readonly string[]): boolean {
     Array.isArray(parts) &&
     parts.every((part) => isObject(part) && isState(part) && typeof part.name === 'string')
   )
+}
+
+function isUndo(value: unknown): boolean {
+  if (value === undefined) return true
+  return Array.isArray(value) && value.every((note) => isObject(note) && isUndoNote(note))
+}
+
+function isUndoNote({ back, options }: Fields): boolean {
+  // A name in another folder would make a line that overwrites a file there.
+  const isName = typeof back === 'string' && back !== '' && !back.includes('/')
+  return isName && Array.isArray(options) && options.every((option) => typeof option === 'string')
 }
 
 function isState({ bytes, mtime, inode }: Fields): boolean {

@@ -101,6 +101,9 @@ describe('a manifest', () => {
       { ...whole, input: { ...whole.input, parts: [{ name: 'x' }] } },
       { ...whole, output: { ...whole.output, mtime: undefined } },
       { ...whole, output: [] },
+      { ...whole, output: { ...whole.output, undo: {} } },
+      { ...whole, output: { ...whole.output, undo: [{ back: '../x', options: [] }] } },
+      { ...whole, output: { ...whole.output, undo: [{ back: 'x', options: [1] }] } },
       [],
     ]
     for (const entry of broken) expect(parseManifestLine(JSON.stringify(entry))).toBeUndefined()
