@@ -2,9 +2,11 @@
  * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on
  * nothing but their paths. So two machines that are given the same files agree on the list, and can share it.
  */
+import { existsSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
+import { turn } from '../../event_loop.js'
 import { listedNames } from './listed_names.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
@@ -44,10 +46,11 @@ const FILES_A_TURN = 512
  * All inputs, sorted by path, duplicates removed. Without `base` a file that was named keeps its own name only, and
  * one that a pattern found its path below the part of the pattern without wildcards.
  *
- * @throws TileworkError ERR_ARGUMENT for folders, patterns without a match and files outside of `base`; ERR_LIMIT for
+ * @throws TileworkError ERR_ARGUMENT for folders, patterns without a match, a `base` that is no folder and files outside of `base`; ERR_LIMIT for
  * more than 2,000,000 files; ERR_ABORTED; ERR_IO
  */
 export async function listInputs(selection: InputSelection): Promise<InputFile[]> {
+  if (selection.base !== undefined) checkBase(selection.base)
   const list = new InputList(selection)
   for (const name of selection.names) await list.addArgument(name)
   if (selection.list) {
@@ -55,6 +58,12 @@ export async function listInputs(selection: InputSelection): Promise<InputFile[]
     for await (const path of listedNames(chunks, isNulEnded)) await list.addPath(path)
   }
   return list.finish()
+}
+
+function checkBase(base: string): void {
+  if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
+  const reason = existsSync(base) ? 'is no folder' : 'does not exist'
+  throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
 }
 
 class InputList {
@@ -90,7 +99,7 @@ class InputList {
     if (this.#files.length > MAX_FILES) {
       throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; give it in parts.`)
     }
-    if (this.#files.length % FILES_A_TURN === 0) await turn(this.#selection.signal)
+    if (this.#files.length % FILES_A_TURN === 0) await turnOrAbort(this.#selection.signal)
   }
 
   async #addMatches(pattern: string): Promise<void> {
@@ -130,7 +139,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-async function turn(signal: AbortSignal | undefined): Promise<void> {
-  await new Promise((resume) => setImmediate(resume))
+async function turnOrAbort(signal: AbortSignal | undefined): Promise<void> {
+  await turn()
   throwIfAborted(signal)
 }
