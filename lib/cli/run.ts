@@ -77,7 +77,10 @@ function fail(error: unknown, argv: readonly string[], terminal: Terminal): Exit
 }
 
 function wrongUse(error: CommanderError): TileworkError {
-  const sentence = error.message.replace(/^error: /, '').replaceAll('\n', ' ')
+  const sentence = error.message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .replace(/\.$/, '')
   return new TileworkError('ERR_ARGUMENT', `${sentence}; see "tilework --help".`, { cause: error })
 }
 

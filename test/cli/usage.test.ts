@@ -1,15 +1,18 @@
 /** What every command shares: help, wrong use, errors in both forms, cancellation. */
-import { writeFileSync } from 'node:fs'
+import { execFile as execFileCallback } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { EXIT, exitCodeOf } from '../../lib/cli/exit_codes.js'
 import { InputError } from '../../lib/cli/open_input.js'
 import { numberList } from '../../lib/cli/parse_shape.js'
 import { printable, printableJson } from '../../lib/cli/printable.js'
 import { shellQuote } from '../../lib/cli/shell_quote.js'
-import { ERROR_CODES, type ErrorCode, TileworkError } from '../../lib/index.js'
+import { ERROR_CODES, type ErrorCode, save, TileworkError, tensor } from '../../lib/index.js'
 import { runCli } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
+const execFile = promisify(execFileCallback)
 const inFolder = temporaryFolder()
 
 describe('help', () => {
@@ -53,6 +56,12 @@ describe('wrong use', () => {
     [['convert', 'a.btf', '--out-dir', 'd', '--null']],
     [['convert', 'a.btf', '--out-dir', 'd', '--keep-going', '--format', 'nonsense']],
     [['convert', 'no/*.btf', '--out-dir', 'd']],
+    [['convert', 'no/*.btf', 'd']],
+    [['convert', 'a.btf', '-']],
+    [['convert', '-', 'a.btf']],
+    [['convert', 'a.btf', '--out-dir', 'd', '--manifest', 'm', '--no-manifest']],
+    [['convert', 'a.btf', '--out-dir', 'd', '--no-manifest', '--manifest', 'm']],
+    [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope']],
     [['convert', 'lib', '--out-dir', 'd']],
     [['convert', 'a.btf', '--out-dir', '.', '--force']],
     [['convert', 'lib/a.btf', 'a.btf', '--out-dir', 'd']],
@@ -67,6 +76,17 @@ describe('wrong use', () => {
     const { code, stdout, stderr } = await runCli(args)
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' })
     expect(stderr).toMatch(/^tilework: ERR_ARGUMENT: .+\n$/)
+  })
+
+  it.each([
+    [['convert', 'a.btf', '-'], 'stdout'],
+    [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
+    [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],
+    [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is no folder.'],
+    [['convert', 'a.btf', '--out-dir', 'd', '--manifest', 'm', '--no-manifest'], '--no-manifest contradict'],
+    [['inspect', 'a.btf', '--mode', 'fly'], 'Allowed choices are map, read; see'],
+  ])('%j is told with advice', async (args, part) => {
+    expect((await runCli(args)).stderr).toContain(part)
   })
 
   it('is an object on stdout with --json', async () => {
@@ -172,5 +192,26 @@ describe('texts', () => {
 
   it('commands can be pasted into a shell', () => {
     expect(shellQuote(['a.btf', '#0', "it's", ''])).toBe("a.btf '#0' 'it'\\''s' ''")
+  })
+
+  it('names with control characters are commands, too, and plain on a terminal', async () => {
+    const words = ['tab\t.npy', "it's\\\n\u001b[31m1", '\u009b\u202eü7', 'a b']
+    const quoted = shellQuote(words)
+    expect(printable(quoted)).toBe(quoted)
+    expect(quoted).toMatch(/^\$'tab\\011\.npy' /)
+    const { stdout } = await execFile('bash', ['-c', `printf '%s\\0' ${quoted}`])
+    expect(stdout.split('\0').slice(0, -1)).toEqual(words)
+  })
+
+  it('advice of the library names the option of the command line', async () => {
+    const folder = inFolder('links')
+    mkdirSync(folder)
+    const index = inFolder('links/m.safetensors.index.json')
+    await save(inFolder('away.safetensors'), [tensor(new Float32Array(2), { name: 'x' })])
+    symlinkSync('../away.safetensors', inFolder('links/part.safetensors'))
+    writeFileSync(index, JSON.stringify({ metadata: {}, weight_map: { x: 'part.safetensors' } }))
+    const { stderr } = await runCli(['inspect', index])
+    expect(stderr).toContain('; --symlinks follow allows it.')
+    expect((await runCli(['inspect', index, '--symlinks', 'follow'])).code).toBe(0)
   })
 })
