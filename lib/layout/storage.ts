@@ -100,7 +100,7 @@ function padCounts(
   if (counts.length !== shapeRank && counts.length !== rank) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${name} has ${counts.length} counts; the shape has ${shapeRank} axes.`,
+      `${name} counts ${counts.length} axes; the shape has ${shapeRank}.`,
     )
   }
   if (layout.kind !== 'data' && !hasAnyRank(layout) && counts.some((count) => count !== 0)) {

@@ -104,7 +104,7 @@ async function readCount(reader: ByteReader, limits: Limits, report: Report): Pr
   }
   const limit = limits.tensors ?? DEFAULT_TENSORS_LIMIT
   if (count > limit) {
-    const message = `The file has ${count} tensors; limits.tensors is ${limit}.`
+    const message = `The number of tensors is ${count}; limits.tensors is ${limit}.`
     report.broken('ERR_LIMIT', () => ({ message, ...place }))
     return undefined
   }
