@@ -2,6 +2,7 @@
 // file stays as it was; what is left of the new one, and when, stands in temporary_file.h.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -67,6 +68,7 @@ class OutputFile {
   void hand_down_permissions(int old_mode);
   std::shared_ptr<TemporaryFile> opened() const;
   std::shared_ptr<TemporaryFile> finish_writes();
+  void start_writeback(const TemporaryFile& temporary, int64_t written);
   void wait_for_syncs();
   void sync_once(const TemporaryFile& temporary);
   void replace_target(TemporaryFile& temporary);
@@ -83,6 +85,8 @@ class OutputFile {
   bool write_failed_ = false;
   // Nothing was written since the last fsync.
   bool is_synced_ = false;
+  // Bytes for which the disk was not told to begin.
+  std::atomic<int64_t> not_started_{0};
   // Null after commit and abort; running writes hold it too.
   std::shared_ptr<TemporaryFile> temporary_;
 };

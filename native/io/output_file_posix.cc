@@ -15,6 +15,10 @@
 namespace tilework {
 namespace {
 
+// Written bytes after which the disk is told to begin: long runs for the disk, and many of them in a large
+// file.
+constexpr int64_t kWritebackBytes = int64_t{32} << 20;
+
 // As many links as Linux follows before it answers ELOOP.
 constexpr int kMaxLinks = 40;
 
@@ -144,6 +148,7 @@ void OutputFile::write(const uint8_t* bytes, int64_t size, int64_t position) {
   const std::shared_ptr<TemporaryFile> temporary = opened();
   checked_add(position, size, "The end of a write");
   write_fully({temporary->descriptor(), position, path_}, bytes, size);
+  start_writeback(*temporary, size);
 }
 
 void OutputFile::copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position) {
@@ -156,6 +161,21 @@ void OutputFile::copy_from(const InputFile& file, int64_t start, int64_t end, in
                                     {temporary->descriptor(), position, path_}, end - start);
   file.verify_unchanged();
   if (copied < end - start) throw file.ends_at(start + copied);
+  start_writeback(*temporary, copied);
+}
+
+// The disk works while the next bytes are computed, not only at the fsync. Advice: a system that has no such
+// call, or refuses it, writes later.
+void OutputFile::start_writeback(const TemporaryFile& temporary, int64_t written) {
+#ifdef __linux__
+  const int64_t before = not_started_.fetch_add(written, std::memory_order_relaxed);
+  if (before + written < kWritebackBytes) return;
+  not_started_.store(0, std::memory_order_relaxed);
+  sync_file_range(temporary.descriptor(), 0, 0, SYNC_FILE_RANGE_WRITE);
+#else
+  (void)temporary;
+  (void)written;
+#endif
 }
 
 void OutputFile::begin_sync() {
