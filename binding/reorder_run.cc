@@ -76,7 +76,8 @@ void ReorderJob::run_tile(int64_t tile) {
   const Target& target = run_.target;
   const int64_t begin = target.begin + tile * tile_bytes_;
   const int64_t end = std::min(begin + tile_bytes_, target.end);
-  target.plan->run(run_.source, target.destination + (begin - target.begin), begin, end);
+  target.plan->run(run_.source, target.destination + (begin - target.begin), begin, end,
+                   target.plan->stores_of_whole());
 }
 
 }  // namespace tilework::binding

@@ -36,7 +36,8 @@ struct Run {
 Run run_of(Target target, const uint8_t* source);
 
 inline void run_now(const Run& run) {
-  run.target.plan->run(run.source, run.target.destination, run.target.begin, run.target.end);
+  run.target.plan->run(run.source, run.target.destination, run.target.begin, run.target.end,
+                       run.target.plan->stores_of_whole());
 }
 
 class ReorderJob : public AsyncJob {

@@ -218,7 +218,7 @@ void measure(const Case& at, Team& team, bool with_reference) {
   std::vector<Candidate> candidates;
   candidates.push_back({"tilework", [&] {
                           each(plan.destination_bytes(), 4096, [&](int64_t begin, int64_t end) {
-                            plan.run(from.data(), to.data() + begin, begin, end);
+                            plan.run(from.data(), to.data() + begin, begin, end, plan.stores_of_whole());
                           });
                         }});
   candidates.push_back({"memcpy", [&] {

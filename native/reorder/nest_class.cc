@@ -1,6 +1,8 @@
 #include "reorder/nest_class.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <utility>
 
 #include "layout/loop_nest.h"
 
@@ -23,6 +25,23 @@ std::optional<size_t> source_run_level(const LoopNest& nest) {
   return std::nullopt;
 }
 
+// The loop that makes a rectangle with runs: one of enough passes, and of these the one whose runs are
+// nearest to each other in the source, as reads wait for memory and writes do not.
+std::optional<size_t> level_beside_runs(const LoopNest& nest) {
+  constexpr int64_t kManyPasses = 8;
+  std::optional<size_t> best;
+  const auto rank = [&nest](size_t level) {
+    const Node& node = nest.nodes[level];
+    const int64_t few = std::max<int64_t>(kManyPasses - node.count, 0);
+    return std::pair(few, std::abs(node.source_stride));
+  };
+  for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
+    if (nest.nodes[i].lookup != kNone) break;
+    if (is_plain(nest.nodes[i]) && (!best || rank(i) < rank(*best))) best = i;
+  }
+  return best;
+}
+
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 }  // namespace
@@ -31,11 +50,7 @@ InnerLoops inner_loops(const LoopNest& nest) {
   const Node& inner = nest.nodes.back();
   if (nest.all_zero || inner.destination_stride != 1 || !is_plain(inner)) return {};
   if (inner.source_stride == 1) {
-    InnerLoops runs{NestClass::kRuns, std::nullopt};
-    if (nest.nodes.size() < 2) return runs;
-    const size_t beside = nest.nodes.size() - 2;
-    if (is_plain(nest.nodes[beside])) runs.column_level = beside;
-    return runs;
+    return {NestClass::kRuns, level_beside_runs(nest)};
   }
   const std::optional<size_t> level = source_run_level(nest);
   if (!level || looks_up_from(nest, *level)) return {};

@@ -45,6 +45,7 @@ struct Rectangle {
   int64_t source_column;
   int64_t source_row;
   int64_t destination_column;
+  Stores stores;
 };
 
 // No rectangles: every loop is walked. What the reference does.
@@ -66,6 +67,7 @@ class NestWalk {
                           : kNoLevel),
         source_(arguments.source),
         destination_(arguments.destination),
+        stores_(arguments.stores),
         begin_(begin),
         end_(end) {
     std::fill_n(index_, nest.variables.size(), 0);
@@ -224,7 +226,7 @@ class NestWalk {
     Kernel::move({source_ + first * Element::kSize,
                   destination_ + (d + passes.valid_lo - begin_) * Element::kSize, columns.count,
                   passes.valid_hi - passes.valid_lo, passes.hi - passes.valid_hi, columns.source_stride,
-                  node.source_stride, columns.destination_stride});
+                  node.source_stride, columns.destination_stride, stores_});
   }
 
   // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
@@ -256,6 +258,7 @@ class NestWalk {
   size_t column_level_;
   const uint8_t* source_;
   uint8_t* destination_;
+  Stores stores_;
   int64_t begin_;
   int64_t end_;
   // Only as many as the nest has; an axis has at most one of each.

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "cpu/cache.h"
 #include "cpu/features.h"
 #include "error.h"
 #include "io/checked_math.h"
@@ -149,16 +150,23 @@ void ReorderPlan::choose_kernel() {
 }
 
 // A range may cut units; what it cuts off is moved by elements.
-void ReorderPlan::run_units(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
+void ReorderPlan::run_units(const ReorderArguments& all) const {
   const int64_t unit = units_->element_bits_ / 8;
-  const int64_t first = std::min(ceil_div(begin, unit) * unit, end);
-  const int64_t last = std::max(end / unit * unit, first);
-  const auto run_part = [&](const ReorderPlan& plan, int64_t from, int64_t to) {
-    if (from < to) plan.kernel_->run({plan, source, destination + (from - begin), from, to});
+  const int64_t first = std::min(ceil_div(all.begin, unit) * unit, all.end);
+  const int64_t last = std::max(all.end / unit * unit, first);
+  const auto run_part = [&all](const ReorderPlan& plan, int64_t begin, int64_t end) {
+    if (begin >= end) return;
+    plan.kernel_->run({plan, all.source, all.destination + (begin - all.begin), begin, end, all.stores});
   };
-  run_part(*this, begin, first);
+  run_part(*this, all.begin, first);
   run_part(*units_, first, last);
-  run_part(*this, last, end);
+  run_part(*this, last, all.end);
+}
+
+Stores ReorderPlan::stores_of_whole() const {
+  // Beyond three quarters of the cache the lines would leave it before anybody comes back to them.
+  const int64_t most = last_level_cache_bytes() / 4 * 3;
+  return source_bytes_ + destination_bytes_ > most ? Stores::kStreaming : Stores::kCached;
 }
 
 std::string ReorderPlan::reason() const {

@@ -27,6 +27,10 @@ struct ReorderDescription {
 
 class ReorderPlan;
 
+// Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
+// source and destination are larger than the caches and nobody reads the destination soon.
+enum class Stores { kCached, kStreaming };
+
 // What a kernel gets: the whole source, and the place of destination bytes [begin, end).
 struct ReorderArguments {
   const ReorderPlan& plan;
@@ -34,6 +38,7 @@ struct ReorderArguments {
   uint8_t* destination;
   int64_t begin;
   int64_t end;
+  Stores stores = Stores::kCached;
 };
 
 // Instruction sets that a kernel may need beyond the baseline.
@@ -82,20 +87,25 @@ class ReorderPlan {
   // Errors: ERR_ARGUMENT.
   void check_range(int64_t begin, int64_t end) const;
 
+  // The stores for a caller that writes the whole destination from memory to memory.
+  Stores stores_of_whole() const;
+
   // Writes destination bytes [begin, end) to `destination`; `source` has all source_bytes(). Reads no byte of
   // the source outside the elements that belong there, and no hole.
-  void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
+  void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
+           Stores stores = Stores::kCached) const {
     if (begin >= end) return;
+    const ReorderArguments arguments{*this, source, destination, begin, end, stores};
     if (units_) {
-      run_units(source, destination, begin, end);
+      run_units(arguments);
     } else {
-      kernel_->run({*this, source, destination, begin, end});
+      kernel_->run(arguments);
     }
   }
 
  private:
   void choose_kernel();
-  void run_units(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const;
+  void run_units(const ReorderArguments& arguments) const;
 
   int element_bits_;
   int64_t source_elements_;

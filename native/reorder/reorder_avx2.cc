@@ -1,5 +1,6 @@
-// Tile transposes with AVX2. This file alone is compiled for it, so it must not be entered on another
-// processor, and must not define anything that others might link to: all of it but the kernels is internal.
+// Tile transposes and copies with AVX2. This file alone is compiled for it, so it must not be entered on
+// another processor, and must not define anything that others might link to: all of it but the kernels is
+// internal.
 //
 // The unpack instructions work inside 16-byte lanes. A wide block puts row r in the low lane and row r + half
 // in the high lane, so that after log2(rows / 2) steps each register holds one whole column of 32 bytes. A
@@ -7,6 +8,7 @@
 #include <immintrin.h>
 
 #include "reorder/kernels.h"
+#include "reorder/run_copy.h"
 #include "reorder/tile_transpose.h"
 
 namespace tilework {
@@ -57,9 +59,24 @@ void transpose_lanes(__m256i (&rows)[kCount]) {
   for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
 }
 
+// Streaming stores need aligned lines; others are written the usual way.
+struct LineStores {
+  static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
+    const __m256i low = load32(line);
+    const __m256i high = load32(line + 32);
+    if (stores == Stores::kStreaming && reinterpret_cast<uintptr_t>(destination) % kLineBytes == 0) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), low);
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + 32), high);
+    } else {
+      store32(destination, low);
+      store32(destination + 32, high);
+    }
+  }
+};
+
 // Columns of 32 bytes.
 template <class T>
-struct WideBlock {
+struct WideBlock : LineStores {
   using Unit = T;
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = 2 * kCount;
@@ -77,7 +94,7 @@ struct WideBlock {
 
 // Columns of 16 bytes.
 template <class T>
-struct NarrowBlock {
+struct NarrowBlock : LineStores {
   using Unit = T;
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
@@ -97,11 +114,48 @@ struct NarrowBlock {
 template <class T>
 using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>>;
 
+struct Vector {
+  static constexpr int64_t kBytes = 32;
+  static void copy(uint8_t* destination, const uint8_t* source) { store32(destination, load32(source)); }
+  static void copy_half(uint8_t* destination, const uint8_t* source) { store16(destination, load16(source)); }
+  static void stream(uint8_t* destination, const uint8_t* source) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
+  }
+};
+
+// Streaming stores are not ordered with those that tell others that the work is done.
+void end_streaming(const ReorderArguments& arguments) {
+  if (arguments.stores == Stores::kStreaming) _mm_sfence();
+}
+
+template <class T>
+void run_tiles(const ReorderArguments& arguments) {
+  walk_bytes<T, Tiles<T>>(arguments);
+  end_streaming(arguments);
+}
+
+template <class T>
+void run_runs(const ReorderArguments& arguments) {
+  walk_bytes<T, RunKernel<Vector, T>>(arguments);
+  end_streaming(arguments);
+}
+
 }  // namespace
 
-void reorder_x8_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint8_t, Tiles<uint8_t>>(a); }
-void reorder_x16_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint16_t, Tiles<uint16_t>>(a); }
-void reorder_x32_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint32_t, Tiles<uint32_t>>(a); }
-void reorder_x64_tiles__avx2(const ReorderArguments& a) { walk_bytes<uint64_t, Tiles<uint64_t>>(a); }
+void reorder_x8_tiles__avx2(const ReorderArguments& a) { run_tiles<uint8_t>(a); }
+void reorder_x16_tiles__avx2(const ReorderArguments& a) { run_tiles<uint16_t>(a); }
+void reorder_x32_tiles__avx2(const ReorderArguments& a) { run_tiles<uint32_t>(a); }
+void reorder_x64_tiles__avx2(const ReorderArguments& a) { run_tiles<uint64_t>(a); }
+
+void reorder_x8_runs__avx2(const ReorderArguments& a) { run_runs<uint8_t>(a); }
+void reorder_x16_runs__avx2(const ReorderArguments& a) { run_runs<uint16_t>(a); }
+void reorder_x32_runs__avx2(const ReorderArguments& a) { run_runs<uint32_t>(a); }
+void reorder_x64_runs__avx2(const ReorderArguments& a) { run_runs<uint64_t>(a); }
+void reorder_x128_runs__avx2(const ReorderArguments& a) { run_runs<__m128i>(a); }
+
+void copy__avx2(const ReorderArguments& a) {
+  copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+  end_streaming(a);
+}
 
 }  // namespace tilework

@@ -13,6 +13,9 @@ struct PlainBlock {
   using Unit = T;
   static constexpr int64_t kRows = kSide;
   static constexpr int64_t kColumns = kSide;
+  static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
+    std::memcpy(destination, line, kLineBytes);
+  }
   static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
                         int64_t destination_column) {
     Unit columns[kColumns][kRows];

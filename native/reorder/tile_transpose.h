@@ -8,6 +8,8 @@
 //     // destination + c * destination_column + r * sizeof(Unit).
 //     static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
 //                           int64_t destination_column);
+//     // Writes a cache line.
+//     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };
 //
 // Rectangles that are no multiple of a block end with a block that overlaps the one before: it writes the
@@ -16,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 #include "reorder/nest_walk.h"
@@ -35,6 +38,7 @@ struct Tile {
   int64_t zero_rows;
   int64_t source_row;
   int64_t destination_column;
+  Stores stores;
 };
 
 // A few rows of a rectangle, completed with rows of zeros.
@@ -59,19 +63,26 @@ class StagedRows {
   alignas(kLineBytes) uint8_t bytes_[Block::kRows * kStride];
 };
 
+// Whether `count` lines that are `stride` bytes apart crowd a few sets of a first-level cache of 64 sets:
+// then a line leaves the cache before its second half is written.
+inline bool crowds_sets(int64_t stride, int64_t count) {
+  constexpr int64_t kSets = 64;
+  constexpr int64_t kFewWays = 4;
+  const int64_t lines = std::max<int64_t>(stride / kLineBytes, 1);
+  const int64_t used = stride % kLineBytes == 0 ? kSets / std::min(lines & -lines, kSets) : kSets;
+  return count > used * kFewWays;
+}
+
 template <class Block>
 class BlockTranspose {
  public:
   static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
 
   static void run(const Tile& tile) {
-    const int64_t strip = columns_a_strip(tile);
-    for (int64_t c = 0; c < tile.columns; c += strip) {
-      const int64_t first = std::min(c, tile.columns - Block::kColumns);
-      const int64_t columns = std::min(strip, tile.columns - first);
-      for (int64_t r = 0; r < tile.rows; r += Block::kRows) {
-        run_rows(tile, first, columns, std::min(r, tile.rows - Block::kRows));
-      }
+    if (writes_lines(tile)) {
+      run_lines(tile);
+    } else {
+      run_direct(tile, 0);
     }
   }
 
@@ -80,6 +91,66 @@ class BlockTranspose {
   static constexpr int64_t kSize = sizeof(Unit);
   static constexpr int64_t kLine = std::max(kLineBytes / kSize, Block::kColumns);
   static constexpr int64_t kMaxStrip = std::max<int64_t>(64, kLine);
+  // Rows that make a line of the destination.
+  static constexpr int64_t kLineRows = kLineBytes / kSize;
+
+  static bool writes_lines(const Tile& tile) {
+    if constexpr (kLineRows % Block::kRows != 0) return false;
+    if (tile.rows < kLineRows) return false;
+    return tile.stores == Stores::kStreaming ||
+           crowds_sets(tile.destination_column, std::min(tile.columns, kLine));
+  }
+
+  // Line by line of the destination, by way of a buffer that stays in the first-level cache. Where rows of
+  // the source lie side by side it is read front to back; where they are far from each other the destination
+  // is written front to back, and the next line of each row is asked for ahead of time, as there are more
+  // rows than a processor follows.
+  static void run_lines(const Tile& tile) {
+    const int64_t whole = tile.rows / kLineRows * kLineRows;
+    const int64_t width = std::min(4 * kLine, tile.columns);
+    if (true) {
+      for (int64_t r = 0; r < whole; r += kLineRows) {
+        for (int64_t c = 0; c < tile.columns; c += width) {
+          run_line(tile, std::min(c, tile.columns - width), width, r);
+        }
+      }
+    } else {
+      for (int64_t c = 0; c < tile.columns; c += width) {
+        const int64_t first = std::min(c, tile.columns - width);
+        for (int64_t r = 0; r < whole; r += kLineRows) {
+          prefetch_after(tile, first, width, r, whole);
+          run_line(tile, first, width, r);
+        }
+      }
+    }
+    if (whole < tile.rows) run_direct(tile, whole);
+  }
+
+  static constexpr int64_t kNearRow = 4096;
+
+  // The rows behind `r`, or the first rows of the next columns.
+  static void prefetch_after(const Tile& tile, int64_t first, int64_t width, int64_t r, int64_t whole) {
+    const bool wraps = r + kLineRows >= whole;
+    const int64_t row = wraps ? 0 : r + kLineRows;
+    const int64_t column = wraps ? first + width : first;
+    const int64_t rows = std::min(kLineRows, tile.rows - tile.zero_rows - row);
+    const int64_t bytes = std::min(width, tile.columns - column) * kSize;
+    for (int64_t i = 0; i < rows; ++i) {
+      const uint8_t* source = tile.source + (row + i) * tile.source_row + column * kSize;
+      for (int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(source + at);
+    }
+  }
+
+  static void run_line(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    alignas(kLineBytes) uint8_t lines[4 * kLine * kLineBytes];
+    for (int64_t part = 0; part < kLineRows; part += Block::kRows) {
+      move_rows(tile, first, columns, r + part, lines + part * kSize, kLineBytes);
+    }
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; ++c) {
+      Block::store_line(destination + c * tile.destination_column, lines + c * kLineBytes, tile.stores);
+    }
+  }
 
   // Rows of the source that are a power of two apart share a set of the cache, so few lines of each stay in
   // it: a strip of one line is used up before the rows come round again. Short columns of the destination
@@ -88,17 +159,32 @@ class BlockTranspose {
     return tile.rows * kSize <= 2 * kLineBytes ? kMaxStrip : kLine;
   }
 
-  static void run_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+  // From row `begin` on.
+  static void run_direct(const Tile& tile, int64_t begin) {
+    const int64_t strip = columns_a_strip(tile);
+    for (int64_t c = 0; c < tile.columns; c += strip) {
+      const int64_t first = std::min(c, tile.columns - Block::kColumns);
+      const int64_t columns = std::min(strip, tile.columns - first);
+      for (int64_t r = begin; r < tile.rows; r += Block::kRows) {
+        const int64_t row = std::min(r, tile.rows - Block::kRows);
+        move_rows(tile, first, columns, row, tile.destination + first * tile.destination_column + row * kSize,
+                  tile.destination_column);
+      }
+    }
+  }
+
+  // One block of rows from row `r` on, `columns` wide.
+  static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r, uint8_t* destination,
+                        int64_t destination_column) {
     const int64_t valid = std::clamp<int64_t>(tile.rows - tile.zero_rows - r, 0, Block::kRows);
     const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
-    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     if (valid == Block::kRows) {
-      run_strip(source, tile.source_row, destination, tile.destination_column, columns);
+      run_strip(source, tile.source_row, destination, destination_column, columns);
       return;
     }
     StagedRows<Block, kMaxStrip> staged(valid);
-    run_strip(staged.fill(source, tile.source_row, columns), staged.kStride, destination,
-              tile.destination_column, columns);
+    run_strip(staged.fill(source, tile.source_row, columns), staged.kStride, destination, destination_column,
+              columns);
   }
 
   static void run_strip(const uint8_t* source, int64_t source_row, uint8_t* destination,
@@ -184,7 +270,8 @@ struct TileKernel {
                     rectangle.rows + rectangle.zero_rows,
                     rectangle.zero_rows,
                     rectangle.source_row * size,
-                    rectangle.destination_column * size};
+                    rectangle.destination_column * size,
+                    rectangle.stores};
     if (BlockTranspose<Wide>::fits(tile)) {
       BlockTranspose<Wide>::run(tile);
     } else if (BlockTranspose<Narrow>::fits(tile)) {

@@ -99,7 +99,7 @@ describe('slices', () => {
     const offset = 3 * 32 * 15 * 4
     expect(plan.copyOffset).toBe(offset)
     const reason = `the destination is one range of the source, from byte ${offset} on`
-    expect(plan.explain()).toMatchObject({ kind: 'view', kernel: 'copy_reference', reason })
+    expect(plan.explain()).toMatchObject({ kind: 'view', kernel: expect.stringMatching(/^copy_/), reason })
     const source = counted(plan.sourceBytes)
     expect(computed(plan, source)).toEqual(source.subarray(offset, offset + plan.destinationBytes))
     const whole = native().planReorder({

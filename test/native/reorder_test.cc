@@ -126,7 +126,7 @@ void test_identity() {
   const Side row = row_major(shape);
   const ReorderPlan same({32, shape, row, row});
   CHECK(same.nest_class() == NestClass::kIdentity);
-  CHECK(std::string(same.kernel().name) == "copy_reference");
+  CHECK(std::string(same.kernel().name).starts_with("copy_"));
   // Blocks without holes are equal to themselves too; with holes, zeros have to be written.
   const Side blocked = feature_blocks(shape, 16);
   CHECK(ReorderPlan({8, shape, blocked, blocked}).nest_class() == NestClass::kIdentity);

@@ -1,0 +1,66 @@
+#include "cpu/cache.h"
+
+#if defined(__APPLE__)
+#include <sys/sysctl.h>
+#else
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#endif
+
+namespace tilework {
+namespace {
+
+// Where nothing is known: what most desktop and server cores can reach.
+constexpr int64_t kCommonBytes = int64_t{16} << 20;
+
+#if defined(__APPLE__)
+int64_t probe() {
+  for (const char* name : {"hw.l3cachesize", "hw.perflevel0.l2cachesize", "hw.l2cachesize"}) {
+    int64_t bytes = 0;
+    size_t size = sizeof(bytes);
+    if (sysctlbyname(name, &bytes, &size, nullptr, 0) == 0 && bytes > 0) return bytes;
+  }
+  return kCommonBytes;
+}
+#else
+// "32768K"; 0 where the file is missing.
+int64_t size_in(const std::string& path) {
+  std::ifstream file(path);
+  int64_t number = 0;
+  char unit = 0;
+  if (!(file >> number) || number <= 0 || number > (int64_t{1} << 32)) return 0;
+  file >> unit;
+  if (unit == 'K') return number << 10;
+  if (unit == 'M') return number << 20;
+  return number;
+}
+
+int64_t probe() {
+  // sysconf comes second: on several processors it tells the sum of all caches of the socket, of which a core
+  // reaches one.
+  int64_t largest = 0;
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);
+    const int64_t bytes = size_in(folder + "/size");
+    if (bytes > largest) largest = bytes;
+  }
+  if (largest > 0) return largest;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  for (int name : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
+    if (const long bytes = sysconf(name); bytes > 0) return bytes;
+  }
+#endif
+  return kCommonBytes;
+}
+#endif
+
+}  // namespace
+
+int64_t last_level_cache_bytes() {
+  static const int64_t bytes = probe();
+  return bytes;
+}
+
+}  // namespace tilework

@@ -1,0 +1,130 @@
+// Copies runs: bytes that source and destination both keep together. Own loops, because the C library's
+// memcpy has places where it is many times slower (`rep movsb` with source and destination a few bytes apart
+// modulo a page), and chooses streaming stores by the size of one call, which of many short runs says
+// nothing. Internal to each file, as nest_walk.h. An instruction set brings its vectors:
+//
+//   struct Vector {
+//     static constexpr int64_t kBytes;      // a power of two, at least 16
+//     static void copy(uint8_t* destination, const uint8_t* source);     // kBytes
+//     static void copy_half(uint8_t* destination, const uint8_t* source);
+//     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
+//     static void zero(uint8_t* destination);
+//   };
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "reorder/nest_walk.h"
+
+namespace tilework {
+namespace {
+
+// Overlapping pieces instead of a loop over single bytes; 0 < size < 2 * kBytes of a vector.
+template <class Vector>
+void copy_short(uint8_t* destination, const uint8_t* source, int64_t size) {
+  constexpr int64_t kVector = Vector::kBytes;
+  const auto ends = [&](auto copy, int64_t piece) {
+    copy(destination, source);
+    copy(destination + size - piece, source + size - piece);
+  };
+  if (size >= kVector) {
+    ends([](uint8_t* to, const uint8_t* from) { Vector::copy(to, from); }, kVector);
+  } else if (size >= kVector / 2) {
+    ends([](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); }, kVector / 2);
+  } else if (size >= 8) {
+    for (int64_t i = 0; i + 8 <= size; i += 8) std::memcpy(destination + i, source + i, 8);
+    std::memcpy(destination + size - 8, source + size - 8, 8);
+  } else if (size >= 4) {
+    ends([](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, 4); }, 4);
+  } else {
+    for (int64_t i = 0; i < size; ++i) destination[i] = source[i];
+  }
+}
+
+// Any size. Stores are aligned, as others take two lines each.
+template <class Vector>
+void copy_run(uint8_t* destination, const uint8_t* source, int64_t size, Stores stores) {
+  constexpr int64_t kVector = Vector::kBytes;
+  if (size < 2 * kVector) {
+    if (size > 0) copy_short<Vector>(destination, source, size);
+    return;
+  }
+  Vector::copy(destination, source);
+  const int64_t ahead = kVector - static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination) % kVector);
+  int64_t i = ahead % kVector;
+  if (stores == Stores::kStreaming) {
+    for (; i + kVector <= size; i += kVector) Vector::stream(destination + i, source + i);
+  } else {
+    for (; i + 4 * kVector <= size; i += 4 * kVector) {
+      for (int64_t k = 0; k < 4 * kVector; k += kVector) Vector::copy(destination + i + k, source + i + k);
+    }
+    for (; i + kVector <= size; i += kVector) Vector::copy(destination + i, source + i);
+  }
+  if (i < size) Vector::copy(destination + size - kVector, source + size - kVector);
+}
+
+template <class Vector, class Unit>
+struct RunKernel {
+  static constexpr NestClass kClass = NestClass::kRuns;
+
+  static void move(const Rectangle& rectangle) {
+    switch (rectangle.rows * kSize) {
+      case 16:
+        return move_fixed<16>(rectangle);
+      case 32:
+        return move_fixed<32>(rectangle);
+      case 64:
+        return move_fixed<64>(rectangle);
+      case 128:
+        return move_fixed<128>(rectangle);
+      default:
+        return move_any(rectangle);
+    }
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(Unit);
+
+  // The compiler unrolls runs of a known size.
+  template <int64_t kBytes>
+  static void move_fixed(const Rectangle& rectangle) {
+    const bool streams = rectangle.stores == Stores::kStreaming && kBytes >= 64 &&
+                         reinterpret_cast<uintptr_t>(rectangle.destination) % 64 == 0 &&
+                         rectangle.destination_column * kSize % 64 == 0;
+    if (streams) {
+      each_column(rectangle, [](uint8_t* to, const uint8_t* from) {
+        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
+      });
+    } else if constexpr (kBytes < Vector::kBytes) {
+      each_column(rectangle, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
+    } else {
+      each_column(rectangle, [](uint8_t* to, const uint8_t* from) {
+        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
+      });
+    }
+  }
+
+  static void move_any(const Rectangle& rectangle) {
+    // Lines that two runs share would be written to memory twice.
+    const bool long_runs = rectangle.rows * kSize >= 1024;
+    const Stores stores = long_runs ? rectangle.stores : Stores::kCached;
+    each_column(rectangle, [&](uint8_t* to, const uint8_t* from) {
+      copy_run<Vector>(to, from, rectangle.rows * kSize, stores);
+    });
+  }
+
+  template <class Body>
+  static void each_column(const Rectangle& rectangle, Body body) {
+    const int64_t zeros = rectangle.zero_rows * kSize;
+    for (int64_t c = 0; c < rectangle.columns; ++c) {
+      uint8_t* to = rectangle.destination + c * rectangle.destination_column * kSize;
+      body(to, rectangle.source + c * rectangle.source_column * kSize);
+      if (zeros > 0) std::memset(to + rectangle.rows * kSize, 0, static_cast<size_t>(zeros));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework
