@@ -59,6 +59,14 @@ void transpose_lanes(__m256i (&rows)[kCount]) {
   for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
 }
 
+}  // namespace
+}  // namespace tilework
+
+#include "reorder/channels_avx2.h"
+
+namespace tilework {
+namespace {
+
 // Streaming stores need aligned lines; others are written the usual way.
 struct LineStores {
   static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
@@ -112,12 +120,13 @@ struct NarrowBlock : LineStores {
 };
 
 template <class T>
-using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>>;
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, ChannelsAvx2<T>>;
 
 struct Vector {
   static constexpr int64_t kBytes = 32;
   static void copy(uint8_t* destination, const uint8_t* source) { store32(destination, load32(source)); }
   static void copy_half(uint8_t* destination, const uint8_t* source) { store16(destination, load16(source)); }
+  static void zero(uint8_t* destination) { store32(destination, _mm256_setzero_si256()); }
   static void stream(uint8_t* destination, const uint8_t* source) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
   }

@@ -120,9 +120,20 @@ struct RunKernel {
     const int64_t zeros = rectangle.zero_rows * kSize;
     for (int64_t c = 0; c < rectangle.columns; ++c) {
       uint8_t* to = rectangle.destination + c * rectangle.destination_column * kSize;
+      if (zeros > 0) zero_end(to, rectangle.rows * kSize, zeros);
       body(to, rectangle.source + c * rectangle.source_column * kSize);
-      if (zeros > 0) std::memset(to + rectangle.rows * kSize, 0, static_cast<size_t>(zeros));
     }
+  }
+
+  // May write into the run, which comes after it.
+  static void zero_end(uint8_t* column, int64_t run, int64_t zeros) {
+    const int64_t end = run + zeros;
+    if (end < Vector::kBytes) {
+      std::memset(column + run, 0, static_cast<size_t>(zeros));
+      return;
+    }
+    for (int64_t i = end - Vector::kBytes; i > run; i -= Vector::kBytes) Vector::zero(column + i);
+    Vector::zero(column + std::min(run, end - Vector::kBytes));
   }
 };
 

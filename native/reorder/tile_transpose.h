@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
 #include "reorder/nest_walk.h"
@@ -101,48 +100,58 @@ class BlockTranspose {
            crowds_sets(tile.destination_column, std::min(tile.columns, kLine));
   }
 
-  // Line by line of the destination, by way of a buffer that stays in the first-level cache. Where rows of
-  // the source lie side by side it is read front to back; where they are far from each other the destination
-  // is written front to back, and the next line of each row is asked for ahead of time, as there are more
-  // rows than a processor follows.
+  // Line by line of the destination, by way of a buffer that stays in the first-level cache. The source is
+  // read along its rows, of which there are not more at a time than a processor follows. Where rows lie side
+  // by side, a panel of more of them gives the destination longer pieces, and the next panel is asked for
+  // front to back.
   static void run_lines(const Tile& tile) {
     const int64_t whole = tile.rows / kLineRows * kLineRows;
-    const int64_t width = std::min(4 * kLine, tile.columns);
-    if (true) {
-      for (int64_t r = 0; r < whole; r += kLineRows) {
-        for (int64_t c = 0; c < tile.columns; c += width) {
-          run_line(tile, std::min(c, tile.columns - width), width, r);
-        }
-      }
-    } else {
+    const int64_t width = std::min((has_panels(tile) ? 1 : kWideLines) * kLine, tile.columns);
+    const int64_t panel = has_panels(tile) ? kPanelLines * kLineRows : kLineRows;
+    for (int64_t r = 0; r < whole; r += panel) {
+      const int64_t end = std::min(r + panel, whole);
+      Ahead ahead(tile, panel, end, whole);
       for (int64_t c = 0; c < tile.columns; c += width) {
         const int64_t first = std::min(c, tile.columns - width);
-        for (int64_t r = 0; r < whole; r += kLineRows) {
-          prefetch_after(tile, first, width, r, whole);
-          run_line(tile, first, width, r);
+        for (int64_t at = r; at < end; at += kLineRows) {
+          ahead.fetch(kLineRows);
+          run_line(tile, first, width, at);
         }
       }
     }
     if (whole < tile.rows) run_direct(tile, whole);
   }
 
-  static constexpr int64_t kNearRow = 4096;
+  static constexpr int64_t kPanelLines = 4;
+  static constexpr int64_t kWideLines = 4;
 
-  // The rows behind `r`, or the first rows of the next columns.
-  static void prefetch_after(const Tile& tile, int64_t first, int64_t width, int64_t r, int64_t whole) {
-    const bool wraps = r + kLineRows >= whole;
-    const int64_t row = wraps ? 0 : r + kLineRows;
-    const int64_t column = wraps ? first + width : first;
-    const int64_t rows = std::min(kLineRows, tile.rows - tile.zero_rows - row);
-    const int64_t bytes = std::min(width, tile.columns - column) * kSize;
-    for (int64_t i = 0; i < rows; ++i) {
-      const uint8_t* source = tile.source + (row + i) * tile.source_row + column * kSize;
-      for (int64_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(source + at);
-    }
+  // A panel and the next one fit into a second-level cache.
+  static bool has_panels(const Tile& tile) {
+    constexpr int64_t kMaxPanelBytes = 128 << 10;
+    const int64_t row = tile.columns * kSize;
+    return tile.source_row >= row && tile.source_row <= 2 * row &&
+           tile.source_row * kPanelLines * kLineRows <= kMaxPanelBytes;
   }
 
+  // Asks for the lines of the next panel. Within the caches there is nothing to wait for.
+  class Ahead {
+   public:
+    Ahead(const Tile& tile, int64_t panel, int64_t begin, int64_t whole)
+        : next_(tile.source + begin * tile.source_row),
+          last_(tile.source + std::min(begin + panel, whole) * tile.source_row) {
+      if (tile.stores != Stores::kStreaming || panel == kLineRows) next_ = last_;
+    }
+    void fetch(int64_t lines) {
+      for (; lines > 0 && next_ < last_; --lines, next_ += kLineBytes) __builtin_prefetch(next_);
+    }
+
+   private:
+    const uint8_t* next_;
+    const uint8_t* last_;
+  };
+
   static void run_line(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
-    alignas(kLineBytes) uint8_t lines[4 * kLine * kLineBytes];
+    alignas(kLineBytes) uint8_t lines[kWideLines * kLine * kLineBytes];
     for (int64_t part = 0; part < kLineRows; part += Block::kRows) {
       move_rows(tile, first, columns, r + part, lines + part * kSize, kLineBytes);
     }
@@ -153,10 +162,11 @@ class BlockTranspose {
   }
 
   // Rows of the source that are a power of two apart share a set of the cache, so few lines of each stay in
-  // it: a strip of one line is used up before the rows come round again. Short columns of the destination
-  // leave room for more, and longer reads of each row.
+  // it: a strip of one line is used up before the rows come round again. Where the columns of more lines find
+  // room in the cache, each row is read in longer pieces.
   static int64_t columns_a_strip(const Tile& tile) {
-    return tile.rows * kSize <= 2 * kLineBytes ? kMaxStrip : kLine;
+    if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
+    return has_panels(tile) || crowds_sets(tile.destination_column, kMaxStrip) ? kLine : kMaxStrip;
   }
 
   // From row `begin` on.
@@ -182,7 +192,7 @@ class BlockTranspose {
       run_strip(source, tile.source_row, destination, destination_column, columns);
       return;
     }
-    StagedRows<Block, kMaxStrip> staged(valid);
+    StagedRows<Block, std::max(kMaxStrip, kWideLines * kLine)> staged(valid);
     run_strip(staged.fill(source, tile.source_row, columns), staged.kStride, destination, destination_column,
               columns);
   }
@@ -257,8 +267,14 @@ class NarrowTranspose {
   }
 };
 
-// The kernel of one width: `Wide` blocks where they fit, else `Narrow` ones.
-template <class Wide, class Narrow>
+// For instruction sets without a way of their own for few rows or columns.
+struct NoChannels {
+  static bool run(const Tile&) { return false; }
+};
+
+// The kernel of one width: `Channels` for a few rows or columns, else `Wide` blocks where they fit, else
+// `Narrow` ones.
+template <class Wide, class Narrow, class Channels = NoChannels>
 struct TileKernel {
   static constexpr NestClass kClass = NestClass::kTiles;
   static void move(const Rectangle& rectangle) {
@@ -272,6 +288,7 @@ struct TileKernel {
                     rectangle.source_row * size,
                     rectangle.destination_column * size,
                     rectangle.stores};
+    if (Channels::run(tile)) return;
     if (BlockTranspose<Wide>::fits(tile)) {
       BlockTranspose<Wide>::run(tile);
     } else if (BlockTranspose<Narrow>::fits(tile)) {

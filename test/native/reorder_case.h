@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,18 @@
 
 namespace tilework::test {
 
+// Of the exact size, so that a sanitizer sees what goes beyond it, and begins a cache line, as streaming
+// stores like it.
 struct Storage {
-  explicit Storage(int64_t bytes) : size(bytes), data(new uint8_t[static_cast<size_t>(bytes)]) {}
+  static constexpr std::align_val_t kAlignment{64};
+  struct Free {
+    void operator()(uint8_t* bytes) const { ::operator delete[](bytes, kAlignment); }
+  };
+  explicit Storage(int64_t bytes)
+      : size(bytes), data(static_cast<uint8_t*>(::operator new[](static_cast<size_t>(bytes), kAlignment))) {}
   ~Storage() { ASAN_UNPOISON_MEMORY_REGION(data.get(), static_cast<size_t>(size)); }
   int64_t size;
-  std::unique_ptr<uint8_t[]> data;
+  std::unique_ptr<uint8_t[], Free> data;
 };
 
 inline std::string describe(const Side& side) {

@@ -34,20 +34,22 @@ void check_ranges(const ReorderDescription& description, const ReorderPlan& plan
   }
 }
 
-// Every kernel that could be chosen, not only the first.
+// Every kernel that could be chosen, not only the first, with either kind of stores.
 void check_kernels(const ReorderDescription& description, const ReorderPlan& plan, const Storage& source,
                    const std::vector<uint8_t>& expected, RandomLayout& layouts) {
   for (const ReorderKernel& kernel : reorder_kernels()) {
     if (!fits(kernel, plan)) continue;
-    const auto run = [&](uint8_t* part, int64_t begin, int64_t end) {
-      if (begin < end) kernel.run({plan, source.data.get(), part, begin, end});
-    };
-    const Storage whole(plan.destination_bytes());
-    std::memset(whole.data.get(), 0xA5, static_cast<size_t>(whole.size));
-    run(whole.data.get(), 0, whole.size);
-    const bool equal = std::equal(expected.begin(), expected.end(), whole.data.get());
-    CHECK_IN(std::string(kernel.name) + ": " + describe(description), equal);
-    check_ranges(description, plan, run, expected, layouts);
+    for (Stores stores : {Stores::kCached, Stores::kStreaming}) {
+      const auto run = [&](uint8_t* part, int64_t begin, int64_t end) {
+        if (begin < end) kernel.run({plan, source.data.get(), part, begin, end, stores});
+      };
+      const Storage whole(plan.destination_bytes());
+      std::memset(whole.data.get(), 0xA5, static_cast<size_t>(whole.size));
+      run(whole.data.get(), 0, whole.size);
+      const bool equal = std::equal(expected.begin(), expected.end(), whole.data.get());
+      CHECK_IN(std::string(kernel.name) + ": " + describe(description), equal);
+      check_ranges(description, plan, run, expected, layouts);
+    }
   }
 }
 

@@ -1,0 +1,166 @@
+// Interleaves 2, 3, 4 or 8 rows, and takes them apart again: images between planes and pixels. Included by
+// reorder_avx2.cc only.
+//
+// For powers of two, interleaving is a rotation of the bits of an element's place, and so is each step of a
+// transpose (see step): the same steps do both ways. Three rows are put together from byte shuffles.
+#pragma once
+
+#include <array>
+
+namespace tilework {
+namespace {
+
+// For each pair of a register that is made and a register that it is made from: where its 16 bytes come from;
+// 0x80 gives zero, so that the three are put together by OR.
+using Shuffles = std::array<std::array<std::array<uint8_t, 16>, 3>, 3>;
+
+// Place of a byte of three interleaved rows: which row, and where in it.
+constexpr Shuffles shuffles_of(int size, bool interleaves) {
+  Shuffles shuffles{};
+  for (auto& made : shuffles)
+    for (auto& from : made) from.fill(0x80);
+  for (int place = 0; place < 48; ++place) {
+    const int unit = place / size;
+    const int row = unit % 3;
+    const int inside = unit / 3 * size + place % size;
+    const auto whole = static_cast<size_t>(place / 16);
+    if (interleaves) {
+      shuffles[whole][static_cast<size_t>(row)][static_cast<size_t>(place % 16)] =
+          static_cast<uint8_t>(inside);
+    } else {
+      shuffles[static_cast<size_t>(row)][whole][static_cast<size_t>(inside)] =
+          static_cast<uint8_t>(place % 16);
+    }
+  }
+  return shuffles;
+}
+
+template <int kSize, bool kInterleaves>
+struct ThreeWay {
+  static constexpr Shuffles kShuffles = shuffles_of(kSize, kInterleaves);
+  static void run(__m256i (&registers)[3]) {
+    __m256i made[3];
+    for (size_t m = 0; m < 3; ++m) {
+      made[m] = _mm256_setzero_si256();
+      for (size_t f = 0; f < 3; ++f) {
+        const __m256i places = _mm256_broadcastsi128_si256(load16(kShuffles[m][f].data()));
+        made[m] = _mm256_or_si256(made[m], _mm256_shuffle_epi8(registers[f], places));
+      }
+    }
+    for (int m = 0; m < 3; ++m) registers[m] = made[m];
+  }
+};
+
+template <int kSize, int kCount>
+void interleave(__m256i (&rows)[kCount]) {
+  if constexpr (kCount == 3) {
+    ThreeWay<kSize, true>::run(rows);
+  } else {
+    for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
+  }
+}
+
+template <int kSize, int kCount>
+void take_apart(__m256i (&pixels)[kCount]) {
+  if constexpr (kCount == 3) {
+    ThreeWay<kSize, false>::run(pixels);
+  } else {
+    for (int done = kSize; done < 16; done *= 2) step<kSize>(pixels);
+  }
+}
+
+void put16(uint8_t* at, __m128i value, bool streams) {
+  if (streams) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(at), value);
+  } else {
+    store16(at, value);
+  }
+}
+
+// Each lane has a group of pixels for itself.
+template <class T>
+class ChannelsAvx2 {
+ public:
+  // False where the tile is of another kind.
+  static bool run(const Tile& tile) {
+    if (tile.columns >= kPixels && tile.rows * kSize < 16 && tile.destination_column == tile.rows * kSize) {
+      return dispatch(tile.rows, [&](auto count) { interleave_all<decltype(count)::value>(tile); });
+    }
+    const int64_t slots = tile.source_row / kSize;
+    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > 16 || tile.source_row <= 0)
+      return false;
+    // Holes of eight bytes could be left out, and it would be wrong to read them.
+    if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
+    return dispatch(slots, [&](auto count) { take_all_apart<decltype(count)::value>(tile); });
+  }
+
+ private:
+  static constexpr int kSize = sizeof(T);
+  // In two lanes.
+  static constexpr int64_t kPixels = 32 / kSize;
+
+  template <class Body>
+  static bool dispatch(int64_t count, Body body) {
+    if (count == 2) body(std::integral_constant<int, 2>{});
+    if (count == 3) body(std::integral_constant<int, 3>{});
+    if (count == 4) body(std::integral_constant<int, 4>{});
+    if (count == 8) body(std::integral_constant<int, 8>{});
+    return count == 2 || count == 3 || count == 4 || count == 8;
+  }
+
+  template <class Body>
+  static void each_group(int64_t pixels, Body body) {
+    for (int64_t p = 0; p < pixels; p += kPixels) body(std::min(p, pixels - kPixels));
+  }
+
+  static bool is_aligned(const uint8_t* at, uintptr_t to) {
+    return reinterpret_cast<uintptr_t>(at) % to == 0;
+  }
+
+  template <int kCount>
+  static void interleave_all(const Tile& tile) {
+    const int64_t valid = tile.rows - tile.zero_rows;
+    each_group(tile.columns, [&](int64_t p) {
+      __m256i rows[kCount];
+      for (int r = 0; r < kCount; ++r) {
+        const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
+        rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
+      }
+      interleave<kSize>(rows);
+      uint8_t* to = tile.destination + p * kSize * kCount;
+      const bool streams = tile.stores == Stores::kStreaming && is_aligned(to, 16);
+      for (int r = 0; r < kCount; ++r) put16(to + r * 16, _mm256_castsi256_si128(rows[r]), streams);
+      for (int r = 0; r < kCount; ++r) {
+        put16(to + (kCount + r) * 16, _mm256_extracti128_si256(rows[r], 1), streams);
+      }
+    });
+  }
+
+  // Slots behind the last column are holes, and are read with the elements around them. None is behind the
+  // last pixel, which may be the last byte of the memory: it is moved alone.
+  template <int kCount>
+  static void take_all_apart(const Tile& tile) {
+    const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - 1;
+    for (int64_t c = 0; c < tile.columns && pixels < tile.rows; ++c) {
+      std::memcpy(tile.destination + c * tile.destination_column + pixels * kSize,
+                  tile.source + pixels * tile.source_row + c * kSize, kSize);
+    }
+    each_group(pixels, [&](int64_t p) {
+      const uint8_t* from = tile.source + p * kSize * kCount;
+      __m256i pixels[kCount];
+      for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(from + i * 16, from + (kCount + i) * 16);
+      take_apart<kSize>(pixels);
+      for (int c = 0; c < kCount && c < tile.columns; ++c) {
+        uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
+        if (tile.stores == Stores::kStreaming && is_aligned(to, 32)) {
+          _mm256_stream_si256(reinterpret_cast<__m256i*>(to), pixels[c]);
+        } else {
+          store32(to, pixels[c]);
+        }
+      }
+    });
+  }
+};
+
+}  // namespace
+}  // namespace tilework
