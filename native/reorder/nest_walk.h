@@ -14,6 +14,11 @@
 namespace tilework {
 namespace {
 
+struct Unit128 {
+  uint64_t low;
+  uint64_t high;
+};
+
 // Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
 // nothing.
 template <class T>
@@ -180,10 +185,7 @@ class NestWalk {
     const int64_t whole_lo = d < begin_ ? std::clamp(ceil_div(begin_ - d, stride), lo, hi) : lo;
     const int64_t whole_hi = std::clamp(floor_div(end_ - d - node.span, stride) + 1, whole_lo, hi);
     for (int64_t i = lo; i < whole_lo; ++i) pass(level, i, s + i * node.source_stride, d, false);
-    // Loops between the two of the rectangle come back to the same cache lines: few columns at a time keep
-    // those in the first-level cache.
-    const bool is_direct = is_innermost(level + 1);
-    const int64_t chunk = is_direct ? whole_hi - whole_lo : columns_a_chunk(node);
+    const int64_t chunk = columns_a_chunk(level, whole_hi - whole_lo);
     for (int64_t i = whole_lo; i < whole_hi; i += chunk) {
       const Columns part{std::min(chunk, whole_hi - i), node.source_stride, stride};
       descend_columns(level + 1, s + i * node.source_stride, d + i * stride, part);
@@ -191,11 +193,15 @@ class NestWalk {
     for (int64_t i = whole_hi; i < hi; ++i) pass(level, i, s + i * node.source_stride, d, false);
   }
 
-  static int64_t columns_a_chunk(const Node& node) {
+  // Loops between the two of the rectangle come back to cache lines of the destination that they have written
+  // a part of: as many columns as a second-level cache keeps. Where each pass writes whole lines, or there is
+  // no such loop, all of them.
+  int64_t columns_a_chunk(size_t level, int64_t columns) const {
     constexpr int64_t kCacheLine = 64;
-    constexpr int64_t kChunkBytes = 16 << 10;
+    constexpr int64_t kChunkBytes = 128 << 10;
+    if (is_innermost(level + 1) || nest_.nodes.back().count * Element::kSize >= kCacheLine) return columns;
     const int64_t line = std::max<int64_t>(kCacheLine / Element::kSize, 1);
-    return std::max(kChunkBytes / (node.span * Element::kSize) / line * line, line);
+    return std::max(kChunkBytes / (nest_.nodes[level].span * Element::kSize) / line * line, line);
   }
 
   // As descend, for several columns at once, all inside the range.

@@ -119,6 +119,20 @@ struct NarrowBlock : LineStores {
   }
 };
 
+// Units of a whole lane.
+struct LaneBlock : LineStores {
+  using Unit = Unit128;
+  static constexpr int64_t kRows = 2;
+  static constexpr int64_t kColumns = 2;
+  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                        int64_t destination_column) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const uint8_t* from = source + c * int64_t{sizeof(Unit)};
+      store32(destination + c * destination_column, load_lanes(from, from + source_row));
+    }
+  }
+};
+
 template <class T>
 using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, ChannelsAvx2<T>>;
 
@@ -127,6 +141,7 @@ struct Vector {
   static void copy(uint8_t* destination, const uint8_t* source) { store32(destination, load32(source)); }
   static void copy_half(uint8_t* destination, const uint8_t* source) { store16(destination, load16(source)); }
   static void zero(uint8_t* destination) { store32(destination, _mm256_setzero_si256()); }
+  static void zero_half(uint8_t* destination) { store16(destination, _mm_setzero_si128()); }
   static void stream(uint8_t* destination, const uint8_t* source) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
   }
@@ -137,9 +152,9 @@ void end_streaming(const ReorderArguments& arguments) {
   if (arguments.stores == Stores::kStreaming) _mm_sfence();
 }
 
-template <class T>
+template <class T, class Kernel = Tiles<T>>
 void run_tiles(const ReorderArguments& arguments) {
-  walk_bytes<T, Tiles<T>>(arguments);
+  walk_bytes<T, Kernel>(arguments);
   end_streaming(arguments);
 }
 
@@ -155,12 +170,15 @@ void reorder_x8_tiles__avx2(const ReorderArguments& a) { run_tiles<uint8_t>(a); 
 void reorder_x16_tiles__avx2(const ReorderArguments& a) { run_tiles<uint16_t>(a); }
 void reorder_x32_tiles__avx2(const ReorderArguments& a) { run_tiles<uint32_t>(a); }
 void reorder_x64_tiles__avx2(const ReorderArguments& a) { run_tiles<uint64_t>(a); }
+void reorder_x128_tiles__avx2(const ReorderArguments& a) {
+  run_tiles<Unit128, TileKernel<LaneBlock, LaneBlock>>(a);
+}
 
 void reorder_x8_runs__avx2(const ReorderArguments& a) { run_runs<uint8_t>(a); }
 void reorder_x16_runs__avx2(const ReorderArguments& a) { run_runs<uint16_t>(a); }
 void reorder_x32_runs__avx2(const ReorderArguments& a) { run_runs<uint32_t>(a); }
 void reorder_x64_runs__avx2(const ReorderArguments& a) { run_runs<uint64_t>(a); }
-void reorder_x128_runs__avx2(const ReorderArguments& a) { run_runs<__m128i>(a); }
+void reorder_x128_runs__avx2(const ReorderArguments& a) { run_runs<Unit128>(a); }
 
 void copy__avx2(const ReorderArguments& a) {
   copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);

@@ -34,11 +34,6 @@ struct PlainBlock {
 template <class T>
 using PlainTiles = TileKernel<PlainBlock<T, kLineBytes / sizeof(T)>, PlainBlock<T, 16 / sizeof(T)>>;
 
-struct Unit128 {
-  uint64_t low;
-  uint64_t high;
-};
-
 }  // namespace
 
 void reorder_x8_tiles(const ReorderArguments& a) { walk_bytes<uint8_t, PlainTiles<uint8_t>>(a); }

@@ -9,11 +9,6 @@
 namespace tilework {
 namespace {
 
-struct Unit128 {
-  uint64_t low;
-  uint64_t high;
-};
-
 // 4-bit elements, two a byte, low half first. The destination range is zeroed before the walk, so zeros need
 // no work and a half is set by OR, whichever of the two comes first.
 struct Nibbles {

@@ -8,7 +8,8 @@
 //     static void copy(uint8_t* destination, const uint8_t* source);     // kBytes
 //     static void copy_half(uint8_t* destination, const uint8_t* source);
 //     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
-//     static void zero(uint8_t* destination);
+//     static void zero(uint8_t* destination);                            // kBytes
+//     static void zero_half(uint8_t* destination);
 //   };
 #pragma once
 
@@ -129,7 +130,12 @@ struct RunKernel {
   static void zero_end(uint8_t* column, int64_t run, int64_t zeros) {
     const int64_t end = run + zeros;
     if (end < Vector::kBytes) {
-      std::memset(column + run, 0, static_cast<size_t>(zeros));
+      if (end < Vector::kBytes / 2) {
+        for (int64_t i = run; i < end; ++i) column[i] = 0;
+        return;
+      }
+      Vector::zero_half(column);
+      Vector::zero_half(column + end - Vector::kBytes / 2);
       return;
     }
     for (int64_t i = end - Vector::kBytes; i > run; i -= Vector::kBytes) Vector::zero(column + i);
