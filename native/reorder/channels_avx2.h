@@ -38,7 +38,7 @@ constexpr Shuffles shuffles_of(int size, bool interleaves) {
 template <int kSize, bool kInterleaves>
 struct ThreeWay {
   static constexpr Shuffles kShuffles = shuffles_of(kSize, kInterleaves);
-  static void run(__m256i (&registers)[3]) {
+  TILEWORK_INLINE static void run(__m256i (&registers)[3]) {
     __m256i made[3];
     for (size_t m = 0; m < 3; ++m) {
       made[m] = _mm256_setzero_si256();
@@ -52,7 +52,7 @@ struct ThreeWay {
 };
 
 template <int kSize, int kCount>
-void interleave(__m256i (&rows)[kCount]) {
+TILEWORK_INLINE void interleave(__m256i (&rows)[kCount]) {
   if constexpr (kCount == 3) {
     ThreeWay<kSize, true>::run(rows);
   } else {
@@ -61,7 +61,7 @@ void interleave(__m256i (&rows)[kCount]) {
 }
 
 template <int kSize, int kCount>
-void take_apart(__m256i (&pixels)[kCount]) {
+TILEWORK_INLINE void take_apart(__m256i (&pixels)[kCount]) {
   if constexpr (kCount == 3) {
     ThreeWay<kSize, false>::run(pixels);
   } else {
@@ -108,57 +108,60 @@ class ChannelsAvx2 {
     return count == 2 || count == 3 || count == 4 || count == 8;
   }
 
-  template <class Body>
-  static void each_group(int64_t pixels, Body body) {
-    for (int64_t p = 0; p < pixels; p += kPixels) body(std::min(p, pixels - kPixels));
-  }
-
   static bool is_aligned(const uint8_t* at, uintptr_t to) {
     return reinterpret_cast<uintptr_t>(at) % to == 0;
   }
 
   template <int kCount>
-  static void interleave_all(const Tile& tile) {
+  static void interleave_all(const Tile tile) {
     const int64_t valid = tile.rows - tile.zero_rows;
-    each_group(tile.columns, [&](int64_t p) {
-      __m256i rows[kCount];
-      for (int r = 0; r < kCount; ++r) {
-        const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
-        rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
-      }
-      interleave<kSize>(rows);
-      uint8_t* to = tile.destination + p * kSize * kCount;
-      const bool streams = tile.stores == Stores::kStreaming && is_aligned(to, 16);
-      for (int r = 0; r < kCount; ++r) put16(to + r * 16, _mm256_castsi256_si128(rows[r]), streams);
-      for (int r = 0; r < kCount; ++r) {
-        put16(to + (kCount + r) * 16, _mm256_extracti128_si256(rows[r], 1), streams);
-      }
-    });
+    for (int64_t p = 0; p < tile.columns; p += kPixels) {
+      interleave_group<kCount>(tile, valid, std::min(p, tile.columns - kPixels));
+    }
+  }
+
+  template <int kCount>
+  TILEWORK_INLINE static void interleave_group(const Tile& tile, int64_t valid, int64_t p) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
+      rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
+    }
+    interleave<kSize>(rows);
+    uint8_t* to = tile.destination + p * kSize * kCount;
+    const bool streams = tile.stores == Stores::kStreaming && is_aligned(to, 16);
+    for (int r = 0; r < kCount; ++r) put16(to + r * 16, _mm256_castsi256_si128(rows[r]), streams);
+    for (int r = 0; r < kCount; ++r)
+      put16(to + (kCount + r) * 16, _mm256_extracti128_si256(rows[r], 1), streams);
   }
 
   // Slots behind the last column are holes, and are read with the elements around them. None is behind the
   // last pixel, which may be the last byte of the memory: it is moved alone.
   template <int kCount>
-  static void take_all_apart(const Tile& tile) {
+  static void take_all_apart(const Tile tile) {
     const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - 1;
     for (int64_t c = 0; c < tile.columns && pixels < tile.rows; ++c) {
       std::memcpy(tile.destination + c * tile.destination_column + pixels * kSize,
                   tile.source + pixels * tile.source_row + c * kSize, kSize);
     }
-    each_group(pixels, [&](int64_t p) {
-      const uint8_t* from = tile.source + p * kSize * kCount;
-      __m256i pixels[kCount];
-      for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(from + i * 16, from + (kCount + i) * 16);
-      take_apart<kSize>(pixels);
-      for (int c = 0; c < kCount && c < tile.columns; ++c) {
-        uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
-        if (tile.stores == Stores::kStreaming && is_aligned(to, 32)) {
-          _mm256_stream_si256(reinterpret_cast<__m256i*>(to), pixels[c]);
-        } else {
-          store32(to, pixels[c]);
-        }
+    for (int64_t p = 0; p < pixels; p += kPixels)
+      take_group_apart<kCount>(tile, std::min(p, pixels - kPixels));
+  }
+
+  template <int kCount>
+  TILEWORK_INLINE static void take_group_apart(const Tile& tile, int64_t p) {
+    const uint8_t* from = tile.source + p * kSize * kCount;
+    __m256i pixels[kCount];
+    for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(from + i * 16, from + (kCount + i) * 16);
+    take_apart<kSize>(pixels);
+    for (int c = 0; c < kCount && c < tile.columns; ++c) {
+      uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
+      if (tile.stores == Stores::kStreaming && is_aligned(to, 32)) {
+        _mm256_stream_si256(reinterpret_cast<__m256i*>(to), pixels[c]);
+      } else {
+        store32(to, pixels[c]);
       }
-    });
+    }
   }
 };
 

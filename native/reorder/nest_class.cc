@@ -42,6 +42,21 @@ std::optional<size_t> level_beside_runs(const LoopNest& nest) {
   return best;
 }
 
+// Long columns and rows are moved in one piece anyway, without the way through a buffer that a chain takes.
+InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
+  constexpr int64_t kShort = 64;
+  using enum InnerLoops::Chain;
+  if (column_level + 2 >= nest.nodes.size()) return kNone;
+  const Node& column = nest.nodes[column_level];
+  const Node& between = nest.nodes[nest.nodes.size() - 2];
+  const Node& row = nest.nodes.back();
+  const bool is_free =
+      is_plain(between) && (between.variable == tilework::kNone || between.variable != row.variable);
+  if (!is_free) return kNone;
+  if (between.source_stride == column.count && column.count < kShort) return kColumns;
+  return between.destination_stride == row.count && row.count < kShort ? kRows : kNone;
+}
+
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 }  // namespace
@@ -50,11 +65,11 @@ InnerLoops inner_loops(const LoopNest& nest) {
   const Node& inner = nest.nodes.back();
   if (nest.all_zero || inner.destination_stride != 1 || !is_plain(inner)) return {};
   if (inner.source_stride == 1) {
-    return {NestClass::kRuns, level_beside_runs(nest)};
+    return {NestClass::kRuns, level_beside_runs(nest), InnerLoops::Chain::kNone};
   }
   const std::optional<size_t> level = source_run_level(nest);
   if (!level || looks_up_from(nest, *level)) return {};
-  return {NestClass::kTiles, level};
+  return {NestClass::kTiles, level, chain_of(nest, *level)};
 }
 
 int64_t unit_elements(const LoopNest& nest, int64_t most) {

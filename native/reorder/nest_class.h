@@ -33,6 +33,9 @@ struct InnerLoops {
   NestClass nest_class = NestClass::kLoopNest;
   // Meaningless where the class is kLoopNest; absent where a run has no loop beside it.
   std::optional<size_t> column_level;
+  // Tiles whose columns, or whose rows, go on in the loop around the innermost one: of a kernel of 3 x 3
+  // weights, the next kernel. Together they make longer pieces of memory.
+  enum class Chain { kNone, kColumns, kRows } chain = Chain::kNone;
 };
 
 InnerLoops inner_loops(const LoopNest& nest);

@@ -53,10 +53,20 @@ struct Rectangle {
   Stores stores;
 };
 
+// Rectangles that go on: number `i` of `count` begins at source + i * source_stride and goes to destination +
+// i * destination_stride, in elements.
+struct RectangleChain {
+  InnerLoops::Chain kind;
+  int64_t count;
+  int64_t source_stride;
+  int64_t destination_stride;
+};
+
 // No rectangles: every loop is walked. What the reference does.
 struct NoRectangles {
   static constexpr NestClass kClass = NestClass::kLoopNest;
   static void move(const Rectangle&) {}
+  static bool move_chain(const Rectangle&, const RectangleChain&) { return false; }
 };
 
 // Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
@@ -70,6 +80,7 @@ class NestWalk {
         column_level_(kHasRectangles && inner.nest_class == Kernel::kClass && inner.column_level
                           ? *inner.column_level
                           : kNoLevel),
+        chain_(inner.chain),
         source_(arguments.source),
         destination_(arguments.destination),
         stores_(arguments.stores),
@@ -214,6 +225,11 @@ class NestWalk {
       move(node, s, d, passes, columns);
       return;
     }
+    if (chain_ != InnerLoops::Chain::kNone && is_innermost(level + 1) &&
+        move_chain(level, s, d, passes, columns)) {
+      zero_columns(level, d, passes.valid_hi, passes.hi, columns);
+      return;
+    }
     for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i) {
       step(level, i, [&](const Node& at) {
         descend_columns(level + 1, s + i * at.source_stride, d + i * at.destination_stride, columns);
@@ -227,12 +243,40 @@ class NestWalk {
     for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
   }
 
+  // False where the tails of the loops make no box.
+  bool move_chain(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    if constexpr (!kHasRectangles) return false;
+    const Node& node = nest_.nodes[level];
+    const Node& row = nest_.nodes[level + 1];
+    const int64_t skipped = passes.valid_lo;
+    s += skipped * node.source_stride;
+    d += skipped * node.destination_stride;
+    const Passes rows = passes_of(row, d, false);
+    const bool is_box = chain_ == InnerLoops::Chain::kColumns
+                            ? rows.lo == rows.valid_lo && columns.count == nest_.nodes[column_level_].count
+                            : rows.valid_lo == 0 && rows.valid_hi == row.count;
+    if (!is_box || rows.valid_lo >= rows.valid_hi || passes.valid_lo >= passes.valid_hi) return false;
+    return Kernel::move_chain(
+        rectangle(row, s, d, rows, columns),
+        {chain_, passes.valid_hi - skipped, node.source_stride, node.destination_stride});
+  }
+
   void move(const Node& node, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    Kernel::move(rectangle(node, s, d, passes, columns));
+  }
+
+  Rectangle rectangle(const Node& node, int64_t s, int64_t d, const Passes& passes,
+                      const Columns& columns) const {
     const int64_t first = s + passes.valid_lo * node.source_stride;
-    Kernel::move({source_ + first * Element::kSize,
-                  destination_ + (d + passes.valid_lo - begin_) * Element::kSize, columns.count,
-                  passes.valid_hi - passes.valid_lo, passes.hi - passes.valid_hi, columns.source_stride,
-                  node.source_stride, columns.destination_stride, stores_});
+    return {source_ + first * Element::kSize,
+            destination_ + (d + passes.valid_lo - begin_) * Element::kSize,
+            columns.count,
+            passes.valid_hi - passes.valid_lo,
+            passes.hi - passes.valid_hi,
+            columns.source_stride,
+            node.source_stride,
+            columns.destination_stride,
+            stores_};
   }
 
   // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
@@ -262,6 +306,7 @@ class NestWalk {
 
   const LoopNest& nest_;
   size_t column_level_;
+  InnerLoops::Chain chain_;
   const uint8_t* source_;
   uint8_t* destination_;
   Stores stores_;

@@ -24,9 +24,13 @@ __m256i load_lanes(const uint8_t* low, const uint8_t* high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load16(low)), load16(high), 1);
 }
 
+// The registers of a transpose are arrays in the source; they are registers only where all steps are inlined,
+// which the compiler is not sure of for so much code.
+#define TILEWORK_INLINE [[gnu::always_inline]] inline
+
 // Interleaves units of `kSize` bytes of the low, or of the high, halves of the lanes.
 template <int kSize>
-__m256i unpack_low(__m256i a, __m256i b) {
+TILEWORK_INLINE __m256i unpack_low(__m256i a, __m256i b) {
   if constexpr (kSize == 1) return _mm256_unpacklo_epi8(a, b);
   if constexpr (kSize == 2) return _mm256_unpacklo_epi16(a, b);
   if constexpr (kSize == 4) return _mm256_unpacklo_epi32(a, b);
@@ -34,7 +38,7 @@ __m256i unpack_low(__m256i a, __m256i b) {
 }
 
 template <int kSize>
-__m256i unpack_high(__m256i a, __m256i b) {
+TILEWORK_INLINE __m256i unpack_high(__m256i a, __m256i b) {
   if constexpr (kSize == 1) return _mm256_unpackhi_epi8(a, b);
   if constexpr (kSize == 2) return _mm256_unpackhi_epi16(a, b);
   if constexpr (kSize == 4) return _mm256_unpackhi_epi32(a, b);
@@ -44,7 +48,7 @@ __m256i unpack_high(__m256i a, __m256i b) {
 // One step of a transpose: row r meets row r + half. Doing that log2(n) times, always with units of the same
 // size, turns n rows of n units into n columns, in each lane for itself.
 template <int kSize, int kCount>
-void step(__m256i (&rows)[kCount]) {
+TILEWORK_INLINE void step(__m256i (&rows)[kCount]) {
   __m256i next[kCount];
   for (int r = 0; r < kCount / 2; ++r) {
     next[2 * r] = unpack_low<kSize>(rows[r], rows[r + kCount / 2]);
@@ -54,7 +58,7 @@ void step(__m256i (&rows)[kCount]) {
 }
 
 template <int kSize, int kCount>
-void transpose_lanes(__m256i (&rows)[kCount]) {
+TILEWORK_INLINE void transpose_lanes(__m256i (&rows)[kCount]) {
   static_assert(kSize * kCount == 16);
   for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
 }
@@ -69,7 +73,7 @@ namespace {
 
 // Streaming stores need aligned lines; others are written the usual way.
 struct LineStores {
-  static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
+  TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     const __m256i low = load32(line);
     const __m256i high = load32(line + 32);
     if (stores == Stores::kStreaming && reinterpret_cast<uintptr_t>(destination) % kLineBytes == 0) {
@@ -89,8 +93,8 @@ struct WideBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = 2 * kCount;
   static constexpr int64_t kColumns = kCount;
-  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                        int64_t destination_column) {
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       rows[r] = load_lanes(source + r * source_row, source + (r + kCount) * source_row);
@@ -107,8 +111,8 @@ struct NarrowBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 2 * kCount;
-  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                        int64_t destination_column) {
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) rows[r] = load32(source + r * source_row);
     transpose_lanes<sizeof(T)>(rows);
@@ -124,8 +128,8 @@ struct LaneBlock : LineStores {
   using Unit = Unit128;
   static constexpr int64_t kRows = 2;
   static constexpr int64_t kColumns = 2;
-  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                        int64_t destination_column) {
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
     for (int64_t c = 0; c < kColumns; ++c) {
       const uint8_t* from = source + c * int64_t{sizeof(Unit)};
       store32(destination + c * destination_column, load_lanes(from, from + source_row));

@@ -69,6 +69,7 @@ void copy_run(uint8_t* destination, const uint8_t* source, int64_t size, Stores 
 template <class Vector, class Unit>
 struct RunKernel {
   static constexpr NestClass kClass = NestClass::kRuns;
+  static bool move_chain(const Rectangle&, const RectangleChain&) { return false; }
 
   static void move(const Rectangle& rectangle) {
     switch (rectangle.rows * kSize) {

@@ -27,7 +27,8 @@ namespace {
 
 constexpr int64_t kLineBytes = 64;
 
-// A rectangle in bytes.
+// A rectangle in bytes. Loops take it by value: stores of bytes may change any object that others can see, so
+// its fields would be read again after each.
 struct Tile {
   const uint8_t* source;
   uint8_t* destination;
@@ -77,7 +78,8 @@ class BlockTranspose {
  public:
   static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
 
-  static void run(const Tile& tile) {
+  // One copy of the loops, however many callers there are.
+  [[gnu::noinline]] static void run(const Tile& tile) {
     if (writes_lines(tile)) {
       run_lines(tile);
     } else {
@@ -104,7 +106,7 @@ class BlockTranspose {
   // read along its rows, of which there are not more at a time than a processor follows. Where rows lie side
   // by side, a panel of more of them gives the destination longer pieces, and the next panel is asked for
   // front to back.
-  static void run_lines(const Tile& tile) {
+  static void run_lines(const Tile tile) {
     const int64_t whole = tile.rows / kLineRows * kLineRows;
     const int64_t width = std::min((has_panels(tile) ? 1 : kWideLines) * kLine, tile.columns);
     const int64_t panel = has_panels(tile) ? kPanelLines * kLineRows : kLineRows;
@@ -150,7 +152,7 @@ class BlockTranspose {
     const uint8_t* last_;
   };
 
-  static void run_line(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+  [[gnu::always_inline]] static void run_line(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
     alignas(kLineBytes) uint8_t lines[kWideLines * kLine * kLineBytes];
     for (int64_t part = 0; part < kLineRows; part += Block::kRows) {
       move_rows(tile, first, columns, r + part, lines + part * kSize, kLineBytes);
@@ -170,7 +172,7 @@ class BlockTranspose {
   }
 
   // From row `begin` on.
-  static void run_direct(const Tile& tile, int64_t begin) {
+  static void run_direct(const Tile tile, int64_t begin) {
     const int64_t strip = columns_a_strip(tile);
     for (int64_t c = 0; c < tile.columns; c += strip) {
       const int64_t first = std::min(c, tile.columns - Block::kColumns);
@@ -184,21 +186,29 @@ class BlockTranspose {
   }
 
   // One block of rows from row `r` on, `columns` wide.
-  static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r, uint8_t* destination,
-                        int64_t destination_column) {
-    const int64_t valid = std::clamp<int64_t>(tile.rows - tile.zero_rows - r, 0, Block::kRows);
+  [[gnu::always_inline]] static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               uint8_t* destination, int64_t destination_column) {
+    const int64_t valid = tile.rows - tile.zero_rows - r;
     const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
-    if (valid == Block::kRows) {
+    if (valid >= Block::kRows) {
       run_strip(source, tile.source_row, destination, destination_column, columns);
-      return;
+    } else {
+      run_staged(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
+                 columns);
     }
+  }
+
+  [[gnu::noinline]] static void run_staged(int64_t valid, const uint8_t* source, int64_t source_row,
+                                           uint8_t* destination, int64_t destination_column,
+                                           int64_t columns) {
     StagedRows<Block, std::max(kMaxStrip, kWideLines * kLine)> staged(valid);
-    run_strip(staged.fill(source, tile.source_row, columns), staged.kStride, destination, destination_column,
+    run_strip(staged.fill(source, source_row, columns), staged.kStride, destination, destination_column,
               columns);
   }
 
-  static void run_strip(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                        int64_t destination_column, int64_t columns) {
+  [[gnu::always_inline]] static void run_strip(const uint8_t* source, int64_t source_row,
+                                               uint8_t* destination, int64_t destination_column,
+                                               int64_t columns) {
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
       Block::transpose(source + at * kSize, source_row, destination + at * destination_column,
@@ -251,17 +261,17 @@ class NarrowTranspose {
 
   static void zero(uint8_t* column, int64_t r) { std::memset(column + r * kSize, 0, sizeof(Unit)); }
 
-  static void move(const Tile& tile, int64_t r, int64_t c) {
+  [[gnu::always_inline]] static void move(const Tile& tile, int64_t r, int64_t c) {
     std::memcpy(tile.destination + c * tile.destination_column + r * kSize,
                 tile.source + r * tile.source_row + c * kSize, sizeof(Unit));
   }
   template <class Columns>
-  static void by_rows(const Tile& tile, int64_t rows, Columns columns) {
+  static void by_rows(const Tile tile, int64_t rows, Columns columns) {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c) move(tile, r, c);
   }
   template <class Rows>
-  static void by_columns(const Tile& tile, Rows rows) {
+  static void by_columns(const Tile tile, Rows rows) {
     for (int64_t c = 0; c < tile.columns; ++c)
       for (int64_t r = 0; r < rows; ++r) move(tile, r, c);
   }
@@ -277,17 +287,53 @@ struct NoChannels {
 template <class Wide, class Narrow, class Channels = NoChannels>
 struct TileKernel {
   static constexpr NestClass kClass = NestClass::kTiles;
-  static void move(const Rectangle& rectangle) {
-    using Unit = typename Wide::Unit;
-    constexpr int64_t size = sizeof(Unit);
-    const Tile tile{rectangle.source,
-                    rectangle.destination,
-                    rectangle.columns,
-                    rectangle.rows + rectangle.zero_rows,
-                    rectangle.zero_rows,
-                    rectangle.source_row * size,
-                    rectangle.destination_column * size,
-                    rectangle.stores};
+  static void move(const Rectangle& rectangle) { transpose(tile_of(rectangle)); }
+
+  // By way of a buffer in the first-level cache: one of the two sides of a chain is a plain tile, the other a
+  // number of short runs.
+  static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
+    const Tile tile = tile_of(rectangle);
+    const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
+    const int64_t run = by_columns ? tile.rows : tile.columns;
+    if (run * kSize < kMinRun || (run > kMostOfRun && tile.zero_rows > 0)) return false;
+    for (int64_t first = 0; first < run; first += kMostOfRun) {
+      Tile part = tile;
+      if (by_columns) {
+        part.rows = std::min(kMostOfRun, run - first);
+        part.source += first * tile.source_row;
+        part.destination += first * kSize;
+        move_columns(part, chain.count, chain.destination_stride * kSize);
+      } else {
+        part.columns = std::min(kMostOfRun, run - first);
+        part.source += first * kSize;
+        part.destination += first * tile.destination_column;
+        move_rows(part, chain.count, chain.source_stride * kSize);
+      }
+    }
+    return true;
+  }
+
+ private:
+  using Unit = typename Wide::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+  // Shorter runs are copied at too high a price; of longer ones this many elements go through the buffer at a
+  // time.
+  static constexpr int64_t kMinRun = 16;
+  static constexpr int64_t kMostOfRun = kLineBytes / kSize;
+  static constexpr int64_t kBufferBytes = 16 << 10;
+
+  static Tile tile_of(const Rectangle& rectangle) {
+    return {rectangle.source,
+            rectangle.destination,
+            rectangle.columns,
+            rectangle.rows + rectangle.zero_rows,
+            rectangle.zero_rows,
+            rectangle.source_row * kSize,
+            rectangle.destination_column * kSize,
+            rectangle.stores};
+  }
+
+  [[gnu::noinline]] static void transpose(const Tile& tile) {
     if (Channels::run(tile)) return;
     if (BlockTranspose<Wide>::fits(tile)) {
       BlockTranspose<Wide>::run(tile);
@@ -295,6 +341,64 @@ struct TileKernel {
       BlockTranspose<Narrow>::run(tile);
     } else {
       NarrowTranspose<Unit>::run(tile);
+    }
+  }
+
+  // The columns of all rectangles are side by side in the source. `at_once` rectangles go through the buffer,
+  // and leave it in the order of the destination.
+  [[gnu::noinline]] static void move_columns(const Tile tile, int64_t count, int64_t destination_stride) {
+    alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+    const int64_t run = tile.rows * kSize;
+    const int64_t at_once = kBufferBytes / (run * tile.columns);
+    for (int64_t first = 0; first < count; first += at_once) {
+      const int64_t chain = std::min(at_once, count - first);
+      Tile part = tile;
+      part.source += first * tile.columns * kSize;
+      part.columns = chain * tile.columns;
+      part.destination = buffer;
+      part.destination_column = run;
+      part.stores = Stores::kCached;
+      transpose(part);
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        uint8_t* to = tile.destination + c * tile.destination_column + first * destination_stride;
+        copy_runs(to, destination_stride, buffer + c * run, run * tile.columns, run, chain);
+      }
+    }
+  }
+
+  // The rows of all rectangles are side by side in the destination.
+  [[gnu::noinline]] static void move_rows(const Tile tile, int64_t count, int64_t source_stride) {
+    alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+    const int64_t run = tile.columns * kSize;
+    const int64_t at_once = kBufferBytes / (run * tile.rows);
+    for (int64_t first = 0; first < count; first += at_once) {
+      const int64_t chain = std::min(at_once, count - first);
+      for (int64_t r = 0; r < tile.rows; ++r) {
+        const uint8_t* from = tile.source + r * tile.source_row + first * source_stride;
+        copy_runs(buffer + r * run, run * tile.rows, from, source_stride, run, chain);
+      }
+      Tile part = tile;
+      part.source = buffer;
+      part.source_row = run;
+      part.destination += first * tile.rows * kSize;
+      part.rows = chain * tile.rows;
+      transpose(part);
+    }
+  }
+
+  template <int64_t kBytes>
+  static void copy_fixed(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride,
+                         int64_t count) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, kBytes);
+  }
+
+  static void copy_runs(uint8_t* to, int64_t to_stride, const uint8_t* from, int64_t from_stride, int64_t run,
+                        int64_t count) {
+    if (run == 64) return copy_fixed<64>(to, to_stride, from, from_stride, count);
+    if (run == 32) return copy_fixed<32>(to, to_stride, from, from_stride, count);
+    if (run == 16) return copy_fixed<16>(to, to_stride, from, from_stride, count);
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(run));
     }
   }
 };

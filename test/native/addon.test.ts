@@ -111,7 +111,8 @@ describe('plans', () => {
   })
 
   test('stop when the cancel flag is set', async () => {
-    const plan = native().planReorder(transpose(3000, 3000))
+    // 4-bit elements take the longest.
+    const plan = native().planReorder(transpose(6000, 6000, 4))
     const cancel = new Int32Array(new SharedArrayBuffer(4))
     // Before the run: a kernel may be through before the next line of this thread.
     cancel[0] = 1
