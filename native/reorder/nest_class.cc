@@ -53,8 +53,11 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   const bool is_free =
       is_plain(between) && (between.variable == tilework::kNone || between.variable != row.variable);
   if (!is_free) return kNone;
-  if (between.source_stride == column.count && column.count < kShort) return kColumns;
-  return between.destination_stride == row.count && row.count < kShort ? kRows : kNone;
+  const bool columns = between.source_stride == column.count && column.count < kShort;
+  const bool rows = between.destination_stride == row.count && row.count < kShort;
+  // The other side is copied in runs, of as many elements as it has.
+  if (columns && (!rows || row.count >= column.count)) return kColumns;
+  return rows ? kRows : kNone;
 }
 
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }

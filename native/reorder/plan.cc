@@ -61,18 +61,31 @@ double passes_of(const LoopNest& nest) {
   return passes;
 }
 
-// Of the nest that does most.
+// Number of the nest that does most; none where there is nothing to do.
+std::optional<size_t> largest_nest(const std::vector<LoopNest>& nests) {
+  const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
+    return passes_of(a) < passes_of(b);
+  });
+  if (largest == nests.end()) return std::nullopt;
+  return static_cast<size_t>(largest - nests.begin());
+}
+
 NestClass class_of(const ReorderPlan& plan) {
   if (plan.copy_offset()) {
     const bool is_all = plan.source_bytes() == plan.destination_bytes();
     return is_all ? NestClass::kIdentity : NestClass::kView;
   }
-  const auto& nests = plan.nests();
-  const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
-    return passes_of(a) < passes_of(b);
-  });
-  return largest == nests.end() ? NestClass::kLoopNest
-                                : plan.inner_loops()[static_cast<size_t>(largest - nests.begin())].nest_class;
+  const std::optional<size_t> largest = largest_nest(plan.nests());
+  return largest ? plan.inner_loops()[*largest].nest_class : NestClass::kLoopNest;
+}
+
+// The rectangles of the largest nest: "; 3136 x 16 at a time".
+std::string rectangle_text(const ReorderPlan& plan) {
+  const std::optional<size_t> largest = largest_nest(plan.nests());
+  if (!largest || !plan.inner_loops()[*largest].column_level) return {};
+  const std::vector<Node>& nodes = plan.nests()[*largest].nodes;
+  const Node& column = nodes[*plan.inner_loops()[*largest].column_level];
+  return "; " + std::to_string(column.count) + " x " + std::to_string(nodes.back().count) + " at a time";
 }
 
 // Kernels exist up to this width.
@@ -176,6 +189,9 @@ std::string ReorderPlan::reason() const {
   }
   std::string reason = kernel_->reason;
   if (nest_class_ == NestClass::kView) reason += ", from byte " + std::to_string(*copy_offset_) + " on";
+  if (kernel_->nest_class == NestClass::kTiles || kernel_->nest_class == NestClass::kRuns) {
+    reason += rectangle_text(*this);
+  }
   bool lookup = false;
   for (const LoopNest& nest : nests_) lookup = lookup || !nest.lookups.empty();
   if (lookup) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "check.h"
+#include "cpu/cache.h"
 #include "reorder/kernels.h"
 #include "reorder_case.h"
 
@@ -251,6 +252,41 @@ void test_far_offsets_are_refused() {
   CHECK(code_of([&] { ReorderPlan plan({8, {2}, from, to, slice}); }) == "ERR_OVERFLOW");
 }
 
+// What the innermost loops of common reorders are.
+void test_classes() {
+  const std::vector<int64_t> shape = {2, 32, 30, 50};
+  const Side plain = row_major(shape);
+  Side pixels = row_major(shape);
+  pixels.pieces[0].digits = {{{0}, 2, 1}, {{2}, 30, 1}, {{3}, 50, 1}, {{1}, 32, 1}};
+  const ReorderPlan tiles({32, shape, plain, feature_blocks(shape, 16)});
+  CHECK(tiles.nest_class() == NestClass::kTiles && tiles.inner_loops()[0].column_level == 1);
+  CHECK(std::string(tiles.kernel().name).starts_with("reorder_x32_tiles"));
+  CHECK(tiles.reason().ends_with("; 1500 x 16 at a time"));
+  CHECK(ReorderPlan({16, shape, pixels, plain}).nest_class() == NestClass::kTiles);
+  // Sixteen 4-byte features stay together; sixteen 1-byte ones are one unit of the widest kernel.
+  const ReorderPlan runs({32, shape, pixels, feature_blocks(shape, 16)});
+  CHECK(runs.nest_class() == NestClass::kRuns && runs.units() == nullptr);
+  const ReorderPlan units({8, shape, pixels, feature_blocks(shape, 16)});
+  CHECK(units.units() != nullptr && units.units()->element_bits() == 128);
+  CHECK(std::string(units.kernel().name).starts_with("reorder_x128_"));
+  CHECK(units.reason().ends_with("; 16 elements are moved as one"));
+  // Every kernel but the references needs a class of its own.
+  const ReorderPlan steps(
+      {32, {10, 6}, row_major({10, 12}), row_major({10, 6}), Slice{{10, 12}, {0, 0}, {1, 2}}});
+  CHECK(steps.nest_class() == NestClass::kLoopNest);
+  CHECK(std::string(steps.kernel().name) == "reorder_x32_reference");
+}
+
+// Streaming stores are for what no cache holds.
+void test_stores() {
+  CHECK(last_level_cache_bytes() >= 64 << 10);
+  const auto stores_of = [](int64_t bytes) {
+    return ReorderPlan({8, {bytes}, row_major({bytes}), row_major({bytes})}).stores_of_whole();
+  };
+  CHECK(stores_of(1000) == Stores::kCached);
+  CHECK(stores_of(last_level_cache_bytes()) == Stores::kStreaming);
+}
+
 void test_merging() {
   const std::vector<int64_t> shape = {2, 32, 30, 50};
   const ReorderPlan plan({32, shape, row_major(shape), feature_blocks(shape, 16)});
@@ -333,6 +369,8 @@ int main(int count, char** arguments) {
   test_strides_of_slices();
   test_slices_are_checked();
   test_far_offsets_are_refused();
+  test_classes();
+  test_stores();
   test_merging();
   test_threads();
   test_ranges_are_checked();
