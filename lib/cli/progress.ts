@@ -1,5 +1,6 @@
 /** Progress on stderr: only on a terminal, and only for work that lasts. */
-import { SingleBar } from 'cli-progress'
+import { createRequire } from 'node:module'
+import type { SingleBar } from 'cli-progress'
 import { formatBytes } from './byte_count.js'
 import type { Terminal } from './terminal.js'
 
@@ -79,6 +80,8 @@ export function formatSeconds(seconds: number): string {
 }
 
 function createBar(label: string, terminal: Terminal): SingleBar {
+  // Loaded with the first bar: most runs show none, and every run would wait for it.
+  const { SingleBar } = createRequire(import.meta.url)('cli-progress') as typeof import('cli-progress')
   return new SingleBar({
     format: `${label} {bar} {percentage}% {detail}`,
     stream: terminal.stderr as NodeJS.WritableStream,
