@@ -22,7 +22,9 @@ constexpr int64_t kCacheLine = 64;
 
 int64_t tile_bytes_of(const Target& target, size_t threads) {
   const int64_t share = (target.end - target.begin) / (static_cast<int64_t>(threads) * kTilesPerThread);
-  return std::clamp(share / kCacheLine * kCacheLine, kMinTileBytes, kMaxTileBytes);
+  const int64_t bytes = std::clamp(share / kCacheLine * kCacheLine, kMinTileBytes, kMaxTileBytes);
+  const int64_t unit = target.plan->range_unit(kMaxTileBytes);
+  return ceil_div(bytes, unit) * unit;
 }
 
 }  // namespace

@@ -30,6 +30,9 @@
 namespace tilework::bench {
 namespace {
 
+// As the addon cuts a job for its threads.
+constexpr int64_t kMostUnit = int64_t{4} << 20;
+
 struct Case {
   std::string name;
   int rounds = 0;
@@ -217,9 +220,10 @@ void measure(const Case& at, Team& team, bool with_reference) {
   const auto total = static_cast<int64_t>(copied);
   std::vector<Candidate> candidates;
   candidates.push_back({"tilework", [&] {
-                          each(plan.destination_bytes(), 4096, [&](int64_t begin, int64_t end) {
-                            plan.run(from.data(), to.data() + begin, begin, end, plan.stores_of_whole());
-                          });
+                          each(plan.destination_bytes(), plan.range_unit(kMostUnit),
+                               [&](int64_t begin, int64_t end) {
+                                 plan.run(from.data(), to.data() + begin, begin, end, plan.stores_of_whole());
+                               });
                         }});
   candidates.push_back({"memcpy", [&] {
                           each(total, 4096, [&](int64_t begin, int64_t end) {

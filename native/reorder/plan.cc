@@ -176,6 +176,20 @@ void ReorderPlan::run_units(const ReorderArguments& all) const {
   run_part(*this, last, all.end);
 }
 
+int64_t ReorderPlan::range_unit(int64_t most) const {
+  constexpr int64_t kCacheLine = 64;
+  if (units_) return units_->range_unit(most);
+  const std::optional<size_t> largest = largest_nest(nests_);
+  if (nest_class_ != NestClass::kTiles || !largest) return kCacheLine;
+  const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
+  const int64_t bytes = column.destination_stride * (element_bits_ / 8);
+  // As many columns as make a line of the source.
+  const int64_t line = std::min(std::max<int64_t>(kCacheLine * 8 / element_bits_, 1), column.count);
+  const int64_t columns = std::min(line, most / bytes);
+  const int64_t unit = columns * bytes;
+  return unit < kCacheLine ? kCacheLine : unit;
+}
+
 Stores ReorderPlan::stores_of_whole() const {
   // Beyond three quarters of the cache the lines would leave it before anybody comes back to them.
   const int64_t most = last_level_cache_bytes() / 4 * 3;

@@ -87,6 +87,10 @@ class ReorderPlan {
   // Errors: ERR_ARGUMENT.
   void check_range(int64_t begin, int64_t end) const;
 
+  // Ranges that begin and end at multiples of this many destination bytes, where there is a choice, leave
+  // rectangles whole. At most `most`; 64 where that is too few for the plan.
+  int64_t range_unit(int64_t most) const;
+
   // The stores for a caller that writes the whole destination from memory to memory.
   Stores stores_of_whole() const;
 

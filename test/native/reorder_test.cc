@@ -277,6 +277,20 @@ void test_classes() {
   CHECK(std::string(steps.kernel().name) == "reorder_x32_reference");
 }
 
+// Threads get whole planes where planes are written, whatever part of a line.
+void test_range_units() {
+  const auto unit_of = [](const std::vector<int64_t>& shape, int64_t most) {
+    Side pixels = row_major(shape);
+    pixels.pieces[0].digits = {
+        {{0}, shape[0], 1}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}};
+    return ReorderPlan({32, shape, pixels, row_major(shape)}).range_unit(most);
+  };
+  CHECK(unit_of({1, 64, 100, 10}, 1 << 20) == 16 * 4000);
+  CHECK(unit_of({1, 3, 100, 10}, 1 << 20) == 3 * 4000);
+  CHECK(unit_of({1, 64, 100, 10}, 10000) == 2 * 4000);
+  CHECK(unit_of({1, 64, 100, 10}, 1000) == 64);
+}
+
 // Streaming stores are for what no cache holds.
 void test_stores() {
   CHECK(last_level_cache_bytes() >= 64 << 10);
@@ -371,6 +385,7 @@ int main(int count, char** arguments) {
   test_far_offsets_are_refused();
   test_classes();
   test_stores();
+  test_range_units();
   test_merging();
   test_threads();
   test_ranges_are_checked();
