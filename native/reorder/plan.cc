@@ -180,7 +180,8 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   constexpr int64_t kCacheLine = 64;
   if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
-  if (nest_class_ != NestClass::kTiles || !largest) return kCacheLine;
+  // No kernel makes rectangles of elements below a byte.
+  if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kCacheLine;
   const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
   const int64_t bytes = column.destination_stride * (element_bits_ / 8);
   // As many columns as make a line of the source.

@@ -57,6 +57,7 @@ void check_kernels(const ReorderDescription& description, const ReorderPlan& pla
 void check_reorder(const ReorderDescription& description, std::mt19937_64& random) {
   RandomLayout layouts(random);
   const ReorderPlan plan(description);
+  CHECK_IN(describe(description), plan.range_unit(1 << 20) >= 64 && plan.range_unit(1) == 64);
   const Storage source(plan.source_bytes());
   for (int64_t i = 0; i < source.size; ++i) source.data[i] = static_cast<uint8_t>(random());
   const std::vector<uint8_t> expected = expected_of(description, plan, source.data.get());
@@ -279,16 +280,18 @@ void test_classes() {
 
 // Threads get whole planes where planes are written, whatever part of a line.
 void test_range_units() {
-  const auto unit_of = [](const std::vector<int64_t>& shape, int64_t most) {
+  const auto unit_of = [](const std::vector<int64_t>& shape, int64_t most, int bits = 32) {
     Side pixels = row_major(shape);
     pixels.pieces[0].digits = {
         {{0}, shape[0], 1}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}};
-    return ReorderPlan({32, shape, pixels, row_major(shape)}).range_unit(most);
+    return ReorderPlan({bits, shape, pixels, row_major(shape)}).range_unit(most);
   };
   CHECK(unit_of({1, 64, 100, 10}, 1 << 20) == 16 * 4000);
   CHECK(unit_of({1, 3, 100, 10}, 1 << 20) == 3 * 4000);
   CHECK(unit_of({1, 64, 100, 10}, 10000) == 2 * 4000);
   CHECK(unit_of({1, 64, 100, 10}, 1000) == 64);
+  CHECK(unit_of({1, 64, 100, 10}, 1 << 20, 4) == 64);
+  CHECK(unit_of({1, 64, 1, 1}, 1 << 20, 8) == 64);
 }
 
 // Streaming stores are for what no cache holds.
