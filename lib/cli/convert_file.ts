@@ -12,12 +12,13 @@ import {
   TileworkError,
 } from '../index.js'
 import type { UndoNote } from '../pipeline/many/manifest_line.js'
+import { isPlain } from '../tensor/plain_storage.js'
 import type { ConvertChoice } from './convert_options.js'
 import { dtypeByName } from './dtype_name.js'
 import { reorderAll } from './reorder_tensors.js'
 import { selectTensors } from './select_tensors.js'
 import { type TensorReport, tensorReport } from './tensor_report.js'
-import { isPlain, undoNotes } from './undo_command.js'
+import { undoNotes } from './undo_command.js'
 
 export interface ConvertReport {
   readonly input: string

@@ -5,8 +5,9 @@
 import { basename, dirname, extname, join } from 'node:path'
 import type { Format } from '../formats/format.js'
 import { extensionOf } from '../formats/registry.js'
-import type { DenseStorage, DenseTensor } from '../index.js'
+import type { DenseTensor } from '../index.js'
 import type { UndoNote } from '../pipeline/many/manifest_line.js'
+import { isPadded, isPlain } from '../tensor/plain_storage.js'
 import { formatShape } from './parse_shape.js'
 import { shellQuote } from './shell_quote.js'
 
@@ -64,14 +65,6 @@ function layoutOptions(
 }
 
 /** True for row-major order without padding, the order that every format has. */
-export function isPlain({ layout, lower, upper }: DenseStorage): boolean {
-  return layout === 'row_major' && !isPadded({ lower, upper })
-}
-
-function isPadded({ lower, upper }: Pick<DenseStorage, 'lower' | 'upper'>): boolean {
-  return [...lower, ...upper].some((count) => count !== 0)
-}
-
 function paddingOptions({ storage }: DenseTensor, prefix: '' | 'from-'): string[] {
   if (!isPadded(storage)) return []
   const { lower, upper } = storage

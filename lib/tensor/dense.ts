@@ -16,6 +16,7 @@ import { joinLayouts } from '../layout/plan.js'
 import { valueText } from '../value_text.js'
 import { describeTensor } from './describe_tensor.js'
 import { FusedSource } from './fused_source.js'
+import { isPadded } from './plain_storage.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
@@ -73,9 +74,11 @@ export class StoredTensor implements DenseTensor {
     const layout = typeof init.layout === 'string' ? parseLayout(init.layout) : init.layout
     this.#lower = init.lower ?? []
     this.#upper = init.upper ?? []
-    const isPadded = [...this.#lower, ...this.#upper].some((count) => count !== 0)
     const placed = layout ?? parseLayout('row_major')
-    this.#layout = placed.kind === 'row_major' && !isPadded ? undefined : placed
+    this.#layout =
+      placed.kind === 'row_major' && !isPadded({ lower: this.#lower, upper: this.#upper })
+        ? undefined
+        : placed
     const { byteLength } = this.storage
     if (init.start + byteLength > init.source.byteLength) {
       throw new TileworkError(

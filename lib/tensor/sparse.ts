@@ -16,9 +16,10 @@ import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
 import { describeTensor } from './describe_tensor.js'
 import { GatheredEntries } from './gather_entries.js'
+import { isPlain } from './plain_storage.js'
 import { reorder } from './reorder.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
-import type { DenseStorage, DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
+import type { DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
 
 /** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
 const WINDOW_BYTES = 1024 * 1024
@@ -240,8 +241,4 @@ export async function fromDense(dense: DenseTensor, options: FromDenseOptions = 
     gathered.add(bytes)
   }
   return new CooTensor({ ...gathered.finish(), dtype, shape, name })
-}
-
-function isPlain({ layout, lower, upper }: DenseStorage): boolean {
-  return layout === 'row_major' && [...lower, ...upper].every((count) => count === 0)
 }

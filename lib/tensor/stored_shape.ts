@@ -1,5 +1,6 @@
 /** What a format that cannot name a layout stores of a tensor. */
 import { parseLayout } from '../layout/parse_layout.js'
+import { isPlain } from './plain_storage.js'
 import type { DenseTensor } from './tensor.js'
 
 /**
@@ -8,9 +9,8 @@ import type { DenseTensor } from './tensor.js'
  * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_OVERFLOW for a tensor of a user's own that is none
  */
 export function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] {
+  if (isPlain(storage)) return shape
   const { layout, lower, upper } = storage
-  const isPadded = [...lower, ...upper].some((count) => count !== 0)
-  if (layout === 'row_major' && !isPadded) return shape
   return parseLayout(layout)
     .storage(shape, { dtype, lower, upper })
     .digits.map((digit) => digit.radix)

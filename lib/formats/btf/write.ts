@@ -7,10 +7,10 @@
 import { readInput } from '../../caller_input.js'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import { parseLayout } from '../../layout/parse_layout.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
 import type { CooTensor } from '../../tensor/sparse.js'
+import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan, WriteSegment } from '../format.js'
@@ -82,16 +82,6 @@ function checkWritable(tensor: Tensor, index: number): void {
 
 function unsupported(message: string): TileworkError {
   return new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
-}
-
-/** The shape under which a dense tensor's storage is a row-major array. */
-function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] {
-  const { layout, lower, upper } = storage
-  const isPadded = [...lower, ...upper].some((count) => count !== 0)
-  if (layout === 'row_major' && !isPadded) return shape
-  return parseLayout(layout)
-    .storage(shape, { dtype, lower, upper })
-    .digits.map((digit) => digit.radix)
 }
 
 function planDense(tensor: DenseTensor, index: number): PlannedRecord {

@@ -1,4 +1,5 @@
 /** A tensor as numpy would save it: the header, and the data as they lie. */
+
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
@@ -7,6 +8,7 @@ import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
 import { descrOf, keptDescr } from './descr.js'
 import { encodeStrings } from './fixed_strings.js'
+import { isFortranOrder } from './fortran_order.js'
 import { printHeader } from './header.js'
 import { MAX_RANK } from './schema.js'
 
@@ -53,9 +55,8 @@ function denseContent(tensor: DenseTensor, what: string, format: string): NpyCon
     const reason = bits < 8 ? `numpy has no type of ${bits} bits` : 'numpy has no such type'
     throw new TileworkError('ERR_UNSUPPORTED', `${what} is ${tensor.dtype}; ${reason}.`, { format })
   }
-  const { lower, upper, layout, byteLength } = tensor.storage
-  const isPadded = [...lower, ...upper].some((count) => count !== 0)
-  const isColumnMajor = layout === 'column_major' && !isPadded
+  const { byteLength } = tensor.storage
+  const isColumnMajor = isFortranOrder(tensor.storage)
   const shape = isColumnMajor ? tensor.shape : storedShape(tensor)
   const elements = shape.reduce((size, extent) => size * extent, 1)
   if (elements * (DTYPES[tensor.dtype].bits / 8) !== byteLength) {

@@ -3,9 +3,11 @@
  * is, `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain
  * array and a text. An entry counts only when the layout stores exactly the shape that the file has.
  */
+
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { parseLayout } from '../../layout/parse_layout.js'
+import { isPadded, isPlain } from '../../tensor/plain_storage.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
 import type { Report } from '../report.js'
 import type { EntryTable } from './entry_table.js'
@@ -24,10 +26,9 @@ const FIELDS: ReadonlySet<string> = new Set(['layout', 'shape', 'lower', 'upper'
 
 /** The metadata entry for a blocked or padded tensor; undefined for a plain one. */
 export function layoutEntryOf({ shape, storage }: DenseTensor): string | undefined {
+  if (isPlain(storage)) return undefined
   const { layout, lower, upper } = storage
-  const isPadded = [...lower, ...upper].some((count) => count !== 0)
-  if (layout === 'row_major' && !isPadded) return undefined
-  return JSON.stringify({ layout, shape, ...(isPadded && { lower, upper }) })
+  return JSON.stringify({ layout, shape, ...(isPadded(storage) && { lower, upper }) })
 }
 
 /** The usable layout entries of `metadata`, by entry of the table. Others are reported; their tensors stay plain. */
