@@ -1,8 +1,8 @@
 /** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
 import { type Command, Option } from 'commander'
+import { throwIfAborted, untilAborted } from '../cancel.js'
 import { formatByExtension } from '../formats/registry.js'
 import { check as checkInput, type Finding, type Level } from '../index.js'
-import { abortable } from './abortable.js'
 import { eachFile } from './each_file.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
@@ -64,10 +64,9 @@ export function check(
     files,
     json: options.json === true,
     report: async (file: string): Promise<CheckReport> => {
-      const findings = await abortable(
-        () => checkInput(file, { level, ...readChoice(options) }),
-        terminal.signal,
-      )
+      throwIfAborted(terminal.signal)
+      const checked = checkInput(file, { level, ...readChoice(options) })
+      const findings = await untilAborted(checked, terminal.signal)
       return { file, level, findings: [...textFindings(file, findings), ...findings] }
     },
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),

@@ -1,5 +1,6 @@
 /** `tilework convert IN… --out-dir DIR`: many files in one process, told one by one as they end. */
 import { join } from 'node:path'
+import { untilAborted } from '../cancel.js'
 import { formatByName } from '../formats/registry.js'
 import { type Finding, parseLayout, TileworkError } from '../index.js'
 import { convertFiles, type Outcome } from '../pipeline/many/convert_files.js'
@@ -9,7 +10,6 @@ import type { Written } from '../pipeline/many/manifest_entry.js'
 import { type FilePair, pairOutputs } from '../pipeline/many/output_paths.js'
 import { settingsHash } from '../pipeline/many/settings_hash.js'
 import { takeShard } from '../pipeline/many/shard.js'
-import { abortable } from './abortable.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { convertFile } from './convert_file.js'
 import type { ConvertChoice, ConvertOptions } from './convert_options.js'
@@ -72,7 +72,7 @@ async function listPairs(
     ...(list && { list }),
   }
   // Waiting for a list that never ends must not outlast a cancellation.
-  const inputs = await abortable(() => listInputs(selection), terminal.signal)
+  const inputs = await untilAborted(listInputs(selection), terminal.signal)
   const extension = format === undefined ? undefined : formatByName(format).extensions[0]
   return pairOutputs(inputs, {
     outDir,

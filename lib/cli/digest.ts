@@ -1,9 +1,9 @@
 /** SHA-256 of a tensor, in windows, so that a tensor larger than memory can be hashed. */
 import { createHash, type Hash } from 'node:crypto'
 import { endianness } from 'node:os'
+import { throwIfAborted } from '../cancel.js'
 import { turn } from '../event_loop.js'
 import { type DenseTensor, type SparseTensor, type Tensor, TileworkError } from '../index.js'
-import { throwIfAborted } from './abortable.js'
 
 /** Large enough that the calls cost nothing beside the hash, small enough for any machine. */
 const WINDOW_BYTES = 16 * 1024 * 1024

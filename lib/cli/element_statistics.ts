@@ -1,8 +1,8 @@
 /** `--stats`: what the numbers of a tensor look like, read in windows so that memory stays bounded. */
+import { throwIfAborted } from '../cancel.js'
 import { decodeAll } from '../dtype/decode.js'
 import { turn } from '../event_loop.js'
 import { DTYPES, reorder, type Tensor, type TypedArray } from '../index.js'
-import { throwIfAborted } from './abortable.js'
 
 /** Statistics of the logical elements; padding does not count. */
 export interface ElementStatistics {
