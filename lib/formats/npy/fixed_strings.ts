@@ -2,6 +2,7 @@
  * numpy's strings of fixed length: bytes (`S`), or code points of four bytes (`U`). Shorter ones are filled up with
  * zeros, which numpy takes off again when it reads an item, so a string never ends in one.
  */
+import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
@@ -168,17 +169,16 @@ export async function encodeStrings(
     const message = `Tensor "${tensor.name}" gave ${raw.length} strings; its shape has ${tensor.size}.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  const texts = kept?.kind === 'bytes' ? undefined : textsOf(raw)
-  const items = texts ?? raw
-  const ending = items.findIndex((item) => item.at(-1) === 0)
+  const ending = raw.findIndex((item) => item.at(-1) === 0)
   if (ending >= 0) {
     const message = `String ${ending} of tensor "${tensor.name}" ends in a zero, which numpy takes for filling and cuts off.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
-  const longest = items.reduce((most, item) => Math.max(most, item.length), 1)
+  const isText = kept?.kind !== 'bytes' && raw.every(isUtf8)
+  const longest = raw.reduce((most, item) => Math.max(most, isText ? codePoints(item) : item.length), 1)
   const length = kept === undefined ? longest : Math.max(longest, lengthOf(kept))
-  return texts
-    ? { descr: `<U${length}`, bytes: packText(texts, length) }
+  return isText
+    ? { descr: `<U${length}`, bytes: packText(raw, length) }
     : { descr: `|S${length}`, bytes: packBytes(raw, length) }
 }
 
@@ -187,23 +187,41 @@ function lengthOf({ kind, itemBytes }: ItemType): number {
   return kind === 'text' ? itemBytes / 4 : itemBytes
 }
 
-/** Code points of every string; undefined where one is no UTF-8. */
-function textsOf(raw: readonly Uint8Array[]): number[][] | undefined {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  try {
-    return raw.map((bytes) => Array.from(decoder.decode(bytes), (character) => character.codePointAt(0)!))
-  } catch {
-    return undefined
-  }
+/** Number of code points of valid UTF-8. */
+function codePoints(utf8: Uint8Array): number {
+  let count = 0
+  for (const byte of utf8) if (!isContinuation(byte)) count += 1
+  return count
 }
 
-function packText(texts: readonly (readonly number[])[], length: number): Uint8Array {
+/** Any byte of a character but its first one. */
+function isContinuation(byte: number): boolean {
+  return (byte & 0b1100_0000) === 0b1000_0000
+}
+
+/** Valid UTF-8 as code points of four bytes, decoded into place: an object a string would be most of the memory. */
+function packText(texts: readonly Uint8Array[], length: number): Uint8Array {
   const bytes = allocateBytes(texts.length * length * 4)
   const view = new DataView(bytes.buffer)
-  for (const [item, codes] of texts.entries()) {
-    for (const [at, code] of codes.entries()) view.setUint32((item * length + at) * 4, code, true)
+  for (const [item, utf8] of texts.entries()) {
+    let code = 0
+    let at = item * length * 4
+    for (const [index, byte] of utf8.entries()) {
+      code = isContinuation(byte) ? (code << 6) | (byte & 0b0011_1111) : leadingBits(byte)
+      const next = utf8[index + 1]
+      if (next !== undefined && isContinuation(next)) continue
+      view.setUint32(at, code, true)
+      at += 4
+    }
   }
   return bytes
+}
+
+/** What the first byte of a character holds of its code point; one to four bytes begin with 0, 110, 1110 and 11110. */
+function leadingBits(byte: number): number {
+  if (byte < 0b1000_0000) return byte
+  if (byte < 0b1110_0000) return byte & 0b0001_1111
+  return byte < 0b1111_0000 ? byte & 0b0000_1111 : byte & 0b0000_0111
 }
 
 function packBytes(items: readonly Uint8Array[], length: number): Uint8Array {

@@ -285,6 +285,12 @@ describe('strings', () => {
     expect(headerOf(await write(strings(Uint8Array.of(0xff, 1))))).toContain("'|S2'")
     expect(headerOf(await write(strings()))).toContain("'<U1'")
     await expect(npy.plan([strings(Uint8Array.of(65, 0))])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    const edges = [0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xe000, 0xfeff, 0xffff, 0x10000, 0x10ffff]
+    const text = String.fromCodePoint(...edges)
+    const written = await write(strings(Buffer.from(text), Buffer.from(`\ufeff${text[0]}`)))
+    expect(headerOf(written)).toContain(`'<U${edges.length}'`)
+    const again = await readStrings(written)
+    expect(await again.strings()).toEqual([text, `\ufeff${text[0]}`])
     const lying = { ...strings(Uint8Array.of(65)), size: 2 }
     await expect(npy.plan([lying])).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
