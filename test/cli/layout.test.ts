@@ -1,29 +1,14 @@
 /** `tilework layout`: against the shared vectors, and what a person sees. */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { MAX_OFFSETS } from '../../lib/cli/layout_offsets.js'
 import { LAYOUT_NAMES } from '../../lib/index.js'
+import { hasVectors, records, type VectorRecord } from '../layout/vector_records.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
 const inFolder = temporaryFolder()
-
-interface VectorRecord {
-  readonly format: string
-  readonly kind: string
-  readonly dtype_class?: string
-  readonly shape: number[]
-  readonly pad_lower?: number[]
-  readonly pad_upper?: number[]
-  readonly meaningful: boolean
-  readonly unit: 'element' | 'nibble' | 'texel_component'
-  readonly logical_count: number
-  readonly padded_count: number
-  readonly first_offsets: number[]
-  readonly offsets_sha256: string
-}
 
 interface LayoutJson {
   readonly name: string
@@ -33,11 +18,6 @@ interface LayoutJson {
   readonly digits: { readonly axes: string; readonly radix: number; readonly weight: number }[]
   readonly offsets: number[]
 }
-
-const VECTORS = fileURLToPath(new URL('../../../shared/spec/layout-vectors.json', import.meta.url))
-const hasVectors = existsSync(VECTORS)
-if (!hasVectors) console.log(`skipped: no layout vectors at ${VECTORS}`)
-const records: VectorRecord[] = hasVectors ? JSON.parse(readFileSync(VECTORS, 'utf8')).records : []
 
 function argumentsOf(record: VectorRecord): string[] {
   return [

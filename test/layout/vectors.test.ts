@@ -3,33 +3,11 @@
  * The vectors lie beside the checkout; without them the property tests still stand.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import type { StorageOptions } from '../../lib/layout/layout.js'
 import { parseLayout } from '../../lib/layout/parse_layout.js'
 import { coordinates } from './coordinates.js'
-
-interface VectorRecord {
-  readonly format: string
-  readonly kind: string
-  readonly dtype_class?: string
-  readonly logical_dims: string
-  readonly shape: number[]
-  readonly pad_lower?: number[]
-  readonly pad_upper?: number[]
-  readonly meaningful: boolean
-  readonly logical_count: number
-  readonly padded_count: number
-  readonly first_offsets: number[]
-  readonly offsets_fnv1a64: string
-  readonly offsets_sha256: string
-}
-
-const FILE = fileURLToPath(new URL('../../../shared/spec/layout-vectors.json', import.meta.url))
-const present = existsSync(FILE)
-if (!present) console.log(`skipped: no layout vectors at ${FILE}`)
-const records = present ? (JSON.parse(readFileSync(FILE, 'utf8')) as { records: VectorRecord[] }).records : []
+import { hasVectors, records, type VectorRecord } from './vector_records.js'
 
 function optionsOf(record: VectorRecord): StorageOptions {
   return {
@@ -45,7 +23,7 @@ function fnv1a64(bytes: Uint8Array): string {
   return hash.toString(16).padStart(16, '0')
 }
 
-describe.skipIf(!present)('layout vectors', () => {
+describe.skipIf(!hasVectors)('layout vectors', () => {
   const cases = records.map((record) => [`${record.format} [${record.shape}]`, record] as const)
 
   it.each(cases.filter(([, record]) => record.meaningful))('%s', (_, record) => {

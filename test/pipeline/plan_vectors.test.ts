@@ -3,28 +3,10 @@
  * the recorded offsets, holes are zero, and the pattern comes back whole.
  */
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import { planReorder } from '../../lib/layout/plan.js'
-
-interface VectorRecord {
-  readonly format: string
-  readonly dtype_class?: 'i4'
-  readonly shape: number[]
-  readonly pad_lower?: number[]
-  readonly pad_upper?: number[]
-  readonly meaningful: boolean
-  readonly logical_count: number
-  readonly padded_count: number
-  readonly offsets_sha256: string
-}
-
-const VECTORS = fileURLToPath(new URL('../../../shared/spec/layout-vectors.json', import.meta.url))
-const isPresent = existsSync(VECTORS)
-if (!isPresent) console.warn('skipped: layout-vectors.json is not beside the checkout')
-const records: VectorRecord[] = isPresent ? JSON.parse(readFileSync(VECTORS, 'utf8')).records : []
+import { hasVectors, records, type VectorRecord } from '../layout/vector_records.js'
 
 function placedLayout(record: VectorRecord): { layout: string; lower?: number[]; upper?: number[] } {
   return {
@@ -60,7 +42,7 @@ function digestOfOffsets(stored: ArrayLike<number>, count: number): string {
   return createHash('sha256').update(new Uint8Array(offsets.buffer)).digest('hex')
 }
 
-describe.skipIf(!isPresent)('vectors', () => {
+describe.skipIf(!hasVectors)('vectors', () => {
   test.each(records.map((record) => [`${record.format} ${record.shape}`, record] as const))(
     '%s',
     (_, record) => {

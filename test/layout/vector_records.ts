@@ -1,0 +1,33 @@
+/**
+ * The shared vectors of all layouts, on which two independent implementations agree. They lie beside the checkout;
+ * without them `records` is empty.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+export interface VectorRecord {
+  readonly format: string
+  readonly kind: string
+  /** Absent where the layout is the same for all element types. */
+  readonly dtype_class?: 'i4'
+  readonly logical_dims: string
+  readonly shape: number[]
+  readonly pad_lower?: number[]
+  readonly pad_upper?: number[]
+  readonly meaningful: boolean
+  readonly unit: 'element' | 'nibble' | 'texel_component'
+  readonly logical_count: number
+  readonly padded_count: number
+  readonly first_offsets: number[]
+  readonly offsets_fnv1a64: string
+  readonly offsets_sha256: string
+}
+
+const FILE = fileURLToPath(new URL('../../../shared/spec/layout-vectors.json', import.meta.url))
+
+export const hasVectors = existsSync(FILE)
+if (!hasVectors) console.log(`skipped: no layout vectors at ${FILE}`)
+
+export const records: readonly VectorRecord[] = hasVectors
+  ? JSON.parse(readFileSync(FILE, 'utf8')).records
+  : []
