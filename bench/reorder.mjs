@@ -6,24 +6,13 @@
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { parseLayout } from '../dist/index.js'
 import { fail, jobs, ROOT, requireTools, runOrExit } from '../scripts/toolchain.mjs'
+import { ACTIVATIONS, caseLine, caseName, everyLayoutCases, WEIGHTS } from './reorder_cases.mjs'
 import { report } from './rounds.mjs'
 
 const FOLDER = join(ROOT, 'build-bench')
 
-/** Second-level cache, third-level cache, memory, odd extents, one image, a batch of images. */
-const ACTIVATIONS = {
-  A: [1, 32, 32, 32],
-  B: [1, 64, 112, 112],
-  C: [32, 256, 56, 56],
-  D: [3, 19, 37, 53],
-  E: [1, 3, 224, 224],
-  F: [64, 3, 224, 224],
-}
-const WEIGHTS = { W7: [64, 3, 7, 7], W1: [1024, 1024, 1, 1], W3: [512, 512, 3, 3] }
 const DTYPES = ['float32', 'float16', 'uint8']
-const BITS = { float64: 64, float32: 32, float16: 16, uint8: 8 }
 
 const DATA_PAIRS = [
   ['bfyx', 'bfyx'],
@@ -53,6 +42,11 @@ export function addReorder(program) {
     .command('reorder')
     .description('reorders between layouts, against plain copies of the same bytes')
     .option('--case <text>', 'only cases whose name has this text, for example "bfyx>byxf float32"')
+    .option(
+      '--worst [n]',
+      'instead: all layouts from and to row_major, 1 MiB of float32, the n slowest',
+      Number,
+    )
     .option('--threads <list>', 'numbers of threads', `1,${availableParallelism()}`)
     .option('--rounds <n>', 'rounds of the smallest case; the best counts', Number, 60)
     .option('--reference', 'time the reference kernels as well')
@@ -60,56 +54,32 @@ export function addReorder(program) {
     .action(measure)
 }
 
-function measure({ case: wanted, threads, rounds, reference, json }) {
-  const cases = [
-    ...casesOf(ACTIVATIONS, DATA_PAIRS, rounds),
-    ...casesOf(WEIGHTS, WEIGHT_PAIRS, rounds),
-  ].filter(({ name }) => wanted === undefined || name.includes(wanted.replaceAll(' ', '_')))
+/** Rows of `--worst` without a number. */
+const WORST_SHOWN = 30
+
+function measure({ case: wanted, worst, threads, rounds, reference, json }) {
+  const all = worst
+    ? everyLayoutCases()
+    : [...casesOf(ACTIVATIONS, DATA_PAIRS), ...casesOf(WEIGHTS, WEIGHT_PAIRS)]
+  const cases = all.filter((each) => wanted === undefined || caseName(each).includes(wanted))
   build()
   const counts = [...new Set(threads.split(',').map(Number))]
-  const results = counts.flatMap((count) => run(cases, count, reference))
+  const results = counts.flatMap((count) => run(cases, { threads: count, rounds, reference }))
+  report((worst ? slowest(results, worst === true ? WORST_SHOWN : worst) : results).map(row), { json })
   const wrong = results.filter(({ equal }) => !equal)
-  report(results.map(row), { json })
   if (wrong.length > 0) fail(`${wrong.length} results differ from the reference's.`)
 }
 
-function casesOf(shapes, pairs, rounds) {
+function casesOf(shapes, pairs) {
   return Object.entries(shapes).flatMap(([label, shape]) =>
-    pairs.flatMap(([from, to]) => DTYPES.map((dtype) => oneCase({ label, shape, from, to, dtype, rounds }))),
+    pairs.flatMap(([from, to]) => DTYPES.map((dtype) => ({ label, shape, from, to, dtype }))),
   )
 }
 
-function oneCase({ label, shape, from, to, dtype, rounds }) {
-  const sides = [from, to].map((name) => parseLayout(name).storage(shape, { dtype }))
-  const [source, destination] = sides
-  const bytes = source.byteLength + destination.byteLength
-  const tokens = [
-    `${from}>${to}_${dtype}_${label}`,
-    BITS[dtype],
-    Math.max(5, Math.min(rounds, Math.round((rounds * 2 ** 22) / bytes))),
-    source.extents.length,
-    ...source.extents,
-    ...sides.flatMap(({ side }) => sideTokens(side)),
-  ]
-  return { name: tokens[0], line: tokens.join(' ') }
-}
-
-/** The form that bench/native/reorder_bench.cc reads. */
-function sideTokens({ lower, upper, elements, pieces }) {
-  const digitTokens = ({ axes, radix, weight }) => [axes.length, ...axes, radix, weight]
-  return [
-    ...lower,
-    ...upper,
-    elements,
-    pieces.length,
-    ...pieces.flatMap(({ axis, lo, hi, digits }) => [
-      axis,
-      lo,
-      hi,
-      digits.length,
-      ...digits.flatMap(digitTokens),
-    ]),
-  ]
+/** The slowest against memcpy first. */
+function slowest(results, count) {
+  const ratio = ({ tilework, memcpy }) => tilework / memcpy
+  return results.toSorted((a, b) => ratio(a) - ratio(b)).slice(0, count)
 }
 
 function build() {
@@ -119,24 +89,26 @@ function build() {
   runOrExit('Building the benchmark', 'cmake', ['--build', FOLDER, '--parallel', String(jobs())])
 }
 
-function run(cases, threads, reference) {
+function run(cases, { threads, rounds, reference }) {
   const program = join(FOLDER, 'bench', 'native', 'reorder_bench')
-  const input = cases.map(({ line }) => `${line}\n`).join('')
+  const input = cases.map((each) => `${caseLine(each, rounds)}\n`).join('')
   const options = [String(threads), ...(reference ? ['reference'] : [])]
   const { status, stdout } = spawnSync(program, options, { input, encoding: 'utf8', maxBuffer: 2 ** 26 })
   if (status !== 0) fail(`${program} ended with status ${status}.`)
   return stdout
     .trim()
     .split('\n')
-    .map((line) => JSON.parse(line))
+    .map((line, i) => ({ ...cases[i], ...JSON.parse(line) }))
 }
 
-function row({ case: name, threads, bytes, kernel, equal, tilework, memcpy, streaming, reference }) {
+function row(result) {
+  const { threads, bytes, kernel, class: nest, equal, tilework, memcpy, streaming, reference } = result
   const two = (value) => Math.round(value * 100) / 100
   return {
-    case: name,
+    case: caseName(result),
     threads,
     MiB: two(bytes / 2 ** 20),
+    class: nest,
     kernel,
     'GB/s': two(tilework),
     '/ M': two(tilework / memcpy),

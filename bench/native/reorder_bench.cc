@@ -2,8 +2,8 @@
 // cases from standard input and writes one line of JSON for each; bench/reorder.mjs makes the cases and the
 // tables.
 //
-// A case is numbers and one word, separated by blanks:
-//   name element_bits rounds  rank extents...  side side
+// A case is numbers, separated by blanks:
+//   element_bits rounds  rank extents...  side side
 // and a side is
 //   lower... upper... elements  pieces { axis lo hi  digits { count axes... radix weight } }
 #include <algorithm>
@@ -16,7 +16,6 @@
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -34,7 +33,6 @@ namespace {
 constexpr int64_t kMostUnit = int64_t{4} << 20;
 
 struct Case {
-  std::string name;
   int rounds = 0;
   ReorderDescription description;
 };
@@ -74,8 +72,7 @@ Side read_side(int64_t rank) {
 }
 
 bool read_case(Case& next) {
-  if (!(std::cin >> next.name)) return false;
-  next.description.element_bits = static_cast<int>(number());
+  if (!(std::cin >> next.description.element_bits)) return false;
   next.rounds = static_cast<int>(number());
   const int64_t rank = number();
   next.description.shape = numbers(rank);
@@ -193,6 +190,22 @@ const ReorderKernel& reference_of(const ReorderPlan& plan) {
   return *last;
 }
 
+const char* name_of(NestClass nest_class) {
+  switch (nest_class) {
+    case NestClass::kIdentity:
+      return "identity";
+    case NestClass::kView:
+      return "view";
+    case NestClass::kRuns:
+      return "runs";
+    case NestClass::kTiles:
+      return "tiles";
+    case NestClass::kLoopNest:
+      return "loop nest";
+  }
+  return "unknown";
+}
+
 void measure(const Case& at, Team& team, bool with_reference) {
   const ReorderPlan plan(at.description);
   const auto source_bytes = static_cast<size_t>(plan.source_bytes());
@@ -248,8 +261,9 @@ void measure(const Case& at, Team& team, bool with_reference) {
   candidates[0].body();
   const bool equal = std::memcmp(to.data(), expected.data(), destination_bytes) == 0;
   take_turns(candidates, at.rounds);
-  std::printf("{\"case\":\"%s\",\"threads\":%d,\"bytes\":%zu,\"kernel\":\"%s\",\"equal\":%s", at.name.c_str(),
-              team.size(), source_bytes + destination_bytes, plan.kernel().name, equal ? "true" : "false");
+  std::printf("{\"threads\":%d,\"bytes\":%zu,\"kernel\":\"%s\",\"class\":\"%s\",\"equal\":%s",
+              team.size(), source_bytes + destination_bytes, plan.kernel().name,
+              name_of(plan.nest_class()), equal ? "true" : "false");
   for (const Candidate& candidate : candidates) {
     const size_t bytes = &candidate == &candidates[0] || std::strcmp(candidate.name, "reference") == 0
                              ? source_bytes + destination_bytes
