@@ -6,7 +6,15 @@
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
 export type { SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
-export { DTYPES, type Dtype, type DtypeInfo } from './dtype/dtypes.js'
+export {
+  DTYPES,
+  type Dtype,
+  type DtypeInfo,
+  type DtypeKind,
+  type FloatFields,
+  type NumberLimits,
+  type Specials,
+} from './dtype/dtypes.js'
 export {
   ERROR_CODES,
   type ErrorCode,

@@ -9,8 +9,7 @@ import { endianness } from 'node:os'
 import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import type { TypedArray } from '../tensor/tensor.js'
-import { DTYPES, type Dtype } from './dtypes.js'
-import { FLOAT_FIELDS, isNarrowFloat, type NarrowFloat } from './float_fields.js'
+import { DTYPES, type Dtype, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
 
 if (endianness() !== 'LE') {
   throw new TileworkError(
@@ -28,7 +27,7 @@ export function packedByteLength(dtype: Dtype, elements: number): number {
 
 /** The value of one code of a float below 32 bits. */
 export function decodeFloatCode(dtype: NarrowFloat, code: number): number {
-  const { bits, mantissaBits, bias, specials } = FLOAT_FIELDS[dtype]
+  const { bits, mantissaBits, bias, specials } = fieldsOf(dtype)
   if (specials === 'scale') return code === 0xff ? Number.NaN : 2 ** (code - bias)
   const signBit = 2 ** (bits - 1)
   const sign = code >= signBit ? -1 : 1
@@ -50,9 +49,7 @@ const tables = new Map<NarrowFloat, Float32Array>()
 function tableOf(dtype: NarrowFloat): Float32Array {
   let table = tables.get(dtype)
   if (!table) {
-    table = Float32Array.from({ length: 2 ** FLOAT_FIELDS[dtype].bits }, (_, code) =>
-      decodeFloatCode(dtype, code),
-    )
+    table = Float32Array.from({ length: 2 ** DTYPES[dtype].bits }, (_, code) => decodeFloatCode(dtype, code))
     tables.set(dtype, table)
   }
   return table
@@ -180,7 +177,7 @@ function decodeFloats(dtype: NarrowFloat, bytes: Uint8Array, count: number): Flo
   checkViewLength(4 * count)
   const table = tableOf(dtype)
   const values = new Float32Array(allocateBytes(4 * count).buffer)
-  const { bits } = FLOAT_FIELDS[dtype]
+  const { bits } = DTYPES[dtype]
   for (let i = 0; i < count; i++) values[i] = table[codeAt(bits, bytes, i)]!
   return values
 }

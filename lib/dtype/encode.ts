@@ -21,8 +21,7 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { packedByteLength } from './decode.js'
-import { DTYPES, type Dtype } from './dtypes.js'
-import { FLOAT_FIELDS, type FloatFields, isNarrowFloat, type NarrowFloat } from './float_fields.js'
+import { DTYPES, type Dtype, type FloatFields, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
 
 export interface EncodeOptions {
   /** Whether float8 types give their largest finite value for what lies beyond. Default true. */
@@ -34,7 +33,7 @@ type Where = () => string
 
 /** The code nearest to `value` in a float type below 32 bits; see the table at the head of this file. */
 export function encodeFloatCode(dtype: NarrowFloat, value: number, options: EncodeOptions = {}): number {
-  const fields: FloatFields = FLOAT_FIELDS[dtype]
+  const fields = fieldsOf(dtype)
   const saturate = (options.saturate ?? true) && fields.bits === 8
   if (fields.specials === 'scale') return encodeScale(value, saturate)
   const signBit = 2 ** (fields.bits - 1)
@@ -98,14 +97,6 @@ function encodeScale(value: number, saturate: boolean): number {
   return Math.max(code, 0)
 }
 
-/** Smallest and largest value of an integer type. */
-function integerRange(dtype: Dtype): readonly [bigint, bigint] {
-  const { bits, kind } = DTYPES[dtype]
-  return kind === 'int'
-    ? [-(2n ** BigInt(bits - 1)), 2n ** BigInt(bits - 1) - 1n]
-    : [0n, 2n ** BigInt(bits) - 1n]
-}
-
 /**
  * Writes `value` as element `index` of packed storage.
  *
@@ -137,7 +128,7 @@ function encodeFloat(
   options: EncodeOptions,
 ): void {
   if (isNarrowFloat(dtype)) {
-    storeCode(FLOAT_FIELDS[dtype].bits, bytes, index, encodeFloatCode(dtype, value, options))
+    storeCode(DTYPES[dtype].bits, bytes, index, encodeFloatCode(dtype, value, options))
     return
   }
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -146,10 +137,10 @@ function encodeFloat(
 }
 
 function encodeInteger(dtype: Dtype, bytes: Uint8Array, index: number, value: unknown, where: Where): void {
-  const [least, most] = integerRange(dtype)
+  const { min, max } = DTYPES[dtype].limits!
   const exact = asInteger(value, where, dtype)
-  if (exact < least || exact > most) {
-    const range = `${dtype} holds ${least} to ${most}`
+  if (exact < min || exact > max) {
+    const range = `${dtype} holds ${min} to ${max}`
     throw new TileworkError('ERR_ARGUMENT', `${where()} is ${valueText(value)}; ${range}.`)
   }
   const { bits } = DTYPES[dtype]

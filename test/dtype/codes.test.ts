@@ -7,11 +7,10 @@ import {
   decodeFloatCode,
   packedByteLength,
 } from '../../lib/dtype/decode.js'
-import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
+import { DTYPES, type Dtype, isNarrowFloat, type NarrowFloat } from '../../lib/dtype/dtypes.js'
 import { encodeAll, encodeElement, encodeFloatCode } from '../../lib/dtype/encode.js'
-import { FLOAT_FIELDS, type NarrowFloat } from '../../lib/dtype/float_fields.js'
 
-const NARROW = Object.keys(FLOAT_FIELDS) as NarrowFloat[]
+const NARROW = (Object.keys(DTYPES) as Dtype[]).filter(isNarrowFloat)
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
 describe('codes of ONNX and OCP tables', () => {
@@ -73,7 +72,7 @@ describe('codes of ONNX and OCP tables', () => {
 })
 
 describe.each(NARROW)('%s', (dtype) => {
-  const count = 2 ** FLOAT_FIELDS[dtype].bits
+  const count = 2 ** DTYPES[dtype].bits
   const values = Array.from({ length: count }, (_, bits) => decodeFloatCode(dtype, bits))
   /** Codes of distinct finite values, ascending. */
   const finite = values

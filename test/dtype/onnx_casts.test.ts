@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { decodeAll } from '../../lib/dtype/decode.js'
+import type { NarrowFloat } from '../../lib/dtype/dtypes.js'
 import { encodeAll } from '../../lib/dtype/encode.js'
-import type { NarrowFloat } from '../../lib/dtype/float_fields.js'
 
 const folder = resolve(import.meta.dirname, '../../../shared/fixtures/onnx/node')
 const hasData = existsSync(folder)

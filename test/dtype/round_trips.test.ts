@@ -4,9 +4,8 @@
  */
 import { describe, expect, it } from 'vitest'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength } from '../../lib/dtype/decode.js'
-import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
+import { DTYPES, type Dtype, isNarrowFloat } from '../../lib/dtype/dtypes.js'
 import { encodeAll } from '../../lib/dtype/encode.js'
-import { isNarrowFloat } from '../../lib/dtype/float_fields.js'
 
 const NARROW = (Object.keys(DTYPES) as Dtype[]).filter(
   (name) => DTYPES[name].bits > 0 && DTYPES[name].bits <= 16,

@@ -9,23 +9,14 @@
  * All little-endian; no magic number, no names. Source: `include/tfrt/tensor/btf.h`, `btf_util.h` and the readers and
  * the writer beside them in the repository tensorflow/runtime at commit 4ecc3a44.
  */
-import type { Dtype } from '../../dtype/dtypes.js'
+import { type Dtype, dtypesBy } from '../../dtype/dtypes.js'
 
 export const FORMAT_NAME = 'btf'
 
-/** Element types by their code. The runtime has more types; these ten have a code. */
-export const DTYPE_BY_CODE = [
-  'int8',
-  'int16',
-  'int32',
-  'int64',
-  'float32',
-  'float64',
-  'uint8',
-  'uint16',
-  'uint32',
-  'uint64',
-] as const satisfies readonly Dtype[]
+/** Element types by their code, 0 to 9. The runtime has more types; these ten have a code. */
+export const DTYPE_BY_CODE: readonly Dtype[] = [...dtypesBy('btf')]
+  .sort(([one], [other]) => one - other)
+  .map(([, dtype]) => dtype)
 
 export const LAYOUT_DENSE = 0
 /** Every reader and writer of TFRT uses 1 for COO. */

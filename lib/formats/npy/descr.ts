@@ -2,7 +2,7 @@
  * numpy's type strings: byte order (`<`, `>`, `|` none, `=` the machine's), a letter, the size of an item in bytes
  * (of `U` in characters), for dates the unit. Source: numpy's documentation of the array interface and of dtypes.
  */
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { DTYPES, type Dtype, dtypesBy } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import { quote } from './literal.js'
@@ -22,28 +22,8 @@ export interface ItemType {
   readonly isOrderUnknown: boolean
 }
 
-/** Letter and size of numpy's types that are tilework's too. */
-const DTYPE_BY_CODE: ReadonlyMap<string, Dtype> = new Map([
-  ['?', 'bool'],
-  ['b1', 'bool'],
-  ['i1', 'int8'],
-  ['i2', 'int16'],
-  ['i4', 'int32'],
-  ['i8', 'int64'],
-  ['u1', 'uint8'],
-  ['u2', 'uint16'],
-  ['u4', 'uint32'],
-  ['u8', 'uint64'],
-  ['f2', 'float16'],
-  ['f4', 'float32'],
-  ['f8', 'float64'],
-  ['c8', 'complex64'],
-  ['c16', 'complex128'],
-])
-
-const CODE_BY_DTYPE: ReadonlyMap<Dtype, string> = new Map(
-  [...DTYPE_BY_CODE].filter(([code]) => code !== '?').map(([code, dtype]) => [dtype, code]),
-)
+/** Letter and size of numpy's types that are tilework's too; numpy reads `?` as well as `b1`, and writes the latter. */
+const DTYPE_BY_CODE: ReadonlyMap<string, Dtype> = new Map([...dtypesBy('numpy'), ['?', 'bool']])
 
 /** Raw items of these sizes are read as unsigned numbers; numpy writes the small floats of other packages so. */
 const DTYPE_BY_RAW_BYTES: ReadonlyMap<number, Dtype> = new Map([
@@ -139,9 +119,9 @@ export function descrOf(tensor: Tensor): string | undefined {
   const { dtype } = tensor
   const kept = keptDescr(tensor)
   if (kept?.kind === 'number' && kept.dtype === dtype) return kept.descr
-  const code = CODE_BY_DTYPE.get(dtype)
+  const { bits, numpy: code } = DTYPES[dtype]
   if (code === undefined) return RAW_CODE.get(dtype)
-  return `${DTYPES[dtype].bits === 8 ? '|' : '<'}${code}`
+  return `${bits === 8 ? '|' : '<'}${code}`
 }
 
 /** The type that a tensor had in the npy file it came from, where it still says so. */

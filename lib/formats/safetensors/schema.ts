@@ -12,7 +12,7 @@
  * 24b0b285; the index as `split_state_dict_into_shards_factory` and `save_torch_state_dict` of
  * huggingface/huggingface_hub write it. Where the README says less than the code, the code decides.
  */
-import type { Dtype } from '../../dtype/dtypes.js'
+import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
 import { MAX_AXES } from '../../tensor/shape.js'
 
 export const FORMAT_NAME = 'safetensors'
@@ -40,30 +40,36 @@ export interface TensorCode {
  * Element types in the order of the reference's enumeration: by that order, last first, its writer sorts tensors, so
  * that each type starts aligned to its size.
  */
-export const TENSOR_CODES: readonly TensorCode[] = [
-  { code: 'BOOL', bits: 8, dtype: 'bool' },
-  { code: 'F4', bits: 4, dtype: 'float4_e2m1fn' },
-  { code: 'F6_E2M3', bits: 6 },
-  { code: 'F6_E3M2', bits: 6 },
-  { code: 'U8', bits: 8, dtype: 'uint8' },
-  { code: 'I8', bits: 8, dtype: 'int8' },
-  { code: 'F8_E5M2', bits: 8, dtype: 'float8_e5m2' },
-  { code: 'F8_E4M3', bits: 8, dtype: 'float8_e4m3fn' },
-  { code: 'F8_E8M0', bits: 8, dtype: 'float8_e8m0fnu' },
-  { code: 'F8_E4M3FNUZ', bits: 8, dtype: 'float8_e4m3fnuz' },
-  { code: 'F8_E5M2FNUZ', bits: 8, dtype: 'float8_e5m2fnuz' },
-  { code: 'I16', bits: 16, dtype: 'int16' },
-  { code: 'U16', bits: 16, dtype: 'uint16' },
-  { code: 'F16', bits: 16, dtype: 'float16' },
-  { code: 'BF16', bits: 16, dtype: 'bfloat16' },
-  { code: 'I32', bits: 32, dtype: 'int32' },
-  { code: 'U32', bits: 32, dtype: 'uint32' },
-  { code: 'F32', bits: 32, dtype: 'float32' },
-  { code: 'C64', bits: 64, dtype: 'complex64' },
-  { code: 'F64', bits: 64, dtype: 'float64' },
-  { code: 'I64', bits: 64, dtype: 'int64' },
-  { code: 'U64', bits: 64, dtype: 'uint64' },
-]
+export const TENSOR_CODES: readonly TensorCode[] = (
+  [
+    'bool',
+    'float4_e2m1fn',
+    { code: 'F6_E2M3', bits: 6 },
+    { code: 'F6_E3M2', bits: 6 },
+    'uint8',
+    'int8',
+    'float8_e5m2',
+    'float8_e4m3fn',
+    'float8_e8m0fnu',
+    'float8_e4m3fnuz',
+    'float8_e5m2fnuz',
+    'int16',
+    'uint16',
+    'float16',
+    'bfloat16',
+    'int32',
+    'uint32',
+    'float32',
+    'complex64',
+    'float64',
+    'int64',
+    'uint64',
+  ] as const
+).map((type) => {
+  if (typeof type === 'object') return type
+  const { safetensors, bits } = DTYPES[type]
+  return { code: safetensors!, bits, dtype: type }
+})
 
 /** Position in {@link TENSOR_CODES} by the name in the header. A Map: names like `constructor` are no codes. */
 export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
