@@ -1,5 +1,4 @@
-// Interleaves 2, 3, 4 or 8 rows, and takes them apart again: images between planes and pixels. Included by
-// reorder_avx2.cc only.
+// Groups of pixels for channels.h with AVX2. Included by reorder_avx2.cc only.
 //
 // For powers of two, interleaving is a rotation of the bits of an element's place, and so is each step of a
 // transpose (see step): the same steps do both ways. Three rows are put together from byte shuffles.
@@ -79,49 +78,12 @@ void put16(uint8_t* at, __m128i value, bool streams) {
 
 // Each lane has a group of pixels for itself.
 template <class T>
-class ChannelsAvx2 {
+class PixelsAvx2 {
  public:
-  // False where the tile is of another kind.
-  static bool run(const Tile& tile) {
-    if (tile.columns >= kPixels && tile.rows * kSize < 16 && tile.destination_column == tile.rows * kSize) {
-      return dispatch(tile.rows, [&](auto count) { interleave_all<decltype(count)::value>(tile); });
-    }
-    const int64_t slots = tile.source_row / kSize;
-    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > 16 || tile.source_row <= 0)
-      return false;
-    // Holes of eight bytes could be left out, and it would be wrong to read them.
-    if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
-    return dispatch(slots, [&](auto count) { take_all_apart<decltype(count)::value>(tile); });
-  }
-
- private:
-  static constexpr int kSize = sizeof(T);
-  // In two lanes.
-  static constexpr int64_t kPixels = 32 / kSize;
-
-  template <class Body>
-  static bool dispatch(int64_t count, Body body) {
-    if (count == 2) body(std::integral_constant<int, 2>{});
-    if (count == 3) body(std::integral_constant<int, 3>{});
-    if (count == 4) body(std::integral_constant<int, 4>{});
-    if (count == 8) body(std::integral_constant<int, 8>{});
-    return count == 2 || count == 3 || count == 4 || count == 8;
-  }
-
-  static bool is_aligned(const uint8_t* at, uintptr_t to) {
-    return reinterpret_cast<uintptr_t>(at) % to == 0;
-  }
+  static constexpr int64_t kPixels = 32 / sizeof(T);
 
   template <int kCount>
-  static void interleave_all(const Tile tile) {
-    const int64_t valid = tile.rows - tile.zero_rows;
-    for (int64_t p = 0; p < tile.columns; p += kPixels) {
-      interleave_group<kCount>(tile, valid, std::min(p, tile.columns - kPixels));
-    }
-  }
-
-  template <int kCount>
-  TILEWORK_INLINE static void interleave_group(const Tile& tile, int64_t valid, int64_t p) {
+  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
@@ -135,21 +97,8 @@ class ChannelsAvx2 {
       put16(to + (kCount + r) * 16, _mm256_extracti128_si256(rows[r], 1), streams);
   }
 
-  // Slots behind the last column are holes, and are read with the elements around them. None is behind the
-  // last pixel, which may be the last byte of the memory: it is moved alone.
   template <int kCount>
-  static void take_all_apart(const Tile tile) {
-    const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - 1;
-    for (int64_t c = 0; c < tile.columns && pixels < tile.rows; ++c) {
-      std::memcpy(tile.destination + c * tile.destination_column + pixels * kSize,
-                  tile.source + pixels * tile.source_row + c * kSize, kSize);
-    }
-    for (int64_t p = 0; p < pixels; p += kPixels)
-      take_group_apart<kCount>(tile, std::min(p, pixels - kPixels));
-  }
-
-  template <int kCount>
-  TILEWORK_INLINE static void take_group_apart(const Tile& tile, int64_t p) {
+  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p) {
     const uint8_t* from = tile.source + p * kSize * kCount;
     __m256i pixels[kCount];
     for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(from + i * 16, from + (kCount + i) * 16);
@@ -162,6 +111,13 @@ class ChannelsAvx2 {
         store32(to, pixels[c]);
       }
     }
+  }
+
+ private:
+  static constexpr int kSize = sizeof(T);
+
+  static bool is_aligned(const uint8_t* at, uintptr_t to) {
+    return reinterpret_cast<uintptr_t>(at) % to == 0;
   }
 };
 

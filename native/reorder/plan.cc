@@ -20,6 +20,18 @@ constexpr ReorderKernel kKernels[] = {
 #undef TILEWORK_REORDER_KERNEL
 };
 
+bool cpu_runs(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx2:
+      return cpu_has("avx2");
+    case Isa::kNeon:
+      return cpu_has("neon");
+    case Isa::kBaseline:
+      break;
+  }
+  return true;
+}
+
 constexpr int kElementBits[] = {4, 8, 16, 32, 64, 128};
 
 int checked_bits(int bits) {
@@ -114,7 +126,7 @@ std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
 
 bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
   if (kernel.element_bits != 0 && kernel.element_bits != plan.element_bits()) return false;
-  if (kernel.isa == Isa::kAvx2 && !cpu_has("avx2")) return false;
+  if (!cpu_runs(kernel.isa)) return false;
   if (kernel.nest_class == NestClass::kLoopNest) return !is_copy(plan.nest_class());
   return kernel.nest_class == plan.nest_class();
 }

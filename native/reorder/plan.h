@@ -42,7 +42,7 @@ struct ReorderArguments {
 };
 
 // Instruction sets that a kernel may need beyond the baseline.
-enum class Isa { kBaseline, kAvx2 };
+enum class Isa { kBaseline, kAvx2, kNeon };
 
 // One line of kernels.def.
 struct ReorderKernel {

@@ -7,6 +7,7 @@
 // narrow block has columns of 16 bytes and puts two groups of columns in the lanes.
 #include <immintrin.h>
 
+#include "reorder/channels.h"
 #include "reorder/kernels.h"
 #include "reorder/run_copy.h"
 #include "reorder/tile_transpose.h"
@@ -138,7 +139,7 @@ struct LaneBlock : LineStores {
 };
 
 template <class T>
-using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, ChannelsAvx2<T>>;
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, Channels<T, PixelsAvx2<T>>>;
 
 struct Vector {
   static constexpr int64_t kBytes = 32;

@@ -1,0 +1,89 @@
+// Interleaves 2, 3, 4 or 8 rows, and takes them apart again: images between planes and pixels. The walk over
+// a tile is shared; each instruction set brings groups of pixels:
+//
+//   struct Groups {
+//     static constexpr int64_t kPixels;
+//     // kPixels of a tile from pixel `p` on: of the rows from `valid` on, which have no source, zeros.
+//     template <int kCount> static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p);
+//     template <int kCount> static void take_pixels_apart(const Tile& tile, int64_t p);
+//   };
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "reorder/tile_transpose.h"
+
+namespace tilework {
+namespace {
+
+template <class T, class Groups>
+class Channels {
+ public:
+  // False where the tile is of another kind.
+  static bool run(const Tile& tile) {
+    if (tile.columns >= kPixels && tile.rows * kSize < kMostBytes &&
+        tile.destination_column == tile.rows * kSize) {
+      return dispatch(tile.rows, [&](auto count) { interleave_all<decltype(count)::value>(tile); });
+    }
+    const int64_t slots = tile.source_row / kSize;
+    if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostBytes || tile.source_row <= 0)
+      return false;
+    // Holes of eight bytes could be left out, and it would be wrong to read them.
+    if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
+    return dispatch(slots, [&](auto count) { take_all_apart<decltype(count)::value>(tile); });
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kPixels = Groups::kPixels;
+  // Wider pixels are moved as well by blocks.
+  static constexpr int64_t kMostBytes = 16;
+
+  template <class Body>
+  static bool dispatch(int64_t count, Body body) {
+    return one_of<2, 3, 4, 8>(count, body);
+  }
+
+  // Calls body with the one that `count` is; false where it is none.
+  template <int... kCounts, class Body>
+  static bool one_of(int64_t count, Body body) {
+    return (... || is<kCounts>(count, body));
+  }
+
+  template <int kCount, class Body>
+  static bool is(int64_t count, Body body) {
+    if constexpr (kCount * kSize <= kMostBytes) {
+      if (count == kCount) body(std::integral_constant<int, kCount>{});
+      return count == kCount;
+    }
+    return false;
+  }
+
+  template <int kCount>
+  static void interleave_all(const Tile tile) {
+    const int64_t valid = tile.rows - tile.zero_rows;
+    for (int64_t p = 0; p < tile.columns; p += kPixels) {
+      Groups::template interleave_pixels<kCount>(tile, valid, std::min(p, tile.columns - kPixels));
+    }
+  }
+
+  // Slots behind the last column are holes, and are read with the elements around them. None is behind the
+  // last pixel, which may be the last byte of the memory: it is moved alone.
+  template <int kCount>
+  static void take_all_apart(const Tile tile) {
+    const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - 1;
+    for (int64_t c = 0; c < tile.columns && pixels < tile.rows; ++c) {
+      std::memcpy(tile.destination + c * tile.destination_column + pixels * kSize,
+                  tile.source + pixels * tile.source_row + c * kSize, kSize);
+    }
+    for (int64_t p = 0; p < pixels; p += kPixels) {
+      Groups::template take_pixels_apart<kCount>(tile, std::min(p, pixels - kPixels));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework

@@ -1,0 +1,238 @@
+// Tile transposes, channels and copies with NEON, which every 64-bit ARM processor has.
+//
+// Registers are 16 bytes. A square block has as many rows as units fit in one, so that each register holds
+// one whole column in the end; a flat block has half as many rows, and two columns come out of each register.
+// Interleaving 2, 3 or 4 rows is one instruction of this architecture (st2 to st4), and so is the way back.
+#include <arm_neon.h>
+
+#include "reorder/channels.h"
+#include "reorder/kernels.h"
+#include "reorder/run_copy.h"
+#include "reorder/tile_transpose.h"
+
+namespace tilework {
+namespace {
+
+// The registers of a transpose are arrays in the source; they are registers only where all steps are inlined.
+#define TILEWORK_INLINE [[gnu::always_inline]] inline
+
+void copy16(uint8_t* destination, const uint8_t* source) { vst1q_u8(destination, vld1q_u8(source)); }
+
+// A pair of registers, past the caches where the processor takes the hint. No intrinsic names it.
+void stream32(uint8_t* destination, const uint8_t* source) {
+  const uint8x16_t low = vld1q_u8(source);
+  const uint8x16_t high = vld1q_u8(source + 16);
+  asm volatile("stnp %q0, %q1, [%2]" : : "w"(low), "w"(high), "r"(destination) : "memory");
+}
+
+// Interleaves units of `kSize` bytes of the first, or of the second, halves of two registers.
+template <int kSize>
+TILEWORK_INLINE uint8x16_t zip_first(uint8x16_t a, uint8x16_t b) {
+  if constexpr (kSize == 1) return vzip1q_u8(a, b);
+  if constexpr (kSize == 2)
+    return vreinterpretq_u8_u16(vzip1q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
+  if constexpr (kSize == 4)
+    return vreinterpretq_u8_u32(vzip1q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
+  if constexpr (kSize == 8)
+    return vreinterpretq_u8_u64(vzip1q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
+}
+
+template <int kSize>
+TILEWORK_INLINE uint8x16_t zip_second(uint8x16_t a, uint8x16_t b) {
+  if constexpr (kSize == 1) return vzip2q_u8(a, b);
+  if constexpr (kSize == 2)
+    return vreinterpretq_u8_u16(vzip2q_u16(vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b)));
+  if constexpr (kSize == 4)
+    return vreinterpretq_u8_u32(vzip2q_u32(vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b)));
+  if constexpr (kSize == 8)
+    return vreinterpretq_u8_u64(vzip2q_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
+}
+
+// Row r meets row r + half. Of n rows, doing that log2(n) times interleaves them all.
+template <int kSize, int kCount>
+TILEWORK_INLINE void step(uint8x16_t (&rows)[kCount]) {
+  uint8x16_t next[kCount];
+  for (int r = 0; r < kCount / 2; ++r) {
+    next[2 * r] = zip_first<kSize>(rows[r], rows[r + kCount / 2]);
+    next[2 * r + 1] = zip_second<kSize>(rows[r], rows[r + kCount / 2]);
+  }
+  for (int r = 0; r < kCount; ++r) rows[r] = next[r];
+}
+
+template <int kSize, int kCount>
+TILEWORK_INLINE void interleave(uint8x16_t (&rows)[kCount]) {
+  for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
+}
+
+struct LineStores {
+  TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
+    if (stores == Stores::kStreaming) {
+      stream32(destination, line);
+      stream32(destination + 32, line + 32);
+    } else {
+      for (int64_t i = 0; i < kLineBytes; i += 16) copy16(destination + i, line + i);
+    }
+  }
+};
+
+// Columns of 16 bytes.
+template <class T>
+struct SquareBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 16 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = kCount;
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
+    uint8x16_t rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + r * source_row);
+    interleave<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) vst1q_u8(destination + c * destination_column, rows[c]);
+  }
+};
+
+// Columns of 8 bytes.
+template <class T>
+struct FlatBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 8 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = 2 * kCount;
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
+    uint8x16_t rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + r * source_row);
+    interleave<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) {
+      vst1_u8(destination + 2 * c * destination_column, vget_low_u8(rows[c]));
+      vst1_u8(destination + (2 * c + 1) * destination_column, vget_high_u8(rows[c]));
+    }
+  }
+};
+
+// Units of a whole register.
+struct RegisterBlock : LineStores {
+  using Unit = Unit128;
+  static constexpr int64_t kRows = 2;
+  static constexpr int64_t kColumns = 2;
+  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
+                                        int64_t destination_column) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      copy16(destination + c * destination_column, source + c * 16);
+      copy16(destination + c * destination_column + 16, source + source_row + c * 16);
+    }
+  }
+};
+
+// Two, three or four registers of units that are interleaved in memory.
+#define TILEWORK_STRUCTURE(count, bits)                                                                      \
+  TILEWORK_INLINE auto load_structure(const uint##bits##_t* at, Count<count>) {                              \
+    return vld##count##q_u##bits(at);                                                                        \
+  }                                                                                                          \
+  TILEWORK_INLINE void store_structure(uint##bits##_t* at, const decltype(vld##count##q_u##bits(at))& all) { \
+    vst##count##q_u##bits(at, all);                                                                          \
+  }
+
+template <int kCount>
+using Count = std::integral_constant<int, kCount>;
+
+TILEWORK_STRUCTURE(2, 8)
+TILEWORK_STRUCTURE(3, 8)
+TILEWORK_STRUCTURE(4, 8)
+TILEWORK_STRUCTURE(2, 16)
+TILEWORK_STRUCTURE(3, 16)
+TILEWORK_STRUCTURE(4, 16)
+TILEWORK_STRUCTURE(2, 32)
+TILEWORK_STRUCTURE(3, 32)
+TILEWORK_STRUCTURE(4, 32)
+TILEWORK_STRUCTURE(2, 64)
+
+#undef TILEWORK_STRUCTURE
+
+// Eight rows are interleaved by steps, which of a register of sixteen or eight units also lead back.
+template <class T>
+class PixelsNeon {
+ public:
+  static constexpr int64_t kPixels = 16 / sizeof(T);
+
+  template <int kCount>
+  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p) {
+    uint8x16_t rows[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
+      rows[r] = r < valid ? vld1q_u8(from) : vdupq_n_u8(0);
+    }
+    uint8_t* to = tile.destination + p * kSize * kCount;
+    if constexpr (kCount == 8) {
+      interleave<kSize>(rows);
+      for (int r = 0; r < kCount; ++r) vst1q_u8(to + r * 16, rows[r]);
+    } else {
+      decltype(load_structure(static_cast<const T*>(nullptr), Count<kCount>{})) all;
+      std::memcpy(&all, rows, sizeof(all));
+      store_structure(reinterpret_cast<T*>(to), all);
+    }
+  }
+
+  template <int kCount>
+  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p) {
+    const uint8_t* from = tile.source + p * kSize * kCount;
+    uint8x16_t channels[kCount];
+    if constexpr (kCount == 8) {
+      for (int i = 0; i < kCount; ++i) channels[i] = vld1q_u8(from + i * 16);
+      for (int done = kSize; done < 16; done *= 2) step<kSize>(channels);
+    } else {
+      const auto all = load_structure(reinterpret_cast<const T*>(from), Count<kCount>{});
+      std::memcpy(channels, &all, sizeof(channels));
+    }
+    for (int c = 0; c < kCount && c < tile.columns; ++c) {
+      vst1q_u8(tile.destination + c * tile.destination_column + p * kSize, channels[c]);
+    }
+  }
+
+ private:
+  static constexpr int kSize = sizeof(T);
+};
+
+template <class T>
+using Tiles = TileKernel<SquareBlock<T>, FlatBlock<T>, Channels<T, PixelsNeon<T>>>;
+
+// A pair of registers, which one instruction loads or stores.
+struct Pair {
+  static constexpr int64_t kBytes = 32;
+  static void copy(uint8_t* destination, const uint8_t* source) {
+    const uint8x16x2_t pair = vld1q_u8_x2(source);
+    vst1q_u8_x2(destination, pair);
+  }
+  static void copy_half(uint8_t* destination, const uint8_t* source) { copy16(destination, source); }
+  static void zero(uint8_t* destination) {
+    zero_half(destination);
+    zero_half(destination + 16);
+  }
+  static void zero_half(uint8_t* destination) { vst1q_u8(destination, vdupq_n_u8(0)); }
+  static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
+};
+
+}  // namespace
+
+void reorder_x8_tiles__neon(const ReorderArguments& a) { walk_bytes<uint8_t, Tiles<uint8_t>>(a); }
+void reorder_x16_tiles__neon(const ReorderArguments& a) { walk_bytes<uint16_t, Tiles<uint16_t>>(a); }
+void reorder_x32_tiles__neon(const ReorderArguments& a) { walk_bytes<uint32_t, Tiles<uint32_t>>(a); }
+void reorder_x64_tiles__neon(const ReorderArguments& a) {
+  walk_bytes<uint64_t, TileKernel<SquareBlock<uint64_t>, SquareBlock<uint64_t>,
+                                  Channels<uint64_t, PixelsNeon<uint64_t>>>>(a);
+}
+void reorder_x128_tiles__neon(const ReorderArguments& a) {
+  walk_bytes<Unit128, TileKernel<RegisterBlock, RegisterBlock>>(a);
+}
+
+void reorder_x8_runs__neon(const ReorderArguments& a) { walk_bytes<uint8_t, RunKernel<Pair, uint8_t>>(a); }
+void reorder_x16_runs__neon(const ReorderArguments& a) { walk_bytes<uint16_t, RunKernel<Pair, uint16_t>>(a); }
+void reorder_x32_runs__neon(const ReorderArguments& a) { walk_bytes<uint32_t, RunKernel<Pair, uint32_t>>(a); }
+void reorder_x64_runs__neon(const ReorderArguments& a) { walk_bytes<uint64_t, RunKernel<Pair, uint64_t>>(a); }
+void reorder_x128_runs__neon(const ReorderArguments& a) { walk_bytes<Unit128, RunKernel<Pair, Unit128>>(a); }
+
+void copy__neon(const ReorderArguments& a) {
+  copy_run<Pair>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
+}
+
+}  // namespace tilework
