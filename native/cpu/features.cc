@@ -12,6 +12,8 @@ std::vector<std::string> probe() {
   // The builtin also asks the operating system whether it saves the wide registers.
   if (__builtin_cpu_supports("sse4.2")) features.push_back("sse4.2");
   if (__builtin_cpu_supports("avx")) features.push_back("avx");
+  if (__builtin_cpu_supports("f16c")) features.push_back("f16c");
+  if (__builtin_cpu_supports("fma")) features.push_back("fma");
   if (__builtin_cpu_supports("avx2")) features.push_back("avx2");
   if (__builtin_cpu_supports("avx512f")) features.push_back("avx512f");
   if (__builtin_cpu_supports("avx512bw")) features.push_back("avx512bw");

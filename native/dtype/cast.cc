@@ -1,0 +1,169 @@
+// Choosing the kernels of a cast. There are many more pairs of types than kernels: a cast without one of its
+// own goes through a type that holds its numbers exactly, so that still only the last step rounds.
+#include "dtype/cast.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "cpu/features.h"
+#include "dtype/casts.h"
+#include "error.h"
+
+namespace tilework {
+namespace {
+
+#define TILEWORK_RUN_kBaseline cast_baseline
+#define TILEWORK_RUN_kAvx2 cast_avx2
+constexpr CastKernel kKernels[] = {
+#define TILEWORK_CAST_KERNEL(from, to, isa, rounding)            \
+  {Dtype::from, Dtype::to, CastIsa::isa, CastRounding::rounding, \
+   TILEWORK_RUN_##isa<Dtype::from, Dtype::to, CastRounding::rounding>},
+#include "dtype/casts.def"
+#undef TILEWORK_CAST_KERNEL
+};
+
+using Route = std::vector<const CastKernel*>;
+
+const CastKernel* kernel_for(Dtype from, Dtype to, CastRounding rounding = CastRounding::kNearest) {
+  const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const CastKernel& at) {
+    return at.from == from && at.to == to && at.rounding == rounding && can_run(at);
+  });
+  return kernel == std::end(kKernels) ? nullptr : kernel;
+}
+
+// Bits of the largest number that is exact in a type beside all smaller ones.
+int significant_bits(const DtypeInfo& type) {
+  switch (type.kind) {
+    case DtypeKind::kBool:
+      return 1;
+    case DtypeKind::kInt:
+      return type.bits - 1;
+    case DtypeKind::kUint:
+      return type.bits;
+    case DtypeKind::kFloat:
+    case DtypeKind::kComplex:
+      return type.mantissa_bits + 1;
+  }
+  return 0;
+}
+
+// Whether `middle` has every number of `from`. Floats below 64 bits are exact in the wider of float32 and
+// float64, also their subnormals.
+bool holds_all(Dtype middle, Dtype from) {
+  const DtypeInfo& wide = info_of(middle);
+  const DtypeInfo& narrow = info_of(from);
+  const bool has_sign =
+      wide.kind != DtypeKind::kUint || narrow.kind == DtypeKind::kUint || from == Dtype::kBool;
+  const bool has_fractions = is_float(middle) || !is_float(from);
+  const bool is_wider = wide.bits > narrow.bits || from == Dtype::kBool;
+  return is_wider && has_sign && has_fractions && significant_bits(wide) >= significant_bits(narrow);
+}
+
+// Whether a cast may go through `middle`: nothing may be lost there, and integers, which keep their low bits
+// on the way to integers, must not become floats, which are clamped.
+bool may_go_through(Dtype middle, Dtype from, Dtype to) {
+  const bool are_integers = is_integer(from) && is_integer(to);
+  if (are_integers && !is_integer(middle)) return false;
+  const bool has_all_low_bits = are_integers && info_of(middle).bits >= info_of(to).bits;
+  return holds_all(middle, from) || has_all_low_bits;
+}
+
+// Kernels from `from` to `to` by way of at most `steps` exact ones; empty if there are none.
+Route exact_route(Dtype from, Dtype to, int steps) {
+  if (const CastKernel* kernel = kernel_for(from, to)) return {kernel};
+  if (steps == 0) return {};
+  constexpr std::array kMiddles{Dtype::kInt8, Dtype::kUint8, Dtype::kFloat32, Dtype::kFloat64};
+  for (const Dtype middle : kMiddles) {
+    const CastKernel* first = kernel_for(from, middle);
+    if (first == nullptr || !may_go_through(middle, from, to)) continue;
+    Route rest = exact_route(middle, to, steps - 1);
+    if (rest.empty()) continue;
+    rest.insert(rest.begin(), first);
+    return rest;
+  }
+  return {};
+}
+
+// The types of ml_dtypes, which takes every source through float32.
+bool is_of_ml_dtypes(Dtype dtype) {
+  return is_float(dtype) && info_of(dtype).bits <= 16 && dtype != Dtype::kFloat16;
+}
+
+// To a narrow float by way of a float32 that is rounded to nearest in mode kOnnx, which is to give what comes
+// of rounding twice, else to odd, which leaves the last step all it needs.
+Route route_through_float32(Dtype from, Dtype to, CastMode mode) {
+  // Where the scale of a number counts and not its bits, a float32 beyond the last one would be missed.
+  const bool is_narrow = is_float(to) && info_of(to).bits <= 16 && to != Dtype::kFloat8E8m0fnu;
+  if (!is_narrow) return {};
+  const CastRounding rounding = mode == CastMode::kSpec ? CastRounding::kOdd : CastRounding::kNearest;
+  const CastKernel* first = kernel_for(from, Dtype::kFloat32, rounding);
+  const CastKernel* second = kernel_for(Dtype::kFloat32, to);
+  if (first == nullptr || second == nullptr) return {};
+  return {first, second};
+}
+
+Route route(Dtype from, Dtype to, CastMode mode) {
+  const bool rounds_twice = mode == CastMode::kOnnx && is_of_ml_dtypes(to) &&
+                            !holds_all(Dtype::kFloat32, from) && from != Dtype::kFloat32;
+  if (rounds_twice) return route_through_float32(from, to, mode);
+  // uint4 goes to float16 by uint8 and float32.
+  constexpr int kExactSteps = 2;
+  Route exact = exact_route(from, to, kExactSteps);
+  // float16 is numpy's own, which rounds once.
+  return exact.empty() ? route_through_float32(from, to, CastMode::kSpec) : exact;
+}
+
+// Elements of a step's result that stay in the first-level cache until the next step reads them.
+constexpr int64_t kBlockElements = 1024;
+constexpr int64_t kMaxElementBytes = 8;
+
+}  // namespace
+
+std::span<const CastKernel> cast_kernels() { return kKernels; }
+
+bool can_run(const CastKernel& kernel) {
+  static const bool has_avx2 = cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma");
+  return kernel.isa == CastIsa::kBaseline || has_avx2;
+}
+
+std::string name_of(const CastKernel& kernel) {
+  std::string name =
+      "cast_" + std::string(info_of(kernel.from).name) + "_to_" + std::string(info_of(kernel.to).name);
+  if (kernel.rounding == CastRounding::kOdd) name += "_odd";
+  return kernel.isa == CastIsa::kAvx2 ? name + "__avx2" : name;
+}
+
+Cast::Cast(Dtype from, Dtype to, const CastOptions& options) : from_(from), to_(to), options_(options) {
+  if (is_complex(from) && !is_complex(to)) {
+    throw Error("ERR_DTYPE", "A cast from " + std::string(info_of(from).name) + " to " +
+                                 std::string(info_of(to).name) + " would drop the imaginary half.");
+  }
+  steps_ = route(from, to, options.mode);
+}
+
+std::string Cast::kernels() const {
+  if (steps_.empty()) return "cast_reference";
+  std::string names;
+  for (const CastKernel* step : steps_) names += (names.empty() ? "" : ", ") + name_of(*step);
+  return names;
+}
+
+void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count) const {
+  if (count == 0) return;
+  if (steps_.empty()) return cast_reference({source, destination, count, from_, to_, options_});
+  if (steps_.size() == 1) return steps_[0]->run({source, destination, count, from_, to_, options_});
+  alignas(64) uint8_t blocks[2][kBlockElements * kMaxElementBytes];
+  for (int64_t at = 0; at < count; at += kBlockElements) {
+    const int64_t size = std::min(kBlockElements, count - at);
+    const uint8_t* input = source + packed_bytes(from_, at);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const bool is_last = i + 1 == steps_.size();
+      uint8_t* output = is_last ? destination + packed_bytes(to_, at) : blocks[i % 2];
+      steps_[i]->run({input, output, size, steps_[i]->from, steps_[i]->to, options_});
+      input = output;
+    }
+  }
+}
+
+}  // namespace tilework

@@ -1,0 +1,111 @@
+// Casts between numbers that C++ has itself, in loops that the compiler turns into vectors. Included by one
+// file for each instruction set; everything is internal to the file, as the same template compiled for
+// another CPU must not be linked in its place.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "dtype/cast.h"
+
+namespace tilework {
+namespace {
+
+template <Dtype dtype>
+struct NumberOf;
+// A bool of storage is a byte; any but 0 is true.
+struct BoolByte {
+  uint8_t byte;
+};
+#define TILEWORK_NUMBER(dtype, type) \
+  template <>                        \
+  struct NumberOf<Dtype::dtype> {    \
+    using Type = type;               \
+  };
+TILEWORK_NUMBER(kInt8, int8_t)
+TILEWORK_NUMBER(kInt16, int16_t)
+TILEWORK_NUMBER(kInt32, int32_t)
+TILEWORK_NUMBER(kInt64, int64_t)
+TILEWORK_NUMBER(kUint8, uint8_t)
+TILEWORK_NUMBER(kUint16, uint16_t)
+TILEWORK_NUMBER(kUint32, uint32_t)
+TILEWORK_NUMBER(kUint64, uint64_t)
+TILEWORK_NUMBER(kFloat32, float)
+TILEWORK_NUMBER(kFloat64, double)
+TILEWORK_NUMBER(kBool, BoolByte)
+#undef TILEWORK_NUMBER
+
+template <class To, class From>
+To clamped(From value) {
+  using Limits = std::numeric_limits<To>;
+  // Both are powers of two or zero, which floats have exactly; the largest integer is not.
+  constexpr From kLeast = static_cast<From>(Limits::min());
+  constexpr From kBeyond = static_cast<From>(Limits::max() / 2 + 1) * 2;
+  if (!(value > kLeast)) return value != value ? To{0} : Limits::min();
+  return value >= kBeyond ? Limits::max() : static_cast<To>(value);
+}
+
+// The bits of a float32 whose last bit says whether anything was lost. Never an infinity for a finite number.
+inline float odd_float32(double value) {
+  const float nearest = static_cast<float>(value);
+  const double back = nearest;
+  if (back == value || value != value) return nearest;
+  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  // Towards zero, then odd: the one of the two neighbours that is odd.
+  if (std::fabs(back) > std::fabs(value)) --bits;
+  return std::bit_cast<float>(bits | 1);
+}
+
+template <class From>
+float odd_float32_of_integer(From value) {
+  using Unsigned = std::make_unsigned_t<From>;
+  const bool is_negative = value < 0;
+  Unsigned magnitude =
+      is_negative ? Unsigned{0} - static_cast<Unsigned>(value) : static_cast<Unsigned>(value);
+  const int excess = static_cast<int>(std::bit_width(magnitude)) - std::numeric_limits<float>::digits;
+  if (excess > 0) {
+    const Unsigned lost = magnitude & ((Unsigned{1} << excess) - 1);
+    magnitude = magnitude - lost + (lost != 0 ? Unsigned{1} << excess : 0) * ((~magnitude >> excess) & 1);
+  }
+  const float result = static_cast<float>(magnitude);
+  return is_negative ? -result : result;
+}
+
+template <CastRounding rounding, class To, class From>
+To number_cast(From value) {
+  if constexpr (std::is_same_v<From, BoolByte>) {
+    return static_cast<To>(value.byte != 0 ? 1 : 0);
+  } else if constexpr (std::is_same_v<To, BoolByte>) {
+    return {static_cast<uint8_t>(value != From{0} ? 1 : 0)};
+  } else if constexpr (rounding == CastRounding::kOdd) {
+    if constexpr (std::is_integral_v<From>) {
+      return odd_float32_of_integer(value);
+    } else {
+      return odd_float32(value);
+    }
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    return clamped<To>(value);
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+// Elements lie at any address, so they are copied, which costs nothing.
+template <CastRounding rounding, class From, class To>
+void cast_numbers(const CastArguments& arguments) {
+  const uint8_t* source = arguments.source;
+  uint8_t* destination = arguments.destination;
+  for (int64_t i = 0; i < arguments.count; ++i) {
+    From value;
+    std::memcpy(&value, source + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
+    const To cast = number_cast<rounding, To>(value);
+    std::memcpy(destination + i * static_cast<int64_t>(sizeof(To)), &cast, sizeof(To));
+  }
+}
+
+}  // namespace
+}  // namespace tilework

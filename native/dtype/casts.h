@@ -1,0 +1,13 @@
+// The functions behind casts.def: one template an instruction set, instantiated where its file is compiled.
+#pragma once
+
+#include "dtype/cast.h"
+
+namespace tilework {
+
+template <Dtype from, Dtype to, CastRounding rounding>
+void cast_baseline(const CastArguments& arguments);
+template <Dtype from, Dtype to, CastRounding rounding>
+void cast_avx2(const CastArguments& arguments);
+
+}  // namespace tilework

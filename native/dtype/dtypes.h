@@ -1,0 +1,56 @@
+// The element types as data.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tilework {
+
+enum class Dtype : uint8_t {
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) enumerator,
+#include "dtype/dtypes.def"
+#undef TILEWORK_DTYPE
+};
+
+enum class DtypeKind : uint8_t { kFloat, kInt, kUint, kBool, kComplex };
+
+// Which codes of a float are special. kIeee: the largest exponent holds infinities and NaN. kFn: only all
+// ones is NaN. kFnuz: only the code of -0 is NaN, so there is no -0. kFinite: none. kScale: an exponent
+// alone, all ones is NaN, no zero, no sign.
+enum class Specials : uint8_t { kNone, kIeee, kFn, kFnuz, kFinite, kScale };
+
+struct DtypeInfo {
+  Dtype dtype;
+  std::string_view name;
+  int bits;
+  DtypeKind kind;
+  int mantissa_bits;
+  int bias;
+  Specials specials;
+};
+
+// All types, in the order of Dtype.
+std::span<const DtypeInfo> dtypes();
+const DtypeInfo& info_of(Dtype dtype);
+std::optional<Dtype> dtype_by_name(std::string_view name);
+
+inline bool is_float(Dtype dtype) { return info_of(dtype).kind == DtypeKind::kFloat; }
+inline bool is_complex(Dtype dtype) { return info_of(dtype).kind == DtypeKind::kComplex; }
+// True for signed and unsigned integers.
+inline bool is_integer(Dtype dtype) {
+  const DtypeKind kind = info_of(dtype).kind;
+  return kind == DtypeKind::kInt || kind == DtypeKind::kUint;
+}
+
+// Bytes of that many packed elements. Sub-byte elements fill bytes from the low bits.
+int64_t packed_bytes(Dtype dtype, int64_t elements);
+
+// Elements that a byte has of a sub-byte type; else 1.
+inline int64_t elements_per_byte(Dtype dtype) {
+  const int bits = info_of(dtype).bits;
+  return bits < 8 ? 8 / bits : 1;
+}
+
+}  // namespace tilework

@@ -1,0 +1,393 @@
+// Casts: the reference against values of the published tables, and everything that may run instead of it
+// against the reference, bit for bit. Sources of up to 16 bits with all their codes; wider ones with all
+// neighbours of ties and limits of every target, and with seeded patterns.
+//
+//   cast_test                  part of every test run
+//   cast_test --exhaustive     all 2^32 patterns of float32 to every type of 8 and 16 bits; takes minutes
+#include "dtype/cast.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.h"
+
+namespace tilework::test {
+namespace {
+
+constexpr CastOptions kSpec{};
+constexpr CastOptions kSpecNoSaturate{CastMode::kSpec, false};
+constexpr CastOptions kOnnx{CastMode::kOnnx};
+constexpr CastOptions kOnnxNoSaturate{CastMode::kOnnx, false};
+constexpr CastOptions kAll[] = {kSpec, kSpecNoSaturate, kOnnx, kOnnxNoSaturate};
+
+std::string text(Dtype dtype) { return std::string(info_of(dtype).name); }
+
+std::string text(const CastOptions& options) {
+  return std::string(options.mode == CastMode::kSpec ? " spec" : " onnx") +
+         (options.saturate ? " saturating" : "");
+}
+
+// Elements without a byte more than they have, at an address that is no multiple of anything.
+class Packed {
+ public:
+  Packed(Dtype dtype, int64_t count)
+      : size_(packed_bytes(dtype, count)), memory_(new uint8_t[static_cast<size_t>(size_ + 1)]) {}
+  uint8_t* data() const { return memory_.get() + 1; }
+  size_t size() const { return static_cast<size_t>(size_); }
+
+ private:
+  int64_t size_;
+  std::unique_ptr<uint8_t[]> memory_;
+};
+
+uint64_t cast_one(Dtype from, uint64_t code, Dtype to, const CastOptions& options) {
+  uint64_t result = 0;
+  uint8_t bytes[16] = {};
+  cast_reference({reinterpret_cast<const uint8_t*>(&code), bytes, 1, from, to, options});
+  std::memcpy(&result, bytes, sizeof(result));
+  return result;
+}
+
+uint64_t pattern_of(float value) {
+  uint32_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+uint64_t pattern_of(double value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+void check_float32(float value, Dtype to, const CastOptions& options, uint64_t expected) {
+  const uint64_t found = cast_one(Dtype::kFloat32, pattern_of(value), to, options);
+  CHECK_IN(std::to_string(value) + " to " + text(to) + text(options) + " gives " + std::to_string(found),
+           found == expected);
+}
+
+void check_float64(double value, Dtype to, const CastOptions& options, uint64_t expected) {
+  const uint64_t found = cast_one(Dtype::kFloat64, pattern_of(value), to, options);
+  CHECK_IN(std::to_string(value) + " to " + text(to) + text(options) + " gives " + std::to_string(found),
+           found == expected);
+}
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+const float kNaN = std::numeric_limits<float>::quiet_NaN();
+
+void check_published_float8() {
+  struct Row {
+    Dtype to;
+    float last;
+    uint64_t max, beyond, nan;
+  };
+  // Of the table of thresholds; `beyond` without saturation.
+  for (const Row& row : {Row{Dtype::kFloat8E4m3fn, 464, 0x7e, 0x7f, 0x7f},
+                         Row{Dtype::kFloat8E4m3fnuz, std::nextafter(248.0f, 0.0f), 0x7f, 0x80, 0x80},
+                         Row{Dtype::kFloat8E5m2, std::nextafter(61440.0f, 0.0f), 0x7b, 0x7c, 0x7e},
+                         Row{Dtype::kFloat8E5m2fnuz, std::nextafter(61440.0f, 0.0f), 0x7f, 0x80, 0x80}}) {
+    for (const CastOptions& options : kAll) {
+      check_float32(row.last, row.to, options, row.max);
+      const uint64_t beyond = options.saturate ? row.max : row.beyond;
+      check_float32(std::nextafter(row.last, kInfinity), row.to, options, beyond);
+      check_float32(kInfinity, row.to, options, beyond);
+      check_float32(-kInfinity, row.to, options, beyond | 0x80);
+      check_float32(kNaN, row.to, options, row.nan);
+      const bool has_negative_zero = row.nan != 0x80;
+      check_float32(-0.0f, row.to, options, has_negative_zero ? 0x80 : 0);
+      check_float32(-1e-30f, row.to, options, has_negative_zero ? 0x80 : 0);
+    }
+  }
+}
+
+void check_published_float4() {
+  const float values[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5, 1e9f, kInfinity, -0.0f, -kInfinity};
+  const uint64_t codes[] = {0, 2, 2, 4, 4, 6, 6, 7, 7, 8, 15};
+  for (size_t i = 0; i < std::size(values); ++i) {
+    for (const CastOptions& options : kAll) check_float32(values[i], Dtype::kFloat4E2m1fn, options, codes[i]);
+  }
+  check_float32(kNaN, Dtype::kFloat4E2m1fn, kSpec, 7);
+  check_float32(kNaN, Dtype::kFloat4E2m1fn, kOnnx, 8);
+  check_float32(-kNaN, Dtype::kFloat4E2m1fn, kOnnx, 0);
+}
+
+void check_published_scale() {
+  const Dtype to = Dtype::kFloat8E8m0fnu;
+  const CastOptions nearest{CastMode::kSpec, false, ScaleRounding::kNearest};
+  const CastOptions down{CastMode::kSpec, true, ScaleRounding::kDown};
+  const float subnormal = std::ldexp(1.0f, -130);
+  struct Row {
+    float value;
+    uint64_t spec, spec_nearest, onnx;
+  };
+  for (const Row& row : {Row{0, 0, 0xff, 0}, Row{kNaN, 0xff, 0xff, 0xff}, Row{kInfinity, 0xfe, 0xff, 0xff},
+                         Row{3e38f, 0xfe, 0xff, 0xfe}, Row{1, 127, 127, 127}, Row{1.25f, 128, 127, 128},
+                         Row{1.5f, 128, 128, 128}, Row{subnormal, 0, 0, 1}}) {
+    check_float32(row.value, to, kSpec, row.spec);
+    check_float32(row.value, to, nearest, row.spec_nearest);
+    check_float32(row.value, to, kOnnx, row.onnx);
+  }
+  check_float32(-2, to, kSpec, 0xff);
+  check_float32(-2, to, kOnnx, 0x80);
+  check_float32(3e38f, to, kOnnxNoSaturate, 0xff);
+  check_float32(1.99f, to, down, 127);
+  check_float32(std::ldexp(1.0f, -127), to, kSpec, 0);
+  check_float32(std::ldexp(1.0f, -127), to, kOnnx, 1);
+}
+
+void check_published_integers() {
+  const Dtype i8 = Dtype::kInt8;
+  check_float32(kNaN, i8, kSpec, 0);
+  check_float32(300, i8, kSpec, 127);
+  check_float32(-kInfinity, i8, kSpec, 0x80);
+  check_float32(-1.9f, i8, kSpec, 0xff);
+  check_float32(-5, Dtype::kUint64, kSpec, 0);
+  check_float32(1e30f, Dtype::kUint64, kSpec, ~uint64_t{0});
+  check_float32(8, Dtype::kInt4, kSpec, 8);
+  check_float32(-9, Dtype::kInt4, kSpec, 7);
+  check_float32(1.5f, Dtype::kInt4, kSpec, 2);
+  check_float32(1.5f, Dtype::kInt4, kOnnx, 1);
+  check_float32(kInfinity, Dtype::kInt4, kSpec, 0);
+  CHECK(cast_one(Dtype::kUint8, 200, i8, kSpec) == 200);
+  CHECK(cast_one(Dtype::kInt8, 100, Dtype::kInt4, kSpec) == 4);
+  CHECK(cast_one(Dtype::kInt32, 70000, Dtype::kFloat16, kSpec) == 0x7c00);
+  CHECK(cast_one(Dtype::kBool, 2, Dtype::kFloat32, kSpec) == pattern_of(1.0f));
+  check_float32(kNaN, Dtype::kBool, kSpec, 1);
+  check_float32(-0.0f, Dtype::kBool, kSpec, 0);
+}
+
+void check_single_rounding() {
+  const double above_tie = 1 + std::ldexp(1, -8) + std::ldexp(1, -30);
+  check_float64(above_tie, Dtype::kBfloat16, kSpec, 0x3f81);
+  check_float64(above_tie, Dtype::kBfloat16, kOnnx, 0x3f80);
+  check_float64(1 + std::ldexp(1, -11) + std::ldexp(1, -40), Dtype::kFloat16, kOnnx, 0x3c01);
+  const uint64_t large = (uint64_t{1} << 40) + (uint64_t{1} << 32) + 1;
+  CHECK(cast_one(Dtype::kInt64, large, Dtype::kBfloat16, kSpec) == 0x5381);
+  CHECK(cast_one(Dtype::kInt64, large, Dtype::kBfloat16, kOnnx) == 0x5380);
+}
+
+void check_not_numbers() {
+  CHECK(cast_one(Dtype::kFloat32, 0x7f800001, Dtype::kFloat16, kSpec) == 0x7e00);
+  CHECK(cast_one(Dtype::kFloat32, 0xffd00000, Dtype::kFloat16, kSpec) == 0xfe80);
+  CHECK(cast_one(Dtype::kFloat32, 0xffd00000, Dtype::kBfloat16, kSpec) == 0xffc0);
+  CHECK(cast_one(Dtype::kFloat16, 0xfd00, Dtype::kFloat32, kSpec) == 0xffe00000 + 0);
+}
+
+void check_complex() {
+  const float pair[] = {1.5f, -2};
+  double wide[2] = {};
+  cast_reference({reinterpret_cast<const uint8_t*>(pair), reinterpret_cast<uint8_t*>(wide), 1,
+                  Dtype::kComplex64, Dtype::kComplex128, kSpec});
+  CHECK(wide[0] == 1.5 && wide[1] == -2);
+  cast_reference({reinterpret_cast<const uint8_t*>(pair), reinterpret_cast<uint8_t*>(wide), 1,
+                  Dtype::kFloat32, Dtype::kComplex128, kSpec});
+  CHECK(wide[0] == 1.5 && wide[1] == 0);
+  const auto drop_half = [] { Cast(Dtype::kComplex64, Dtype::kFloat32, kSpec); };
+  CHECK(code_of(drop_half) == "ERR_DTYPE");
+}
+
+// The patterns that a cast from a wide type is tested with, packed.
+class Patterns {
+ public:
+  Patterns(Dtype from, int64_t random_count, uint64_t seed) : from_(from) {
+    const int bits = info_of(from).bits;
+    if (bits <= 16) {
+      for (uint64_t code = 0; code < uint64_t{1} << bits; ++code) add(code);
+    } else {
+      add_near_limits();
+      std::mt19937_64 random(seed);
+      for (int64_t i = 0; i < random_count; ++i) add(random());
+    }
+  }
+
+  const uint8_t* data() const { return bytes_.data(); }
+  int64_t count() const { return count_; }
+
+ private:
+  void add(uint64_t code) {
+    const int bits = info_of(from_).bits;
+    if (bits < 8) {
+      const int per_byte = 8 / bits;
+      if (count_ % per_byte == 0) bytes_.push_back(0);
+      bytes_.back() = static_cast<uint8_t>(bytes_.back() | code << (count_ % per_byte * bits));
+    } else {
+      const auto* from = reinterpret_cast<const uint8_t*>(&code);
+      bytes_.insert(bytes_.end(), from, from + std::min(bits, 64) / 8);
+      if (bits == 128) bytes_.insert(bytes_.end(), from, from + 8);
+    }
+    ++count_;
+  }
+
+  // Every number with few bits set after the first, of every size, and the neighbours of each: these are the
+  // ties, the limits and the first subnormals of all narrower types.
+  void add_near_limits() {
+    const DtypeInfo& type = info_of(from_);
+    const bool is_float = type.kind == DtypeKind::kFloat || type.kind == DtypeKind::kComplex;
+    const int m = is_float ? type.mantissa_bits : 0;
+    const int width = type.kind == DtypeKind::kComplex ? type.bits / 2 : type.bits;
+    const int sizes = is_float ? 1 << std::min(width - 1 - m, 11) : width;
+    for (int size = 0; size < sizes; ++size) {
+      const uint64_t first = is_float ? static_cast<uint64_t>(size) << m : uint64_t{1} << size;
+      const int lower = is_float ? m : size;
+      for (uint64_t front = 0; front < 64; ++front) {
+        const uint64_t rest = lower >= 6 ? front << (lower - 6) : front >> (6 - lower);
+        add_neighbours(first + rest, width);
+      }
+      add_neighbours(first + ((uint64_t{1} << lower) - 1), width);
+      for (int single = 0; single < lower; ++single) add_neighbours(first + (uint64_t{1} << single), width);
+    }
+    add_neighbours(0, width);
+  }
+
+  void add_neighbours(uint64_t code, int width) {
+    const uint64_t sign = uint64_t{1} << (width - 1);
+    for (const uint64_t near : {code - 1, code, code + 1}) {
+      add(near);
+      add(info_of(from_).kind == DtypeKind::kInt ? 0 - near : near ^ sign);
+    }
+  }
+
+  Dtype from_;
+  std::vector<uint8_t> bytes_;
+  int64_t count_ = 0;
+};
+
+// The first element in which two results differ, for the message.
+std::string difference(const Packed& found, const Packed& expected, Dtype to) {
+  const auto* at = std::mismatch(found.data(), found.data() + found.size(), expected.data()).first;
+  const int64_t byte = at - found.data();
+  return ": byte " + std::to_string(byte) + ", element " + std::to_string(byte * 8 / info_of(to).bits) +
+         ", is " + std::to_string(*at) + ", not " + std::to_string(expected.data()[byte]);
+}
+
+template <class Run>
+void check_run(const std::string& name, const CastArguments& given, const Packed& expected, Run run) {
+  const Packed found(given.to, given.count);
+  std::memset(found.data(), 0xA5, found.size());
+  CastArguments arguments = given;
+  arguments.destination = found.data();
+  run(arguments);
+  const bool equal = std::memcmp(found.data(), expected.data(), expected.size()) == 0;
+  if (equal) return;
+  CHECK_IN(name + text(given.options) + difference(found, expected, given.to), equal);
+}
+
+void check_pair(const Patterns& patterns, Dtype from, Dtype to, const CastOptions& options) {
+  const Packed expected(to, patterns.count());
+  const CastArguments arguments{patterns.data(), expected.data(), patterns.count(), from, to, options};
+  cast_reference(arguments);
+  const Cast cast(from, to, options);
+  check_run(cast.kernels() + " of " + text(from) + " to " + text(to), arguments, expected,
+            [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+  for (const CastKernel& kernel : cast_kernels()) {
+    if (kernel.from != from || kernel.to != to || !can_run(kernel)) continue;
+    const bool is_twice =
+        options.mode == CastMode::kOnnx && info_of(from).bits > 16 && from != Dtype::kFloat32;
+    if (kernel.rounding != CastRounding::kNearest || is_twice) continue;
+    check_run(name_of(kernel), arguments, expected, kernel.run);
+  }
+}
+
+// All lengths around a block, from an odd address to an odd address, with nothing behind either end.
+void check_tails(Dtype from, Dtype to) {
+  std::mt19937_64 random(7);
+  const Cast cast(from, to, kSpec);
+  for (int64_t count = 0; count <= 70; ++count) {
+    const Packed source(from, count);
+    for (size_t i = 0; i < source.size(); ++i) source.data()[i] = static_cast<uint8_t>(random());
+    const Packed expected(to, count);
+    const CastArguments arguments{source.data(), expected.data(), count, from, to, kSpec};
+    cast_reference(arguments);
+    check_run(cast.kernels() + " of " + std::to_string(count), arguments, expected,
+              [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+  }
+}
+
+bool is_cast(Dtype from, Dtype to) { return from != to && (!is_complex(from) || is_complex(to)); }
+
+void check_all_pairs() {
+  for (const DtypeInfo& from : dtypes()) {
+    const Patterns patterns(from.dtype, 20000, 1);
+    for (const DtypeInfo& to : dtypes()) {
+      if (!is_cast(from.dtype, to.dtype)) continue;
+      for (const CastOptions& options : kAll) check_pair(patterns, from.dtype, to.dtype, options);
+      check_tails(from.dtype, to.dtype);
+    }
+  }
+}
+
+constexpr Dtype kNarrowTargets[] = {Dtype::kFloat16,        Dtype::kBfloat16,   Dtype::kFloat8E4m3fn,
+                                    Dtype::kFloat8E4m3fnuz, Dtype::kFloat8E5m2, Dtype::kFloat8E5m2fnuz,
+                                    Dtype::kFloat8E8m0fnu,  Dtype::kInt8,       Dtype::kUint8,
+                                    Dtype::kInt16,          Dtype::kUint16,     Dtype::kFloat4E2m1fn,
+                                    Dtype::kInt4,           Dtype::kBool};
+
+void check_seeded_float32() {
+  constexpr int64_t kPatterns = 10'000'000;
+  constexpr int64_t kAtATime = 1'000'000;
+  for (int64_t done = 0; done < kPatterns; done += kAtATime) {
+    const Patterns patterns(Dtype::kFloat32, kAtATime, static_cast<uint64_t>(done) + 2);
+    for (const Dtype to : kNarrowTargets) check_pair(patterns, Dtype::kFloat32, to, kSpec);
+  }
+}
+
+void check_every_float32() {
+  constexpr uint64_t kAtATime = uint64_t{1} << 22;
+  std::vector<uint32_t> codes(kAtATime);
+  for (const Dtype to : kNarrowTargets) {
+    const auto start = std::chrono::steady_clock::now();
+    const int before = failures;
+    for (const CastOptions& options : {kSpec, kSpecNoSaturate}) {
+      const bool is_float8 = is_float(to) && info_of(to).bits == 8;
+      if (!options.saturate && !is_float8) continue;
+      const Cast cast(Dtype::kFloat32, to, options);
+      for (uint64_t first = 0; first < uint64_t{1} << 32; first += kAtATime) {
+        for (uint64_t i = 0; i < kAtATime; ++i) codes[i] = static_cast<uint32_t>(first + i);
+        const Packed expected(to, kAtATime);
+        const CastArguments arguments{reinterpret_cast<const uint8_t*>(codes.data()),
+                                      expected.data(),
+                                      kAtATime,
+                                      Dtype::kFloat32,
+                                      to,
+                                      options};
+        cast_reference(arguments);
+        check_run(cast.kernels(), arguments, expected,
+                  [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+      }
+    }
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::printf("float32 to %s: 2^32 patterns, %d differences, %.0f s, %s\n", text(to).c_str(),
+                failures - before, seconds.count(), Cast(Dtype::kFloat32, to, kSpec).kernels().c_str());
+    std::fflush(stdout);
+  }
+}
+
+int run(bool is_exhaustive) {
+  if (is_exhaustive) {
+    check_every_float32();
+    return result();
+  }
+  check_published_float8();
+  check_published_float4();
+  check_published_scale();
+  check_published_integers();
+  check_single_rounding();
+  check_not_numbers();
+  check_complex();
+  check_all_pairs();
+  check_seeded_float32();
+  return result();
+}
+
+}  // namespace
+}  // namespace tilework::test
+
+int main(int count, char** arguments) {
+  return tilework::test::run(count > 1 && std::string(arguments[1]) == "--exhaustive");
+}
