@@ -29,6 +29,21 @@ export type { Limits, TensorList } from './formats/format.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
+export {
+  type OperatorName,
+  type OperatorParams,
+  type TmfileAttribute,
+  type TmfileBuffer,
+  type TmfileDevice,
+  type TmfileDtype,
+  type TmfileGraph,
+  TmfileModel,
+  type TmfileNode,
+  type TmfileQuantization,
+  type TmfileTensor,
+  type TmfileWriteOptions,
+  type WriteMode,
+} from './formats/tmfile/index.js'
 export { describeLayout } from './layout/describe.js'
 export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'

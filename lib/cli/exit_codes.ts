@@ -38,6 +38,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_DUPLICATE: EXIT.unreadable,
   ERR_FILE_CHANGED: EXIT.io,
   ERR_GAP: EXIT.unreadable,
+  ERR_GRAPH: EXIT.unreadable,
   ERR_HEADER: EXIT.unreadable,
   ERR_IO: EXIT.io,
   ERR_LAYOUT_JOIN: EXIT.usage,
@@ -51,11 +52,13 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_OVERFLOW: EXIT.usage,
   ERR_OVERLAP: EXIT.unreadable,
   ERR_PATH_ESCAPE: EXIT.unreadable,
+  ERR_QUANTIZATION: EXIT.unreadable,
   ERR_RANGE: EXIT.usage,
   ERR_RANK: EXIT.usage,
   ERR_TRUNCATED: EXIT.unreadable,
   ERR_UNKNOWN_FORMAT: EXIT.unreadable,
   ERR_UNSUPPORTED: EXIT.usage,
+  ERR_VALUE: EXIT.unreadable,
   ERR_VIEW_TOO_LARGE: EXIT.usage,
 }
 

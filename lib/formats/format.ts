@@ -35,6 +35,8 @@ export interface TensorList extends Iterable<Tensor> {
 export interface ReadResult {
   readonly tensors: TensorList
   readonly findings: readonly Finding[]
+  /** The graph around the tensors, for formats that have one; what it is by then is what `planModel` writes. */
+  readonly model?: object
 }
 
 /**
@@ -99,6 +101,15 @@ export interface Format<WriteOptions = unknown> {
   keepsLayout?(storage: DenseStorage): boolean
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot hold, before anything is written. */
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
+  /** True for a model of this format. Present with `planModel`. */
+  isModel?(content: unknown): boolean
+  /** The tensors of a model as it is now. */
+  tensorsOf?(model: object): TensorList
+  /**
+   * Plans the file of a model with all that was changed of it. One that was read and not changed is written byte for
+   * byte. Errors: as `plan`.
+   */
+  planModel?(model: object, options?: WriteOptions): Promise<WritePlan>
   /**
    * Plans a copy of an open file and of those that it refers to, by their names in it; the target has a path. Where a
    * name belongs to somebody else there, the copy gets another one, and the copied file refers to that. Where this is

@@ -7,9 +7,10 @@ import { btf } from './btf/index.js'
 import type { Format } from './format.js'
 import { npy, npz } from './npy/index.js'
 import { safetensors } from './safetensors/index.js'
+import { tmfile } from './tmfile/index.js'
 
-/** In the order in which content is asked: formats that begin with a magic number first, BTF, which has none, last. */
-export const FORMATS = { npy, npz, safetensors, btf } as const satisfies Record<string, Format<never>>
+/** In the order in which content is asked: formats that begin with a magic number first, those that have none last. */
+export const FORMATS = { npy, npz, safetensors, tmfile, btf } as const satisfies Record<string, Format<never>>
 
 /** Name of a file format. */
 export type FormatName = keyof typeof FORMATS
@@ -35,7 +36,7 @@ export function formatByName(name: string): Format<unknown> {
 }
 
 /** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
-const EXTENSIONS_WITHOUT_WRITER = ['.onnx', '.tmfile']
+const EXTENSIONS_WITHOUT_WRITER = ['.onnx']
 
 /**
  * The format in which something is written: the one named, else the one of the path's extension, else its own.
@@ -67,6 +68,11 @@ export function chooseFormat(
     )
   }
   return formatByName(own ?? DEFAULT_FORMAT)
+}
+
+/** The format whose model something is. */
+export function formatOfModel(content: unknown): Format<unknown> | undefined {
+  return allFormats().find((format) => format.isModel?.(content) === true)
 }
 
 /** The format whose extension a path has; `.safetensors.index.json` is one extension. */

@@ -6,6 +6,7 @@ import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, TensorList } from '../formats/format.js'
 import { checkLimits } from '../formats/limits.js'
 import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
@@ -37,6 +38,8 @@ export interface OpenFile {
   readonly format: FormatName
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
+  /** The graph of a model file. It may be changed; saving the file writes it as it is then. */
+  readonly model?: TmfileModel
   /**
    * The dense tensor of a name, or at a place (below 0 from the end).
    * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
@@ -86,10 +89,11 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
   }
   try {
     if (!format) throw unknownFormat(source)
-    const { tensors, findings } = await format.read(source, { level, limits, sibling: siblings.open })
+    const { tensors, findings, model } = await format.read(source, { level, limits, sibling: siblings.open })
     const file: OpenFile = {
       format: format.name as FormatName,
       tensors,
+      ...(model && { model: model as TmfileModel }),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
       findings,

@@ -14,7 +14,14 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
-import { chooseFormat, extensionOf, type FormatName, type WriteOptions } from '../formats/registry.js'
+import {
+  chooseFormat,
+  extensionOf,
+  type FormatName,
+  formatOfModel,
+  type WriteOptions,
+} from '../formats/registry.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
@@ -35,8 +42,11 @@ export type SerializeOptions = {
 
 export type SaveOptions = SerializeOptions
 
-/** What can be saved: tensors, or an open file, which is written unchanged, byte for byte, in its own format. */
-export type Saveable = OpenFile | Tensor | Iterable<Tensor>
+/**
+ * What can be saved: tensors, an open file, which is written unchanged, byte for byte, in its own format, or a model,
+ * which is written with all that was changed of it, as an open file is that has one.
+ */
+export type Saveable = OpenFile | TmfileModel | Tensor | Iterable<Tensor>
 
 /** A file that is planned but not written. */
 interface PlannedFile {
@@ -67,7 +77,10 @@ export async function save(
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
   // What is made as it is read can be read only once.
-  const again = openedFile(content) ? content : listTensors(content as Tensor | Iterable<Tensor>)
+  const again =
+    openedFile(content) || formatOfModel(content)
+      ? content
+      : listTensors(content as Tensor | Iterable<Tensor>)
   let ended = endedSaves()
   for (;;) {
     const planned = await planFile(again, options, path)
@@ -104,6 +117,9 @@ async function planFile(
   options: SerializeOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
+  const model = openedFile(content) ? (content as OpenFile).model : content
+  const ownFormat = formatOfModel(model)
+  if (ownFormat) return planModel(model as object, ownFormat, options, path)
   const opened = openedFile(content)
   const own = opened && (content as OpenFile).format
   const format = chooseFormat(options.format, path, own)
@@ -115,6 +131,23 @@ async function planFile(
     : listTensors(content as Tensor | Iterable<Tensor>)
   const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
   return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+}
+
+async function planModel(
+  model: object,
+  own: Format<unknown>,
+  options: SerializeOptions,
+  path: string | undefined,
+): Promise<PlannedFile> {
+  const format = chooseFormat(options.format, path, own.name as FormatName)
+  const tensors = own.tensorsOf!(model)
+  if (format === own) {
+    const plan = await own.planModel!(model, options)
+    return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+  }
+  const list = [...tensors]
+  const plan = await format.plan(list, options, path === undefined ? {} : { path })
+  return { plan, tensorsTotal: list.length, tensorsOfRanges: 0 }
 }
 
 /** A copy is what was meant unless an option of the writer, or another kind of file (an index of shards), is named. */

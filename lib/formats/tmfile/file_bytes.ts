@@ -1,0 +1,110 @@
+/**
+ * Random access to the structs of a file: small pages, so that the records between the weights of a large model cost a
+ * few bytes each and the weights nothing; a bound on all that is read, so that structs which share bytes cannot make a
+ * small file a large model.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import { TileworkError } from '../../errors.js'
+import type { Limits } from '../format.js'
+import type { Place, Report } from '../report.js'
+import { ALIGNMENT, DEFAULT_HEADER_BYTES_LIMIT, HEADER_BYTES_LIMIT_IN_FILES } from './schema.js'
+
+/** A page of the system: less would be read all the same. */
+const PAGE_BYTES = 4096
+
+/** Pages that are kept: those of a node, its operator and its names lie together. */
+const KEPT_PAGES = 64
+
+/** What a tiny file may read beside the limit in file sizes: the same few structs several times. */
+const LEAST_LIMIT_BYTES = 4096
+
+export class FileBytes {
+  readonly byteLength: number
+  readonly #source: ByteSource
+  readonly #report: Report
+  readonly #limit: number
+  readonly #pages = new Map<number, Uint8Array>()
+  #spent = 0
+
+  constructor(source: ByteSource, limits: Limits, report: Report) {
+    this.byteLength = source.byteLength
+    this.#source = source
+    this.#report = report
+    const shared = Math.max(LEAST_LIMIT_BYTES, HEADER_BYTES_LIMIT_IN_FILES * source.byteLength)
+    this.#limit = limits.headerBytes ?? Math.min(DEFAULT_HEADER_BYTES_LIMIT, shared)
+  }
+
+  /**
+   * The bytes of a struct; undefined where they do not lie in the file, or are too many, which is reported.
+   *
+   * @param what - names the struct at the start of a sentence
+   */
+  async load(at: number, byteLength: number, what: string, place: Place): Promise<DataView | undefined> {
+    if (at === 0 || at > this.byteLength) {
+      const why =
+        at === 0 ? 'its offset is not set' : `its offset ${at} is behind the file's ${this.byteLength} bytes`
+      this.#report.broken('ERR_OFFSET_RANGE', `${what} is missing: ${why}.`, place)
+      return undefined
+    }
+    if (!this.#fits(at, byteLength, what, place) || !this.#spend(byteLength, what, place)) return undefined
+    return this.read(at, byteLength)
+  }
+
+  /** As `load`, for a struct or vector, which lies at a multiple of 4. */
+  async loadAligned(
+    at: number,
+    byteLength: number,
+    what: string,
+    place: Place,
+  ): Promise<DataView | undefined> {
+    if (at % ALIGNMENT !== 0) {
+      const message = `${what} lies at ${at}, which is no multiple of ${ALIGNMENT}.`
+      this.#report.deviation('ERR_MISALIGNED', message, place)
+    }
+    return this.load(at, byteLength, what, place)
+  }
+
+  /** Bytes that are known to lie in the file. */
+  async read(at: number, byteLength: number): Promise<DataView> {
+    const first = Math.floor(at / PAGE_BYTES)
+    if (at + byteLength <= (first + 1) * PAGE_BYTES) {
+      const page = await this.#page(first)
+      return new DataView(page.buffer, page.byteOffset + at - first * PAGE_BYTES, byteLength)
+    }
+    // A copy: the window may be memory of the caller's, who may write to it between two looks.
+    const bytes = new Uint8Array(await this.#read(at, at + byteLength))
+    return new DataView(bytes.buffer)
+  }
+
+  async #page(index: number): Promise<Uint8Array> {
+    const known = this.#pages.get(index)
+    if (known) return known
+    const start = index * PAGE_BYTES
+    const page = new Uint8Array(await this.#read(start, Math.min(this.byteLength, start + PAGE_BYTES)))
+    if (this.#pages.size === KEPT_PAGES) this.#pages.delete(this.#pages.keys().next().value!)
+    this.#pages.set(index, page)
+    return page
+  }
+
+  async #read(start: number, end: number): Promise<Uint8Array> {
+    const bytes = await this.#source.read(start, end)
+    if (bytes.byteLength === end - start) return bytes
+    const label = this.#source.label ?? 'the source'
+    throw new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, { path: label })
+  }
+
+  #fits(at: number, byteLength: number, what: string, place: Place): boolean {
+    if (byteLength <= this.byteLength - at) return true
+    const message = `${what} has ${byteLength} bytes at ${at} and the file ends at ${this.byteLength}.`
+    this.#report.broken('ERR_TRUNCATED', message, place)
+    return false
+  }
+
+  #spend(byteLength: number, what: string, place: Place): boolean {
+    this.#spent += byteLength
+    if (this.#spent <= this.#limit) return true
+    const message = `All structs up to this one have ${this.#spent} bytes; limits.headerBytes is ${this.#limit}.`
+    this.#report.broken('ERR_LIMIT', `${what} is one too many. ${message}`, place)
+    return false
+  }
+}

@@ -1,0 +1,173 @@
+/**
+ * A model as objects that may be changed: nodes hold their tensors and tensors their buffers, so nothing has a number
+ * that an edit would have to renumber. Numbers are made when the model is written.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import type { Dtype } from '../../dtype/dtypes.js'
+import type { DenseTensor } from '../../tensor/tensor.js'
+import { TENSOR_TYPE, TENSOR_TYPES, type TensorRole } from './enums.js'
+import type { OperatorName, OperatorParams } from './operators.js'
+
+/** Element types that a tmfile can hold. */
+export type TmfileDtype = Extract<Dtype, 'float32' | 'float16' | 'int8' | 'uint8' | 'int32' | 'int16'>
+
+/** Quantization parameters, one entry for the whole tensor or one an entry of axis 0. */
+export interface TmfileQuantization {
+  /** Real value = (stored value - zero point) * scale. A scale of 0 says that it is unknown. */
+  scales: Float32Array
+  zeroPoints: Int32Array
+  /** Bits of the stored values where the writer set them; most leave them to chance, and nobody reads them. */
+  widths: Int32Array
+}
+
+/** The numbers of a constant: a range of a source, the storage of a tensor, or nothing but their length. */
+export interface TmfileBuffer {
+  byteLength: number
+  data: { readonly source: ByteSource; readonly start: number } | { readonly tensor: DenseTensor } | null
+}
+
+export interface TmfileTensor {
+  /** Null in files that were saved without names. */
+  name: string | null
+  dtype: TmfileDtype
+  /** Extents, slowest axis first; -1 for one that is set later; null before shapes were inferred. */
+  shape: number[] | null
+  role: TensorRole
+  /** 0 NCHW, 1 NHWC; in old files of constants whatever memory held. */
+  layout: number
+  quantization: TmfileQuantization | null
+  /** Of constants only. */
+  buffer: TmfileBuffer | null
+}
+
+/** Old writers copied what the source framework had; the current runtime passes them over. */
+export interface TmfileAttribute {
+  name: string
+  value: Uint8Array
+  type: number
+}
+
+interface NodeBase {
+  name: string | null
+  operatorVersion: number
+  inputs: TmfileTensor[]
+  outputs: TmfileTensor[]
+  attributes: TmfileAttribute[]
+  dynamicShape: boolean
+}
+
+/** A node whose operator the format knows. */
+export interface KnownNode<Name extends OperatorName> extends NodeBase {
+  operator: Name
+  operatorNumber: number
+  params: OperatorParams[Name]
+  /** A block of parameters where the operator has none: then the file probably means another operator. */
+  opaqueParams: Uint8Array | null
+}
+
+/** A node with an operator number that nobody knows; its parameters are kept as bytes. */
+export interface UnknownNode extends NodeBase {
+  operator: `operator ${number}`
+  operatorNumber: number
+  params: Record<string, never>
+  opaqueParams: Uint8Array | null
+}
+
+/** `node.params` has the type of `node.operator`. */
+export type TmfileNode = { [Name in OperatorName]: KnownNode<Name> }[OperatorName] | UnknownNode
+
+/** A part of the model that was meant for one device. */
+export interface TmfileDevice {
+  id: number
+  /** Inputs that come from another part. */
+  inputWaitCount: number
+  /** A number of its own: neither a data type nor a mode of the runtime. */
+  dataType: number
+  nodes: TmfileNode[]
+  inputs: TmfileTensor[]
+  outputs: TmfileTensor[]
+  name: string | null
+}
+
+export interface TmfileGraph {
+  id: number
+  name: string | null
+  /** Order in which activations are meant: 0 NCHW, 1 NHWC. */
+  graphLayout: number
+  /** Order in which the file stores weights and shapes. */
+  modelLayout: number
+  nodes: TmfileNode[]
+  tensors: TmfileTensor[]
+  buffers: TmfileBuffer[]
+  /** Nodes, usually `InputOp`s. */
+  inputs: TmfileNode[]
+  /** Nodes whose outputs are the results. */
+  outputs: TmfileNode[]
+  /** Null where the model is not partitioned. */
+  devices: TmfileDevice[] | null
+}
+
+/** Who makes a tensor, and who takes it. */
+export interface TensorLinks {
+  readonly producer: TmfileNode | undefined
+  readonly consumers: readonly TmfileNode[]
+}
+
+export class TmfileModel {
+  readonly kind = 'tmfile'
+  /** Main, sub and compile version of the file; the main version is 2. */
+  version: readonly [number, number, number] = [2, 0, 0]
+  /** The framework that the model came from, by number; informative only. */
+  originalFormat = 0
+  subFormat = 0
+  name: string | null = null
+  graph: TmfileGraph
+
+  constructor(graph: Partial<TmfileGraph> = {}) {
+    this.graph = { ...emptyGraph(), ...graph }
+  }
+
+  /** Producer and consumers of every tensor, as the graph is now. */
+  links(): Map<TmfileTensor, TensorLinks> {
+    const links = new Map<TmfileTensor, { producer: TmfileNode | undefined; consumers: TmfileNode[] }>()
+    const linksOf = (tensor: TmfileTensor) => {
+      const known = links.get(tensor) ?? { producer: undefined, consumers: [] }
+      links.set(tensor, known)
+      return known
+    }
+    for (const tensor of this.graph.tensors) linksOf(tensor)
+    for (const node of this.graph.nodes) {
+      for (const tensor of node.outputs) linksOf(tensor).producer ??= node
+      for (const tensor of new Set(node.inputs)) linksOf(tensor).consumers.push(node)
+    }
+    return links
+  }
+}
+
+function emptyGraph(): TmfileGraph {
+  return {
+    id: 0,
+    name: null,
+    graphLayout: 0,
+    modelLayout: 0,
+    nodes: [],
+    tensors: [],
+    buffers: [],
+    inputs: [],
+    outputs: [],
+    devices: null,
+  }
+}
+
+/** Undefined for a number that no role has. */
+export function roleOf(type: number): TensorRole | undefined {
+  return TENSOR_TYPES[type]
+}
+
+export function typeOfRole(role: TensorRole): number {
+  return TENSOR_TYPES.indexOf(role)
+}
+
+export function isConstant(tensor: TmfileTensor): boolean {
+  return typeOfRole(tensor.role) === TENSOR_TYPE.constant
+}

@@ -1,0 +1,26 @@
+/** Opens a tmfile: reads and checks every struct, touches no weight. */
+import type { ByteSource } from '../../bytes/source.js'
+import type { ReadOptions, ReadResult } from '../format.js'
+import { Report } from '../report.js'
+import { buildModel } from './build_model.js'
+import { examineFile } from './examine.js'
+import type { TmfileModel } from './model.js'
+import { FORMAT_NAME } from './schema.js'
+import { ModelTensors } from './tensors.js'
+
+/**
+ * Reads the structs of a file. `tensors` are all that the graph names; activations, and weights of files without them,
+ * have no data.
+ *
+ * @throws TileworkError with the code of the first rule that the level does not let pass
+ */
+export async function read(
+  source: ByteSource,
+  { level, limits }: ReadOptions,
+): Promise<ReadResult & { readonly model: TmfileModel }> {
+  const report = new Report(FORMAT_NAME, level, 'throw')
+  // A walk ends early only where the report has thrown.
+  const records = (await examineFile(source, { limits, coverage: level === 'strict' }, report))!
+  const model = buildModel(source, records)
+  return { tensors: new ModelTensors(model), findings: report.findings(), model }
+}

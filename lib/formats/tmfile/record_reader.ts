@@ -1,0 +1,141 @@
+/**
+ * Reads single structs, vectors and texts, each checked against the file before a byte of it is used. What cannot be
+ * read is reported and undefined.
+ */
+import type { Place, Report } from '../report.js'
+import { ELEMENT_BYTES, readScalar, type VectorType } from './fields.js'
+import type { FileBytes } from './file_bytes.js'
+import type { QuantizationRecord, TextRecord, VectorRecord } from './records.js'
+import { MAX_TEXT_BYTES, PLACED, type StructName, type StructValues, WORD_BYTES } from './schema.js'
+
+const NUL = 0
+const decoder = new TextDecoder('utf-8')
+const strictDecoder = new TextDecoder('utf-8', { fatal: true })
+
+export class RecordReader {
+  constructor(
+    readonly file: FileBytes,
+    readonly report: Report,
+  ) {}
+
+  /** The numbers of a struct. @param byteLength - of an older, shorter form: fields that it lacks are 0 */
+  async struct<S extends StructName>(
+    name: S,
+    at: number,
+    place: Place,
+    byteLength = PLACED[name].byteLength,
+  ): Promise<StructValues<S> | undefined> {
+    const view = await this.file.loadAligned(
+      at,
+      byteLength,
+      `The ${name} of ${place.path || 'the file'}`,
+      place,
+    )
+    return view && decodeStruct(name, view)
+  }
+
+  /** A vector of offsets or indices. @param stored - entries that are stored, where it is not the count */
+  async words(at: number, place: Place, stored?: number): Promise<VectorRecord | undefined> {
+    return this.vector(at, 'offset', place, { stored })
+  }
+
+  async vector(
+    at: number,
+    type: VectorType | 'offset',
+    place: Place,
+    { stored, most }: { readonly stored?: number | undefined; readonly most?: number } = {},
+  ): Promise<VectorRecord | undefined> {
+    const head = await this.file.loadAligned(at, WORD_BYTES, `The vector of ${place.path}`, place)
+    if (!head) return undefined
+    const count = head.getUint32(0, true)
+    if (most !== undefined && count > most) {
+      this.report.broken('ERR_LIMIT', `${place.path} has ${count} entries; the limit is ${most}.`, place)
+      return undefined
+    }
+    const elementBytes = type === 'offset' ? WORD_BYTES : ELEMENT_BYTES[type]
+    const byteLength = Math.min(count, stored ?? count) * elementBytes
+    const what = `The vector of ${place.path} with ${count} entries`
+    const view = await this.file.load(at + WORD_BYTES, byteLength, what, place)
+    if (!view) return undefined
+    const entries: number[] = []
+    const scalar = type === 'f32[4]' ? 'f32' : type
+    for (let position = 0; position < byteLength; position += WORD_BYTES) {
+      entries.push(readScalar(view, position, scalar))
+    }
+    return { at, count, entries }
+  }
+
+  /** The text behind an offset; undefined for offset 0, which is no text. */
+  async text(at: number, place: Place): Promise<TextRecord | undefined> {
+    if (at === 0) return undefined
+    const values = await this.struct('text', at, place)
+    if (!values) return undefined
+    const bytes = await this.#textBytes(values, place)
+    if (!bytes) return undefined
+    const [text, isClean] = decodeText(bytes)
+    return { at, bytesAt: values.bytes, byteLength: values.size, text, isClean }
+  }
+
+  /** The raw bytes of a text record. An empty one needs no place. */
+  async #textBytes({ size, bytes: at }: StructValues<'text'>, place: Place): Promise<Uint8Array | undefined> {
+    if (size > MAX_TEXT_BYTES) {
+      const message = `The text of ${place.path} has ${size} bytes; the limit is ${MAX_TEXT_BYTES}.`
+      this.report.broken('ERR_LIMIT', message, place)
+      return undefined
+    }
+    if (size === 0) return new Uint8Array(0)
+    const view = await this.file.load(at, size, `The text of ${place.path}`, place)
+    return view && new Uint8Array(view.buffer, view.byteOffset, size)
+  }
+
+  /** The bytes of an attribute's value, which is a text record without a NUL. */
+  async rawText(
+    at: number,
+    place: Place,
+  ): Promise<{ at: number; bytesAt: number; bytes: Uint8Array } | undefined> {
+    if (at === 0) return undefined
+    const values = await this.struct('text', at, place)
+    const bytes = values && (await this.#textBytes(values, place))
+    return bytes && { at, bytesAt: values.bytes, bytes: new Uint8Array(bytes) }
+  }
+
+  /** Quantization parameters; undefined for offset 0, which is none. */
+  async quantization(at: number, place: Place): Promise<QuantizationRecord | undefined> {
+    if (at === 0) return undefined
+    const vector = await this.words(at, place)
+    if (!vector) return undefined
+    const count = vector.entries.length
+    const scales = new Float32Array(count)
+    const zeroPoints = new Int32Array(count)
+    const widths = new Int32Array(count)
+    for (let index = 0; index < count; index++) {
+      const here = { path: `${place.path}[${index}]`, offset: vector.entries[index]! }
+      const values = await this.struct('quantization', vector.entries[index]!, here)
+      if (!values) return undefined
+      scales[index] = values.scale
+      zeroPoints[index] = values.zero_point
+      widths[index] = values.width
+    }
+    return { vector, scales, zeroPoints, widths }
+  }
+}
+
+/** Fields behind the end of `view` are 0. */
+function decodeStruct<S extends StructName>(name: S, view: DataView): StructValues<S> {
+  const values: Record<string, number> = {}
+  for (const { name: field, type, position } of PLACED[name].fields) {
+    values[field] = position < view.byteLength ? readScalar(view, position, type) : 0
+  }
+  return values as StructValues<S>
+}
+
+/** The size counts one NUL at the end; a tolerant reader takes texts without it too. */
+export function decodeText(bytes: Uint8Array): readonly [text: string, isClean: boolean] {
+  const length = bytes.at(-1) === NUL ? bytes.length - 1 : bytes.length
+  const characters = bytes.subarray(0, length)
+  try {
+    return [strictDecoder.decode(characters), !characters.includes(NUL)]
+  } catch {
+    return [decoder.decode(characters), false]
+  }
+}

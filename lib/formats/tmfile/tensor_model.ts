@@ -1,0 +1,72 @@
+/** Loose tensors as a model: each is the output of a Const node. Nothing can be run, but everything be stored. */
+import { DTYPES } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { storedShape } from '../../tensor/stored_shape.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import {
+  type TmfileBuffer,
+  type TmfileDtype,
+  TmfileModel,
+  type TmfileNode,
+  type TmfileTensor,
+} from './model.js'
+import { FORMAT_NAME, OPERATOR_VERSION } from './schema.js'
+
+/** Number of the operator whose output is a constant. */
+const CONST = 4
+
+/** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
+export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
+  const constants = tensors.map((tensor) => constantOf(storable(tensor)))
+  const nodes = constants.map(({ tensor }) => constNode(tensor))
+  return new TmfileModel({
+    nodes,
+    tensors: constants.map(({ tensor }) => tensor),
+    buffers: constants.map(({ buffer }) => buffer),
+    outputs: nodes,
+  })
+}
+
+function storable(tensor: Tensor): DenseTensor {
+  const refuse = (reason: string): never => {
+    throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" ${reason}.`, { format: FORMAT_NAME })
+  }
+  if (tensor.kind !== 'dense') return refuse(`is ${tensor.kind}; a tmfile holds dense tensors`)
+  if (DTYPES[tensor.dtype].tmfile === undefined) {
+    return refuse(`is ${tensor.dtype}, which a tmfile has no number for`)
+  }
+  if (!tensor.hasData) {
+    const message = `Tensor "${tensor.name}" has no data in its file.`
+    throw new TileworkError('ERR_NO_DATA', message, { format: FORMAT_NAME })
+  }
+  return tensor
+}
+
+function constantOf(tensor: DenseTensor): { readonly tensor: TmfileTensor; readonly buffer: TmfileBuffer } {
+  const buffer: TmfileBuffer = { byteLength: tensor.storage.byteLength, data: { tensor } }
+  const stored: TmfileTensor = {
+    name: tensor.name,
+    dtype: tensor.dtype as TmfileDtype,
+    shape: [...storedShape(tensor)],
+    role: 'constant',
+    layout: 0,
+    quantization: null,
+    buffer,
+  }
+  return { tensor: stored, buffer }
+}
+
+function constNode(tensor: TmfileTensor): TmfileNode {
+  return {
+    name: tensor.name,
+    operator: 'Const',
+    operatorNumber: CONST,
+    operatorVersion: OPERATOR_VERSION,
+    params: {},
+    opaqueParams: null,
+    inputs: [],
+    outputs: [tensor],
+    attributes: [],
+    dynamicShape: false,
+  }
+}

@@ -1,0 +1,95 @@
+/** Plans a tmfile: from an open or built model with its edits, or from loose tensors as constants. */
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+import type { WritePlan } from '../format.js'
+import { Report } from '../report.js'
+import { FileBytes } from './file_bytes.js'
+import { layOutModel, type Previous, type WriteMode } from './lay_out.js'
+import { isConstant, type TmfileModel } from './model.js'
+import { originOf } from './origin.js'
+import type { Piece } from './piece.js'
+import { placeAsBefore, placeInOrder } from './place.js'
+import { FORMAT_NAME, RUNTIME_LIMITS } from './schema.js'
+import { walkFile } from './walk.js'
+
+export type { WriteMode } from './lay_out.js'
+
+export interface TmfileWriteOptions {
+  /**
+   * `exact` (default) keeps every byte that no edit touched; `canonical` writes parts in the order of the reference and
+   * 0 where nobody set anything; `upgrade` does so and writes old, shorter structs in their current form.
+   */
+  readonly mode?: WriteMode
+}
+
+const MODES: readonly WriteMode[] = ['exact', 'canonical', 'upgrade']
+
+/** What reads everything: the file was read before, and what it may cost was decided then. */
+const NO_LIMITS = { tensors: Infinity, headerBytes: Infinity, totalBytes: Infinity }
+
+/**
+ * Plans the file of a model as it is now.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_GRAPH and ERR_RANK for a model that cannot be written, ERR_OVERFLOW from
+ * 4 GiB on; ERR_FILE_CHANGED, ERR_CLOSED and ERR_IO where the file it came from cannot be read any more
+ */
+export async function planModel(
+  model: TmfileModel,
+  { mode = 'exact' }: TmfileWriteOptions = {},
+): Promise<WritePlan> {
+  if (!MODES.includes(mode)) {
+    const message = `mode must be ${MODES.join(', ')}; it is ${valueText(mode)}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
+  const origin = originOf(model)
+  const report = new Report(FORMAT_NAME, 'lenient', 'throw')
+  const file = origin && new FileBytes(origin.source, NO_LIMITS, report)
+  const records = origin && (await walkFile(origin.source, NO_LIMITS, report))
+  const previous: Previous | undefined = origin && records && { origin, records }
+  const pieces = layOutModel(model, mode, previous)
+  const encode = (piece: Piece) => encodePiece(piece, file, mode === 'exact')
+  if (mode === 'exact' && previous && file) {
+    const before = await placeAsBefore(pieces, encode, {
+      records: previous.records,
+      source: origin!.source,
+      file,
+    })
+    if (before) return before
+  }
+  checkModel(model)
+  return placeInOrder(pieces, encode)
+}
+
+/** The bytes of a part; undefined for the numbers of a buffer. */
+async function encodePiece(
+  { byteLength, base, fill }: Piece,
+  file: FileBytes | undefined,
+  keepsAll: boolean,
+): Promise<Uint8Array | undefined> {
+  if (!fill) return undefined
+  const old = base && file ? await file.read(base.at, base.byteLength) : new DataView(new ArrayBuffer(0))
+  const bytes = new Uint8Array(byteLength)
+  if (keepsAll && old.byteLength === byteLength) {
+    bytes.set(new Uint8Array(old.buffer, old.byteOffset, byteLength))
+  }
+  fill(new DataView(bytes.buffer), old)
+  return bytes
+}
+
+/** What no field could refuse. */
+function checkModel({ graph }: TmfileModel): void {
+  for (const [index, tensor] of graph.tensors.entries()) {
+    const path = `tensors[${index}]`
+    const rank = tensor.shape?.length ?? 0
+    if (rank > RUNTIME_LIMITS.dims) {
+      const message = `${path} "${tensor.name ?? ''}" has ${rank} axes; a tmfile has at most ${RUNTIME_LIMITS.dims}.`
+      throw new TileworkError('ERR_RANK', message, { format: FORMAT_NAME, path })
+    }
+    if (isConstant(tensor) && !tensor.buffer) {
+      throw new TileworkError('ERR_GRAPH', `${path} is a constant without a buffer.`, {
+        format: FORMAT_NAME,
+        path,
+      })
+    }
+  }
+}

@@ -1,0 +1,220 @@
+/** Real files: every byte explained, rewritten byte for byte, and changed nowhere but where nobody set anything. */
+import { describe, expect, it } from 'vitest'
+import { coverageOf } from '../../../lib/formats/tmfile/coverage.js'
+import { PLACED, type StructName } from '../../../lib/formats/tmfile/schema.js'
+import { planModel } from '../../../lib/formats/tmfile/write.js'
+import { check, type DenseTensor, open, serialize, type TmfileNode } from '../../../lib/index.js'
+import { FIXTURE_NAMES, fixtureBytes, fixturePath, hasFixtures } from './fixture_files.js'
+import { recordsOf } from './tmfile_bytes.js'
+
+/** Counts as their own few lines of code find them: `[nodes, tensors, buffers]` and operators by number. */
+function countsOf(bytes: Uint8Array): { lists: number[]; operators: Record<number, number> } {
+  const view = new DataView(bytes.buffer, bytes.byteOffset)
+  const word = (at: number): number => view.getUint32(at, true)
+  const graph = word(word(word(8) + 8) + 4)
+  const [nodes, tensors, buffers] = [20, 24, 28].map((field) => word(graph + field)) as [
+    number,
+    number,
+    number,
+  ]
+  const operators: Record<number, number> = {}
+  for (let at = 0; at < word(nodes); at++) {
+    const operator = word(word(word(nodes + 4 + 4 * at) + 12) + 4)
+    operators[operator] = (operators[operator] ?? 0) + 1
+  }
+  return { lists: [word(nodes), word(tensors), word(buffers)], operators }
+}
+
+/** Fields that writers of the reference leave to whatever memory held. */
+const UNSET_FIELDS = [
+  'header padding',
+  'node padding',
+  'quantization width',
+  'subgraph devices',
+  'tensor layout',
+  'params bias',
+  'params shift',
+  'params power',
+  'params scale',
+  'params caffe_flavor',
+  'params img_size',
+  'params num_priors',
+  'params padding',
+]
+
+interface FieldRange {
+  readonly name: string
+  readonly position: number
+  readonly byteLength: number
+}
+
+/** The field of a struct, `padding` between fields: `tensor layout` for a byte of `tensors[3]`. */
+function fieldAt(path: string, position: number, block: readonly FieldRange[]): string {
+  const struct = structOf(path)
+  const fields = struct === 'params' ? block : fieldsOf(struct)
+  const field = fields.find((each) => each.position <= position && position < each.position + each.byteLength)
+  return `${struct} ${field?.name ?? 'padding'}`
+}
+
+function fieldsOf(struct: StructName): FieldRange[] {
+  return PLACED[struct].fields.map(({ name, type, position }) => {
+    return { name, position, byteLength: type === 'u8' ? 1 : type === 'u16' ? 2 : 4 }
+  })
+}
+
+function structOf(path: string): StructName | 'params' {
+  if (path.endsWith('.params')) return 'params'
+  if (/\.quantization\[\d+\]$/.test(path)) return 'quantization'
+  const name = /^(header|subgraph|node|tensor)s?(\[\d+\])?$/.exec(path)?.[1]
+  if (!name) throw new Error(`A byte of ${path} changed, and no field of it may.`)
+  return name as StructName
+}
+
+describe.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('%s', (name) => {
+  const bytes = hasFixtures ? fixtureBytes(name) : new Uint8Array(0)
+
+  it('has no byte that nobody explains', async () => {
+    const { unexplained, overlaps, objects, fillerBytes } = coverageOf(await recordsOf(bytes))
+    expect({ unexplained, overlaps }).toEqual({ unexplained: [], overlaps: [] })
+    const owned = objects.reduce((sum, { start, end }) => sum + end - start, 0)
+    expect(owned + fillerBytes).toBe(bytes.length)
+  })
+
+  it('has the nodes, tensors, buffers and operators that its bytes say', async () => {
+    const { model, tensors } = await open(bytes)
+    const { nodes, buffers } = model!.graph
+    const operators: Record<number, number> = {}
+    for (const { operatorNumber } of nodes) operators[operatorNumber] = (operators[operatorNumber] ?? 0) + 1
+    expect({ lists: [nodes.length, tensors.length, buffers.length], operators }).toEqual(countsOf(bytes))
+  })
+
+  it('is found by its content, and breaks no rule', async () => {
+    expect((await open(bytes)).format).toBe('tmfile')
+    const findings = await check(bytes, { level: 'strict' })
+    expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
+  it('is written byte for byte, from its objects', async () => {
+    const file = await open(bytes)
+    expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
+    const { segments } = await planModel(file.model!)
+    const copied = segments.reduce(
+      (sum, segment) => sum + (segment.kind === 'range' ? segment.end - segment.start : 0),
+      0,
+    )
+    const weights = file.model!.graph.buffers.reduce(
+      (sum, { data, byteLength }) => sum + (data ? byteLength : 0),
+      0,
+    )
+    expect(copied).toBe(weights)
+  })
+
+  it('changes in canonical form only where nobody set anything', async () => {
+    const file = await open(bytes)
+    const canonical = await serialize(file, { mode: 'canonical' })
+    expect(canonical.length).toBe(bytes.length)
+    const records = await recordsOf(bytes)
+    const { objects } = coverageOf(records)
+    const changed = new Set<string>()
+    for (const { path, start, end } of objects) {
+      for (let at = start; at < end; at++) {
+        if (bytes[at] === canonical[at]) continue
+        const node = records.graph.nodes.list[Number(/^nodes\[(\d+)\]/.exec(path)?.[1] ?? -1)]
+        changed.add(fieldAt(path, at - start, node?.operator.block?.form?.fields ?? []))
+      }
+    }
+    expect([...changed].filter((field) => !UNSET_FIELDS.includes(field))).toEqual([])
+    expect(Buffer.compare(await serialize(await open(canonical), { mode: 'canonical' }), canonical)).toBe(0)
+  })
+
+  it('has no older struct after an upgrade, and the same graph', async () => {
+    const file = await open(bytes)
+    const upgraded = await open(await serialize(file, { mode: 'upgrade' }))
+    expect(upgraded.findings.filter(({ code }) => code === 'OLDER_PARAMETERS')).toEqual([])
+    const outline = (nodes: readonly TmfileNode[]) =>
+      nodes.map(({ name, operator, params, inputs, outputs }) => {
+        return {
+          name,
+          operator,
+          params,
+          ends: [inputs, outputs].map((list) => list.map((tensor) => tensor.name)),
+        }
+      })
+    const unset = (nodes: ReturnType<typeof outline>) =>
+      nodes.map((node) => ({ ...node, params: withoutUnset(node.operator, node.params) }))
+    expect(unset(outline(upgraded.model!.graph.nodes))).toEqual(unset(outline(file.model!.graph.nodes)))
+    for (const [index, one] of [...file.tensors].entries()) {
+      const other = upgraded.tensors.at(index) as DenseTensor
+      expect([other.name, other.dtype, other.shape, other.hasData]).toEqual([
+        one.name,
+        one.dtype,
+        one.shape,
+        one.hasData,
+      ])
+      if (one.hasData) expect(Buffer.compare(await other.bytes(), await (one as DenseTensor).bytes())).toBe(0)
+    }
+  })
+})
+
+/** Canonical forms have 0 where a writer left parameters to chance. */
+function withoutUnset(operator: string, params: object): object {
+  const unset: Record<string, readonly string[]> = {
+    Eltwise: ['shift', 'power', 'scale', 'caffe_flavor'],
+    LRN: ['bias'],
+    PriorBox: ['img_size', 'num_priors'],
+  }
+  return Object.fromEntries(Object.entries(params).filter(([name]) => !unset[operator]?.includes(name)))
+}
+
+describe.skipIf(!hasFixtures)('files of other years', () => {
+  it('short blocks of 2020 mean the defaults', async () => {
+    const { model, findings } = await open(fixturePath('retinaface_benchmark.tmfile'))
+    const nodes = model!.graph.nodes
+    const reshapes = nodes.filter(({ operator }) => operator === 'Reshape')
+    expect(reshapes.length).toBeGreaterThan(0)
+    for (const { params } of reshapes)
+      expect(params).toMatchObject({ is_onnx: 0, is_mxnet: 1, re_shape: [0, expect.any(Number), -1, 0] })
+    const named = findings.filter(({ code }) => code === 'OLDER_PARAMETERS').map(({ message }) => message)
+    expect(named.some((message) => message.includes('is_onnx has the default'))).toBe(true)
+  })
+
+  it('two device subgraphs, of which the vector of subgraphs stores one entry', async () => {
+    const { model } = await open(fixturePath('FaceLandmark2d.tmfile'))
+    const { devices, nodes } = model!.graph
+    expect(devices).toHaveLength(2)
+    expect(devices!.map(({ id, name }) => [id, name])).toEqual([
+      [0, 'cpu_dev'],
+      [1, 'cpu_dev'],
+    ])
+    expect(devices!.flatMap((device) => device.nodes).every((each) => nodes.includes(each))).toBe(true)
+  })
+
+  it('weights that are not in the file have a size and no data', async () => {
+    const { tensors } = await open(fixturePath('mobilenet_benchmark.tmfile'))
+    const constants = [...tensors].filter(
+      ({ metadata }) => metadata.get('tmfile.role') === 'constant',
+    ) as DenseTensor[]
+    expect(constants.length).toBeGreaterThan(50)
+    for (const constant of constants) {
+      expect(constant.hasData).toBe(false)
+      expect(constant.storage.byteLength).toBe(4 * constant.size)
+      await expect(constant.bytes()).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
+    }
+  })
+
+  it('quantized tensors have their parameters', async () => {
+    const { model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+    const quantized = model!.graph.tensors.filter(({ dtype }) => dtype === 'uint8')
+    expect(quantized.length).toBeGreaterThan(100)
+    for (const { quantization } of quantized) expect(quantization!.scales).toHaveLength(1)
+  })
+
+  it('producers and consumers are those of the lists', async () => {
+    const { model } = await open(fixturePath('mnist.tmfile'))
+    const links = model!.links()
+    for (const node of model!.graph.nodes) {
+      for (const tensor of node.outputs) expect(links.get(tensor)!.producer).toBe(node)
+      for (const tensor of node.inputs) expect(links.get(tensor)!.consumers).toContain(node)
+    }
+  })
+})
