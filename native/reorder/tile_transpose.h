@@ -82,8 +82,10 @@ class BlockTranspose {
   [[gnu::noinline]] static void run(const Tile& tile) {
     if (writes_lines(tile)) {
       run_lines(tile);
+    } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
+      run_few_columns(tile);
     } else {
-      run_direct(tile, 0);
+      run_direct(tile, 0, tile.rows, columns_a_strip(tile));
     }
   }
 
@@ -91,15 +93,15 @@ class BlockTranspose {
   using Unit = typename Block::Unit;
   static constexpr int64_t kSize = sizeof(Unit);
   static constexpr int64_t kLine = std::max(kLineBytes / kSize, Block::kColumns);
-  static constexpr int64_t kMaxStrip = std::max<int64_t>(64, kLine);
+  // Longer pieces of a row are read faster, until a strip of few rows no longer fits into a first-level
+  // cache.
+  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSize), kLine);
   // Rows that make a line of the destination.
   static constexpr int64_t kLineRows = kLineBytes / kSize;
 
   static bool writes_lines(const Tile& tile) {
     if constexpr (kLineRows % Block::kRows != 0) return false;
-    if (tile.rows < kLineRows) return false;
-    return tile.stores == Stores::kStreaming ||
-           crowds_sets(tile.destination_column, std::min(tile.columns, kLine));
+    return tile.rows >= kLineRows && tile.stores == Stores::kStreaming;
   }
 
   // Line by line of the destination, by way of a buffer that stays in the first-level cache. The source is
@@ -121,7 +123,7 @@ class BlockTranspose {
         }
       }
     }
-    if (whole < tile.rows) run_direct(tile, whole);
+    if (whole < tile.rows) run_direct(tile, whole, tile.rows, columns_a_strip(tile));
   }
 
   static constexpr int64_t kPanelLines = 4;
@@ -163,21 +165,35 @@ class BlockTranspose {
     }
   }
 
-  // Rows of the source that are a power of two apart share a set of the cache, so few lines of each stay in
-  // it: a strip of one line is used up before the rows come round again. Where the columns of more lines find
-  // room in the cache, each row is read in longer pieces.
-  static int64_t columns_a_strip(const Tile& tile) {
-    if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
-    return has_panels(tile) || crowds_sets(tile.destination_column, kMaxStrip) ? kLine : kMaxStrip;
+  // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
+  // that stays in the cache for the next few.
+  static void run_few_columns(const Tile tile) {
+    constexpr int64_t kPieceBytes = 12 << 10;
+    const int64_t rows = kPieceBytes / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
+    const int64_t piece = std::max({rows, 4 * kLineRows, Block::kRows});
+    for (int64_t r = 0; r < tile.rows; r += piece) {
+      run_direct(tile, r, std::min(r + piece, tile.rows), kFewColumns);
+    }
   }
 
-  // From row `begin` on.
-  static void run_direct(const Tile tile, int64_t begin) {
-    const int64_t strip = columns_a_strip(tile);
+  static constexpr int64_t kFewColumns = std::max<int64_t>(4, Block::kColumns);
+
+  // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
+  // strip of as many columns as find room in the cache.
+  static int64_t columns_a_strip(const Tile& tile) {
+    if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
+    if (has_panels(tile)) return kLine;
+    int64_t strip = kMaxStrip;
+    while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
+    return std::max(strip, kLine);
+  }
+
+  // Rows [begin, end), `strip` columns at a time.
+  static void run_direct(const Tile tile, int64_t begin, int64_t end, int64_t strip) {
     for (int64_t c = 0; c < tile.columns; c += strip) {
       const int64_t first = std::min(c, tile.columns - Block::kColumns);
       const int64_t columns = std::min(strip, tile.columns - first);
-      for (int64_t r = begin; r < tile.rows; r += Block::kRows) {
+      for (int64_t r = begin; r < end; r += Block::kRows) {
         const int64_t row = std::min(r, tile.rows - Block::kRows);
         move_rows(tile, first, columns, row, tile.destination + first * tile.destination_column + row * kSize,
                   tile.destination_column);
