@@ -1,24 +1,117 @@
 /**
- * What `npm run bench -- reorder` measures, as data: one table of layouts and shapes, and the means to say a case to the
- * C++ half of the benchmark. A pair of layouts is written `from>to`.
+ * What `npm run bench -- reorder` measures, as data: layouts and shapes, and how a case is told to the C++ half of the
+ * benchmark. oneDNN's tag of a layout is the catalogue's (`Layout.onednnTag`).
  */
 import { LAYOUT_NAMES, parseLayout } from '../dist/index.js'
 
-/** Second-level cache, third-level cache, memory, odd extents, one image, a batch of images. */
-export const ACTIVATIONS = {
+const SHAPES = {
+  // Second-level cache, third-level cache, memory, odd extents, one image, a batch of images.
   A: [1, 32, 32, 32],
   B: [1, 64, 112, 112],
   C: [32, 256, 56, 56],
   D: [3, 19, 37, 53],
   E: [1, 3, 224, 224],
   F: [64, 3, 224, 224],
+  // The images with a fourth channel.
+  E4: [1, 4, 224, 224],
+  F4: [64, 4, 224, 224],
+  // D rounded: whole blocks of every layout, rows that are no power of two.
+  R: [3, 32, 32, 40],
+  W7: [64, 3, 7, 7],
+  W1: [1024, 1024, 1, 1],
+  W3: [512, 512, 3, 3],
 }
-export const WEIGHTS = { W7: [64, 3, 7, 7], W1: [1024, 1024, 1, 1], W3: [512, 512, 3, 3] }
 
-const BITS = { float64: 64, float32: 32, float16: 16, bfloat16: 16, uint8: 8, int8: 8 }
+const DTYPES = {
+  float32: { bits: 32, onednn: 'f32' },
+  float16: { bits: 16, onednn: 'f16' },
+  bfloat16: { bits: 16, onednn: 'bf16' },
+  uint8: { bits: 8, onednn: 'u8' },
+  int8: { bits: 8, onednn: 's8' },
+}
+const ALL_DTYPES = Object.keys(DTYPES)
+/** One of each width: our kernels know no more of an element than that. */
+const ONE_OF_EACH_WIDTH = ['float32', 'float16', 'uint8']
+
+/** `between` is measured both ways. What the groups have to reach stands in reorder_goals.mjs. */
+const GROUPS = [
+  {
+    group: 'nhwc',
+    between: [['bfyx', 'byxf']],
+    shapes: ['A', 'B', 'C', 'D', 'R', 'E', 'F', 'E4', 'F4'],
+    dtypes: ALL_DTYPES,
+  },
+  {
+    group: 'blocked',
+    between: [['bfyx', 'b_fs_yx_fsv16']],
+    shapes: ['A', 'B', 'C', 'D', 'R', 'E', 'F'],
+    dtypes: ALL_DTYPES,
+  },
+  {
+    group: 'blocked',
+    between: [
+      ['bfyx', 'b_fs_yx_fsv4'],
+      ['bfyx', 'b_fs_yx_fsv8'],
+      ['bfyx', 'b_fs_yx_fsv32'],
+    ],
+    shapes: ['A', 'B', 'C', 'D', 'R', 'E', 'F'],
+    dtypes: ONE_OF_EACH_WIDTH,
+  },
+  {
+    group: 'blocked',
+    between: [['byxf', 'b_fs_yx_fsv16']],
+    shapes: ['A', 'B', 'C', 'D', 'R'],
+    dtypes: ONE_OF_EACH_WIDTH,
+  },
+  {
+    group: 'block to block',
+    between: [
+      ['b_fs_yx_fsv16', 'b_fs_yx_fsv32'],
+      ['b_fs_yx_fsv4', 'b_fs_yx_fsv16'],
+    ],
+    shapes: ['A', 'B', 'C'],
+    dtypes: ONE_OF_EACH_WIDTH,
+  },
+  {
+    // Only C has a batch that fills a block.
+    group: 'block to block',
+    between: [
+      ['b_fs_yx_fsv16', 'bs_fs_yx_bsv16_fsv16'],
+      ['bfyx', 'bs_fs_yx_bsv16_fsv16'],
+      ['bs_fs_yx_bsv16_fsv16', 'bs_fs_yx_bsv32_fsv32'],
+    ],
+    shapes: ['C'],
+    dtypes: ONE_OF_EACH_WIDTH,
+  },
+  {
+    group: 'weights',
+    between: [
+      ['oiyx', 'yxio'],
+      ['oiyx', 'os_is_yx_isv8_osv8'],
+      ['oiyx', 'os_is_yx_isv16_osv16'],
+    ],
+    shapes: ['W7', 'W1', 'W3'],
+    dtypes: ['float32', 'bfloat16', 'int8'],
+  },
+  {
+    group: 'weights',
+    between: [
+      ['oiyx', 'os_is_yx_isa4_osv16_isv4'],
+      ['oiyx', 'os_is_yx_isa8_osv16_isv4'],
+    ],
+    shapes: ['W7', 'W1', 'W3'],
+    dtypes: ['int8'],
+  },
+  {
+    group: 'identity',
+    between: [['bfyx', 'bfyx']],
+    shapes: ['A', 'B', 'C', 'D', 'E', 'F'],
+    dtypes: ['float32'],
+  },
+]
 
 /** 1 MiB of float32 for each set of axes, with no holes in any layout of that set. */
-const WORST_SHAPES = {
+const EVERY_LAYOUT_SHAPES = {
   bf: [512, 512],
   bfyx: [32, 32, 16, 16],
   bfzyx: [32, 32, 4, 8, 8],
@@ -34,7 +127,7 @@ const WORST_SHAPES = {
 }
 
 /** The same for layouts that take certain extents only; 1020 KiB where 1 MiB is no multiple of them. */
-const WORST_SHAPES_OF_LAYOUT = {
+const EVERY_LAYOUT_SHAPES_BY_NAME = {
   image_2d_rgba: [1, 4, 256, 256],
   winograd_2x3_s1_weights: [128, 170, 3, 4],
   winograd_2x3_s1_fused_weights: [128, 170, 3, 4],
@@ -43,36 +136,74 @@ const WORST_SHAPES_OF_LAYOUT = {
   image_2d_weights_winograd_6x3_s1_xfbyb: [64, 170, 3, 8],
 }
 
+/** All cases of the table above. */
+export function reorderCases() {
+  return GROUPS.flatMap(({ group, between, shapes, dtypes }) =>
+    between
+      .flatMap(bothWays)
+      .flatMap(([from, to]) =>
+        shapes.flatMap((label) =>
+          dtypes.map((dtype) => ({ group, label, shape: SHAPES[label], from, to, ...typed(dtype) })),
+        ),
+      ),
+  )
+}
+
 /** Every layout of the catalogue from and to row_major, 1 MiB of float32 a side. */
 export function everyLayoutCases() {
   return LAYOUT_NAMES.flatMap((name) => {
-    const shape = WORST_SHAPES_OF_LAYOUT[name] ?? WORST_SHAPES[parseLayout(name).axes]
-    return [
-      ['row_major', name],
-      [name, 'row_major'],
-    ].map(([from, to]) => ({ label: '1MiB', shape, from, to, dtype: 'float32' }))
+    const shape = EVERY_LAYOUT_SHAPES_BY_NAME[name] ?? EVERY_LAYOUT_SHAPES[parseLayout(name).axes]
+    return bothWays(['row_major', name]).map(([from, to]) => ({
+      group: 'every layout',
+      label: '1MiB',
+      shape,
+      from,
+      to,
+      ...typed('float32'),
+    }))
   })
 }
 
-/** The name of a case: the pair, the element type and the label of the shape. */
+function bothWays([from, to]) {
+  return from === to
+    ? [[from, to]]
+    : [
+        [from, to],
+        [to, from],
+      ]
+}
+
+function typed(dtype) {
+  return { dtype, bits: DTYPES[dtype].bits }
+}
+
+/** The pair, the element type and the label of the shape. */
 export function caseName({ from, to, dtype, label }) {
   return `${from}>${to} ${dtype} ${label}`
 }
 
+/** Whether each word is the group, type or shape of a case, or a part of its pair of layouts. */
+export function matchesWords({ group, from, to, dtype, label }, words) {
+  return words.every((word) => [group, dtype, label].includes(word) || `${from}>${to}`.includes(word))
+}
+
 /**
  * One line of the form that bench/native/reorder_bench.cc reads.
- * @param {number} rounds - of the smallest cases; large ones take fewer, at least 5
+ * @param {number} rounds - of the smallest cases; large ones take fewer, at least 9
  */
-export function caseLine({ shape, from, to, dtype }, rounds) {
-  const sides = [from, to].map((name) => parseLayout(name).storage(shape, { dtype }))
-  const [source, destination] = sides
+export function caseLine({ shape, from, to, dtype, bits }, rounds) {
+  const layouts = [from, to].map(parseLayout)
+  const [source, destination] = layouts.map((layout) => layout.storage(shape, { dtype }))
   const bytes = source.byteLength + destination.byteLength
   const tokens = [
-    BITS[dtype],
-    Math.max(5, Math.min(rounds, Math.round((rounds * 2 ** 22) / bytes))),
+    bits,
+    Math.min(rounds, Math.max(9, Math.round((rounds * 2 ** 22) / bytes))),
     source.extents.length,
     ...source.extents,
-    ...sides.flatMap(({ side }) => sideTokens(side)),
+    ...sideTokens(source.side),
+    ...sideTokens(destination.side),
+    DTYPES[dtype].onednn,
+    ...layouts.map(({ onednnTag }) => onednnTag ?? '-'),
   ]
   return tokens.join(' ')
 }

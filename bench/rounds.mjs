@@ -37,6 +37,10 @@ export function report(rows, { json }) {
     return
   }
   console.table(rows)
-  const { cpu, cores, system, node } = machine()
-  console.log(`${cores} × ${cpu}, ${system}, Node ${node}`)
+  printMachine(machine())
+}
+
+/** One line below a table. */
+export function printMachine({ cpu, cores, system, node, onednn }) {
+  console.log(`${cores} × ${cpu}, ${system}, Node ${node}${onednn ? `, oneDNN ${onednn}` : ''}`)
 }

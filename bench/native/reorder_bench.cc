@@ -1,13 +1,15 @@
-// Times reorder plans beside plain copies of the same number of bytes, in one process and in turns. Reads
-// cases from standard input and writes one line of JSON for each; bench/reorder.mjs makes the cases and the
-// tables.
+// Times reorder plans beside plain copies of the same number of bytes and beside oneDNN, in one process and
+// in turns, over the same buffers. Reads cases from standard input and writes one line of JSON for each, after
+// one line about the machine; bench/reorder.mjs makes the cases and the tables.
 //
-// A case is numbers, separated by blanks:
-//   element_bits rounds  rank extents...  side side
+// A case is numbers and three words, separated by blanks:
+//   element_bits rounds  rank extents...  side side  dtype from_tag to_tag
 // and a side is
 //   lower... upper... elements  pieces { axis lo hi  digits { count axes... radix weight } }
+// The words are oneDNN's, "-" where it has none.
+//
+// Arguments: the number of threads, then any of "reference" (time the reference kernels) and "onednn".
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -15,26 +17,43 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <memory>
-#include <thread>
+#include <string>
 #include <vector>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
 
+#include "cpu/cache.h"
 #include "reorder/kernels.h"
 #include "reorder/plan.h"
+
+#if defined(TILEWORK_BENCH_ONEDNN)
+#include "onednn_reorder.h"
+#endif
 
 namespace tilework::bench {
 namespace {
 
 // As the addon cuts a job for its threads.
 constexpr int64_t kMostUnit = int64_t{4} << 20;
+constexpr int64_t kPage = 4096;
 
 struct Case {
   int rounds = 0;
   ReorderDescription description;
+  std::string onednn_dtype;
+  std::string onednn_from;
+  std::string onednn_to;
 };
 
 int64_t number() {
@@ -78,15 +97,20 @@ bool read_case(Case& next) {
   next.description.shape = numbers(rank);
   next.description.from = read_side(rank);
   next.description.to = read_side(rank);
+  std::cin >> next.onednn_dtype >> next.onednn_from >> next.onednn_to;
   return true;
 }
 
-// Aligned to 2 MiB, in ordinary pages, warm. 4 KiB and some lines more, so that two buffers do not start at
-// the same place of a page.
+// Aligned to 2 MiB, in ordinary pages, warm. So source and destination begin at the same place of a page:
+// where the destination lies 1, 8 or 16 bytes past that place, glibc's memcpy is ten times slower on some
+// CPUs, and would make every reorder look fast.
 class Buffer {
  public:
   explicit Buffer(size_t size)
       : data_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment))) {
+#if defined(__linux__)
+    madvise(data_, (size / kAlignment + 1) * kAlignment, MADV_NOHUGEPAGE);
+#endif
     std::memset(data_, 1, size);
   }
   ~Buffer() { std::free(data_); }
@@ -99,42 +123,29 @@ class Buffer {
   uint8_t* data_;
 };
 
-// Threads that spin for the next turn, so that starting them costs less than what is measured.
-class Team {
- public:
-  explicit Team(int threads) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+// Bytes that are no NaN in any type: oneDNN moves some 16-bit elements by way of a conversion, which may
+// change the bits of a NaN.
+void fill(uint8_t* data, size_t bytes, int element_bits) {
+  const size_t element = static_cast<size_t>(std::max(element_bits / 8, 1));
+  uint32_t state = 1;
+  for (size_t i = 0; i < bytes; ++i) {
+    state = state * 1664525 + 1013904223;
+    data[i] = static_cast<uint8_t>(state >> 24);
+    if (element > 1 && i % element == element - 1) data[i] = (data[i] & 0x9F) | 0x20;
   }
-  ~Team() {
-    stopping_ = true;
-    turn_.fetch_add(1);
-    for (std::thread& worker : workers_) worker.join();
-  }
-  void run(const std::function<void(int)>& body) {
-    body_ = &body;
-    waiting_ = static_cast<int>(workers_.size());
-    turn_.fetch_add(1);
-    body(0);
-    while (waiting_.load() > 0) std::this_thread::yield();
-  }
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+}
 
- private:
-  void work(int number) {
-    for (int64_t seen = 0;;) {
-      while (turn_.load() == seen) std::this_thread::yield();
-      ++seen;
-      if (stopping_) return;
-      (*body_)(number);
-      waiting_.fetch_sub(1);
-    }
+// Calls body(thread) on each thread.
+void on_threads(int threads, const std::function<void(int)>& body) {
+#if defined(_OPENMP)
+  if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+    body(omp_get_thread_num());
+    return;
   }
-  std::vector<std::thread> workers_;
-  std::atomic<int64_t> turn_{0};
-  std::atomic<int> waiting_{0};
-  std::atomic<bool> stopping_{false};
-  const std::function<void(int)>* body_ = nullptr;
-};
+#endif
+  for (int thread = 0; thread < threads; ++thread) body(thread);
+}
 
 // The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write.
 void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
@@ -162,21 +173,31 @@ double seconds_of(const std::function<void()>& body, int64_t repeats) {
 
 struct Candidate {
   const char* name;
+  // Read and written by a call.
+  size_t bytes;
   std::function<void()> body;
+  // Calls that are timed together, where one is too short for the clock.
   int64_t repeats = 1;
-  double best = 1e9;
+  bool is_long = false;
+  double best = std::numeric_limits<double>::infinity();
 };
 
-// Each takes its turn in each round, after one call that is not timed.
+// Each takes its turn in each round, after one call that is not timed. One that is very slow has few turns,
+// and needs no call before them.
 void take_turns(std::vector<Candidate>& candidates, int rounds) {
   constexpr double kShortest = 30e-6;
+  constexpr double kLong = 0.25;
+  constexpr int kLongRounds = 3;
   for (Candidate& candidate : candidates) {
     candidate.body();
-    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds_of(candidate.body, 1)));
+    const double seconds = seconds_of(candidate.body, 1);
+    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
+    candidate.is_long = seconds > kLong;
   }
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& candidate : candidates) {
-      candidate.body();
+      if (candidate.is_long && round >= kLongRounds) continue;
+      if (!candidate.is_long) candidate.body();
       candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats));
     }
   }
@@ -206,82 +227,177 @@ const char* name_of(NestClass nest_class) {
   return "unknown";
 }
 
-void measure(const Case& at, Team& team, bool with_reference) {
-  const ReorderPlan plan(at.description);
-  const auto source_bytes = static_cast<size_t>(plan.source_bytes());
-  const auto destination_bytes = static_cast<size_t>(plan.destination_bytes());
-  const size_t copied = (source_bytes + destination_bytes) / 2;
-  const size_t largest = std::max(source_bytes, destination_bytes);
-  Buffer from(largest), to(largest), expected(destination_bytes);
-  for (size_t i = 0; i < source_bytes; ++i) from.data()[i] = static_cast<uint8_t>(i * 2654435761u >> 13);
-  const ReorderKernel& reference = reference_of(plan);
-  reference.run({plan, from.data(), expected.data(), 0, plan.destination_bytes()});
+struct Options {
+  int threads = 1;
+  bool with_reference = false;
+  bool with_onednn = false;
+};
 
-  const auto each = [&](int64_t total, int64_t unit, const std::function<void(int64_t, int64_t)>& part) {
-    const int64_t share = (total / team.size() + unit - 1) / unit * unit;
-    const std::function<void(int)> body = [&](int thread) {
-      const int64_t begin = std::min(share * thread, total);
-      const int64_t end = thread + 1 == team.size() ? total : std::min(begin + share, total);
-      part(begin, end);
-    };
-    if (team.size() == 1) {
-      part(0, total);
-    } else {
-      team.run(body);
-    }
+// One case: its buffers, the right result, and who takes turns.
+class Measurement {
+ public:
+  Measurement(const Case& at, const Options& options);
+  void run() { take_turns(candidates_, at_.rounds); }
+  void print() const;
+
+ private:
+  void add_tilework();
+  void add_copies();
+  void add_reference();
+  void add_onednn();
+  // Cuts [0, total) at multiples of `unit`, a share a thread.
+  void each_share(int64_t total, int64_t unit, const std::function<void(int64_t, int64_t)>& part) const;
+  // Whether the last candidate writes what the reference writes.
+  bool writes_expected();
+
+  const Case& at_;
+  const Options& options_;
+  ReorderPlan plan_;
+  size_t source_bytes_ = static_cast<size_t>(plan_.source_bytes());
+  size_t destination_bytes_ = static_cast<size_t>(plan_.destination_bytes());
+  size_t moved_ = source_bytes_ + destination_bytes_;
+  Buffer from_{std::max(source_bytes_, destination_bytes_)};
+  Buffer to_{std::max(source_bytes_, destination_bytes_)};
+  Buffer expected_{destination_bytes_};
+  const ReorderKernel& reference_ = reference_of(plan_);
+#if defined(TILEWORK_BENCH_ONEDNN)
+  std::unique_ptr<OnednnReorder> onednn_;
+#endif
+  std::vector<Candidate> candidates_;
+  bool equal_ = false;
+  bool onednn_equal_ = false;
+};
+
+Measurement::Measurement(const Case& at, const Options& options)
+    : at_(at), options_(options), plan_(at.description) {
+  fill(from_.data(), source_bytes_, plan_.element_bits());
+  reference_.run({plan_, from_.data(), expected_.data(), 0, plan_.destination_bytes()});
+  add_tilework();
+  add_copies();
+  if (options.with_reference) add_reference();
+  if (options.with_onednn) add_onednn();
+}
+
+void Measurement::each_share(int64_t total, int64_t unit,
+                             const std::function<void(int64_t, int64_t)>& part) const {
+  const int threads = options_.threads;
+  const int64_t share = (total / threads + unit - 1) / unit * unit;
+  on_threads(threads, [&](int thread) {
+    const int64_t begin = std::min(share * thread, total);
+    const int64_t end = thread + 1 == threads ? total : std::min(begin + share, total);
+    part(begin, end);
+  });
+}
+
+bool Measurement::writes_expected() {
+  std::memset(to_.data(), 0xA5, destination_bytes_);
+  candidates_.back().body();
+  return std::memcmp(to_.data(), expected_.data(), destination_bytes_) == 0;
+}
+
+void Measurement::add_tilework() {
+  candidates_.push_back({"tilework", moved_, [this] {
+                           each_share(plan_.destination_bytes(), plan_.range_unit(kMostUnit),
+                                      [this](int64_t begin, int64_t end) {
+                                        plan_.run(from_.data(), to_.data() + begin, begin, end,
+                                                  plan_.stores_of_whole());
+                                      });
+                         }});
+  equal_ = writes_expected();
+}
+
+void Measurement::add_copies() {
+  const size_t copied = moved_ / 2;
+  const auto add = [&](const char* name, auto copy) {
+    candidates_.push_back({name, 2 * copied, [this, copied, copy] {
+                             each_share(static_cast<int64_t>(copied), kPage, [&](int64_t begin, int64_t end) {
+                               copy(to_.data() + begin, from_.data() + begin,
+                                    static_cast<size_t>(end - begin));
+                             });
+                           }});
   };
-  const auto total = static_cast<int64_t>(copied);
-  std::vector<Candidate> candidates;
-  candidates.push_back({"tilework", [&] {
-                          each(plan.destination_bytes(), plan.range_unit(kMostUnit),
-                               [&](int64_t begin, int64_t end) {
-                                 plan.run(from.data(), to.data() + begin, begin, end, plan.stores_of_whole());
-                               });
-                        }});
-  candidates.push_back({"memcpy", [&] {
-                          each(total, 4096, [&](int64_t begin, int64_t end) {
-                            std::memcpy(to.data() + begin, from.data() + begin,
-                                        static_cast<size_t>(end - begin));
-                          });
-                        }});
-  candidates.push_back({"streaming", [&] {
-                          each(total, 4096, [&](int64_t begin, int64_t end) {
-                            copy_streaming(to.data() + begin, from.data() + begin,
-                                           static_cast<size_t>(end - begin));
-                          });
-                        }});
-  if (with_reference) {
-    candidates.push_back({"reference", [&] {
-                            each(plan.destination_bytes(), 4096, [&](int64_t begin, int64_t end) {
-                              reference.run({plan, from.data(), to.data() + begin, begin, end});
-                            });
-                          }});
+  add("memcpy", [](uint8_t* to, const uint8_t* from, size_t size) { std::memcpy(to, from, size); });
+  add("streaming", copy_streaming);
+}
+
+void Measurement::add_reference() {
+  candidates_.push_back({"reference", moved_, [this] {
+                           each_share(plan_.destination_bytes(), kPage, [this](int64_t begin, int64_t end) {
+                             reference_.run({plan_, from_.data(), to_.data() + begin, begin, end});
+                           });
+                         }});
+}
+
+void Measurement::add_onednn() {
+#if defined(TILEWORK_BENCH_ONEDNN)
+  onednn_ = OnednnReorder::create(at_.onednn_dtype, at_.description.shape, at_.onednn_from, at_.onednn_to,
+                                  from_.data(), to_.data());
+  if (!onednn_) return;
+  candidates_.push_back({"onednn", moved_, [this] { onednn_->run(); }});
+  onednn_equal_ = onednn_->destination_bytes() == destination_bytes_ && writes_expected();
+#endif
+}
+
+void Measurement::print() const {
+  std::printf(R"({"threads":%d,"bytes":%zu,"class":"%s","kernel":"%s","equal":%s)", options_.threads, moved_,
+              name_of(plan_.nest_class()), plan_.kernel().name, equal_ ? "true" : "false");
+  for (const Candidate& candidate : candidates_) {
+    std::printf(R"(,"%s":%.3f)", candidate.name, static_cast<double>(candidate.bytes) / candidate.best / 1e9);
   }
-  std::memset(to.data(), 0xA5, destination_bytes);
-  candidates[0].body();
-  const bool equal = std::memcmp(to.data(), expected.data(), destination_bytes) == 0;
-  take_turns(candidates, at.rounds);
-  std::printf("{\"threads\":%d,\"bytes\":%zu,\"kernel\":\"%s\",\"class\":\"%s\",\"equal\":%s",
-              team.size(), source_bytes + destination_bytes, plan.kernel().name,
-              name_of(plan.nest_class()), equal ? "true" : "false");
-  for (const Candidate& candidate : candidates) {
-    const size_t bytes = &candidate == &candidates[0] || std::strcmp(candidate.name, "reference") == 0
-                             ? source_bytes + destination_bytes
-                             : 2 * copied;
-    std::printf(",\"%s\":%.3f", candidate.name, static_cast<double>(bytes) / candidate.best / 1e9);
+#if defined(TILEWORK_BENCH_ONEDNN)
+  if (onednn_) {
+    std::printf(R"(,"onednnKernel":"%s","onednnEqual":%s)", onednn_->kernel().c_str(),
+                onednn_equal_ ? "true" : "false");
   }
+#endif
   std::printf("}\n");
   std::fflush(stdout);
+}
+
+// Of one core; a common size where the system does not tell.
+int64_t second_level_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (bytes > 0) return bytes;
+#endif
+  return int64_t{512} << 10;
+}
+
+void print_machine() {
+  std::printf(R"({"secondLevelCache":%lld,"lastLevelCache":%lld)",
+              static_cast<long long>(second_level_cache_bytes()),
+              static_cast<long long>(last_level_cache_bytes()));
+#if defined(TILEWORK_BENCH_ONEDNN)
+  std::printf(R"(,"onednn":"%s")", onednn_version().c_str());
+#endif
+  std::printf("}\n");
 }
 
 }  // namespace
 }  // namespace tilework::bench
 
-// Arguments: the number of threads, and "reference" to time the reference as well.
 int main(int count, char** arguments) {
   using namespace tilework::bench;
-  Team team(count > 1 ? std::atoi(arguments[1]) : 1);
-  const bool with_reference = count > 2 && std::strcmp(arguments[2], "reference") == 0;
-  for (Case next; read_case(next); next = {}) measure(next, team, with_reference);
+  Options options;
+  if (count > 1) options.threads = std::atoi(arguments[1]);
+  for (int i = 2; i < count; ++i) {
+    const std::string option = arguments[i];
+    if (option == "reference") options.with_reference = true;
+    if (option == "onednn") options.with_onednn = true;
+  }
+#if defined(_OPENMP)
+  omp_set_num_threads(options.threads);
+#else
+  if (options.threads > 1) {
+    std::fprintf(stderr, "Built without OpenMP: one thread only.\n");
+    return 2;
+  }
+#endif
+  print_machine();
+  for (Case next; read_case(next); next = {}) {
+    Measurement measurement(next, options);
+    measurement.run();
+    measurement.print();
+  }
   return 0;
 }
