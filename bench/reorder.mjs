@@ -39,6 +39,7 @@ export function addReorder(program) {
       '--goals',
       'show what has to be reached, and whether it was, instead of the cases; also of all layouts',
     )
+    .option('--missed', 'with --goals: every case that missed one')
     .option(
       '--input',
       'print what the measuring program reads (build-bench/bench/native/reorder_bench) and end',
