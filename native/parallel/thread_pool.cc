@@ -1,10 +1,76 @@
 #include "parallel/thread_pool.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
 namespace tilework {
+namespace {
+
+// A thread that has helped a caller looks out for the next call for so long before it sleeps: to be woken
+// takes about as long, in which a core copies a few MiB.
+constexpr auto kSpinning = std::chrono::microseconds(50);
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Until `is_over` or for kSpinning.
+template <class Condition>
+void spin_until(Condition is_over) {
+  // Reading the clock costs as much as some pauses.
+  constexpr int kPauses = 16;
+  const auto end = std::chrono::steady_clock::now() + kSpinning;
+  do {
+    for (int i = 0; i < kPauses; ++i) {
+      if (is_over()) return;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+}
+
+}  // namespace
+
+// The work of run(), whose caller waits for it.
+class ThreadPool::CallersJob : public TileJob {
+ public:
+  CallersJob(int64_t tiles, const std::function<void(int64_t)>& body) : TileJob(tiles), body_(body) {
+    unfinished_ = tiles;
+  }
+
+  void run_all() {
+    for (int64_t tile = take_first(); tile != kNoTile; tile = take_first()) {
+      run_and_catch(tile);
+      unfinished_.fetch_sub(1);
+    }
+  }
+
+  // For the tiles that others have begun.
+  void wait() {
+    spin_until([this] { return unfinished_.load() == 0; });
+    for (int64_t left = unfinished_.load(); left > 0; left = unfinished_.load()) unfinished_.wait(left);
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+ protected:
+  void run_tile(int64_t tile) override { body_(tile); }
+  void finish(std::exception_ptr) noexcept override { unfinished_.notify_all(); }
+
+ private:
+  friend class ThreadPool;
+  const std::function<void(int64_t)>& body_;
+};
+
+int64_t TileJob::take_first() { return taken_.fetch_add(1) < tiles_ ? taken_first_.fetch_add(1) : kNoTile; }
+
+int64_t TileJob::take_last() {
+  return taken_.fetch_add(1) < tiles_ ? tiles_ - 1 - taken_last_.fetch_add(1) : kNoTile;
+}
 
 void TileJob::run_and_catch(int64_t tile) {
   try {
@@ -34,6 +100,7 @@ void ThreadPool::set_threads(size_t threads) {
     stop_surplus(lock);
   } else if (!queue_.empty()) {
     start_threads();
+    changed_.notify_all();
   }
 }
 
@@ -49,7 +116,45 @@ void ThreadPool::submit(std::shared_ptr<TileJob> job) {
   start_threads();
   unfinished_.push_back(job);
   queue_.push_back(std::move(job));
+  has_queue_ = true;
   changed_.notify_all();
+}
+
+void ThreadPool::run(int64_t tiles, const std::function<void(int64_t)>& body) {
+  const auto job = std::make_shared<CallersJob>(tiles, body);
+  const bool is_offered = tiles > 1 && offer(job);
+  job->run_all();
+  if (is_offered) withdraw(job);
+  job->wait();
+}
+
+bool ThreadPool::offer(const std::shared_ptr<CallersJob>& job) {
+  size_t woken = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || wanted_ == 1) return false;
+    try {
+      start_threads();
+    } catch (const std::system_error&) {
+      return false;
+    }
+    ++callers_;
+    queue_.push_back(job);
+    has_queue_ = true;
+    const size_t useful = std::min(static_cast<size_t>(job->tiles_), wanted_) - 1;
+    woken = std::min(sleeping_, useful - std::min(useful, spinning_));
+  }
+  for (; woken > 0; --woken) changed_.notify_one();
+  return true;
+}
+
+void ThreadPool::withdraw(const std::shared_ptr<CallersJob>& job) {
+  const std::lock_guard lock(mutex_);
+  --callers_;
+  std::erase(queue_, job);
+  has_queue_ = !queue_.empty();
+  // There is room for one more.
+  if (!queue_.empty()) changed_.notify_one();
 }
 
 void ThreadPool::stop() {
@@ -84,23 +189,52 @@ void ThreadPool::stop_surplus(std::unique_lock<std::mutex>& lock) {
   for (std::thread& thread : surplus) thread.join();
 }
 
+// One thread always may: callers could else keep a job waiting for ever.
+bool ThreadPool::may_work() const {
+  return !queue_.empty() && (stopping_ || running_ == 0 || running_ + callers_ < wanted_);
+}
+
+void ThreadPool::wait_for_work(std::unique_lock<std::mutex>& lock, size_t number, Waiting waiting) {
+  if (waiting == Waiting::kSpinning && queue_.empty() && number < wanted_) {
+    ++spinning_;
+    lock.unlock();
+    spin_until([this] { return has_queue_.load(); });
+    lock.lock();
+    --spinning_;
+  }
+  ++sleeping_;
+  changed_.wait(lock, [&] { return may_work() || number >= wanted_; });
+  --sleeping_;
+}
+
 void ThreadPool::work(size_t number) {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return !queue_.empty() || number >= wanted_; });
+  for (Waiting waiting = Waiting::kSleeping;;) {
+    wait_for_work(lock, number, waiting);
     // A pool that stops drains its queue first: every job must finish, if only as cancelled.
     if (number >= wanted_ && (queue_.empty() || !stopping_)) return;
-    const std::shared_ptr<TileJob> job = queue_.front();
-    const int64_t tile = job->next_++;
-    queue_.pop_front();
-    if (job->next_ < job->tiles_) queue_.push_back(job);
-    lock.unlock();
-    if (tile < job->tiles_) job->run_and_catch(tile);
-    const bool last = job->unfinished_.fetch_sub(1) == 1;
-    if (last) job->finish(job->error_);
-    lock.lock();
-    if (last) std::erase(unfinished_, job);
+    waiting = run_next_tile(lock);
   }
+}
+
+ThreadPool::Waiting ThreadPool::run_next_tile(std::unique_lock<std::mutex>& lock) {
+  const std::shared_ptr<TileJob> job = queue_.front();
+  const bool is_callers = dynamic_cast<CallersJob*>(job.get()) != nullptr;
+  const int64_t tile = is_callers ? job->take_last() : job->take_first();
+  queue_.pop_front();
+  if (job->has_more()) queue_.push_back(job);
+  has_queue_ = !queue_.empty();
+  ++running_;
+  lock.unlock();
+  if (tile != TileJob::kNoTile) job->run_and_catch(tile);
+  // All tiles of a caller's job may have begun on other threads.
+  const bool is_counted = tile != TileJob::kNoTile || !is_callers;
+  const bool last = is_counted && job->unfinished_.fetch_sub(1) == 1;
+  if (last) job->finish(job->error_);
+  lock.lock();
+  --running_;
+  if (last) std::erase(unfinished_, job);
+  return is_callers ? Waiting::kSpinning : Waiting::kSleeping;
 }
 
 }  // namespace tilework

@@ -1,6 +1,9 @@
 // The addon's own threads. Jobs are cut into tiles, and jobs take turns: a thread takes the next tile of the
 // job that has waited longest. So one large job uses all threads, and a small one that comes later waits for
 // a tile of it and not for all, even where those tiles wait for a disk.
+//
+// A thread that waits for its own work anyway takes part in it, and counts as one of the pool's meanwhile.
+// However many such threads there are, each gets its work done by itself if the pool is busy.
 #pragma once
 
 #include <atomic>
@@ -8,6 +11,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -36,10 +40,19 @@ class TileJob {
 
  private:
   friend class ThreadPool;
+  static constexpr int64_t kNoTile = -1;
+  // The first tile that has not begun, or kNoTile.
+  int64_t take_first();
+  // The last one.
+  int64_t take_last();
+  bool has_more() const { return taken_.load(std::memory_order_relaxed) < tiles_; }
   void run_and_catch(int64_t tile);
 
   const int64_t tiles_;
-  int64_t next_ = 0;
+  // Who raises `taken_` to at most `tiles_` may take a tile from either end.
+  std::atomic<int64_t> taken_{0};
+  std::atomic<int64_t> taken_first_{0};
+  std::atomic<int64_t> taken_last_{0};
   std::atomic<int64_t> unfinished_{0};
   std::atomic<bool> cancelled_{false};
   std::mutex error_mutex_;
@@ -61,11 +74,28 @@ class ThreadPool {
   // A job without tiles is finished by a thread as well. Errors: std::system_error if no thread can be
   // started.
   void submit(std::shared_ptr<TileJob> job);
+  // Calls body(tile) for every tile from 0 to tiles - 1, on this thread and on those of the pool that are
+  // free, together no more than threads(). Returns when all calls have. This thread takes tiles from the
+  // first on and the others from the last, so that a thread that does the same work again finds much of it in
+  // its caches. Errors: the first exception of a call.
+  void run(int64_t tiles, const std::function<void(int64_t)>& body);
   // Cancels every job, waits for the threads; later jobs are cancelled at once.
   void stop();
 
  private:
+  class CallersJob;
+
+  // Who waits for work, and how.
+  enum class Waiting { kSleeping, kSpinning };
+
   void work(size_t number);
+  bool may_work() const;
+  void wait_for_work(std::unique_lock<std::mutex>& lock, size_t number, Waiting waiting);
+  // How to wait afterwards.
+  Waiting run_next_tile(std::unique_lock<std::mutex>& lock);
+  // False where every tile is to be run by the caller.
+  bool offer(const std::shared_ptr<CallersJob>& job);
+  void withdraw(const std::shared_ptr<CallersJob>& job);
   void start_threads();
   void stop_surplus(std::unique_lock<std::mutex>& lock);
 
@@ -76,6 +106,14 @@ class ThreadPool {
   std::vector<std::thread> workers_;
   size_t wanted_;
   bool stopping_ = false;
+  // Threads of the pool inside a tile, and threads inside run().
+  size_t running_ = 0;
+  size_t callers_ = 0;
+  // Threads of the pool without work.
+  size_t sleeping_ = 0;
+  size_t spinning_ = 0;
+  // Whether there is a queue; for those that spin.
+  std::atomic<bool> has_queue_{false};
   // One resize at a time: joining happens without `mutex_`.
   std::mutex resize_mutex_;
 };

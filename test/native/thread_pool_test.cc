@@ -120,6 +120,98 @@ void test_stopping() {
   }
 }
 
+// Every tile once, for callers on several threads beside each other and beside jobs of the pool.
+void test_callers_share_the_pool() {
+  ThreadPool pool(3);
+  const auto job = std::make_shared<CountingJob>(300, -1, 20);
+  auto end = job->ended();
+  pool.submit(job);
+  std::vector<std::thread> callers;
+  std::atomic<int64_t> wrong{0};
+  for (int64_t caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (int64_t tiles = 0; tiles < 60; ++tiles) {
+        std::vector<std::atomic<int>> ran(static_cast<size_t>(tiles));
+        pool.run(tiles, [&](int64_t tile) {
+          if (caller == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+          ++ran[static_cast<size_t>(tile)];
+        });
+        for (const auto& count : ran) wrong += count != 1;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  end.get();
+  CHECK(wrong == 0);
+  CHECK(job->ran == 300);
+}
+
+// The caller does all by itself while every thread of the pool is held up.
+void test_caller_of_a_busy_pool() {
+  ThreadPool pool(2);
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  class HeldJob : public CountingJob {
+   public:
+    HeldJob(int64_t tiles, std::shared_future<void> released) : CountingJob(tiles), released_(released) {}
+    std::atomic<int> begun{0};
+
+   protected:
+    void run_tile(int64_t tile) override {
+      ++begun;
+      released_.wait();
+      CountingJob::run_tile(tile);
+    }
+
+   private:
+    std::shared_future<void> released_;
+  };
+  const auto held = std::make_shared<HeldJob>(2, released);
+  auto end = held->ended();
+  pool.submit(held);
+  while (held->begun < 2) std::this_thread::yield();
+  const std::thread::id self = std::this_thread::get_id();
+  int own = 0;
+  pool.run(10, [&](int64_t) { own += std::this_thread::get_id() == self; });
+  CHECK(own == 10);
+  CHECK(held->ran == 0);
+  release.set_value();
+  end.get();
+}
+
+// A caller counts as one of the threads.
+void test_callers_count() {
+  ThreadPool pool(3);
+  std::atomic<int> running{0};
+  std::atomic<int> most{0};
+  for (int round = 0; round < 20; ++round) {
+    pool.run(40, [&](int64_t) {
+      const int now = ++running;
+      for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      --running;
+    });
+  }
+  CHECK(most >= 1 && most <= 3);
+}
+
+void test_errors_reach_the_caller() {
+  ThreadPool pool(3);
+  std::atomic<int> ran{0};
+  const auto fail = [&](int64_t tile) {
+    if (tile == 5) throw Error("ERR_IO", "tile");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ++ran;
+  };
+  CHECK(code_of([&] { pool.run(1000, fail); }) == "ERR_IO");
+  CHECK(ran < 999);
+  // A pool that has stopped leaves all to the caller.
+  pool.stop();
+  int64_t sum = 0;
+  pool.run(100, [&](int64_t tile) { sum += tile; });
+  CHECK(sum == 4950);
+}
+
 }  // namespace
 }  // namespace tilework::test
 
@@ -130,5 +222,9 @@ int main() {
   test_errors_end_a_job();
   test_resizing();
   test_stopping();
+  test_callers_share_the_pool();
+  test_caller_of_a_busy_pool();
+  test_callers_count();
+  test_errors_reach_the_caller();
   return result();
 }
