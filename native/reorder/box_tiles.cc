@@ -303,15 +303,7 @@ PackedTile BoxTiles::at(int64_t tile) const {
   if (const auto hull = sourced(nest, box))
     source = pack_source(nest, box, *hull, plan_->element_bits(), packed);
   Runs destination = pack_destination(nest, box, plan_->element_bits(), packed);
-  for (size_t i = 0; i < box.size(); ++i) {
-    packed.nodes[i].count = box[i].count();
-    if (nest.nodes[i].variable == kNone) continue;
-    // The box counts its passes from 0.
-    Variable& bounds = packed.variables[nest.nodes[i].variable];
-    const int64_t passed = box[i].begin * nest.nodes[i].weight;
-    bounds = {bounds.write_lo - passed, bounds.write_hi - passed, bounds.valid_lo - passed,
-              bounds.valid_hi - passed};
-  }
+  count_passes_of(box, packed);
   packed.all_zero = !source;
   finish_nest(packed);
   return {

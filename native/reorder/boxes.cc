@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "layout/loop_nest.h"
 
 namespace tilework {
 namespace {
@@ -158,6 +159,28 @@ std::vector<Box> parts_within(const LoopNest& nest, const Box& box, int variable
 
 std::optional<std::vector<Box>> boxes_of(const LoopNest& nest, int64_t begin, int64_t end, size_t most) {
   return Cutter(nest, begin, end, most).cut();
+}
+
+void count_passes_of(const Box& box, LoopNest& nest) {
+  for (size_t i = 0; i < box.size(); ++i) {
+    Node& node = nest.nodes[i];
+    node.count = box[i].count();
+    if (node.variable == kNone) continue;
+    Variable& bounds = nest.variables[node.variable];
+    const int64_t passed = box[i].begin * node.weight;
+    bounds = {bounds.write_lo - passed, bounds.write_hi - passed, bounds.valid_lo - passed,
+              bounds.valid_hi - passed};
+  }
+}
+
+std::optional<LoopNest> nest_of_box(const LoopNest& nest, const Box& box) {
+  LoopNest part = nest;
+  for (size_t i = 0; i < box.size(); ++i) {
+    part.source_base += box[i].begin * nest.nodes[i].source_stride;
+    part.destination_base += box[i].begin * nest.nodes[i].destination_stride;
+  }
+  count_passes_of(box, part);
+  return finish_nest(part) ? std::optional(std::move(part)) : std::nullopt;
 }
 
 }  // namespace tilework

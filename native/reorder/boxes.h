@@ -29,4 +29,12 @@ std::vector<Box> parts_within(const LoopNest& nest, const Box& box, int variable
 // nothing where there are more than `most`.
 std::optional<std::vector<Box>> boxes_of(const LoopNest& nest, int64_t begin, int64_t end, size_t most);
 
+// Makes the nest count only the passes of a box, from 0 on. Strides and bases stay as they are, and lookups
+// are not moved; the nest has to be finished again.
+void count_passes_of(const Box& box, LoopNest& nest);
+
+// The finished nest of a box, which writes where the whole nest writes; nothing where it writes no slot. The
+// nest has no lookups.
+std::optional<LoopNest> nest_of_box(const LoopNest& nest, const Box& box);
+
 }  // namespace tilework

@@ -1,0 +1,107 @@
+// Runs that are cut for threads write what one thread writes, byte for byte, however they are cut and in
+// whatever order. The parts run on a pool, so that the thread sanitizer sees them.
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "parallel/thread_pool.h"
+#include "reorder/parts.h"
+#include "reorder_case.h"
+
+namespace tilework::test {
+namespace {
+
+// Small enough that small cases make many parts.
+constexpr PartLimits kTinyLimits{256, 64, 4096};
+
+ReorderPlan pixels_to_planes(int bits, const std::vector<int64_t>& shape) {
+  Side pixels = row_major(shape);
+  pixels.pieces[0].digits = {{{0}, shape[0], 1}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}};
+  return ReorderPlan({bits, shape, pixels, row_major(shape)});
+}
+
+bool is_equal(const Storage& a, const uint8_t* b) {
+  return std::memcmp(a.data.get(), b, static_cast<size_t>(a.size)) == 0;
+}
+
+void check_parts(const std::shared_ptr<const ReorderPlan>& plan, const std::string& name, PartLimits limits,
+                 std::mt19937_64& random) {
+  Storage source(plan->source_bytes());
+  for (int64_t i = 0; i < source.size; ++i) source.data[i] = static_cast<uint8_t>(random());
+  const Storage whole(plan->destination_bytes());
+  plan->run(source.data.get(), whole.data.get(), 0, whole.size);
+  for (size_t threads : {1, 2, 3, 8}) {
+    static ThreadPool pool(1);
+    pool.set_threads(threads);
+    const Storage result(plan->destination_bytes());
+    std::memset(result.data.get(), 0xA5, static_cast<size_t>(result.size));
+    const ReorderParts parts(plan, threads, limits);
+    pool.run(parts.count(), [&](int64_t part) { parts.run(part, source.data.get(), result.data.get()); });
+    CHECK_IN(name + " threads " + std::to_string(threads), is_equal(result, whole.data.get()));
+    const int64_t unit = std::max(plan->element_bits() / 8, 1);
+    const int64_t begin = plan->destination_bytes() / unit / 3 * unit;
+    const Storage range(plan->destination_bytes() - begin);
+    std::memset(range.data.get(), 0xA5, static_cast<size_t>(range.size));
+    const ReorderParts ranges(plan, begin, plan->destination_bytes(), threads, limits);
+    for (int64_t part = ranges.count(); part-- > 0;) {
+      ranges.run(part, source.data.get(), range.data.get());
+    }
+    CHECK_IN(name + " range, threads " + std::to_string(threads), is_equal(range, whole.data.get() + begin));
+  }
+}
+
+void test_random_cases(int rounds) {
+  std::mt19937_64 random(20250301);
+  RandomLayout layouts(random);
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    const ReorderDescription description = random_description(layouts, i);
+    if (!is_small(description)) continue;
+    check_parts(std::make_shared<const ReorderPlan>(description), describe(description), kTinyLimits, random);
+  }
+}
+
+// Rectangles of few columns, with tails and holes, in every width.
+void test_planes() {
+  std::mt19937_64 random(20250302);
+  for (int bits : {8, 16, 32, 64, 128}) {
+    for (const std::vector<int64_t>& shape :
+         {std::vector<int64_t>{1, 3, 37, 41}, {2, 4, 33, 64}, {1, 17, 25, 31}, {3, 2, 1, 500}}) {
+      const auto plan = std::make_shared<const ReorderPlan>(pixels_to_planes(bits, shape));
+      const std::string name = std::to_string(bits) + " bits, " + std::to_string(shape[1]) + " planes";
+      check_parts(plan, name, kTinyLimits, random);
+      const ReorderDescription blocked{bits, shape, feature_blocks(shape, 16), row_major(shape)};
+      check_parts(std::make_shared<const ReorderPlan>(blocked), name + " of blocks", kTinyLimits, random);
+    }
+  }
+}
+
+void test_cuts() {
+  const auto parts_of = [](const std::vector<int64_t>& shape, size_t threads) {
+    return ReorderParts(std::make_shared<const ReorderPlan>(pixels_to_planes(32, shape)), threads);
+  };
+  using Cut = ReorderParts::Cut;
+  // Below 256 KiB of both, one part.
+  CHECK(parts_of({1, 3, 100, 100}, 8).cut() == Cut::kWhole);
+  // Three planes are one rectangle, of which each part takes some pixels.
+  const ReorderParts picture = parts_of({1, 3, 224, 224}, 2);
+  CHECK(picture.cut() == Cut::kInnermostLoop && picture.count() == 8);
+  // Many pictures are cut between them.
+  const ReorderParts pictures = parts_of({64, 3, 224, 224}, 2);
+  CHECK(pictures.cut() == Cut::kRanges && pictures.part_bytes() % (3 * 224 * 224 * 4) == 0);
+  CHECK(parts_of({0, 3, 224, 224}, 2).count() == 1);
+}
+
+}  // namespace
+}  // namespace tilework::test
+
+int main(int count, char** arguments) {
+  using namespace tilework::test;
+  test_random_cases(count > 1 ? std::atoi(arguments[1]) : 400);
+  test_planes();
+  test_cuts();
+  return result();
+}
