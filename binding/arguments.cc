@@ -75,6 +75,18 @@ Bytes bytes(const Napi::Value& value, const char* name) {
   return {static_cast<uint8_t*>(memory.data), memory.length, value};
 }
 
+Bytes bytes_during_call(const Napi::Value& value, const char* name) {
+  Bytes bytes;
+  void* data = nullptr;
+  napi_typedarray_type type = napi_int8_array;
+  const napi_status status =
+      napi_get_typedarray_info(value.Env(), value, &type, &bytes.size, &data, nullptr, nullptr);
+  if (status != napi_ok || type != napi_uint8_array) refuse(name, "a Uint8Array");
+  bytes.data = static_cast<uint8_t*>(data);
+  bytes.array = value;
+  return bytes;
+}
+
 const int32_t* flag(const Napi::Value& value, const char* name) {
   const char* wanted = "an Int32Array with at least one element";
   const Memory memory = memory_of(value, napi_int32_array, name, wanted);

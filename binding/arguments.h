@@ -34,6 +34,10 @@ std::string path_text(const Napi::Value& value, const char* name);
 // Node-API holds that up. Errors: ERR_ARGUMENT (also for a resizable buffer).
 Bytes bytes(const Napi::Value& value, const char* name);
 
+// As `bytes`, for a call that ends before JavaScript goes on: nobody can shrink a buffer meanwhile, so a
+// resizable one will do.
+Bytes bytes_during_call(const Napi::Value& value, const char* name);
+
 // The first element of an Int32Array, which other threads may set. Lifetime and errors as for `bytes`.
 const int32_t* flag(const Napi::Value& value, const char* name);
 

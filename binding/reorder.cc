@@ -26,10 +26,13 @@ struct Source {
   std::shared_ptr<SharedSparseBuffer> sparse;
 };
 
-Source source_of(const ReorderPlan& plan, const Napi::Value& value) {
+// `bytes_of` is one of those of arguments.h.
+Source source_of(const ReorderPlan& plan, const Napi::Value& value,
+                 Bytes (*bytes_of)(const Napi::Value&, const char*)) {
   Source source;
-  source.sparse = SparseBufferObject::buffer_of(value);
-  if (source.sparse == nullptr) source.bytes = bytes(value, "source");
+  // Asked first: to look for the mark of a sparse buffer takes as long as a small run.
+  if (!value.IsTypedArray()) source.sparse = SparseBufferObject::buffer_of(value);
+  if (source.sparse == nullptr) source.bytes = bytes_of(value, "source");
   source.data = source.sparse == nullptr ? source.bytes.data : source.sparse->buffer.data();
   const auto size =
       source.sparse == nullptr ? static_cast<int64_t>(source.bytes.size) : source.sparse->buffer.size();
@@ -99,7 +102,8 @@ Napi::Value ReorderPlanObject::plan(const Napi::CallbackInfo& info) {
 
 ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
     : Napi::ObjectWrap<ReorderPlanObject>(info),
-      plan_(std::exchange(Environment::of(info.Env()).next_reorder_plan, nullptr)) {
+      plan_(std::exchange(Environment::of(info.Env()).next_reorder_plan, nullptr)),
+      cut_plan_(plan_) {
   if (plan_ == nullptr) throw Napi::TypeError::New(info.Env(), "Plans are made by planReorder() only.");
   Napi::Object self = info.This().As<Napi::Object>();
   const auto define = [&](const char* name, int64_t value) {
@@ -113,11 +117,15 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
 
 Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Source source = source_of(*plan_, info[0]);
-    const Run run = run_of(target_of(plan_, bytes(info[1], "destination"), info[2], info[3]), source.data);
+    const Source source = source_of(*plan_, info[0], bytes_during_call);
+    const Bytes destination = bytes_during_call(info[1], "destination");
+    const bool is_all = info.Length() <= 2;
+    const Target target =
+        is_all ? target_of(*plan_, destination) : target_of(*plan_, destination, info[2], info[3]);
+    const Run run = run_of(target, source.data);
     const std::shared_ptr<InputFile> mapping = InputFile::find(source.bytes.data, source.bytes.size);
     if (mapping != nullptr) mapping->verify_unchanged();
-    run_now(run);
+    run_now(run, cut_plan_, Environment::of(info.Env()).pools().compute);
     if (mapping != nullptr) mapping->verify_unchanged();
     return info.Env().Undefined();
   });
@@ -125,10 +133,10 @@ Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value ReorderPlanObject::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Source source = source_of(*plan_, info[0]);
+    const Source source = source_of(*plan_, info[0], bytes);
     const Bytes destination = bytes(info[1], "destination");
-    Run run = run_of(target_of(plan_, destination, info[2], info[3]), source.data);
-    const auto job = ReorderJob::make(info.Env(), std::move(run), destination, info[4]);
+    const Run run = run_of(target_of(*plan_, destination, info[2], info[3]), source.data);
+    const auto job = ReorderJob::make(info.Env(), run, cut_plan_, destination, info[4]);
     if (source.sparse != nullptr) {
       job->read_from(SharedSparseBuffer::Use(source.sparse));
     } else {

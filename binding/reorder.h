@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "reorder/plan.h"
+#include "reorder_run.h"
 
 namespace tilework::binding {
 
@@ -27,6 +28,7 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   Napi::Value explain(const Napi::CallbackInfo& info);
 
   std::shared_ptr<const ReorderPlan> plan_;
+  CutPlan cut_plan_;
 };
 
 }  // namespace tilework::binding

@@ -1,5 +1,6 @@
 #include "reorder_file.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -95,8 +96,8 @@ Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const Reord
   std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
   const int64_t offset = source_offset(*plan, *file, info[1]);
   const Bytes destination = bytes(info[2], "destination");
-  Target target = target_of(std::move(plan), destination, info[3], info[4]);
-  FileReorder reorder(target.plan, target.begin, target.end);
+  const Target target = target_of(*plan, destination, info[3], info[4]);
+  FileReorder reorder(std::move(plan), target.begin, target.end);
   const auto job = std::make_shared<ReadingJob>(environment, info.Env(), std::move(reorder), std::move(file),
                                                 offset, target.destination);
   job->set_cancel_flag(info[5]);
@@ -107,13 +108,16 @@ Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const Reord
 Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
   const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
   const int64_t offset = source_offset(*plan, *file, info[1]);
-  Target target = target_of(std::move(plan), bytes(info[2], "destination"), info[3], info[4]);
-  const std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
-  const FileScratchPool::Lease scratch(*pool);
-  const FileReorder reorder(target.plan, target.begin, target.end);
-  for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
-    reorder.run_tile(tile, {*file, offset}, target.destination, *scratch);
-  }
+  const Bytes destination = bytes_during_call(info[2], "destination");
+  const Target target = target_of(*plan, destination, info[3], info[4]);
+  const std::shared_ptr<FileScratchPool> scratch_pool = FileScratchPool::share();
+  const FileReorder reorder(std::move(plan), target.begin, target.end);
+  // In order, as the system reads ahead.
+  std::atomic<int64_t> next{0};
+  Environment::of(info.Env()).pools().compute.run(reorder.tiles(), [&](int64_t) {
+    const FileScratchPool::Lease scratch(*scratch_pool);
+    reorder.run_tile(next.fetch_add(1), {*file, offset}, target.destination, *scratch);
+  });
   file->verify_unchanged();
   return info.Env().Undefined();
 }

@@ -9,22 +9,40 @@
 
 #include "arguments.h"
 #include "job.h"
+#include "parallel/thread_pool.h"
+#include "reorder/parts.h"
 #include "reorder/plan.h"
 #include "sparse_buffer.h"
 
 namespace tilework::binding {
 
+// A plan and how all of its destination is cut for as many threads as it was last run with. JavaScript's
+// thread only.
+class CutPlan {
+ public:
+  explicit CutPlan(std::shared_ptr<const ReorderPlan> plan) : plan_(std::move(plan)) {}
+  const std::shared_ptr<const ReorderPlan>& plan() const { return plan_; }
+  std::shared_ptr<const ReorderParts> parts(int64_t begin, int64_t end, size_t threads);
+
+ private:
+  std::shared_ptr<const ReorderPlan> plan_;
+  std::shared_ptr<const ReorderParts> parts_;
+  size_t threads_ = 0;
+};
+
 // A range of a plan's destination and its memory.
 struct Target {
-  std::shared_ptr<const ReorderPlan> plan;
+  const ReorderPlan* plan = nullptr;
   uint8_t* destination = nullptr;
   int64_t begin = 0;
   int64_t end = 0;
 };
 
 // Checks that the memory is the range's, and lies in no mapped file. Errors: ERR_ARGUMENT.
-Target target_of(std::shared_ptr<const ReorderPlan> plan, const Bytes& destination, const Napi::Value& start,
+Target target_of(const ReorderPlan& plan, const Bytes& destination, const Napi::Value& start,
                  const Napi::Value& end);
+// As above, for all of the destination.
+Target target_of(const ReorderPlan& plan, const Bytes& destination);
 
 // A run with a source that has all of the plan's bytes and shares none with the destination.
 struct Run {
@@ -33,32 +51,32 @@ struct Run {
 };
 
 // Errors: ERR_ARGUMENT if source and destination share memory.
-Run run_of(Target target, const uint8_t* source);
+Run run_of(const Target& target, const uint8_t* source);
 
-inline void run_now(const Run& run) {
-  run.target.plan->run(run.source, run.target.destination, run.target.begin, run.target.end,
-                       run.target.plan->stores_of_whole());
-}
+// On this thread, and on those of the pool where that pays.
+void run_now(const Run& run, CutPlan& plan, ThreadPool& pool);
 
 class ReorderJob : public AsyncJob {
  public:
-  ReorderJob(Environment& environment, Napi::Env env, Run run, int64_t tile_bytes);
+  ReorderJob(Environment& environment, Napi::Env env, std::shared_ptr<const ReorderParts> parts,
+             const Run& run);
 
   // A job that holds the destination; the caller gives it the source to hold. Errors: ERR_ARGUMENT for a
   // wrong cancel flag.
-  static std::shared_ptr<ReorderJob> make(Napi::Env env, Run run, const Bytes& destination,
-                                          const Napi::Value& cancel);
+  static std::shared_ptr<ReorderJob> make(Napi::Env env, const Run& run, CutPlan& plan,
+                                          const Bytes& destination, const Napi::Value& cancel);
   // Keeps the source, and keeps it from being filled until the run has ended.
   void read_from(SharedSparseBuffer::Use source) { sparse_source_ = std::move(source); }
 
  protected:
-  void run_tile(int64_t tile) override;
+  void run_tile(int64_t tile) override { parts_->run(tile, source_, destination_); }
   void ended(bool) override { sparse_source_ = {}; }
 
  private:
   SharedSparseBuffer::Use sparse_source_;
-  Run run_;
-  int64_t tile_bytes_;
+  std::shared_ptr<const ReorderParts> parts_;
+  const uint8_t* source_;
+  uint8_t* destination_;
 };
 
 }  // namespace tilework::binding

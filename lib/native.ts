@@ -101,12 +101,18 @@ export interface NativeReorderPlan {
   readonly copyOffset?: number
   /**
    * Writes destination bytes `[start, end)` (whole elements; nibble pairs for 4 bit) to `destination`, which
-   * has exactly `end - start` bytes. `source` has all `sourceBytes`. Throws ERR_ARGUMENT on wrong sizes, and for
-   * resizable buffers.
+   * has exactly `end - start` bytes; all of it where no range is given. `source` has all `sourceBytes`. From 256 KiB
+   * of both on, free threads of the addon help. Throws ERR_ARGUMENT on wrong sizes.
    */
-  runSync(source: Uint8Array | NativeSparseBuffer, destination: Uint8Array, start: number, end: number): void
+  runSync(
+    source: Uint8Array | NativeSparseBuffer,
+    destination: Uint8Array,
+    start?: number,
+    end?: number,
+  ): void
   /**
    * As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first element stops.
+   * Throws ERR_ARGUMENT also for resizable buffers.
    *
    * Until the promise settles, no buffer given here (or to `runFile`) may be transferred: its memory may move or go
    * while threads write to it, and Node-API can neither hold it nor notice. Shared buffers cannot be transferred.

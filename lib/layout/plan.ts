@@ -80,9 +80,14 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
   return {
     sourceBytes: plan.sourceBytes,
     destinationBytes: plan.destinationBytes,
+    // The addon checks its arguments itself. For a small tensor every further check would cost as much as the work.
     runSync: (source, destination) => {
-      checkBuffers(plan, source, destination)
-      systemError.wrap('reorder', () => plan.runSync(source, destination, 0, plan.destinationBytes))
+      try {
+        plan.runSync(source, destination)
+      } catch (error) {
+        checkBuffers(plan, source, destination)
+        throw systemError.from('reorder', error)
+      }
     },
     run: async (source, destination, options) => {
       checkBuffers(plan, source, destination)

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <limits>
 #include <map>
@@ -27,6 +28,8 @@ constexpr int kMapFlags = MAP_PRIVATE;
 struct Registry {
   std::mutex mutex;
   std::map<uintptr_t, std::weak_ptr<InputFile>> by_address;
+  // For those who ask without the mutex whether there is anything to ask for.
+  std::atomic<size_t> size{0};
 };
 
 Registry& registry() {
@@ -62,11 +65,14 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions
     file->map();
     const std::lock_guard lock(registry().mutex);
     registry().by_address[reinterpret_cast<uintptr_t>(file->data_)] = file;
+    registry().size = registry().by_address.size();
   }
   return file;
 }
 
 std::shared_ptr<InputFile> InputFile::find(const void* data, size_t size) {
+  // Who has memory of a map has it from the thread that entered the map.
+  if (registry().size == 0) return nullptr;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   std::shared_ptr<InputFile> file;
   {
@@ -98,6 +104,7 @@ InputFile::~InputFile() {
       // The entry goes first: after munmap the same address may belong to another map at once.
       const std::lock_guard lock(registry().mutex);
       registry().by_address.erase(reinterpret_cast<uintptr_t>(data_));
+      registry().size = registry().by_address.size();
     }
     guard_.reset();
     munmap(data_, static_cast<size_t>(stamp_.size));

@@ -371,28 +371,45 @@ describe('runs into files', () => {
 
 describe('arguments that are not what they say', () => {
   const plan = native().planReorder(transpose(10, 10))
-  const refuse = (source: unknown, destination: unknown) =>
-    expect(() => plan.runSync(source as Uint8Array, destination as Uint8Array, 0, 100)).toThrow(
-      failing('ERR_ARGUMENT'),
-    )
+  const refuse = (source: unknown, destination: unknown) => {
+    for (const run of ['runSync', 'run'] as const) {
+      expect(() => plan[run](source as Uint8Array, destination as Uint8Array, 0, 100)).toThrow(
+        failing('ERR_ARGUMENT'),
+      )
+    }
+  }
+  const refuseJob = (source: Uint8Array, destination: Uint8Array) =>
+    expect(() => plan.run(source, destination, 0, 100)).toThrow(failing('ERR_ARGUMENT'))
 
-  test('resizable buffers, whatever they claim', () => {
+  test('resizable buffers for jobs, whatever they claim', () => {
     const resizable = () =>
       Reflect.construct(ArrayBuffer, [100, { maxByteLength: 200 }]) as ArrayBuffer & { resizable: boolean }
-    refuse(new Uint8Array(100), new Uint8Array(resizable()))
+    refuseJob(new Uint8Array(100), new Uint8Array(resizable()))
     const liar = resizable()
     Object.defineProperty(liar, 'resizable', { value: false })
-    refuse(new Uint8Array(liar), new Uint8Array(100))
+    refuseJob(new Uint8Array(liar), new Uint8Array(100))
     const getter = Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'resizable')!
     Object.defineProperty(ArrayBuffer.prototype, 'resizable', { configurable: true, get: () => false })
     try {
-      refuse(new Uint8Array(resizable()), new Uint8Array(100))
+      refuseJob(new Uint8Array(resizable()), new Uint8Array(100))
     } finally {
       Object.defineProperty(ArrayBuffer.prototype, 'resizable', getter)
     }
     const cancel = new Int32Array(resizable())
     const run = () => plan.run(new Uint8Array(100), new Uint8Array(100), 0, 100, cancel)
     expect(run).toThrow(failing('ERR_ARGUMENT'))
+  })
+
+  test('resizable buffers will do while nobody can shrink them', () => {
+    const buffer = Reflect.construct(ArrayBuffer, [100, { maxByteLength: 200 }]) as ArrayBuffer
+    const result = new Uint8Array(buffer)
+    plan.runSync(
+      Uint8Array.from({ length: 100 }, (_, i) => i),
+      result,
+    )
+    expect(result.subarray(0, 3)).toEqual(Uint8Array.of(0, 10, 20))
+    ;(buffer as ArrayBuffer & { resize(length: number): void }).resize(99)
+    refuse(new Uint8Array(100), result)
   })
 
   test('a property that detaches is never looked at', () => {
