@@ -34,7 +34,9 @@
 #endif
 
 #include "cpu/cache.h"
+#include "io/checked_math.h"
 #include "reorder/kernels.h"
+#include "reorder/parts.h"
 #include "reorder/plan.h"
 
 #if defined(TILEWORK_BENCH_ONEDNN)
@@ -44,8 +46,6 @@
 namespace tilework::bench {
 namespace {
 
-// As the addon cuts a job for its threads.
-constexpr int64_t kMostUnit = int64_t{4} << 20;
 constexpr int64_t kPage = 4096;
 
 struct Case {
@@ -252,7 +252,10 @@ class Measurement {
 
   const Case& at_;
   const Options& options_;
-  ReorderPlan plan_;
+  std::shared_ptr<const ReorderPlan> shared_plan_;
+  const ReorderPlan& plan_ = *shared_plan_;
+  // As the addon cuts a job for its threads.
+  ReorderParts parts_;
   size_t source_bytes_ = static_cast<size_t>(plan_.source_bytes());
   size_t destination_bytes_ = static_cast<size_t>(plan_.destination_bytes());
   size_t moved_ = source_bytes_ + destination_bytes_;
@@ -269,7 +272,10 @@ class Measurement {
 };
 
 Measurement::Measurement(const Case& at, const Options& options)
-    : at_(at), options_(options), plan_(at.description) {
+    : at_(at),
+      options_(options),
+      shared_plan_(std::make_shared<const ReorderPlan>(at.description)),
+      parts_(shared_plan_, static_cast<size_t>(options.threads)) {
   fill(from_.data(), source_bytes_, plan_.element_bits());
   reference_.run({plan_, from_.data(), expected_.data(), 0, plan_.destination_bytes()});
   add_tilework();
@@ -297,11 +303,14 @@ bool Measurement::writes_expected() {
 
 void Measurement::add_tilework() {
   candidates_.push_back({"tilework", moved_, [this] {
-                           each_share(plan_.destination_bytes(), plan_.range_unit(kMostUnit),
-                                      [this](int64_t begin, int64_t end) {
-                                        plan_.run(from_.data(), to_.data() + begin, begin, end,
-                                                  plan_.stores_of_whole());
-                                      });
+                           // A run of one part wakes nobody.
+                           on_threads(parts_.count() == 1 ? 1 : options_.threads, [this](int thread) {
+                             const int64_t share = ceil_div(parts_.count(), options_.threads);
+                             const int64_t end = std::min((thread + 1) * share, parts_.count());
+                             for (int64_t part = thread * share; part < end; ++part) {
+                               parts_.run(part, from_.data(), to_.data());
+                             }
+                           });
                          }});
   equal_ = writes_expected();
 }
