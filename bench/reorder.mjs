@@ -5,14 +5,17 @@
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { Option } from 'commander'
-import { fail } from '../scripts/toolchain.mjs'
+import { InvalidArgumentError, Option } from 'commander'
+import { fail, ROOT } from '../scripts/toolchain.mjs'
+import { importOnnxruntime, measureOnnxruntime } from './onnxruntime_reorder.mjs'
 import { caseName, everyLayoutCases, matchesWords, reorderCases } from './reorder_cases.mjs'
 import { reached } from './reorder_goals.mjs'
+import { plotReorders } from './reorder_plot.mjs'
 import { buildProgram, programInput, runProgram } from './reorder_program.mjs'
 import { caseRow, casesMarkdown, goalRow, goalsMarkdown, missedRows } from './reorder_tables.mjs'
 import { machine, printMachine } from './rounds.mjs'
 
+const PEERS = ['onednn', 'onnxruntime']
 /** Rows of `--worst` without a number. */
 const WORST_SHOWN = 30
 
@@ -31,10 +34,11 @@ export function addReorder(program) {
     .option('--reference', 'time the reference kernels as well')
     .addOption(
       new Option('--peer <name>', 'time another library as well, repeatable')
-        .choices(['onednn'])
-        .argParser((name, names) => [...names, name])
+        .choices(PEERS)
+        .argParser(addPeer)
         .default([], 'none'),
     )
+    .option('--onnxruntime <folder>', 'where the peer onnxruntime-node is installed', ROOT)
     .option(
       '--goals',
       'show what has to be reached, and whether it was, instead of the cases; also of all layouts',
@@ -44,22 +48,28 @@ export function addReorder(program) {
       '--input',
       'print what the measuring program reads (build-bench/bench/native/reorder_bench) and end',
     )
+    .option('--plot <file>', 'draw the results as SVG')
     .option('--markdown', 'print Markdown')
     .option('--json', 'print JSON')
     .option('--results <files...>', 'show what earlier runs printed with --json, instead of measuring')
     .action(run)
 }
 
-function run(options) {
+async function run(options) {
   const cases = chosenCases(options)
   if (options.input) {
     process.stdout.write(programInput(cases, options.rounds))
     return
   }
-  const measured = options.results ? earlier(options.results) : measure(cases, options)
+  const measured = options.results ? earlier(options.results) : await measure(cases, options)
   show(measured, options)
-  const wrong = measured.results.filter(({ equal, onednnEqual }) => !equal || onednnEqual === false)
+  if (options.plot) await plotReorders(measured.results, options.plot)
+  const wrong = measured.results.filter(isWrong)
   if (wrong.length > 0) fail(`${wrong.length} results differ from the reference's: ${caseName(wrong[0])}, …`)
+}
+
+function isWrong({ equal, onednnEqual, inNode }) {
+  return !equal || onednnEqual === false || inNode?.equal === false
 }
 
 function chosenCases({ case: words = '', worst, goals }) {
@@ -67,18 +77,36 @@ function chosenCases({ case: words = '', worst, goals }) {
   return all.filter((each) => matchesWords(each, words.split(' ').filter(Boolean)))
 }
 
-function measure(cases, { threads, rounds, reference, peer: peers }) {
+function addPeer(name, names) {
+  if (!PEERS.includes(name)) throw new InvalidArgumentError(`Peers are ${PEERS.join(' and ')}.`)
+  return [...names, name]
+}
+
+async function measure(cases, { threads, rounds, reference, peer: peers, onnxruntime: folder }) {
   buildProgram()
+  const onnxruntime = peers.includes('onnxruntime') ? await importOnnxruntime(folder) : undefined
   const candidates = [...(reference ? ['reference'] : []), ...peers.filter((peer) => peer === 'onednn')]
   const counts = [...new Set(threads.split(',').map(Number))]
   const runs = counts.map((count) => runProgram(cases, { threads: count, rounds, candidates }))
-  const { onednn } = runs[0].machine
+  const results = runs.flatMap((each) => each.results)
+  sayWhatIsMissing(peers, { onednn: runs[0].machine.onednn, onnxruntime }, folder)
+  return {
+    machine: { ...machine(), ...runs[0].machine, onnxruntime: onnxruntime?.env.versions.node },
+    results: onnxruntime ? await measureOnnxruntime(onnxruntime, results) : results,
+  }
+}
+
+function sayWhatIsMissing(peers, { onednn, onnxruntime }, folder) {
   if (peers.includes('onednn') && onednn === undefined) {
     console.error(
       'oneDNN is left out: CMake did not find it (install libdnnl-dev, or name its folder in CMAKE_PREFIX_PATH).',
     )
   }
-  return { machine: { ...machine(), ...runs[0].machine }, results: runs.flatMap(({ results }) => results) }
+  if (peers.includes('onnxruntime') && onnxruntime === undefined) {
+    console.error(
+      `onnxruntime is left out: there is no onnxruntime-node in ${folder} (npm install onnxruntime-node in a folder of its own, then --onnxruntime FOLDER).`,
+    )
+  }
 }
 
 /** What was measured twice counts as it was the last time. */

@@ -21,8 +21,18 @@ export function caseRow(result) {
       '/ oneDNN': rounded(tilework / result.onednn),
       'its kernel': result.onednnKernel,
     }),
+    ...(result.inNode && nodeCells(result.inNode)),
     ...(!equal && { wrong: true }),
     ...(result.onednnEqual === false && { 'oneDNN differs': true }),
+  }
+}
+
+function nodeCells({ tilework, onnxruntime, copy, equal }) {
+  return {
+    'from Node, GB/s': rounded(tilework),
+    'its / copy': rounded(tilework / copy),
+    'its / onnxruntime': rounded(tilework / onnxruntime),
+    ...(!equal && { 'onnxruntime differs': true }),
   }
 }
 

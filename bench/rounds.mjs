@@ -41,6 +41,7 @@ export function report(rows, { json }) {
 }
 
 /** One line below a table. */
-export function printMachine({ cpu, cores, system, node, onednn }) {
-  console.log(`${cores} × ${cpu}, ${system}, Node ${node}${onednn ? `, oneDNN ${onednn}` : ''}`)
+export function printMachine({ cpu, cores, system, node, onednn, onnxruntime }) {
+  const peers = `${onednn ? `, oneDNN ${onednn}` : ''}${onnxruntime ? `, onnxruntime ${onnxruntime}` : ''}`
+  console.log(`${cores} × ${cpu}, ${system}, Node ${node}${peers}`)
 }

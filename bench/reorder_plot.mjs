@@ -1,0 +1,77 @@
+/**
+ * Draws results of `npm run bench -- reorder` as an SVG file: a panel a shape and element type, a group of bars a pair of
+ * layouts. vega renders without a browser.
+ */
+import { writeFileSync } from 'node:fs'
+import { parse, View } from 'vega'
+import { compile } from 'vega-lite'
+
+const SERIES = ['tilework', 'oneDNN', 'streaming copy']
+const COLOURS = ['#1f77b4', '#ff7f0e', '#c7c7c7']
+const GROUPS = ['nhwc', 'blocked']
+const SHAPES = ['A', 'B', 'C', 'D', 'E', 'F']
+const DTYPES = ['float32', 'uint8']
+/** Longer bars are cut: beyond it only the streaming copy and ours are, in memory. */
+const LARGEST_RATIO = 2
+
+/** @param {readonly object[]} results - of one run; those on its least number of threads are drawn */
+export async function plotReorders(results, path) {
+  const threads = Math.min(...results.map((each) => each.threads))
+  const drawn = results.filter(
+    (each) =>
+      each.threads === threads &&
+      GROUPS.includes(each.group) &&
+      SHAPES.includes(each.label) &&
+      DTYPES.includes(each.dtype),
+  )
+  const { spec } = compile(specification(drawn.flatMap(bars), threads))
+  writeFileSync(path, `${await new View(parse(spec), { renderer: 'none' }).toSVG()}\n`)
+}
+
+function bars({ from, to, label, dtype, tilework, memcpy, streaming, onednn }) {
+  const rates = { tilework, oneDNN: onednn, 'streaming copy': streaming }
+  return SERIES.filter((series) => rates[series] !== undefined).map((series) => ({
+    pair: `${shortName(from)} → ${shortName(to)}`,
+    label,
+    dtype,
+    series,
+    ratio: rates[series] / memcpy,
+  }))
+}
+
+/** `b_fs_yx_fsv16` is `fsv16`, as in the tables. */
+function shortName(layout) {
+  return layout.replace('b_fs_yx_', '')
+}
+
+function specification(values, threads) {
+  return {
+    background: 'white',
+    title: `Rate as a ratio to memcpy of the same bytes, ${threads} ${threads === 1 ? 'thread' : 'threads'}`,
+    data: { values },
+    facet: {
+      column: { field: 'label', type: 'nominal', sort: SHAPES, title: 'shape' },
+      row: { field: 'dtype', type: 'nominal', sort: DTYPES, title: null },
+    },
+    spec: {
+      width: 120,
+      height: { step: 6 },
+      mark: { type: 'bar', clip: true },
+      encoding: {
+        y: { field: 'pair', type: 'nominal', sort: null, title: null },
+        yOffset: { field: 'series', sort: SERIES },
+        x: {
+          field: 'ratio',
+          type: 'quantitative',
+          title: 'ratio to memcpy',
+          scale: { domain: [0, LARGEST_RATIO] },
+          axis: {
+            tickCount: 4,
+            gridColor: { condition: { test: 'datum.value === 1', value: 'black' }, value: '#ddd' },
+          },
+        },
+        color: { field: 'series', title: null, scale: { domain: SERIES, range: COLOURS } },
+      },
+    },
+  }
+}
