@@ -2,20 +2,13 @@
  * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` they run under the address and
  * undefined-behaviour sanitizers, in a build folder of their own.
  */
-
 import { spawnSync } from 'node:child_process'
-import { join } from 'node:path'
-import { jobs, ROOT, requireTools, runOrExit, seconds } from './toolchain.mjs'
+import { buildNativeTests } from './native_tests.mjs'
+import { jobs, seconds } from './toolchain.mjs'
 
 const sanitize = process.argv.includes('--sanitize')
-const folder = join(ROOT, sanitize ? 'build-native-sanitize' : 'build-native')
 const started = performance.now()
-
-requireTools()
-const options = ['-DTILEWORK_BUILD_TESTS=ON', '-DCMAKE_BUILD_TYPE=RelWithDebInfo']
-if (sanitize) options.push('-DTILEWORK_SANITIZE=address,undefined')
-runOrExit('Configuring the C++ tests', 'cmake', ['-S', ROOT, '-B', folder, ...options])
-runOrExit('Building the C++ tests', 'cmake', ['--build', folder, '--parallel', String(jobs())])
+const folder = buildNativeTests(sanitize ? 'sanitize' : 'plain')
 const args = ['--test-dir', folder, '--output-on-failure', '--no-tests=error', '--parallel', String(jobs())]
 const { status } = spawnSync('ctest', args, { stdio: 'inherit' })
 const kind = sanitize ? ' under address,undefined sanitizers' : ''

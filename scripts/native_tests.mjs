@@ -1,0 +1,37 @@
+/** The C++ tests, each way they are built in a folder of its own. */
+import { join } from 'node:path'
+import { jobs, ROOT, requireTools, runOrExit } from './toolchain.mjs'
+
+const KINDS = {
+  plain: { folder: 'build-native', options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo'] },
+  sanitize: {
+    folder: 'build-native-sanitize',
+    options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=address,undefined'],
+  },
+  // As it is shipped. GCC 12 warns of the inside of std::string then; the builds for this machine are strict.
+  arm64: {
+    folder: 'build-native-arm64',
+    options: [
+      '-DCMAKE_BUILD_TYPE=Release',
+      '-DTILEWORK_WARNINGS_AS_ERRORS=OFF',
+      `-DCMAKE_TOOLCHAIN_FILE=${join(ROOT, 'cmake', 'aarch64-linux-gnu.cmake')}`,
+    ],
+  },
+}
+
+/**
+ * Builds them and gives the folder; ends this process where that fails.
+ *
+ * @param {keyof KINDS} kind
+ * @param {{ targets?: readonly string[], options?: readonly string[] }} [what] - all targets by default
+ */
+export function buildNativeTests(kind, { targets = [], options = [] } = {}) {
+  requireTools()
+  const folder = join(ROOT, KINDS[kind].folder)
+  const all = ['-DTILEWORK_BUILD_TESTS=ON', ...KINDS[kind].options, ...options]
+  runOrExit(`Configuring the C++ tests (${kind})`, 'cmake', ['-S', ROOT, '-B', folder, ...all])
+  const build = ['--build', folder, '--parallel', String(jobs())]
+  if (targets.length > 0) build.push('--target', ...targets)
+  runOrExit(`Building the C++ tests (${kind})`, 'cmake', build)
+  return folder
+}
