@@ -18,12 +18,26 @@ const KEPT_PAGES = 64
 /** What a tiny file may read beside the limit in file sizes: the same few structs several times. */
 const LEAST_LIMIT_BYTES = 4096
 
+/** Bytes that a reading needs before it can go on. */
+interface Need {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * Reading that stops where bytes are not in memory yet, and goes on when they are. Most structs lie on a page that is
+ * there: a promise for each of them would cost more than reading it.
+ */
+export type Reading<T> = Generator<Need, T, void>
+
 export class FileBytes {
   readonly byteLength: number
   readonly #source: ByteSource
   readonly #report: Report
   readonly #limit: number
   readonly #pages = new Map<number, Uint8Array>()
+  /** The last range that lies on several pages. */
+  #span: { readonly start: number; readonly bytes: Uint8Array } | undefined
   #spent = 0
 
   constructor(source: ByteSource, limits: Limits, report: Report) {
@@ -34,12 +48,22 @@ export class FileBytes {
     this.#limit = limits.headerBytes ?? Math.min(DEFAULT_HEADER_BYTES_LIMIT, shared)
   }
 
+  /** Runs a reading to its end. */
+  async run<T>(reading: Reading<T>): Promise<T> {
+    let step = reading.next()
+    while (!step.done) {
+      await this.#fetch(step.value)
+      step = reading.next()
+    }
+    return step.value
+  }
+
   /**
    * The bytes of a struct; undefined where they do not lie in the file, or are too many, which is reported.
    *
    * @param what - names the struct at the start of a sentence
    */
-  async load(at: number, byteLength: number, what: string, place: Place): Promise<DataView | undefined> {
+  *load(at: number, byteLength: number, what: string, place: Place): Reading<DataView | undefined> {
     if (at === 0 || at > this.byteLength) {
       const why =
         at === 0 ? 'its offset is not set' : `its offset ${at} is behind the file's ${this.byteLength} bytes`
@@ -47,43 +71,43 @@ export class FileBytes {
       return undefined
     }
     if (!this.#fits(at, byteLength, what, place) || !this.#spend(byteLength, what, place)) return undefined
-    return this.read(at, byteLength)
+    return yield* this.read(at, byteLength)
   }
 
   /** As `load`, for a struct or vector, which lies at a multiple of 4. */
-  async loadAligned(
-    at: number,
-    byteLength: number,
-    what: string,
-    place: Place,
-  ): Promise<DataView | undefined> {
+  *loadAligned(at: number, byteLength: number, what: string, place: Place): Reading<DataView | undefined> {
     if (at % ALIGNMENT !== 0) {
       const message = `${what} lies at ${at}, which is no multiple of ${ALIGNMENT}.`
       this.#report.deviation('ERR_MISALIGNED', message, place)
     }
-    return this.load(at, byteLength, what, place)
+    return yield* this.load(at, byteLength, what, place)
   }
 
   /** Bytes that are known to lie in the file. */
-  async read(at: number, byteLength: number): Promise<DataView> {
-    const first = Math.floor(at / PAGE_BYTES)
-    if (at + byteLength <= (first + 1) * PAGE_BYTES) {
-      const page = await this.#page(first)
-      return new DataView(page.buffer, page.byteOffset + at - first * PAGE_BYTES, byteLength)
+  *read(at: number, byteLength: number): Reading<DataView> {
+    // Nothing may lie anywhere, also behind the end.
+    if (byteLength === 0) return new DataView(new ArrayBuffer(0))
+    const index = Math.floor(at / PAGE_BYTES)
+    const start = index * PAGE_BYTES
+    if (at + byteLength <= start + PAGE_BYTES) {
+      if (!this.#pages.has(index)) yield { start, end: Math.min(this.byteLength, start + PAGE_BYTES) }
+      const page = this.#pages.get(index)!
+      return new DataView(page.buffer, page.byteOffset + at - start, byteLength)
     }
-    // A copy: the window may be memory of the caller's, who may write to it between two looks.
-    const bytes = new Uint8Array(await this.#read(at, at + byteLength))
-    return new DataView(bytes.buffer)
+    const isHeld = this.#span?.start === at && this.#span.bytes.byteLength === byteLength
+    if (!isHeld) yield { start: at, end: at + byteLength }
+    return new DataView(this.#span!.bytes.buffer, 0, byteLength)
   }
 
-  async #page(index: number): Promise<Uint8Array> {
-    const known = this.#pages.get(index)
-    if (known) return known
-    const start = index * PAGE_BYTES
-    const page = new Uint8Array(await this.#read(start, Math.min(this.byteLength, start + PAGE_BYTES)))
+  async #fetch({ start, end }: Need): Promise<void> {
+    // A copy: the bytes may be memory of the caller's, who may write to it between two looks.
+    const bytes = new Uint8Array(await this.#read(start, end))
+    if (start % PAGE_BYTES !== 0 || end - start > PAGE_BYTES) {
+      this.#span = { start, bytes }
+      return
+    }
     if (this.#pages.size === KEPT_PAGES) this.#pages.delete(this.#pages.keys().next().value!)
-    this.#pages.set(index, page)
-    return page
+    this.#pages.set(start / PAGE_BYTES, bytes)
   }
 
   async #read(start: number, end: number): Promise<Uint8Array> {

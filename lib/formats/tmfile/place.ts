@@ -5,20 +5,17 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { WriteSegment } from '../format.js'
-import { coverageOf } from './coverage.js'
-import type { FileBytes } from './file_bytes.js'
+import { rangesOf } from './coverage.js'
+import type { FileBytes, Reading } from './file_bytes.js'
 import type { Piece } from './piece.js'
 import type { FileRecords } from './records.js'
-import { ALIGNMENT, FILE_BYTES_LIMIT, FORMAT_NAME, PLACED } from './schema.js'
+import { FILE_BYTES_LIMIT, FORMAT_NAME, PLACED } from './schema.js'
 
 /** Gaps up to this are read when the file is planned; longer ones are copied when it is written. */
 const GAP_IN_MEMORY_BYTES = 64
 
-/** A part and its bytes; numbers of buffers have none. */
-interface EncodedPiece {
-  readonly piece: Piece
-  readonly bytes: Uint8Array | undefined
-}
+/** Writes a part into memory of its length. */
+export type Encode = (piece: Piece, target: DataView) => Reading<void>
 
 export interface PlacedFile {
   readonly byteLength: number
@@ -26,10 +23,7 @@ export interface PlacedFile {
 }
 
 /** The parts one after the other, from behind the header on. @throws TileworkError ERR_OVERFLOW from 4 GiB on */
-export async function placeInOrder(
-  pieces: readonly Piece[],
-  encode: (piece: Piece) => Promise<Uint8Array | undefined>,
-): Promise<PlacedFile> {
+export function* placeInOrder(pieces: readonly Piece[], encode: Encode): Reading<PlacedFile> {
   const header = pieces.at(-1)!
   let cursor = PLACED.header.byteLength
   for (const piece of pieces) {
@@ -42,10 +36,11 @@ export async function placeInOrder(
     const message = `The file would have ${cursor} bytes; offsets of 32 bits end at ${FILE_BYTES_LIMIT - 1}.`
     throw new TileworkError('ERR_OVERFLOW', message, { format: FORMAT_NAME })
   }
-  const encoded: EncodedPiece[] = []
-  for (const piece of [header, ...pieces.slice(0, -1)]) encoded.push({ piece, bytes: await encode(piece) })
   const run = new SegmentRun()
-  for (const each of encoded) run.add(each, each.piece.alignment === ALIGNMENT ? ZEROS : NOTHING)
+  for (const piece of [header, ...pieces.slice(0, -1)]) {
+    run.fillTo(piece.at)
+    yield* addPiece(run, piece, encode)
+  }
   return run.finish()
 }
 
@@ -53,58 +48,55 @@ export async function placeInOrder(
  * The parts where they were, with what lies between them as it was; undefined where the model has other parts than the
  * file, or two parts that shared bytes are different now.
  */
-export async function placeAsBefore(
+export function* placeAsBefore(
   pieces: readonly Piece[],
-  encode: (piece: Piece) => Promise<Uint8Array | undefined>,
+  encode: Encode,
   {
     records,
     source,
     file,
   }: { readonly records: FileRecords; readonly source: ByteSource; readonly file: FileBytes },
-): Promise<PlacedFile | undefined> {
+): Reading<PlacedFile | undefined> {
   if (!hasSameParts(pieces, records)) return undefined
   for (const piece of pieces) piece.at = piece.base!.at
   const sorted = pieces.filter(({ byteLength }) => byteLength > 0).toSorted((one, other) => one.at - other.at)
   const run = new SegmentRun()
-  let last: EncodedPiece | undefined
+  let last: Piece | undefined
   for (const piece of sorted) {
-    const each = { piece, bytes: await encode(piece) }
     if (last && piece.at < run.byteLength) {
-      if (isSamePart(last, each)) continue
-      return (await isUnchanged(pieces, encode, file)) ? wholeOf(source) : undefined
+      const isRepeated = last.at === piece.at && last.byteLength === piece.byteLength
+      if (isRepeated && (yield* isSamePart(last, piece, encode))) continue
+      return (yield* isUnchanged(pieces, encode, file)) ? wholeOf(source) : undefined
     }
-    await addGap(run, piece.at, source, file)
-    run.add(each, NOTHING)
-    last = each
+    yield* addGap(run, piece.at, source, file)
+    yield* addPiece(run, piece, encode)
+    last = piece
   }
-  await addGap(run, records.byteLength, source, file)
+  yield* addGap(run, records.byteLength, source, file)
   return run.finish()
 }
 
 function hasSameParts(pieces: readonly Piece[], records: FileRecords): boolean {
-  const key = (start: number, end: number): string => `${start}-${end}`
-  const before = coverageOf(records).objects.map(({ start, end }) => key(start, end))
-  const now: string[] = []
-  for (const { base, byteLength } of pieces) {
-    if (!base || base.byteLength !== byteLength) return false
-    now.push(key(base.at, base.at + byteLength))
-  }
-  if (before.length !== now.length) return false
-  const [one, other] = [before.sort(), now.sort()]
-  return one.every((range, at) => range === other[at])
+  if (pieces.some(({ base, byteLength }) => base?.byteLength !== byteLength)) return false
+  const byPlace = (one: Range, other: Range): number => one.start - other.start || one.end - other.end
+  const before = [...rangesOf(records)].sort(byPlace)
+  const now = pieces
+    .map(({ base, byteLength }) => ({ start: base!.at, end: base!.at + byteLength }))
+    .sort(byPlace)
+  return before.length === now.length && before.every((range, at) => byPlace(range, now[at]!) === 0)
+}
+
+interface Range {
+  readonly start: number
+  readonly end: number
 }
 
 /** Parts of a damaged file may lie inside each other; as long as none says anything new, the file is its own copy. */
-async function isUnchanged(
-  pieces: readonly Piece[],
-  encode: (piece: Piece) => Promise<Uint8Array | undefined>,
-  file: FileBytes,
-): Promise<boolean> {
+function* isUnchanged(pieces: readonly Piece[], encode: Encode, file: FileBytes): Reading<boolean> {
   for (const piece of pieces) {
-    const bytes = await encode(piece)
-    if (!bytes) continue
-    const { buffer, byteOffset, byteLength } = await file.read(piece.at, piece.byteLength)
-    if (Buffer.compare(bytes, new Uint8Array(buffer, byteOffset, byteLength)) !== 0) return false
+    if (!piece.fill) continue
+    const old = yield* file.read(piece.at, piece.byteLength)
+    if (!isSame(yield* bytesOf(piece, encode), old)) return false
   }
   return true
 }
@@ -114,43 +106,68 @@ function wholeOf(source: ByteSource): PlacedFile {
   return { byteLength: end, segments: [{ kind: 'range', source, start: 0, end }] }
 }
 
-function isSamePart(one: EncodedPiece, other: EncodedPiece): boolean {
-  if (one.piece.at !== other.piece.at || one.piece.byteLength !== other.piece.byteLength) return false
-  if (!one.bytes || !other.bytes) return one.bytes === other.bytes
-  return Buffer.compare(one.bytes, other.bytes) === 0
+function* isSamePart(one: Piece, other: Piece, encode: Encode): Reading<boolean> {
+  if (!one.fill || !other.fill) return one.fill === other.fill
+  return isSame(yield* bytesOf(one, encode), yield* bytesOf(other, encode))
 }
 
-async function addGap(run: SegmentRun, end: number, source: ByteSource, file: FileBytes): Promise<void> {
+function* bytesOf(piece: Piece, encode: Encode): Reading<DataView> {
+  const view = new DataView(new ArrayBuffer(piece.byteLength))
+  yield* encode(piece, view)
+  return view
+}
+
+function isSame(one: DataView, other: DataView): boolean {
+  const [left, right] = [one, other].map(
+    (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
+  )
+  return Buffer.compare(left!, right!) === 0
+}
+
+function* addPiece(run: SegmentRun, piece: Piece, encode: Encode): Reading<void> {
+  if (piece.fill) yield* encode(piece, run.reserve(piece.byteLength))
+  else if (piece.byteLength > 0) run.addSegment(piece.data!, piece.byteLength)
+}
+
+function* addGap(run: SegmentRun, end: number, source: ByteSource, file: FileBytes): Reading<void> {
   const start = run.byteLength
   if (end <= start) return
   if (end - start > GAP_IN_MEMORY_BYTES) {
     run.addSegment({ kind: 'range', source, start, end }, end - start)
     return
   }
-  const view = await file.read(start, end - start)
-  run.addBytes(new Uint8Array(view.buffer, view.byteOffset, view.byteLength))
+  const view = yield* file.read(start, end - start)
+  const target = run.reserve(view.byteLength)
+  new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(
+    new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
+  )
 }
 
-const NOTHING = new Uint8Array(0)
-const ZEROS = new Uint8Array(ALIGNMENT)
+/** Bytes of memory that parts are written into one after the other: an array for each would cost more than the parts. */
+const CHUNK_BYTES = 64 * 1024
 
-/** Segments of a plan; bytes that follow each other become one. */
+/** Segments of a plan, made from front to back. */
 class SegmentRun {
   byteLength = 0
   readonly #segments: WriteSegment[] = []
-  #chunks: Uint8Array[] = []
+  #chunk = new Uint8Array(0)
+  #used = 0
 
-  /** @param filler - what brings the part to its place */
-  add({ piece, bytes }: EncodedPiece, filler: Uint8Array): void {
-    const gap = piece.at - this.byteLength
-    if (gap > 0) this.addBytes(filler.subarray(0, gap))
-    if (bytes) this.addBytes(bytes)
-    else if (piece.byteLength > 0) this.addSegment(piece.data!, piece.byteLength)
+  /** Zeros up to a place. */
+  fillTo(at: number): void {
+    if (at > this.byteLength) this.reserve(at - this.byteLength)
   }
 
-  addBytes(bytes: Uint8Array): void {
-    this.#chunks.push(bytes)
-    this.byteLength += bytes.byteLength
+  /** The next bytes of the file, zeros, to be written into. */
+  reserve(byteLength: number): DataView {
+    if (this.#used + byteLength > this.#chunk.byteLength) {
+      this.#flush()
+      this.#chunk = new Uint8Array(Math.max(CHUNK_BYTES, byteLength))
+    }
+    const view = new DataView(this.#chunk.buffer, this.#used, byteLength)
+    this.#used += byteLength
+    this.byteLength += byteLength
+    return view
   }
 
   addSegment(segment: WriteSegment, byteLength: number): void {
@@ -165,9 +182,8 @@ class SegmentRun {
   }
 
   #flush(): void {
-    if (this.#chunks.length > 0) {
-      this.#segments.push({ kind: 'bytes', bytes: new Uint8Array(Buffer.concat(this.#chunks)) })
-    }
-    this.#chunks = []
+    if (this.#used > 0) this.#segments.push({ kind: 'bytes', bytes: this.#chunk.subarray(0, this.#used) })
+    this.#chunk = this.#chunk.subarray(0, 0)
+    this.#used = 0
   }
 }

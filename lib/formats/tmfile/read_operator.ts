@@ -1,19 +1,20 @@
 /** Reads an operator record and its parameter block, in whatever form of the last years it has. */
 import type { Place } from '../report.js'
 import { type Field, isUninitialised, type PlacedField, readScalar, scalarTypeOf } from './fields.js'
+import type { Reading } from './file_bytes.js'
 import { type OperatorSchema, operatorByNumber } from './operators.js'
 import { type BlockForm, formOf, opaqueLength } from './parameter_forms.js'
 import type { RecordReader } from './record_reader.js'
 import type { BlockRecord, OperatorRecord, TextRecord, VectorRecord } from './records.js'
 import { MAX_PARAMETER_ENTRIES } from './schema.js'
 
-export async function readOperator(
+export function* readOperator(
   reader: RecordReader,
   at: number,
   owner: string,
-): Promise<OperatorRecord | undefined> {
+): Reading<OperatorRecord | undefined> {
   const place = { path: `${owner}.operator`, offset: at }
-  const values = await reader.struct('operator', at, place)
+  const values = yield* reader.struct('operator', at, place)
   if (!values) return undefined
   const schema = operatorByNumber(values.number)
   if (values.params === 0) {
@@ -21,23 +22,23 @@ export async function readOperator(
   }
   const distance = at - values.params
   if (!schema || schema.layout.byteLength === 0) {
-    const block = await readOpaqueBlock(reader, values.params, distance, owner)
+    const block = yield* readOpaqueBlock(reader, values.params, distance, owner)
     return block && { at, values, schema, block, params: {} }
   }
   const form = formOf(schema, distance)
-  const read = await readBlock(reader, values.params, form, { owner, schema })
+  const read = yield* readBlock(reader, values.params, form, { owner, schema })
   return read && { at, values, schema, ...read }
 }
 
-async function readOpaqueBlock(
+function* readOpaqueBlock(
   reader: RecordReader,
   at: number,
   distance: number,
   owner: string,
-): Promise<BlockRecord | undefined> {
+): Reading<BlockRecord | undefined> {
   const byteLength = opaqueLength(distance)
   const place = { path: `${owner}.params`, offset: at }
-  const view = await reader.file.load(at, byteLength, `The parameter block of ${owner}`, place)
+  const view = yield* reader.file.load(at, byteLength, `The parameter block of ${owner}`, place)
   if (!view) return undefined
   const opaque = new Uint8Array(view.buffer, view.byteOffset, byteLength).slice()
   return { at, byteLength, form: undefined, opaque, vectors: new Map(), texts: new Map() }
@@ -48,14 +49,14 @@ interface BlockOwner {
   readonly schema: OperatorSchema
 }
 
-async function readBlock(
+function* readBlock(
   reader: RecordReader,
   at: number,
   form: BlockForm,
   { owner, schema }: BlockOwner,
-): Promise<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
+): Reading<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
   const place = { path: `${owner}.params`, offset: at }
-  const loaded = await reader.file.loadAligned(at, form.byteLength, `The parameter block of ${owner}`, place)
+  const loaded = yield* reader.file.loadAligned(at, form.byteLength, `The parameter block of ${owner}`, place)
   if (!loaded) return undefined
   const numbers = decodeBlock(form, loaded)
   const vectors = new Map<string, VectorRecord>()
@@ -63,7 +64,7 @@ async function readBlock(
   const params = defaultParams(schema)
   for (const { name, field } of form.fields) {
     const number = numbers[name]!
-    const value = await readField(reader, { name, field, number, numbers, owner })
+    const value = yield* readField(reader, { name, field, number, numbers, owner })
     if (value === undefined) return undefined
     if (isVectorRecord(value)) vectors.set(name, value)
     if (isTextRecord(value)) texts.set(name, value)
@@ -91,15 +92,15 @@ interface FieldToRead {
 }
 
 /** The value of a field; undefined where it cannot be read. An offset that memory left there is not followed. */
-async function readField(
+function* readField(
   reader: RecordReader,
   { name, field, number, numbers, owner }: FieldToRead,
-): Promise<number | null | VectorRecord | TextRecord | undefined> {
+): Reading<number | null | VectorRecord | TextRecord | undefined> {
   if (field.kind === 'scalar') return number
   if (number === 0 || isUninitialised(field, number, numbers)) return null
   const place: Place = { path: `${owner}.params.${name}`, offset: number }
-  if (field.kind === 'string') return reader.text(number, place)
-  return reader.vector(number, field.type, place, { most: MAX_PARAMETER_ENTRIES })
+  if (field.kind === 'string') return yield* reader.text(number, place)
+  return yield* reader.vector(number, field.type, place, { most: MAX_PARAMETER_ENTRIES })
 }
 
 function isVectorRecord(value: unknown): value is VectorRecord {

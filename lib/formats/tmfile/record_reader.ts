@@ -4,7 +4,7 @@
  */
 import type { Place, Report } from '../report.js'
 import { ELEMENT_BYTES, readScalar, type VectorType } from './fields.js'
-import type { FileBytes } from './file_bytes.js'
+import type { FileBytes, Reading } from './file_bytes.js'
 import type { QuantizationRecord, TextRecord, VectorRecord } from './records.js'
 import { MAX_TEXT_BYTES, PLACED, type StructName, type StructValues, WORD_BYTES } from './schema.js'
 
@@ -19,13 +19,13 @@ export class RecordReader {
   ) {}
 
   /** The numbers of a struct. @param byteLength - of an older, shorter form: fields that it lacks are 0 */
-  async struct<S extends StructName>(
+  *struct<S extends StructName>(
     name: S,
     at: number,
     place: Place,
     byteLength = PLACED[name].byteLength,
-  ): Promise<StructValues<S> | undefined> {
-    const view = await this.file.loadAligned(
+  ): Reading<StructValues<S> | undefined> {
+    const view = yield* this.file.loadAligned(
       at,
       byteLength,
       `The ${name} of ${place.path || 'the file'}`,
@@ -35,17 +35,17 @@ export class RecordReader {
   }
 
   /** A vector of offsets or indices. @param stored - entries that are stored, where it is not the count */
-  async words(at: number, place: Place, stored?: number): Promise<VectorRecord | undefined> {
-    return this.vector(at, 'offset', place, { stored })
+  *words(at: number, place: Place, stored?: number): Reading<VectorRecord | undefined> {
+    return yield* this.vector(at, 'offset', place, { stored })
   }
 
-  async vector(
+  *vector(
     at: number,
     type: VectorType | 'offset',
     place: Place,
     { stored, most }: { readonly stored?: number | undefined; readonly most?: number } = {},
-  ): Promise<VectorRecord | undefined> {
-    const head = await this.file.loadAligned(at, WORD_BYTES, `The vector of ${place.path}`, place)
+  ): Reading<VectorRecord | undefined> {
+    const head = yield* this.file.loadAligned(at, WORD_BYTES, `The vector of ${place.path}`, place)
     if (!head) return undefined
     const count = head.getUint32(0, true)
     if (most !== undefined && count > most) {
@@ -55,7 +55,7 @@ export class RecordReader {
     const elementBytes = type === 'offset' ? WORD_BYTES : ELEMENT_BYTES[type]
     const byteLength = Math.min(count, stored ?? count) * elementBytes
     const what = `The vector of ${place.path} with ${count} entries`
-    const view = await this.file.load(at + WORD_BYTES, byteLength, what, place)
+    const view = yield* this.file.load(at + WORD_BYTES, byteLength, what, place)
     if (!view) return undefined
     const entries: number[] = []
     const scalar = type === 'f32[4]' ? 'f32' : type
@@ -66,43 +66,43 @@ export class RecordReader {
   }
 
   /** The text behind an offset; undefined for offset 0, which is no text. */
-  async text(at: number, place: Place): Promise<TextRecord | undefined> {
+  *text(at: number, place: Place): Reading<TextRecord | undefined> {
     if (at === 0) return undefined
-    const values = await this.struct('text', at, place)
+    const values = yield* this.struct('text', at, place)
     if (!values) return undefined
-    const bytes = await this.#textBytes(values, place)
+    const bytes = yield* this.#textBytes(values, place)
     if (!bytes) return undefined
     const [text, isClean] = decodeText(bytes)
     return { at, bytesAt: values.bytes, byteLength: values.size, text, isClean }
   }
 
   /** The raw bytes of a text record. An empty one needs no place. */
-  async #textBytes({ size, bytes: at }: StructValues<'text'>, place: Place): Promise<Uint8Array | undefined> {
+  *#textBytes({ size, bytes: at }: StructValues<'text'>, place: Place): Reading<Uint8Array | undefined> {
     if (size > MAX_TEXT_BYTES) {
       const message = `The text of ${place.path} has ${size} bytes; the limit is ${MAX_TEXT_BYTES}.`
       this.report.broken('ERR_LIMIT', message, place)
       return undefined
     }
     if (size === 0) return new Uint8Array(0)
-    const view = await this.file.load(at, size, `The text of ${place.path}`, place)
+    const view = yield* this.file.load(at, size, `The text of ${place.path}`, place)
     return view && new Uint8Array(view.buffer, view.byteOffset, size)
   }
 
   /** The bytes of an attribute's value, which is a text record without a NUL. */
-  async rawText(
+  *rawText(
     at: number,
     place: Place,
-  ): Promise<{ at: number; bytesAt: number; bytes: Uint8Array } | undefined> {
+  ): Reading<{ at: number; bytesAt: number; bytes: Uint8Array } | undefined> {
     if (at === 0) return undefined
-    const values = await this.struct('text', at, place)
-    const bytes = values && (await this.#textBytes(values, place))
+    const values = yield* this.struct('text', at, place)
+    const bytes = values && (yield* this.#textBytes(values, place))
     return bytes && { at, bytesAt: values.bytes, bytes: new Uint8Array(bytes) }
   }
 
   /** Quantization parameters; undefined for offset 0, which is none. */
-  async quantization(at: number, place: Place): Promise<QuantizationRecord | undefined> {
+  *quantization(at: number, place: Place): Reading<QuantizationRecord | undefined> {
     if (at === 0) return undefined
-    const vector = await this.words(at, place)
+    const vector = yield* this.words(at, place)
     if (!vector) return undefined
     const count = vector.entries.length
     const scales = new Float32Array(count)
@@ -110,7 +110,7 @@ export class RecordReader {
     const widths = new Int32Array(count)
     for (let index = 0; index < count; index++) {
       const here = { path: `${place.path}[${index}]`, offset: vector.entries[index]! }
-      const values = await this.struct('quantization', vector.entries[index]!, here)
+      const values = yield* this.struct('quantization', vector.entries[index]!, here)
       if (!values) return undefined
       scales[index] = values.scale
       zeroPoints[index] = values.zero_point

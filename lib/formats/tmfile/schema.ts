@@ -129,10 +129,10 @@ export const DEFAULT_TENSORS_LIMIT = 65_535
 export const DEFAULT_HEADER_BYTES_LIMIT = 256 * 1024 * 1024
 
 /**
- * Structs may be shared, but not so that a small file becomes a large model: all that is read may be at most so many
- * times the file.
+ * Structs may be shared, but not so that a small file becomes a large model: all that is read may have at most so many
+ * times the bytes of the file. No writer shares any, so every known file stays below one.
  */
-export const HEADER_BYTES_LIMIT_IN_FILES = 2
+export const HEADER_BYTES_LIMIT_IN_FILES = 1
 
 /** Most bytes that all constants together may have, in file sizes: they may share buffers. */
 export const TOTAL_BYTES_LIMIT_IN_FILES = 4

@@ -5,7 +5,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { Limits } from '../format.js'
 import type { Place, Report } from '../report.js'
-import { FileBytes } from './file_bytes.js'
+import { FileBytes, type Reading } from './file_bytes.js'
 import { readOperator } from './read_operator.js'
 import { RecordReader } from './record_reader.js'
 import type {
@@ -35,22 +35,24 @@ export async function walkFile(
   limits: Limits,
   report: Report,
 ): Promise<FileRecords | undefined> {
-  const reader = new RecordReader(new FileBytes(source, limits, report), report)
-  const header = await readHeader(reader, source.byteLength)
-  if (!header) return undefined
-  const root = await reader.struct('root', header.root, { path: 'root', offset: header.root })
-  if (!root) return undefined
-  const name = await reader.text(root.name, { path: 'name', offset: root.name })
-  const subgraphs = await readSubgraphs(reader, root.subgraphs)
-  if (!subgraphs) return undefined
-  const graph = await new GraphWalk(reader, limits.tensors ?? DEFAULT_TENSORS_LIMIT).read(subgraphs)
-  return graph && { byteLength: source.byteLength, header, root, name, subgraphs, graph }
+  const file = new FileBytes(source, limits, report)
+  return file.run(readFile(new RecordReader(file, report), limits.tensors ?? DEFAULT_TENSORS_LIMIT))
 }
 
-async function readHeader(
-  reader: RecordReader,
-  byteLength: number,
-): Promise<StructValues<'header'> | undefined> {
+function* readFile(reader: RecordReader, tensorsLimit: number): Reading<FileRecords | undefined> {
+  const { byteLength } = reader.file
+  const header = yield* readHeader(reader, byteLength)
+  if (!header) return undefined
+  const root = yield* reader.struct('root', header.root, { path: 'root', offset: header.root })
+  if (!root) return undefined
+  const name = yield* reader.text(root.name, { path: 'name', offset: root.name })
+  const subgraphs = yield* readSubgraphs(reader, root.subgraphs)
+  if (!subgraphs) return undefined
+  const graph = yield* new GraphWalk(reader, tensorsLimit).read(subgraphs)
+  return graph && { byteLength, header, root, name, subgraphs, graph }
+}
+
+function* readHeader(reader: RecordReader, byteLength: number): Reading<StructValues<'header'> | undefined> {
   const { report, file } = reader
   const place: Place = { path: 'header', offset: 0 }
   const least = PLACED.header.byteLength
@@ -58,7 +60,7 @@ async function readHeader(
     report.broken('ERR_TRUNCATED', `The file has ${byteLength} bytes; a tmfile has at least ${least}.`, place)
     return undefined
   }
-  const view = await file.read(0, least)
+  const view = yield* file.read(0, least)
   const [ver_main, ver_sub, ver_compile] = [0, 2, 4].map((at) => view.getUint16(at, true)) as [
     number,
     number,
@@ -80,9 +82,9 @@ async function readHeader(
 }
 
 /** The first entry is the graph; with a count above 1 the file has device subgraphs, and no further entry is stored. */
-async function readSubgraphs(reader: RecordReader, at: number): Promise<VectorRecord | undefined> {
+function* readSubgraphs(reader: RecordReader, at: number): Reading<VectorRecord | undefined> {
   const place = { path: 'subgraphs', offset: at }
-  const vector = await reader.words(at, place, 1)
+  const vector = yield* reader.words(at, place, 1)
   if (vector?.count !== 0) return vector
   reader.report.broken('ERR_HEADER', 'The file has no subgraph: their vector is empty.', place)
   return undefined
@@ -97,96 +99,97 @@ class GraphWalk {
     this.#limit = limit
   }
 
-  async read(subgraphs: VectorRecord): Promise<SubgraphRecord | undefined> {
+  *read(subgraphs: VectorRecord): Reading<SubgraphRecord | undefined> {
     const reader = this.#reader
     const at = subgraphs.entries[0]!
     // Every writer puts the vector right behind the subgraph, which is how old ones, a field shorter, are told.
     const byteLength =
       subgraphs.at - at === OLD_SUBGRAPH_BYTES ? OLD_SUBGRAPH_BYTES : PLACED.subgraph.byteLength
-    const values = await reader.struct('subgraph', at, { path: 'subgraphs[0]', offset: at }, byteLength)
+    const values = yield* reader.struct('subgraph', at, { path: 'subgraphs[0]', offset: at }, byteLength)
     if (!values) return undefined
-    const name = await reader.text(values.name, { path: 'subgraphs[0].name', offset: values.name })
-    const nodes = await this.#list(values.nodes, 'nodes', (offset, path) => this.#node(offset, path))
-    const tensors = await this.#list(values.tensors, 'tensors', (offset, path) => this.#tensor(offset, path))
+    const name = yield* reader.text(values.name, { path: 'subgraphs[0].name', offset: values.name })
+    const nodes = yield* this.#list(values.nodes, 'nodes', (offset, path) => this.#node(offset, path))
+    const tensors = yield* this.#list(values.tensors, 'tensors', (offset, path) => this.#tensor(offset, path))
     if (!nodes || !tensors) return undefined
     const buffers =
       values.buffers === 0
         ? undefined
-        : await this.#list(values.buffers, 'buffers', (offset, path) => this.#buffer(offset, path))
-    const inputs = await this.#indices(values.inputs, 'inputs')
-    const outputs = await this.#indices(values.outputs, 'outputs')
-    const devices = await this.#devices(subgraphs, byteLength, values)
+        : yield* this.#list(values.buffers, 'buffers', (offset, path) => this.#buffer(offset, path))
+    const inputs = yield* this.#indices(values.inputs, 'inputs')
+    const outputs = yield* this.#indices(values.outputs, 'outputs')
+    const devices = yield* this.#devices(subgraphs, byteLength, values)
     return { at, byteLength, values, name, nodes, tensors, buffers, inputs, outputs, devices }
   }
 
-  async #list<T>(
+  *#list<T>(
     at: number,
     path: string,
-    read: (at: number, path: string) => Promise<T | undefined>,
-  ): Promise<ListRecord<T> | undefined> {
-    const vector = await this.#reader.vector(at, 'offset', { path, offset: at }, { most: this.#limit })
+    read: (at: number, path: string) => Reading<T | undefined>,
+  ): Reading<ListRecord<T> | undefined> {
+    const vector = yield* this.#reader.vector(at, 'offset', { path, offset: at }, { most: this.#limit })
     if (!vector) return undefined
     const list: (T | undefined)[] = []
-    for (const [index, offset] of vector.entries.entries()) list.push(await read(offset, `${path}[${index}]`))
+    for (const [index, offset] of vector.entries.entries())
+      list.push(yield* read(offset, `${path}[${index}]`))
     return { vector, list }
   }
 
   /** A vector of indices that may be absent. */
-  async #indices(at: number, path: string): Promise<VectorRecord | undefined> {
-    return at === 0 ? undefined : this.#reader.words(at, { path, offset: at })
+  *#indices(at: number, path: string): Reading<VectorRecord | undefined> {
+    return at === 0 ? undefined : yield* this.#reader.words(at, { path, offset: at })
   }
 
-  #text(at: number, path: string): Promise<TextRecord | undefined> {
+  #text(at: number, path: string): Reading<TextRecord | undefined> {
     return this.#reader.text(at, { path: `${path}.name`, offset: at })
   }
 
-  async #node(at: number, path: string): Promise<NodeRecord | undefined> {
-    const values = await this.#reader.struct('node', at, { path, offset: at })
+  *#node(at: number, path: string): Reading<NodeRecord | undefined> {
+    const values = yield* this.#reader.struct('node', at, { path, offset: at })
     if (!values) return undefined
-    const operator = await readOperator(this.#reader, values.operator, path)
-    const name = await this.#text(values.name, path)
-    const inputs = await this.#indices(values.inputs, `${path}.inputs`)
-    const outputs = await this.#indices(values.outputs, `${path}.outputs`)
-    const attributes = await this.#attributes(values.attributes, `${path}.attributes`)
+    const operator = yield* readOperator(this.#reader, values.operator, path)
+    const name = yield* this.#text(values.name, path)
+    const inputs = yield* this.#indices(values.inputs, `${path}.inputs`)
+    const outputs = yield* this.#indices(values.outputs, `${path}.outputs`)
+    const attributes = yield* this.#attributes(values.attributes, `${path}.attributes`)
     return operator && { at, values, name, inputs, outputs, attributes, operator }
   }
 
-  async #attributes(at: number, path: string): Promise<NodeRecord['attributes']> {
+  *#attributes(at: number, path: string): Reading<NodeRecord['attributes']> {
     if (at === 0) return undefined
-    const vector = await this.#reader.words(at, { path, offset: at })
+    const vector = yield* this.#reader.words(at, { path, offset: at })
     if (!vector) return undefined
     const list: AttributeRecord[] = []
     for (const [index, offset] of vector.entries.entries()) {
-      const attribute = await this.#attribute(offset, `${path}[${index}]`)
+      const attribute = yield* this.#attribute(offset, `${path}[${index}]`)
       if (attribute) list.push(attribute)
     }
     return { vector, list }
   }
 
-  async #attribute(at: number, path: string): Promise<AttributeRecord | undefined> {
-    const values = await this.#reader.struct('attribute', at, { path, offset: at })
+  *#attribute(at: number, path: string): Reading<AttributeRecord | undefined> {
+    const values = yield* this.#reader.struct('attribute', at, { path, offset: at })
     if (!values) return undefined
-    const name = await this.#text(values.name, path)
-    const value = await this.#reader.rawText(values.value, { path: `${path}.value`, offset: values.value })
+    const name = yield* this.#text(values.name, path)
+    const value = yield* this.#reader.rawText(values.value, { path: `${path}.value`, offset: values.value })
     return { at, type: values.type, name, value }
   }
 
-  async #tensor(at: number, path: string): Promise<TensorRecord | undefined> {
+  *#tensor(at: number, path: string): Reading<TensorRecord | undefined> {
     const reader = this.#reader
-    const values = await reader.struct('tensor', at, { path, offset: at })
+    const values = yield* reader.struct('tensor', at, { path, offset: at })
     if (!values) return undefined
-    const name = await this.#text(values.name, path)
+    const name = yield* this.#text(values.name, path)
     const dimsPlace = { path: `${path}.dims`, offset: values.dims }
-    const dims = values.dims === 0 ? undefined : await reader.vector(values.dims, 'i32', dimsPlace)
+    const dims = values.dims === 0 ? undefined : yield* reader.vector(values.dims, 'i32', dimsPlace)
     const quantizationPlace = { path: `${path}.quantization`, offset: values.quantization }
-    const quantization = await reader.quantization(values.quantization, quantizationPlace)
+    const quantization = yield* reader.quantization(values.quantization, quantizationPlace)
     return { at, values, name, dims, quantization }
   }
 
-  async #buffer(at: number, path: string): Promise<BufferRecord | undefined> {
+  *#buffer(at: number, path: string): Reading<BufferRecord | undefined> {
     const { report, file } = this.#reader
     const place = { path, offset: at }
-    const values = await this.#reader.struct('buffer', at, place)
+    const values = yield* this.#reader.struct('buffer', at, place)
     if (!values) return undefined
     const { size, data } = values
     // Without an offset the file has no data, and the size says how many there would be.
@@ -199,28 +202,29 @@ class GraphWalk {
   }
 
   /** Only files with several subgraphs have device subgraphs; in others the offset is what memory held. */
-  async #devices(
+  *#devices(
     subgraphs: VectorRecord,
     byteLength: number,
     values: StructValues<'subgraph'>,
-  ): Promise<ListRecord<DeviceRecord> | undefined> {
+  ): Reading<ListRecord<DeviceRecord> | undefined> {
     const isStored = subgraphs.count > 1 && byteLength > OLD_SUBGRAPH_BYTES
     if (!isStored) return undefined
     const place = { path: 'devices', offset: values.devices }
-    const vector = await this.#reader.vector(values.devices, 'offset', place, { most: MAX_DEVICES })
+    const vector = yield* this.#reader.vector(values.devices, 'offset', place, { most: MAX_DEVICES })
     if (!vector) return undefined
     const list: (DeviceRecord | undefined)[] = []
-    for (const [index, at] of vector.entries.entries()) list.push(await this.#device(at, `devices[${index}]`))
+    for (const [index, at] of vector.entries.entries())
+      list.push(yield* this.#device(at, `devices[${index}]`))
     return { vector, list }
   }
 
-  async #device(at: number, path: string): Promise<DeviceRecord | undefined> {
-    const values = await this.#reader.struct('device', at, { path, offset: at })
+  *#device(at: number, path: string): Reading<DeviceRecord | undefined> {
+    const values = yield* this.#reader.struct('device', at, { path, offset: at })
     if (!values) return undefined
-    const name = await this.#text(values.name, path)
-    const nodes = await this.#indices(values.nodes, `${path}.nodes`)
-    const inputs = await this.#indices(values.inputs, `${path}.inputs`)
-    const outputs = await this.#indices(values.outputs, `${path}.outputs`)
+    const name = yield* this.#text(values.name, path)
+    const nodes = yield* this.#indices(values.nodes, `${path}.nodes`)
+    const inputs = yield* this.#indices(values.inputs, `${path}.inputs`)
+    const outputs = yield* this.#indices(values.outputs, `${path}.outputs`)
     return { at, values, name, nodes, inputs, outputs }
   }
 }

@@ -3,7 +3,7 @@ import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan } from '../format.js'
 import { Report } from '../report.js'
-import { FileBytes } from './file_bytes.js'
+import { FileBytes, type Reading } from './file_bytes.js'
 import { layOutModel, type Previous, type WriteMode } from './lay_out.js'
 import { isConstant, type TmfileModel } from './model.js'
 import { originOf } from './origin.js'
@@ -47,34 +47,41 @@ export async function planModel(
   const records = origin && (await walkFile(origin.source, NO_LIMITS, report))
   const previous: Previous | undefined = origin && records && { origin, records }
   const pieces = layOutModel(model, mode, previous)
-  const encode = (piece: Piece) => encodePiece(piece, file, mode === 'exact')
-  if (mode === 'exact' && previous && file) {
-    const before = await placeAsBefore(pieces, encode, {
-      records: previous.records,
-      source: origin!.source,
-      file,
-    })
-    if (before) return before
+  const encode = (piece: Piece, target: DataView) => encodePiece(piece, target, file, mode === 'exact')
+  if (previous && file && mode === 'exact') {
+    const before = placeAsBefore(pieces, encode, { records: previous.records, source: origin!.source, file })
+    const placed = await file.run(before)
+    if (placed) return placed
   }
   checkModel(model)
-  return placeInOrder(pieces, encode)
+  const placed = placeInOrder(pieces, encode)
+  return file ? file.run(placed) : runInMemory(placed)
 }
 
-/** The bytes of a part; undefined for the numbers of a buffer. */
-async function encodePiece(
+/** Runs what has no file to read from. */
+function runInMemory<T>(reading: Reading<T>): T {
+  const { done, value } = reading.next()
+  if (!done) throw new Error('A model without a file asked for bytes of one.')
+  return value
+}
+
+/** Writes a part, from the bytes it had where it comes from. */
+function* encodePiece(
   { byteLength, base, fill }: Piece,
+  target: DataView,
   file: FileBytes | undefined,
   keepsAll: boolean,
-): Promise<Uint8Array | undefined> {
-  if (!fill) return undefined
-  const old = base && file ? await file.read(base.at, base.byteLength) : new DataView(new ArrayBuffer(0))
-  const bytes = new Uint8Array(byteLength)
+): Reading<void> {
+  const old = base && file ? yield* file.read(base.at, base.byteLength) : NO_BASE
   if (keepsAll && old.byteLength === byteLength) {
-    bytes.set(new Uint8Array(old.buffer, old.byteOffset, byteLength))
+    new Uint8Array(target.buffer, target.byteOffset, byteLength).set(
+      new Uint8Array(old.buffer, old.byteOffset, byteLength),
+    )
   }
-  fill(new DataView(bytes.buffer), old)
-  return bytes
+  fill?.(target, old)
 }
+
+const NO_BASE = new DataView(new ArrayBuffer(0))
 
 /** What no field could refuse. */
 function checkModel({ graph }: TmfileModel): void {
