@@ -43,7 +43,7 @@ const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 export class StoredTensor implements DenseTensor {
   readonly kind = 'dense'
-  readonly hasData = true
+  readonly hasData: boolean = true
   readonly name: string
   readonly dtype: Dtype
   readonly shape: readonly number[]
