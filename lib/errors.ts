@@ -20,7 +20,8 @@ export const ERROR_CODES = {
   ERR_DUPLICATE: 'Two entries of the file have the same name.',
   ERR_FILE_CHANGED: 'The file was changed or truncated by someone else while it was open.',
   ERR_GAP: 'Bytes of the file belong to no record, or reserved or padding bytes are not zero.',
-  ERR_GRAPH: 'The graph of a model cannot be run as it stands.',
+  ERR_GRAPH:
+    'The graph of a model cannot be run as it stands: nodes do not fit together, or wait for each other.',
   ERR_HEADER: 'The header is not written by the rules of its format.',
   ERR_IO: 'The operating system refused an input or output operation.',
   ERR_LAYOUT_JOIN: 'Two layouts do not have the same logical axes.',
@@ -94,6 +95,7 @@ export interface Finding {
 
 /** Codes of findings that are no error at any level, with the sentence that the documentation shows for each. */
 export const NOTE_CODES = {
+  AMBIGUOUS_MESSAGE: 'The content of an ONNX file fits more than one message.',
   BUFFER_LARGER: 'A buffer of a tmfile has more bytes than its tensor needs.',
   FILE_PADDING_MISSING: 'The last record of a BTF file is not padded.',
   LAYOUT_CODE_2: 'A sparse BTF tensor has layout code 2 in place of 1.',

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
-export type { SymlinkPolicy } from './bytes/sibling.js'
+export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
 export {
   DTYPES,
@@ -27,6 +27,7 @@ export {
 export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { Limits, TensorList } from './formats/format.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
+export type { FileMessage, OnnxWriteOptions } from './formats/onnx/index.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export {

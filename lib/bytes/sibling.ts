@@ -2,10 +2,10 @@
  * Opens a file that another file names. The name comes from whoever wrote that file, so it must not lead out of its
  * folder: not by its text, and not by links that lie there.
  */
-import { realpath } from 'node:fs/promises'
+import type { BigIntStats } from 'node:fs'
+import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { TileworkError } from '../errors.js'
-import { valueText } from '../value_text.js'
 import { type OpenSourceOptions, openSource } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
@@ -14,20 +14,27 @@ import { systemError } from './system_error.js'
 export type SymlinkPolicy = 'inside' | 'follow'
 
 /**
+ * Whether a file may have other names too, that is hard links: a second name is a way out of the folder that no path
+ * shows. Stores that keep equal files once need `allow`.
+ */
+export type HardLinkPolicy = 'refuse' | 'allow'
+
+export interface SiblingPolicy {
+  readonly symlinks: SymlinkPolicy
+  readonly hardLinks: HardLinkPolicy
+}
+
+/**
  * @param path - the file that has the name in it
  * @param name - relative, with `/` between folders
- * @throws TileworkError ERR_PATH_ESCAPE, ERR_IO, ERR_ARGUMENT
+ * @throws TileworkError ERR_PATH_ESCAPE, ERR_IO, ERR_FILE_CHANGED; ERR_ARGUMENT for a pipe or device
  */
 export async function openSibling(
   path: string,
   name: string,
-  symlinks: SymlinkPolicy,
+  { symlinks, hardLinks }: SiblingPolicy,
   options: OpenSourceOptions,
 ): Promise<ByteSource> {
-  if (symlinks !== 'inside' && symlinks !== 'follow') {
-    const message = `symlinks must be "inside" or "follow"; it is ${valueText(symlinks)}.`
-    throw new TileworkError('ERR_ARGUMENT', message)
-  }
   checkName(name)
   const folder = dirname(path)
   const named = join(folder, name)
@@ -44,7 +51,28 @@ export async function openSibling(
     )
   }
   // What was checked is opened, not the name, which may have become a link since.
-  return openSource(real, options)
+  const before = await statusOf(real, name, hardLinks)
+  const source = await openSource(real, options)
+  try {
+    const after = await statusOf(real, name, hardLinks)
+    if (before.dev === after.dev && before.ino === after.ino) return source
+    const message = `${JSON.stringify(name)} was replaced while it was opened.`
+    throw new TileworkError('ERR_FILE_CHANGED', message, { path: name })
+  } catch (error) {
+    source.close?.()
+    throw error
+  }
+}
+
+async function statusOf(real: string, name: string, hardLinks: HardLinkPolicy): Promise<BigIntStats> {
+  const status = await systemError.wrapAsync(real, () => lstat(real, { bigint: true }))
+  if (status.isSymbolicLink()) {
+    const message = `${JSON.stringify(name)} became a link while it was opened.`
+    throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
+  }
+  if (hardLinks === 'allow' || !status.isFile() || status.nlink <= 1n) return status
+  const message = `${JSON.stringify(name)} has ${status.nlink} names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.`
+  throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
 }
 
 function checkName(name: string): void {

@@ -11,17 +11,22 @@ export interface Limits {
   readonly headerBytes?: number
   /** Most bytes that all tensors together may decode to. */
   readonly totalBytes?: number
+  /** Most levels of messages in each other, in formats that nest them. */
+  readonly depth?: number
 }
 
 export interface ReadOptions {
   readonly level: Level
   readonly limits: Limits
+  /** Which of a format's messages the file is, where the format has several and the content does not say. */
+  readonly message?: string
   /**
    * Opens another file of the folder that the source lies in, for formats of several files. The source lives as long
    * as the open file. Errors: ERR_PATH_ESCAPE for a name that leads out of the folder, ERR_IO; ERR_UNSUPPORTED where
-   * the source has no folder.
+   * the source has no folder. With `isSole` a file that has other names too (hard links) is refused as an escape, unless
+   * the user allows it: for formats whose files name any path they like.
    */
-  readonly sibling: (name: string) => Promise<ByteSource>
+  readonly sibling: (name: string, rules?: { readonly isSole?: boolean }) => Promise<ByteSource>
 }
 
 /** Tensors in file order. */

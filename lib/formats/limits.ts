@@ -10,6 +10,7 @@ const LIMIT_NAMES = {
   tensors: true,
   headerBytes: true,
   totalBytes: true,
+  depth: true,
 } as const satisfies Record<keyof Limits, true>
 
 /**

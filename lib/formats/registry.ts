@@ -6,11 +6,18 @@ import { valueText } from '../value_text.js'
 import { btf } from './btf/index.js'
 import type { Format } from './format.js'
 import { npy, npz } from './npy/index.js'
+import { onnx } from './onnx/index.js'
 import { safetensors } from './safetensors/index.js'
 import { tmfile } from './tmfile/index.js'
 
-/** In the order in which content is asked: formats that begin with a magic number first, those that have none last. */
-export const FORMATS = { npy, npz, safetensors, tmfile, btf } as const satisfies Record<string, Format<never>>
+/**
+ * In the order in which content is asked: formats that begin with a magic number first, then those that have none, BTF
+ * last: its few numbers are easily taken for something else's.
+ */
+export const FORMATS = { npy, npz, safetensors, tmfile, onnx, btf } as const satisfies Record<
+  string,
+  Format<never>
+>
 
 /** Name of a file format. */
 export type FormatName = keyof typeof FORMATS
@@ -35,15 +42,11 @@ export function formatByName(name: string): Format<unknown> {
   return FORMATS[name as FormatName] as Format<unknown>
 }
 
-/** Extensions of formats that tilework cannot write yet: BTF under such a name would mislead every other reader. */
-const EXTENSIONS_WITHOUT_WRITER = ['.onnx']
-
 /**
  * The format in which something is written: the one named, else the one of the path's extension, else its own.
  *
  * @throws TileworkError ERR_ARGUMENT for a name that is no format, and for an extension that is of none where what is
- * written has no format of its own: a slip of the pen would else become a file that nobody can open; ERR_UNSUPPORTED for an extension of a format that
- * cannot be written yet
+ * written has no format of its own: a slip of the pen would else become a file that nobody can open
  */
 export function chooseFormat(
   name: string | undefined,
@@ -52,13 +55,6 @@ export function chooseFormat(
 ): Format<unknown> {
   if (name !== undefined) return formatByName(name)
   const extension = path === undefined ? '' : extname(path).toLowerCase()
-  if (EXTENSIONS_WITHOUT_WRITER.includes(extension)) {
-    const known = Object.keys(FORMATS).join(', ')
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `${extension} files cannot be written yet; known formats are: ${known}. Name the format to write it under this name.`,
-    )
-  }
   const named = formatByExtension(path)
   if (named) return named
   if (own === undefined && extension !== '') {

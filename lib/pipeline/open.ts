@@ -1,10 +1,11 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
 import { type OpenSourceOptions, openSource, pathOfUrl } from '../bytes/open_source.js'
-import { openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
+import { type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
-import type { Format, Limits, TensorList } from '../formats/format.js'
+import type { Format, Limits, ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits } from '../formats/limits.js'
+import type { FileMessage } from '../formats/onnx/index.js'
 import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
@@ -30,7 +31,14 @@ export interface OpenOptions {
    * of the same folder only, `follow` anywhere, as the caches of model hubs need it.
    */
   readonly symlinks?: SymlinkPolicy
+  /**
+   * Files of external data that have other names too (hard links): `refuse` (default), since such a name is a way out of
+   * the folder that no path shows, or `allow`, as stores that keep equal files once need it.
+   */
+  readonly hardLinks?: HardLinkPolicy
   readonly limits?: Limits
+  /** Which message an ONNX file is. Default: what its content says, and its `findings` name what else it could be. */
+  readonly message?: FileMessage
 }
 
 /** An open file. Its tensors live until `close`. */
@@ -80,7 +88,7 @@ export function openedFile(content: unknown): OpenedFile | undefined {
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
 export async function open(input: Input, options: OpenOptions = {}): Promise<OpenFile> {
-  const { level, limits } = checkOptions(options)
+  const checked = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   const close = (closeOptions?: { readonly revoke?: boolean }): void => {
@@ -89,7 +97,7 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
   }
   try {
     if (!format) throw unknownFormat(source)
-    const { tensors, findings, model } = await format.read(source, { level, limits, sibling: siblings.open })
+    const { tensors, findings, model } = await format.read(source, { ...checked, sibling: siblings.open })
     const file: OpenFile = {
       format: format.name as FormatName,
       tensors,
@@ -133,19 +141,16 @@ class SiblingFiles {
     this.#options = options
   }
 
-  readonly open = async (name: string): Promise<ByteSource> => {
+  readonly open: ReadOptions['sibling'] = async (name, { isSole = false } = {}) => {
     const known = this.sources.get(name)
     if (known) return known
     if (this.#path === undefined) {
       const message = `The file refers to ${JSON.stringify(name)} beside it, and bytes in memory lie in no folder.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
-    const source = await openSibling(
-      this.#path,
-      name,
-      this.#options.symlinks ?? 'inside',
-      sourceOptions(this.#options),
-    )
+    const { symlinks = 'inside', hardLinks = 'refuse' } = this.#options
+    const policy = { symlinks, hardLinks: isSole ? hardLinks : 'allow' }
+    const source = await openSibling(this.#path, name, policy, sourceOptions(this.#options))
     this.sources.set(name, source)
     return source
   }
@@ -165,11 +170,11 @@ export interface CheckOptions extends OpenOptions {}
  * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT; never for bad bytes
  */
 export async function check(input: Input, options: CheckOptions = {}): Promise<Finding[]> {
-  const { level, limits } = checkOptions(options)
+  const checked = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   try {
-    if (format) return await format.check(source, { level, limits, sibling: siblings.open })
+    if (format) return await format.check(source, { ...checked, sibling: siblings.open })
     const { code, message } = unknownFormat(source)
     return [{ severity: 'error', code, path: '', offset: 0, message }]
   } finally {
@@ -204,10 +209,12 @@ const OPTION_NAMES = {
   mode: true,
   guard: true,
   symlinks: true,
+  hardLinks: true,
   limits: true,
+  message: true,
 } as const satisfies Record<keyof OpenOptions, true>
 
-function checkOptions(options: OpenOptions): { level: Level; limits: Limits } {
+function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   if (typeof options !== 'object' || options === null) {
     throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
   }
@@ -216,14 +223,23 @@ function checkOptions(options: OpenOptions): { level: Level; limits: Limits } {
     const known = Object.keys(OPTION_NAMES).join(', ')
     throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option; known are: ${known}.`)
   }
-  const { level = 'lenient', limits, guard } = options
+  const { level = 'lenient', limits, guard, message } = options
   if (guard !== undefined && typeof guard !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `guard must be true or false; it is ${valueText(guard)}.`)
   }
   if (level !== 'lenient' && level !== 'strict') {
     throw new TileworkError('ERR_ARGUMENT', `level must be "lenient" or "strict"; it is ${valueText(level)}.`)
   }
-  return { level, limits: checkLimits(limits) }
+  checkChoice('symlinks', options.symlinks, ['inside', 'follow'])
+  checkChoice('hardLinks', options.hardLinks, ['refuse', 'allow'])
+  return { level, limits: checkLimits(limits), ...(message !== undefined && { message }) }
+}
+
+function checkChoice(option: string, value: unknown, choices: readonly [string, string]): void {
+  if (value === undefined || choices.includes(value as string)) return
+  const [one, other] = choices
+  const message = `${option} must be "${one}" or "${other}"; it is ${valueText(value)}.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 function unknownFormat(source: ByteSource): TileworkError {

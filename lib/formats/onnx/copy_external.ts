@@ -1,0 +1,44 @@
+/**
+ * Copies a model and its files of external data as they are. A file of the target's folder that has a name of one of
+ * them and is another file belongs to somebody else, so nothing is written then; one that is the very file stays.
+ */
+import type { BigIntStats } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { ByteSource } from '../../bytes/source.js'
+import { TileworkError } from '../../errors.js'
+import type { SiblingPlan, WritePlan } from '../format.js'
+import { FORMAT_NAME, quote } from './schema.js'
+
+/** See `Format.planCopy`. @throws TileworkError ERR_ARGUMENT where a name is taken */
+export async function planCopy(
+  source: ByteSource,
+  siblings: ReadonlyMap<string, ByteSource>,
+  { path }: { readonly path: string },
+): Promise<WritePlan> {
+  const copied: SiblingPlan[] = []
+  for (const [name, sibling] of siblings) {
+    const there = await statOf(join(dirname(path), name))
+    if (there === undefined) copied.push({ name, ...whole(sibling) })
+    else if (!isSameFile(there, await statOf(sibling.label))) throw takenError(name, path)
+  }
+  return { ...whole(source), siblings: copied }
+}
+
+function whole(source: ByteSource): WritePlan {
+  const { byteLength } = source
+  return { byteLength, segments: [{ kind: 'range', source, start: 0, end: byteLength }] }
+}
+
+async function statOf(path: string | undefined): Promise<BigIntStats | undefined> {
+  return path === undefined ? undefined : stat(path, { bigint: true }).catch(() => undefined)
+}
+
+function isSameFile(one: BigIntStats, other: BigIntStats | undefined): boolean {
+  return other !== undefined && one.dev === other.dev && one.ino === other.ino
+}
+
+function takenError(name: string, path: string): TileworkError {
+  const message = `The model refers to ${quote(name)}, and the folder of the target has another file of that name; save it into another folder.`
+  return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
+}

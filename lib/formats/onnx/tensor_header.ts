@@ -1,0 +1,244 @@
+/**
+ * What a TensorProto says of itself, and where its values lie. The header's fields are few and small and are read; of
+ * the values only their place and length is noted, so that a walk over a file never touches them.
+ */
+import type { Dtype } from '../../dtype/dtypes.js'
+import {
+  DTYPE_OF_CODE,
+  FIELD_STORAGE,
+  type FieldStorage,
+  fieldNumber,
+  LOCATION_EXTERNAL,
+  MAX_TEXT_BYTES,
+  type TypedField,
+} from './schema.js'
+import {
+  eachField,
+  FIXED32,
+  FIXED64,
+  holdRange,
+  LENGTH,
+  type Steps,
+  VARINT,
+  WireCursor,
+  WireFault,
+} from './wire.js'
+
+/** Field numbers of a TensorProto. */
+export const TENSOR = {
+  dims: fieldNumber('TensorProto', 'dims'),
+  dataType: fieldNumber('TensorProto', 'data_type'),
+  segment: fieldNumber('TensorProto', 'segment'),
+  stringData: fieldNumber('TensorProto', 'string_data'),
+  name: fieldNumber('TensorProto', 'name'),
+  rawData: fieldNumber('TensorProto', 'raw_data'),
+  docString: fieldNumber('TensorProto', 'doc_string'),
+  externalData: fieldNumber('TensorProto', 'external_data'),
+  dataLocation: fieldNumber('TensorProto', 'data_location'),
+  metadata: fieldNumber('TensorProto', 'metadata_props'),
+} as const
+
+/** Of each typed field its number, and the wire type of one entry outside a packed run. */
+export const TYPED_FIELDS: Readonly<
+  Record<TypedField, { readonly number: number; readonly wireType: number }>
+> = {
+  float_data: { number: fieldNumber('TensorProto', 'float_data'), wireType: FIXED32 },
+  int32_data: { number: fieldNumber('TensorProto', 'int32_data'), wireType: VARINT },
+  int64_data: { number: fieldNumber('TensorProto', 'int64_data'), wireType: VARINT },
+  double_data: { number: fieldNumber('TensorProto', 'double_data'), wireType: FIXED64 },
+  uint64_data: { number: fieldNumber('TensorProto', 'uint64_data'), wireType: VARINT },
+}
+
+const ENTRY_WIRE_TYPES: ReadonlyMap<number, number> = new Map(
+  Object.values(TYPED_FIELDS).map(({ number, wireType }) => [number, wireType]),
+)
+
+/** A key and its value, of `external_data` and `metadata_props`. */
+export interface Property {
+  readonly key: string
+  readonly value: string
+  /** Byte offset of the value, or of the property where it has none. */
+  readonly offset: number
+}
+
+/** Occurrences of one field that carries values. */
+export interface Payload {
+  /** Occurrences with at least one byte of value; of `string_data` all. */
+  runs: number
+  /** Bytes of values: of varints as they are written. */
+  byteLength: number
+  /** The last occurrence: of `raw_data` the one that counts. */
+  start: number
+  end: number
+}
+
+/** The header of one tensor, filled field by field. */
+export class TensorHeader {
+  readonly dims: (number | bigint)[] = []
+  dtypeCode = 0
+  name = ''
+  doc: string | undefined
+  hasSegment = false
+  location = 0
+  readonly external: Property[] = []
+  readonly metadata: Property[] = []
+  /** By field number. */
+  readonly payloads = new Map<number, Payload>()
+
+  get dtype(): Dtype | undefined {
+    return DTYPE_OF_CODE.get(this.dtypeCode)
+  }
+
+  get isExternal(): boolean {
+    return this.location === LOCATION_EXTERNAL
+  }
+
+  get rawData(): Payload | undefined {
+    return this.payloads.get(TENSOR.rawData)
+  }
+
+  /** The value of a key of `external_data`; of several the last, as onnx reads them. */
+  externalValue(key: string): Property | undefined {
+    return this.external.findLast((property) => property.key === key)
+  }
+}
+
+/**
+ * Reads the TensorProto from the cursor's position to `end`.
+ *
+ * @param keep - is given the bytes of every field of the header as they stand, from which `parseHeader` makes it again
+ * @throws WireFault
+ */
+export function* walkTensor(
+  cursor: WireCursor,
+  end: number,
+  keep?: (field: Uint8Array) => void,
+): Steps<TensorHeader> {
+  const header = new TensorHeader()
+  yield* eachField(cursor, end, () => {
+    if (isPayload(cursor)) notePayload(cursor, header)
+    else return headerField(cursor, header, keep)
+    return undefined
+  })
+  return header
+}
+
+/** The header from what `walkTensor` has kept of it. */
+export function parseHeader(kept: Uint8Array): TensorHeader {
+  const cursor = WireCursor.over(kept)
+  const steps = walkTensor(cursor, kept.byteLength)
+  const step = steps.next()
+  // Whole in memory, so there is nothing to wait for.
+  return step.value as TensorHeader
+}
+
+function isPayload({ number, wireType }: WireCursor): boolean {
+  if (number === TENSOR.rawData || number === TENSOR.stringData) return wireType === LENGTH
+  const entry = ENTRY_WIRE_TYPES.get(number)
+  return entry !== undefined && (wireType === LENGTH || wireType === entry)
+}
+
+function notePayload(cursor: WireCursor, header: TensorHeader): void {
+  const { number, valueStart, position } = cursor
+  const byteLength = position - valueStart
+  // A packed run without an entry is no entry; an empty string is one, and empty raw data are a field that is there.
+  const isRun = byteLength > 0 || number === TENSOR.stringData || number === TENSOR.rawData
+  if (!isRun) return
+  const payload = header.payloads.get(number)
+  if (!payload) {
+    header.payloads.set(number, { runs: 1, byteLength, start: valueStart, end: position })
+    return
+  }
+  payload.runs += 1
+  payload.byteLength += byteLength
+  payload.start = valueStart
+  payload.end = position
+}
+
+/** Takes one field of the header; unknown ones, and known ones of another wire type, are passed over. */
+function headerField(
+  cursor: WireCursor,
+  header: TensorHeader,
+  keep: ((field: Uint8Array) => void) | undefined,
+): Steps<void> | undefined {
+  const { number, wireType, start, valueStart, position } = cursor
+  if (wireType === VARINT) {
+    if (number === TENSOR.dims) header.dims.push(cursor.int64())
+    else if (number === TENSOR.dataType) header.dtypeCode = cursor.int32()
+    else if (number === TENSOR.dataLocation) header.location = cursor.int32()
+    else return undefined
+    keep?.(cursor.held(start, position))
+    return undefined
+  }
+  if (wireType !== LENGTH || !LENGTH_FIELDS.has(number)) return undefined
+  return lengthField(cursor, header, { number, start, valueStart, end: position }, keep)
+}
+
+const LENGTH_FIELDS: ReadonlySet<number> = new Set([
+  TENSOR.dims,
+  TENSOR.segment,
+  TENSOR.name,
+  TENSOR.docString,
+  TENSOR.externalData,
+  TENSOR.metadata,
+])
+
+function* lengthField(
+  cursor: WireCursor,
+  header: TensorHeader,
+  { number, start, valueStart, end }: { number: number; start: number; valueStart: number; end: number },
+  keep: ((field: Uint8Array) => void) | undefined,
+): Steps<void> {
+  if (end - valueStart > MAX_TEXT_BYTES) {
+    const message = `A name or property of a tensor has ${end - valueStart} bytes; the limit is ${MAX_TEXT_BYTES}.`
+    throw new WireFault('ERR_LIMIT', message, start)
+  }
+  const field = yield* holdRange(cursor, start, end)
+  keep?.(field)
+  const value = field.subarray(valueStart - start)
+  if (number === TENSOR.name) header.name = textOf(value)
+  else if (number === TENSOR.docString) header.doc = textOf(value)
+  else if (number === TENSOR.segment) header.hasSegment = true
+  else if (number === TENSOR.externalData) header.external.push(propertyOf(value, valueStart))
+  else if (number === TENSOR.metadata) header.metadata.push(propertyOf(value, valueStart))
+  else header.dims.push(...packedDims(value, valueStart))
+}
+
+/** Text as it is shown: bytes that are no UTF-8 become U+FFFD, and the file keeps its own. */
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+/** A StringStringEntryProto. */
+export function propertyOf(bytes: Uint8Array, offset: number): Property {
+  const cursor = WireCursor.over(bytes, offset)
+  const end = offset + bytes.byteLength
+  let [key, value, at] = ['', '', offset]
+  const steps = eachField(cursor, end, () => {
+    if (cursor.wireType !== LENGTH) return undefined
+    const text = textOf(cursor.held(cursor.valueStart, cursor.position))
+    if (cursor.number === 1) key = text
+    if (cursor.number === 2) [value, at] = [text, cursor.valueStart]
+    return undefined
+  })
+  steps.next()
+  return { key, value, offset: at }
+}
+
+function packedDims(bytes: Uint8Array, offset: number): (number | bigint)[] {
+  const cursor = WireCursor.over(bytes, offset)
+  const dims: (number | bigint)[] = []
+  while (cursor.position < offset + bytes.byteLength) {
+    cursor.varint(offset + bytes.byteLength)
+    dims.push(cursor.int64())
+  }
+  return dims
+}
+
+/** How the elements of a type are written in its typed field, and that field. */
+export function storageOf(
+  dtype: Exclude<Dtype, 'string'>,
+): FieldStorage & { number: number; wireType: number } {
+  const storage = FIELD_STORAGE[dtype]
+  return { ...storage, ...TYPED_FIELDS[storage.field] }
+}

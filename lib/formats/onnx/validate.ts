@@ -1,0 +1,123 @@
+/**
+ * Walks every message of a file by the table of the schema: that fields are written as their kind is, that texts are
+ * UTF-8, that tensors anywhere (attributes, subgraphs, functions, training) keep their rules. Payloads are stepped over.
+ */
+import { isUtf8 } from 'node:buffer'
+import type { ByteSource } from '../../bytes/source.js'
+import type { Report } from '../report.js'
+import type { Budget } from './budget.js'
+import { canBe, type FileMessage } from './message_kind.js'
+import { type FieldInfo, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
+import { checkSparse, walkSparse } from './sparse_tensor.js'
+import { walkTensor } from './tensor_header.js'
+import { checkTensor } from './tensor_rules.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+
+/** Bytes outside payloads are walked here a second time, and a budget is for one walk. */
+export async function validateFile(
+  source: ByteSource,
+  message: FileMessage,
+  budget: Budget,
+  report: Report,
+): Promise<void> {
+  const validator = new Validator(source, budget, report)
+  try {
+    await walkSource(validator.message(message, 0, source.byteLength, 1), validator.cursor)
+  } catch (error) {
+    if (!(error instanceof WireFault)) throw error
+    report.broken(error.code, error.message, { path: validator.path(), offset: error.offset })
+  }
+}
+
+/** Tensors of these messages are listed, so the walk that lists them has checked them already. */
+const LISTED_IN: ReadonlySet<string> = new Set(['SequenceProto', 'OptionalProto', 'MapProto'])
+
+class Validator {
+  readonly cursor: WireCursor
+  readonly #budget: Budget
+  readonly #report: Report
+  /** The way from the file to the message that is being walked: a field's name and, where it is repeated, its count. */
+  readonly #way: string[] = []
+
+  constructor(source: ByteSource, budget: Budget, report: Report) {
+    this.cursor = new WireCursor(source)
+    this.#budget = budget
+    this.#report = report
+  }
+
+  path(): string {
+    return this.#way.join('.')
+  }
+
+  *message(name: MessageName, start: number, end: number, depth: number, isListed = true): Steps<void> {
+    this.#budget.checkDepth(depth, start)
+    const fields = MESSAGES[name]
+    const counts: number[] = []
+    const { cursor } = this
+    cursor.position = start
+    if (!isListed) yield* this.#tensorRules(name, start, end)
+    cursor.position = start
+    yield* eachField(cursor, end, () => {
+      const field = fields[cursor.number]
+      if (!field) return undefined
+      if (!canBe(field, cursor.wireType)) {
+        this.#noteWireType(name, field)
+        return undefined
+      }
+      if (cursor.wireType !== LENGTH || !hasText(field)) return undefined
+      const index = counts[field.number] ?? 0
+      counts[field.number] = index + 1
+      return this.#enter(name, field, index, depth, isListed)
+    })
+  }
+
+  /** Walks the field that was read last. */
+  *#enter(name: MessageName, field: FieldInfo, index: number, depth: number, isListed: boolean): Steps<void> {
+    const { start, valueStart, position } = this.cursor
+    this.#way.push(field.isRepeated ? `${field.name}[${index}]` : field.name)
+    if (isMessageKind(field.kind)) {
+      // The parts of a sparse tensor are checked with it.
+      const isListedInside = name === 'SparseTensorProto' || (isListed && isListing(name, field, depth))
+      yield* this.message(field.kind, valueStart, position, depth + 1, isListedInside)
+    } else {
+      yield* this.#text(start, valueStart, position)
+    }
+    this.#way.pop()
+  }
+
+  *#tensorRules(name: MessageName, start: number, end: number): Steps<void> {
+    const where = { report: this.#report, path: () => this.path(), offset: start }
+    if (name === 'TensorProto') checkTensor(yield* walkTensor(this.cursor, end), where)
+    if (name === 'SparseTensorProto') checkSparse(yield* walkSparse(this.cursor, end), where)
+  }
+
+  *#text(start: number, valueStart: number, end: number): Steps<void> {
+    const place = { path: this.path(), offset: start }
+    if (end - valueStart > MAX_TEXT_BYTES) {
+      const message = `A text has ${end - valueStart} bytes; those above ${MAX_TEXT_BYTES} are not checked.`
+      this.#report.note('ERR_LIMIT', message, place)
+      return
+    }
+    const text = yield* holdRange(this.cursor, valueStart, end)
+    if (isUtf8(text)) return
+    this.#report.deviation('ERR_HEADER', `${place.path} is not valid UTF-8.`, place)
+  }
+
+  #noteWireType(name: MessageName, field: FieldInfo): void {
+    const { wireType, start } = this.cursor
+    const path = [...this.#way, field.name].join('.')
+    const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}, so it is an unknown field.`
+    this.#report.deviation('ERR_HEADER', message, { path, offset: start })
+  }
+}
+
+function hasText({ kind }: FieldInfo): boolean {
+  return kind === 'string' || isMessageKind(kind)
+}
+
+/** Whether tensors inside this field are listed, as far as its own level says. */
+function isListing(name: MessageName, { name: field }: FieldInfo, depth: number): boolean {
+  if (name === 'ModelProto') return field === 'graph'
+  if (name === 'GraphProto') return depth === 2 && (field === 'initializer' || field === 'sparse_initializer')
+  return LISTED_IN.has(name)
+}

@@ -1,0 +1,247 @@
+/**
+ * Walks a file and lists its tensors: initializers of the main graph, or the elements of a bare value. Nodes and all
+ * else are stepped over. One walk serves read and check, lenient and strict; the report decides what a broken rule does.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import type { StoredTensor } from '../../tensor/dense.js'
+import type { SparseTensor } from '../../tensor/tensor.js'
+import type { ReadOptions } from '../format.js'
+import type { Report } from '../report.js'
+import type { Budget } from './budget.js'
+import { ExternalFiles } from './external_files.js'
+import type { FileMessage } from './message_kind.js'
+import { fieldNumber } from './schema.js'
+import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
+import { walkTensor } from './tensor_header.js'
+import { type ListedTensors, makeTensor } from './tensor_list.js'
+import { type CheckedTensor, checkTensor } from './tensor_rules.js'
+import { type TableEntry, TensorTable } from './tensor_table.js'
+import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+
+/** A sparse tensor whose files are not open yet. */
+interface PendingSparse {
+  readonly checked: CheckedSparse
+  readonly index: number
+}
+
+/** A tensor of the table whose file is not open yet. */
+interface PendingExternal {
+  readonly index: number
+  readonly checked: CheckedTensor
+  readonly path: string
+}
+
+/** Every tensor of the file; undefined when it cannot be read to its end, which is then reported. */
+export async function walkFile(
+  source: ByteSource,
+  message: FileMessage,
+  { budget, report, sibling }: { budget: Budget; report: Report; sibling: ReadOptions['sibling'] },
+): Promise<ListedTensors | undefined> {
+  budget.addFile(source.byteLength)
+  const collector = new Collector(source, budget, report)
+  try {
+    await walkSource(collector.walk(message, source.byteLength), collector.cursor)
+  } catch (error) {
+    if (!(error instanceof WireFault)) throw error
+    report.broken(error.code, error.message, { path: collector.path(), offset: error.offset })
+    return undefined
+  }
+  const files = new ExternalFiles(source, { budget, report, sibling })
+  for (const { index, checked, path } of collector.external) {
+    const entry = await placeExternal(files, checked, path)
+    if (entry) collector.table.set(index, entry)
+  }
+  const sparse: SparseTensor[] = []
+  for (const { checked, index } of collector.sparse) {
+    const path = `sparse tensor ${index}`
+    const values = await storedPart(files, checked.values, `${path}.values`)
+    const indices = checked.indices && (await storedPart(files, checked.indices, `${path}.indices`))
+    sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
+  }
+  if (!budget.checkTotal(report)) return undefined
+  return { table: collector.table, sources: files.sources, sparse }
+}
+
+async function placeExternal(
+  files: ExternalFiles,
+  { placement, byteLength }: CheckedTensor,
+  path: string,
+): Promise<TableEntry> {
+  if (placement.kind !== 'external') throw new RangeError('only external tensors wait for a file')
+  const file = await files.fileFor(placement, byteLength, path)
+  if (file === undefined) return { kind: 'none', file: 0, start: 0, end: 0 }
+  return { kind: 'range', file, start: placement.start, end: placement.start + byteLength }
+}
+
+/** Values or indices of a sparse tensor as a tensor of their own. */
+async function storedPart(files: ExternalFiles, part: CheckedPart, path: string): Promise<StoredTensor> {
+  const { header, checked, start, end } = part
+  const { placement } = checked
+  const entry =
+    placement.kind === 'external' ? await placeExternal(files, checked, path) : entryOf(checked, start, end)
+  return makeTensor(header, entry, files.sources[entry.file]!) as StoredTensor
+}
+
+function entryOf({ placement }: CheckedTensor, start: number, end: number): TableEntry {
+  switch (placement.kind) {
+    case 'range':
+      return { kind: 'range', file: 0, start: placement.start, end }
+    case 'fields':
+    case 'strings':
+      return { kind: placement.kind, file: 0, start, end }
+    default:
+      return { kind: 'none', file: 0, start: 0, end: 0 }
+  }
+}
+
+const MODEL_GRAPH = fieldNumber('ModelProto', 'graph')
+const GRAPH = {
+  initializer: fieldNumber('GraphProto', 'initializer'),
+  sparseInitializer: fieldNumber('GraphProto', 'sparse_initializer'),
+}
+/** Fields of SequenceProto and OptionalProto that hold values, which have the same numbers in both. */
+const VALUE = {
+  tensor: fieldNumber('SequenceProto', 'tensor_values'),
+  sparse: fieldNumber('SequenceProto', 'sparse_tensor_values'),
+  sequence: fieldNumber('SequenceProto', 'sequence_values'),
+  map: fieldNumber('SequenceProto', 'map_values'),
+  optional: fieldNumber('SequenceProto', 'optional_values'),
+}
+const MAP_VALUES = fieldNumber('MapProto', 'values')
+
+class Collector {
+  readonly cursor: WireCursor
+  readonly table = new TensorTable()
+  readonly external: PendingExternal[] = []
+  readonly sparse: PendingSparse[] = []
+  readonly #budget: Budget
+  readonly #report: Report
+  /** What the next tensor is called in findings. */
+  #list = ''
+  #count = 0
+
+  constructor(source: ByteSource, budget: Budget, report: Report) {
+    this.cursor = new WireCursor(source)
+    this.#budget = budget
+    this.#report = report
+  }
+
+  /** The tensor that is being read. */
+  path(): string {
+    return this.#list === '' ? '' : `${this.#list}[${this.#count}]`
+  }
+
+  *walk(message: FileMessage, end: number): Steps<void> {
+    if (message === 'ModelProto') yield* this.#model(end)
+    else if (message === 'TensorProto') yield* this.#tensor(0, end)
+    else if (message === 'SparseTensorProto') yield* this.#sparseTensor(0, end)
+    else yield* this.#value(message, 0, end, 1)
+  }
+
+  *#model(end: number): Steps<void> {
+    yield* this.#inside(0, end, (number, start, fieldEnd) =>
+      number === MODEL_GRAPH ? this.#graph(start, fieldEnd) : undefined,
+    )
+  }
+
+  *#graph(start: number, end: number): Steps<void> {
+    const counts = { initializer: 0, sparse_initializer: 0 }
+    const listed = (list: keyof typeof counts): void => {
+      this.#list = `graph.${list}`
+      this.#count = counts[list]++
+    }
+    yield* this.#inside(start, end, (number, from, to) => {
+      if (number === GRAPH.initializer) {
+        listed('initializer')
+        return this.#tensor(from, to)
+      }
+      if (number !== GRAPH.sparseInitializer) return undefined
+      listed('sparse_initializer')
+      return this.#sparseTensor(from, to)
+    })
+    this.#list = ''
+  }
+
+  *#value(
+    message: 'SequenceProto' | 'OptionalProto' | 'MapProto',
+    start: number,
+    end: number,
+    depth: number,
+  ): Steps<void> {
+    this.#budget.checkDepth(depth, start)
+    const inner = depth + 1
+    yield* this.#inside(start, end, (number, from, to) => {
+      if (message === 'MapProto') {
+        return number === MAP_VALUES ? this.#value('SequenceProto', from, to, inner) : undefined
+      }
+      switch (number) {
+        case VALUE.tensor:
+          this.#nameNext()
+          return this.#tensor(from, to)
+        case VALUE.sparse:
+          this.#nameNext()
+          return this.#sparseTensor(from, to)
+        case VALUE.sequence:
+          return this.#value('SequenceProto', from, to, inner)
+        case VALUE.map:
+          return this.#value('MapProto', from, to, inner)
+        case VALUE.optional:
+          return this.#value('OptionalProto', from, to, inner)
+        default:
+          return undefined
+      }
+    })
+  }
+
+  #nameNext(): void {
+    this.#list = 'tensors'
+    this.#count = this.table.length
+  }
+
+  /** Fields of a message that have a length; others are passed over. */
+  *#inside(
+    start: number,
+    end: number,
+    visit: (number: number, start: number, end: number) => Steps<void> | undefined,
+  ): Steps<void> {
+    const { cursor } = this
+    cursor.position = start
+    yield* eachField(cursor, end, () => {
+      this.#budget.checkHeaderBytes(cursor.bytesRead, cursor.start)
+      if (cursor.wireType !== LENGTH) return undefined
+      return visit(cursor.number, cursor.valueStart, cursor.position)
+    })
+  }
+
+  *#tensor(start: number, end: number): Steps<void> {
+    this.#budget.spendTensor(start)
+    const { cursor, table } = this
+    cursor.position = start
+    const header = yield* walkTensor(cursor, end, (bytes) => table.keep(bytes))
+    const path = (): string => this.path()
+    const checked = checkTensor(header, { report: this.#report, path, offset: start })
+    if (!checked) {
+      table.drop()
+      return
+    }
+    if (checked.placement.kind !== 'none') this.#budget.spendBytes(checked.byteLength)
+    if (checked.placement.kind === 'external') {
+      this.external.push({ index: table.length, checked, path: path() })
+    }
+    table.add(entryOf(checked, start, end))
+  }
+
+  *#sparseTensor(start: number, end: number): Steps<void> {
+    this.#budget.spendTensor(start)
+    this.cursor.position = start
+    const header = yield* walkSparse(this.cursor, end)
+    const path = (): string => this.path()
+    const checked = checkSparse(header, { report: this.#report, path, offset: start })
+    if (!checked) return
+    const { values, indices } = checked
+    this.#budget.spendBytes(values.checked.byteLength + (indices?.checked.byteLength ?? 0))
+    const index = this.sparse.length
+    this.sparse.push({ checked, index })
+    this.table.add({ kind: 'sparse', file: 0, start: index, end: 0 })
+  }
+}

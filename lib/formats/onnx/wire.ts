@@ -1,0 +1,317 @@
+/**
+ * The wire of protobuf: a message is a list of fields, a field a tag (number and wire type) and a value. The cursor
+ * reads tags and values from a window of the source and steps over whatever has a length, so payloads cost nothing.
+ *
+ * A walk over messages is a generator that yields when the window has to move; `walkSource` and `walkSourceSync` drive
+ * one and the same walk over a file or over memory. Errors are `WireFault`s, which whoever drives turns into a report.
+ *
+ * Source: "Encoding" in the documentation of Protocol Buffers; ten bytes a varint and the low 32 bits of a tag are what
+ * its runtimes take.
+ */
+import { asyncOnlyError } from '../../bytes/check_range.js'
+import { readInto } from '../../bytes/read_into.js'
+import type { ByteSource } from '../../bytes/source.js'
+import { allocateBytes } from '../../bytes/view_limit.js'
+import type { ErrorCode } from '../../errors.js'
+
+export const VARINT = 0
+export const FIXED64 = 1
+export const LENGTH = 2
+export const GROUP_START = 3
+export const GROUP_END = 4
+export const FIXED32 = 5
+
+/** Bytes that tag and value, or tag and length, have at most. */
+const FIELD_BYTES = 20
+const VARINT_BYTES = 10
+
+/** After a jump over a payload the next fields may be few, so little is read; the more follow, the more at a time. */
+const FIRST_WINDOW_BYTES = 4 * 1024
+const LAST_WINDOW_BYTES = 256 * 1024
+
+const TWO_POW_32 = 2 ** 32
+/** High halves of numbers up to 2^53 - 1 are below this. */
+const SAFE_HIGH_LIMIT = 2 ** 21
+
+/** Bytes that are no fields. Becomes a finding or a TileworkError where it is known what they were to be. */
+export class WireFault extends Error {
+  readonly code: ErrorCode
+  /** Byte offset in the source. */
+  readonly offset: number
+
+  constructor(code: ErrorCode, message: string, offset: number) {
+    super(message)
+    this.code = code
+    this.offset = offset
+  }
+}
+
+/** A walk: yields the number of bytes that it wants in the window from the cursor's position on. */
+export type Steps<T> = Generator<number, T, void>
+
+/** Runs a walk over a source of any kind. */
+export async function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    await cursor.load(step.value)
+  }
+}
+
+/** As `walkSource`, at once. @throws TileworkError ERR_ASYNC_ONLY for a source that cannot */
+export function walkSourceSync<T>(steps: Steps<T>, cursor: WireCursor): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+    cursor.loadSync(step.value)
+  }
+}
+
+export class WireCursor {
+  readonly #source: ByteSource | undefined
+  /** Memory of this cursor's own, written over by every load. */
+  #buffer: Uint8Array<ArrayBuffer> = new Uint8Array(0)
+  #window: Uint8Array = this.#buffer
+  #windowStart = 0
+  #windowBytes = FIRST_WINDOW_BYTES
+  /** Bytes that were asked of the source. */
+  bytesRead = 0
+  /** Byte offset of the next field, behind the value of the one that was read last. */
+  position = 0
+
+  /** Of the field that was read last: its number, how its value is written, offsets of tag, value and end. */
+  number = 0
+  wireType = 0
+  start = 0
+  valueStart = 0
+  /** Halves of a varint, as unsigned numbers. */
+  low = 0
+  high = 0
+
+  /** @param source - absent for bytes in memory, see `over` */
+  constructor(source?: ByteSource) {
+    this.#source = source
+  }
+
+  /**
+   * A cursor over bytes in memory that nobody writes to meanwhile. It never has to load.
+   *
+   * @param start - the offset that the first byte is said to have
+   */
+  static over(bytes: Uint8Array, start = 0): WireCursor {
+    const cursor = new WireCursor()
+    cursor.#window = bytes
+    cursor.#windowStart = start
+    cursor.position = start
+    return cursor
+  }
+
+  /** True when `count` bytes from the position on are in the window, or as many as there are before `end`. */
+  holds(count: number, end: number): boolean {
+    const at = this.position - this.#windowStart
+    const wanted = Math.min(count, end - this.position)
+    return at >= 0 && at + wanted <= this.#window.byteLength
+  }
+
+  /** True when the next field can be read at once. */
+  holdsField(end: number): boolean {
+    return this.holds(FIELD_BYTES, end)
+  }
+
+  async load(count: number): Promise<void> {
+    const source = this.#sourceAtEnd(count)
+    const window = this.#moveWindow(count, source.byteLength)
+    await readInto(source, this.#windowStart, window)
+  }
+
+  /** @throws TileworkError ERR_ASYNC_ONLY, and what the source throws */
+  loadSync(count: number): void {
+    const source = this.#sourceAtEnd(count)
+    const window = this.#moveWindow(count, source.byteLength)
+    const start = this.#windowStart
+    if (source.readIntoSync) source.readIntoSync(start, window)
+    else if (source.readSync) window.set(source.readSync(start, start + window.byteLength))
+    else throw asyncOnlyError(source.label)
+  }
+
+  /**
+   * Reads tag and value of the field at the position; of a value with a length only that. The position is behind the
+   * value then.
+   *
+   * @param end - of the message
+   * @throws WireFault
+   */
+  field(end: number): void {
+    this.start = this.position
+    this.#varint(end)
+    if (this.high !== 0 || this.low < 8) throw this.#tagFault()
+    this.number = this.low >>> 3
+    this.wireType = this.low & 7
+    this.valueStart = this.position
+    switch (this.wireType) {
+      case VARINT:
+        this.#varint(end)
+        return
+      case FIXED64:
+        this.#skip(8, end)
+        return
+      case LENGTH:
+        this.#varint(end)
+        this.valueStart = this.position
+        this.#skip(this.high * TWO_POW_32 + this.low, end)
+        return
+      case FIXED32:
+        this.#skip(4, end)
+        return
+      case GROUP_START:
+      case GROUP_END:
+        return
+      default:
+        throw new WireFault(
+          'ERR_HEADER',
+          `Field ${this.number} has the wire type ${this.wireType}; there are 0 to 5.`,
+          this.start,
+        )
+    }
+  }
+
+  /** The next varint, for values behind each other; its halves are in `low` and `high`. @throws WireFault */
+  varint(end: number): void {
+    this.#varint(end)
+  }
+
+  /** The last varint as a signed 64-bit number: exact, as a bigint beyond 2^53 - 1. */
+  int64(): number | bigint {
+    if (this.high < SAFE_HIGH_LIMIT) return this.high * TWO_POW_32 + this.low
+    const value = BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low))
+    const isSafe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+    return isSafe ? Number(value) : value
+  }
+
+  /** The last varint as protobuf reads an int32: its low 32 bits. */
+  int32(): number {
+    return this.low | 0
+  }
+
+  /** Bytes `[start, end)`, which the window must hold, as a view that the next load writes over. */
+  held(start: number, end: number): Uint8Array {
+    return this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
+  }
+
+  #sourceAtEnd(count: number): ByteSource {
+    if (this.#source) return this.#source
+    throw new WireFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
+  }
+
+  #moveWindow(count: number, byteLength: number): Uint8Array {
+    const windowEnd = this.#windowStart + this.#window.byteLength
+    const goesOn = this.position >= this.#windowStart && this.position <= windowEnd
+    this.#windowBytes = goesOn ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
+    const length = Math.min(Math.max(count, this.#windowBytes), byteLength - this.position)
+    if (length > this.#buffer.byteLength) {
+      this.#buffer = allocateBytes(Math.max(length, Math.min(LAST_WINDOW_BYTES, byteLength)))
+    }
+    this.#window = this.#buffer.subarray(0, length)
+    this.#windowStart = this.position
+    this.bytesRead += length
+    return this.#window
+  }
+
+  #varint(end: number): void {
+    let low = 0
+    let high = 0
+    const last = Math.min(end, this.position + VARINT_BYTES)
+    const base = -this.#windowStart
+    let at = this.position
+    for (let shift = 0; at < last; shift += 7) {
+      const byte = this.#window[base + at]!
+      at += 1
+      const bits = byte & 0x7f
+      if (shift < 28) low |= bits << shift
+      else if (shift === 28) {
+        low |= bits << 28
+        high |= bits >>> 4
+      } else high |= bits << (shift - 32)
+      if (byte < 0x80) {
+        this.low = low >>> 0
+        this.high = high >>> 0
+        this.position = at
+        return
+      }
+    }
+    throw this.#varintFault(end)
+  }
+
+  #skip(count: number, end: number): void {
+    if (count > end - this.position) {
+      const message = `Field ${this.number} has ${count} bytes and its message ends after ${end - this.position}.`
+      throw new WireFault('ERR_TRUNCATED', message, this.start)
+    }
+    this.position += count
+  }
+
+  #tagFault(): WireFault {
+    const what = this.high === 0 ? 'field number 0' : 'a field number beyond 2^29 - 1'
+    return new WireFault('ERR_HEADER', `A field has ${what}.`, this.start)
+  }
+
+  #varintFault(end: number): WireFault {
+    if (end - this.position >= VARINT_BYTES) {
+      return new WireFault('ERR_HEADER', `A number has more than ${VARINT_BYTES} bytes.`, this.position)
+    }
+    return new WireFault('ERR_TRUNCATED', 'The message ends inside a number.', this.position)
+  }
+}
+
+/** Most groups in each other; nothing of ONNX has one, so they are unknown fields that are stepped over. */
+const MAX_GROUPS = 100
+
+/** Steps over a group whose start was read last. @throws WireFault where it does not end */
+export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
+  const { start } = cursor
+  const open = [cursor.number]
+  while (open.length > 0) {
+    if (cursor.position >= end)
+      throw new WireFault('ERR_TRUNCATED', 'The message ends inside a group.', start)
+    if (!cursor.holdsField(end)) yield FIELD_BYTES
+    cursor.field(end)
+    if (cursor.wireType === GROUP_START) open.push(cursor.number)
+    if (cursor.wireType === GROUP_END && open.pop() !== cursor.number) {
+      throw new WireFault('ERR_HEADER', `Group ${cursor.number} ends where another one began.`, cursor.start)
+    }
+    if (open.length > MAX_GROUPS) {
+      throw new WireFault('ERR_LIMIT', `Groups are nested deeper than ${MAX_GROUPS}.`, cursor.start)
+    }
+  }
+}
+
+/**
+ * Reads fields from the position to `end` and hands each to `visit`, which finds it in the cursor; it may walk on
+ * inside a value. Groups are stepped over.
+ */
+export function* eachField(
+  cursor: WireCursor,
+  end: number,
+  visit: () => Steps<void> | undefined,
+): Steps<void> {
+  while (cursor.position < end) {
+    if (!cursor.holdsField(end)) yield FIELD_BYTES
+    cursor.field(end)
+    if (cursor.wireType === GROUP_START) yield* skipGroup(cursor, end)
+    else if (cursor.wireType === GROUP_END) {
+      throw new WireFault('ERR_HEADER', `Group ${cursor.number} ends and never began.`, cursor.start)
+    } else {
+      const next = cursor.position
+      const inside = visit()
+      if (inside) yield* inside
+      cursor.position = next
+    }
+  }
+}
+
+/** Makes the window hold `[start, end)`, and gives it as `held` does. */
+export function* holdRange(cursor: WireCursor, start: number, end: number): Steps<Uint8Array> {
+  cursor.position = start
+  if (!cursor.holds(end - start, end)) yield end - start
+  return cursor.held(start, end)
+}

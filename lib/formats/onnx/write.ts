@@ -1,0 +1,251 @@
+/**
+ * Plans ONNX files of tensors: a model that has nothing but initializers, or one bare TensorProto. Fields stand in the
+ * order of their numbers and values in `raw_data`, as the Python packages write them; payloads stay where they are, the
+ * plan only refers to them.
+ */
+import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { TileworkError } from '../../errors.js'
+import { sortEntries } from '../../tensor/sort_entries.js'
+import { storedShape } from '../../tensor/stored_shape.js'
+import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
+import { valueText } from '../../value_text.js'
+import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { FORMAT_NAME, fieldNumber, quote } from './schema.js'
+import { TENSOR } from './tensor_header.js'
+import { WireWriter } from './wire_writer.js'
+
+export interface OnnxWriteOptions {
+  /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
+  readonly message?: 'ModelProto' | 'TensorProto'
+}
+
+/** A message in pieces: bytes, and payloads that are not in memory. */
+interface PlannedMessage {
+  readonly byteLength: number
+  readonly segments: readonly WriteSegment[]
+}
+
+/** Protobuf's messages end here, and other readers with them. */
+const MAX_MESSAGE_BYTES = 2 ** 31 - 1
+
+const PRODUCER = 'tilework'
+const GRAPH_NAME = 'tensors'
+
+/** The first IR version that has an element type. Others are as old as the format. */
+const IR_OF_DTYPE: Partial<Record<Dtype, number>> = {
+  bfloat16: 4,
+  float8_e4m3fn: 9,
+  float8_e4m3fnuz: 9,
+  float8_e5m2: 9,
+  float8_e5m2fnuz: 9,
+  uint4: 10,
+  int4: 10,
+  float4_e2m1fn: 11,
+  float8_e8m0fnu: 12,
+  uint2: 13,
+  int2: 13,
+}
+
+/** Metadata of tensors came with this one. */
+const IR_OF_METADATA = 10
+
+/** The operator set that the first release with each IR version had; older ones than the first nobody needs. */
+const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
+  [8, 17],
+  [9, 19],
+  [10, 21],
+  [11, 23],
+  [12, 24],
+  [13, 25],
+]
+
+/**
+ * Plans a file. A blocked tensor is stored under the shape of its digits. Names of a model's tensors must differ; those
+ * without get `tensor_<index>`.
+ *
+ * @throws TileworkError ERR_ARGUMENT for options and equal names, ERR_UNSUPPORTED for what a message cannot hold,
+ * ERR_NO_DATA, ERR_LIMIT beyond 2 GiB; what reading strings and indices throws
+ */
+export async function plan(
+  tensors: readonly Tensor[],
+  options: OnnxWriteOptions = {},
+  target: WriteTarget = {},
+): Promise<WritePlan> {
+  const isBare = target.path?.toLowerCase().endsWith('.pb') === true
+  const { message = isBare ? 'TensorProto' : 'ModelProto' } = options
+  if (message !== 'ModelProto' && message !== 'TensorProto') {
+    const text = `message must be "ModelProto" or "TensorProto"; it is ${valueText(message)}.`
+    throw new TileworkError('ERR_ARGUMENT', text, { format: FORMAT_NAME })
+  }
+  const planned = message === 'TensorProto' ? await planBare(tensors) : await planModel(tensors)
+  if (planned.byteLength > MAX_MESSAGE_BYTES) {
+    const text = `The file would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}.`
+    throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
+  }
+  return planned
+}
+
+async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
+  const [tensor] = tensors
+  if (tensor === undefined || tensors.length > 1) {
+    throw unsupported(
+      `A TensorProto is exactly one tensor and ${tensors.length} were given; a model holds many`,
+    )
+  }
+  if (tensor.kind === 'sparse') throw unsupported(`${nameOf(tensor)} is sparse; a model can hold it`)
+  return planTensor(tensor, tensor.name)
+}
+
+async function planModel(tensors: readonly Tensor[]): Promise<PlannedMessage> {
+  const names = namesOf(tensors)
+  const segments: WriteSegment[] = []
+  const head = new WireWriter().text(fieldNumber('GraphProto', 'name'), GRAPH_NAME)
+  const dense = [...tensors.entries()].filter(([, { kind }]) => kind !== 'sparse')
+  const sparse = [...tensors.entries()].filter(([, { kind }]) => kind === 'sparse')
+  const graph = new MessageParts(head.finish())
+  for (const [index, tensor] of dense) {
+    const planned = await planTensor(tensor as DenseTensor | StringTensor, names[index]!)
+    graph.add(fieldNumber('GraphProto', 'initializer'), planned)
+  }
+  for (const [index, tensor] of sparse) {
+    const planned = await planSparse(tensor as SparseTensor, names[index]!)
+    graph.add(fieldNumber('GraphProto', 'sparse_initializer'), planned)
+  }
+  const ir = Math.max(...tensors.map(irOf), OPSET_OF_IR[0]![0])
+  const opset = OPSET_OF_IR.find(([version]) => version === ir)![1]
+  const model = new MessageParts(
+    new WireWriter()
+      .varint(fieldNumber('ModelProto', 'ir_version'), ir)
+      .text(fieldNumber('ModelProto', 'producer_name'), PRODUCER)
+      .finish(),
+  )
+  model.add(fieldNumber('ModelProto', 'graph'), graph.finish())
+  const opsetId = new WireWriter().varint(fieldNumber('OperatorSetIdProto', 'version'), opset)
+  const tail = new WireWriter().message(fieldNumber('ModelProto', 'opset_import'), opsetId).finish()
+  segments.push({ kind: 'bytes', bytes: tail })
+  return model.finish(segments)
+}
+
+function irOf({ dtype, metadata }: Tensor): number {
+  return Math.max(IR_OF_DTYPE[dtype] ?? 0, metadata.size > 0 ? IR_OF_METADATA : 0)
+}
+
+/** Fields of a message, most of them messages of payloads. */
+class MessageParts {
+  readonly #segments: WriteSegment[]
+  #byteLength: number
+
+  constructor(head: Uint8Array) {
+    this.#segments = [{ kind: 'bytes', bytes: head }]
+    this.#byteLength = head.byteLength
+  }
+
+  add(number: number, { byteLength, segments }: PlannedMessage): void {
+    const tag = new WireWriter().lengthOf(number, byteLength).finish()
+    this.#segments.push({ kind: 'bytes', bytes: tag })
+    for (const segment of segments) this.#segments.push(segment)
+    this.#byteLength += tag.byteLength + byteLength
+  }
+
+  finish(tail: readonly WriteSegment[] = []): PlannedMessage {
+    const tailBytes = tail.reduce((sum, segment) => sum + segmentBytes(segment), 0)
+    return { byteLength: this.#byteLength + tailBytes, segments: [...this.#segments, ...tail] }
+  }
+}
+
+function segmentBytes(segment: WriteSegment): number {
+  if (segment.kind === 'bytes') return segment.bytes.byteLength
+  if (segment.kind === 'tensor') return segment.tensor.storage.byteLength
+  return segment.kind === 'computed' ? segment.byteLength : segment.end - segment.start
+}
+
+/** A TensorProto. */
+async function planTensor(tensor: DenseTensor | StringTensor, name: string): Promise<PlannedMessage> {
+  if (!tensor.hasData) {
+    throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
+      format: FORMAT_NAME,
+    })
+  }
+  const shape = tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape
+  const head = headOf(shape, tensor.dtype)
+  if (tensor.kind === 'string') {
+    for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
+  }
+  if (name !== '') head.text(TENSOR.name, name)
+  const values: WriteSegment[] = []
+  if (tensor.kind === 'dense') {
+    const { byteLength } = tensor.storage
+    head.lengthOf(TENSOR.rawData, byteLength)
+    if (byteLength > 0) values.push({ kind: 'tensor', tensor })
+  }
+  return new MessageParts(head.finish()).finish([...values, { kind: 'bytes', bytes: tailOf(tensor) }])
+}
+
+async function stringsOf(tensor: StringTensor): Promise<readonly Uint8Array[]> {
+  const strings = await tensor.rawStrings()
+  if (strings.length === tensor.size) return strings
+  const message = `${nameOf(tensor)} gave ${strings.length} strings; its shape has ${tensor.size}.`
+  throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+}
+
+function headOf(shape: readonly number[], dtype: Dtype): WireWriter {
+  const head = new WireWriter()
+  for (const extent of shape) head.varint(TENSOR.dims, extent)
+  return head.varint(TENSOR.dataType, DTYPES[dtype].onnx)
+}
+
+/** Fields behind the values. */
+function tailOf({ doc, metadata }: Tensor): Uint8Array {
+  const tail = new WireWriter()
+  if (doc !== undefined) tail.text(TENSOR.docString, doc)
+  for (const [key, value] of metadata) {
+    const entry = new WireWriter()
+      .text(fieldNumber('StringStringEntryProto', 'key'), key)
+      .text(fieldNumber('StringStringEntryProto', 'value'), value)
+    tail.message(TENSOR.metadata, entry)
+  }
+  return tail.finish()
+}
+
+/** A SparseTensorProto: values in a list, indices in rows, the name on the values. */
+async function planSparse(tensor: SparseTensor, name: string): Promise<PlannedMessage> {
+  const rank = tensor.shape.length
+  if (rank === 0) throw unsupported(`${nameOf(tensor)} is a sparse scalar`)
+  const sorted = await sortEntries(tensor)
+  const { values, indices } = sorted.storage()
+  const message = new MessageParts(new Uint8Array(0))
+  message.add(fieldNumber('SparseTensorProto', 'values'), await planTensor(values, name))
+  message.add(fieldNumber('SparseTensorProto', 'indices'), await planTensor(indices, ''))
+  const dims = new WireWriter()
+  for (const extent of sorted.shape) dims.varint(fieldNumber('SparseTensorProto', 'dims'), extent)
+  return message.finish([{ kind: 'bytes', bytes: dims.finish() }])
+}
+
+/** Names that differ: a model's values are told apart by nothing else. */
+function namesOf(tensors: readonly Tensor[]): readonly string[] {
+  const taken = new Map<string, number>()
+  for (const [index, { name }] of tensors.entries()) {
+    if (name === '') continue
+    const other = taken.get(name)
+    if (other !== undefined) {
+      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a model differ.`
+      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+    }
+    taken.set(name, index)
+  }
+  return tensors.map(({ name }, index) => {
+    if (name !== '') return name
+    let made = `tensor_${index}`
+    while (taken.has(made)) made = `${made}_`
+    taken.set(made, index)
+    return made
+  })
+}
+
+function unsupported(message: string): TileworkError {
+  return new TileworkError('ERR_UNSUPPORTED', `${message}.`, { format: FORMAT_NAME })
+}
+
+function nameOf({ name }: { readonly name: string }): string {
+  return name === '' ? 'The tensor without name' : `Tensor ${quote(name)}`
+}
