@@ -1,0 +1,191 @@
+/** Good and hostile files, changed at random: each is read or refused, in bounded memory, and nothing else happens. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join as joinPath, resolve } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Level } from '../../../lib/errors.js'
+import { onnx } from '../../../lib/formats/onnx/index.js'
+import type { Tensor } from '../../../lib/tensor/tensor.js'
+import {
+  entry,
+  field,
+  int,
+  join,
+  modelProto,
+  nodeProto,
+  raw,
+  readOptions,
+  sparseProto,
+  tensorProto,
+  varint,
+} from '../../formats/onnx/onnx_bytes.js'
+import { CountingSource } from '../counting_source.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
+import { expectRefusal } from '../refusal.js'
+import { ATTACKS, FOLDER } from './attacks.js'
+
+const MUTATIONS = 2000
+const SEED = fuzzSeed(20_260_823)
+
+const fixtures = resolve(import.meta.dirname, '../../../../shared/fixtures/onnx')
+if (!existsSync(fixtures)) console.warn(`real ONNX files are not in ${fixtures}; made ones are mutated alone`)
+
+/** Real files that are small enough for thousands of turns. */
+function realFiles(): Uint8Array[] {
+  if (!existsSync(fixtures)) return []
+  const names = readdirSync(fixtures, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.(pb|onnx)$/.test(name),
+  )
+  return names
+    .map((name) => new Uint8Array(readFileSync(joinPath(fixtures, name))))
+    .filter(({ length }) => length < 2000)
+}
+
+/** A file with something of everything. */
+function madeFiles(): Uint8Array[] {
+  const typed = tensorProto({
+    dims: [3],
+    type: 7,
+    name: 'i',
+    values: field(7, join(varint(1), varint(300), varint(-1))),
+  })
+  const nibbles = tensorProto({ dims: [5], type: 22, name: 'n', values: field(5, [1, 2, 3]) })
+  const texts = tensorProto({ dims: [2], type: 8, name: 's', values: join(field(6, 'one'), field(6, 'two')) })
+  const outside = tensorProto({
+    dims: [4],
+    type: 2,
+    name: 'x',
+    external: { location: 'w.bin', offset: '8', length: '4' },
+  })
+  const values = tensorProto({ dims: [2], type: 1, name: 'c', values: raw(0, 0, 0x80, 0x3f, 0, 0, 0, 0x40) })
+  const sparse = sparseProto(values, tensorProto({ dims: [2], type: 7, values: field(7, [1, 3]) }), [2, 2])
+  const attribute = join(field(1, 'value'), field(5, typed), int(20, 4))
+  const nodes = [nodeProto({ inputs: ['i', 'n'], outputs: ['y'], attributes: [attribute] })]
+  const initializers = [typed, nibbles, texts, outside]
+  const metadata = field(14, entry('author', 'nobody'))
+  const sequence = join(field(1, 'seq'), int(2, 1), field(3, typed), field(3, nibbles))
+  return [
+    modelProto({ nodes, initializers, sparse: [sparse], outputs: ['y'] }, metadata),
+    sequence,
+    sparse,
+    typed,
+    outside,
+  ]
+}
+
+/** Bytes that mean something: tags, lengths, ends of numbers. */
+const PIECES: readonly Uint8Array[] = [
+  [0x08],
+  [0x10, 0x01],
+  [0x2a, 0x00],
+  [0x4a, 0x01, 0x00],
+  [0x7a, 0x02, 0x0a, 0x00],
+  [0xff, 0xff, 0xff, 0xff, 0x0f],
+  [0x80],
+  [0xa3, 0x06],
+  [0x00],
+  [0x10, 0x16],
+  [0x70, 0x01],
+  [0x3a, 0x7f],
+  [0x1a, 0x02, 0x08, 0x01],
+].map((bytes) => Uint8Array.from(bytes))
+
+function mutate(seed: Uint8Array, random: Random): Uint8Array {
+  let bytes: Uint8Array = seed.slice()
+  for (let turns = 1 + random(4); turns > 0; turns--) bytes = mutateOnce(bytes, random)
+  return bytes
+}
+
+function mutateOnce(bytes: Uint8Array, random: Random): Uint8Array {
+  const at = random(bytes.length + 1)
+  switch (random(6)) {
+    case 0:
+      if (at < bytes.length) bytes[at] = random(256)
+      return bytes
+    case 1:
+      if (at < bytes.length) bytes[at]! ^= 1 << random(8)
+      return bytes
+    case 2:
+      return bytes.slice(0, at)
+    case 3:
+      return join(bytes.subarray(0, at), PIECES[random(PIECES.length)]!, bytes.subarray(at + random(3)))
+    case 4:
+      return join(bytes.subarray(0, at), bytes.subarray(Math.min(bytes.length, at + 1 + random(8))))
+    default:
+      return join(bytes.subarray(0, at), bytes.subarray(random(at + 1), at), bytes.subarray(at))
+  }
+}
+
+/** Reads all of a tensor. What it takes may be at most eight times the files. */
+async function useTensor(tensor: Tensor, mostBytes: number): Promise<void> {
+  if (tensor.kind === 'string') {
+    await tensor.strings().catch(expectRefusal)
+    await tensor.rawStrings()
+  } else if (tensor.kind === 'sparse') {
+    await tensor.indices().catch(expectRefusal)
+    await tensor.toDense({ maxBytes: 4096 }).catch(expectRefusal)
+  } else if (tensor.hasData) {
+    expect(tensor.storage.byteLength).toBeLessThanOrEqual(mostBytes)
+    expect((await tensor.bytes()).length).toBe(tensor.storage.byteLength)
+    if (tensor.size > 0) tensor.at(...tensor.shape.map((extent) => extent - 1))
+  }
+}
+
+async function tryFile(bytes: Uint8Array, level: Level): Promise<'read' | 'refused'> {
+  const source = new CountingSource(bytes)
+  try {
+    const { tensors, findings } = await onnx.read(source, readOptions(level, FOLDER))
+    expect(findings.length).toBeLessThanOrEqual(1001)
+    // Every message is looked at by its own level, by the levels above it, and by strict once more.
+    expect(source.bytesRead).toBeLessThanOrEqual(16 * bytes.length + 64 * 1024)
+    const mostBytes = 8 * bytes.length + 65_536
+    for (const tensor of tensors) await useTensor(tensor, mostBytes).catch(expectRefusal)
+    return 'read'
+  } catch (error) {
+    expectRefusal(error)
+    return 'refused'
+  }
+}
+
+it(`${MUTATIONS} mutated files are read or refused, and what a strict check lets pass a strict read reads`, async () => {
+  const random = randomNumbers(SEED)
+  const seeds = [
+    ...madeFiles(),
+    ...realFiles(),
+    ...ATTACKS.map(({ bytes }) => bytes()).filter(({ length }) => length < 2000),
+  ]
+  const results = { read: 0, refused: 0 }
+  for (let turn = 0; turn < MUTATIONS; turn++) {
+    const bytes = mutate(seeds[random(turn % 2 === 0 ? 5 : seeds.length)]!, random)
+    for (const level of ['lenient', 'strict'] as const) {
+      const result = await tryFile(bytes, level)
+      results[result] += 1
+      const findings = await onnx.check(new CountingSource(bytes), readOptions(level, FOLDER))
+      expect(findings.length).toBeLessThanOrEqual(1001)
+      const isClean = findings.every(({ severity }) => severity !== 'error')
+      if (isClean) expect(result).toBe('read')
+      if (result === 'refused') expect(isClean).toBe(false)
+    }
+  }
+  // Both ways must be walked, or the mutations test nothing.
+  expect(results.read).toBeGreaterThan(MUTATIONS / 20)
+  expect(results.refused).toBeGreaterThan(MUTATIONS / 20)
+})
+
+it('a million empty tensors, and a million of a few bytes, end in findings or tensors', async () => {
+  const empty = modelProto({ initializers: [] })
+  const many = (tensor: Uint8Array): Uint8Array => {
+    const one = field(5, tensor)
+    const graph = new Uint8Array(one.length * 1_000_000)
+    for (let at = 0; at < graph.length; at += one.length) graph.set(one, at)
+    return join(empty.subarray(0, 2), field(7, graph))
+  }
+  const { tensors, findings } = await onnx.read(
+    new CountingSource(many(new Uint8Array(0))),
+    readOptions('lenient'),
+  )
+  expect([tensors.length, findings.length]).toEqual([0, 1001])
+  const small = tensorProto({ dims: [0], type: 2 })
+  const listed = (await onnx.read(new CountingSource(many(small)), readOptions('strict'))).tensors
+  expect(listed.length).toBe(1_000_000)
+  expect(listed.at(-1)?.shape).toEqual([0])
+})
