@@ -1,4 +1,5 @@
 /** The C++ tests, each way they are built in a folder of its own. */
+import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { jobs, ROOT, requireTools, runOrExit } from './toolchain.mjs'
 
@@ -7,6 +8,10 @@ const KINDS = {
   sanitize: {
     folder: 'build-native-sanitize',
     options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=address,undefined'],
+  },
+  threads: {
+    folder: 'build-native-threads',
+    options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=thread'],
   },
   // As it is shipped. GCC 12 warns of the inside of std::string then; the builds for this machine are strict.
   arm64: {
@@ -34,4 +39,16 @@ export function buildNativeTests(kind, { targets = [], options = [] } = {}) {
   if (targets.length > 0) build.push('--target', ...targets)
   runOrExit(`Building the C++ tests (${kind})`, 'cmake', build)
   return folder
+}
+
+/**
+ * Runs them and says how that ended.
+ *
+ * @param {string} folder
+ * @param {readonly string[]} [options] - of ctest
+ * @returns {boolean} whether all passed
+ */
+export function runNativeTests(folder, options = []) {
+  const args = ['--test-dir', folder, '--output-on-failure', '--no-tests=error', '--parallel', String(jobs())]
+  return spawnSync('ctest', [...args, ...options], { stdio: 'inherit' }).status === 0
 }

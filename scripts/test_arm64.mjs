@@ -8,9 +8,9 @@ import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { EMULATOR, skipWithoutEmulator } from './emulator.mjs'
-import { buildNativeTests } from './native_tests.mjs'
+import { buildNativeTests, runNativeTests } from './native_tests.mjs'
 import { nodeBinary } from './node_binary.mjs'
-import { fail, jobs, ROOT, seconds } from './toolchain.mjs'
+import { fail, ROOT, seconds } from './toolchain.mjs'
 import { makeWorkFolder } from './work_folder.mjs'
 
 const NODE_LINE = '22'
@@ -42,8 +42,7 @@ function testCore() {
     console.log(`arm64: reorder_test passed with ${QUICK_ROUNDS} rounds (${seconds(started)})`)
     return
   }
-  const args = ['--test-dir', folder, '--output-on-failure', '--no-tests=error', '--parallel', String(jobs())]
-  if (spawnSync('ctest', args, { stdio: 'inherit' }).status !== 0) fail('C++ tests failed on arm64.')
+  if (!runNativeTests(folder)) fail('C++ tests failed on arm64.')
 }
 
 /** The package as it is installed, with a binary for arm64 in place of this machine's. */

@@ -1,16 +1,23 @@
 /**
- * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` they run under the address and
- * undefined-behaviour sanitizers, in a build folder of their own.
+ * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` all of them run under the
+ * address and undefined-behaviour sanitizers, and those with threads under the thread sanitizer.
  */
-import { spawnSync } from 'node:child_process'
-import { buildNativeTests } from './native_tests.mjs'
-import { jobs, seconds } from './toolchain.mjs'
+import { buildNativeTests, runNativeTests } from './native_tests.mjs'
+import { seconds } from './toolchain.mjs'
 
 const sanitize = process.argv.includes('--sanitize')
-const started = performance.now()
-const folder = buildNativeTests(sanitize ? 'sanitize' : 'plain')
-const args = ['--test-dir', folder, '--output-on-failure', '--no-tests=error', '--parallel', String(jobs())]
-const { status } = spawnSync('ctest', args, { stdio: 'inherit' })
-const kind = sanitize ? ' under address,undefined sanitizers' : ''
-console.log(`C++ tests${kind}: ${status === 0 ? 'passed' : 'failed'} (${seconds(started)})`)
-process.exit(status ?? 1)
+let failed = false
+if (sanitize) {
+  test('C++ tests under address,undefined sanitizers', 'sanitize')
+  test('C++ tests with threads under the thread sanitizer', 'threads', ['threads_tests'], ['-L', 'threads'])
+} else {
+  test('C++ tests', 'plain')
+}
+process.exitCode = failed ? 1 : 0
+
+function test(name, kind, targets, options) {
+  const started = performance.now()
+  const passed = runNativeTests(buildNativeTests(kind, { targets }), options)
+  console.log(`${name}: ${passed ? 'passed' : 'failed'} (${seconds(started)})`)
+  failed ||= !passed
+}
