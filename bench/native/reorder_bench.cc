@@ -178,7 +178,7 @@ struct Candidate {
   std::function<void()> body;
   // Calls that are timed together, where one is too short for the clock.
   int64_t repeats = 1;
-  bool is_long = false;
+  int rounds = 0;
   double best = std::numeric_limits<double>::infinity();
 };
 
@@ -187,17 +187,22 @@ struct Candidate {
 void take_turns(std::vector<Candidate>& candidates, int rounds) {
   constexpr double kShortest = 30e-6;
   constexpr double kLong = 0.25;
-  constexpr int kLongRounds = 3;
+  constexpr double kLongInAll = 1.5;
   for (Candidate& candidate : candidates) {
-    candidate.body();
-    const double seconds = seconds_of(candidate.body, 1);
+    double seconds = seconds_of(candidate.body, 1);
+    candidate.rounds = rounds;
+    if (seconds > kLong) {
+      candidate.best = seconds;
+      candidate.rounds = static_cast<int>(kLongInAll / seconds);
+    } else {
+      seconds = seconds_of(candidate.body, 1);
+    }
     candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
-    candidate.is_long = seconds > kLong;
   }
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& candidate : candidates) {
-      if (candidate.is_long && round >= kLongRounds) continue;
-      if (!candidate.is_long) candidate.body();
+      if (round >= candidate.rounds) continue;
+      if (candidate.rounds == rounds) candidate.body();
       candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats));
     }
   }
