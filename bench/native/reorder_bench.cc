@@ -10,11 +10,12 @@
 //
 // Arguments: the number of threads, then any of "reference" (time the reference kernels) and "onednn".
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -164,11 +165,17 @@ void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
 #endif
 }
 
-double seconds_of(const std::function<void()>& body, int64_t repeats) {
-  const auto start = std::chrono::steady_clock::now();
+// Of one thread, its own time: what it spends waiting for a core that others use is no figure of ours.
+double now(int threads) {
+  timespec time{};
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double seconds_of(const std::function<void()>& body, int64_t repeats, int threads) {
+  const double start = now(threads);
   for (int64_t i = 0; i < repeats; ++i) body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
-         static_cast<double>(repeats);
+  return (now(threads) - start) / static_cast<double>(repeats);
 }
 
 struct Candidate {
@@ -182,28 +189,25 @@ struct Candidate {
   double best = std::numeric_limits<double>::infinity();
 };
 
-// Each takes its turn in each round, after one call that is not timed. One that is very slow has few turns,
-// and needs no call before them.
-void take_turns(std::vector<Candidate>& candidates, int rounds) {
+// Each takes its turn in each round, after one call that is not timed. One that is known to be very slow has
+// few turns, and needs no call before them.
+void take_turns(std::vector<Candidate>& candidates, int rounds, int threads) {
   constexpr double kShortest = 30e-6;
   constexpr double kLong = 0.25;
   constexpr double kLongInAll = 1.5;
   for (Candidate& candidate : candidates) {
-    double seconds = seconds_of(candidate.body, 1);
-    candidate.rounds = rounds;
-    if (seconds > kLong) {
-      candidate.best = seconds;
-      candidate.rounds = static_cast<int>(kLongInAll / seconds);
-    } else {
-      seconds = seconds_of(candidate.body, 1);
-    }
+    const bool is_long = candidate.best > kLong && std::isfinite(candidate.best);
+    candidate.rounds = is_long ? static_cast<int>(kLongInAll / candidate.best) : rounds;
+    if (is_long) continue;
+    candidate.body();
+    const double seconds = seconds_of(candidate.body, 1, threads);
     candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
   }
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& candidate : candidates) {
       if (round >= candidate.rounds) continue;
       if (candidate.rounds == rounds) candidate.body();
-      candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats));
+      candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats, threads));
     }
   }
 }
@@ -242,7 +246,7 @@ struct Options {
 class Measurement {
  public:
   Measurement(const Case& at, const Options& options);
-  void run() { take_turns(candidates_, at_.rounds); }
+  void run() { take_turns(candidates_, at_.rounds, options_.threads); }
   void print() const;
 
  private:
@@ -252,7 +256,7 @@ class Measurement {
   void add_onednn();
   // Cuts [0, total) at multiples of `unit`, a share a thread.
   void each_share(int64_t total, int64_t unit, const std::function<void(int64_t, int64_t)>& part) const;
-  // Whether the last candidate writes what the reference writes.
+  // Whether the last candidate, run and timed once, writes what the reference writes.
   bool writes_expected();
 
   const Case& at_;
@@ -302,7 +306,8 @@ void Measurement::each_share(int64_t total, int64_t unit,
 
 bool Measurement::writes_expected() {
   std::memset(to_.data(), 0xA5, destination_bytes_);
-  candidates_.back().body();
+  Candidate& last = candidates_.back();
+  last.best = seconds_of(last.body, 1, options_.threads);
   return std::memcmp(to_.data(), expected_.data(), destination_bytes_) == 0;
 }
 
