@@ -8,6 +8,7 @@
 #include "cpu/features.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 
 namespace tilework {
@@ -32,18 +33,19 @@ bool cpu_runs(Isa isa) {
   return true;
 }
 
-constexpr int kElementBits[] = {4, 8, 16, 32, 64, 128};
+// Elements of 2 bits are copied only.
+constexpr int kElementBits[] = {2, 4, 8, 16, 32, 64, 128};
 
 int checked_bits(int bits) {
   if (std::find(std::begin(kElementBits), std::end(kElementBits), bits) == std::end(kElementBits)) {
     throw Error("ERR_ARGUMENT",
-                "'elementBits' is " + std::to_string(bits) + ", not 4, 8, 16, 32, 64 or 128.");
+                "'elementBits' is " + std::to_string(bits) + ", not 2, 4, 8, 16, 32, 64 or 128.");
   }
   return bits;
 }
 
 int64_t bytes_of(int64_t elements, int bits) {
-  if (bits == 4) return elements / 2 + elements % 2;
+  if (bits < 8) return ceil_div(elements, 8 / bits);
   return checked_mul(elements, bits / 8, "The number of storage bytes");
 }
 
@@ -58,9 +60,12 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
                       node.count == plan.destination_elements();
   if (!is_run) return std::nullopt;
   if (plan.element_bits() >= 8) return nest.source_base * (plan.element_bits() / 8);
-  // The half byte behind the last element is zero in the destination and may be anything in the source.
-  const bool is_whole = nest.source_base % 2 == 0 && plan.destination_elements() % 2 == 0;
-  return is_whole ? std::optional(nest.source_base / 2) : std::nullopt;
+  const int per_byte = 8 / plan.element_bits();
+  if (nest.source_base % per_byte != 0) return std::nullopt;
+  // The half byte behind the last element is zero in the destination and may be anything in the source. There
+  // is no kernel that could clear more than a half.
+  const bool is_whole = per_byte != 2 || plan.destination_elements() % per_byte == 0;
+  return is_whole ? std::optional(nest.source_base / per_byte) : std::nullopt;
 }
 
 bool is_copy(NestClass nest_class) {
@@ -133,6 +138,15 @@ bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)
     : element_bits_(checked_bits(description.element_bits)) {
+  if (!description.casts.empty()) {
+    cast_ = std::make_shared<const FusedCast>(description);
+    source_elements_ = cast_->moves().source_elements();
+    destination_elements_ = cast_->moves().destination_elements();
+    source_bytes_ = cast_->moves().source_bytes();
+    destination_bytes_ = cast_->destination_bytes();
+    kernel_ = cast_->moves().kernel_;
+    return;
+  }
   const std::vector<int64_t>& whole = description.slice ? description.slice->shape : description.shape;
   const BoundSide from = bind_side(whole, description.from, "from");
   const BoundSide to = bind_side(description.shape, description.to, "to");
@@ -188,7 +202,14 @@ void ReorderPlan::run_units(const ReorderArguments& all) const {
   run_part(*this, last, all.end);
 }
 
+void ReorderPlan::run_cast(const ReorderArguments& arguments) const { cast_->run(arguments); }
+
+int64_t ReorderPlan::range_quantum() const {
+  return cast_ ? cast_->range_quantum() : std::max(element_bits_ / 8, 1);
+}
+
 int64_t ReorderPlan::range_unit(int64_t most) const {
+  if (cast_) return cast_->range_unit(most);
   constexpr int64_t kCacheLine = 64;
   if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
@@ -210,6 +231,7 @@ Stores ReorderPlan::stores_of_whole() const {
 }
 
 std::string ReorderPlan::reason() const {
+  if (cast_) return cast_->reason();
   if (units_) {
     return units_->reason() + "; " + std::to_string(units_->element_bits_ / element_bits_) +
            " elements are moved as one";
@@ -235,8 +257,8 @@ void ReorderPlan::check_range(int64_t begin, int64_t end) const {
                                     std::to_string(end) + ") does not lie in the " +
                                     std::to_string(destination_bytes_) + " bytes of the destination.");
   }
-  const int64_t unit = std::max(element_bits_ / 8, 1);
-  if (begin % unit != 0 || end % unit != 0) {
+  const int64_t unit = range_quantum();
+  if (begin % unit != 0 || (end % unit != 0 && end != destination_bytes_)) {
     throw Error("ERR_ARGUMENT", "The destination range [" + std::to_string(begin) + ", " +
                                     std::to_string(end) + ") cuts an element of " + std::to_string(unit) +
                                     " bytes.");

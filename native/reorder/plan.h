@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "dtype/cast.h"
 #include "layout/join.h"
 #include "reorder/nest_class.h"
 
 namespace tilework {
 
 struct ReorderDescription {
-  // 4, 8, 16, 32, 64 or 128.
+  // 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order.
   int element_bits = 0;
   // Logical extents, one an axis.
   std::vector<int64_t> shape;
@@ -23,9 +24,12 @@ struct ReorderDescription {
   Side from;
   Side to;
   std::optional<Slice> slice = std::nullopt;
+  // What becomes of the elements on the way. `to` has the elements of the last cast.
+  std::vector<Cast> casts = {};
 };
 
 class ReorderPlan;
+class FusedCast;
 
 // Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
 // source and destination are larger than the caches and nobody reads the destination soon.
@@ -81,8 +85,12 @@ class ReorderPlan {
   const ReorderPlan* units() const { return units_.get(); }
   // The kernel that does the work, which moves units where there are any.
   const ReorderKernel& kernel() const { return units_ ? units_->kernel() : *kernel_; }
+  // The moves and casts of a plan that casts, whose own nests are none; else null.
+  const FusedCast* cast() const { return cast_.get(); }
   std::string reason() const;
 
+  // Ranges of the destination begin and end at multiples of this many bytes, or end with the storage.
+  int64_t range_quantum() const;
   // Destination bytes [begin, end) lie in whole elements (whole bytes for 4 bit) inside the storage.
   // Errors: ERR_ARGUMENT.
   void check_range(int64_t begin, int64_t end) const;
@@ -100,7 +108,9 @@ class ReorderPlan {
            Stores stores = Stores::kCached) const {
     if (begin >= end) return;
     const ReorderArguments arguments{*this, source, destination, begin, end, stores};
-    if (units_) {
+    if (cast_) {
+      run_cast(arguments);
+    } else if (units_) {
       run_units(arguments);
     } else {
       kernel_->run(arguments);
@@ -110,6 +120,7 @@ class ReorderPlan {
  private:
   void choose_kernel();
   void run_units(const ReorderArguments& arguments) const;
+  void run_cast(const ReorderArguments& arguments) const;
 
   int element_bits_;
   int64_t source_elements_;
@@ -122,6 +133,7 @@ class ReorderPlan {
   NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;
   std::shared_ptr<const ReorderPlan> units_;
+  std::shared_ptr<const FusedCast> cast_;
 };
 
 }  // namespace tilework

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 
 namespace tilework {
@@ -63,7 +64,7 @@ void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
   if (hull.size() <= most_bytes && hull.size() <= kMaxGapShare * resident) {
     return run_in_window(part, hull, scratch);
   }
-  const int64_t unit = std::max(part.plan.element_bits() / 8, 1);
+  const int64_t unit = part.plan.range_quantum();
   const int64_t half = (part.end - part.begin) / unit / 2 * unit;
   if (resident <= most_bytes || half == 0) return run_in_sparse(part, ranges, scratch);
   const int64_t middle = part.begin + half;
@@ -91,6 +92,18 @@ const uint8_t* read_runs(const PackedTile& tile, const ReorderPlan& plan, const 
   return window;
 }
 
+// Boxes of a plan that casts, at the width of the source; none where a run of them might begin inside a byte
+// of the destination, or where holes have to be looked for.
+std::optional<BoxTiles> boxes_of_moves(const FusedCast& cast, int64_t begin, int64_t end, TileLimits limits) {
+  const int64_t from = info_of(cast.cast().from()).bits;
+  const int64_t to = info_of(cast.cast().to()).bits;
+  const bool may_cut_bytes = to < 8 && to < from;
+  if (may_cut_bytes || cast.must_find_holes() || cast.moves().copy_offset()) return std::nullopt;
+  // What is cast must not take more room than a tile either.
+  if (to > from) limits.destination = std::max<int64_t>(limits.destination / to * from, 1);
+  return BoxTiles::cut(cast.moves(), cast.moved_bytes(begin), cast.moved_bytes(end), limits);
+}
+
 uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
   if (buffer == nullptr || buffer->size() < size) {
     buffer.reset();
@@ -102,6 +115,8 @@ uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
 }  // namespace
 
 uint8_t* FileScratch::tile(int64_t size) { return memory_of(tile_, size); }
+
+uint8_t* FileScratch::moved(int64_t size) { return memory_of(moved_, size); }
 
 uint8_t* FileScratch::window(int64_t size) { return memory_of(window_, size); }
 
@@ -139,8 +154,13 @@ void FileScratchPool::give_back(std::unique_ptr<FileScratch> scratch) {
 
 FileReorder::FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
                          TileLimits limits)
-    : plan_(std::move(plan)), begin_(begin), end_(end), limits_(limits) {
-  if (!plan_->copy_offset()) boxes_ = BoxTiles::cut(*plan_, begin, end, limits);
+    : plan_(std::move(plan)), begin_(begin), end_(end), limits_(limits), bits_(plan_->element_bits()) {
+  if (const FusedCast* cast = plan_->cast()) {
+    boxes_ = boxes_of_moves(*cast, begin, end, limits);
+    bits_ = info_of(cast->cast().to()).bits;
+  } else if (!plan_->copy_offset()) {
+    boxes_ = BoxTiles::cut(*plan_, begin, end, limits);
+  }
 }
 
 int64_t FileReorder::tiles() const {
@@ -176,14 +196,28 @@ void FileReorder::run_tile(int64_t tile, const FileSource& source, OutputFile& o
 template <class Write>
 void FileReorder::run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const {
   const PackedTile packed = boxes_->at(tile);
-  const int bits = plan_->element_bits();
-  const uint8_t* from = read_runs(packed, *plan_, source, scratch);
-  const int64_t size = packed.plan.destination_bytes();
-  uint8_t* to = scratch.tile(size);
-  packed.plan.run(from, to, 0, size);
-  const int64_t run_bytes = bytes_of(packed.destination.length, bits);
+  const FusedCast* cast = plan_->cast();
+  const uint8_t* from = read_runs(packed, cast == nullptr ? *plan_ : cast->moves(), source, scratch);
+  const uint8_t* to = packed_destination(packed, from, scratch);
+  const int64_t run_bytes = bytes_of(packed.destination.length, bits_);
   packed.destination.each(
-      [&](int64_t element, int64_t at) { write(to + at * bits / 8, run_bytes, element * bits / 8); });
+      [&](int64_t element, int64_t at) { write(to + at * bits_ / 8, run_bytes, element * bits_ / 8); });
+}
+
+const uint8_t* FileReorder::packed_destination(const PackedTile& packed, const uint8_t* source,
+                                               FileScratch& scratch) const {
+  const int64_t size = packed.plan.destination_bytes();
+  if (plan_->cast() == nullptr) {
+    uint8_t* tile = scratch.tile(size);
+    packed.plan.run(source, tile, 0, size);
+    return tile;
+  }
+  uint8_t* moved = scratch.moved(size);
+  packed.plan.run(source, moved, 0, size);
+  const int64_t elements = packed.plan.destination_elements();
+  uint8_t* tile = scratch.tile(bytes_of(elements, bits_));
+  plan_->cast()->cast().run(moved, tile, elements);
+  return tile;
 }
 
 std::pair<int64_t, int64_t> FileReorder::range_of(int64_t tile) const {

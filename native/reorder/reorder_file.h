@@ -28,6 +28,8 @@ class FileScratch {
  public:
   // Memory for a tile of the destination.
   uint8_t* tile(int64_t size);
+  // Memory for a tile of the destination before it is cast.
+  uint8_t* moved(int64_t size);
   // Memory for the source of a tile, packed or one range.
   uint8_t* window(int64_t size);
   // A place for each byte of a source of this size.
@@ -35,6 +37,7 @@ class FileScratch {
 
  private:
   std::unique_ptr<SparseBuffer> tile_;
+  std::unique_ptr<SparseBuffer> moved_;
   std::unique_ptr<SparseBuffer> window_;
   std::unique_ptr<SparseBuffer> sparse_;
 };
@@ -93,6 +96,9 @@ class FileReorder {
   // Calls write(bytes, size, destination byte) for each run of a box.
   template <class Write>
   void run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const;
+  // The packed destination of a tile from its packed source; a cast takes place here.
+  const uint8_t* packed_destination(const PackedTile& packed, const uint8_t* source,
+                                    FileScratch& scratch) const;
   // The tile as a range of the destination.
   std::pair<int64_t, int64_t> range_of(int64_t tile) const;
   void run_range(const FileSource& source, uint8_t* destination, int64_t begin, int64_t end,
@@ -102,7 +108,10 @@ class FileReorder {
   int64_t begin_;
   int64_t end_;
   TileLimits limits_;
-  // Absent where tiles are ranges: for copies, and for plans that boxes cannot cut.
+  // Of an element of the destination.
+  int bits_;
+  // Of the plan, or of its moves. Absent where tiles are ranges: for copies, and for plans that boxes cannot
+  // cut.
   std::optional<BoxTiles> boxes_;
 };
 

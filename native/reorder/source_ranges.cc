@@ -6,6 +6,7 @@
 
 #include "io/checked_math.h"
 #include "reorder/boxes.h"
+#include "reorder/fused_cast.h"
 
 namespace tilework {
 namespace {
@@ -275,6 +276,9 @@ bool collect(const ReorderPlan& plan, Interval destination, int64_t gap, std::ve
 std::vector<ByteRange> source_ranges(const ReorderPlan& plan, int64_t begin, int64_t end, int64_t gap) {
   std::vector<ByteRange> ranges;
   if (begin >= end) return ranges;
+  if (const FusedCast* cast = plan.cast()) {
+    return source_ranges(cast->moves(), cast->moved_bytes(begin), cast->moved_bytes(end), gap);
+  }
   const int bits = plan.element_bits();
   const Interval destination{begin * 8 / bits, std::min(end * 8 / bits, plan.destination_elements())};
   std::vector<Interval> found;

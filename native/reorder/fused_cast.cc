@@ -1,0 +1,157 @@
+#include "reorder/fused_cast.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+#include "io/checked_math.h"
+
+namespace tilework {
+namespace {
+
+// What is moved before it is cast. A quarter of a small second-level cache, so that the source that is read
+// and the destination that is written fit beside it.
+constexpr int64_t kBufferBytes = int64_t{64} << 10;
+// Most elements of a buffer are 2 bits wide; those are never moved but as a copy, which needs no buffer.
+constexpr int64_t kMostElements = kBufferBytes * 2;
+
+// Memory of a thread, got with its first run that needs it.
+uint8_t* moved_buffer() {
+  thread_local const std::unique_ptr<uint8_t[]> buffer(new uint8_t[kBufferBytes]);
+  return buffer.get();
+}
+
+uint8_t* coverage_buffer() {
+  thread_local const std::unique_ptr<uint8_t[]> buffer(new uint8_t[kMostElements]);
+  return buffer.get();
+}
+
+ReorderDescription moves_of(ReorderDescription description) {
+  description.casts.clear();
+  return description;
+}
+
+int64_t volume_of(const std::vector<int64_t>& shape) {
+  int64_t volume = 1;
+  for (const int64_t extent : shape) volume = checked_mul(volume, extent, "The number of elements");
+  return volume;
+}
+
+// The nest that takes one byte again and again where another takes its elements.
+LoopNest covering(LoopNest nest) {
+  for (Node& node : nest.nodes) node.source_stride = 0;
+  nest.source_base = 0;
+  const auto covered = [](int64_t offset) { return offset == kHole || offset == kSkip ? offset : 0; };
+  for (Lookup& lookup : nest.lookups) {
+    for (int64_t& offset : lookup.table) offset = covered(offset);
+    if (lookup.compute) {
+      lookup.compute = [compute = std::move(lookup.compute), covered](int64_t index) {
+        return covered(compute(index));
+      };
+    }
+  }
+  return nest;
+}
+
+std::unique_ptr<const ReorderPlan> coverage_of(const ReorderPlan& moves) {
+  std::vector<LoopNest> nests;
+  for (const LoopNest& nest : moves.nests()) nests.push_back(covering(nest));
+  return std::make_unique<ReorderPlan>(8, std::move(nests), 1, moves.destination_elements());
+}
+
+void clear_holes(const uint8_t* covered, uint8_t* destination, int bits, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (covered[i] != 0) continue;
+    if (bits >= 8) {
+      std::memset(destination + i * (bits / 8), 0, static_cast<size_t>(bits / 8));
+    } else {
+      const unsigned mask = ((1u << bits) - 1) << (i * bits % 8);
+      uint8_t& byte = destination[i * bits / 8];
+      byte = static_cast<uint8_t>(byte & ~mask);
+    }
+  }
+}
+
+}  // namespace
+
+FusedCast::FusedCast(const ReorderDescription& description)
+    : moves_(moves_of(description)), cast_(description.casts) {
+  if (info_of(cast_.from()).bits != description.element_bits) {
+    throw Error("ERR_ARGUMENT", "'elementBits' is " + std::to_string(description.element_bits) +
+                                    " and the elements are " + std::string(info_of(cast_.from()).name) + ".");
+  }
+  const bool has_holes = moves_.destination_elements() > volume_of(description.shape);
+  if (has_holes && !cast_.keeps_zero_bits()) coverage_ = coverage_of(moves_);
+}
+
+int64_t FusedCast::destination_bytes() const {
+  return packed_bytes(cast_.to(), moves_.destination_elements());
+}
+
+int64_t FusedCast::range_quantum() const { return packed_bytes(cast_.to(), cast_.whole_elements()); }
+
+int64_t FusedCast::moved_bytes(int64_t at) const {
+  if (at == destination_bytes()) return moves_.destination_bytes();
+  return packed_bytes(cast_.from(), at / range_quantum() * cast_.whole_elements());
+}
+
+int64_t FusedCast::range_unit(int64_t most) const {
+  constexpr int64_t kCacheLine = 64;
+  const int64_t from = info_of(cast_.from()).bits;
+  const int64_t to = info_of(cast_.to()).bits;
+  // Whole units of the moves that are whole cache lines of the destination, where that is not too much.
+  const int64_t unit = std::max<int64_t>(moves_.range_unit(std::max(most / to * from, kCacheLine)), 1);
+  const int64_t bytes = unit * to / from;
+  const bool is_whole = unit * to % from == 0 && bytes >= kCacheLine && bytes <= most;
+  // A cache line is a multiple of every quantum.
+  return is_whole && bytes % range_quantum() == 0 ? bytes : kCacheLine;
+}
+
+std::string FusedCast::reason() const {
+  const std::string what = "cast from " + std::string(info_of(cast_.from()).name) + " to " +
+                           std::string(info_of(cast_.to()).name) + " by " + cast_.kernels();
+  if (moves_.copy_offset()) return what;
+  return moves_.reason() + "; " + what + " before it leaves the caches";
+}
+
+void FusedCast::run(const ReorderArguments& all) const {
+  const int64_t begin = moved_bytes(all.begin);
+  const int64_t end = moved_bytes(all.end);
+  const int64_t quantum = range_quantum();
+  const auto elements = [&](int64_t at) { return at / quantum * cast_.whole_elements(); };
+  if (const auto offset = moves_.copy_offset()) {
+    const bool is_end = all.end == destination_bytes();
+    const int64_t last = is_end ? moves_.destination_elements() : elements(all.end);
+    return cast_.run(all.source + *offset + begin, all.destination, last - elements(all.begin));
+  }
+  // Pieces end where rectangles of the moves end.
+  const int64_t whole = std::max<int64_t>(packed_bytes(cast_.from(), cast_.whole_elements()), 1);
+  int64_t unit = moves_.range_unit(kBufferBytes);
+  if (unit > kBufferBytes || unit % whole != 0) unit = 64 * whole;
+  const int64_t piece = std::max<int64_t>(kBufferBytes / unit, 1) * unit;
+  const int bits = info_of(cast_.from()).bits;
+  for (int64_t at = begin; at < end;) {
+    const int64_t next = std::min((at / unit) * unit + piece, end);
+    const int64_t first = at * 8 / bits;
+    run_piece(all.source, all.destination + packed_bytes(cast_.to(), first) - all.begin, at, next);
+    at = next;
+  }
+}
+
+void FusedCast::run_piece(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
+  uint8_t* moved = moved_buffer();
+  moves_.run(source, moved, begin, end);
+  const int bits = info_of(cast_.from()).bits;
+  const int64_t first = begin * 8 / bits;
+  const int64_t last = std::min(end * 8 / bits, moves_.destination_elements());
+  cast_.run(moved, destination, last - first);
+  if (coverage_ == nullptr) return;
+  constexpr uint8_t kOnes = 0xff;
+  uint8_t* covered = coverage_buffer();
+  coverage_->run(&kOnes, covered, first, last);
+  clear_holes(covered, destination, info_of(cast_.to()).bits, last - first);
+}
+
+}  // namespace tilework

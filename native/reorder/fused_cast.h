@@ -1,0 +1,48 @@
+// A reorder whose elements change their type on the way. The elements of a piece of the destination are moved
+// at the width they have in the source, into a buffer that stays in the caches, and cast from there; so every
+// kernel that moves and every kernel that casts works with every other, and memory is gone over once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "dtype/cast_chain.h"
+#include "reorder/plan.h"
+
+namespace tilework {
+
+class FusedCast {
+ public:
+  // `description` without its casts describes the moves. Errors: those of ReorderPlan; ERR_ARGUMENT where the
+  // first cast does not take elements of the description's width.
+  explicit FusedCast(const ReorderDescription& description);
+
+  // From the source to the places of the destination, at the width of the source.
+  const ReorderPlan& moves() const { return moves_; }
+  const CastChain& cast() const { return cast_; }
+  int64_t destination_bytes() const;
+  // Ranges of the destination begin at multiples of this many bytes, so that they are whole bytes of the
+  // moves too.
+  int64_t range_quantum() const;
+  int64_t range_unit(int64_t most) const;
+  std::string reason() const;
+  // Holes are zero, which the cast does not make of zeros: they have to be looked for.
+  bool must_find_holes() const { return coverage_ != nullptr; }
+
+  // Bytes of the moves that are the elements of destination bytes before `at`.
+  int64_t moved_bytes(int64_t at) const;
+  // As ReorderPlan::run.
+  void run(const ReorderArguments& arguments) const;
+
+ private:
+  void run_piece(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const;
+
+  ReorderPlan moves_;
+  CastChain cast_;
+  // Writes a byte of ones for each element, and zeros for holes.
+  std::unique_ptr<const ReorderPlan> coverage_;
+};
+
+}  // namespace tilework

@@ -1,0 +1,270 @@
+// Plans that cast, against the oracle and the reference of casts: random layouts and types, in memory as a
+// whole and by ranges, and from and to files by tiles.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "reorder/fused_cast.h"
+#include "reorder/reorder_file.h"
+#include "reorder/source_ranges.h"
+#include "reorder_case.h"
+#include "temporary_folder.h"
+
+namespace tilework::test {
+namespace {
+
+constexpr int64_t kOffset = 100;
+constexpr TileLimits kSmallTiles{128, 192};
+
+std::string text(const std::vector<Cast>& casts) {
+  std::string names = std::string(info_of(casts.front().from()).name);
+  for (const Cast& cast : casts) names += " -> " + std::string(info_of(cast.to()).name);
+  return names;
+}
+
+uint64_t element(const uint8_t* bytes, int bits, int64_t index) {
+  if (bits < 8) return (bytes[index * bits / 8] >> (index * bits % 8)) & ((1u << bits) - 1);
+  uint64_t code = 0;
+  std::memcpy(&code, bytes + index * (bits / 8), static_cast<size_t>(std::min(bits, 64) / 8));
+  return code;
+}
+
+// What a source element becomes, one cast after the other, in the low bytes of 16.
+std::vector<uint8_t> cast_element(const std::vector<Cast>& casts, const uint8_t* source, int64_t index) {
+  const int bits = info_of(casts.front().from()).bits;
+  std::vector<uint8_t> bytes(16);
+  if (bits == 128) {
+    std::memcpy(bytes.data(), source + index * 16, 16);
+  } else {
+    const uint64_t code = element(source, bits, index);
+    std::memcpy(bytes.data(), &code, sizeof(code));
+  }
+  for (const Cast& cast : casts) {
+    std::vector<uint8_t> next(16);
+    cast_reference({bytes.data(), next.data(), 1, cast.from(), cast.to(), cast.options()});
+    bytes = next;
+  }
+  return bytes;
+}
+
+std::vector<uint8_t> expected_casts(const ReorderDescription& description, const ReorderPlan& plan,
+                                    const uint8_t* source) {
+  const int bits = info_of(description.casts.back().to()).bits;
+  std::vector<uint8_t> expected(static_cast<size_t>(plan.destination_bytes()), 0);
+  const std::vector<int64_t> sources = sources_of(description);
+  for (size_t slot = 0; slot < sources.size(); ++slot) {
+    if (sources[slot] < 0) continue;
+    const std::vector<uint8_t> cast = cast_element(description.casts, source, sources[slot]);
+    if (bits >= 8) {
+      std::memcpy(expected.data() + slot * static_cast<size_t>(bits / 8), cast.data(),
+                  static_cast<size_t>(bits / 8));
+    } else {
+      const size_t at = slot * static_cast<size_t>(bits);
+      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | cast[0] << (at % 8));
+    }
+  }
+  return expected;
+}
+
+// One to three casts that begin with an element of the description's width.
+std::vector<Cast> random_casts(int bits, RandomLayout& layouts) {
+  const auto types = dtypes();
+  const auto random_type = [&] {
+    return types[static_cast<size_t>(layouts.below(static_cast<int64_t>(types.size())))].dtype;
+  };
+  std::vector<Cast> casts;
+  Dtype from = random_type();
+  while (info_of(from).bits != bits) from = random_type();
+  for (int64_t count = 1 + layouts.below(4) / 3; count > 0;) {
+    const Dtype to = random_type();
+    if (is_complex(from) && !is_complex(to)) continue;
+    CastOptions options;
+    options.saturate = layouts.below(2) == 0;
+    if (layouts.below(2) == 0) options.mode = CastMode::kOnnx;
+    casts.emplace_back(from, to, options);
+    from = to;
+    --count;
+  }
+  return casts;
+}
+
+std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(size));
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+  return bytes;
+}
+
+struct Case {
+  const ReorderDescription& description;
+  std::shared_ptr<const ReorderPlan> plan;
+  const std::vector<uint8_t>& source;
+  const std::vector<uint8_t>& expected;
+
+  std::string name(const std::string& what) const {
+    return text(description.casts) + " " + what + ": " + describe(description);
+  }
+};
+
+int64_t random_end(const ReorderPlan& plan, int64_t begin, RandomLayout& layouts) {
+  return std::min(begin + plan.range_quantum() * (1 + layouts.below(300)), plan.destination_bytes());
+}
+
+void check_memory(const Case& test, RandomLayout& layouts) {
+  const ReorderPlan& plan = *test.plan;
+  CHECK_IN(test.name("unit"), plan.range_unit(1 << 20) % plan.range_quantum() == 0);
+  for (int64_t begin = 0; begin < plan.destination_bytes();) {
+    const int64_t end = begin == 0 ? plan.destination_bytes() : random_end(plan, begin, layouts);
+    const Storage part(end - begin);
+    std::memset(part.data.get(), 0xA5, static_cast<size_t>(part.size));
+    plan.run(test.source.data(), part.data.get(), begin, end);
+    CHECK_IN(test.name("range " + std::to_string(begin) + ".." + std::to_string(end)),
+             std::equal(test.expected.begin() + begin, test.expected.begin() + end, part.data.get()));
+    // First the whole, then all of it again in ranges from the first element on.
+    begin = begin == 0 ? plan.range_quantum() : end;
+  }
+}
+
+void check_file(const Case& test, const TemporaryFolder& folder, RandomLayout& layouts) {
+  const ReorderPlan& plan = *test.plan;
+  const std::string path =
+      folder.write("source", std::string(kOffset, '?') + std::string(test.source.begin(), test.source.end()));
+  const auto file = InputFile::open(path, {.mapped = false}, nullptr);
+  FileScratch scratch;
+  for (int64_t begin = 0; begin < plan.destination_bytes();) {
+    const int64_t end = begin == 0 ? plan.destination_bytes() : random_end(plan, begin, layouts);
+    const FileReorder reorder(test.plan, begin, end, layouts.below(4) == 0 ? kFileTileLimits : kSmallTiles);
+    std::vector<uint8_t> part(static_cast<size_t>(end - begin), 0xA5);
+    for (int64_t tile = 0; tile < reorder.tiles(); ++tile) {
+      reorder.run_tile(tile, {*file, kOffset}, part.data(), scratch);
+    }
+    CHECK_IN(test.name("file " + std::to_string(begin) + ".." + std::to_string(end)),
+             std::equal(part.begin(), part.end(), test.expected.begin() + begin));
+    begin = begin == 0 ? plan.range_quantum() : end;
+  }
+}
+
+// Everything outside the ranges is spoiled; what a range of the destination is made of is not.
+void check_source_ranges(const Case& test, RandomLayout& layouts) {
+  const ReorderPlan& plan = *test.plan;
+  const int64_t begin =
+      layouts.below(plan.destination_bytes() / plan.range_quantum() + 1) * plan.range_quantum();
+  if (begin >= plan.destination_bytes()) return;
+  const int64_t end = random_end(plan, begin, layouts);
+  std::vector<uint8_t> spoiled(test.source.size(), 0x5A);
+  for (const ByteRange& range : source_ranges(plan, begin, end, 0)) {
+    std::copy(test.source.begin() + range.begin, test.source.begin() + range.end,
+              spoiled.begin() + range.begin);
+  }
+  std::vector<uint8_t> part(static_cast<size_t>(end - begin), 0xA5);
+  plan.run(spoiled.data(), part.data(), begin, end);
+  CHECK_IN(test.name("source ranges"), std::equal(part.begin(), part.end(), test.expected.begin() + begin));
+}
+
+void test_random_layouts(int rounds) {
+  std::mt19937_64 random(1955);
+  RandomLayout layouts(random);
+  const TemporaryFolder folder;
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    ReorderDescription description = random_description(layouts, i);
+    if (!is_small(description)) continue;
+    description.casts = random_casts(description.element_bits, layouts);
+    const auto plan = std::make_shared<const ReorderPlan>(description);
+    const std::vector<uint8_t> source = random_bytes(plan->source_bytes(), random);
+    const std::vector<uint8_t> expected = expected_casts(description, *plan, source.data());
+    const Case test{description, plan, source, expected};
+    check_memory(test, layouts);
+    check_file(test, folder, layouts);
+    check_source_ranges(test, layouts);
+  }
+}
+
+ReorderDescription plain(Dtype from, Dtype to, std::vector<int64_t> shape, const CastOptions& options = {}) {
+  ReorderDescription description;
+  description.element_bits = info_of(from).bits;
+  description.shape = std::move(shape);
+  description.from = row_major(description.shape);
+  description.to = row_major(description.shape);
+  description.casts = {Cast(from, to, options)};
+  return description;
+}
+
+// Larger than the buffer between moves and casts, with a transpose, and with types of all widths.
+void test_large() {
+  std::mt19937_64 random(77);
+  for (const DtypeInfo& from : dtypes()) {
+    if (from.bits < 4 || from.kind == DtypeKind::kComplex) continue;
+    for (const Dtype to : {Dtype::kFloat32, Dtype::kInt8, Dtype::kUint4, Dtype::kComplex128}) {
+      ReorderDescription description = plain(from.dtype, to, {300, 702});
+      std::swap(description.to.pieces[0].digits[0], description.to.pieces[0].digits[1]);
+      const ReorderPlan plan(description);
+      const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+      const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+      std::vector<uint8_t> found(expected.size(), 0xA5);
+      plan.run(source.data(), found.data(), 0, plan.destination_bytes());
+      CHECK_IN(text(description.casts), found == expected);
+    }
+  }
+}
+
+// Holes are zero also where a cast makes something else of zeros.
+void test_holes() {
+  for (const auto& [from, to] : {std::pair{Dtype::kFloat8E8m0fnu, Dtype::kFloat32},
+                                 std::pair{Dtype::kFloat32, Dtype::kFloat8E8m0fnu}}) {
+    CastOptions options;
+    options.saturate = false;
+    ReorderDescription description = plain(from, to, {3, 5}, options);
+    description.to.lower = {1, 2};
+    description.to.upper = {2, 1};
+    description.to.pieces[0].digits[0].radix = 6;
+    description.to.pieces[0].digits[1].radix = 8;
+    description.to.elements = 48;
+    const ReorderPlan plan(description);
+    CHECK(plan.cast()->must_find_holes());
+    const std::vector<uint8_t> source(static_cast<size_t>(plan.source_bytes()), 0);
+    const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+    std::vector<uint8_t> found(expected.size(), 0xA5);
+    plan.run(source.data(), found.data(), 0, plan.destination_bytes());
+    CHECK_IN(text(description.casts), found == expected);
+    CHECK(std::count(found.begin(), found.end(), 0) < static_cast<int64_t>(found.size()));
+  }
+}
+
+void test_two_bits() {
+  const ReorderPlan plan(plain(Dtype::kInt2, Dtype::kInt8, {7}));
+  const uint8_t source[] = {0b11100100, 0b11100100};
+  uint8_t found[7] = {};
+  plan.run(source, found, 0, plan.destination_bytes());
+  const uint8_t expected[] = {0, 1, 0xfe, 0xff, 0, 1, 0xfe};
+  CHECK(std::equal(std::begin(expected), std::end(expected), found));
+  ReorderDescription moved = plain(Dtype::kInt2, Dtype::kInt8, {4, 3});
+  std::swap(moved.to.pieces[0].digits[0], moved.to.pieces[0].digits[1]);
+  CHECK(code_of([&] { ReorderPlan{moved}; }) == "ERR_UNSUPPORTED");
+}
+
+void test_refusals() {
+  ReorderDescription wrong = plain(Dtype::kInt8, Dtype::kFloat32, {4});
+  wrong.element_bits = 16;
+  CHECK(code_of([&] { ReorderPlan{wrong}; }) == "ERR_ARGUMENT");
+  ReorderDescription broken = plain(Dtype::kInt8, Dtype::kFloat32, {4});
+  broken.casts.emplace_back(Dtype::kInt8, Dtype::kFloat32, CastOptions{});
+  CHECK(code_of([&] { ReorderPlan{broken}; }) == "ERR_ARGUMENT");
+  const ReorderPlan plan(plain(Dtype::kInt4, Dtype::kFloat32, {8}));
+  CHECK(plan.range_quantum() == 8);
+  CHECK(code_of([&] { plan.check_range(4, 16); }) == "ERR_ARGUMENT");
+}
+
+}  // namespace
+}  // namespace tilework::test
+
+int main() {
+  using namespace tilework::test;
+  test_random_layouts(2000);
+  test_large();
+  test_holes();
+  test_two_bits();
+  test_refusals();
+  return result();
+}
