@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 #include "reorder_description.h"
 #include "reorder_file.h"
@@ -112,6 +113,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   };
   define("sourceBytes", plan_->source_bytes());
   define("destinationBytes", plan_->destination_bytes());
+  define("rangeQuantum", plan_->range_quantum());
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
 }
 
@@ -178,7 +180,8 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Napi::Env env = info.Env();
     Napi::Array nodes = Napi::Array::New(env);
-    const std::vector<LoopNest>& nests = plan_->nests();
+    const FusedCast* cast = plan_->cast();
+    const std::vector<LoopNest>& nests = cast == nullptr ? plan_->nests() : cast->moves().nests();
     const auto largest =
         std::max_element(nests.begin(), nests.end(),
                          [](const LoopNest& a, const LoopNest& b) { return passes_of(a) < passes_of(b); });
@@ -186,7 +189,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
       for (const Node& node : largest->nodes) nodes.Set(nodes.Length(), explain_node(env, node, *largest));
     }
     Napi::Object result = Napi::Object::New(env);
-    result.Set("kernel", plan_->kernel().name);
+    result.Set("kernel", cast == nullptr ? plan_->kernel().name : cast->kernels());
     result.Set("reason", plan_->reason());
     result.Set("kind", kind_of(plan_->nest_class()));
     result.Set("nodes", nodes);

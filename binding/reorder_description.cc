@@ -72,6 +72,48 @@ std::optional<Slice> slice_of(const Napi::Value& value) {
   return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
 }
 
+std::string word(const Napi::Object& owner, const char* name) {
+  const Napi::Value value = owner.Get(name);
+  if (value.IsString()) return value.As<Napi::String>().Utf8Value();
+  throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a string.");
+}
+
+Dtype dtype_of(const Napi::Object& owner, const char* name) {
+  const std::string text = word(owner, name);
+  if (const std::optional<Dtype> dtype = dtype_by_name(text)) return *dtype;
+  throw Error("ERR_DTYPE", "'" + text + "' is no element type of a fixed size.");
+}
+
+// The value of a word from a list.
+template <class Value, size_t kCount>
+Value choice_of(const Napi::Object& owner, const char* name,
+                const std::pair<const char*, Value> (&choices)[kCount]) {
+  const std::string text = word(owner, name);
+  for (const auto& [known, value] : choices) {
+    if (text == known) return value;
+  }
+  throw Error("ERR_ARGUMENT", std::string("'") + name + "' is '" + text + "', which is none of its values.");
+}
+
+std::vector<Cast> casts_of(const Napi::Object& owner) {
+  std::vector<Cast> casts;
+  if (owner.Get("casts").IsUndefined()) return casts;
+  constexpr std::pair<const char*, CastMode> kModes[] = {{"spec", CastMode::kSpec},
+                                                         {"onnx", CastMode::kOnnx}};
+  constexpr std::pair<const char*, ScaleRounding> kRounds[] = {
+      {"up", ScaleRounding::kUp}, {"nearest", ScaleRounding::kNearest}, {"down", ScaleRounding::kDown}};
+  const Napi::Array array = array_of(owner, "casts");
+  for (uint32_t i = 0; i < array.Length(); ++i) {
+    const Napi::Object cast = object(array.Get(i), "cast");
+    CastOptions options;
+    options.mode = choice_of(cast, "mode", kModes);
+    options.saturate = cast.Get("saturate").ToBoolean().Value();
+    options.round = choice_of(cast, "round", kRounds);
+    casts.emplace_back(dtype_of(cast, "from"), dtype_of(cast, "to"), options);
+  }
+  return casts;
+}
+
 }  // namespace
 
 ReorderDescription description_of(const Napi::Value& value) {
@@ -83,6 +125,7 @@ ReorderDescription description_of(const Napi::Value& value) {
   description.from = side_of(source, "from");
   description.to = side_of(source, "to");
   description.slice = slice_of(source.Get("slice"));
+  description.casts = casts_of(source);
   return description;
 }
 

@@ -6,6 +6,7 @@
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
 export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
+export type { CastOptions } from './dtype/cast_step.js'
 export {
   DTYPES,
   type Dtype,
@@ -82,6 +83,7 @@ export {
   type TensorLike,
 } from './tensor/adapters.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
+export { cast } from './tensor/cast.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { materialize } from './tensor/materialize.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'

@@ -70,8 +70,17 @@ export interface NativeSlice {
   readonly step: readonly number[]
 }
 
+/** One change of the element type on the way of a reorder; see `cast` for what the options mean. */
+export interface NativeCast {
+  readonly from: string
+  readonly to: string
+  readonly mode: 'spec' | 'onnx'
+  readonly saturate: boolean
+  readonly round: 'up' | 'nearest' | 'down'
+}
+
 export interface NativePlanDescription {
-  /** 4, 8, 16, 32, 64 or 128. */
+  /** Of the source: 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order. */
   readonly elementBits: number
   /** Logical extents of the result, one an axis. */
   readonly shape: readonly number[]
@@ -79,6 +88,8 @@ export interface NativePlanDescription {
   readonly to: NativeSide
   /** Absent when all of the source is taken. */
   readonly slice?: NativeSlice
+  /** In the order in which they are done; `to` is bound to the last one's type. */
+  readonly casts?: readonly NativeCast[]
 }
 
 /**
@@ -97,6 +108,8 @@ export interface NativeSparseBuffer {
 export interface NativeReorderPlan {
   readonly sourceBytes: number
   readonly destinationBytes: number
+  /** Ranges of the destination begin and end at multiples of this many bytes, or end with it. */
+  readonly rangeQuantum: number
   /** Byte of the source from which the whole destination is one plain copy; absent where something moves. */
   readonly copyOffset?: number
   /**

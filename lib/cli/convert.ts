@@ -14,6 +14,7 @@ import { formatBytes, formatCount } from './byte_count.js'
 import { type ConvertReport, convertFile } from './convert_file.js'
 import { convertMany } from './convert_many.js'
 import { type ConvertOptions, checkConvertOptions, manyFlags } from './convert_options.js'
+import { dtypeByName } from './dtype_name.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingNotices } from './finding_line.js'
 import { parseJobs } from './job_count.js'
@@ -92,7 +93,7 @@ function addTensorOptions(command: Command): void {
       ]),
     )
     .option('--format <name>', 'file format to write; else by the extension of OUT, else that of IN')
-    .option('--dtype <name>', 'element type to write; casting comes in a later version')
+    .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', dtypeByName)
 }
 
 function addManyOptions(command: Command): void {

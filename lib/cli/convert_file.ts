@@ -1,4 +1,4 @@
-/** The conversion of one open file: select, reorder, write, and say how to come back. */
+/** The conversion of one open file: select, cast, reorder, write, and say how to come back. */
 import type { Format } from '../formats/format.js'
 import { chooseFormat } from '../formats/registry.js'
 import {
@@ -9,13 +9,11 @@ import {
   type SaveProgress,
   save,
   type Tensor,
-  TileworkError,
 } from '../index.js'
 import type { UndoNote } from '../pipeline/many/manifest_line.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import type { ConvertChoice } from './convert_options.js'
-import { dtypeByName } from './dtype_name.js'
-import { reorderAll } from './reorder_tensors.js'
+import { castAll, reorderAll } from './reorder_tensors.js'
 import { selectTensors } from './select_tensors.js'
 import { type TensorReport, tensorReport } from './tensor_report.js'
 import { undoNotes } from './undo_command.js'
@@ -47,15 +45,18 @@ export async function convertFile(
   choice: ConvertChoice,
 ): Promise<ConvertReport> {
   const { input, output } = run
+  const isSelection = choice.tensor !== undefined
   const selected = selectTensors(file.tensors, choice.tensor ?? [])
-  checkDtype(selected, choice.dtype)
   const format = chooseFormat(choice.format, output, file.format)
   const isReordered = choice.layout !== undefined || choice.fromLayout !== undefined
-  const reordered = isReordered ? reorderAll(selected, choice, choice.tensor !== undefined) : []
-  const isUnchanged = !isReordered && choice.tensor === undefined && format.name === file.format
+  const reordered = isReordered ? reorderAll(selected, choice, isSelection) : []
+  const { dtype } = choice
+  const isCast = dtype !== undefined && selected.some((tensor) => tensor.dtype !== dtype)
+  const isUnchanged = !isReordered && !isCast && !isSelection && format.name === file.format
+  const kept = isCast && !isReordered ? castAll(selected, dtype, isSelection) : selected
   const tensors = isReordered
     ? reordered.map(({ after }) => after)
-    : selected.map((tensor) => (isUnchanged ? tensor : inKeptLayout(tensor, format)))
+    : kept.map((tensor) => (isUnchanged ? tensor : inKeptLayout(tensor, format)))
   const byteLength = await write(isUnchanged ? file : tensors, format.name as FormatName, run)
   return {
     input,
@@ -73,19 +74,6 @@ function inKeptLayout(tensor: Tensor, format: Format<unknown>): Tensor {
   if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage))
     return tensor
   return reorder(tensor, 'row_major')
-}
-
-/** A cast that is not done must not look done, so a type that differs is refused. */
-function checkDtype(tensors: readonly Tensor[], name: string | undefined): void {
-  if (name === undefined) return
-  const dtype = dtypeByName(name)
-  const other = tensors.find((tensor) => tensor.dtype !== dtype)
-  if (other) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `Tensor "${other.name}" is ${other.dtype}, not ${dtype}; casting comes in a later version.`,
-    )
-  }
 }
 
 /** Bytes of the file that was written. */

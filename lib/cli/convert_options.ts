@@ -3,7 +3,6 @@
 import { formatByName } from '../formats/registry.js'
 import { TileworkError } from '../index.js'
 import type { Shard } from '../pipeline/many/shard.js'
-import { dtypeByName } from './dtype_name.js'
 import { layoutByName } from './layout_name.js'
 import type { ReadChoice } from './open_input.js'
 import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
@@ -12,7 +11,6 @@ import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
 export interface ConvertChoice extends ReorderChoice {
   readonly tensor?: readonly string[]
   readonly format?: string
-  readonly dtype?: string
 }
 
 /** The options that only a run over many files has. */
@@ -54,13 +52,12 @@ export function manyFlags(options: ManyChoice): string[] {
 /**
  * Refuses what is wrong for every input alike, once and before anything is written.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_DTYPE
+ * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME
  */
 export function checkConvertOptions(options: ConvertOptions): void {
   checkReorderOptions(options)
   for (const name of [options.layout, options.fromLayout]) if (name !== undefined) layoutByName(name)
   if (options.format !== undefined) formatByName(options.format)
-  if (options.dtype !== undefined) dtypeByName(options.dtype)
   const [flag] = options.outDir === undefined ? manyFlags(options) : []
   if (flag !== undefined) throw new TileworkError('ERR_ARGUMENT', `Of no use without --out-dir: ${flag}.`)
 }

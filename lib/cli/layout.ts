@@ -2,7 +2,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import {
-  type Dtype,
   describeLayout,
   drawLayoutSvg,
   drawLayoutText,
@@ -148,7 +147,7 @@ function storageOptionsOf({ padLower, padUpper, dtype }: LayoutOptions): Storage
     ...(padLower && { lower: padLower }),
     ...(padUpper && { upper: padUpper }),
     // A name that is no element type is refused by the layout.
-    ...(dtype !== undefined && { dtype: dtype as Dtype }),
+    ...(dtype !== undefined && { dtype: dtypeByName(dtype) }),
   }
 }
 

@@ -1,5 +1,13 @@
-/** The reorder of `convert`: from what the stored elements are said to be, to what is to be written. */
-import { asLayout, type DenseTensor, reorder, type Tensor, TileworkError } from '../index.js'
+/** The reorder and cast of `convert`: from what the stored elements are said to be, to what is to be written. */
+import {
+  asLayout,
+  cast,
+  type DenseTensor,
+  type Dtype,
+  reorder,
+  type Tensor,
+  TileworkError,
+} from '../index.js'
 import type { Reordered } from './undo_command.js'
 
 /** The options that say which layouts are meant. */
@@ -14,6 +22,8 @@ export interface ReorderChoice {
   readonly fromPadLower?: readonly number[]
   readonly fromPadUpper?: readonly number[]
   readonly as?: 'weights'
+  /** Element type to write. */
+  readonly dtype?: Dtype
 }
 
 /** Tensors that an error names before it stops. */
@@ -52,11 +62,28 @@ export function reorderAll(
   choice: ReorderChoice,
   isSelection: boolean,
 ): Reordered[] {
+  return each(tensors, isSelection, (tensor) => reorderOne(tensor, choice))
+}
+
+/**
+ * Every tensor as `dtype`, in the layout it has; a tensor that has this type stays as it is.
+ *
+ * @throws TileworkError as `reorderAll`
+ */
+export function castAll(tensors: readonly Tensor[], dtype: Dtype, isSelection: boolean): Tensor[] {
+  return each(tensors, isSelection, (tensor) => (tensor.dtype === dtype ? tensor : cast(tensor, dtype)))
+}
+
+function each<Result>(
+  tensors: readonly Tensor[],
+  isSelection: boolean,
+  convert: (tensor: Tensor) => Result,
+): Result[] {
   const refused: { readonly tensor: Tensor; readonly error: TileworkError }[] = []
-  const done: Reordered[] = []
+  const done: Result[] = []
   for (const tensor of tensors) {
     try {
-      done.push(reorderOne(tensor, choice))
+      done.push(convert(tensor))
     } catch (error) {
       // An unknown name is wrong for every tensor alike, so it is told as it is.
       if (!(error instanceof TileworkError) || error.code === 'ERR_LAYOUT_NAME') throw error
@@ -68,7 +95,8 @@ export function reorderAll(
 }
 
 function reorderOne(tensor: Tensor, choice: ReorderChoice): Reordered {
-  const before = choice.fromLayout === undefined ? dense(tensor) : asStored(dense(tensor), choice)
+  const stored = choice.fromLayout === undefined ? dense(tensor) : asStored(dense(tensor), choice)
+  const before = choice.dtype === undefined ? stored : cast(stored, choice.dtype)
   const { layout, padLower, padUpper, as } = choice
   if (layout === undefined) return { before, after: reorder(before, 'row_major') }
   const after = reorder(before, layout, {

@@ -12,21 +12,20 @@
  * | float8_e5m2 | ±57344 | infinity | 7E |
  * | float8_e5m2fnuz | ±57344 | NaN (80) | 80 |
  * | float8_e8m0fnu | 2^127; 0 and below 2^-127: 2^-127 | NaN (FF) | FF; negative numbers too |
- * | float4_e2m1fn | ±6 | the same | 8, the code of -0, as in ONNX's published data |
+ * | float4_e2m1fn | ±6 | the same | 7, the code of 6 |
  *
- * Saturation is the default because ONNX's Cast has it so. e8m0 has only powers of two: 1.5 * 2^k goes up.
+ * Saturation is the default because ONNX's Cast has it so. e8m0 has only powers of two, to the next of which it rounds, as
+ * that Cast does by default. These are the rules of `cast` in mode `spec`, which is tested against this file.
  * Integers are never wrapped or rounded: what does not fit is an error.
  */
 import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import type { CastOptions } from './cast_step.js'
 import { packedByteLength } from './decode.js'
 import { DTYPES, type Dtype, type FloatFields, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
 
-export interface EncodeOptions {
-  /** Whether float8 types give their largest finite value for what lies beyond. Default true. */
-  readonly saturate?: boolean
-}
+export type EncodeOptions = Pick<CastOptions, 'saturate' | 'round'>
 
 /** Names a value in an error. */
 type Where = () => string
@@ -35,7 +34,7 @@ type Where = () => string
 export function encodeFloatCode(dtype: NarrowFloat, value: number, options: EncodeOptions = {}): number {
   const fields = fieldsOf(dtype)
   const saturate = (options.saturate ?? true) && fields.bits === 8
-  if (fields.specials === 'scale') return encodeScale(value, saturate)
+  if (fields.specials === 'scale') return encodeScale(value, saturate, options.round ?? 'up')
   const signBit = 2 ** (fields.bits - 1)
   if (Number.isNaN(value)) return nanCode(fields)
   const isNegative = value < 0 || Object.is(value, -0)
@@ -82,17 +81,19 @@ function beyondCode(fields: FloatFields, limit: number, saturate: boolean): numb
 
 function nanCode({ bits, mantissaBits, specials }: FloatFields): number {
   const signBit = 2 ** (bits - 1)
-  if (specials === 'fn') return signBit - 1
+  if (specials === 'fn' || specials === 'finite') return signBit - 1
   // A quiet NaN: all exponent bits and the highest mantissa bit.
   return specials === 'ieee' ? signBit - 2 ** (mantissaBits - 1) : signBit
 }
 
-function encodeScale(value: number, saturate: boolean): number {
+function encodeScale(value: number, saturate: boolean, round: 'up' | 'nearest' | 'down'): number {
   if (Number.isNaN(value) || value < 0) return 0xff
   if (value === 0) return saturate ? 0 : 0xff
   if (value === Number.POSITIVE_INFINITY) return saturate ? 0xfe : 0xff
   const floor = floorLog2(value)
-  const code = floor + 127 + (value / 2 ** floor >= 1.5 ? 1 : 0)
+  const fraction = value / 2 ** floor
+  const isUp = round === 'up' ? fraction > 1 : round === 'nearest' && fraction >= 1.5
+  const code = floor + 127 + (isUp ? 1 : 0)
   if (code > 0xfe) return saturate ? 0xfe : 0xff
   return Math.max(code, 0)
 }

@@ -4,6 +4,7 @@
  */
 import { systemError } from '../bytes/system_error.js'
 import { withCancelFlag } from '../cancel.js'
+import type { CastStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
@@ -101,16 +102,23 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
   }
 }
 
+/** What `joinLayouts` takes beside the options of `planReorder`. */
+export interface JoinOptions extends PlanReorderOptions {
+  readonly slice?: SliceOfWhole
+  /** `dtype` is that of the source, and the first cast takes it. */
+  readonly casts?: readonly CastStep[]
+}
+
 /** As `planReorder`, with the storage of both sides, and of a part of the source where one is named. */
-export function joinLayouts(options: PlanReorderOptions & { readonly slice?: SliceOfWhole }): JoinedLayouts {
-  const { dtype, shape, slice } = options
-  const elementBits = movableBits(dtype)
+export function joinLayouts(options: JoinOptions): JoinedLayouts {
+  const { dtype, shape, slice, casts = [] } = options
+  const elementBits = casts.length > 0 ? DTYPES[dtype].bits : movableBits(dtype)
   const from = place(options.from)
   const to = place(options.to)
   checkAxes(from.layout, to.layout, options.as)
   const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
   const fromStorage = bind(from, slice?.shape ?? shape, rank, dtype)
-  const toStorage = bind(to, shape, rank, dtype)
+  const toStorage = bind(to, shape, rank, casts.at(-1)?.to ?? dtype)
   const description = {
     elementBits,
     shape: toStorage.extents,
@@ -123,6 +131,7 @@ export function joinLayouts(options: PlanReorderOptions & { readonly slice?: Sli
         step: extend(slice.step, fromStorage.extents.length, 1),
       },
     }),
+    ...(casts.length > 0 && { casts }),
   }
   const addon = native()
   const plan = systemError.wrap(`${from.layout.name} to ${to.layout.name}`, () =>

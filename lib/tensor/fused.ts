@@ -1,11 +1,11 @@
 /**
- * A lazy tensor: a base tensor, the part of it that is taken, and the layout that it is to have, in one plan. Nothing
- * is computed before bytes are asked for, a range computes only what it must, and every further operation joins the
- * recipe instead of standing on top of it, so one pass over memory does them all. (A cast will be one more entry of
- * the recipe.)
+ * A lazy tensor: a base tensor, the part of it that is taken, the layout and the element type that it is to have, in one
+ * plan. Nothing is computed before bytes are asked for, a range computes only what it must, and every further operation
+ * joins the recipe instead of standing on top of it, so one pass over memory does them all.
  */
 
 import type { ByteSource } from '../bytes/source.js'
+import type { CastStep } from '../dtype/cast_step.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
@@ -21,6 +21,8 @@ export interface FusedRecipe {
   readonly to: PlacedLayout
   /** `weights` joins data and weights layouts by the position of their axes. */
   readonly as?: 'weights'
+  /** What becomes of the elements, in this order; where they are and which are taken does not depend on it. */
+  readonly casts?: readonly CastStep[]
 }
 
 export class FusedTensor extends StoredTensor {
@@ -34,17 +36,18 @@ export class FusedTensor extends StoredTensor {
     return { base, region: wholeRegion(base.shape), to: base.storage }
   }
 
-  /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_UNSUPPORTED, ERR_OVERFLOW */
+  /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_UNSUPPORTED, ERR_OVERFLOW */
   constructor(recipe: FusedRecipe) {
     const { base, region } = recipe
     const joined = join(recipe)
     const { layout, storage } = joined.to
+    const dtype = recipe.casts?.at(-1)?.to ?? base.dtype
     const rank = region.shape.length
     super({
-      source: new FusedSource(base, joined),
+      source: new FusedSource(base, joined, dtype),
       start: 0,
       name: base.name,
-      dtype: base.dtype,
+      dtype,
       shape: region.shape,
       metadata: base.metadata,
       layout,
@@ -55,8 +58,9 @@ export class FusedTensor extends StoredTensor {
     this.recipe = recipe
   }
 
-  /** Logical values are those of the base, so one element is read from there. */
+  /** Logical values that are not cast are those of the base, so one element is read from there. */
   override at(...index: readonly number[]): number | bigint | boolean {
+    if (this.recipe.casts) return super.at(...index)
     checkIndex(this.shape, index)
     return this.recipe.base.at(...indexInWhole(this.recipe.region, index))
   }
@@ -68,7 +72,7 @@ export class FusedTensor extends StoredTensor {
   }
 }
 
-function join({ base, region, to, as }: FusedRecipe): JoinedLayouts {
+function join({ base, region, to, as, casts }: FusedRecipe): JoinedLayouts {
   const { layout, lower, upper } = base.storage
   return joinLayouts({
     dtype: base.dtype,
@@ -76,6 +80,7 @@ function join({ base, region, to, as }: FusedRecipe): JoinedLayouts {
     from: { layout, lower, upper },
     to,
     ...(as && { as }),
+    ...(casts && { casts }),
     ...(!isWhole(region, base.shape) && { slice: { ...region, shape: base.shape } }),
   })
 }

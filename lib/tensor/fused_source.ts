@@ -9,7 +9,7 @@ import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
-import { DTYPES } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype } from '../dtype/dtypes.js'
 import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
 import { type NativeInputFile, type NativeReorderPlan, type NativeSparseBuffer, native } from '../native.js'
@@ -37,16 +37,18 @@ export class FusedSource implements ByteSource {
   readonly view?: (start: number, end: number) => Uint8Array
   readonly #base: StoredTensor
   readonly #plan: NativeReorderPlan
-  readonly #elementBytes: number
+  /** Ranges that the plan can be asked for begin at multiples of this. */
+  readonly #quantum: number
   /** Bytes of one pass of each loop over the destination's digits, outermost first. */
   readonly #passBytes: readonly number[]
 
-  constructor(base: StoredTensor, { plan, to }: JoinedLayouts) {
+  /** @param dtype - the type of the result's elements, where they are cast on the way */
+  constructor(base: StoredTensor, { plan, to }: JoinedLayouts, dtype: Dtype = base.dtype) {
     this.#base = base
     this.#plan = plan
-    this.#elementBytes = Math.max(1, DTYPES[base.dtype].bits / 8)
+    this.#quantum = plan.rangeQuantum
     this.byteLength = to.storage.byteLength
-    this.#passBytes = passesOf(to.storage, DTYPES[base.dtype].bits)
+    this.#passBytes = passesOf(to.storage, DTYPES[dtype].bits)
     this.label = `tensor "${base.name}" as ${to.layout.name}`
     const { stored } = this
     if (stored?.source.view) {
@@ -73,7 +75,7 @@ export class FusedSource implements ByteSource {
    */
   pieceBytes(bytes: number): number {
     const pass =
-      this.#passBytes.find((candidate) => candidate <= bytes && Number.isInteger(candidate)) ?? bytes
+      this.#passBytes.find((candidate) => candidate <= bytes && candidate % this.#quantum === 0) ?? bytes
     return Math.max(1, Math.floor(bytes / pass)) * pass
   }
 
@@ -112,7 +114,7 @@ export class FusedSource implements ByteSource {
 
   /** Plans write whole elements, so ranges are widened to them. */
   #wholeElements(start: number, end: number): { from: number; to: number } {
-    const size = this.#elementBytes
+    const size = this.#quantum
     return {
       from: start - (start % size),
       to: Math.min(this.byteLength, Math.ceil(end / size) * size),
@@ -162,8 +164,8 @@ export class FusedSource implements ByteSource {
     for (let at = start; at < end; ) {
       let tileEnd = Math.min(end, at + TILE_BYTES)
       let ranges = this.#sourceRanges(at, tileEnd)
-      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > this.#elementBytes) {
-        const half = Math.ceil((tileEnd - at) / 2 / this.#elementBytes) * this.#elementBytes
+      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > this.#quantum) {
+        const half = Math.ceil((tileEnd - at) / 2 / this.#quantum) * this.#quantum
         tileEnd = at + half
         ranges = this.#sourceRanges(at, tileEnd)
       }

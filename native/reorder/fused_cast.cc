@@ -109,11 +109,16 @@ int64_t FusedCast::range_unit(int64_t most) const {
   return is_whole && bytes % range_quantum() == 0 ? bytes : kCacheLine;
 }
 
+std::string FusedCast::kernels() const {
+  if (moves_.copy_offset()) return cast_.kernels();
+  return moves_.kernel().name + std::string(", ") + cast_.kernels();
+}
+
 std::string FusedCast::reason() const {
-  const std::string what = "cast from " + std::string(info_of(cast_.from()).name) + " to " +
-                           std::string(info_of(cast_.to()).name) + " by " + cast_.kernels();
-  if (moves_.copy_offset()) return what;
-  return moves_.reason() + "; " + what + " before it leaves the caches";
+  const std::string what =
+      "cast from " + std::string(info_of(cast_.from()).name) + " to " + std::string(info_of(cast_.to()).name);
+  if (moves_.copy_offset()) return what + " in the order of the source";
+  return moves_.reason() + "; " + what + " before the elements leave the caches";
 }
 
 void FusedCast::run(const ReorderArguments& all) const {

@@ -27,6 +27,8 @@ class FusedCast {
   // moves too.
   int64_t range_quantum() const;
   int64_t range_unit(int64_t most) const;
+  // Names of the kernels that run, moves first.
+  std::string kernels() const;
   std::string reason() const;
   // Holes are zero, which the cast does not make of zeros: they have to be looked for.
   bool must_find_holes() const { return coverage_ != nullptr; }

@@ -4,6 +4,8 @@ import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findingNotices } from '../../lib/cli/finding_line.js'
 import {
+  cast,
+  type DenseTensor,
   type Finding,
   fromDense,
   open,
@@ -214,13 +216,28 @@ describe('convert', () => {
     expect((await runCli(['convert', IMAGE, inFolder('plain')])).stderr).toContain('--out-dir')
   })
 
-  it('takes the element type that the tensors have, and says that casting comes later', async () => {
-    const output = inFolder('cast.btf')
-    expect((await runCli(['convert', IMAGE, output, '--dtype', 'float32'])).code).toBe(0)
-    const { code, stderr } = await runCli(['convert', IMAGE, output, '--dtype', 'float16'])
-    expect(code).toBe(64)
-    expect(stderr).toMatch(/^tilework: ERR_UNSUPPORTED: .*later version\.\n$/)
+  it('casts, in the layout that is asked for, and says what cannot be', async () => {
+    const output = inFolder('cast.npy')
+    const [image] = (await open(IMAGE)).tensors
+    if (image?.kind !== 'dense') throw new Error('the image is a dense tensor')
+    expect((await runCli(['convert', IMAGE, output, '--dtype', 'float16'])).code).toBe(0)
+    const half = (await open(output)).tensors.at(0) as DenseTensor
+    expect(half).toMatchObject({ dtype: 'float16', shape: image.shape })
+    expect(await half.toTypedArray()).toEqual(await cast(image, 'float16').toTypedArray())
+    const layout = ['--dtype', 'i8', '--layout', 'b_fs_yx_fsv4']
+    expect((await runCli(['convert', IMAGE, output, ...layout])).code).toBe(0)
+    const blocked = (await open(output)).tensors.at(0) as DenseTensor
+    expect(blocked.dtype).toBe('int8')
+    expect(await blocked.bytes()).toEqual(await reorder(cast(image, 'int8'), 'b_fs_yx_fsv4').bytes())
+    const refused = await runCli(['convert', IMAGE, inFolder('cast.btf'), '--dtype', 'float16'])
+    expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining('ERR_UNSUPPORTED') })
     expect((await runCli(['convert', IMAGE, output, '--dtype', 'float33'])).stderr).toContain('ERR_DTYPE')
+  })
+
+  it('writes the file as it is where all tensors have the element type', async () => {
+    const output = inFolder('same.btf')
+    expect((await runCli(['convert', IMAGE, output, '--dtype', 'f32'])).code).toBe(0)
+    expect(readFileSync(output)).toEqual(readFileSync(IMAGE))
   })
 
   it.each([

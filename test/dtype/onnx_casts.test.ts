@@ -1,10 +1,8 @@
-/** Encoding against the test data that the ONNX project publishes for its Cast operator, where that is at hand. */
+/** Casts against the test data that the ONNX project publishes for its Cast operator, where that is at hand. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { decodeAll } from '../../lib/dtype/decode.js'
-import type { NarrowFloat } from '../../lib/dtype/dtypes.js'
-import { encodeAll } from '../../lib/dtype/encode.js'
+import { asTensor, cast, type Dtype } from '../../lib/index.js'
 
 const folder = resolve(import.meta.dirname, '../../../shared/fixtures/onnx/node')
 const hasData = existsSync(folder)
@@ -37,27 +35,41 @@ function rawData(name: string, file: string): Uint8Array {
 const FLOAT8_INPUT = 'test_cast_FLOAT_to_FLOAT8E4M3FN'
 
 describe.skipIf(!hasData)('published casts from float32', () => {
-  it.each<[string, NarrowFloat, { saturate: boolean; input?: string }]>([
-    ['test_cast_FLOAT_to_FLOAT8E4M3FN', 'float8_e4m3fn', { saturate: true }],
+  it.each<[string, Dtype, { saturate?: boolean; input?: string }]>([
+    ['test_cast_FLOAT_to_FLOAT8E4M3FN', 'float8_e4m3fn', {}],
     // The float8 cases share one input, which is kept with the first of them.
     [
       'test_cast_no_saturate_FLOAT_to_FLOAT8E4M3FN',
       'float8_e4m3fn',
       { saturate: false, input: FLOAT8_INPUT },
     ],
-    ['test_cast_FLOAT_to_FLOAT8E4M3FNUZ', 'float8_e4m3fnuz', { saturate: true, input: FLOAT8_INPUT }],
-    ['test_cast_FLOAT_to_FLOAT8E5M2', 'float8_e5m2', { saturate: true, input: FLOAT8_INPUT }],
+    ['test_cast_FLOAT_to_FLOAT8E4M3FNUZ', 'float8_e4m3fnuz', { input: FLOAT8_INPUT }],
+    ['test_cast_FLOAT_to_FLOAT8E5M2', 'float8_e5m2', { input: FLOAT8_INPUT }],
     [
       'test_cast_no_saturate_FLOAT_to_FLOAT8E5M2FNUZ',
       'float8_e5m2fnuz',
       { saturate: false, input: FLOAT8_INPUT },
     ],
-    ['test_cast_FLOAT_to_BFLOAT16', 'bfloat16', { saturate: true }],
-    ['test_cast_FLOAT_to_FLOAT4E2M1', 'float4_e2m1fn', { saturate: true }],
-  ])('%s', (name, dtype, { saturate, input = name }) => {
-    const raw = rawData(input, 'input_0.pb')
-    const values = decodeAll('float32', raw, raw.length / 4) as Float32Array
+    ['test_cast_FLOAT_to_BFLOAT16', 'bfloat16', {}],
+    ['test_cast_FLOAT_to_FLOAT4E2M1', 'float4_e2m1fn', {}],
+    ['test_cast_FLOAT_to_INT4', 'int4', {}],
+    ['test_cast_e8m0_FLOAT_to_FLOAT8E8M0', 'float8_e8m0fnu', {}],
+  ])('%s', async (name, dtype, { saturate = true, input = name }) => {
+    const values = asTensor(Uint8Array.from(rawData(input, 'input_0.pb')), { dtype: 'float32' })
     const expected = rawData(name, 'output_0.pb')
-    expect(encodeAll(dtype, values, { saturate })).toEqual(new Uint8Array(expected))
+    const stored = await cast(values, dtype, { mode: 'onnx', saturate }).bytes()
+    expect(stored).toEqual(new Uint8Array(expected))
+  })
+
+  it('differ from the specification in NaN as float4 alone', async () => {
+    const raw = rawData('test_cast_FLOAT_to_FLOAT4E2M1', 'input_0.pb')
+    const values = asTensor(Uint8Array.from(raw), { dtype: 'float32' })
+    const numbers = (await values.toTypedArray()) as Float32Array
+    const onnx = await cast(values, 'float4_e2m1fn', { mode: 'onnx' }).toTypedArray()
+    const spec = await cast(values, 'float4_e2m1fn').toTypedArray()
+    for (const [i, value] of numbers.entries()) {
+      expect(spec[i], `${value}`).toBe(Number.isNaN(value) ? 6 : onnx[i])
+    }
+    expect(Array.from(numbers).some(Number.isNaN)).toBe(true)
   })
 })

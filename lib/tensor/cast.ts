@@ -1,0 +1,76 @@
+/** Another element type for a tensor, lazily. Casts join reorders and slices in one pass over memory. */
+import { checkOptions, readInput } from '../caller_input.js'
+import type { CastOptions, CastStep } from '../dtype/cast_step.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import { checkDense } from './check_tensor.js'
+import { FusedTensor } from './fused.js'
+import type { DenseTensor, Tensor } from './tensor.js'
+
+const MODES = ['spec', 'onnx'] as const
+const ROUNDS = ['up', 'nearest', 'down'] as const
+
+/**
+ * The tensor with another element type, and the same name, shape and layout. Lazy.
+ *
+ * | from, to | rule |
+ * |---|---|
+ * | float to float | rounded once, to nearest with ties to even; beyond the largest an infinity, or see `saturate` |
+ * | float to integer | toward zero; out of range clamps, NaN is 0; to 4 and 2 bits to nearest even, then the low bits |
+ * | integer to integer | the low bits |
+ * | anything to bool | 0 and -0 are false, all else is true |
+ * | real to complex | the imaginary half is 0 |
+ *
+ * A second cast is a second rounding, as it is of a tensor in memory. docs/casts.md has every rule.
+ *
+ * @param tensor - a dense tensor in any layout
+ * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings,
+ * for tensors that are not dense, and for elements of 2 bits that would also change places; ERR_ARGUMENT, ERR_NO_DATA
+ */
+export function cast(tensor: Tensor, dtype: Dtype, options: CastOptions = {}): DenseTensor {
+  if (tensor?.kind === undefined) {
+    throw new TileworkError('ERR_ARGUMENT', 'cast takes a tensor and the element type that it is to have.')
+  }
+  if (tensor.kind !== 'dense') {
+    const what = `"${tensor.name}" is a ${tensor.kind} tensor`
+    throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors can be cast.`)
+  }
+  const dense = checkDense(tensor, 'cast')
+  const step = stepOf(dense, dtype, options)
+  if (dense.dtype === dtype) return dense
+  const recipe = FusedTensor.recipeOf(dense)
+  const { layout, lower, upper } = dense.storage
+  // A tensor that is fused already keeps its parsed layout, which may be one of the caller's own.
+  const to = dense instanceof FusedTensor ? recipe.to : { layout, lower, upper }
+  return new FusedTensor({ ...recipe, to, casts: [...(recipe.casts ?? []), step] })
+}
+
+function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep {
+  if (!isDtype(to)) throw new TileworkError('ERR_DTYPE', `${valueText(to)} is no known element type.`)
+  if (to === 'string') {
+    throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" cannot be cast to strings.`)
+  }
+  if (DTYPES[tensor.dtype].kind === 'complex' && DTYPES[to].kind !== 'complex') {
+    throw new TileworkError(
+      'ERR_DTYPE',
+      `Tensor "${tensor.name}" is ${tensor.dtype}; a cast to ${to} would drop the imaginary half.`,
+    )
+  }
+  checkOptions(options, 'cast', '{ mode, saturate, round }')
+  return { from: tensor.dtype, to, ...readInput('The options of cast', () => readOptions(options)) }
+}
+
+function readOptions({ mode = 'spec', saturate = true, round = 'up' }: CastOptions): Required<CastOptions> {
+  if (!MODES.includes(mode)) throw wrongOption('mode', mode, MODES)
+  if (!ROUNDS.includes(round)) throw wrongOption('round', round, ROUNDS)
+  if (typeof saturate !== 'boolean') throw wrongOption('saturate', saturate, [true, false])
+  return { mode, saturate, round }
+}
+
+function wrongOption(name: string, value: unknown, allowed: readonly unknown[]): TileworkError {
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `${name} is ${valueText(value)}; it must be ${allowed.join(' or ')}.`,
+  )
+}
