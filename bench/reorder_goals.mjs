@@ -1,7 +1,8 @@
 /**
  * What reorders have to reach, as data, and whether a run did. `pass` is the least that is accepted, `goal` what is aimed
  * at; both are the ratio of the worst case of a class. Ratios are to oneDNN, to memcpy (M), to the streaming copy (S) or
- * to our own rate on the shape that D is rounded to, all in the same run and on as many threads.
+ * to our own rate on the shape that D is rounded to, all in the same run and on as many threads. `limitedBy` says what
+ * holds a line back that is missed, as found with cachegrind, perf and counting (docs/performance.md).
  */
 import { caseName } from './reorder_cases.mjs'
 
@@ -19,7 +20,10 @@ const hasManyChannels = ({ shape }) => shape[1] >= MANY_CHANNELS
 const inGroup = (group, bits) => (each) => each.group === group && each.bits === bits && isWhole(each)
 const nhwc = (bits, isMany) => (each) => inGroup('nhwc', bits)(each) && hasManyChannels(each) === isMany
 
-/** A class of cases and its lines. */
+/**
+ * A class of cases and its lines. oneDNN moves float16 element by element, therefore 100; bfloat16 is left out there
+ * because it has a kernel for it on CPUs with AVX-512.
+ */
 const CLASSES = [
   {
     name: 'plain <-> fsv4, 8, 16, 32; 32 bit',
@@ -65,7 +69,7 @@ const CLASSES = [
     name: 'plain <-> fsv4, 8, 16, 32; 16 bit',
     holds: inGroup('blocked', 16),
     lines: [
-      { against: 'oneDNN', at: ANYWHERE, pass: 100 },
+      { against: 'oneDNN', at: ANYWHERE, only: 'float16', pass: 100 },
       { against: 'M', at: L2, pass: 0.5, goal: 0.7 },
       { against: 'M', at: L3, pass: 0.8, goal: 0.85 },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.85 },
@@ -75,7 +79,7 @@ const CLASSES = [
     name: 'nchw <-> nhwc, C >= 16; 16 bit',
     holds: nhwc(16, true),
     lines: [
-      { against: 'oneDNN', at: ANYWHERE, pass: 100 },
+      { against: 'oneDNN', at: ANYWHERE, only: 'float16', pass: 100 },
       { against: 'M', at: L2, pass: 0.5 },
       { against: 'M', at: L3, pass: 0.8, goal: 0.75 },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.8 },
@@ -85,7 +89,7 @@ const CLASSES = [
     name: 'nchw <-> nhwc, C = 3 or 4; 16 bit',
     holds: nhwc(16, false),
     lines: [
-      { against: 'oneDNN', at: ANYWHERE, pass: 100 },
+      { against: 'oneDNN', at: ANYWHERE, only: 'float16', pass: 100 },
       { against: 'M', at: CACHES, pass: 0.8, goal: 0.85 },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.8 },
     ],
@@ -180,7 +184,7 @@ export function reached(results) {
       counts
         .filter((threads) => appliesTo(line, threads))
         .flatMap((threads) => {
-          const cases = members.filter((each) => each.threads === threads && line.at.includes(each.level))
+          const cases = members.filter((each) => each.threads === threads && appliesToCase(line, each))
           return worstOf(name, line, threads, cases)
         }),
     )
@@ -189,6 +193,10 @@ export function reached(results) {
 
 function appliesTo({ threads }, count) {
   return threads === undefined || (threads === 'all') === count > 1
+}
+
+function appliesToCase({ at, only }, { level, dtype }) {
+  return at.includes(level) && (only === undefined || only === dtype)
 }
 
 function rateOfRounded({ label, threads, ...odd }, results) {
@@ -214,6 +222,7 @@ function worstOf(name, line, threads, cases) {
       threads,
       pass: line.pass,
       goal: line.goal,
+      limitedBy: line.limitedBy,
       worst: worst.ratio,
       worstCase: caseName(worst.each),
       cases: rated.length,

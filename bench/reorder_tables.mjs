@@ -79,23 +79,24 @@ export function goalsMarkdown(entries) {
   const lines = grouped(entries, ({ name, against, at, pass, goal }) =>
     [name, against, at.join(' '), pass, goal].join('|'),
   )
-  const rows = [...lines.values()].map((each) => {
-    const [{ name, against, at, pass, goal }] = each
-    const worst = each.map((entry) => ratio(entry.worst)).join(' / ')
-    const held = [...new Set(each.map(verdict))].join(' / ')
-    const cases = [...new Set(each.map(({ worstCase }) => `\`${worstCase}\``))].join(', ')
-    return [
-      name,
-      against,
-      at.length === 3 ? 'all' : at.join(', '),
-      pass ?? '–',
-      goal ?? '–',
-      worst,
-      cases,
-      held,
-    ]
-  })
-  return markdown(['class', 'ratio to', 'in', 'pass', 'goal', 'reached', 'worst case', 'held'], rows)
+  const titles = ['class', 'ratio to', 'in', 'pass', 'goal', 'reached', 'worst case', 'held', 'limited by']
+  return markdown(titles, [...lines.values()].map(goalCells))
+}
+
+function goalCells(entries) {
+  const [{ name, against, at, pass, goal, limitedBy }] = entries
+  const distinct = (textOf, separator) => [...new Set(entries.map(textOf))].join(separator)
+  return [
+    name,
+    against,
+    at.length === 3 ? 'all' : at.join(', '),
+    pass ?? '–',
+    goal ?? '–',
+    entries.map(({ worst }) => ratio(worst)).join(' / '),
+    distinct(({ worstCase }) => `\`${worstCase}\``, ', '),
+    distinct(verdict, ' / '),
+    entries.some(({ missed }) => missed.length > 0) ? (limitedBy ?? '') : '',
+  ]
 }
 
 /** A Markdown table of cases: a row a pair and type, a column a shape; ratios to memcpy and, in brackets, to oneDNN. */
