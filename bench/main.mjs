@@ -3,6 +3,7 @@
  * take turns, because machines are shared and clocks wander. Build first: `npm run build:all`.
  */
 import { Command } from 'commander'
+import { addCalls } from './calls.mjs'
 import { addMany } from './many.mjs'
 import { addReorder } from './reorder.mjs'
 import { addStreaming } from './streaming.mjs'
@@ -11,5 +12,5 @@ import { addWindows } from './windows.mjs'
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addMany, addReorder, addStreaming, addWindows]) add(program)
+for (const add of [addCalls, addMany, addReorder, addStreaming, addWindows]) add(program)
 await program.parseAsync()
