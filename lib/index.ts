@@ -28,7 +28,13 @@ export {
 export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { Limits, TensorList } from './formats/format.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export type { FileMessage, OnnxWriteOptions } from './formats/onnx/index.js'
+export {
+  decodeTensor,
+  type EncodeTensorOptions,
+  encodeTensor,
+  type FileMessage,
+  type OnnxWriteOptions,
+} from './formats/onnx/index.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export {

@@ -8,6 +8,7 @@ import { FORMAT_NAME } from './schema.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
 export { FILE_MESSAGES, type FileMessage } from './message_kind.js'
+export { decodeTensor, type EncodeTensorOptions, encodeTensor } from './tensor_message.js'
 export type { OnnxWriteOptions } from './write.js'
 
 export const onnx: Format<OnnxWriteOptions> = {

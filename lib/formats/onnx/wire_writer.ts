@@ -16,6 +16,11 @@ export class WireWriter {
     return this.#append([...varintBytes(number * 8 + VARINT), ...varintBytes(value)])
   }
 
+  /** A number of a packed run, without a tag. */
+  number(value: number | bigint): this {
+    return this.#append(varintBytes(value))
+  }
+
   text(number: number, value: string): this {
     return this.bytes(number, Buffer.from(value, 'utf8'))
   }

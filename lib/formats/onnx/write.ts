@@ -3,26 +3,25 @@
  * order of their numbers and values in `raw_data`, as the Python packages write them; payloads stay where they are, the
  * plan only refers to them.
  */
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import { sortEntries } from '../../tensor/sort_entries.js'
-import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import {
+  MessageParts,
+  nameOf,
+  type PlannedMessage,
+  planSparse,
+  planTensor,
+  unsupported,
+} from './plan_tensor.js'
 import { FORMAT_NAME, fieldNumber, quote } from './schema.js'
-import { TENSOR } from './tensor_header.js'
 import { WireWriter } from './wire_writer.js'
 
 export interface OnnxWriteOptions {
   /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
   readonly message?: 'ModelProto' | 'TensorProto'
-}
-
-/** A message in pieces: bytes, and payloads that are not in memory. */
-interface PlannedMessage {
-  readonly byteLength: number
-  readonly segments: readonly WriteSegment[]
 }
 
 /** Protobuf's messages end here, and other readers with them. */
@@ -130,97 +129,6 @@ function irOf({ dtype, metadata }: Tensor): number {
   return Math.max(IR_OF_DTYPE[dtype] ?? 0, metadata.size > 0 ? IR_OF_METADATA : 0)
 }
 
-/** Fields of a message, most of them messages of payloads. */
-class MessageParts {
-  readonly #segments: WriteSegment[]
-  #byteLength: number
-
-  constructor(head: Uint8Array) {
-    this.#segments = [{ kind: 'bytes', bytes: head }]
-    this.#byteLength = head.byteLength
-  }
-
-  add(number: number, { byteLength, segments }: PlannedMessage): void {
-    const tag = new WireWriter().lengthOf(number, byteLength).finish()
-    this.#segments.push({ kind: 'bytes', bytes: tag })
-    for (const segment of segments) this.#segments.push(segment)
-    this.#byteLength += tag.byteLength + byteLength
-  }
-
-  finish(tail: readonly WriteSegment[] = []): PlannedMessage {
-    const tailBytes = tail.reduce((sum, segment) => sum + segmentBytes(segment), 0)
-    return { byteLength: this.#byteLength + tailBytes, segments: [...this.#segments, ...tail] }
-  }
-}
-
-function segmentBytes(segment: WriteSegment): number {
-  if (segment.kind === 'bytes') return segment.bytes.byteLength
-  if (segment.kind === 'tensor') return segment.tensor.storage.byteLength
-  return segment.kind === 'computed' ? segment.byteLength : segment.end - segment.start
-}
-
-/** A TensorProto. */
-async function planTensor(tensor: DenseTensor | StringTensor, name: string): Promise<PlannedMessage> {
-  if (!tensor.hasData) {
-    throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
-      format: FORMAT_NAME,
-    })
-  }
-  const shape = tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape
-  const head = headOf(shape, tensor.dtype)
-  if (tensor.kind === 'string') {
-    for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
-  }
-  if (name !== '') head.text(TENSOR.name, name)
-  const values: WriteSegment[] = []
-  if (tensor.kind === 'dense') {
-    const { byteLength } = tensor.storage
-    head.lengthOf(TENSOR.rawData, byteLength)
-    if (byteLength > 0) values.push({ kind: 'tensor', tensor })
-  }
-  return new MessageParts(head.finish()).finish([...values, { kind: 'bytes', bytes: tailOf(tensor) }])
-}
-
-async function stringsOf(tensor: StringTensor): Promise<readonly Uint8Array[]> {
-  const strings = await tensor.rawStrings()
-  if (strings.length === tensor.size) return strings
-  const message = `${nameOf(tensor)} gave ${strings.length} strings; its shape has ${tensor.size}.`
-  throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-}
-
-function headOf(shape: readonly number[], dtype: Dtype): WireWriter {
-  const head = new WireWriter()
-  for (const extent of shape) head.varint(TENSOR.dims, extent)
-  return head.varint(TENSOR.dataType, DTYPES[dtype].onnx)
-}
-
-/** Fields behind the values. */
-function tailOf({ doc, metadata }: Tensor): Uint8Array {
-  const tail = new WireWriter()
-  if (doc !== undefined) tail.text(TENSOR.docString, doc)
-  for (const [key, value] of metadata) {
-    const entry = new WireWriter()
-      .text(fieldNumber('StringStringEntryProto', 'key'), key)
-      .text(fieldNumber('StringStringEntryProto', 'value'), value)
-    tail.message(TENSOR.metadata, entry)
-  }
-  return tail.finish()
-}
-
-/** A SparseTensorProto: values in a list, indices in rows, the name on the values. */
-async function planSparse(tensor: SparseTensor, name: string): Promise<PlannedMessage> {
-  const rank = tensor.shape.length
-  if (rank === 0) throw unsupported(`${nameOf(tensor)} is a sparse scalar`)
-  const sorted = await sortEntries(tensor)
-  const { values, indices } = sorted.storage()
-  const message = new MessageParts(new Uint8Array(0))
-  message.add(fieldNumber('SparseTensorProto', 'values'), await planTensor(values, name))
-  message.add(fieldNumber('SparseTensorProto', 'indices'), await planTensor(indices, ''))
-  const dims = new WireWriter()
-  for (const extent of sorted.shape) dims.varint(fieldNumber('SparseTensorProto', 'dims'), extent)
-  return message.finish([{ kind: 'bytes', bytes: dims.finish() }])
-}
-
 /** Names that differ: a model's values are told apart by nothing else. */
 function namesOf(tensors: readonly Tensor[]): readonly string[] {
   const taken = new Map<string, number>()
@@ -240,12 +148,4 @@ function namesOf(tensors: readonly Tensor[]): readonly string[] {
     taken.set(made, index)
     return made
   })
-}
-
-function unsupported(message: string): TileworkError {
-  return new TileworkError('ERR_UNSUPPORTED', `${message}.`, { format: FORMAT_NAME })
-}
-
-function nameOf({ name }: { readonly name: string }): string {
-  return name === '' ? 'The tensor without name' : `Tensor ${quote(name)}`
 }

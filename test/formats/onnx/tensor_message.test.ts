@@ -1,0 +1,90 @@
+/** One TensorProto in memory: decoded, and encoded in every storage. */
+import { describe, expect, it } from 'vitest'
+import { MemorySource } from '../../../lib/bytes/memory.js'
+import { packedByteLength } from '../../../lib/dtype/decode.js'
+import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
+import { asTensor, decodeTensor, encodeTensor, fromDense, reorder, tensor } from '../../../lib/index.js'
+import { StoredTensor } from '../../../lib/tensor/dense.js'
+import type { DenseTensor, StringTensor } from '../../../lib/tensor/tensor.js'
+import { field, int, join, raw, tensorProto, varint } from './onnx_bytes.js'
+
+const dtypes = Object.keys(DTYPES).filter((name) => name !== 'string') as Exclude<Dtype, 'string'>[]
+
+describe.each(dtypes)('%s', (dtype) => {
+  it.each([[[]], [[0, 3]], [[3, 5]]])(
+    'of shape %j comes back from raw_data and from its typed field',
+    async (shape) => {
+      const count = shape.reduce((size, extent) => size * extent, 1)
+      const isBool = dtype === 'bool'
+      const bytes = Uint8Array.from({ length: packedByteLength(dtype, count) }, (_, at) =>
+        isBool ? at % 2 : 37 * at + 200,
+      )
+      const { bits } = DTYPES[dtype]
+      if (bits < 8 && (count * bits) % 8 > 0) bytes[bytes.length - 1]! &= 2 ** ((count * bits) % 8) - 1
+      const written = new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name: 'w' })
+      for (const isRaw of [true, false]) {
+        const read = decodeTensor(await encodeTensor(written, { raw: isRaw })) as DenseTensor
+        expect([read.name, read.dtype, read.shape]).toEqual(['w', dtype, shape])
+        expect(read.bytesSync()).toEqual(bytes)
+      }
+    },
+  )
+})
+
+it('writes the fields of a type as the Python packages do', async () => {
+  const uint32 = tensor([1, 2 ** 32 - 1], { dtype: 'uint32', name: 'x' })
+  const packed = field(11, join(varint(1), varint(2 ** 32 - 1)))
+  expect(await encodeTensor(uint32, { raw: false })).toEqual(
+    join(int(1, 2), int(2, 12), field(8, 'x'), packed),
+  )
+  const int8 = tensor([-1, 5], { dtype: 'int8', name: 'x' })
+  const entries = field(5, join(varint(-1), varint(5)))
+  expect(await encodeTensor(int8, { raw: false })).toEqual(join(int(1, 2), int(2, 3), entries, field(8, 'x')))
+  const nibbles = tensor([1, -1, 7], { dtype: 'int4' })
+  expect(await encodeTensor(nibbles, { raw: false })).toEqual(
+    join(int(1, 3), int(2, 22), field(5, join(varint(0xf1), [7]))),
+  )
+})
+
+it('writes a blocked tensor in row-major order', async () => {
+  const plain = asTensor(
+    Float32Array.from({ length: 12 }, (_, at) => at),
+    { shape: [1, 3, 2, 2] },
+  )
+  const read = decodeTensor(await encodeTensor(reorder(plain, 'b_fs_yx_fsv16'))) as DenseTensor
+  expect([read.shape, [...(await read.toTypedArray())]]).toEqual([
+    [1, 3, 2, 2],
+    [...(await plain.toTypedArray())],
+  ])
+})
+
+it('takes strings, and shares the memory of raw values', async () => {
+  const texts = decodeTensor(tensorProto({ dims: [1], type: 8, values: field(6, 'a') })) as StringTensor
+  expect(await (decodeTensor(await encodeTensor(texts)) as StringTensor).strings()).toEqual(['a'])
+  const message = tensorProto({ dims: [2], type: 2, values: raw(1, 2) })
+  const read = decodeTensor(message) as DenseTensor
+  expect(read.bytesSync().buffer).toBe(message.buffer)
+})
+
+it.each([
+  ['no message', new Uint8Array([0]), 'ERR_HEADER'],
+  ['no type', int(1, 1), 'ERR_DTYPE'],
+  ['too few values', tensorProto({ dims: [2], type: 2, values: raw(1) }), 'ERR_TRUNCATED'],
+  ['no bytes', 'x' as never, 'ERR_ARGUMENT'],
+] as const)('refuses %s', (_, message, code) => {
+  expect(() => decodeTensor(message)).toThrow(expect.objectContaining({ code }))
+})
+
+it('has no data of another file', async () => {
+  const read = decodeTensor(
+    tensorProto({ dims: [2], type: 2, external: { location: 'w.bin' } }),
+  ) as DenseTensor
+  expect([read.hasData, read.shape]).toEqual([false, [2]])
+})
+
+it('refuses sparse tensors and wrong options', async () => {
+  const sparse = await fromDense(tensor([0, 1], { dtype: 'int8' }))
+  await expect(encodeTensor(sparse)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+  const dense = tensor([1], { dtype: 'int8' })
+  await expect(encodeTensor(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+})
