@@ -63,6 +63,17 @@ export {
   planReorder,
   type ReorderPlan,
 } from './layout/plan.js'
+export {
+  ATTRIBUTE_TYPES,
+  Attribute,
+  type AttributeType,
+  type AttributeValue,
+  type NewAttribute,
+} from './model/attribute.js'
+export { Graph, type NewNode, type ValueInfo } from './model/graph.js'
+export { type ModelFunction, OnnxModel, type PlacedTensor } from './model/model.js'
+export { Node } from './model/node.js'
+export type { Dimension, ValueType } from './model/value_type.js'
 export { setThreads, threads } from './native.js'
 export {
   type CheckOptions,

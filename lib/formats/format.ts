@@ -108,13 +108,15 @@ export interface Format<WriteOptions = unknown> {
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
   /** True for a model of this format. Present with `planModel`. */
   isModel?(content: unknown): boolean
+  /** True for a model that is as it was read, so that its file can be copied. Absent where `planModel` finds out. */
+  isUnchanged?(model: object): boolean
   /** The tensors of a model as it is now. */
   tensorsOf?(model: object): TensorList
   /**
    * Plans the file of a model with all that was changed of it. One that was read and not changed is written byte for
    * byte. Errors: as `plan`.
    */
-  planModel?(model: object, options?: WriteOptions): Promise<WritePlan>
+  planModel?(model: object, options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
   /**
    * Plans a copy of an open file and of those that it refers to, by their names in it; the target has a path. Where a
    * name belongs to somebody else there, the copy gets another one, and the copied file refers to that. Where this is

@@ -8,6 +8,7 @@ import { checkLimits } from '../formats/limits.js'
 import type { FileMessage } from '../formats/onnx/index.js'
 import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
+import { OnnxModel } from '../model/model.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
@@ -46,8 +47,10 @@ export interface OpenFile {
   readonly format: FormatName
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
-  /** The graph of a model file. It may be changed; saving the file writes it as it is then. */
+  /** The graph of a tmfile. It may be changed; saving the file writes it as it is then. */
   readonly model?: TmfileModel
+  /** As `model`, of an ONNX model; `tensors` stay those that were opened. */
+  readonly onnx?: OnnxModel
   /**
    * The dense tensor of a name, or at a place (below 0 from the end).
    * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
@@ -101,7 +104,7 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
     const file: OpenFile = {
       format: format.name as FormatName,
       tensors,
-      ...(model && { model: model as TmfileModel }),
+      ...(model && modelOf(model)),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
       findings,
@@ -115,6 +118,10 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
     close()
     throw error
   }
+}
+
+function modelOf(model: object): Pick<OpenFile, 'model' | 'onnx'> {
+  return model instanceof OnnxModel ? { onnx: model } : { model: model as TmfileModel }
 }
 
 function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {

@@ -22,6 +22,7 @@ import {
   type WriteOptions,
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
+import type { OnnxModel } from '../model/model.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
@@ -46,7 +47,7 @@ export type SaveOptions = SerializeOptions
  * What can be saved: tensors, an open file, which is written unchanged, byte for byte, in its own format, or a model,
  * which is written with all that was changed of it, as an open file is that has one.
  */
-export type Saveable = OpenFile | TmfileModel | Tensor | Iterable<Tensor>
+export type Saveable = OpenFile | OnnxModel | TmfileModel | Tensor | Iterable<Tensor>
 
 /** A file that is planned but not written. */
 interface PlannedFile {
@@ -117,10 +118,11 @@ async function planFile(
   options: SerializeOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
-  const model = openedFile(content) ? (content as OpenFile).model : content
-  const ownFormat = formatOfModel(model)
-  if (ownFormat) return planModel(model as object, ownFormat, options, path)
   const opened = openedFile(content)
+  const model = opened ? ((content as OpenFile).model ?? (content as OpenFile).onnx) : content
+  const ownFormat = formatOfModel(model)
+  const isCopy = opened !== undefined && ownFormat?.isUnchanged?.(model as object) === true
+  if (ownFormat && !isCopy) return planModel(model as object, ownFormat, options, path)
   const own = opened && (content as OpenFile).format
   const format = chooseFormat(options.format, path, own)
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
@@ -142,7 +144,7 @@ async function planModel(
   const format = chooseFormat(options.format, path, own.name as FormatName)
   const tensors = own.tensorsOf!(model)
   if (format === own) {
-    const plan = await own.planModel!(model, options)
+    const plan = await own.planModel!(model, options, path === undefined ? {} : { path })
     return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
   }
   const list = [...tensors]

@@ -16,16 +16,24 @@ export async function planCopy(
   siblings: ReadonlyMap<string, ByteSource>,
   { path }: { readonly path: string },
 ): Promise<WritePlan> {
+  return { ...whole(source), siblings: await planSiblings(siblings, path) }
+}
+
+/** Copies of those files that are not in the folder of `path` already. @throws TileworkError ERR_ARGUMENT as above */
+export async function planSiblings(
+  siblings: ReadonlyMap<string, ByteSource>,
+  path: string,
+): Promise<SiblingPlan[]> {
   const copied: SiblingPlan[] = []
   for (const [name, sibling] of siblings) {
     const there = await statOf(join(dirname(path), name))
     if (there === undefined) copied.push({ name, ...whole(sibling) })
     else if (!isSameFile(there, await statOf(sibling.label))) throw takenError(name, path)
   }
-  return { ...whole(source), siblings: copied }
+  return copied
 }
 
-function whole(source: ByteSource): WritePlan {
+export function whole(source: ByteSource): WritePlan {
   const { byteLength } = source
   return { byteLength, segments: [{ kind: 'range', source, start: 0, end: byteLength }] }
 }

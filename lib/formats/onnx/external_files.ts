@@ -23,6 +23,8 @@ const NOT_THERE = -1
 export class ExternalFiles {
   /** The model's own file first. */
   readonly sources: ByteSource[]
+  /** Those that are open, by the location that tensors name. */
+  readonly byLocation = new Map<string, ByteSource>()
   readonly #numbers = new Map<string, number>()
   readonly #budget: Budget
   readonly #report: Report
@@ -70,6 +72,7 @@ export class ExternalFiles {
     try {
       const source = await this.#sibling(location.replace(/^(?:\.\/)+/, ''), { isSole: true })
       this.#budget.addFile(source.byteLength)
+      this.byLocation.set(location, source)
       return this.sources.push(source) - 1
     } catch (error) {
       if (!(error instanceof TileworkError)) throw error

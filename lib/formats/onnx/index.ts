@@ -1,8 +1,11 @@
 /** The ONNX format for the registry. */
+import { OnnxModel } from '../../model/model.js'
 import type { Format } from '../format.js'
 import { check } from './check.js'
 import { planCopy } from './copy_external.js'
 import { detect } from './detect.js'
+import { ModelTensors } from './model_tensors.js'
+import { planModel } from './plan_model.js'
 import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
 import { type OnnxWriteOptions, plan } from './write.js'
@@ -19,4 +22,8 @@ export const onnx: Format<OnnxWriteOptions> = {
   check,
   plan,
   planCopy,
+  isModel: (content) => content instanceof OnnxModel,
+  isUnchanged: (model) => !(model as OnnxModel).isChanged,
+  tensorsOf: (model) => new ModelTensors(model as OnnxModel),
+  planModel: (model, _options, target = {}) => planModel(model as OnnxModel, target),
 }

@@ -1,6 +1,7 @@
 /** Opens an ONNX model or bare value: lists its tensors and checks what they say of themselves. */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
+import { OnnxModel } from '../../model/model.js'
 import { valueText } from '../../value_text.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
@@ -13,7 +14,7 @@ import { walkFile } from './walk.js'
 
 /**
  * Lists the tensors of a file in its order: of a model the initializers of its graph, of a bare value its elements.
- * Strict walks everything else too.
+ * Strict walks everything else too. A model has its graph besides, of which nothing is read yet.
  *
  * @throws TileworkError with the code of the first rule that the level does not let pass
  */
@@ -25,7 +26,9 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
   const message = (await chooseMessage(source, options.message, report))!
   const listed = (await walkFile(source, message, { budget, report, sibling }))!
   if (level === 'strict') await validateFile(source, message, budget, report)
-  return { tensors: new FileTensors(listed), findings: report.findings() }
+  const { files } = listed
+  const model = message === 'ModelProto' && new OnnxModel({ source, files, depthLimit: budget.depth })
+  return { tensors: new FileTensors(listed), findings: report.findings(), ...(model && { model }) }
 }
 
 /**

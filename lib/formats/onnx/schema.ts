@@ -165,6 +165,9 @@ export const DTYPE_OF_CODE: ReadonlyMap<number, Dtype> = dtypesBy('onnx')
 /** `data_location` of a tensor whose values lie in another file. */
 export const LOCATION_EXTERNAL = 1
 
+/** Protobuf's messages end here, and other readers with them. */
+export const MAX_MESSAGE_BYTES = 2 ** 31 - 1
+
 /** Levels of messages in each other where a read ends: those of upb, the runtime of the Python package. */
 export const DEFAULT_DEPTH_LIMIT = 100
 

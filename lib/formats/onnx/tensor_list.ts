@@ -10,13 +10,16 @@ import { FieldSource } from './field_source.js'
 import { quote } from './schema.js'
 import { StringFieldTensor } from './string_tensor.js'
 import type { TensorHeader } from './tensor_header.js'
-import type { TensorTable } from './tensor_table.js'
+import type { CheckedTensor } from './tensor_rules.js'
+import type { TableEntry, TensorTable } from './tensor_table.js'
 
 /** An open file and what its walk has found. */
 export interface ListedTensors {
   readonly table: TensorTable
   /** The file itself, then those of external data. */
   readonly sources: readonly ByteSource[]
+  /** Those of external data by location. */
+  readonly files: ReadonlyMap<string, ByteSource>
   readonly sparse: readonly SparseTensor[]
 }
 
@@ -66,6 +69,19 @@ function tensorOf({ table, sources, sparse }: ListedTensors, index: number): Ten
   const header = table.header(index)
   const source = sources[entry.file]!
   return makeTensor(header, entry, source)
+}
+
+/** Where a tensor is that lies in its own file; one of another file is placed when that is open. */
+export function entryOf({ placement }: CheckedTensor, start: number, end: number): TableEntry {
+  switch (placement.kind) {
+    case 'range':
+      return { kind: 'range', file: 0, start: placement.start, end }
+    case 'fields':
+    case 'strings':
+      return { kind: placement.kind, file: 0, start, end }
+    default:
+      return { kind: 'none', file: 0, start: 0, end: 0 }
+  }
 }
 
 /** The tensor of a checked header. */

@@ -13,7 +13,7 @@ import type { FileMessage } from './message_kind.js'
 import { fieldNumber } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
 import { walkTensor } from './tensor_header.js'
-import { type ListedTensors, makeTensor } from './tensor_list.js'
+import { entryOf, type ListedTensors, makeTensor } from './tensor_list.js'
 import { type CheckedTensor, checkTensor } from './tensor_rules.js'
 import { type TableEntry, TensorTable } from './tensor_table.js'
 import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
@@ -59,7 +59,7 @@ export async function walkFile(
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
   if (!budget.checkTotal(report)) return undefined
-  return { table: collector.table, sources: files.sources, sparse }
+  return { table: collector.table, sources: files.sources, files: files.byLocation, sparse }
 }
 
 async function placeExternal(
@@ -80,18 +80,6 @@ async function storedPart(files: ExternalFiles, part: CheckedPart, path: string)
   const entry =
     placement.kind === 'external' ? await placeExternal(files, checked, path) : entryOf(checked, start, end)
   return makeTensor(header, entry, files.sources[entry.file]!) as StoredTensor
-}
-
-function entryOf({ placement }: CheckedTensor, start: number, end: number): TableEntry {
-  switch (placement.kind) {
-    case 'range':
-      return { kind: 'range', file: 0, start: placement.start, end }
-    case 'fields':
-    case 'strings':
-      return { kind: placement.kind, file: 0, start, end }
-    default:
-      return { kind: 'none', file: 0, start: 0, end: 0 }
-  }
 }
 
 const MODEL_GRAPH = fieldNumber('ModelProto', 'graph')

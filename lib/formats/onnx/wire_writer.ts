@@ -38,6 +38,11 @@ export class WireWriter {
     return this.bytes(number, content.finish())
   }
 
+  /** A tag whose value follows. */
+  tag(number: number, wireType: number): this {
+    return this.#append(varintBytes(number * 8 + wireType))
+  }
+
   /** Tag and length of a value whose bytes follow from elsewhere. */
   lengthOf(number: number, byteLength: number): this {
     return this.#append([...varintBytes(number * 8 + LENGTH), ...varintBytes(byteLength)])

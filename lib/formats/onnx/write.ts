@@ -16,16 +16,13 @@ import {
   planTensor,
   unsupported,
 } from './plan_tensor.js'
-import { FORMAT_NAME, fieldNumber, quote } from './schema.js'
+import { FORMAT_NAME, fieldNumber, MAX_MESSAGE_BYTES, quote } from './schema.js'
 import { WireWriter } from './wire_writer.js'
 
 export interface OnnxWriteOptions {
   /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
   readonly message?: 'ModelProto' | 'TensorProto'
 }
-
-/** Protobuf's messages end here, and other readers with them. */
-const MAX_MESSAGE_BYTES = 2 ** 31 - 1
 
 const PRODUCER = 'tilework'
 const GRAPH_NAME = 'tensors'

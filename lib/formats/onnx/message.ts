@@ -1,0 +1,460 @@
+/**
+ * A message that remembers where it was read: fields are found when someone asks for them, changed ones are written anew,
+ * and everything else, known or not, goes from file to file as it stands.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import { TileworkError } from '../../errors.js'
+import type { Tensor } from '../../tensor/tensor.js'
+import type { WriteSegment } from '../format.js'
+import { type PlannedMessage, planSparse, planTensor } from './plan_tensor.js'
+import { FORMAT_NAME, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
+import {
+  eachField,
+  FIXED32,
+  GROUP_START,
+  holdRange,
+  LENGTH,
+  type Steps,
+  VARINT,
+  WireCursor,
+  WireFault,
+  walkSourceSync,
+} from './wire.js'
+import { WireWriter } from './wire_writer.js'
+
+/** What messages of one file share: its bytes, one cursor over them, and the other files that tensors lie in. */
+export interface MessageFile {
+  readonly source: ByteSource
+  readonly cursor: WireCursor
+  /** Open files of external data by location. */
+  readonly files: ReadonlyMap<string, ByteSource>
+  readonly depthLimit: number
+}
+
+/** Where a message was read. */
+export interface MessageOrigin {
+  readonly file: MessageFile
+  readonly start: number
+  readonly end: number
+}
+
+/** A field in the order of the message. */
+export type MessageField =
+  /** As it stands in the file; `message` where it was looked into. */
+  | {
+      readonly kind: 'kept'
+      readonly number: number
+      readonly wireType: number
+      readonly start: number
+      readonly valueStart: number
+      readonly end: number
+      message?: Message
+    }
+  /** Bytes of the whole field. */
+  | { readonly kind: 'made'; readonly number: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
+  | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
+
+/** Numbers of all fields by name, for every message. */
+const NUMBERS = new Map(
+  Object.entries(MESSAGES).map(([message, fields]) => [
+    message,
+    new Map(fields.flatMap((field) => (field ? [[field.name, field] as const] : []))),
+  ]),
+)
+
+export class Message {
+  readonly type: MessageName
+  readonly origin: MessageOrigin | undefined
+  readonly #parent: Message | undefined
+  readonly #depth: number
+  #fields: MessageField[] | undefined
+  #isChanged: boolean
+
+  /** @param origin - absent for a new message, which has no fields */
+  constructor(type: MessageName, origin?: MessageOrigin, parent?: Message) {
+    this.type = type
+    this.origin = origin
+    this.#parent = parent
+    this.#depth = parent ? parent.#depth + 1 : 1
+    this.#isChanged = origin === undefined
+    if (!origin) this.#fields = []
+    else if (this.#depth > origin.file.depthLimit) {
+      const message = `Messages are nested deeper than ${origin.file.depthLimit}, which is limits.depth.`
+      throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, offset: origin.start })
+    }
+  }
+
+  /** True when anything in it is not as it was read. */
+  get isChanged(): boolean {
+    return this.#isChanged
+  }
+
+  /** @throws TileworkError for bytes that are no fields, ERR_ASYNC_ONLY for a source that cannot be read at once */
+  get fields(): readonly MessageField[] {
+    this.#fields ??= this.#parse()
+    return this.#fields
+  }
+
+  has(name: string): boolean {
+    const number = this.#number(name)
+    return this.fields.some((field) => field.number === number)
+  }
+
+  /** Bytes of the values of a field with a length. */
+  byteValues(name: string): Uint8Array[] {
+    const number = this.#number(name)
+    return this.fields.filter((field) => field.number === number).flatMap((field) => this.#valueOf(field))
+  }
+
+  /** The last value of a text, as protobuf reads it; empty where there is none. */
+  text(name: string): string {
+    return textOf(this.byteValues(name).at(-1))
+  }
+
+  texts(name: string): string[] {
+    return this.byteValues(name).map(textOf)
+  }
+
+  /** Numbers of an integer field, packed or not. */
+  ints(name: string): (number | bigint)[] {
+    const number = this.#number(name)
+    return this.fields.filter((field) => field.number === number).flatMap((field) => this.#intsOf(field))
+  }
+
+  int(name: string): number | bigint | undefined {
+    return this.ints(name).at(-1)
+  }
+
+  /** Numbers of a float field, packed or not. */
+  floats(name: string): number[] {
+    const number = this.#number(name)
+    const bytes = this.fields
+      .filter((field) => field.number === number)
+      .flatMap((field) => this.#fixedOf(field))
+    return bytes.flatMap((run) => {
+      const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
+      return Array.from({ length: Math.floor(run.byteLength / 4) }, (_, at) => view.getFloat32(4 * at, true))
+    })
+  }
+
+  /** Messages of a repeated field. The same objects each time. */
+  messages(name: string): Message[] {
+    const number = this.#number(name)
+    return this.fields
+      .filter((field) => field.number === number)
+      .flatMap((field) => this.#messageOf(field) ?? [])
+  }
+
+  /**
+   * The message of a field that occurs once.
+   *
+   * @throws TileworkError ERR_UNSUPPORTED where it occurs more often: protobuf merges them, which no writer asks for
+   */
+  message(name: string): Message | undefined {
+    const [message, ...others] = this.messages(name)
+    if (others.length === 0) return message
+    const text = `${this.type}.${name} occurs ${others.length + 1} times; such messages are not merged.`
+    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME, ...this.#place() })
+  }
+
+  setText(name: string, value: string): void {
+    this.#replaceAll(name, [new WireWriter().text(this.#number(name), value).finish()])
+  }
+
+  setTexts(name: string, values: readonly string[]): void {
+    const number = this.#number(name)
+    this.#replaceAll(
+      name,
+      values.map((value) => new WireWriter().text(number, value).finish()),
+    )
+  }
+
+  setInt(name: string, value: number | bigint): void {
+    this.#replaceAll(name, [new WireWriter().varint(this.#number(name), value).finish()])
+  }
+
+  setBytes(name: string, values: readonly Uint8Array[]): void {
+    const number = this.#number(name)
+    this.#replaceAll(
+      name,
+      values.map((value) => new WireWriter().bytes(number, value).finish()),
+    )
+  }
+
+  setInts(name: string, values: readonly (number | bigint)[]): void {
+    const number = this.#number(name)
+    this.#replaceAll(
+      name,
+      values.map((value) => new WireWriter().varint(number, value).finish()),
+    )
+  }
+
+  setFloats(name: string, values: readonly number[]): void {
+    const number = this.#number(name)
+    const bytesOf = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer)
+    this.#replaceAll(
+      name,
+      values.map((value) => new WireWriter().fixed(number, bytesOf(value)).finish()),
+    )
+  }
+
+  clear(name: string): void {
+    this.#replaceAll(name, [])
+  }
+
+  /** A new message at a place among those of the field; behind them where it is left out. */
+  insert(name: string, at?: number): Message {
+    const { kind, number } = this.#info(name)
+    const message = new Message(kind as MessageName, undefined, this)
+    this.#insertField({ kind: 'nested', number, message }, at)
+    return message
+  }
+
+  /** A tensor at a place among the messages of the field, or in place of one of them. */
+  putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): void {
+    const field = { kind: 'tensor', number: this.#number(name), tensor, name: tensorName } as const
+    if (!replaced) this.#insertField(field)
+    else this.#change((fields) => fields.map((each) => (each === replaced ? field : each)))
+  }
+
+  remove(field: MessageField): void {
+    this.#change((fields) => fields.filter((each) => each !== field))
+  }
+
+  /** Brings the fields of a name into another order, at the places that they have. */
+  reorder(name: string, order: readonly MessageField[]): void {
+    const number = this.#number(name)
+    let next = 0
+    this.#change((fields) => fields.map((field) => (field.number === number ? order[next++]! : field)))
+  }
+
+  fieldsOf(name: string): MessageField[] {
+    const number = this.#number(name)
+    return this.fields.filter((field) => field.number === number)
+  }
+
+  /** The message that a field is; undefined for a tensor that was put there, and for what is no message. */
+  messageOf(field: MessageField): Message | undefined {
+    return this.#messageOf(field)
+  }
+
+  /** The message as pieces of the file and new bytes. @throws TileworkError what planning and reading new tensors throws */
+  async plan(): Promise<PlannedMessage> {
+    const pieces = new Pieces()
+    await this.#planInto(pieces)
+    return pieces.finish()
+  }
+
+  async #planInto(pieces: Pieces): Promise<void> {
+    const { origin } = this
+    if (origin && !this.#isChanged) {
+      pieces.range(origin.file.source, origin.start, origin.end)
+      return
+    }
+    for (const field of this.fields) {
+      if (field.kind === 'made') pieces.bytes(field.bytes)
+      else if (field.kind === 'kept' && !field.message?.isChanged) {
+        pieces.range(origin!.file.source, field.start, field.end)
+      } else if (field.kind === 'tensor') {
+        const { tensor, name } = field
+        const planned = await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name))
+        pieces.message(field.number, planned)
+      } else {
+        pieces.message(field.number, await field.message!.plan())
+      }
+    }
+  }
+
+  #parse(): MessageField[] {
+    const { file, start, end } = this.origin!
+    const { cursor } = file
+    const fields: MessageField[] = []
+    cursor.position = start
+    let keptTo = start
+    const steps = eachField(cursor, end, () => {
+      const { number, wireType, start: tagStart, valueStart, position } = cursor
+      keepGroups(tagStart)
+      fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+      keptTo = position
+      return undefined
+    })
+    this.#walk(steps)
+    keepGroups(end)
+    return fields
+
+    /** Groups are stepped over without a visit; what lies between two fields is some of them. */
+    function keepGroups(next: number): void {
+      if (next === keptTo) return
+      fields.push({
+        kind: 'kept',
+        number: 0,
+        wireType: GROUP_START,
+        start: keptTo,
+        valueStart: keptTo,
+        end: next,
+      })
+    }
+  }
+
+  #walk<T>(steps: Steps<T>): T {
+    const { cursor } = this.origin!.file
+    try {
+      return walkSourceSync(steps, cursor)
+    } catch (error) {
+      if (!(error instanceof WireFault)) throw error
+      throw new TileworkError(error.code, error.message, {
+        format: FORMAT_NAME,
+        path: this.type,
+        offset: error.offset,
+      })
+    }
+  }
+
+  /** Value bytes of a field with a length. */
+  #valueOf(field: MessageField): Uint8Array[] {
+    if (field.kind === 'kept') {
+      if (field.wireType !== LENGTH) return []
+      if (field.end - field.valueStart > MAX_TEXT_BYTES) throw this.#longText(field.end - field.valueStart)
+      const { cursor } = this.origin!.file
+      return [new Uint8Array(this.#walk(holdRange(cursor, field.valueStart, field.end)))]
+    }
+    if (field.kind !== 'made') return []
+    const cursor = WireCursor.over(field.bytes)
+    cursor.field(field.bytes.byteLength)
+    return cursor.wireType === LENGTH ? [field.bytes.subarray(cursor.valueStart)] : []
+  }
+
+  #intsOf(field: MessageField): (number | bigint)[] {
+    const bytes = this.#fieldBytes(field)
+    const cursor = WireCursor.over(bytes)
+    if (bytes.byteLength === 0) return []
+    cursor.field(bytes.byteLength)
+    if (cursor.wireType === VARINT) return [cursor.int64()]
+    if (cursor.wireType !== LENGTH) return []
+    cursor.position = cursor.valueStart
+    const numbers: (number | bigint)[] = []
+    while (cursor.position < bytes.byteLength) {
+      cursor.varint(bytes.byteLength)
+      numbers.push(cursor.int64())
+    }
+    return numbers
+  }
+
+  #fixedOf(field: MessageField): Uint8Array[] {
+    const bytes = this.#fieldBytes(field)
+    if (bytes.byteLength === 0) return []
+    const cursor = WireCursor.over(bytes)
+    cursor.field(bytes.byteLength)
+    return cursor.wireType === FIXED32 || cursor.wireType === LENGTH
+      ? [bytes.subarray(cursor.valueStart)]
+      : []
+  }
+
+  /** Tag and value. */
+  #fieldBytes(field: MessageField): Uint8Array {
+    if (field.kind === 'made') return field.bytes
+    if (field.kind !== 'kept') return new Uint8Array(0)
+    if (field.end - field.start > MAX_TEXT_BYTES) throw this.#longText(field.end - field.start)
+    const value = new Uint8Array(this.#walk(holdRange(this.origin!.file.cursor, field.valueStart, field.end)))
+    const writer = new WireWriter()
+    if (field.wireType === LENGTH) return writer.bytes(field.number, value).finish()
+    if (field.wireType === VARINT) return writer.tag(field.number, VARINT).raw(value).finish()
+    return writer.fixed(field.number, value).finish()
+  }
+
+  #messageOf(field: MessageField): Message | undefined {
+    if (field.kind === 'nested') return field.message
+    if (field.kind !== 'kept' || field.wireType !== LENGTH) return undefined
+    const { kind } = MESSAGES[this.type][field.number]!
+    const origin = { file: this.origin!.file, start: field.valueStart, end: field.end }
+    field.message ??= new Message(kind as MessageName, origin, this)
+    return field.message
+  }
+
+  #replaceAll(name: string, made: readonly Uint8Array[]): void {
+    const number = this.#number(name)
+    const fields = made.map((bytes): MessageField => ({ kind: 'made', number, bytes }))
+    this.#change((all) => {
+      const first = all.findIndex((field) => field.number === number)
+      const at = first >= 0 ? first : placeFor(all, number)
+      const before = all.slice(0, at).filter((field) => field.number !== number)
+      const behind = all.slice(at).filter((field) => field.number !== number)
+      return [...before, ...fields, ...behind]
+    })
+  }
+
+  #insertField(field: MessageField, at?: number): void {
+    this.#change((all) => {
+      const places = [...all.keys()].filter((index) => all[index]!.number === field.number)
+      const own = at === undefined || at >= places.length ? undefined : places[at]
+      const last = places.at(-1)
+      const index = own ?? (last === undefined ? placeFor(all, field.number) : last + 1)
+      return all.toSpliced(index, 0, field)
+    })
+  }
+
+  #change(change: (fields: readonly MessageField[]) => MessageField[]): void {
+    this.#fields = change(this.fields)
+    for (let message: Message | undefined = this; message; message = message.#parent)
+      message.#isChanged = true
+  }
+
+  #info(name: string): NonNullable<(typeof MESSAGES)[MessageName][number]> {
+    const info = NUMBERS.get(this.type)!.get(name)
+    if (info) return info
+    throw new RangeError(`${this.type} has no field ${name}`)
+  }
+
+  #number(name: string): number {
+    return this.#info(name).number
+  }
+
+  #place(): { offset?: number } {
+    return this.origin ? { offset: this.origin.start } : {}
+  }
+
+  #longText(byteLength: number): TileworkError {
+    const message = `A field of ${this.type} has ${byteLength} bytes; the limit is ${MAX_TEXT_BYTES}.`
+    return new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, ...this.#place() })
+  }
+}
+
+/** Where a field of a number that is not there belongs: writers put fields in the order of their numbers. */
+function placeFor(fields: readonly MessageField[], number: number): number {
+  const next = fields.findIndex((field) => field.number > number)
+  return next < 0 ? fields.length : next
+}
+
+function textOf(bytes: Uint8Array | undefined): string {
+  return bytes ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8') : ''
+}
+
+/** Pieces of a message, those that lie behind each other joined. */
+class Pieces {
+  readonly #segments: WriteSegment[] = []
+  #byteLength = 0
+
+  bytes(bytes: Uint8Array): void {
+    this.#segments.push({ kind: 'bytes', bytes })
+    this.#byteLength += bytes.byteLength
+  }
+
+  range(source: ByteSource, start: number, end: number): void {
+    const last = this.#segments.at(-1)
+    this.#byteLength += end - start
+    if (last?.kind === 'range' && last.source === source && last.end === start) {
+      this.#segments[this.#segments.length - 1] = { ...last, end }
+    } else this.#segments.push({ kind: 'range', source, start, end })
+  }
+
+  message(number: number, { byteLength, segments }: PlannedMessage): void {
+    this.bytes(new WireWriter().lengthOf(number, byteLength).finish())
+    for (const segment of segments) this.#segments.push(segment)
+    this.#byteLength += byteLength
+  }
+
+  finish(): PlannedMessage {
+    return { byteLength: this.#byteLength, segments: this.#segments }
+  }
+}

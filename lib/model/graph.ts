@@ -1,0 +1,269 @@
+/**
+ * A graph: values that have names, and nodes that make them. Names tie everything together, as in the file, so each edit
+ * looks at who uses a name before it changes who makes it.
+ */
+import { TileworkError } from '../errors.js'
+import type { Message, MessageField } from '../formats/onnx/message.js'
+import { tensorOfField } from '../formats/onnx/message_tensor.js'
+import type { Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
+import type { NewAttribute } from './attribute.js'
+import { Node } from './node.js'
+import { sortedNodes } from './node_order.js'
+import { readValueType, type ValueType } from './value_type.js'
+
+/** A value that the graph declares: an input, an output, or one in between. */
+export interface ValueInfo {
+  readonly name: string
+  readonly type: ValueType
+  readonly docString: string
+}
+
+/** A node to be added. */
+export interface NewNode {
+  readonly opType: string
+  readonly domain?: string
+  readonly name?: string
+  readonly inputs?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly attributes?: Readonly<Record<string, NewAttribute>>
+}
+
+const graphs = new WeakMap<Message, Graph>()
+
+export class Graph {
+  /** For code of the library itself. */
+  readonly message: Message
+
+  private constructor(message: Message) {
+    this.message = message
+  }
+
+  /** The graph of a GraphProto; the same object each time. */
+  static of(message: Message): Graph {
+    const known = graphs.get(message) ?? new Graph(message)
+    graphs.set(message, known)
+    return known
+  }
+
+  get name(): string {
+    return this.message.text('name')
+  }
+
+  set name(name: string) {
+    this.message.setText('name', name)
+  }
+
+  get docString(): string {
+    return this.message.text('doc_string')
+  }
+
+  /** In the order of the file. The same objects each time. */
+  get nodes(): readonly Node[] {
+    return this.message.messages('node').map((message) => Node.of(message))
+  }
+
+  get inputs(): readonly ValueInfo[] {
+    return this.#values('input')
+  }
+
+  get outputs(): readonly ValueInfo[] {
+    return this.#values('output')
+  }
+
+  /** Types of values in between. */
+  get valueInfo(): readonly ValueInfo[] {
+    return this.#values('value_info')
+  }
+
+  /** Names of all initializers, those that are sparse last. */
+  get initializerNames(): readonly string[] {
+    return this.#initializers().map(({ name }) => name)
+  }
+
+  /** The initializer of a name, dense or sparse. @throws TileworkError for one whose rules do not hold */
+  initializer(name: string): Tensor | undefined {
+    const found = this.#initializers().find((each) => each.name === name)
+    return found && tensorOfField(this.message, found.field)
+  }
+
+  /** All initializers, made one after the other. */
+  *initializers(): Generator<Tensor> {
+    for (const { field } of this.#initializers()) yield tensorOfField(this.message, field)
+  }
+
+  /**
+   * Puts a tensor in the place of the initializer of that name, or behind the last one. Its own name does not matter. It
+   * is read when the model is saved.
+   *
+   * @throws TileworkError ERR_ARGUMENT for a name that a node makes
+   */
+  setInitializer(name: string, tensor: Tensor): void {
+    if (this.producerOf(name)) throw this.#taken(name)
+    const field = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
+    const found = this.#initializers().find((each) => each.name === name)
+    if (found && found.list !== field) this.message.remove(found.field)
+    this.message.putTensor(field, tensor, name, found?.list === field ? found.field : undefined)
+  }
+
+  /** @throws TileworkError ERR_ARGUMENT where there is none, or where it is used */
+  removeInitializer(name: string): void {
+    const found = this.#initializers().find((each) => each.name === name)
+    if (!found) throw new TileworkError('ERR_ARGUMENT', `There is no initializer ${valueText(name)}.`)
+    const isInput = this.inputs.some((input) => input.name === name)
+    if (!isInput) this.#refuseUsed(name)
+    this.message.remove(found.field)
+  }
+
+  /** The node of this graph that makes a value. */
+  producerOf(name: string): Node | undefined {
+    return name === '' ? undefined : this.nodes.find(({ outputs }) => outputs.includes(name))
+  }
+
+  /** Nodes that use a value: of this graph, and of graphs inside it that have no value of that name. */
+  usersOf(name: string): readonly Node[] {
+    return this.nodes.flatMap((node) => {
+      const inside = subgraphsOf(node).filter((graph) => !graph.#defines(name))
+      return [
+        ...(node.inputs.includes(name) ? [node] : []),
+        ...inside.flatMap((graph) => graph.usersOf(name)),
+      ]
+    })
+  }
+
+  /**
+   * Adds a node.
+   *
+   * @param at - its place among the nodes; default behind the last one
+   * @throws TileworkError ERR_ARGUMENT for an output whose name is taken
+   */
+  addNode(node: NewNode, at?: number): Node {
+    const { opType, domain, name, inputs = [], outputs = [], attributes = {} } = node
+    for (const output of outputs) if (output !== '' && this.#defines(output)) throw this.#taken(output)
+    const added = Node.of(this.message.insert('node', at))
+    if (inputs.length > 0) added.inputs = inputs
+    if (outputs.length > 0) added.outputs = outputs
+    if (name !== undefined) added.name = name
+    added.opType = opType
+    for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value)
+    if (domain !== undefined) added.domain = domain
+    return added
+  }
+
+  /** @throws TileworkError ERR_ARGUMENT for a node of another graph, and for one whose outputs are used */
+  removeNode(node: Node): void {
+    const field = this.message.fieldsOf('node').find((each) => this.message.messageOf(each) === node.message)
+    if (!field)
+      throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not of this graph.`)
+    for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
+    this.message.remove(field)
+  }
+
+  /** Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph. */
+  replaceAllUses(name: string, other: string): void {
+    for (const node of this.nodes) {
+      const { inputs } = node
+      if (inputs.includes(name)) node.inputs = inputs.map((each) => (each === name ? other : each))
+      for (const graph of subgraphsOf(node)) if (!graph.#defines(name)) graph.replaceAllUses(name, other)
+    }
+    for (const output of this.message.messages('output')) {
+      if (output.text('name') === name) output.setText('name', other)
+    }
+  }
+
+  /**
+   * Gives a value another name wherever it stands: where it is made, declared and used.
+   *
+   * @throws TileworkError ERR_ARGUMENT where the graph has no such value, or has one of the new name
+   */
+  rename(name: string, other: string): void {
+    if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
+    if (other === '' || this.#defines(other) || this.usersOf(other).length > 0) throw this.#taken(other)
+    this.replaceAllUses(name, other)
+    const producer = this.producerOf(name)
+    if (producer) producer.outputs = producer.outputs.map((each) => (each === name ? other : each))
+    for (const list of ['input', 'value_info']) {
+      for (const value of this.message.messages(list))
+        if (value.text('name') === name) value.setText('name', other)
+    }
+    for (const annotation of this.message.messages('quantization_annotation')) {
+      if (annotation.text('tensor_name') === name) annotation.setText('tensor_name', other)
+    }
+    const initializer = this.#initializers().find((each) => each.name === name)
+    if (initializer) this.#renameInitializer(initializer, other)
+  }
+
+  #renameInitializer({ list, field }: NamedField, other: string): void {
+    const { message } = this
+    if (field.kind === 'tensor') message.putTensor(list, field.tensor, other, field)
+    else if (list === 'initializer') message.messageOf(field)!.setText('name', other)
+    else message.putTensor(list, tensorOfField(message, field), other, field)
+  }
+
+  /**
+   * Brings the nodes into an order in which each stands behind those it uses; those that are in order keep it.
+   *
+   * @throws TileworkError ERR_GRAPH where nodes wait for each other
+   */
+  sort(): void {
+    const fields = this.message.fieldsOf('node')
+    const order = sortedNodes(this.nodes)
+    if (order.every((from, to) => from === to)) return
+    this.message.reorder(
+      'node',
+      order.map((index) => fields[index]!),
+    )
+  }
+
+  /** True for a name that is an input, an initializer or an output of a node here. */
+  #defines(name: string): boolean {
+    const isDeclared = this.message.messages('input').some((value) => value.text('name') === name)
+    return isDeclared || this.producerOf(name) !== undefined || this.initializerNames.includes(name)
+  }
+
+  #refuseUsed(name: string, by?: Node): void {
+    const user = this.usersOf(name).find((node) => node !== by)
+    const isOutput = this.outputs.some((output) => output.name === name)
+    if (!user && !isOutput) return
+    const who = user ? `the node ${valueText(user.name)} (${user.opType})` : 'the graph as its output'
+    throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is used by ${who}; replace its uses first.`)
+  }
+
+  #taken(name: string): TileworkError {
+    return new TileworkError('ERR_ARGUMENT', `The name ${valueText(name)} is empty or taken in the graph.`)
+  }
+
+  #values(list: 'input' | 'output' | 'value_info'): ValueInfo[] {
+    return this.message.messages(list).map((message) => ({
+      name: message.text('name'),
+      type: readValueType(message.message('type')),
+      docString: message.text('doc_string'),
+    }))
+  }
+
+  #initializers(): NamedField[] {
+    const { message } = this
+    return INITIALIZER_LISTS.flatMap((list) =>
+      message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(message, list, field) })),
+    )
+  }
+}
+
+const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const
+
+interface NamedField {
+  readonly list: (typeof INITIALIZER_LISTS)[number]
+  readonly field: MessageField
+  readonly name: string
+}
+
+function initializerName(graph: Message, list: string, field: MessageField): string {
+  if (field.kind === 'tensor') return field.name
+  const message = graph.messageOf(field)
+  return (list === 'initializer' ? message : message?.message('values'))?.text('name') ?? ''
+}
+
+/** Graphs in the attributes of a node. */
+export function subgraphsOf(node: Node): readonly Graph[] {
+  return node.attributes.flatMap(({ graphs: inside }) => inside)
+}

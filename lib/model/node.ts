@@ -1,0 +1,93 @@
+/** A node: an operator with its inputs, outputs and attributes. Empty names stand for inputs that are left out. */
+import type { Message } from '../formats/onnx/message.js'
+import { Attribute, type NewAttribute } from './attribute.js'
+
+const nodes = new WeakMap<Message, Node>()
+
+export class Node {
+  /** For code of the library itself. */
+  readonly message: Message
+
+  private constructor(message: Message) {
+    this.message = message
+  }
+
+  /** The node of a NodeProto; the same object each time. */
+  static of(message: Message): Node {
+    const known = nodes.get(message) ?? new Node(message)
+    nodes.set(message, known)
+    return known
+  }
+
+  get name(): string {
+    return this.message.text('name')
+  }
+
+  set name(name: string) {
+    this.message.setText('name', name)
+  }
+
+  get opType(): string {
+    return this.message.text('op_type')
+  }
+
+  set opType(opType: string) {
+    this.message.setText('op_type', opType)
+  }
+
+  /** Empty for the operators of ONNX itself. */
+  get domain(): string {
+    return this.message.text('domain')
+  }
+
+  set domain(domain: string) {
+    this.message.setText('domain', domain)
+  }
+
+  get overload(): string {
+    return this.message.text('overload')
+  }
+
+  get docString(): string {
+    return this.message.text('doc_string')
+  }
+
+  get inputs(): readonly string[] {
+    return this.message.texts('input')
+  }
+
+  set inputs(names: readonly string[]) {
+    this.message.setTexts('input', names)
+  }
+
+  get outputs(): readonly string[] {
+    return this.message.texts('output')
+  }
+
+  set outputs(names: readonly string[]) {
+    this.message.setTexts('output', names)
+  }
+
+  get attributes(): readonly Attribute[] {
+    return this.message.messages('attribute').map((message) => new Attribute(message))
+  }
+
+  attribute(name: string): Attribute | undefined {
+    return this.attributes.find((attribute) => attribute.name === name)
+  }
+
+  /** Sets an attribute, which becomes the last one where it was not there. */
+  setAttribute(name: string, value: NewAttribute): void {
+    const attribute = this.attribute(name) ?? new Attribute(this.message.insert('attribute'))
+    if (attribute.name !== name) attribute.message.setText('name', name)
+    attribute.set(value)
+  }
+
+  /** False where there was none of that name. */
+  removeAttribute(name: string): boolean {
+    const { message } = this
+    const field = message.fieldsOf('attribute').find((each) => message.messageOf(each)?.text('name') === name)
+    if (field) message.remove(field)
+    return field !== undefined
+  }
+}
