@@ -269,13 +269,13 @@ int64_t top_weight(const std::vector<PlacedDigit>& digits) {
   return digits.empty() ? 1 : digits.back().weight;
 }
 
-// Whether the steps inside a block of the source never carry into the next one: the first of them is the
-// lowest index of its block that the step meets, or the highest where it walks backwards.
-bool starts_at_block(const Line& line) {
+// Steps to the first index of the block of the source in which the line begins; where it walks backwards, to
+// the last. From there on the steps inside a block never carry into the next one.
+int64_t steps_into_block(const Line& line) {
   const int64_t block = top_weight(line.source);
   const int64_t first = source_index(line, 0);
   const int64_t inside = first - floor_div(first, block) * block;
-  return line.source_step > 0 ? inside < line.source_step : inside >= block + line.source_step;
+  return (line.source_step > 0 ? inside : block - 1 - inside) / std::abs(line.source_step);
 }
 
 Node line_node(const Line& line, const std::vector<int64_t>& weights, size_t i, int variable) {
@@ -330,6 +330,24 @@ void add_periodic(const Line& line, int variable, LoopNest& nest) {
       period, [line](int64_t index) { return line_offset(line.source, source_index(line, index)); }));
 }
 
+// The chain of a line that begins with a block of the source. Where it does not, but the destination has a
+// single digit, the line is made to: it begins some slots earlier, which nothing writes.
+std::optional<std::vector<int64_t>> chain_at_block(Line& line, Variable& bounds, LoopNest& nest) {
+  const int64_t before = steps_into_block(line);
+  if (before == 0) return chain_of(line);
+  if (line.destination.size() != 1) return std::nullopt;
+  Line earlier = line;
+  earlier.destination_lower += before;
+  earlier.slots += before;
+  auto chain = chain_of(earlier);
+  if (!chain) return std::nullopt;
+  line = std::move(earlier);
+  bounds = {bounds.write_lo + before, bounds.write_hi + before, bounds.valid_lo + before,
+            bounds.valid_hi + before};
+  nest.destination_base -= before * line.destination.front().stride;
+  return chain;
+}
+
 void add_line(Line line, const Pair& pair, LoopNest& nest) {
   nest.source_base += take_constant_digits(line);
   check_reach(line);
@@ -344,9 +362,9 @@ void add_line(Line line, const Pair& pair, LoopNest& nest) {
     bounds.write_lo = std::max(bounds.write_lo, pair.source_box.lo + lower);
     bounds.write_hi = std::min(bounds.write_hi, pair.source_box.hi + lower);
   }
+  const auto chain = chain_at_block(line, bounds, nest);
   nest.variables.push_back(bounds);
-  const auto chain = chain_of(line);
-  if (chain && starts_at_block(line)) {
+  if (chain) {
     add_chain(line, *chain, variable, nest);
   } else {
     add_periodic(line, variable, nest);

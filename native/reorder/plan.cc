@@ -9,6 +9,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "reorder/fused_cast.h"
+#include "reorder/box_stage.h"
 #include "reorder/kernels.h"
 
 namespace tilework {
@@ -186,6 +187,19 @@ void ReorderPlan::choose_kernel() {
   }
   kernel_ = kernel;
   units_ = units_of(*this);
+  boxes_.resize(nests_.size());
+  stages_.resize(nests_.size());
+  if (!copy_offset_) make_boxes();
+}
+
+// Nests that have another class than the kernel's are moved by boxes as well.
+void ReorderPlan::make_boxes() {
+  for (size_t i = 0; i < nests_.size(); ++i) {
+    const NestClass nest_class = inner_loops_[i].nest_class;
+    if (nest_class == kernel_->nest_class && nest_class != NestClass::kLoopNest) continue;
+    boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
+    if (element_bits_ < 8) stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
+  }
 }
 
 // A range may cut units; what it cuts off is moved by elements.

@@ -11,6 +11,7 @@
 
 #include "dtype/cast.h"
 #include "layout/join.h"
+#include "reorder/nest_box.h"
 #include "reorder/nest_class.h"
 
 namespace tilework {
@@ -30,6 +31,7 @@ struct ReorderDescription {
 
 class ReorderPlan;
 class FusedCast;
+struct BoxStage;
 
 // Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
 // source and destination are larger than the caches and nobody reads the destination soon.
@@ -81,6 +83,10 @@ class ReorderPlan {
   const std::vector<LoopNest>& nests() const { return nests_; }
   // One a nest.
   const std::vector<InnerLoops>& inner_loops() const { return inner_loops_; }
+  // The box of a nest that is moved box by box, else null.
+  const NestBox* box(size_t nest) const { return boxes_[nest].get(); }
+  // The way of such a box through the cache, or null.
+  const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
   // The same plan over units of several elements that both sides keep together, or null.
   const ReorderPlan* units() const { return units_.get(); }
   // The kernel that does the work, which moves units where there are any.
@@ -119,6 +125,7 @@ class ReorderPlan {
 
  private:
   void choose_kernel();
+  void make_boxes();
   void run_units(const ReorderArguments& arguments) const;
   void run_cast(const ReorderArguments& arguments) const;
 
@@ -129,6 +136,8 @@ class ReorderPlan {
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
   std::vector<InnerLoops> inner_loops_;
+  std::vector<std::shared_ptr<const NestBox>> boxes_;
+  std::vector<std::shared_ptr<const BoxStage>> stages_;
   std::optional<int64_t> copy_offset_;
   NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;

@@ -1,0 +1,76 @@
+#include "reorder/box_stage.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "layout/loop_nest.h"
+
+namespace tilework {
+namespace {
+
+// Levels of loops that a box has passes of, nearest steps in the source first.
+std::vector<size_t> by_source(const LoopNest& nest, const NestBox& box) {
+  std::vector<size_t> levels;
+  for (size_t level = box.passes.size(); level-- > 0;) {
+    if (box.passes[level] > 1) levels.push_back(level);
+  }
+  std::stable_sort(levels.begin(), levels.end(), [&nest](size_t a, size_t b) {
+    return std::abs(nest.nodes[a].source_stride) < std::abs(nest.nodes[b].source_stride);
+  });
+  return levels;
+}
+
+}  // namespace
+
+std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box, int element_bits,
+                                           StageDestination destination) {
+  for (size_t level = 0; level < box.passes.size(); ++level) {
+    const Node& node = nest.nodes[level];
+    const bool is_still = node.source_stride == 0 || node.lookup != kNone;
+    if (box.passes[level] > 1 && is_still) return nullptr;
+  }
+  LoopNest packed;
+  packed.nodes.resize(box.passes.size());
+  StageRun run{0, 0, 1, 1};
+  auto stage = std::make_shared<BoxStage>();
+  stage->runs.push_back(run);
+  int64_t elements = 1;
+  for (size_t level : by_source(nest, box)) {
+    const int64_t passes = box.passes[level];
+    const int64_t stride = nest.nodes[level].source_stride;
+    packed.nodes[level].source_stride = elements;
+    StageRun& first = stage->runs.front();
+    const bool is_first = first.count == 1 && stage->runs.size() == 1;
+    if (is_first || (stage->runs.size() == 1 && stride == first.step * first.count)) {
+      if (is_first) first.step = stride;
+      first.count *= passes;
+    } else {
+      const std::vector<StageRun> once = stage->runs;
+      for (int64_t i = 1; i < passes; ++i) {
+        for (StageRun at : once) {
+          at.source += i * stride;
+          at.packed += i * elements;
+          stage->runs.push_back(at);
+        }
+      }
+    }
+    elements *= passes;
+  }
+  stage->packed = elements;
+  int64_t dense = 1;
+  for (size_t level = box.passes.size(); level-- > 0;) {
+    Node& node = packed.nodes[level];
+    node.count = box.passes[level];
+    node.destination_stride =
+        destination == StageDestination::kDense ? dense : nest.nodes[level].destination_stride;
+    dense *= node.count;
+  }
+  finish_nest(packed);
+  const int64_t span = destination == StageDestination::kDense ? dense : box.destination.back() + 1;
+  stage->plan = std::make_shared<ReorderPlan>(element_bits, std::move(packed), elements, span);
+  return stage;
+}
+
+}  // namespace tilework

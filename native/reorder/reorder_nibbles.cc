@@ -1,0 +1,26 @@
+#include <cstring>
+
+#include "reorder/kernels.h"
+#include "reorder/nibbles.h"
+
+namespace tilework {
+
+void reorder_x4_boxes(const ReorderArguments& a) {
+  std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
+  const ReorderPlan& plan = a.plan;
+  const int64_t begin = a.begin * 2;
+  const int64_t end = std::min(a.end * 2, plan.destination_elements());
+  for (size_t i = 0; i < plan.nests().size(); ++i) {
+    const LoopNest& nest = plan.nests()[i];
+    if (nest.all_zero) continue;
+    const InnerLoops& inner = plan.inner_loops()[i];
+    if (has_long_runs(nest, inner)) {
+      NestWalk<NibbleRuns, NoRectangles>(nest, inner, a, begin, end).run();
+      continue;
+    }
+    NibbleMover mover(a, plan.stage(i), *plan.box(i), begin, end);
+    BoxWalk<NibbleMover>(nest, *plan.box(i), begin, end, mover).run();
+  }
+}
+
+}  // namespace tilework
