@@ -24,6 +24,16 @@ std::vector<size_t> by_source(const LoopNest& nest, const NestBox& box) {
 
 }  // namespace
 
+bool turns_steps(const LoopNest& nest, const NestBox& box) {
+  // Below, a tile is not wider than what the table moves; above, no line of the source has two elements.
+  constexpr int64_t kFewPasses = 8;
+  constexpr int64_t kLongStep = 8;
+  const std::vector<size_t> levels = by_source(nest, box);
+  if (levels.empty() || levels.front() + 1 == nest.nodes.size()) return false;
+  return std::abs(nest.nodes[levels.front()].source_stride) <= kLongStep &&
+         box.passes[levels.front()] >= kFewPasses && box.passes.back() >= kFewPasses;
+}
+
 std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box, int element_bits,
                                            StageDestination destination) {
   for (size_t level = 0; level < box.passes.size(); ++level) {

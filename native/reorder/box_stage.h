@@ -1,5 +1,5 @@
-// The way of a box through the first-level cache: its source is packed there without gaps, as runs, and a plan
-// of its own moves it from there. So kernels for runs and tiles serve nests that have neither: where the
+// The way of a box through the first-level cache: its source is packed there without gaps, as runs, and a
+// plan of its own moves it from there. So kernels for runs and tiles serve nests that have neither: where the
 // source is read in steps, and where elements are smaller than a byte.
 #pragma once
 
@@ -27,6 +27,10 @@ struct BoxStage {
   // Moves packed elements to where `destination` of the box says, or one after the other in that order.
   std::shared_ptr<const ReorderPlan> plan;
 };
+
+// Whether a box is read in small steps along another loop than it is written along, so that packed it is made
+// of tiles.
+bool turns_steps(const LoopNest& nest, const NestBox& box);
 
 enum class StageDestination { kInPlace, kDense };
 

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "reorder/box_stage.h"
 #include "reorder/nest_box_walk.h"
 #include "reorder/nest_walk.h"
 #include "reorder/plan.h"
@@ -26,19 +27,16 @@ inline void copy_bytes(uint8_t* to, const uint8_t* from, int64_t size) {
   std::memcpy(to + size - 16, from + size - 16, 16);
 }
 
-struct PlainStrided {
-  template <class T>
-  static void copy(const uint8_t* source, int64_t step, uint8_t* destination, int64_t count) {
-    copy_strided<T>(source, step, destination, count);
-  }
-};
-
-// `Strided` copies elements with a fixed step.
-template <class T, class Strided>
+template <class T>
 class GatherMover {
  public:
-  GatherMover(const ReorderArguments& arguments, int64_t begin, int64_t end)
-      : source_(arguments.source), destination_(arguments.destination), begin_(begin), end_(end) {}
+  GatherMover(const ReorderArguments& arguments, const BoxStage* stage, int64_t begin, int64_t end)
+      : source_(arguments.source),
+        destination_(arguments.destination),
+        stage_(stage),
+        begin_(begin),
+        end_(end),
+        packed_(stage == nullptr ? 0 : static_cast<size_t>(stage->packed * kSize)) {}
 
   enum class Way {
     // Runs of the destination whose sources have a fixed step.
@@ -61,6 +59,7 @@ class GatherMover {
     // First and last element that is written.
     int64_t first;
     int64_t last;
+    bool is_full;
     Way way;
     std::vector<Run> runs;
     int64_t piece_bytes;
@@ -80,14 +79,16 @@ class GatherMover {
       made.first = std::min<int64_t>(made.first, moves.zeros.front().destination);
       made.last = std::max<int64_t>(made.last, moves.zeros.back().destination + moves.zeros.back().count - 1);
     }
+    made.is_full = moves.destination.size() == moves.elements.size();
     choose_way(made);
   }
 
-  void move(const Moves& made, int64_t s, int64_t d) const {
+  void move(const Moves& made, int64_t s, int64_t d) {
     const uint8_t* from = source_ + (s + made.moves.source_base) * kSize;
     uint8_t* to = destination_ + (d - begin_) * kSize;
     const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
     if (!is_whole) return move_part(made, from, to, d);
+    if (stage_ != nullptr && made.is_full) return move_staged(source_ + s * kSize, to);
     for (const BoxRange& zeros : made.moves.zeros) zero(to, zeros.destination, zeros.count);
     switch (made.way) {
       case Way::kRuns:
@@ -175,7 +176,7 @@ class GatherMover {
     uint8_t* destination = to + (moves.destination[first] + begin) * kSize;
     const int64_t count = end - begin;
     if (run.step == 1) return copy_bytes(destination, source, count * kSize);
-    Strided::template copy<T>(source, run.step, destination, count);
+    copy_strided<T>(source, run.step, destination, count);
   }
 
   static void move_row(const BoxMoves& moves, const uint8_t* source, uint8_t* destination, const Run& run,
@@ -216,6 +217,13 @@ class GatherMover {
     }
   }
 
+  void move_staged(const uint8_t* from, uint8_t* to) {
+    for (const StageRun& run : stage_->runs) {
+      copy_strided<T>(from + run.source * kSize, run.step, packed_.data() + run.packed * kSize, run.count);
+    }
+    stage_->plan->run(packed_.data(), to, 0, stage_->plan->destination_bytes());
+  }
+
   // What the range holds of the box.
   void move_part(const Moves& made, const uint8_t* from, uint8_t* to, int64_t d) const {
     const auto inside = [&](int64_t at, int64_t count, auto body) {
@@ -224,9 +232,8 @@ class GatherMover {
       if (begin < end) body(begin, end);
     };
     for (const BoxRange& zeros : made.moves.zeros) {
-      inside(zeros.destination, zeros.count, [&](int64_t begin, int64_t end) {
-        zero(to, zeros.destination + begin, end - begin);
-      });
+      inside(zeros.destination, zeros.count,
+             [&](int64_t begin, int64_t end) { zero(to, zeros.destination + begin, end - begin); });
     }
     const BoxMoves& moves = made.moves;
     for (const Run& run : made.runs) {
@@ -242,29 +249,22 @@ class GatherMover {
 
   const uint8_t* source_;
   uint8_t* destination_;
+  const BoxStage* stage_;
   int64_t begin_;
   int64_t end_;
+  std::vector<uint8_t> packed_;
 };
 
 // A plan has boxes where its kernel needs them; a kernel that is called for another plan makes its own.
-template <class T, class Strided = PlainStrided>
-void gather_nest(const ReorderArguments& arguments, size_t i, int64_t begin, int64_t end) {
-  const LoopNest& nest = arguments.plan.nests()[i];
-  const NestBox* box = arguments.plan.box(i);
+template <class T>
+void gather(const ReorderArguments& arguments, size_t i, int64_t begin, int64_t end) {
+  const ReorderPlan& plan = arguments.plan;
+  const LoopNest& nest = plan.nests()[i];
+  const NestBox* box = plan.box(i);
   std::optional<NestBox> own;
-  if (box == nullptr) {
-    box = &own.emplace(nest, box_limits(arguments.plan.element_bits()), arguments.plan.source_elements());
-  }
-  GatherMover<T, Strided> mover(arguments, begin, end);
-  BoxWalk<GatherMover<T, Strided>>(nest, *box, begin, end, mover).run();
-}
-
-template <class T, class Strided = PlainStrided>
-void gather_all(const ReorderArguments& arguments) {
-  constexpr int64_t size = sizeof(T);
-  for (size_t i = 0; i < arguments.plan.nests().size(); ++i) {
-    gather_nest<T, Strided>(arguments, i, arguments.begin / size, arguments.end / size);
-  }
+  if (box == nullptr) box = &own.emplace(nest, box_limits(plan.element_bits()), plan.source_elements());
+  GatherMover<T> mover(arguments, plan.stage(i), begin, end);
+  BoxWalk<GatherMover<T>>(nest, *box, begin, end, mover).run();
 }
 
 }  // namespace

@@ -23,8 +23,8 @@ int64_t most_elements(const LoopNest& nest, int64_t most) {
     if (node.variable != kNone) variables[static_cast<size_t>(node.variable)] = true;
     if (node.lookup != kNone) lookups[static_cast<size_t>(node.lookup)] = true;
   }
-  const int64_t indices = std::count(variables.begin(), variables.end(), true) +
-                          std::count(lookups.begin(), lookups.end(), true);
+  const int64_t indices =
+      std::count(variables.begin(), variables.end(), true) + std::count(lookups.begin(), lookups.end(), true);
   const int64_t entry = int64_t{sizeof(int32_t)} * (2 + indices + kMostCuts);
   return std::min(most, std::max<int64_t>(kMaxBoxTableBytes / entry, 1));
 }
@@ -171,9 +171,8 @@ void NestBox::fill(const LoopNest& nest) {
     index.most = *std::max_element(index.added.begin(), index.added.end());
   }
   for (size_t i = 0; i < nest.lookups.size(); ++i) {
-    const bool is_used = std::any_of(nest.nodes.begin(), nest.nodes.end(), [i](const Node& node) {
-      return node.lookup == static_cast<int>(i);
-    });
+    const bool is_used = std::any_of(nest.nodes.begin(), nest.nodes.end(),
+                                     [i](const Node& node) { return node.lookup == static_cast<int>(i); });
     // The answer of a lookup without loops is a part of the nest's base.
     if (!is_used) {
       lookups.emplace_back();
@@ -193,8 +192,8 @@ void NestBox::set_order(const LoopNest& nest) {
   for (size_t level = 0; level < passes.size(); ++level) {
     if (passes[level] < nest.nodes[level].count) order.push_back(level);
   }
-  stateful = static_cast<size_t>(std::stable_partition(order.begin(), order.end(), changes_state) -
-                                 order.begin());
+  stateful =
+      static_cast<size_t>(std::stable_partition(order.begin(), order.end(), changes_state) - order.begin());
   int64_t span = 1;
   for (const Node& node : nest.nodes) span += (node.count - 1) * node.destination_stride;
   for (size_t level : order) {
@@ -215,7 +214,7 @@ void BoxMoves::mark(const LoopNest& nest, const NestBox& box, const BoxState& st
       const int32_t at = index.added[k];
       const bool is_valid = at >= bounds.valid_lo && at < bounds.valid_hi;
       const bool is_written = at >= bounds.write_lo && at < bounds.write_hi;
-      const BoxElement element = !is_written  ? BoxElement::kKept
+      const BoxElement element = !is_written ? BoxElement::kKept
                                  : !is_valid ? BoxElement::kZero
                                              : BoxElement::kMoved;
       elements[k] = std::max(elements[k], element);

@@ -23,7 +23,8 @@ struct BoxLimits {
   int64_t most;
 };
 
-// 2048 elements, as more gain nothing. 4-bit elements are moved as bytes; larger boxes have longer runs of them.
+// 2048 elements, as more gain nothing. 4-bit elements are moved as bytes; larger boxes have longer runs of
+// them.
 constexpr BoxLimits box_limits(int element_bits) {
   return element_bits < 8 ? BoxLimits{64, 4096} : BoxLimits{64 * 8 / element_bits, 2048};
 }

@@ -5,7 +5,8 @@
 //     // What it prepares for all boxes of a state.
 //     struct Moves { BoxMoves moves; ... };
 //     void prepare(Moves& moves);
-//     // The box whose first element stands at source element `s` and destination element `d`; at least one of
+//     // The box whose first element stands at source element `s` and destination element `d`; at least one
+//     of
 //     // its places is in the range.
 //     void move(const Moves& moves, int64_t s, int64_t d);
 //   };

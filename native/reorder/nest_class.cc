@@ -12,7 +12,7 @@ namespace {
 // A loop of a rectangle has fixed strides, and its tail does not depend on deeper loops.
 bool is_plain(const Node& node) { return node.lookup == kNone && node.below == 0; }
 
-// Lookups between the two loops would have to be made for each rectangle; there the reference is as good.
+// Lookups between the two loops would have to be made for each rectangle; boxes have them in tables.
 bool looks_up_from(const LoopNest& nest, size_t level) {
   return std::any_of(nest.nodes.begin() + static_cast<std::ptrdiff_t>(level), nest.nodes.end(),
                      [](const Node& node) { return node.lookup != kNone; });

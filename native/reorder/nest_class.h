@@ -22,7 +22,7 @@ enum class NestClass {
   kRuns,
   // One loop is contiguous in the source, another in the destination.
   kTiles,
-  // Anything.
+  // Anything: moved box by box (nest_box.h).
   kLoopNest,
 };
 

@@ -8,6 +8,7 @@
 
 #include "io/checked_math.h"
 #include "layout/join.h"
+#include "reorder/kernels.h"
 #include "reorder/nest_class.h"
 #include "reorder/plan.h"
 
@@ -322,6 +323,11 @@ template <class Element, class Kernel>
 void walk_nests(const ReorderArguments& arguments, int64_t begin, int64_t end) {
   const ReorderPlan& plan = arguments.plan;
   for (size_t i = 0; i < plan.nests().size(); ++i) {
+    // A nest of another class: of a part that a layout stores differently.
+    if (Kernel::kClass != NestClass::kLoopNest && plan.box(i) != nullptr) {
+      gather_nest(arguments, i, begin, end);
+      continue;
+    }
     NestWalk<Element, Kernel>(plan.nests()[i], plan.inner_loops()[i], arguments, begin, end).run();
   }
 }

@@ -7,14 +7,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <vector>
 
+#include "io/checked_math.h"
 #include "reorder/box_stage.h"
 #include "reorder/nest_box_walk.h"
 #include "reorder/nest_walk.h"
 #include "reorder/plan.h"
+#include "reorder/strided_copy.h"
 
 namespace tilework {
 namespace {
@@ -33,16 +35,19 @@ inline void unpack16(const uint8_t* source, uint8_t* bytes) {
   const Bytes16 both = load_bytes16(source);
   const Bytes16 low = both & 15;
   const Bytes16 high = both >> 4;
-  store_bytes16(bytes, __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
-  store_bytes16(bytes + 16, __builtin_shufflevector(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14,
-                                                    30, 15, 31));
+  store_bytes16(bytes,
+                __builtin_shufflevector(low, high, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
+  store_bytes16(bytes + 16, __builtin_shufflevector(low, high, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29,
+                                                    14, 30, 15, 31));
 }
 
 inline void pack16(const uint8_t* bytes, uint8_t* destination) {
   const Bytes16 first = load_bytes16(bytes);
   const Bytes16 second = load_bytes16(bytes + 16);
-  const Bytes16 low = __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-  const Bytes16 high = __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  const Bytes16 low =
+      __builtin_shufflevector(first, second, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const Bytes16 high =
+      __builtin_shufflevector(first, second, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
   store_bytes16(destination, low | (high << 4));
 }
 
@@ -188,8 +193,10 @@ class NibbleMover {
     int64_t source_end = made.source_end;
     if (!is_whole) {
       const std::vector<int32_t>& places = made.moves.destination;
-      first_move = static_cast<size_t>(std::lower_bound(places.begin(), places.end(), begin_ - d) - places.begin());
-      last_move = static_cast<size_t>(std::lower_bound(places.begin(), places.end(), end_ - d) - places.begin());
+      first_move =
+          static_cast<size_t>(std::lower_bound(places.begin(), places.end(), begin_ - d) - places.begin());
+      last_move =
+          static_cast<size_t>(std::lower_bound(places.begin(), places.end(), end_ - d) - places.begin());
       set_hull(made, first_move, last_move, source_begin, source_end);
     }
     // Nothing is written where all is zero.
@@ -210,8 +217,9 @@ class NibbleMover {
   static void set_hull(const Moves& made, size_t first, size_t last, int64_t& begin, int64_t& end) {
     begin = end = 0;
     if (first >= last) return;
-    const auto [low, high] = std::minmax_element(made.moves.source.begin() + static_cast<std::ptrdiff_t>(first),
-                                                 made.moves.source.begin() + static_cast<std::ptrdiff_t>(last));
+    const auto [low, high] =
+        std::minmax_element(made.moves.source.begin() + static_cast<std::ptrdiff_t>(first),
+                            made.moves.source.begin() + static_cast<std::ptrdiff_t>(last));
     begin = made.moves.source_base + *low;
     end = made.moves.source_base + *high + 1;
   }
@@ -228,10 +236,32 @@ class NibbleMover {
         if (begin < end) unpack_nibbles(source_, begin, to + (begin - first), end - begin);
         continue;
       }
-      for (int64_t i = 0; i < run.count; ++i) {
-        const int64_t at = first + i * run.step;
-        if (at >= source_begin && at < source_end) to[i] = nibble(at);
-      }
+      const int64_t step = run.step;
+      // The passes that reach what is needed.
+      const int64_t behind = step > 0 ? source_end - first : first - source_begin + 1;
+      const int64_t before = step > 0 ? source_begin - first : first - source_end + 1;
+      const int64_t begin = std::clamp(ceil_div(before, std::abs(step)), int64_t{0}, run.count);
+      const int64_t end = std::clamp(ceil_div(behind, std::abs(step)), begin, run.count);
+      unpack_steps(first + begin * step, step, to + begin, end - begin);
+    }
+  }
+
+  // Small steps by way of all that lies between.
+  void unpack_steps(int64_t first, int64_t step, uint8_t* to, int64_t count) {
+    constexpr int64_t kLongStep = 8;
+    constexpr int64_t kAtOnce = 128;
+    if (std::abs(step) > kLongStep) {
+      for (int64_t i = 0; i < count; ++i) to[i] = nibble(first + i * step);
+      return;
+    }
+    uint8_t window[kAtOnce * kLongStep];
+    for (int64_t i = 0; i < count; i += kAtOnce) {
+      const int64_t part = std::min(kAtOnce, count - i);
+      const int64_t one = first + i * step;
+      const int64_t other = one + (part - 1) * step;
+      const int64_t low = std::min(one, other);
+      unpack_nibbles(source_, low, window, std::abs(other - one) + 1);
+      copy_strided<uint8_t>(window + (one - low), step, to + i, part);
     }
   }
 

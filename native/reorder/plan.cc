@@ -198,7 +198,11 @@ void ReorderPlan::make_boxes() {
     const NestClass nest_class = inner_loops_[i].nest_class;
     if (nest_class == kernel_->nest_class && nest_class != NestClass::kLoopNest) continue;
     boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
-    if (element_bits_ < 8) stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
+    if (element_bits_ < 8) {
+      stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
+    } else if (turns_steps(nests_[i], *boxes_[i])) {
+      stages_[i] = make_stage(nests_[i], *boxes_[i], element_bits_, StageDestination::kInPlace);
+    }
   }
 }
 
@@ -257,6 +261,9 @@ std::string ReorderPlan::reason() const {
   }
   bool lookup = false;
   for (const LoopNest& nest : nests_) lookup = lookup || !nest.lookups.empty();
+  const bool is_packed =
+      std::any_of(stages_.begin(), stages_.end(), [](const auto& stage) { return stage != nullptr; });
+  if (is_packed && element_bits_ >= 8) reason += "; a box is packed in the cache first";
   if (lookup) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";
   if (nests_.size() > 1) {
     reason +=

@@ -216,7 +216,8 @@ void test_strides_of_slices() {
   CHECK(nest_of({4, 30, 8, 10}, {0, 5, 0, 0}, {1, 1, 1, 1}, blocked).lookups.empty());
   CHECK(nest_of({4, 30, 8, 10}, {0, 40, 0, 0}, {1, -1, 1, 1}, blocked).lookups.empty());
   const std::vector<int64_t> part = {4, 30, 8, 10};
-  const ReorderPlan across({32, part, blocked, feature_blocks(part, 16), Slice{whole, {0, 5, 0, 0}, {1, 1, 1, 1}}});
+  const ReorderPlan across(
+      {32, part, blocked, feature_blocks(part, 16), Slice{whole, {0, 5, 0, 0}, {1, 1, 1, 1}}});
   CHECK(across.nests()[0].lookups.size() == 1 && across.nests()[0].lookups[0].table.size() <= 30);
 }
 
