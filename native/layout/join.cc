@@ -340,7 +340,8 @@ std::optional<std::vector<int64_t>> chain_at_block(Line& line, Variable& bounds,
   earlier.destination_lower += before;
   earlier.slots += before;
   auto chain = chain_of(earlier);
-  if (!chain) return std::nullopt;
+  // Loops with wider steps than the axis has slots would not write in the order of the destination.
+  if (!chain || (!chain->empty() && chain->back() >= line.slots)) return std::nullopt;
   line = std::move(earlier);
   bounds = {bounds.write_lo + before, bounds.write_hi + before, bounds.valid_lo + before,
             bounds.valid_hi + before};

@@ -8,8 +8,8 @@
 #include "cpu/features.h"
 #include "error.h"
 #include "io/checked_math.h"
-#include "reorder/fused_cast.h"
 #include "reorder/box_stage.h"
+#include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 
 namespace tilework {
