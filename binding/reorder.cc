@@ -74,10 +74,47 @@ const char* kind_of(NestClass nest_class) {
   return "loop-nest";
 }
 
+// What the plan holds, its parts for threads included.
+int64_t footprint_of(const ReorderPlan& plan) {
+  int64_t bytes = sizeof(ReorderPlan);
+  for (const LoopNest& nest : plan.nests()) {
+    bytes += static_cast<int64_t>(sizeof(LoopNest) + sizeof(InnerLoops) + nest.nodes.size() * sizeof(Node));
+    for (const Lookup& lookup : nest.lookups) {
+      bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
+    }
+  }
+  if (plan.units() != nullptr) bytes += footprint_of(*plan.units());
+  if (plan.cast() != nullptr) bytes += footprint_of(plan.cast()->moves());
+  // Only those of large tensors are cut.
+  const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
+  return is_cut ? bytes + ReorderParts::kMostBytes : bytes;
+}
+
 int64_t passes_of(const LoopNest& nest) {
   double passes = 1;
   for (const Node& node : nest.nodes) passes *= static_cast<double>(node.count);
   return static_cast<int64_t>(std::min(passes, static_cast<double>(kMaxSafeInteger)));
+}
+
+// Null where there is nothing to do.
+const LoopNest* largest_nest(const ReorderPlan& plan) {
+  const std::vector<LoopNest>& nests = plan.nests();
+  const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
+    return passes_of(a) < passes_of(b);
+  });
+  return largest == nests.end() ? nullptr : &*largest;
+}
+
+const char* cut_of(ReorderParts::Cut cut) {
+  switch (cut) {
+    case ReorderParts::Cut::kRanges:
+      return "ranges";
+    case ReorderParts::Cut::kInnermostLoop:
+      return "innermost-loop";
+    case ReorderParts::Cut::kWhole:
+      break;
+  }
+  return "whole";
 }
 
 }  // namespace
@@ -114,6 +151,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   define("sourceBytes", plan_->source_bytes());
   define("destinationBytes", plan_->destination_bytes());
   define("rangeQuantum", plan_->range_quantum());
+  define("footprint", footprint_of(*plan_));
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
 }
 
@@ -179,20 +217,22 @@ Napi::Value ReorderPlanObject::source_ranges(const Napi::CallbackInfo& info) {
 Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Napi::Env env = info.Env();
-    Napi::Array nodes = Napi::Array::New(env);
     const FusedCast* cast = plan_->cast();
-    const std::vector<LoopNest>& nests = cast == nullptr ? plan_->nests() : cast->moves().nests();
-    const auto largest =
-        std::max_element(nests.begin(), nests.end(),
-                         [](const LoopNest& a, const LoopNest& b) { return passes_of(a) < passes_of(b); });
-    if (largest != nests.end()) {
-      for (const Node& node : largest->nodes) nodes.Set(nodes.Length(), explain_node(env, node, *largest));
-    }
     Napi::Object result = Napi::Object::New(env);
     result.Set("kernel", cast == nullptr ? plan_->kernel().name : cast->kernels());
     result.Set("reason", plan_->reason());
     result.Set("kind", kind_of(plan_->nest_class()));
+    Napi::Array nodes = Napi::Array::New(env);
+    if (const LoopNest* nest = largest_nest(cast == nullptr ? *plan_ : cast->moves())) {
+      for (const Node& node : nest->nodes) nodes.Set(nodes.Length(), explain_node(env, node, *nest));
+    }
     result.Set("nodes", nodes);
+    const size_t threads = Environment::of(env).pools().compute.threads();
+    const auto parts = cut_plan_.parts(0, plan_->destination_bytes(), threads);
+    result.Set("stores", parts->stores() == Stores::kStreaming ? "streaming" : "cached");
+    result.Set("cut", cut_of(parts->cut()));
+    result.Set("parts", static_cast<double>(parts->count()));
+    result.Set("threads", static_cast<double>(std::min(static_cast<int64_t>(threads), parts->count())));
     return result;
   });
 }

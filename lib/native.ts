@@ -110,6 +110,8 @@ export interface NativeReorderPlan {
   readonly destinationBytes: number
   /** Ranges of the destination begin and end at multiples of this many bytes, or end with it. */
   readonly rangeQuantum: number
+  /** About how many bytes the addon holds for the plan. */
+  readonly footprint: number
   /** Byte of the source from which the whole destination is one plain copy; absent where something moves. */
   readonly copyOffset?: number
   /**
@@ -192,6 +194,14 @@ export interface NativeExplanation {
     readonly destinationStride: number
     readonly tail: boolean
   }[]
+  /** `streaming` stores leave nothing in the caches; they are for what no cache holds. */
+  readonly stores: 'cached' | 'streaming'
+  /** How a run of the whole destination is cut for as many threads as there are now. */
+  readonly cut: 'whole' | 'ranges' | 'innermost-loop'
+  /** Parts of that cut. */
+  readonly parts: number
+  /** Threads that run them, the calling one included. */
+  readonly threads: number
 }
 
 /** A file under construction, which takes its target's place on commit. */
@@ -236,6 +246,11 @@ export interface NativeAddon {
   setThreads(count: number): void
   /** Forces (false) or allows (true) external buffers: the switch behind TILEWORK_NO_EXTERNAL_BUFFERS=1. */
   setExternalBuffers(allowed: boolean): void
+  /**
+   * Asks for huge pages under memory of 2 MiB or more that was just allocated and is about to be written all over:
+   * else the first write into each 4 KiB is a fault, and those take longer than any work on the bytes.
+   */
+  preparePages(bytes: Uint8Array): void
   /** Mappings that are still mapped in this environment; for tests of their life. */
   liveMappings(): number
   cpu(): { readonly architecture: string; readonly features: readonly string[] }

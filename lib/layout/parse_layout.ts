@@ -10,6 +10,7 @@ export { LAYOUT_NAMES } from './catalogue.js'
 /** Names kept after parsing. Above the size of the catalogue, and small enough that hostile names cost nothing. */
 const CACHE_ENTRIES = 256
 const cache = new Map<string, Layout>()
+const parsed = new WeakSet<Layout>()
 
 /**
  * The layout of a name: one of {@link LAYOUT_NAMES}, an older name of one of them, `row_major`, `column_major`, or any other name
@@ -27,9 +28,15 @@ export function parseLayout(name: string): Layout {
   const known = cache.get(name)
   if (known !== undefined) return known
   const layout = layoutOf(defineLayout(name))
+  parsed.add(layout)
   if (cache.size >= CACHE_ENTRIES) cache.delete(cache.keys().next().value!)
   cache.set(name, layout)
   return layout
+}
+
+/** Whether a layout was made here: then its name says all of it. */
+export function isParsedLayout(layout: Layout): boolean {
+  return parsed.has(layout)
 }
 
 function layoutOf(definition: LayoutDefinition): Layout {

@@ -9,8 +9,10 @@ import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
 import { valueText } from '../value_text.js'
+import { explanationText } from './explanation_text.js'
 import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
 import { parseLayout } from './parse_layout.js'
+import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
 
 /** A layout with explicit padding. */
 export interface PlacedLayout {
@@ -46,6 +48,8 @@ export interface Explanation extends NativeExplanation {
   readonly to: string
   /** Sentences a reader should know, for example that winograd arithmetic is not done. */
   readonly notes: readonly string[]
+  /** All of it as lines to print: kernel and why, loops outermost first (strides in elements), parts, stores. */
+  readonly text: string
 }
 
 /** An immutable, reusable reorder. Buffers are storage bytes: packed, little-endian, holes included. */
@@ -111,11 +115,37 @@ export interface JoinOptions extends PlanReorderOptions {
 
 /** As `planReorder`, with the storage of both sides, and of a part of the source where one is named. */
 export function joinLayouts(options: JoinOptions): JoinedLayouts {
-  const { dtype, shape, slice, casts = [] } = options
+  const { dtype, shape, as, slice, casts = [] } = options
+  const asked = { dtype, shape, as, slice, casts, from: place(options.from), to: place(options.to) }
+  const known = recall<JoinedLayouts>(planKey(asked))
+  if (known) return known
+  // A list may give other numbers each time it is read: what is planned and what it is kept under come from a copy.
+  const request = copyOf(asked)
+  const joined = joinAnew(request)
+  keep(planKey(request), joined, joined.plan.footprint)
+  return joined
+}
+
+function copyOf({ dtype, as, shape, slice, casts, from, to }: PlanRequest): PlanRequest {
+  return {
+    dtype,
+    as,
+    casts,
+    shape: list(shape),
+    slice: slice && { shape: list(slice.shape), start: list(slice.start), step: list(slice.step) },
+    from: { layout: from.layout, lower: list(from.lower), upper: list(from.upper) },
+    to: { layout: to.layout, lower: list(to.lower), upper: list(to.upper) },
+  }
+}
+
+/** What is no list stays what it is, and is refused where it is bound. */
+function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): Numbers {
+  return (Array.isArray(numbers) ? [...numbers] : numbers) as Numbers
+}
+
+function joinAnew({ dtype, shape, from, to, as, slice, casts }: PlanRequest): JoinedLayouts {
   const elementBits = casts.length > 0 ? DTYPES[dtype].bits : movableBits(dtype)
-  const from = place(options.from)
-  const to = place(options.to)
-  checkAxes(from.layout, to.layout, options.as)
+  checkAxes(from.layout, to.layout, as)
   const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
   const fromStorage = bind(from, slice?.shape ?? shape, rank, dtype)
   const toStorage = bind(to, shape, rank, casts.at(-1)?.to ?? dtype)
@@ -158,22 +188,17 @@ function isSide(side: unknown): boolean {
   return typeof side === 'object' && side !== null && ('layout' in side || 'storage' in side)
 }
 
-function place(side: string | Layout | PlacedLayout): PlacedLayout & { layout: Layout } {
+function place(side: string | Layout | PlacedLayout): PlannedSide {
   if (typeof side === 'string') return { layout: parseLayout(side) }
   if ('storage' in side) return { layout: side }
-  const { layout } = side
-  if (typeof layout === 'string') return { ...side, layout: parseLayout(layout) }
-  if (typeof layout?.storage === 'function') return { ...side, layout }
+  const { layout, lower, upper } = side
+  if (typeof layout === 'string') return { layout: parseLayout(layout), lower, upper }
+  if (typeof layout?.storage === 'function') return { layout, lower, upper }
   throw new TileworkError('ERR_ARGUMENT', 'A layout is a name or what parseLayout gave.')
 }
 
 /** A layout of any rank has the rank of its shape, so it takes the ones that a named partner appends. */
-function bind(
-  side: PlacedLayout & { layout: Layout },
-  shape: readonly number[],
-  rank: number,
-  dtype: Dtype,
-): LayoutStorage {
+function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: Dtype): LayoutStorage {
   const isAnyRank = hasAnyRank(side.layout)
   return side.layout.storage(isAnyRank ? extend(shape, rank, 1) : shape, {
     dtype,
@@ -225,10 +250,12 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
 }
 
 function explain({ plan, from, to }: JoinedLayouts): Explanation {
-  return {
-    ...plan.explain(),
+  const explanation = plan.explain()
+  const sides = {
     from: from.layout.name,
     to: to.layout.name,
     notes: [...new Set([...from.layout.notes, ...to.layout.notes])],
   }
+  const axes = from.layout.axes || to.layout.axes
+  return { ...explanation, ...sides, text: explanationText(explanation, { ...sides, axes }) }
 }

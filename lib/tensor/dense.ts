@@ -35,6 +35,8 @@ export interface StoredTensorInit {
   /** Explicit padding, one count an axis of `shape`; for data layouts and row_major. */
   readonly lower?: readonly number[]
   readonly upper?: readonly number[]
+  /** What these make together, from one who has bound the layout already. */
+  readonly storage?: DenseStorage
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
 }
@@ -79,6 +81,7 @@ export class StoredTensor implements DenseTensor {
       placed.kind === 'row_major' && !isPadded({ lower: this.#lower, upper: this.#upper })
         ? undefined
         : placed
+    this.#storage = init.storage
     const { byteLength } = this.storage
     if (init.start + byteLength > init.source.byteLength) {
       throw new TileworkError(

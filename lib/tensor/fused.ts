@@ -42,7 +42,10 @@ export class FusedTensor extends StoredTensor {
     const joined = join(recipe)
     const { layout, storage } = joined.to
     const dtype = recipe.casts?.at(-1)?.to ?? base.dtype
-    const rank = region.shape.length
+    const { elements, byteLength, side } = storage
+    // The layout's further axes have an extent of 1 and no padding.
+    const lower = side.lower.slice(0, region.shape.length)
+    const upper = side.upper.slice(0, region.shape.length)
     super({
       source: new FusedSource(base, joined, dtype),
       start: 0,
@@ -52,8 +55,16 @@ export class FusedTensor extends StoredTensor {
       metadata: base.metadata,
       layout,
       ...(base.doc !== undefined && { doc: base.doc }),
-      lower: storage.side.lower.slice(0, rank),
-      upper: storage.side.upper.slice(0, rank),
+      lower,
+      upper,
+      storage: {
+        layout: layout.name,
+        elements,
+        byteLength,
+        lower: [...lower],
+        upper: [...upper],
+        bitOrder: 'low-first',
+      },
     })
     this.recipe = recipe
   }

@@ -8,7 +8,7 @@ import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
-import { allocateBytes } from '../bytes/view_limit.js'
+import { unfilledBytes } from '../bytes/view_limit.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
 import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
@@ -39,16 +39,17 @@ export class FusedSource implements ByteSource {
   readonly #plan: NativeReorderPlan
   /** Ranges that the plan can be asked for begin at multiples of this. */
   readonly #quantum: number
-  /** Bytes of one pass of each loop over the destination's digits, outermost first. */
-  readonly #passBytes: readonly number[]
+  readonly #to: LayoutStorage
+  readonly #elementBits: number
 
   /** @param dtype - the type of the result's elements, where they are cast on the way */
   constructor(base: StoredTensor, { plan, to }: JoinedLayouts, dtype: Dtype = base.dtype) {
     this.#base = base
     this.#plan = plan
     this.#quantum = plan.rangeQuantum
+    this.#to = to.storage
+    this.#elementBits = DTYPES[dtype].bits
     this.byteLength = to.storage.byteLength
-    this.#passBytes = passesOf(to.storage, DTYPES[dtype].bits)
     this.label = `tensor "${base.name}" as ${to.layout.name}`
     const { stored } = this
     if (stored?.source.view) {
@@ -74,8 +75,8 @@ export class FusedSource implements ByteSource {
    * pass would make two short walks of a long one.
    */
   pieceBytes(bytes: number): number {
-    const pass =
-      this.#passBytes.find((candidate) => candidate <= bytes && candidate % this.#quantum === 0) ?? bytes
+    const passes = passesOf(this.#to, this.#elementBits)
+    const pass = passes.find((candidate) => candidate <= bytes && candidate % this.#quantum === 0) ?? bytes
     return Math.max(1, Math.floor(bytes / pass)) * pass
   }
 
@@ -84,7 +85,7 @@ export class FusedSource implements ByteSource {
     const { stored } = this
     if (stored) return stored.source.read(stored.start + start, stored.start + end)
     const { from, to } = this.#wholeElements(start, end)
-    const bytes = allocateBytes(to - from)
+    const bytes = unfilledBytes(to - from)
     await this.#fill(from, bytes)
     return bytes.subarray(start - from, end - from)
   }
@@ -97,9 +98,9 @@ export class FusedSource implements ByteSource {
       return stored.source.readSync(stored.start + start, stored.start + end)
     }
     const { from, to } = this.#wholeElements(start, end)
-    const bytes = allocateBytes(to - from)
+    const bytes = unfilledBytes(to - from)
     systemError.wrap(this.label, () => this.#fillSync(from, bytes))
-    return bytes.subarray(start - from, end - from)
+    return bytes.byteLength === end - start ? bytes : bytes.subarray(start - from, end - from)
   }
 
   /** As `read`, into the caller's memory. */
@@ -182,6 +183,7 @@ export class FusedSource implements ByteSource {
   }
 }
 
+/** Bytes of one pass of each loop over the destination's digits, outermost first. */
 function passesOf({ digits }: LayoutStorage, bits: number): number[] {
   let elements = 1
   const passes = [...digits].reverse().map(({ radix }) => {

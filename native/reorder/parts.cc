@@ -12,8 +12,6 @@ namespace {
 
 // Parts a thread, so that threads that are held up do not hold up the rest.
 constexpr int64_t kPartsPerThread = 4;
-// Plans that are made and kept to cut a loop; more parts would gain nothing.
-constexpr int64_t kMaxLoopParts = 256;
 constexpr int64_t kCacheLine = 64;
 
 // The plan that does the work of another: over units of it, where they cover all of the destination.

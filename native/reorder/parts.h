@@ -32,6 +32,10 @@ class ReorderParts {
   // How the destination is cut.
   enum class Cut { kWhole, kRanges, kInnermostLoop };
 
+  // Plans that are made and kept to cut a loop, each of about a KiB; more parts would gain nothing.
+  static constexpr int64_t kMaxLoopParts = 64;
+  static constexpr int64_t kMostBytes = kMaxLoopParts << 10;
+
   // Destination bytes [begin, end), for which `plan.check_range` holds, for so many threads. Parts are small
   // enough that a run that is to stop stops at once.
   ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end, size_t threads,

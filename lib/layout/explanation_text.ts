@@ -1,0 +1,61 @@
+/** What `explain()` tells of a plan, as lines to read. */
+import type { NativeExplanation } from '../native.js'
+
+/** The sides of a plan, and the letters of its axes; axes without one are called d0, d1, … */
+export interface ExplainedSides {
+  readonly from: string
+  readonly to: string
+  readonly axes: string
+  readonly notes: readonly string[]
+}
+
+const CUTS: Record<NativeExplanation['cut'], string> = {
+  whole: 'in one part',
+  ranges: 'in ranges of the destination',
+  'innermost-loop': 'in passes of the innermost loop',
+}
+
+const STORES: Record<NativeExplanation['stores'], string> = {
+  cached: 'cached',
+  streaming: 'streaming, as source and destination together are larger than the caches',
+}
+
+/** Several lines, without a line break at the end. */
+export function explanationText(plan: NativeExplanation, { from, to, axes, notes }: ExplainedSides): string {
+  const letters = (positions: readonly number[]): string =>
+    positions.map((position) => axes[position] ?? `d${position}`).join('·')
+  const loops = plan.nodes.map(({ axes: positions, count, sourceStride, destinationStride, tail }) => [
+    letters(positions) || 'all',
+    `${count} passes`,
+    sourceStride === 'table' ? 'source from a table' : `source ${signed(sourceStride)}`,
+    `destination ${signed(destinationStride)}`,
+    ...(tail ? ['with a tail'] : []),
+  ])
+  const work = `${plan.parts} on ${plan.threads} ${plan.threads === 1 ? 'thread' : 'threads'}, ${CUTS[plan.cut]}`
+  return [
+    `${from} to ${to}`,
+    `  kernel  ${plan.kernel}: ${plan.reason}`,
+    ...columns(loops).map((line, i) => `  ${i === 0 ? 'loops ' : '      '}  ${line}`),
+    `  parts   ${work}`,
+    `  stores  ${STORES[plan.stores]}`,
+    ...notes.map((note) => `  note    ${note}`),
+  ].join('\n')
+}
+
+function signed(stride: number): string {
+  return stride < 0 ? `${stride}` : `+${stride}`
+}
+
+/** Cells of equal width below each other. */
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>(
+    (found, row) => row.map((cell, i) => Math.max(cell.length, found[i] ?? 0)),
+    [],
+  )
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

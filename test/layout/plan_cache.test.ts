@@ -1,0 +1,156 @@
+/** Plans that are asked for again are the same; whatever changes a plan, or makes it wrong, makes it another. */
+import { describe, expect, test } from 'vitest'
+import type { Dtype } from '../../lib/dtype/dtypes.js'
+import {
+  type Layout,
+  type PlanReorderOptions,
+  parseLayout,
+  planReorder,
+  reorder,
+  tensor,
+} from '../../lib/index.js'
+import { joinLayouts } from '../../lib/layout/plan.js'
+import { keptPlans } from '../../lib/layout/plan_cache.js'
+
+const ASKED = { dtype: 'float32', shape: [2, 5, 3, 4], from: 'bfyx', to: 'byxf' } as const
+const planOf = (options: object) => joinLayouts({ ...ASKED, ...options } as PlanReorderOptions).plan
+
+describe('plans that are kept', () => {
+  test('one plan for requests that mean the same', () => {
+    const plan = planOf({})
+    expect(planOf({})).toBe(plan)
+    expect(planOf({ shape: [...ASKED.shape], from: parseLayout('bfyx'), to: { layout: 'byxf' } })).toBe(plan)
+    expect(planOf({ from: { layout: 'bfyx', lower: [0, 0, 0, 0], upper: [0, 0, 0, 0] } })).toBe(plan)
+    expect(planOf({ as: undefined, slice: undefined })).toBe(plan)
+  })
+
+  test('another plan for whatever differs', () => {
+    const slice = { shape: [2, 5, 3, 4], start: [0, 0, 0, 0], step: [1, 1, 1, 1] }
+    const others = [
+      {},
+      { dtype: 'float16' },
+      { dtype: 'int32' },
+      { shape: [2, 5, 4, 3] },
+      { shape: [25, 3, 4, 1] },
+      { from: 'byxf' },
+      { to: 'yxfb' },
+      { from: { layout: 'bfyx', lower: [0, 1, 0, 0] } },
+      { from: { layout: 'bfyx', upper: [0, 1, 0, 0] } },
+      { to: { layout: 'byxf', lower: [0, 1, 0, 0] } },
+      { to: { layout: 'byxf', upper: [0, 1, 0, 0] } },
+      { as: 'weights' },
+      { slice },
+      { slice: { ...slice, step: [-1, 1, 1, 1], start: [1, 0, 0, 0] } },
+    ].map(planOf)
+    expect(new Set(others).size).toBe(others.length)
+  })
+
+  test('what is wrong stays wrong beside a kept plan that reads alike', () => {
+    const fails = (options: object, code: string) =>
+      expect(() => planOf(options)).toThrow(expect.objectContaining({ code }))
+    planOf({})
+    fails({ shape: ['2', 5, 3, 4] }, 'ERR_ARGUMENT')
+    fails({ shape: ['2,5', 3, 4] }, 'ERR_ARGUMENT')
+    fails({ shape: '2,5,3,4' }, 'ERR_ARGUMENT')
+    fails({ from: { layout: 'bfyx', lower: [0, 0, 0] } }, 'ERR_ARGUMENT')
+    fails({ dtype: 'float33' as Dtype }, 'ERR_DTYPE')
+    fails({ dtype: Symbol('float32') }, 'ERR_DTYPE')
+    fails({ to: 'byxf -' }, 'ERR_LAYOUT_NAME')
+  })
+
+  test('a list that changes while it is read poisons no other plan', () => {
+    let reads = 0
+    const shape = [0, 7]
+    Object.defineProperty(shape, 0, { enumerable: true, get: () => (reads++ === 0 ? 3 : 4) })
+    const asked = { dtype: 'uint8', from: 'row_major', to: 'column_major' } as const
+    joinLayouts({ ...asked, shape })
+    expect(joinLayouts({ ...asked, shape: [3, 7] }).plan.destinationBytes).toBe(21)
+    expect(joinLayouts({ ...asked, shape: [4, 7] }).plan.destinationBytes).toBe(28)
+  })
+
+  test('a layout that parseLayout did not make is asked each time', () => {
+    const real = parseLayout('byxf')
+    let asked = 0
+    const own: Layout = {
+      ...real,
+      storage: (...all) => {
+        asked++
+        return real.storage(...all)
+      },
+    }
+    expect(planOf({ to: own })).not.toBe(planOf({ to: own }))
+    expect(asked).toBe(2)
+  })
+
+  test('no more bytes than the bound, and the plans asked for last', () => {
+    const first = planOf({})
+    for (let extent = 1; extent < 3000; extent++) {
+      planOf({ shape: [1, extent, 3, 4] })
+      if (extent % 100 === 0) expect(planOf({})).toBe(first)
+    }
+    const { bytes, most, count } = keptPlans()
+    expect(bytes).toBeLessThanOrEqual(most)
+    expect(count).toBeGreaterThan(100)
+    expect(count).toBeLessThan(3000)
+    const last = planOf({ shape: [1, 2999, 3, 4] })
+    expect(planOf({ shape: [1, 2999, 3, 4] })).toBe(last)
+  })
+
+  test('a changed description of a result changes no other', () => {
+    const values = tensor(
+      Float32Array.from({ length: 120 }, (_, i) => i),
+      { shape: [2, 5, 3, 4] },
+    )
+    const one = reorder(values, 'b_fs_yx_fsv4')
+    ;(one.storage.lower as number[])[0] = 9
+    const other = reorder(values, 'b_fs_yx_fsv4')
+    expect(other.storage).toEqual({
+      layout: 'b_fs_yx_fsv4',
+      elements: 2 * 8 * 12,
+      byteLength: 4 * 2 * 8 * 12,
+      lower: [0, 0, 0, 0],
+      upper: [0, 0, 0, 0],
+      bitOrder: 'low-first',
+    })
+  })
+})
+
+describe('explain', () => {
+  test('says kernel, loops, parts and stores in lines to read', () => {
+    const plan = planReorder({
+      dtype: 'float32',
+      shape: [1, 64, 112, 112],
+      from: 'bfyx',
+      to: 'b_fs_yx_fsv16',
+    })
+    const { text, parts, threads, cut, stores, kernel, nodes } = plan.explain()
+    expect(parts).toBeGreaterThan(1)
+    expect(threads).toBeGreaterThanOrEqual(1)
+    expect([cut, stores]).toEqual(['ranges', 'cached'])
+    const lines = text.split('\n')
+    expect(lines[0]).toBe('bfyx to b_fs_yx_fsv16')
+    expect(lines[1]).toContain(kernel)
+    expect(lines).toHaveLength(2 + nodes.length + 2)
+    expect(lines[2]).toMatch(/^ {2}loops +f +4 passes +source \+200704 +destination \+200704$/)
+    expect(lines.at(-1)).toBe('  stores  cached')
+  })
+
+  test('names the cut of few planes, and holes', () => {
+    const planes = planReorder({
+      dtype: 'float32',
+      shape: [1, 3, 224, 224],
+      from: 'byxf',
+      to: 'bfyx',
+    }).explain()
+    expect(planes.cut).toBe('innermost-loop')
+    expect(planes.text).toContain('in passes of the innermost loop')
+    const small = planReorder({
+      dtype: 'float32',
+      shape: [1, 3, 4, 4],
+      from: 'bfyx',
+      to: 'b_fs_yx_fsv4',
+    }).explain()
+    expect([small.cut, small.parts, small.threads]).toEqual(['whole', 1, 1])
+    expect(small.text).toContain('with a tail')
+  })
+})
