@@ -7,6 +7,7 @@
 #include "cpu/features.h"
 #include "environment.h"
 #include "input_file.h"
+#include "memory/huge_pages.h"
 #include "output_file.h"
 #include "parallel/thread_count.h"
 #include "reorder.h"
@@ -35,6 +36,14 @@ Napi::Value set_threads(const Napi::CallbackInfo& info) {
 Napi::Value set_external_buffers(const Napi::CallbackInfo& info) {
   Environment::of(info.Env()).external_buffers = info[0].ToBoolean().Value();
   return info.Env().Undefined();
+}
+
+Napi::Value prepare_pages(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const Bytes memory = bytes_during_call(info[0], "bytes");
+    tilework::prepare_pages(memory.data, memory.size);
+    return info.Env().Undefined();
+  });
 }
 
 Napi::Value live_mappings(const Napi::CallbackInfo& info) {
@@ -67,6 +76,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));
   exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));
+  exports.Set("preparePages", Napi::Function::New<prepare_pages>(env, "preparePages"));
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
   exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
   return exports;

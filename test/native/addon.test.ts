@@ -93,6 +93,8 @@ describe('plans', () => {
       const result = new Uint8Array(plan.destinationBytes)
       await plan.run(source, result, 0, result.length)
       expect(Buffer.compare(result, expected)).toBe(0)
+      plan.runSync(source, result.fill(0))
+      expect(Buffer.compare(result, expected)).toBe(0)
       const part = new Uint8Array(100_000)
       await plan.run(source, part, 1234, 101_234)
       expect(Buffer.compare(part, expected.subarray(1234, 101_234))).toBe(0)

@@ -1,0 +1,53 @@
+#include <cstdint>
+
+#include "memory/huge_pages.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+namespace tilework {
+
+#if defined(__linux__)
+namespace {
+
+#if defined(MADV_POPULATE_WRITE)
+constexpr int kPopulate = MADV_POPULATE_WRITE;
+#else
+// Linux 5.14; a system that is older refuses it.
+constexpr int kPopulate = 23;
+#endif
+
+// Bytes that an allocator keeps at the beginning of a mapping for itself.
+constexpr uintptr_t kMostHeader = 64;
+
+void populate(uintptr_t begin, uintptr_t end) {
+  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, kPopulate);
+}
+
+}  // namespace
+
+void prepare_pages(void* memory, size_t bytes) {
+  static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(memory);
+  // A large allocation in the middle of a page comes from memory that was used before, and is warm.
+  if (bytes < kHugePageBytes || address % page > kMostHeader) return;
+  const uintptr_t begin = address / page * page;
+  // The last page may hold something else already.
+  const uintptr_t end = (address + bytes) / page * page;
+  if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE) != 0) return;
+  const uintptr_t first = (begin + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
+  const uintptr_t last = end / kHugePageBytes * kHugePageBytes;
+  if (first >= last) {
+    populate(begin, end);
+  } else {
+    populate(begin, first);
+    populate(last, end);
+  }
+}
+#else
+void prepare_pages(void*, size_t) {}
+#endif
+
+}  // namespace tilework
