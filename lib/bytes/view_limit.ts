@@ -47,12 +47,24 @@ function checkAllocation(byteLength: number): void {
 
 function allocate(byteLength: number, make: () => Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
   try {
-    const bytes = make()
-    if (byteLength >= HUGE_PAGE_BYTES) native().preparePages(bytes)
-    return bytes
+    return make()
   } catch (cause) {
     throw new TileworkError('ERR_LIMIT', `There is no memory for ${byteLength} bytes.`, { cause })
   }
+}
+
+/**
+ * As `allocateBytes`, for memory that is about to be written all over: large results get huge pages.
+ *
+ * @throws TileworkError as `allocateBytes`
+ */
+export function resultBytes(byteLength: number): Uint8Array<ArrayBuffer> {
+  return withPages(allocateBytes(byteLength))
+}
+
+function withPages(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  if (bytes.byteLength >= HUGE_PAGE_BYTES) native().preparePages(bytes)
+  return bytes
 }
 
 /**
@@ -63,9 +75,8 @@ function allocate(byteLength: number, make: () => Uint8Array<ArrayBuffer>): Uint
  */
 export function unfilledBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   checkAllocation(byteLength)
-  return allocate(byteLength, () =>
-    byteLength < ZEROED_BYTES
-      ? new Uint8Array(byteLength)
-      : new Uint8Array(Buffer.allocUnsafeSlow(byteLength).buffer as ArrayBuffer),
+  if (byteLength < ZEROED_BYTES) return new Uint8Array(byteLength)
+  return withPages(
+    allocate(byteLength, () => new Uint8Array(Buffer.allocUnsafeSlow(byteLength).buffer as ArrayBuffer)),
   )
 }

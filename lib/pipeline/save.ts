@@ -10,7 +10,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
 import type { ByteSource } from '../bytes/source.js'
-import { allocateBytes } from '../bytes/view_limit.js'
+import { resultBytes } from '../bytes/view_limit.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
@@ -108,7 +108,7 @@ export async function serialize(content: Saveable, options: SerializeOptions = {
   throwIfAborted(options.signal)
   const planned = await planFile(content, options, undefined)
   refuseSiblings(planned.plan)
-  const bytes = allocateBytes(planned.plan.byteLength)
+  const bytes = resultBytes(planned.plan.byteLength)
   await writeFiles(() => [{ ...planned.plan, sink: memorySink(bytes) }], planned, options)
   return bytes
 }

@@ -1,6 +1,6 @@
 /** Turns a lazy tensor, or one that lies in a file, into one that owns its memory. */
 import { MemorySource } from '../bytes/memory.js'
-import { allocateBytes } from '../bytes/view_limit.js'
+import { resultBytes } from '../bytes/view_limit.js'
 import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
 import type { DenseTensor } from './tensor.js'
@@ -13,7 +13,7 @@ import type { DenseTensor } from './tensor.js'
 export async function materialize(tensor: DenseTensor): Promise<DenseTensor> {
   const stored = asStored(checkDense(tensor, 'materialize'))
   const { storage, name, dtype, shape, metadata, doc } = stored
-  const bytes = allocateBytes(storage.byteLength)
+  const bytes = resultBytes(storage.byteLength)
   await stored.copyTo(bytes)
   return new StoredTensor({
     source: new MemorySource(bytes),
