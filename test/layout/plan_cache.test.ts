@@ -13,6 +13,7 @@ import { joinLayouts } from '../../lib/layout/plan.js'
 import { keptPlans } from '../../lib/layout/plan_cache.js'
 
 const ASKED = { dtype: 'float32', shape: [2, 5, 3, 4], from: 'bfyx', to: 'byxf' } as const
+const CAST = { from: 'float32', to: 'float16', mode: 'spec', saturate: true, round: 'up' } as const
 const planOf = (options: object) => joinLayouts({ ...ASKED, ...options } as PlanReorderOptions).plan
 
 describe('plans that are kept', () => {
@@ -39,6 +40,10 @@ describe('plans that are kept', () => {
       { to: { layout: 'byxf', lower: [0, 1, 0, 0] } },
       { to: { layout: 'byxf', upper: [0, 1, 0, 0] } },
       { as: 'weights' },
+      { casts: [CAST] },
+      { casts: [{ ...CAST, mode: 'onnx' }] },
+      { casts: [{ ...CAST, to: 'bfloat16' }] },
+      { casts: [CAST, { ...CAST, from: 'float16', to: 'float32' }] },
       { slice },
       { slice: { ...slice, step: [-1, 1, 1, 1], start: [1, 0, 0, 0] } },
     ].map(planOf)
