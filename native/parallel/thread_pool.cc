@@ -212,7 +212,11 @@ void ThreadPool::work(size_t number) {
   for (Waiting waiting = Waiting::kSleeping;;) {
     wait_for_work(lock, number, waiting);
     // A pool that stops drains its queue first: every job must finish, if only as cancelled.
-    if (number >= wanted_ && (queue_.empty() || !stopping_)) return;
+    if (number >= wanted_ && (queue_.empty() || !stopping_)) {
+      // Another may sleep because this one was running, and nobody else would wake it.
+      changed_.notify_one();
+      return;
+    }
     waiting = run_next_tile(lock);
   }
 }

@@ -99,6 +99,40 @@ void test_resizing() {
   CHECK(pool.threads() == 1);
 }
 
+// The thread that leaves ends its tile last, when the one that stays sleeps already. Which of the two has
+// which tile is chance, so there are many rounds.
+void test_shrinking_wakes_who_stays() {
+  class HeldJob : public CountingJob {
+   public:
+    HeldJob() : CountingJob(3) {}
+    std::promise<void> releases[2];
+    std::atomic<int> begun{0};
+
+   protected:
+    void run_tile(int64_t tile) override {
+      const int order = begun++;
+      if (order < 2) releases[order].get_future().wait();
+      CountingJob::run_tile(tile);
+    }
+  };
+  for (int round = 0; round < 20 && failures == 0; ++round) {
+    ThreadPool pool(2);
+    const auto job = std::make_shared<HeldJob>();
+    auto end = job->ended();
+    pool.submit(job);
+    while (job->begun < 2) std::this_thread::yield();
+    std::thread shrinking([&pool] { pool.set_threads(1); });
+    while (pool.threads() > 1) std::this_thread::yield();
+    job->releases[0].set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    job->releases[1].set_value();
+    shrinking.join();
+    // Without a limit a failure would be a test that never ends.
+    CHECK(end.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
+    CHECK(job->ran == 3);
+  }
+}
+
 // A pool that goes away takes its jobs with it, and each of them still ends once.
 void test_stopping() {
   std::vector<std::shared_ptr<CountingJob>> jobs;
@@ -221,6 +255,7 @@ int main() {
   test_jobs_take_turns();
   test_errors_end_a_job();
   test_resizing();
+  test_shrinking_wakes_who_stays();
   test_stopping();
   test_callers_share_the_pool();
   test_caller_of_a_busy_pool();
