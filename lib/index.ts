@@ -38,8 +38,11 @@ export {
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export {
+  type KnownNode,
   type OperatorName,
   type OperatorParams,
+  type ShapeChange,
+  type TensorLinks,
   type TmfileAttribute,
   type TmfileBuffer,
   type TmfileDevice,
@@ -50,6 +53,7 @@ export {
   type TmfileQuantization,
   type TmfileTensor,
   type TmfileWriteOptions,
+  type UnknownNode,
   type WriteMode,
 } from './formats/tmfile/index.js'
 export { describeLayout } from './layout/describe.js'

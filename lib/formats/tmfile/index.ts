@@ -9,7 +9,10 @@ import { modelOfTensors } from './tensor_model.js'
 import { ModelTensors } from './tensors.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
+export type { ShapeChange } from './edit_shapes.js'
 export type {
+  KnownNode,
+  TensorLinks,
   TmfileAttribute,
   TmfileBuffer,
   TmfileDevice,
@@ -18,6 +21,7 @@ export type {
   TmfileNode,
   TmfileQuantization,
   TmfileTensor,
+  UnknownNode,
 } from './model.js'
 export { TmfileModel } from './model.js'
 export type { OperatorName, OperatorParams } from './operators.js'

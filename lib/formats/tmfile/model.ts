@@ -5,6 +5,10 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { Dtype } from '../../dtype/dtypes.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
+import { fillWeights, mergeConstants, replaceConstant, stripWeights } from './edit_constants.js'
+import { cut, insertNode, removeNode, removeUnused, replaceNode, setOutputs } from './edit_graph.js'
+import { rename, stripNames } from './edit_names.js'
+import { type ShapeChange, setBatch, setInputShape } from './edit_shapes.js'
 import { TENSOR_TYPE, TENSOR_TYPES, type TensorRole } from './enums.js'
 import type { OperatorName, OperatorParams } from './operators.js'
 
@@ -141,6 +145,90 @@ export class TmfileModel {
       for (const tensor of new Set(node.inputs)) linksOf(tensor).consumers.push(node)
     }
     return links
+  }
+
+  /** Renames every tensor and node of a name. Returns how many there were. Errors: ERR_GRAPH. */
+  rename(from: string, to: string): number {
+    return rename(this, from, to)
+  }
+
+  /** Leaves all names of tensors and nodes away. The reference runs such a model and aborts when it is to save it. */
+  stripNames(): void {
+    stripNames(this)
+  }
+
+  /**
+   * Sets the shape of an input. Shapes that depend on it become unknown until the runtime infers them; where only the
+   * batch is another, they follow it, and so do Reshape nodes that have it written down.
+   * Errors: ERR_ARGUMENT, ERR_RANK, ERR_GRAPH for a tensor that is no input.
+   */
+  setInputShape(input: TmfileTensor | string, shape: readonly number[]): ShapeChange {
+    return setInputShape(this, input, shape)
+  }
+
+  /** Sets the first extent of every input. Errors: as `setInputShape`. */
+  setBatch(batch: number): ShapeChange {
+    return setBatch(this, batch)
+  }
+
+  /**
+   * Takes a node out; its consumers get its first input that is no constant. Constants that nobody takes any more go
+   * with it. Errors: ERR_ARGUMENT, ERR_GRAPH where nothing can take its place.
+   */
+  removeNode(node: TmfileNode | string): void {
+    removeNode(this, node)
+  }
+
+  /** Puts a node at `index`, behind the makers of its inputs by default, with its tensors. Errors: ERR_GRAPH. */
+  insertNode(node: TmfileNode, index?: number): void {
+    insertNode(this, node, index)
+  }
+
+  /** Puts a node in the place of another one. Errors: ERR_ARGUMENT, ERR_GRAPH where an output is lost that is needed. */
+  replaceNode(old: TmfileNode | string, node: TmfileNode): void {
+    replaceNode(this, old, node)
+  }
+
+  /** Makes the nodes that make these tensors the outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  setOutputs(tensors: readonly (TmfileTensor | string)[]): void {
+    setOutputs(this, tensors)
+  }
+
+  /** Keeps what leads from some tensors to others. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  cut(inputs: readonly (TmfileTensor | string)[], outputs: readonly (TmfileTensor | string)[]): void {
+    cut(this, inputs, outputs)
+  }
+
+  /** Removes nodes that no output needs, and tensors and buffers that no node has. */
+  removeUnused(): void {
+    removeUnused(this)
+  }
+
+  /**
+   * Gives a constant other numbers with their type and shape, and these quantization parameters.
+   * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_UNSUPPORTED, ERR_RANK, ERR_NO_DATA.
+   */
+  replaceConstant(
+    tensor: TmfileTensor | string,
+    numbers: DenseTensor,
+    quantization: TmfileQuantization | null = null,
+  ): void {
+    replaceConstant(this, tensor, numbers, quantization)
+  }
+
+  /** Leaves the numbers of all constants away and keeps their sizes. */
+  stripWeights(): void {
+    stripWeights(this)
+  }
+
+  /** Gives numbers to constants that have none. Errors: ERR_ARGUMENT for another type or shape. */
+  fillWeights(numbersFor: (tensor: TmfileTensor) => DenseTensor): void {
+    fillWeights(this, numbersFor)
+  }
+
+  /** Lets constants with the same bytes share a buffer. Returns the bytes saved. Errors: ERR_GRAPH for NHWC models. */
+  mergeConstants(): Promise<number> {
+    return mergeConstants(this)
   }
 }
 

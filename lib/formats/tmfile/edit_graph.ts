@@ -1,0 +1,237 @@
+/** Changes of the graph: nodes in and out, other ends, and what nobody needs any more. */
+import { findNode, findTensor, refuseEdit } from './find.js'
+import {
+  isConstant,
+  type TmfileBuffer,
+  type TmfileModel,
+  type TmfileNode,
+  type TmfileTensor,
+} from './model.js'
+import { OPERATOR_VERSION } from './schema.js'
+
+/** Number of the operator that begins a graph. */
+const INPUT = 12
+
+/**
+ * Takes a node out. Its consumers get its first input that is no constant; where it is an output of the graph, the
+ * node that makes this input becomes one. Constants that nobody takes any more go with it.
+ *
+ * @throws TileworkError ERR_GRAPH for a node with several outputs, or with none of its inputs to go on with, that
+ * somebody needs
+ */
+export function removeNode(model: TmfileModel, key: TmfileNode | string): void {
+  const { graph } = model
+  const node = findNode(model, key)
+  const links = model.links()
+  const used = node.outputs.filter((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
+  const isEnd = graph.outputs.includes(node)
+  if (used.length > 0 || isEnd) {
+    const input = node.inputs.find((tensor) => !isConstant(tensor))
+    if (!input || node.outputs.length !== 1) {
+      refuseEdit(
+        `Node ${JSON.stringify(node.name)} has ${node.outputs.length} outputs that are needed, and nothing takes their place.`,
+      )
+    }
+    replaceUses(model, node.outputs[0]!, input)
+    const producer = links.get(input)?.producer
+    if (isEnd && producer) graph.outputs = graph.outputs.map((end) => (end === node ? producer : end))
+  }
+  dropNodes(model, new Set([node]))
+  dropUnused(model, new Set(node.inputs.filter(isConstant)))
+}
+
+/** Every consumer of one tensor takes the other. */
+function replaceUses({ graph }: TmfileModel, from: TmfileTensor, to: TmfileTensor): void {
+  const replaced = (tensors: readonly TmfileTensor[]) =>
+    tensors.map((tensor) => (tensor === from ? to : tensor))
+  for (const node of graph.nodes) if (node.inputs.includes(from)) node.inputs = replaced(node.inputs)
+  for (const device of graph.devices ?? []) {
+    device.inputs = replaced(device.inputs)
+    device.outputs = replaced(device.outputs)
+  }
+}
+
+/** Removes nodes with the tensors they make. */
+function dropNodes({ graph }: TmfileModel, nodes: ReadonlySet<TmfileNode>): void {
+  const made = new Set([...nodes].flatMap(({ outputs }) => outputs))
+  graph.nodes = graph.nodes.filter((node) => !nodes.has(node))
+  graph.inputs = graph.inputs.filter((node) => !nodes.has(node))
+  graph.outputs = graph.outputs.filter((node) => !nodes.has(node))
+  dropTensors(graph, made)
+  for (const device of graph.devices ?? []) device.nodes = device.nodes.filter((node) => !nodes.has(node))
+}
+
+/** Removes tensors, and the buffers that only they had. */
+function dropTensors(graph: TmfileModel['graph'], gone: ReadonlySet<TmfileTensor>): void {
+  graph.tensors = graph.tensors.filter((tensor) => !gone.has(tensor))
+  const kept = new Set<TmfileBuffer | null>(graph.tensors.map(({ buffer }) => buffer))
+  const freed = new Set([...gone].map(({ buffer }) => buffer).filter((buffer) => !kept.has(buffer)))
+  graph.buffers = graph.buffers.filter((buffer) => !freed.has(buffer))
+  for (const device of graph.devices ?? []) {
+    device.inputs = device.inputs.filter((tensor) => !gone.has(tensor))
+    device.outputs = device.outputs.filter((tensor) => !gone.has(tensor))
+  }
+}
+
+/** Removes constants, and the nodes that give them, where nobody takes them. */
+function dropUnused(model: TmfileModel, constants: ReadonlySet<TmfileTensor>): void {
+  const links = model.links()
+  const unused = [...constants].filter((tensor) => links.get(tensor)?.consumers.length === 0)
+  const producers = unused.map((tensor) => links.get(tensor)?.producer)
+  dropNodes(model, new Set(producers.filter((node) => node !== undefined)))
+  dropTensors(model.graph, new Set(unused))
+}
+
+/**
+ * Puts a node where its inputs are made: behind the last node that makes one, or at `index`. Tensors and buffers of it
+ * that the graph does not have yet are added.
+ *
+ * @throws TileworkError ERR_GRAPH where an output is made by another node, or the node would run before its inputs
+ * or after its consumers
+ */
+export function insertNode(model: TmfileModel, node: TmfileNode, index?: number): void {
+  const { graph } = model
+  const links = model.links()
+  const taken = node.outputs.find((tensor) => links.get(tensor)?.producer)
+  if (taken) refuseEdit(`Tensor ${JSON.stringify(taken.name)} is made by another node already.`)
+  const producers = node.inputs.map((tensor) => links.get(tensor)?.producer)
+  const earliest = 1 + Math.max(-1, ...producers.map((each) => (each ? graph.nodes.indexOf(each) : -1)))
+  const consumers = node.outputs.flatMap((tensor) => links.get(tensor)?.consumers ?? [])
+  const latest = Math.min(graph.nodes.length, ...consumers.map((each) => graph.nodes.indexOf(each)))
+  const at = index ?? earliest
+  if (at < earliest || at > latest) {
+    refuseEdit(
+      `Node ${JSON.stringify(node.name)} cannot stand at ${at}: its inputs are made before ${earliest}, and it is needed at ${latest}.`,
+    )
+  }
+  graph.nodes.splice(at, 0, node)
+  addTensors(model, [...node.inputs, ...node.outputs])
+}
+
+function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): void {
+  for (const tensor of tensors) {
+    if (!graph.tensors.includes(tensor)) graph.tensors.push(tensor)
+    if (tensor.buffer && !graph.buffers.includes(tensor.buffer)) graph.buffers.push(tensor.buffer)
+  }
+}
+
+/**
+ * Puts a node in the place of another one, whose constants go where nobody else takes them. What the new one does not
+ * make of the old outputs must not be needed.
+ *
+ * @throws TileworkError ERR_GRAPH
+ */
+export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: TmfileNode): void {
+  const { graph } = model
+  const old = findNode(model, key)
+  const links = model.links()
+  const lost = old.outputs.filter((tensor) => !node.outputs.includes(tensor))
+  const needed = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
+  if (needed)
+    refuseEdit(`Tensor ${JSON.stringify(needed.name)} is needed, and the new node does not make it.`)
+  const put = (list: readonly TmfileNode[]) => list.map((each) => (each === old ? node : each))
+  graph.nodes = put(graph.nodes)
+  graph.inputs = put(graph.inputs)
+  graph.outputs = put(graph.outputs)
+  for (const device of graph.devices ?? []) device.nodes = put(device.nodes)
+  addTensors(model, [...node.inputs, ...node.outputs])
+  dropTensors(graph, new Set(lost))
+  dropUnused(
+    model,
+    new Set(old.inputs.filter((tensor) => isConstant(tensor) && !node.inputs.includes(tensor))),
+  )
+}
+
+/** Makes other tensors the results: the nodes that make them. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
+export function setOutputs(model: TmfileModel, keys: readonly (TmfileTensor | string)[]): void {
+  const links = model.links()
+  const nodes = keys.map((key) => {
+    const tensor = findTensor(model, key)
+    return links.get(tensor)?.producer ?? refuseEdit(`No node makes tensor ${JSON.stringify(tensor.name)}.`)
+  })
+  if (nodes.length === 0) refuseEdit('A graph has at least one output.')
+  model.graph.outputs = [...new Set(nodes)]
+}
+
+/**
+ * Keeps what leads from some tensors to others: the first become inputs of the graph, the nodes that make the second its
+ * outputs, and whatever is not between them goes.
+ *
+ * @throws TileworkError ERR_GRAPH where an output does not depend on the inputs alone
+ */
+export function cut(
+  model: TmfileModel,
+  inputs: readonly (TmfileTensor | string)[],
+  outputs: readonly (TmfileTensor | string)[],
+): void {
+  const { graph } = model
+  const starts = inputs.map((key) => findTensor(model, key))
+  setOutputs(model, outputs)
+  const links = model.links()
+  const constant = starts.find(isConstant)
+  if (constant) refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant, and no input.`)
+  const inputNodes = starts.map((tensor) => {
+    const producer = links.get(tensor)?.producer
+    return producer?.operatorNumber === INPUT ? producer : inputNodeOf(tensor)
+  })
+  const between = nodesBetween(graph.outputs, new Set(starts), links)
+  const old = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
+  if (old)
+    refuseEdit(`The outputs also need the input ${JSON.stringify(old.name)}; name it among the inputs.`)
+  const kept = graph.nodes.filter((node) => between.has(node) && !inputNodes.includes(node))
+  for (const tensor of starts) tensor.role = 'input'
+  graph.nodes = [...inputNodes, ...kept]
+  graph.inputs = inputNodes
+  graph.outputs = graph.outputs.map(
+    (node) => inputNodes.find(({ outputs: made }) => made[0] === node.outputs[0]) ?? node,
+  )
+  graph.devices = null
+  const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
+  dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
+}
+
+function inputNodeOf(tensor: TmfileTensor): TmfileNode {
+  return {
+    name: tensor.name,
+    operator: 'InputOp',
+    operatorNumber: INPUT,
+    operatorVersion: OPERATOR_VERSION,
+    params: {},
+    opaqueParams: null,
+    inputs: [],
+    outputs: [tensor],
+    attributes: [],
+    dynamicShape: false,
+  }
+}
+
+/** Nodes that the ends need, as far as the starts; nodes that make a start are not followed. */
+function nodesBetween(
+  ends: readonly TmfileNode[],
+  starts: ReadonlySet<TmfileTensor>,
+  links: ReturnType<TmfileModel['links']>,
+): Set<TmfileNode> {
+  const found = new Set<TmfileNode>()
+  const open = ends.filter(({ outputs }) => !outputs.every((tensor) => starts.has(tensor)))
+  for (let node = open.pop(); node; node = open.pop()) {
+    if (found.has(node)) continue
+    found.add(node)
+    for (const tensor of node.inputs) {
+      const producer = starts.has(tensor) ? undefined : links.get(tensor)?.producer
+      if (producer) open.push(producer)
+    }
+  }
+  return found
+}
+
+/** Removes nodes that no output needs, and tensors and buffers that no node has. Inputs of the graph stay. */
+export function removeUnused(model: TmfileModel): void {
+  const { graph } = model
+  const needed = nodesBetween(graph.outputs, new Set(), model.links())
+  const unused = graph.nodes.filter((node) => !needed.has(node) && !graph.inputs.includes(node))
+  dropNodes(model, new Set(unused))
+  const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
+  dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
+  const buffers = new Set<TmfileBuffer | null>(graph.tensors.map(({ buffer }) => buffer))
+  graph.buffers = graph.buffers.filter((buffer) => buffers.has(buffer))
+}

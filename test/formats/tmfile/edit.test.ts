@@ -1,0 +1,322 @@
+/** Edits of models: what each changes, what it leaves, and that nothing is wrong with the file afterwards. */
+import { describe, expect, it } from 'vitest'
+import {
+  check,
+  type DenseTensor,
+  open,
+  serialize,
+  type TmfileModel,
+  type TmfileNode,
+  tensor as tensorOf,
+} from '../../../lib/index.js'
+import { fixturePath, hasFixtures } from './fixture_files.js'
+import { constant, node, smallModel, variable } from './tmfile_bytes.js'
+
+/** The model as a file says it; nothing may be wrong with that file that strict refuses. */
+async function written(model: TmfileModel): Promise<TmfileModel> {
+  const bytes = await serialize(model)
+  expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual([])
+  return (await open(bytes, { level: 'strict' })).model!
+}
+
+const modelOf = async (name: string): Promise<TmfileModel> => (await open(fixturePath(name))).model!
+const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
+const named = (nodes: readonly TmfileNode[], name: string): TmfileNode =>
+  nodes.find((each) => each.name === name)!
+
+describe('names', () => {
+  it('a tensor and its node are renamed together', async () => {
+    const model = smallModel()
+    expect(model.rename('conv/w', 'weights')).toBe(2)
+    const { graph } = await written(model)
+    expect(names(graph.tensors)).toEqual(['data', 'weights', 'conv/b', 'conv'])
+    expect(names(graph.nodes)).toEqual(['data', 'weights', 'conv/b', 'conv'])
+  })
+
+  it('a name is never given twice, and must be there', () => {
+    expect(() => smallModel().rename('conv', 'data')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(() => smallModel().rename('nobody', 'x')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+  })
+
+  it('names can be left away', async () => {
+    const model = smallModel()
+    model.stripNames()
+    const { graph } = await written(model)
+    expect(names([...graph.tensors, ...graph.nodes])).toEqual(new Array(8).fill(null))
+  })
+})
+
+describe('shapes', () => {
+  it('a batch goes through the graph, and into Reshape nodes that have it written down', async () => {
+    const model = smallModel()
+    const flat = variable('flat', [1, 32])
+    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
+    model.setOutputs(['flat'])
+    expect(names(model.setBatch(4).reshaped)).toEqual(['flat'])
+    const { graph } = await written(model)
+    expect(graph.tensors.map(({ shape }) => shape)).toEqual([
+      [4, 3, 4, 4],
+      [2, 3, 1, 1],
+      [2],
+      [4, 2, 4, 4],
+      [4, 32],
+    ])
+    expect(named(graph.nodes, 'flat').params).toMatchObject({ re_shape: [4, 32] })
+  })
+
+  it('another size makes what depends on it unknown, and names the Reshape nodes that may not fit', async () => {
+    const model = smallModel()
+    const flat = variable('flat', [1, 32])
+    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
+    const { blocked, reshaped } = model.setInputShape('data', [1, 3, 8, 8])
+    expect([names(blocked), reshaped]).toEqual([['flat'], []])
+    const { graph } = await written(model)
+    expect(graph.tensors.map(({ shape }) => shape)).toEqual([[1, 3, 8, 8], [2, 3, 1, 1], [2], null, null])
+  })
+
+  it.each([
+    ['conv', [1, 2, 4, 4], 'ERR_GRAPH'],
+    ['nobody', [1], 'ERR_ARGUMENT'],
+    ['data', [0, 3, 4, 4], 'ERR_ARGUMENT'],
+    ['data', [1.5], 'ERR_ARGUMENT'],
+    ['data', new Array(9).fill(1), 'ERR_RANK'],
+  ])('%s cannot be %j', (name, shape, code) => {
+    expect(() => smallModel().setInputShape(name, shape)).toThrow(expect.objectContaining({ code }))
+  })
+})
+
+describe('nodes', () => {
+  it('a node that is taken out gives its input on, and takes its constants with it', async () => {
+    const model = smallModel()
+    const result = variable('relu', [1, 2, 4, 4])
+    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
+    model.setOutputs(['relu'])
+    model.removeNode('conv')
+    const { graph } = await written(model)
+    expect(names(graph.nodes)).toEqual(['data', 'relu'])
+    expect(names(named(graph.nodes, 'relu').inputs)).toEqual(['data'])
+    expect(graph.buffers).toEqual([])
+  })
+
+  it('an output that is taken out gives its place to the node before it', async () => {
+    const model = smallModel()
+    const result = variable('relu', [1, 2, 4, 4])
+    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
+    model.setOutputs(['relu'])
+    model.removeNode('relu')
+    expect(names((await written(model)).graph.outputs)).toEqual(['conv'])
+  })
+
+  it('a node goes behind those that make its inputs, with its tensors and buffers', async () => {
+    const model = smallModel()
+    const scale = constant('scale', [2], [1, 2])
+    const scaled = variable('scaled', [1, 2, 4, 4])
+    model.insertNode(node('scale', 'Const', [], [scale]))
+    model.insertNode(node('scaled', 'Scale', [model.graph.tensors[3]!, scale], [scaled], { axis: 1 }))
+    model.setOutputs(['scaled'])
+    const { graph } = await written(model)
+    expect(names(graph.nodes)).toEqual(['scale', 'data', 'conv/w', 'conv/b', 'conv', 'scaled'])
+    expect(names(graph.outputs)).toEqual(['scaled'])
+    expect(graph.buffers).toHaveLength(3)
+  })
+
+  it('no node is put where its inputs are not made yet, or makes what is made already', () => {
+    const model = smallModel()
+    const early = node('early', 'ReLu', [model.graph.tensors[3]!], [variable('early')])
+    expect(() => model.insertNode(early, 0)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    const twice = node('twice', 'ReLu', [model.graph.tensors[0]!], [model.graph.tensors[3]!])
+    expect(() => model.insertNode(twice)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+  })
+
+  it('a node takes the place of another one', async () => {
+    const model = smallModel()
+    const { tensors } = model.graph
+    model.replaceNode(
+      'conv',
+      node('average', 'Pooling', [tensors[0]!], [tensors[3]!], { alg: 1, kernel_h: 1, kernel_w: 1 }),
+    )
+    const { graph } = await written(model)
+    expect(graph.nodes.map(({ operator }) => operator)).toEqual(['InputOp', 'Pooling'])
+    expect(names(graph.outputs)).toEqual(['average'])
+    expect(graph.buffers).toEqual([])
+  })
+
+  it('a node whose output is needed is not replaced by one that does not make it', () => {
+    const model = smallModel()
+    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    const other = node('other', 'ReLu', [model.graph.tensors[0]!], [variable('other')])
+    expect(() => model.replaceNode('conv', other)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+  })
+})
+
+describe('constants', () => {
+  it('other numbers, of another type, with their quantization parameters', async () => {
+    const model = smallModel()
+    const numbers = tensorOf([1, -2, 3, -4, 5, -6], { dtype: 'int8', shape: [2, 3, 1, 1] }) as DenseTensor
+    const quantization = {
+      scales: Float32Array.of(0.5, 0.25),
+      zeroPoints: new Int32Array(2),
+      widths: new Int32Array(2),
+    }
+    model.replaceConstant('conv/w', numbers, quantization)
+    const bytes = await serialize(await written(model))
+    const file = await open(bytes)
+    const weight = file.dense('conv/w')
+    expect([weight.dtype, weight.shape]).toEqual(['int8', [2, 3, 1, 1]])
+    expect([...(await weight.toTypedArray())]).toEqual([1, -2, 3, -4, 5, -6])
+    expect([...file.model!.graph.tensors[1]!.quantization!.scales]).toEqual([0.5, 0.25])
+    expect(file.model!.graph.buffers).toHaveLength(2)
+  })
+
+  it('what a tmfile cannot hold is refused', () => {
+    const numbers = tensorOf([1], { dtype: 'float64' }) as DenseTensor
+    expect(() => smallModel().replaceConstant('conv/w', numbers)).toThrow(
+      expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
+    )
+    expect(() => smallModel().replaceConstant('conv', numbers)).toThrow(
+      expect.objectContaining({ code: 'ERR_GRAPH' }),
+    )
+  })
+
+  it('weights are left away with their sizes kept, and filled again', async () => {
+    const model = smallModel()
+    model.stripWeights()
+    const stripped = await written(model)
+    expect(stripped.graph.buffers).toEqual([
+      { byteLength: 24, data: null },
+      { byteLength: 8, data: null },
+    ])
+    stripped.fillWeights(({ shape }) => {
+      const count = shape!.reduce((product, extent) => product * extent, 1)
+      return tensorOf(new Array<number>(count).fill(0.5), { dtype: 'float32', shape: shape! }) as DenseTensor
+    })
+    const filled = await open(await serialize(await written(stripped)))
+    expect([...(await filled.dense('conv/b').toTypedArray())]).toEqual([0.5, 0.5])
+    const wrong = () => tensorOf([1], { dtype: 'int8' }) as DenseTensor
+    stripped.stripWeights()
+    expect(() => stripped.fillWeights(wrong)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+  })
+
+  it('constants with the same bytes share them', async () => {
+    const model = smallModel()
+    const twin = constant('twin', [1, 2], [7, 8])
+    const other = constant('other', [2], [8, 7])
+    const sums = [variable('sum 1'), variable('sum 2')]
+    for (const each of [twin, other]) model.insertNode(node(each.name!, 'Const', [], [each]))
+    model.insertNode(node('sum 1', 'Eltwise', [model.graph.tensors[3]!, twin], [sums[0]!], { type: 2 }))
+    model.insertNode(node('sum 2', 'Eltwise', [sums[0]!, other], [sums[1]!], { type: 2 }))
+    model.setOutputs(['sum 2'])
+    const before = (await serialize(model)).length
+    expect(await model.mergeConstants()).toBe(8)
+    const merged = await written(model)
+    expect(merged.graph.buffers).toHaveLength(3)
+    expect(merged.graph.tensors.find(({ name }) => name === 'twin')!.buffer).toBe(
+      merged.graph.tensors[2]!.buffer,
+    )
+    expect((await serialize(merged)).length).toBeLessThan(before)
+  })
+})
+
+describe.skipIf(!hasFixtures)('real models', () => {
+  it('an edit that changes no length leaves every other byte', async () => {
+    const file = await open(fixturePath('FaceLandmark2d.tmfile'))
+    const before = await serialize(file)
+    const convolution = file.model!.graph.nodes.find(({ operator }) => operator === 'Convolution')!
+    Object.assign(convolution.params, { activation: 6 })
+    const after = await serialize(file)
+    const changed = [...after.keys()].filter((at) => after[at] !== before[at])
+    expect(changed.length).toBeGreaterThan(0)
+    expect(changed.at(-1)! - changed[0]!).toBeLessThan(4)
+  })
+
+  it('a part of a model is cut out, with its weights', async () => {
+    const file = await open(fixturePath('mnist.tmfile'))
+    const model = file.model!
+    const variables = model.graph.nodes.filter(
+      ({ operator }) => operator !== 'Const' && operator !== 'InputOp',
+    )
+    const [first, second] = [variables[0]!.outputs[0]!, variables[2]!.outputs[0]!]
+    const inside = variables.slice(1, 3)
+    const weights = new Map<string, Uint8Array>()
+    for (const { inputs } of inside) {
+      for (const { name } of inputs) {
+        const dense = file.dense(name!)
+        if (dense.hasData) weights.set(name!, new Uint8Array(await dense.bytes()))
+      }
+    }
+    model.cut([first], [second])
+    const part = await written(model)
+    expect(names(part.graph.inputs)).toEqual([first.name])
+    expect(names(part.graph.outputs)).toEqual(names(inside.slice(-1)))
+    expect(part.graph.buffers).toHaveLength(weights.size)
+    const again = await open(await serialize(part))
+    for (const [name, bytes] of weights)
+      expect(Buffer.compare(await again.dense(name).bytes(), bytes)).toBe(0)
+  })
+
+  it('a cut that leaves an input out says which', async () => {
+    const model = await modelOf('retinaface_benchmark.tmfile')
+    const sum = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
+    expect(() => model.cut([sum.inputs[0]!], [sum.outputs[0]!])).toThrow(/also need the input/)
+  })
+
+  it('what a new output does not need goes', async () => {
+    const model = await modelOf('retinaface_benchmark.tmfile')
+    const { nodes } = model.graph
+    const end = nodes.find(({ operator }) => operator === 'Eltwise')!
+    model.setOutputs([end.outputs[0]!])
+    model.removeUnused()
+    const { graph } = await written(model)
+    expect(graph.nodes.length).toBeLessThan(nodes.length)
+    expect(graph.outputs.map(({ name }) => name)).toEqual([end.name])
+    expect(graph.buffers.length).toBe(graph.nodes.filter(({ operator }) => operator === 'Const').length)
+  })
+
+  it.each(['mssd_benchmark.tmfile', 'from_onnx_UINT8.tmfile'])('a batch of %s', async (name) => {
+    const model = await modelOf(name)
+    model.setBatch(2)
+    const { graph } = await written(model)
+    for (const { outputs } of graph.inputs) expect(outputs[0]!.shape![0]).toBe(2)
+  })
+
+  it('device subgraphs are renumbered with the nodes', async () => {
+    const model = await modelOf('FaceLandmark2d.tmfile')
+    const before = model.graph.devices!.map(({ nodes }) => names(nodes))
+    const removed = model.graph.nodes.find(({ operator }) => operator === 'Cast')!
+    model.removeNode(removed)
+    const { graph } = await written(model)
+    const after = graph.devices!.map(({ nodes }) => names(nodes))
+    expect(after).toEqual(before.map((list) => list.filter((name) => name !== removed.name)))
+  })
+})
+
+it('a model that does not hold together is refused before anything is written', async () => {
+  const stray = smallModel()
+  stray.graph.nodes[3]!.inputs.push(variable('stray'))
+  await expect(serialize(stray)).rejects.toMatchObject({ code: 'ERR_GRAPH', path: 'nodes[3].inputs' })
+
+  const deep = smallModel()
+  deep.graph.tensors[3]!.shape = new Array<number>(9).fill(1)
+  await expect(serialize(deep)).rejects.toMatchObject({ code: 'ERR_RANK', path: 'tensors[3]' })
+
+  const wrong = smallModel()
+  Object.assign(wrong.graph.nodes[3]!.params, { stride_h: 2 ** 31 })
+  await expect(serialize(wrong)).rejects.toMatchObject({
+    code: 'ERR_ARGUMENT',
+    path: 'nodes[3].params.stride_h',
+  })
+
+  const unknown = smallModel()
+  Object.assign(unknown.graph.nodes[3]!.params, { strides: 2 })
+  await expect(serialize(unknown)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+
+  const large = smallModel()
+  const { tensor } = large.graph.buffers[0]!.data as { tensor: DenseTensor }
+  const storage = { ...tensor.storage, byteLength: 2 ** 32 - 64 }
+  large.graph.buffers[0]! = {
+    byteLength: 2 ** 32 - 64,
+    data: { tensor: { ...tensor, storage } as DenseTensor },
+  }
+  large.graph.tensors[1]!.buffer = large.graph.buffers[0]!
+  await expect(serialize(large)).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_/) })
+})
