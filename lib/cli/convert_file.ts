@@ -1,6 +1,6 @@
 /** The conversion of one open file: select, cast, reorder, write, and say how to come back. */
 import type { Format } from '../formats/format.js'
-import { chooseFormat } from '../formats/registry.js'
+import { chooseFormat, formatByName } from '../formats/registry.js'
 import {
   type Finding,
   type FormatName,
@@ -46,8 +46,8 @@ export async function convertFile(
 ): Promise<ConvertReport> {
   const { input, output } = run
   const isSelection = choice.tensor !== undefined
-  const selected = selectTensors(file.tensors, choice.tensor ?? [])
   const format = chooseFormat(choice.format, output, file.format)
+  const selected = selectTensors(file.tensors, choice.tensor ?? []).filter(storedIn(file, format, choice))
   const isReordered = choice.layout !== undefined || choice.fromLayout !== undefined
   const reordered = isReordered ? reorderAll(selected, choice, isSelection) : []
   const { dtype } = choice
@@ -67,6 +67,18 @@ export async function convertFile(
     findings: file.findings,
     undo: undoNotes({ path: output, format }, reordered, choice.as),
   }
+}
+
+/** Of a model that becomes a file of another format only the weights are meant, unless tensors are named. */
+function storedIn(
+  { model, format: own }: OpenFile,
+  format: Format<unknown>,
+  { tensor }: ConvertChoice,
+): (tensor: Tensor) => boolean {
+  const weights = model && formatByName(own).weightsOf?.(model)
+  if (!weights || tensor !== undefined || format.name === own) return () => true
+  const names = new Set(weights.map(({ name }) => name))
+  return ({ name }) => names.has(name)
 }
 
 /** A tensor whose layout the format would forget, though nobody asked for it, is written in row-major order. */

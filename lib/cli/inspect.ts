@@ -1,5 +1,6 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
+import { summarise, type TmfileSummary } from '../formats/tmfile/summary.js'
 import type { Finding, OpenFile, Tensor } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { sha256 } from './digest.js'
@@ -7,6 +8,7 @@ import { eachFile } from './each_file.js'
 import { type ElementStatistics, elementStatistics } from './element_statistics.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
+import { modelLines } from './model_lines.js'
 import { addReadOptions, openInput, type ReadChoice } from './open_input.js'
 import { formatShape } from './parse_shape.js'
 import { printable } from './printable.js'
@@ -26,6 +28,8 @@ interface InspectReport {
   readonly format: string
   /** Length of the file. */
   readonly byteLength: number
+  /** The graph around the tensors, of files that have one. */
+  readonly model?: TmfileSummary
   readonly tensors: readonly TensorReport[]
   readonly findings: readonly Finding[]
 }
@@ -76,7 +80,8 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   try {
     const tensors = await reportTensors(file, options, terminal)
     const { format, byteLength, findings } = file
-    return { file: path, format, byteLength, tensors, findings }
+    const model = file.model && { model: summarise(file.model) }
+    return { file: path, format, byteLength, ...model, tensors, findings }
   } finally {
     file.close()
   }
@@ -130,9 +135,10 @@ class TensorReader {
 
 function formatReport(report: InspectReport, options: InspectOptions, terminal: Terminal): string {
   const { colors } = terminal
-  const { file, format, byteLength, tensors, findings } = report
+  const { file, format, byteLength, model, tensors, findings } = report
   const size = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
   const lines = [`${colors.bold(printable(file))}: ${format}, ${size}\n`]
+  if (model) lines.push(...modelLines(model).map((line) => `${line}\n`))
   if (tensors.length > 0) lines.push(formatTensors(tensors, options, terminal))
   for (const finding of findings) lines.push(`${findingLine(finding, colors)}\n`)
   return lines.join('')

@@ -110,8 +110,8 @@ export interface Format<WriteOptions = unknown> {
   isModel?(content: unknown): boolean
   /** True for a model that is as it was read, so that its file can be copied. Absent where `planModel` finds out. */
   isUnchanged?(model: object): boolean
-  /** The tensors of a model as it is now. */
-  tensorsOf?(model: object): TensorList
+  /** The weights of a model as it is now: what another format can store of it. */
+  weightsOf?(model: object): readonly Tensor[]
   /**
    * Plans the file of a model with all that was changed of it. One that was read and not changed is written byte for
    * byte. Errors: as `plan`.

@@ -142,14 +142,19 @@ async function planModel(
   path: string | undefined,
 ): Promise<PlannedFile> {
   const format = chooseFormat(options.format, path, own.name as FormatName)
-  const tensors = own.tensorsOf!(model)
   if (format === own) {
     const plan = await own.planModel!(model, options, path === undefined ? {} : { path })
-    return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+    // Each range of the file is the numbers of a weight; what lies beside it has those of others.
+    const inFile = plan.segments.filter(({ kind }) => kind === 'range' || kind === 'tensor')
+    const beside = (plan.siblings ?? []).flatMap(({ segments }) =>
+      segments.filter(({ kind }) => kind === 'tensor'),
+    )
+    const tensorsTotal = inFile.length + beside.length
+    return { plan, tensorsTotal, tensorsOfRanges: 1 }
   }
-  const list = [...tensors]
-  const plan = await format.plan(list, options, path === undefined ? {} : { path })
-  return { plan, tensorsTotal: list.length, tensorsOfRanges: 0 }
+  const tensors = own.weightsOf!(model)
+  const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
+  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
 }
 
 /** A copy is what was meant unless an option of the writer, or another kind of file (an index of shards), is named. */

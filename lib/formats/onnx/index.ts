@@ -24,6 +24,6 @@ export const onnx: Format<OnnxWriteOptions> = {
   planCopy,
   isModel: (content) => content instanceof OnnxModel,
   isUnchanged: (model) => !(model as OnnxModel).isChanged,
-  tensorsOf: (model) => new ModelTensors(model as OnnxModel),
+  weightsOf: (model) => [...new ModelTensors(model as OnnxModel)],
   planModel: (model, _options, target = {}) => planModel(model as OnnxModel, target),
 }

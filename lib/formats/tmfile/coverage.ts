@@ -48,9 +48,10 @@ export function coverageOf(records: FileRecords): Coverage {
     else unexplained.push({ start, end, path: '' })
   }
   for (const object of objects) {
+    // Nothing may lie anywhere: a constant without an element, an empty text.
+    if (object.start === object.end) continue
     if (object.start > last.end) leave(last.end, object.start)
-    // A constant without a byte may be anywhere.
-    else if (object.start < last.end && object.end > object.start && !isSame(object, last)) {
+    else if (object.start < last.end && !isSame(object, last)) {
       overlaps.push({ object, inside: last })
     }
     if (object.end > last.end) last = object
@@ -106,11 +107,7 @@ function* nodeRanges(node: NodeRecord, path: string): Generator<OwnedRange> {
   for (const [index, { at, name, value }] of node.attributes.list.entries()) {
     const owner = `${path}.attributes[${index}]`
     yield range(owner, at, PLACED.attribute.byteLength)
-    if (name) {
-      yield range(`${owner}.name`, name.at, PLACED.text.byteLength)
-      // Old writers counted a NUL that they did not write: the last byte belongs to whatever follows.
-      yield range(`${owner}.name.bytes`, name.bytesAt, Math.max(0, name.byteLength - 1))
-    }
+    yield* textRanges(name, `${owner}.name`)
     if (value) {
       yield range(`${owner}.value`, value.at, PLACED.text.byteLength)
       yield range(`${owner}.value.bytes`, value.bytesAt, value.bytes.byteLength)

@@ -6,7 +6,7 @@ import { TmfileModel } from './model.js'
 import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
 import { modelOfTensors } from './tensor_model.js'
-import { ModelTensors } from './tensors.js'
+import { constantsOf } from './tensors.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
 export type { ShapeChange } from './edit_shapes.js'
@@ -35,6 +35,6 @@ export const tmfile: Format<TmfileWriteOptions> = {
   check,
   plan: (tensors, options) => planModel(modelOfTensors(tensors), options),
   isModel: (content) => content instanceof TmfileModel,
-  tensorsOf: (model) => new ModelTensors(model as TmfileModel),
+  weightsOf: (model) => constantsOf(model as TmfileModel),
   planModel: (model, options) => planModel(model as TmfileModel, options),
 }

@@ -21,6 +21,7 @@ import { offsetOf, type Piece } from './piece.js'
 import { PieceList } from './piece_list.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord } from './records.js'
 import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, PLACED } from './schema.js'
+import { UNWRITTEN_NUL } from './walk.js'
 
 /**
  * `exact` keeps every byte that nothing gave a new meaning; `canonical` writes 0 where nobody set anything; `upgrade` is
@@ -129,10 +130,16 @@ class ModelLayOut {
     const parts = this.#parts
     const pieces = attributes.map(({ name, value, type }, index) => {
       const owner = `${path}.attributes[${index}]`
-      const nameRecord = parts.text(name, `${owner}.name`)
-      const valueRecord = parts.rawText(value, `${owner}.value`)
-      const values = () => ({ name: offsetOf(nameRecord), value: valueRecord.at, type })
-      return parts.struct('attribute', owner, values)
+      const record = old?.list[index]
+      // What was absent stays so.
+      const hasName = !record || record.name !== undefined || name !== ''
+      const hasValue = !record || record.value !== undefined || value.byteLength > 0
+      const nameText = hasName ? name : null
+      const nameRecord = parts.text(nameText, `${owner}.name`, record?.name, UNWRITTEN_NUL)
+      const valueRecord = hasValue ? parts.rawText(value, `${owner}.value`, record?.value) : undefined
+      const values = () => ({ name: offsetOf(nameRecord), value: offsetOf(valueRecord), type })
+      const base = record && { at: record.at, byteLength: PLACED.attribute.byteLength }
+      return parts.struct('attribute', owner, values, { base })
     })
     return parts.vector(pieces, 'offset', `${path}.attributes`, { record: old?.vector })
   }

@@ -4,7 +4,7 @@ import { asStored } from '../../tensor/dense.js'
 import { ELEMENT_BYTES, type ScalarType, type VectorType } from './fields.js'
 import type { TmfileBuffer } from './model.js'
 import { type Fill, fillField, type Piece, type PieceBase } from './piece.js'
-import type { TextRecord, VectorRecord } from './records.js'
+import type { AttributeRecord, TextRecord, VectorRecord } from './records.js'
 import { ALIGNMENT, PLACED, type StructName, type StructValues, WORD_BYTES } from './schema.js'
 
 const encoder = new TextEncoder()
@@ -68,11 +68,16 @@ export class PieceList {
     return this.add({ path, byteLength, alignment: ALIGNMENT, base, fill })
   }
 
-  /** The bytes of a text and its record. The bytes stay as they were while they mean the same. */
-  text(text: string | null, path: string, record?: TextRecord): Piece | undefined {
+  /**
+   * The bytes of a text and its record. The bytes stay as they were while they mean the same.
+   *
+   * @param unwritten - bytes at the end that the size counts and that are not written: the NUL of an attribute's name
+   */
+  text(text: string | null, path: string, record?: TextRecord, unwritten = 0): Piece | undefined {
     if (text === null) return undefined
     const isSame = record?.text === text
-    const encoded = isSame ? undefined : encodeText(text, path)
+    const whole = isSame ? undefined : encodeText(text, path)
+    const encoded = whole?.subarray(0, whole.byteLength - unwritten)
     const byteLength = encoded?.byteLength ?? record!.byteLength
     const bytes = this.add({
       path: `${path}.bytes`,
@@ -81,19 +86,21 @@ export class PieceList {
       base: isSame ? { at: record.bytesAt, byteLength } : undefined,
       fill: (target, old) => bytesOf(target).set(encoded ?? bytesOf(old)),
     })
-    return this.#textRecord(bytes, path, record?.at, byteLength)
+    const size = isSame ? record.size : byteLength + unwritten
+    return this.#textRecord(bytes, path, record?.at, size)
   }
 
   /** The value of an attribute: bytes without a NUL. */
-  rawText(value: Uint8Array, path: string): Piece {
+  rawText(value: Uint8Array, path: string, record: AttributeRecord['value']): Piece {
+    const isSame = record !== undefined && Buffer.compare(record.bytes, value) === 0
     const bytes = this.add({
       path: `${path}.bytes`,
       byteLength: value.byteLength,
       alignment: 1,
-      base: undefined,
+      base: isSame ? { at: record.bytesAt, byteLength: value.byteLength } : undefined,
       fill: (target) => bytesOf(target).set(value),
     })
-    return this.#textRecord(bytes, path, undefined, value.byteLength)
+    return this.#textRecord(bytes, path, record?.at, value.byteLength)
   }
 
   #textRecord(bytes: Piece, path: string, at: number | undefined, size: number): Piece {

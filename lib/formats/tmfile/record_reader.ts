@@ -65,15 +65,20 @@ export class RecordReader {
     return { at, count, entries }
   }
 
-  /** The text behind an offset; undefined for offset 0, which is no text. */
-  *text(at: number, place: Place): Reading<TextRecord | undefined> {
+  /**
+   * The text behind an offset; undefined for offset 0, which is no text.
+   *
+   * @param unwritten - bytes at the end that the size counts and nobody has written
+   */
+  *text(at: number, place: Place, unwritten = 0): Reading<TextRecord | undefined> {
     if (at === 0) return undefined
     const values = yield* this.struct('text', at, place)
     if (!values) return undefined
-    const bytes = yield* this.#textBytes(values, place)
+    const byteLength = Math.max(0, values.size - unwritten)
+    const bytes = yield* this.#textBytes({ size: byteLength, bytes: values.bytes }, place)
     if (!bytes) return undefined
     const [text, isClean] = decodeText(bytes)
-    return { at, bytesAt: values.bytes, byteLength: values.size, text, isClean }
+    return { at, bytesAt: values.bytes, byteLength, size: values.size, text, isClean }
   }
 
   /** The raw bytes of a text record. An empty one needs no place. */

@@ -10,8 +10,10 @@ import type { StructValues } from './schema.js'
 export interface TextRecord {
   readonly at: number
   readonly bytesAt: number
-  /** As the record says: with the NUL at the end, where there is one. */
+  /** With the NUL at the end where there is one. */
   readonly byteLength: number
+  /** What the record says, with bytes at the end that nobody has written. */
+  readonly size: number
   readonly text: string
   /** The bytes are UTF-8 without a NUL inside. */
   readonly isClean: boolean

@@ -3,7 +3,7 @@
 import { asStored, StoredTensor } from '../../tensor/dense.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { TensorList } from '../format.js'
-import type { TmfileModel, TmfileTensor } from './model.js'
+import { isConstant, type TmfileModel, type TmfileTensor } from './model.js'
 import { UnstoredTensor } from './unstored_tensor.js'
 
 /** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
@@ -38,6 +38,11 @@ export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor 
   if ('source' in buffer.data) return new StoredTensor({ ...buffer.data, ...about })
   const { source, start } = asStored(buffer.data.tensor)
   return new StoredTensor({ source, start, ...about })
+}
+
+/** The constants of a model as it is now, in the order of the file. */
+export function constantsOf({ graph }: TmfileModel): DenseTensor[] {
+  return graph.tensors.flatMap((tensor, index) => (isConstant(tensor) ? [denseTensorOf(tensor, index)] : []))
 }
 
 /** All tensors of a model as it is now, in the order of the file. */

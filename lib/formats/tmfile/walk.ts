@@ -90,6 +90,9 @@ function* readSubgraphs(reader: RecordReader, at: number): Reading<VectorRecord 
   return undefined
 }
 
+/** Old writers counted a NUL at the end of an attribute's name, and what lies there is of something else. */
+export const UNWRITTEN_NUL = 1
+
 class GraphWalk {
   readonly #reader: RecordReader
   readonly #limit: number
@@ -169,7 +172,8 @@ class GraphWalk {
   *#attribute(at: number, path: string): Reading<AttributeRecord | undefined> {
     const values = yield* this.#reader.struct('attribute', at, { path, offset: at })
     if (!values) return undefined
-    const name = yield* this.#text(values.name, path)
+    const namePlace = { path: `${path}.name`, offset: values.name }
+    const name = yield* this.#reader.text(values.name, namePlace, UNWRITTEN_NUL)
     const value = yield* this.#reader.rawText(values.value, { path: `${path}.value`, offset: values.value })
     return { at, type: values.type, name, value }
   }
