@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
 import { addCheck } from './check.js'
 import { addConvert } from './convert.js'
+import { addEdit } from './edit.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
 import { addInspect } from './inspect.js'
 import { addLayout } from './layout.js'
@@ -60,7 +61,7 @@ function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Co
       getOutHelpWidth: () => terminal.width,
       getErrHelpWidth: () => terminal.width,
     })
-  for (const add of [addInspect, addCheck, addConvert, addLayout]) add(program, terminal, finish)
+  for (const add of [addInspect, addCheck, addConvert, addEdit, addLayout]) add(program, terminal, finish)
   return program
 }
 

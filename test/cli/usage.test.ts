@@ -16,7 +16,7 @@ const execFile = promisify(execFileCallback)
 const inFolder = temporaryFolder()
 
 describe('help', () => {
-  it.each(['inspect', 'check', 'convert', 'layout'])('of %s has an example', async (command) => {
+  it.each(['inspect', 'check', 'convert', 'edit', 'layout'])('of %s has an example', async (command) => {
     const { code, stdout, stderr } = await runCli([command, '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
@@ -26,7 +26,8 @@ describe('help', () => {
   it('lists the commands, and goes to stderr with wrong use where no command is named', async () => {
     const asked = await runCli(['--help'])
     expect(asked).toMatchObject({ code: 0, stderr: '' })
-    for (const command of ['inspect', 'check', 'convert', 'layout']) expect(asked.stdout).toContain(command)
+    for (const command of ['inspect', 'check', 'convert', 'edit', 'layout'])
+      expect(asked.stdout).toContain(command)
     const forgotten = await runCli([])
     expect(forgotten).toMatchObject({ code: 64, stdout: '' })
     expect(forgotten.stderr).toContain('Usage: tilework')

@@ -1,0 +1,138 @@
+/** Models on the command line: what is in them, changes, and their weights in other files. */
+import { writeFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import type { EditReport } from '../../lib/cli/edit.js'
+import type { TensorReport } from '../../lib/cli/tensor_report.js'
+import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
+import { check, open } from '../../lib/index.js'
+import { fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
+import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
+import { runCli, runJson } from './run_cli.js'
+import { temporaryFolder } from './temporary_folder.js'
+
+interface InspectJson {
+  readonly format: string
+  readonly model: TmfileSummary
+  readonly tensors: readonly TensorReport[]
+}
+
+const inFolder = temporaryFolder()
+const small = inFolder('small.tmfile')
+beforeAll(async () => writeFileSync(small, await smallFile()))
+
+describe('inspect', () => {
+  it('tells the graph, and digests of the weights alone', async () => {
+    const { format, model, tensors } = await runJson<InspectJson>(['inspect', small, '--digest'])
+    expect(format).toBe('tmfile')
+    expect(model).toEqual({
+      ...{ name: null, sourceFormat: 'unknown', graphLayout: 'NCHW', modelLayout: 'NCHW' },
+      ...{ nodes: 4, tensors: 4, buffers: 2, devices: null, fusedActivations: {} },
+      operators: { Const: 2, Convolution: 1, InputOp: 1 },
+      inputs: [{ name: 'data', dtype: 'float32', shape: [1, 3, 4, 4] }],
+      outputs: [{ name: 'conv', dtype: 'float32', shape: [1, 2, 4, 4] }],
+      constants: { count: 2, byteLength: 32, withoutData: 0 },
+      quantization: { perTensor: 0, perChannel: 0, unknown: 0, none: 4 },
+    })
+    expect(tensors.map(({ hasData, sha256 }) => [hasData, sha256?.length])).toEqual([
+      [false, undefined],
+      [true, 64],
+      [true, 64],
+      [false, undefined],
+    ])
+  })
+
+  it.skipIf(!hasFixtures)('shows activations that convolutions have swallowed', async () => {
+    const path = fixturePath('mobilenet_benchmark.tmfile')
+    const { model } = await runJson<InspectJson>(['inspect', path])
+    expect(model.operators).toEqual({ Const: 56, Convolution: 28, InputOp: 1, Pooling: 1 })
+    const fused = Object.values(model.fusedActivations).reduce((sum, count) => sum + count, 0)
+    expect(fused).toBeGreaterThan(20)
+    const { stdout } = await runCli(['inspect', path])
+    expect(stdout).toContain('operators: Const 56, Convolution 28')
+    expect(stdout).toContain('fused into convolutions: ')
+    expect(stdout).toContain('56 without data')
+  })
+})
+
+describe('edit', () => {
+  it('makes changes in a fixed order and says them', async () => {
+    const out = inFolder('edited.tmfile')
+    const args = ['--rename', 'conv=scores', '--set-input', 'data=2,3,4,4', '--strip-weights', '-o', out]
+    const report = await runJson<EditReport>(['edit', small, ...args])
+    expect(report.changes).toEqual([
+      'input data is [2, 3, 4, 4]',
+      'conv is scores now, in 2 places',
+      'constants have no numbers',
+    ])
+    const file = await open(out)
+    expect(file.byteLength).toBe(report.byteLength)
+    expect(file.model!.graph.tensors.map(({ name, shape }) => [name, shape?.[0]])).toEqual([
+      ['data', 2],
+      ['conv/w', 2],
+      ['conv/b', 2],
+      ['scores', 2],
+    ])
+    expect(await check(out, { level: 'strict' })).toEqual([])
+  })
+
+  it('writes over its own input, and in person says what it did', async () => {
+    const own = inFolder('own.tmfile')
+    writeFileSync(own, await smallFile())
+    const { code, stdout } = await runCli(['edit', own, '--set-batch', '3', '--merge-constants', '-o', own])
+    expect([code, stdout]).toEqual([0, expect.stringContaining('batch is 3\n')])
+    expect((await open(own)).model!.graph.tensors[0]!.shape).toEqual([3, 3, 4, 4])
+  })
+
+  it.skipIf(!hasFixtures)('cuts a part out of a real model, and upgrades old structs', async () => {
+    const out = inFolder('part.tmfile')
+    const source = await open(fixturePath('retinaface_benchmark.tmfile'))
+    const nodes = source.model!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
+    const [from, to] = [nodes[0]!.outputs[0]!.name!, nodes[2]!.outputs[0]!.name!]
+    const args = ['--from', from, '--to', to, '--write', 'upgrade', '-o', out]
+    const report = await runJson<EditReport>(['edit', fixturePath('retinaface_benchmark.tmfile'), ...args])
+    expect(report.changes[0]).toMatch(/^cut from /)
+    const { model, findings } = await open(out, { level: 'strict' })
+    expect(findings).toEqual([])
+    expect(model!.graph.outputs[0]!.outputs[0]!.name).toBe(to)
+  })
+
+  it.each([
+    [['--rename', 'a'], 64],
+    [['--rename', 'a=b=c'], 64],
+    [['--set-batch', '0'], 64],
+    [['--set-input', 'data'], 64],
+    [['--from', 'data'], 64],
+    [['--set-input', 'nobody=1'], 64],
+    [['--rename', 'nobody=b'], 2],
+  ])('%j is refused, and nothing is written', async (args, code) => {
+    const out = inFolder('refused.tmfile')
+    const result = await runCli(['edit', small, ...args, '-o', out])
+    expect(result.code).toBe(code)
+    await expect(open(out)).rejects.toMatchObject({ code: 'ERR_IO' })
+  })
+
+  it('a file without a graph cannot be edited', async () => {
+    const path = inFolder('weights.npz')
+    expect((await runCli(['convert', small, path])).code).toBe(0)
+    expect((await runCli(['edit', path, '-o', inFolder('no.tmfile')])).code).toBe(64)
+  })
+})
+
+describe('convert', () => {
+  it.each(['npz', 'safetensors', 'btf'])('takes the weights of a model to %s', async (format) => {
+    const out = inFolder(`weights.${format}`)
+    expect(await runCli(['convert', small, out])).toMatchObject({ code: 0 })
+    const { tensors } = await open(out)
+    // safetensors sorts by name.
+    const shapes = [...tensors].map(({ shape }) => shape).sort((one, other) => other.length - one.length)
+    expect(shapes).toEqual([[2, 3, 1, 1], [2]])
+  })
+
+  it('stores loose tensors as the constants of a model', async () => {
+    const [npz, back] = [inFolder('loose.npz'), inFolder('loose.tmfile')]
+    await runCli(['convert', small, npz])
+    expect(await runCli(['convert', npz, back])).toMatchObject({ code: 0 })
+    const file = await open(back)
+    expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([7, 8])
+  })
+})
