@@ -3,6 +3,7 @@
  * benchmark. oneDNN's tag of a layout is the catalogue's (`Layout.onednnTag`).
  */
 import { LAYOUT_NAMES, parseLayout } from '../dist/index.js'
+import { reorderText } from '../scripts/reorder_text.mjs'
 
 const SHAPES = {
   // Second-level cache, third-level cache, memory, odd extents, one image, a batch of images.
@@ -196,31 +197,10 @@ export function caseLine({ shape, from, to, dtype, bits }, rounds) {
   const [source, destination] = layouts.map((layout) => layout.storage(shape, { dtype }))
   const bytes = source.byteLength + destination.byteLength
   const tokens = [
-    bits,
     Math.min(rounds, Math.max(9, Math.round((rounds * 2 ** 22) / bytes))),
-    source.extents.length,
-    ...source.extents,
-    ...sideTokens(source.side),
-    ...sideTokens(destination.side),
+    reorderText(bits, source, destination),
     DTYPES[dtype].onednn,
     ...layouts.map(({ onednnTag }) => onednnTag ?? '-'),
   ]
   return tokens.join(' ')
-}
-
-function sideTokens({ lower, upper, elements, pieces }) {
-  const digitTokens = ({ axes, radix, weight }) => [axes.length, ...axes, radix, weight]
-  return [
-    ...lower,
-    ...upper,
-    elements,
-    pieces.length,
-    ...pieces.flatMap(({ axis, lo, hi, digits }) => [
-      axis,
-      lo,
-      hi,
-      digits.length,
-      ...digits.flatMap(digitTokens),
-    ]),
-  ]
 }

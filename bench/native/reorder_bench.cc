@@ -2,11 +2,8 @@
 // in turns, over the same buffers. Reads cases from standard input and writes one line of JSON for each, after
 // one line about the machine; bench/reorder.mjs makes the cases and the tables.
 //
-// A case is numbers and three words, separated by blanks:
-//   element_bits rounds  rank extents...  side side  dtype from_tag to_tag
-// and a side is
-//   lower... upper... elements  pieces { axis lo hi  digits { count axes... radix weight } }
-// The words are oneDNN's, "-" where it has none.
+// A case is the number of rounds, the reorder (test/native/read_description.h), and three words of oneDNN's,
+// "-" where it has none: dtype from_tag to_tag.
 //
 // Arguments: the number of threads, then any of "reference" (time the reference kernels) and "onednn".
 #include <algorithm>
@@ -36,6 +33,7 @@
 
 #include "cpu/cache.h"
 #include "io/checked_math.h"
+#include "read_description.h"
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
 #include "reorder/plan.h"
@@ -57,47 +55,9 @@ struct Case {
   std::string onednn_to;
 };
 
-int64_t number() {
-  int64_t value = 0;
-  std::cin >> value;
-  return value;
-}
-
-std::vector<int64_t> numbers(int64_t count) {
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < count; ++i) values.push_back(number());
-  return values;
-}
-
-Side read_side(int64_t rank) {
-  Side side;
-  side.lower = numbers(rank);
-  side.upper = numbers(rank);
-  side.elements = number();
-  for (int64_t pieces = number(); pieces > 0; --pieces) {
-    Piece piece;
-    piece.axis = static_cast<int>(number());
-    piece.lo = number();
-    piece.hi = number();
-    for (int64_t digits = number(); digits > 0; --digits) {
-      Digit digit;
-      for (int64_t axis : numbers(number())) digit.axes.push_back(static_cast<int>(axis));
-      digit.radix = number();
-      digit.weight = number();
-      piece.digits.push_back(digit);
-    }
-    side.pieces.push_back(piece);
-  }
-  return side;
-}
-
 bool read_case(Case& next) {
-  if (!(std::cin >> next.description.element_bits)) return false;
-  next.rounds = static_cast<int>(number());
-  const int64_t rank = number();
-  next.description.shape = numbers(rank);
-  next.description.from = read_side(rank);
-  next.description.to = read_side(rank);
+  if (!(std::cin >> next.rounds)) return false;
+  next.description = test::DescriptionReader(std::cin).read();
   std::cin >> next.onednn_dtype >> next.onednn_from >> next.onednn_to;
   return true;
 }
