@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "reorder/box_stage.h"
 #include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 #include "reorder_description.h"
@@ -74,10 +75,19 @@ const char* kind_of(NestClass nest_class) {
   return "loop-nest";
 }
 
+int64_t footprint_of(const NestBox& box) {
+  // Two tables, and one for each index and lookup, of 4 bytes an element.
+  const size_t tables = 2 + box.indices.size() + box.lookups.size();
+  return static_cast<int64_t>(sizeof(NestBox) + tables * sizeof(int32_t) * box.destination.size());
+}
+
 // What the plan holds, its parts for threads included.
 int64_t footprint_of(const ReorderPlan& plan) {
   int64_t bytes = sizeof(ReorderPlan);
-  for (const LoopNest& nest : plan.nests()) {
+  for (size_t i = 0; i < plan.nests().size(); ++i) {
+    const LoopNest& nest = plan.nests()[i];
+    if (plan.box(i) != nullptr) bytes += footprint_of(*plan.box(i));
+    if (plan.stage(i) != nullptr) bytes += footprint_of(*plan.stage(i)->plan);
     bytes += static_cast<int64_t>(sizeof(LoopNest) + sizeof(InnerLoops) + nest.nodes.size() * sizeof(Node));
     for (const Lookup& lookup : nest.lookups) {
       bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
