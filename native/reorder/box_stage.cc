@@ -10,6 +10,9 @@
 namespace tilework {
 namespace {
 
+// Of fewer, a tile is not wider than what a table moves.
+constexpr int64_t kFewPasses = 8;
+
 // Levels of loops that a box has passes of, nearest steps in the source first.
 std::vector<size_t> by_source(const LoopNest& nest, const NestBox& box) {
   std::vector<size_t> levels;
@@ -25,8 +28,7 @@ std::vector<size_t> by_source(const LoopNest& nest, const NestBox& box) {
 }  // namespace
 
 bool turns_steps(const LoopNest& nest, const NestBox& box) {
-  // Below, a tile is not wider than what the table moves; above, no line of the source has two elements.
-  constexpr int64_t kFewPasses = 8;
+  // Above, a line of the source has few elements.
   constexpr int64_t kLongStep = 8;
   const std::vector<size_t> levels = by_source(nest, box);
   if (levels.empty() || levels.front() + 1 == nest.nodes.size()) return false;
@@ -49,8 +51,15 @@ std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& 
   int64_t elements = 1;
   for (size_t level : by_source(nest, box)) {
     const int64_t passes = box.passes[level];
-    const int64_t stride = nest.nodes[level].source_stride;
+    int64_t stride = nest.nodes[level].source_stride;
     packed.nodes[level].source_stride = elements;
+    if (stride < 0 && passes < kFewPasses) {
+      // Forwards it may become one run with the loop around it: of pixels whose channels are reversed.
+      for (StageRun& at : stage->runs) at.source += (passes - 1) * stride;
+      packed.source_base += (passes - 1) * elements;
+      packed.nodes[level].source_stride = -elements;
+      stride = -stride;
+    }
     StageRun& first = stage->runs.front();
     const bool is_first = first.count == 1 && stage->runs.size() == 1;
     if (is_first || (stage->runs.size() == 1 && stride == first.step * first.count)) {

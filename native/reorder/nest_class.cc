@@ -60,6 +60,20 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   return rows ? kRows : kNone;
 }
 
+// Rectangles of so few elements cost more to come to than boxes take by table, where there are many of them:
+// a box is listed first.
+bool is_small(const LoopNest& nest, size_t column_level) {
+  constexpr int64_t kFewRows = 4;
+  constexpr int64_t kFewColumns = 16;
+  constexpr double kManyRectangles = 256;
+  const int64_t rows = nest.nodes.back().count;
+  const int64_t columns = nest.nodes[column_level].count;
+  if (rows > kFewRows || columns > kFewColumns) return false;
+  double rectangles = 1;
+  for (const Node& node : nest.nodes) rectangles *= static_cast<double>(node.count);
+  return rectangles >= kManyRectangles * static_cast<double>(rows * columns);
+}
+
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 }  // namespace
@@ -72,7 +86,9 @@ InnerLoops inner_loops(const LoopNest& nest) {
   }
   const std::optional<size_t> level = source_run_level(nest);
   if (!level || looks_up_from(nest, *level)) return {};
-  return {NestClass::kTiles, level, chain_of(nest, *level)};
+  const InnerLoops tiles{NestClass::kTiles, level, chain_of(nest, *level)};
+  if (tiles.chain == InnerLoops::Chain::kNone && is_small(nest, *level)) return {};
+  return tiles;
 }
 
 int64_t unit_elements(const LoopNest& nest, int64_t most) {
