@@ -4,12 +4,15 @@
 //   struct Groups {
 //     static constexpr int64_t kPixels;
 //     // kPixels of a tile from pixel `p` on: of the rows from `valid` on, which have no source, zeros.
-//     template <int kCount> static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p);
+//     // place(p) is where pixel p goes; as many pixels as 16 bytes of a row make follow it there.
+//     template <int kCount, class Place>
+//     static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p, Place place);
 //     template <int kCount> static void take_pixels_apart(const Tile& tile, int64_t p);
 //   };
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -26,7 +29,11 @@ class Channels {
   static bool run(const Tile& tile) {
     if (tile.columns >= kPixels && tile.rows * kSize < kMostBytes &&
         tile.destination_column == tile.rows * kSize) {
-      return dispatch(tile.rows, [&](auto count) { interleave_all<decltype(count)::value>(tile); });
+      return dispatch(tile.rows, [&](auto count) {
+        constexpr int64_t kPixel = decltype(count)::value * kSize;
+        interleave_all<decltype(count)::value>(
+            tile, [to = tile.destination](int64_t p) { return to + p * kPixel; });
+      });
     }
     const int64_t slots = tile.source_row / kSize;
     if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostBytes || tile.source_row <= 0)
@@ -34,6 +41,21 @@ class Channels {
     // Holes of eight bytes could be left out, and it would be wrong to read them.
     if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
     return dispatch(slots, [&](auto count) { take_all_apart<decltype(count)::value>(tile); });
+  }
+
+  // Interleaves all columns, of which each `piece` go to a place `piece_stride` bytes from that of the ones
+  // before. False where that is none of its ways; pieces are powers of two.
+  static bool run_pieces(const Tile& tile, int64_t piece, int64_t piece_stride) {
+    const bool is_power = (piece & (piece - 1)) == 0;
+    if (piece * kSize < 16 || !is_power || tile.columns < kPixels) return false;
+    const int shift = std::countr_zero(static_cast<uint64_t>(piece));
+    return dispatch(tile.rows, [&](auto count) {
+      constexpr int64_t kPixel = decltype(count)::value * kSize;
+      interleave_all<decltype(count)::value>(
+          tile, [to = tile.destination, piece, piece_stride, shift](int64_t p) {
+            return to + (p >> shift) * piece_stride + (p & (piece - 1)) * kPixel;
+          });
+    });
   }
 
  private:
@@ -62,11 +84,11 @@ class Channels {
     return false;
   }
 
-  template <int kCount>
-  static void interleave_all(const Tile tile) {
+  template <int kCount, class Place>
+  static void interleave_all(const Tile tile, Place place) {
     const int64_t valid = tile.rows - tile.zero_rows;
     for (int64_t p = 0; p < tile.columns; p += kPixels) {
-      Groups::template interleave_pixels<kCount>(tile, valid, std::min(p, tile.columns - kPixels));
+      Groups::template interleave_pixels<kCount>(tile, valid, std::min(p, tile.columns - kPixels), place);
     }
   }
 

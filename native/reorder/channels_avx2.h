@@ -82,19 +82,19 @@ class PixelsAvx2 {
  public:
   static constexpr int64_t kPixels = 32 / sizeof(T);
 
-  template <int kCount>
-  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p) {
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p, Place place) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
       rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
     }
     interleave<kSize>(rows);
-    uint8_t* to = tile.destination + p * kSize * kCount;
-    const bool streams = tile.stores == Stores::kStreaming && is_aligned(to, 16);
-    for (int r = 0; r < kCount; ++r) put16(to + r * 16, _mm256_castsi256_si128(rows[r]), streams);
-    for (int r = 0; r < kCount; ++r)
-      put16(to + (kCount + r) * 16, _mm256_extracti128_si256(rows[r], 1), streams);
+    uint8_t* low = place(p);
+    uint8_t* high = place(p + kPixels / 2);
+    const bool streams = tile.stores == Stores::kStreaming && is_aligned(low, 16) && is_aligned(high, 16);
+    for (int r = 0; r < kCount; ++r) put16(low + r * 16, _mm256_castsi256_si128(rows[r]), streams);
+    for (int r = 0; r < kCount; ++r) put16(high + r * 16, _mm256_extracti128_si256(rows[r], 1), streams);
   }
 
   template <int kCount>

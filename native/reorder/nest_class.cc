@@ -57,6 +57,7 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   const bool rows = between.destination_stride == row.count && row.count < kShort;
   // The other side is copied in runs, of as many elements as it has.
   if (columns && (!rows || row.count >= column.count)) return kColumns;
+  if (rows && row.source_stride == column.count && column.count < kShort) return kInterleaved;
   return rows ? kRows : kNone;
 }
 

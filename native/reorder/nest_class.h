@@ -34,8 +34,10 @@ struct InnerLoops {
   // Meaningless where the class is kLoopNest; absent where a run has no loop beside it.
   std::optional<size_t> column_level;
   // Tiles whose columns, or whose rows, go on in the loop around the innermost one: of a kernel of 3 x 3
-  // weights, the next kernel. Together they make longer pieces of memory.
-  enum class Chain { kNone, kColumns, kRows } chain = Chain::kNone;
+  // weights, the next kernel. Together they make longer pieces of memory. Interleaved tiles are short both
+  // ways: 4 inputs of 16 outputs, say, whose rows go on in the destination in the loop over outputs, and
+  // whose columns go on in the source with the next row. They take two transposes.
+  enum class Chain { kNone, kColumns, kRows, kInterleaved } chain = Chain::kNone;
 };
 
 InnerLoops inner_loops(const LoopNest& nest);

@@ -61,6 +61,11 @@ struct RectangleChain {
   int64_t count;
   int64_t source_stride;
   int64_t destination_stride;
+  // Of interleaved ones each is a row of `beside` rectangles that are `beside_source` elements apart in the
+  // source and side by side in the destination, completed with `zero_beside` of zeros.
+  int64_t beside = 1;
+  int64_t zero_beside = 0;
+  int64_t beside_source = 0;
 };
 
 // No rectangles: every loop is walked. What the reference does.
@@ -226,12 +231,13 @@ class NestWalk {
       move(node, s, d, passes, columns);
       return;
     }
-    if (chain_ != InnerLoops::Chain::kNone && is_innermost(level + 1) &&
-        move_chain(level, s, d, passes, columns)) {
+    if (chain_ != InnerLoops::Chain::kNone && chain_ != InnerLoops::Chain::kInterleaved &&
+        is_innermost(level + 1) && move_chain(level, s, d, passes, columns)) {
       zero_columns(level, d, passes.valid_hi, passes.hi, columns);
       return;
     }
-    for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i) {
+    const int64_t first = passes.valid_lo + interleave(level, s, d, passes, columns);
+    for (int64_t i = first; i < passes.valid_hi; ++i) {
       step(level, i, [&](const Node& at) {
         descend_columns(level + 1, s + i * at.source_stride, d + i * at.destination_stride, columns);
       });
@@ -259,7 +265,60 @@ class NestWalk {
     if (!is_box || rows.valid_lo >= rows.valid_hi || passes.valid_lo >= passes.valid_hi) return false;
     return Kernel::move_chain(
         rectangle(row, s, d, rows, columns),
-        {chain_, passes.valid_hi - skipped, node.source_stride, node.destination_stride});
+        {chain_, passes.valid_hi - skipped, node.source_stride, node.destination_stride, 1, 0, 0});
+  }
+
+  // Moves interleaved tiles, of as many passes of the loop around them as are complete, or of this loop
+  // alone. The number of passes that need nothing more.
+  int64_t interleave(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    if constexpr (!kHasRectangles) return 0;
+    if (chain_ != InnerLoops::Chain::kInterleaved || columns.count != nest_.nodes[column_level_].count)
+      return 0;
+    const int64_t count = passes.valid_hi - passes.valid_lo;
+    if (is_innermost(level + 1)) {
+      return passes.lo == 0 && move_interleaved(level, s, d, columns, {1, 0, 0}) ? count : 0;
+    }
+    if (!is_innermost(level + 2)) return 0;
+    const Node& node = nest_.nodes[level];
+    const int64_t whole = whole_passes(level, d, passes);
+    const bool goes_on = node.source_stride == nest_.nodes.back().count * nest_.nodes.back().source_stride;
+    if (whole == 0 || !goes_on) return 0;
+    s += passes.valid_lo * node.source_stride;
+    d += passes.valid_lo * node.destination_stride;
+    const Columns around{whole, node.source_stride, node.destination_stride};
+    return move_interleaved(level + 1, s, d, columns, around) ? whole : 0;
+  }
+
+  // Passes, from the first one on, of the second loop around the innermost one in which that one is complete
+  // and the one between is the same.
+  int64_t whole_passes(size_t level, int64_t d, const Passes& passes) {
+    const Node& node = nest_.nodes[level];
+    const Node& between = nest_.nodes[level + 1];
+    const int64_t count = passes.valid_hi - passes.valid_lo;
+    if (count <= 0 || (node.variable != kNone && node.variable == between.variable)) return 0;
+    const auto is_whole = [&](int64_t i) {
+      bool whole = false;
+      step(level, i, [&](const Node& at) {
+        const Passes rows = passes_of(nest_.nodes.back(), d + i * at.destination_stride, false);
+        whole = rows.valid_lo == 0 && rows.valid_hi == nest_.nodes.back().count;
+      });
+      return whole;
+    };
+    if (!is_whole(passes.valid_lo)) return 0;
+    return is_whole(passes.valid_hi - 1) ? count : count - 1;
+  }
+
+  // `level` is that of the loop around the innermost one; `around` has the passes of the loop around both.
+  bool move_interleaved(size_t level, int64_t s, int64_t d, const Columns& columns, const Columns& around) {
+    const Node& between = nest_.nodes[level];
+    const Passes beside = passes_of(between, d, false);
+    const Passes rows = passes_of(nest_.nodes.back(), d, false);
+    const bool is_box = beside.valid_lo == 0 && beside.valid_hi > 0 && beside.hi == between.count &&
+                        rows.valid_lo == 0 && rows.valid_hi > 0 && rows.hi == nest_.nodes.back().count;
+    if (!is_box) return false;
+    return Kernel::move_chain(rectangle(nest_.nodes.back(), s, d, rows, columns),
+                              {chain_, around.count, around.source_stride, around.destination_stride,
+                               beside.valid_hi, beside.hi - beside.valid_hi, between.source_stride});
   }
 
   void move(const Node& node, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {

@@ -155,14 +155,14 @@ class PixelsNeon {
  public:
   static constexpr int64_t kPixels = 16 / sizeof(T);
 
-  template <int kCount>
-  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p) {
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p, Place place) {
     uint8x16_t rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
       rows[r] = r < valid ? vld1q_u8(from) : vdupq_n_u8(0);
     }
-    uint8_t* to = tile.destination + p * kSize * kCount;
+    uint8_t* to = place(p);
     if constexpr (kCount == 8) {
       interleave<kSize>(rows);
       for (int r = 0; r < kCount; ++r) vst1q_u8(to + r * 16, rows[r]);

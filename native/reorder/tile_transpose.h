@@ -296,6 +296,7 @@ class NarrowTranspose {
 // For instruction sets without a way of their own for few rows or columns.
 struct NoChannels {
   static bool run(const Tile&) { return false; }
+  static bool run_pieces(const Tile&, int64_t, int64_t) { return false; }
 };
 
 // The kernel of one width: `Channels` for a few rows or columns, else `Wide` blocks where they fit, else
@@ -306,9 +307,10 @@ struct TileKernel {
   static void move(const Rectangle& rectangle) { transpose(tile_of(rectangle)); }
 
   // By way of a buffer in the first-level cache: one of the two sides of a chain is a plain tile, the other a
-  // number of short runs.
+  // number of short runs, or of small tiles.
   static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
     const Tile tile = tile_of(rectangle);
+    if (chain.kind == InnerLoops::Chain::kInterleaved) return interleave(tile, chain);
     const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
     const int64_t run = by_columns ? tile.rows : tile.columns;
     if (run * kSize < kMinRun || (run > kMostOfRun && tile.zero_rows > 0)) return false;
@@ -337,6 +339,8 @@ struct TileKernel {
   static constexpr int64_t kMinRun = 16;
   static constexpr int64_t kMostOfRun = kLineBytes / kSize;
   static constexpr int64_t kBufferBytes = 16 << 10;
+  // Of a prefetch: the first level has other things to keep.
+  static constexpr int kSecondLevel = 2;
 
   static Tile tile_of(const Rectangle& rectangle) {
     return {rectangle.source,
@@ -360,6 +364,65 @@ struct TileKernel {
     }
   }
 
+  // The columns of all rows are side by side in the source, for each of the rectangles beside each other. A
+  // first transpose brings these together, a second one rows: both have long pieces of memory on one side,
+  // and the buffer on the other.
+  [[gnu::noinline]] static bool interleave(const Tile tile, const RectangleChain& chain) {
+    alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+    const int64_t beside = chain.beside + chain.zero_beside;
+    const int64_t valid_rows = tile.rows - tile.zero_rows;
+    const int64_t size = tile.rows * tile.columns * beside * kSize;
+    const int64_t at_once = chain.count > 1 ? kBufferBytes / size : 1;
+    if (beside * kSize < kMinRun || size > kBufferBytes || at_once == 0) return false;
+    for (int64_t first = 0; first < chain.count; first += at_once) {
+      const int64_t count = std::min(at_once, chain.count - first);
+      Tile part{tile.source + first * chain.source_stride * kSize,
+                buffer,
+                ((count - 1) * tile.rows + valid_rows) * tile.columns,
+                beside,
+                chain.zero_beside,
+                chain.beside_source * kSize,
+                beside * kSize,
+                Stores::kCached};
+      fetch_behind(part, part.rows - part.zero_rows);
+      transpose(part);
+      for (int64_t i = 0; i < count; ++i) {
+        uint8_t* to = tile.destination + (first + i) * chain.destination_stride * kSize;
+        interleave_rows(tile, buffer + i * size, beside, to);
+      }
+    }
+    return true;
+  }
+
+  // Each column has all rows of all rectangles in one piece.
+  static void interleave_rows(const Tile& tile, const uint8_t* buffer, int64_t beside, uint8_t* destination) {
+    Tile all{buffer,
+             destination,
+             tile.columns * beside,
+             tile.rows,
+             tile.zero_rows,
+             tile.columns * beside * kSize,
+             tile.rows * kSize,
+             tile.stores};
+    if (Channels::run_pieces(all, beside, tile.destination_column)) return;
+    all.columns = beside;
+    for (int64_t c = 0; c < tile.columns; ++c) {
+      transpose(all);
+      all.source += beside * kSize;
+      all.destination += tile.destination_column;
+    }
+  }
+
+  // Asks for what comes behind a few rows that are far apart: the next tile, more often than not. No
+  // processor follows as many rows by itself.
+  static void fetch_behind(const Tile& tile, int64_t rows) {
+    const int64_t bytes = tile.columns * kSize;
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint8_t* end = tile.source + r * tile.source_row + bytes;
+      for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(end + i, 0, kSecondLevel);
+    }
+  }
+
   // The columns of all rectangles are side by side in the source. `at_once` rectangles go through the buffer,
   // and leave it in the order of the destination.
   [[gnu::noinline]] static void move_columns(const Tile tile, int64_t count, int64_t destination_stride) {
@@ -374,6 +437,7 @@ struct TileKernel {
       part.destination = buffer;
       part.destination_column = run;
       part.stores = Stores::kCached;
+      fetch_behind(part, part.rows - part.zero_rows);
       transpose(part);
       for (int64_t c = 0; c < tile.columns; ++c) {
         uint8_t* to = tile.destination + c * tile.destination_column + first * destination_stride;

@@ -125,6 +125,40 @@ void test_random_tiles(int rounds) {
   }
 }
 
+// Weights o, i, y, x in blocks of inputs, of outputs, and of inputs again: os_is_yx_isa<a>_osv<o>_isv<v>.
+Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o, int64_t v) {
+  Side side = row_major(shape);
+  const int64_t outputs = (shape[0] + o - 1) / o;
+  const int64_t inputs = (shape[1] + a * v - 1) / (a * v);
+  side.pieces[0].digits = {{{0}, outputs, o}, {{1}, inputs, a * v}, {{2}, shape[2], 1}, {{3}, shape[3], 1},
+                           {{1}, a, v},       {{0}, o, 1},          {{1}, v, 1}};
+  side.elements = outputs * o * inputs * a * v * shape[2] * shape[3];
+  return side;
+}
+
+// Both ways, with tails of either axis and windows from one element to too large for a buffer.
+void test_interleaved_weights(int rounds) {
+  static constexpr int64_t kOutputs[] = {5, 16, 17, 32, 47};
+  static constexpr int64_t kInputs[] = {3, 8, 31, 32, 37, 64};
+  static constexpr int64_t kWindows[] = {1, 2, 3, 5, 7};
+  static constexpr int kBits[] = {8, 16, 32, 64};
+  std::mt19937_64 random(20240301);
+  RandomLayout layouts(random);
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    const std::vector<int64_t> shape = {kOutputs[layouts.below(5)], kInputs[layouts.below(6)],
+                                        kWindows[layouts.below(5)], kWindows[layouts.below(5)]};
+    const Side plain = row_major(shape);
+    const Side blocks = interleaved_blocks(shape, int64_t{1} << layouts.below(4),
+                                           int64_t{4} << layouts.below(4), int64_t{2} << layouts.below(3));
+    const int bits = kBits[i % 4];
+    check_reorder({bits, shape, plain, blocks}, random);
+    check_reorder({bits, shape, blocks, plain}, random);
+  }
+  const std::vector<int64_t> shape = {32, 64, 3, 3};
+  const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
+  CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
+}
+
 void test_identity() {
   const std::vector<int64_t> shape = {2, 32, 3, 5};
   const Side row = row_major(shape);
@@ -384,6 +418,7 @@ int main(int count, char** arguments) {
   std::mt19937_64 random(7);
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
+  test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
   test_identity();
   test_half_bytes();
