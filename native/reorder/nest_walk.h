@@ -215,7 +215,7 @@ class NestWalk {
   // no such loop, all of them.
   int64_t columns_a_chunk(size_t level, int64_t columns) const {
     constexpr int64_t kCacheLine = 64;
-    constexpr int64_t kChunkBytes = 128 << 10;
+    constexpr int64_t kChunkBytes = 16 << 10;
     if (is_innermost(level + 1) || nest_.nodes.back().count * Element::kSize >= kCacheLine) return columns;
     const int64_t line = std::max<int64_t>(kCacheLine / Element::kSize, 1);
     return std::max(kChunkBytes / (nest_.nodes[level].span * Element::kSize) / line * line, line);

@@ -209,6 +209,14 @@ struct Pair {
     zero_half(destination + 16);
   }
   static void zero_half(uint8_t* destination) { vst1q_u8(destination, vdupq_n_u8(0)); }
+  static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    vst1q_u8(destination, vandq_u8(vld1q_u8(source), vld1q_u8(mask)));
+  }
+  // No hint is worth it for less than a pair.
+  static void stream_zero_half(uint8_t* destination) { zero_half(destination); }
+  static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    copy_masked(destination, source, mask);
+  }
   static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
 };
 

@@ -10,6 +10,11 @@
 //     static void stream(uint8_t* destination, const uint8_t* source);   // to an aligned place
 //     static void zero(uint8_t* destination);                            // kBytes
 //     static void zero_half(uint8_t* destination);
+//     static void stream_zero_half(uint8_t* destination);
+//     // Half a vector of 16 bytes, of which those stay that have a bit in `mask`, as many bytes; the others
+//     // become zero.
+//     static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
+//     static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
 //   };
 #pragma once
 
@@ -72,6 +77,7 @@ struct RunKernel {
   static bool move_chain(const Rectangle&, const RectangleChain&) { return false; }
 
   static void move(const Rectangle& rectangle) {
+    if (rectangle.rows * kSize < kPiece && is_loose(rectangle)) return move_short(rectangle);
     switch (rectangle.rows * kSize) {
       case 16:
         return move_fixed<16>(rectangle);
@@ -88,6 +94,64 @@ struct RunKernel {
 
  private:
   static constexpr int64_t kSize = sizeof(Unit);
+
+  // Runs below this many bytes are moved as so many, with what lies behind them in the source.
+  static constexpr int64_t kPiece = 16;
+
+  // Whether there is something behind each run but the last few: in the source a small hole, if any, and in
+  // the destination zeros, or the next run, which is written later.
+  static bool is_loose(const Rectangle& rectangle) {
+    const int64_t hole = (rectangle.source_column - rectangle.rows) * kSize;
+    const int64_t end = rectangle.rows + rectangle.zero_rows;
+    const bool has_room = end * kSize >= kPiece || rectangle.destination_column == end;
+    return kSize <= 4 && hole >= 0 && hole <= kPiece && has_room;
+  }
+
+  // Columns before the last few, whose pieces would reach behind the memory of the rectangle.
+  static int64_t loose_columns(int64_t columns, int64_t column, int64_t run) {
+    return run >= kPiece ? columns : std::max<int64_t>(columns - ceil_div(kPiece - run, column), 0);
+  }
+
+  static void move_short(const Rectangle& rectangle) {
+    const int64_t run = rectangle.rows * kSize;
+    const int64_t end = run + rectangle.zero_rows * kSize;
+    const int64_t loose =
+        std::min(loose_columns(rectangle.columns, rectangle.source_column * kSize, run),
+                 loose_columns(rectangle.columns, rectangle.destination_column * kSize, end));
+    const bool streams = rectangle.stores == Stores::kStreaming && end % kPiece == 0 &&
+                         rectangle.destination_column == rectangle.rows + rectangle.zero_rows &&
+                         reinterpret_cast<uintptr_t>(rectangle.destination) % kPiece == 0;
+    if (streams) {
+      move_masked<true>(rectangle, loose, run, end);
+    } else {
+      move_masked<false>(rectangle, loose, run, end);
+    }
+    Rectangle rest = rectangle;
+    rest.columns -= loose;
+    rest.source += loose * rectangle.source_column * kSize;
+    rest.destination += loose * rectangle.destination_column * kSize;
+    move_any(rest);
+  }
+
+  template <bool kStreams>
+  static void move_masked(const Rectangle& rectangle, int64_t columns, int64_t run, int64_t end) {
+    uint8_t mask[kPiece] = {};
+    std::memset(mask, 0xFF, static_cast<size_t>(run));
+    const int64_t source_column = rectangle.source_column * kSize;
+    const int64_t destination_column = rectangle.destination_column * kSize;
+    const uint8_t* from = rectangle.source;
+    uint8_t* to = rectangle.destination;
+    for (int64_t c = 0; c < columns; ++c, from += source_column, to += destination_column) {
+      if constexpr (kStreams) {
+        Vector::stream_masked(to, from, mask);
+        for (int64_t i = kPiece; i < end; i += kPiece) Vector::stream_zero_half(to + i);
+      } else {
+        // The last zeros may reach into the run, which comes after them.
+        for (int64_t i = kPiece; i < end; i += kPiece) Vector::zero_half(to + std::min(i, end - kPiece));
+        Vector::copy_masked(to, from, mask);
+      }
+    }
+  }
 
   // The compiler unrolls runs of a known size.
   template <int64_t kBytes>
