@@ -109,7 +109,8 @@ class ReorderPlan {
   Stores stores_of_whole() const;
 
   // Writes destination bytes [begin, end) to `destination`; `source` has all source_bytes(). Reads no byte of
-  // the source outside the elements that belong there, but for holes of up to 16 bytes between two of them.
+  // the source outside the elements that belong there, but for up to 16 bytes beside one, between two of
+  // them.
   void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
            Stores stores = Stores::kCached) const {
     if (begin >= end) return;

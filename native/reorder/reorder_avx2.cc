@@ -94,14 +94,15 @@ struct WideBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = 2 * kCount;
   static constexpr int64_t kColumns = kCount;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
-      rows[r] = load_lanes(source + r * source_row, source + (r + kCount) * source_row);
+      rows[r] = load_lanes(source + row_at(r), source + row_at(r + kCount));
     }
     transpose_lanes<sizeof(T)>(rows);
-    for (int c = 0; c < kCount; ++c) store32(destination + c * destination_column, rows[c]);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
 };
 
@@ -112,14 +113,15 @@ struct NarrowBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 2 * kCount;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     __m256i rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + r * source_row);
+    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) {
-      store16(destination + c * destination_column, _mm256_castsi256_si128(rows[c]));
-      store16(destination + (c + kCount) * destination_column, _mm256_extracti128_si256(rows[c], 1));
+      store16(destination + column_at(c), _mm256_castsi256_si128(rows[c]));
+      store16(destination + column_at(c + kCount), _mm256_extracti128_si256(rows[c], 1));
     }
   }
 };
@@ -129,11 +131,12 @@ struct LaneBlock : LineStores {
   using Unit = Unit128;
   static constexpr int64_t kRows = 2;
   static constexpr int64_t kColumns = 2;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     for (int64_t c = 0; c < kColumns; ++c) {
       const uint8_t* from = source + c * int64_t{sizeof(Unit)};
-      store32(destination + c * destination_column, load_lanes(from, from + source_row));
+      store32(destination + column_at(c), load_lanes(from + row_at(0), from + row_at(1)));
     }
   }
 };

@@ -82,12 +82,13 @@ struct SquareBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = kCount;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     uint8x16_t rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + r * source_row);
+    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + row_at(r));
     interleave<sizeof(T)>(rows);
-    for (int c = 0; c < kCount; ++c) vst1q_u8(destination + c * destination_column, rows[c]);
+    for (int c = 0; c < kCount; ++c) vst1q_u8(destination + column_at(c), rows[c]);
   }
 };
 
@@ -98,14 +99,15 @@ struct FlatBlock : LineStores {
   static constexpr int kCount = 8 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 2 * kCount;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     uint8x16_t rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + r * source_row);
+    for (int r = 0; r < kCount; ++r) rows[r] = vld1q_u8(source + row_at(r));
     interleave<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) {
-      vst1_u8(destination + 2 * c * destination_column, vget_low_u8(rows[c]));
-      vst1_u8(destination + (2 * c + 1) * destination_column, vget_high_u8(rows[c]));
+      vst1_u8(destination + column_at(2 * c), vget_low_u8(rows[c]));
+      vst1_u8(destination + column_at(2 * c + 1), vget_high_u8(rows[c]));
     }
   }
 };
@@ -115,11 +117,12 @@ struct RegisterBlock : LineStores {
   using Unit = Unit128;
   static constexpr int64_t kRows = 2;
   static constexpr int64_t kColumns = 2;
-  TILEWORK_INLINE static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                                        int64_t destination_column) {
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
     for (int64_t c = 0; c < kColumns; ++c) {
-      copy16(destination + c * destination_column, source + c * 16);
-      copy16(destination + c * destination_column + 16, source + source_row + c * 16);
+      copy16(destination + column_at(c), source + row_at(0) + c * 16);
+      copy16(destination + column_at(c) + 16, source + row_at(1) + c * 16);
     }
   }
 };

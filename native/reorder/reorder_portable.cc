@@ -16,16 +16,16 @@ struct PlainBlock {
   static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
     std::memcpy(destination, line, kLineBytes);
   }
-  static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-                        int64_t destination_column) {
-    Unit columns[kColumns][kRows];
+  template <class Rows, class Columns>
+  static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at) {
+    Unit turned[kColumns][kRows];
     for (int64_t r = 0; r < kRows; ++r) {
       Unit row[kColumns];
-      std::memcpy(row, source + r * source_row, sizeof(row));
-      for (int64_t c = 0; c < kColumns; ++c) columns[c][r] = row[c];
+      std::memcpy(row, source + row_at(r), sizeof(row));
+      for (int64_t c = 0; c < kColumns; ++c) turned[c][r] = row[c];
     }
     for (int64_t c = 0; c < kColumns; ++c) {
-      std::memcpy(destination + c * destination_column, columns[c], sizeof(columns[c]));
+      std::memcpy(destination + column_at(c), turned[c], sizeof(turned[c]));
     }
   }
 };

@@ -98,13 +98,12 @@ struct RunKernel {
   // Runs below this many bytes are moved as so many, with what lies behind them in the source.
   static constexpr int64_t kPiece = 16;
 
-  // Whether there is something behind each run but the last few: in the source a small hole, if any, and in
-  // the destination zeros, or the next run, which is written later.
+  // Whether there is something behind each run but the last few: in the source the next one, and in the
+  // destination zeros, or the next run, which is written later.
   static bool is_loose(const Rectangle& rectangle) {
-    const int64_t hole = (rectangle.source_column - rectangle.rows) * kSize;
     const int64_t end = rectangle.rows + rectangle.zero_rows;
     const bool has_room = end * kSize >= kPiece || rectangle.destination_column == end;
-    return kSize <= 4 && hole >= 0 && hole <= kPiece && has_room;
+    return kSize <= 4 && rectangle.source_column >= rectangle.rows && has_room;
   }
 
   // Columns before the last few, whose pieces would reach behind the memory of the rectangle.

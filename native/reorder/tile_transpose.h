@@ -4,10 +4,10 @@
 //   struct Block {
 //     using Unit = uint32_t;
 //     static constexpr int64_t kRows, kColumns;
-//     // Column c of row r: source + r * source_row + c * sizeof(Unit), in bytes, goes to
-//     // destination + c * destination_column + r * sizeof(Unit).
-//     static void transpose(const uint8_t* source, int64_t source_row, uint8_t* destination,
-//                           int64_t destination_column);
+//     // Column c of row r: source + row_at(r) + c * sizeof(Unit), in bytes, goes to
+//     // destination + column_at(c) + r * sizeof(Unit). Places are Strided or Listed.
+//     template <class Rows, class Columns>
+//     static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at);
 //     // Writes a cache line.
 //     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };
@@ -39,6 +39,20 @@ struct Tile {
   int64_t source_row;
   int64_t destination_column;
   Stores stores;
+};
+
+// Places of rows or columns, in bytes: one as far from the next as all others, or a list.
+struct Strided {
+  int64_t stride;
+  int64_t base = 0;
+  int64_t operator()(int64_t i) const { return base + i * stride; }
+  Strided from(int64_t i) const { return {stride, base + i * stride}; }
+};
+
+struct Listed {
+  const int64_t* places;
+  int64_t operator()(int64_t i) const { return places[i]; }
+  Listed from(int64_t i) const { return {places + i}; }
 };
 
 // A few rows of a rectangle, completed with rows of zeros.
@@ -227,11 +241,30 @@ class BlockTranspose {
                                                int64_t columns) {
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose(source + at * kSize, source_row, destination + at * destination_column,
-                       destination_column);
+      Block::transpose(source + at * kSize, Strided{source_row}, destination + at * destination_column,
+                       Strided{destination_column});
     }
   }
 };
+
+// Rows or columns of any places, `strip` columns at a time.
+template <class Block, class Rows, class Columns>
+[[gnu::noinline]] void transpose_places(const uint8_t* source, Rows row_at, int64_t rows,
+                                        uint8_t* destination, Columns column_at, int64_t columns,
+                                        int64_t strip) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
+  for (int64_t first = 0; first < columns; first += strip) {
+    const int64_t end = std::min(first + strip, columns);
+    for (int64_t r = 0; r < rows; r += Block::kRows) {
+      const int64_t row = std::min(r, rows - Block::kRows);
+      for (int64_t c = first; c < end; c += Block::kColumns) {
+        const int64_t column = std::min(c, columns - Block::kColumns);
+        Block::transpose(source + column * kSize, row_at.from(row), destination + row * kSize,
+                         column_at.from(column));
+      }
+    }
+  }
+}
 
 // Rectangles that are narrower than any block.
 template <class Unit>
@@ -423,9 +456,71 @@ struct TileKernel {
     }
   }
 
+  // In a chain one side is long pieces of memory, and the other a list of short runs.
+  static bool lists_places(const Tile& tile, int64_t rows, int64_t columns) {
+    return tile.stores == Stores::kCached && tile.zero_rows == 0 && rows >= Narrow::kRows &&
+           columns >= Narrow::kColumns;
+  }
+
+  template <class Rows, class Columns>
+  static void transpose_listed(const Tile& tile, Rows row_at, int64_t rows, Columns column_at,
+                               int64_t columns, int64_t strip) {
+    if (rows >= Wide::kRows && columns >= Wide::kColumns) {
+      transpose_places<Wide>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
+    } else {
+      transpose_places<Narrow>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
+    }
+  }
+
+  // Place `i` of the inner and `k` of the outer loop stand at number k * inner + i.
+  static void list_places(int64_t* places, int64_t inner, int64_t inner_stride, int64_t outer,
+                          int64_t outer_stride) {
+    for (int64_t k = 0; k < outer; ++k) {
+      for (int64_t i = 0; i < inner; ++i) *places++ = k * outer_stride + i * inner_stride;
+    }
+  }
+
+  static constexpr int64_t kMostPlaces = 512;
+
+  static void move_listed_columns(const Tile tile, int64_t count, int64_t destination_stride) {
+    int64_t places[kMostPlaces];
+    const int64_t at_once = std::min(kMostPlaces / tile.columns, count);
+    list_places(places, tile.columns, tile.destination_column, at_once, destination_stride);
+    Tile part = tile;
+    part.columns = at_once * tile.columns;
+    for (int64_t first = 0; first < count; first += at_once) {
+      // The last part may begin inside the one before.
+      const int64_t from = std::min(first, count - at_once);
+      part.source = tile.source + from * tile.columns * kSize;
+      part.destination = tile.destination + from * destination_stride;
+      fetch_behind(part, part.rows);
+      transpose_listed(part, Strided{tile.source_row}, tile.rows, Listed{places}, part.columns, kMostOfRun);
+    }
+  }
+
+  static void move_listed_rows(const Tile tile, int64_t count, int64_t source_stride) {
+    int64_t places[kMostPlaces];
+    const int64_t at_once = std::min(kMostPlaces / tile.rows, count);
+    list_places(places, tile.rows, tile.source_row, at_once, source_stride);
+    Tile part = tile;
+    for (int64_t first = 0; first < count; first += at_once) {
+      // The last part may begin inside the one before.
+      const int64_t from = std::min(first, count - at_once);
+      part.source = tile.source + from * source_stride;
+      part.destination = tile.destination + from * tile.rows * kSize;
+      transpose_listed(part, Listed{places}, at_once * tile.rows, Strided{tile.destination_column},
+                       tile.columns, kFewColumns);
+    }
+  }
+
+  static constexpr int64_t kFewColumns = 4;
+
   // The columns of all rectangles are side by side in the source. `at_once` rectangles go through the buffer,
   // and leave it in the order of the destination.
   [[gnu::noinline]] static void move_columns(const Tile tile, int64_t count, int64_t destination_stride) {
+    if (lists_places(tile, tile.rows, count * tile.columns) && tile.columns <= kMostPlaces) {
+      return move_listed_columns(tile, count, destination_stride);
+    }
     alignas(kLineBytes) uint8_t buffer[kBufferBytes];
     const int64_t run = tile.rows * kSize;
     const int64_t at_once = kBufferBytes / (run * tile.columns);
@@ -448,6 +543,9 @@ struct TileKernel {
 
   // The rows of all rectangles are side by side in the destination.
   [[gnu::noinline]] static void move_rows(const Tile tile, int64_t count, int64_t source_stride) {
+    if (lists_places(tile, count * tile.rows, tile.columns) && tile.rows <= kMostPlaces) {
+      return move_listed_rows(tile, count, source_stride);
+    }
     alignas(kLineBytes) uint8_t buffer[kBufferBytes];
     const int64_t run = tile.columns * kSize;
     const int64_t at_once = kBufferBytes / (run * tile.rows);
