@@ -121,13 +121,15 @@ async function planFile(
   const opened = openedFile(content)
   const model = opened ? ((content as OpenFile).model ?? (content as OpenFile).onnx) : content
   const ownFormat = formatOfModel(model)
-  const isCopy = opened !== undefined && ownFormat?.isUnchanged?.(model as object) === true
-  if (ownFormat && !isCopy) return planModel(model as object, ownFormat, options, path)
   const own = opened && (content as OpenFile).format
+  const isAsRead = opened !== undefined && ownFormat?.isUnchanged?.(model as object) === true
+  if (ownFormat && !isAsRead) return planModel(model as object, ownFormat, options, path)
   const format = chooseFormat(options.format, path, own)
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
     return unchanged(opened, content as OpenFile, format, path)
   }
+  // Its tensors alone would be a model without a graph.
+  if (ownFormat === format) return planModel(model as object, ownFormat, options, path)
   const tensors = opened
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)

@@ -426,6 +426,29 @@ describe.skipIf(!hasFixtures)('the real models', () => {
   })
 })
 
+describe('saving', () => {
+  it('keeps the graph when an option of the writer is named, and gives its one initializer as a bare tensor', async () => {
+    const bytes = modelProto({
+      nodes: [nodeProto({ inputs: ['w'], outputs: ['y'] })],
+      initializers: [one(4, 'w')],
+    })
+    using file = await open(bytes)
+    expect(await serialize(file, { message: 'ModelProto' })).toEqual(bytes)
+    expect(await serialize(file.onnx!)).toEqual(bytes)
+    const bare = joinPath(folder, 'w.pb')
+    await save(bare, file, { message: 'TensorProto' })
+    using read = await open(bare)
+    expect([read.onnx, read.dense('w').at(0)]).toEqual([undefined, 4])
+    file.onnx!.graph.setInitializer('w', tensor([6], { dtype: 'uint8', name: 'other' }))
+    await save(bare, file)
+    using again = await open(bare)
+    expect(again.dense(0).at(0)).toBe(6)
+    const btf = await serialize(file, { format: 'btf' })
+    using converted = await open(btf)
+    expect(converted.dense(0).at(0)).toBe(6)
+  })
+})
+
 describe('a model with external data', () => {
   const model = modelProto({
     initializers: [

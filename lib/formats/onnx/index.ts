@@ -4,7 +4,6 @@ import type { Format } from '../format.js'
 import { check } from './check.js'
 import { planCopy } from './copy_external.js'
 import { detect } from './detect.js'
-import { ModelTensors } from './model_tensors.js'
 import { planModel } from './plan_model.js'
 import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
@@ -24,6 +23,6 @@ export const onnx: Format<OnnxWriteOptions> = {
   planCopy,
   isModel: (content) => content instanceof OnnxModel,
   isUnchanged: (model) => !(model as OnnxModel).isChanged,
-  weightsOf: (model) => [...new ModelTensors(model as OnnxModel)],
-  planModel: (model, _options, target = {}) => planModel(model as OnnxModel, target),
+  weightsOf: (model) => [...(model as OnnxModel).graph.initializers()],
+  planModel: (model, options, target) => planModel(model as OnnxModel, options, target),
 }

@@ -67,18 +67,25 @@ export async function plan(
   options: OnnxWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
-  const isBare = target.path?.toLowerCase().endsWith('.pb') === true
-  const { message = isBare ? 'TensorProto' : 'ModelProto' } = options
-  if (message !== 'ModelProto' && message !== 'TensorProto') {
-    const text = `message must be "ModelProto" or "TensorProto"; it is ${valueText(message)}.`
-    throw new TileworkError('ERR_ARGUMENT', text, { format: FORMAT_NAME })
-  }
+  const message = chooseMessage(options, target)
   const planned = message === 'TensorProto' ? await planBare(tensors) : await planModel(tensors)
   if (planned.byteLength > MAX_MESSAGE_BYTES) {
     const text = `The file would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}.`
     throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
   }
   return planned
+}
+
+/** The message that is to be written. @throws TileworkError ERR_ARGUMENT */
+export function chooseMessage(
+  options: OnnxWriteOptions,
+  { path }: WriteTarget,
+): NonNullable<OnnxWriteOptions['message']> {
+  const isBare = path?.toLowerCase().endsWith('.pb') === true
+  const { message = isBare ? 'TensorProto' : 'ModelProto' } = options
+  if (message === 'ModelProto' || message === 'TensorProto') return message
+  const text = `message must be "ModelProto" or "TensorProto"; it is ${valueText(message)}.`
+  throw new TileworkError('ERR_ARGUMENT', text, { format: FORMAT_NAME })
 }
 
 async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
