@@ -26,6 +26,12 @@ interface Visit {
   readonly end: number
 }
 
+/** A graph in an attribute of a node. */
+interface Subgraph {
+  readonly range: Visit
+  readonly path: string
+}
+
 /** A node as the rules see it. */
 interface NodeNames {
   readonly inputs: string[]
@@ -119,39 +125,36 @@ class GraphWalker {
 
   /** Nodes first by what they make, so that what is made later can be told from what nobody makes; then subgraphs. */
   *#nodes(range: Visit, number: number, scope: Scope, depth: number): Steps<void> {
-    const ranges: Visit[] = []
-    yield* this.#inside(range.start, range.end, (field) => {
-      if (field.number === number) ranges.push(field)
-      return undefined
-    })
-    for (const [index, node] of ranges.entries()) {
-      const path = `${scope.path}.node[${index}]`
-      const names: NodeNames = { inputs: [], outputs: [], offset: node.start, path }
-      yield* this.#texts(node, NODE.input, (name) => names.inputs.push(name))
-      yield* this.#texts(node, NODE.output, (name) => names.outputs.push(name))
-      scope.nodes.push(names)
-    }
+    const subgraphs: Subgraph[] = []
+    yield* this.#inside(range.start, range.end, (field) =>
+      field.number === number ? this.#node(field, scope, subgraphs) : undefined,
+    )
     for (const { outputs, offset } of scope.nodes) {
       for (const name of outputs) if (name !== '') this.#make(scope, name, offset, 'output of a node')
     }
-    for (const [index, node] of ranges.entries()) {
-      yield* this.#subgraphs(node, `${scope.path}.node[${index}]`, scope, depth)
-    }
+    for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, scope, depth + 3)
   }
 
-  *#subgraphs(node: Visit, path: string, scope: Scope, depth: number): Steps<void> {
+  *#node({ start, end }: Visit, scope: Scope, subgraphs: Subgraph[]): Steps<void> {
+    const path = `${scope.path}.node[${scope.nodes.length}]`
+    const names: NodeNames = { inputs: [], outputs: [], offset: start, path }
+    scope.nodes.push(names)
     let attributes = 0
-    const graphs = (field: Visit, way: string): Steps<void> => {
-      let count = 0
-      return this.#inside(field.start, field.end, (inner) => {
-        if (inner.number === ATTRIBUTE.g) return this.#graph(inner, `${way}.g`, scope, depth + 3)
-        if (inner.number !== ATTRIBUTE.graphs) return undefined
-        return this.#graph(inner, `${way}.graphs[${count++}]`, scope, depth + 3)
-      })
-    }
-    yield* this.#inside(node.start, node.end, (field) =>
-      field.number === NODE.attribute ? graphs(field, `${path}.attribute[${attributes++}]`) : undefined,
-    )
+    yield* this.#inside(start, end, (field) => {
+      if (field.number === NODE.input) return this.#text(field, (name) => names.inputs.push(name))
+      if (field.number === NODE.output) return this.#text(field, (name) => names.outputs.push(name))
+      if (field.number !== NODE.attribute) return undefined
+      return this.#subgraphs(field, `${path}.attribute[${attributes++}]`, subgraphs)
+    })
+  }
+
+  *#subgraphs({ start, end }: Visit, path: string, subgraphs: Subgraph[]): Steps<void> {
+    let count = 0
+    yield* this.#inside(start, end, (range) => {
+      if (range.number === ATTRIBUTE.g) subgraphs.push({ range, path: `${path}.g` })
+      if (range.number === ATTRIBUTE.graphs) subgraphs.push({ range, path: `${path}.graphs[${count++}]` })
+      return undefined
+    })
   }
 
   /** Inputs that nobody makes, that are made later, and nodes that wait for each other. */
@@ -229,14 +232,20 @@ class GraphWalker {
 
   /** Texts of a field. */
   *#texts({ start, end }: Visit, number: number, take: (text: string, offset: number) => void): Steps<void> {
-    const { cursor } = this
-    function* text(from: number, to: number): Steps<void> {
-      if (to - from > MAX_TEXT_BYTES) throw new WireFault('ERR_LIMIT', `A name has ${to - from} bytes.`, from)
-      take(textOf(yield* holdRange(cursor, from, to)), from)
-    }
     yield* this.#inside(start, end, (field) =>
-      field.number === number ? text(field.start, field.end) : undefined,
+      field.number === number ? this.#text(field, take) : undefined,
     )
+  }
+
+  *#text({ start, end }: Visit, take: (text: string, offset: number) => void): Steps<void> {
+    if (end - start > MAX_TEXT_BYTES) {
+      throw new WireFault(
+        'ERR_LIMIT',
+        `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`,
+        start,
+      )
+    }
+    take(textOf(yield* holdRange(this.cursor, start, end)), start)
   }
 
   *#inside(start: number, end: number, visit: (field: Visit) => Steps<void> | undefined): Steps<void> {

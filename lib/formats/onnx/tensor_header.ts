@@ -235,10 +235,21 @@ function packedDims(bytes: Uint8Array, offset: number): (number | bigint)[] {
   return dims
 }
 
+/** How the elements of a type are written, and the field itself. */
+export interface TypedStorage extends FieldStorage {
+  readonly number: number
+  readonly wireType: number
+}
+
+/** Made once: it is asked for with every tensor of a file. */
+const STORAGE = Object.fromEntries(
+  Object.entries(FIELD_STORAGE).map(([dtype, storage]) => [
+    dtype,
+    { ...storage, ...TYPED_FIELDS[storage.field] },
+  ]),
+) as Record<Exclude<Dtype, 'string'>, TypedStorage>
+
 /** How the elements of a type are written in its typed field, and that field. */
-export function storageOf(
-  dtype: Exclude<Dtype, 'string'>,
-): FieldStorage & { number: number; wireType: number } {
-  const storage = FIELD_STORAGE[dtype]
-  return { ...storage, ...TYPED_FIELDS[storage.field] }
+export function storageOf(dtype: Exclude<Dtype, 'string'>): TypedStorage {
+  return STORAGE[dtype]
 }
