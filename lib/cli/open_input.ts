@@ -4,7 +4,7 @@ import { type OpenFile, type OpenOptions, open, TileworkError } from '../index.j
 import { textFileError } from './text_file.js'
 
 /** How inputs are read; the names are those of `open`. */
-export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks'>
+export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
 
 /** A failure to open an input. */
 export class InputError extends Error {
@@ -39,11 +39,21 @@ export function addReadOptions(command: Command): Command {
         .choices(['inside', 'follow'])
         .default('inside'),
     )
+    .addOption(
+      new Option('--hard-links <policy>', 'external data with a second name are refused, or taken')
+        .choices(['refuse', 'allow'])
+        .default('refuse'),
+    )
 }
 
 /** The part of a command's options that `open` and `check` take. */
-export function readChoice({ mode, guard, symlinks }: ReadChoice): ReadChoice {
-  return { ...(mode && { mode }), ...(guard && { guard }), ...(symlinks && { symlinks }) }
+export function readChoice({ mode, guard, symlinks, hardLinks }: ReadChoice): ReadChoice {
+  return {
+    ...(mode && { mode }),
+    ...(guard && { guard }),
+    ...(symlinks && { symlinks }),
+    ...(hardLinks && { hardLinks }),
+  }
 }
 
 /**
