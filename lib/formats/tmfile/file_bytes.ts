@@ -15,6 +15,9 @@ const PAGE_BYTES = 4096
 /** Pages that are kept: those of a node, its operator and its names lie together. */
 const KEPT_PAGES = 64
 
+/** Pages that are read before others may have their turn: less than a millisecond of a disk that has them in memory. */
+const FETCHES_OF_A_TURN = 64
+
 /** What a tiny file may read beside the limit in file sizes: the same few structs several times. */
 const LEAST_LIMIT_BYTES = 4096
 
@@ -39,6 +42,7 @@ export class FileBytes {
   /** The last range that lies on several pages. */
   #span: { readonly start: number; readonly bytes: Uint8Array } | undefined
   #spent = 0
+  #fetches = 0
 
   constructor(source: ByteSource, limits: Limits, report: Report) {
     this.byteLength = source.byteLength
@@ -111,10 +115,17 @@ export class FileBytes {
   }
 
   async #read(start: number, end: number): Promise<Uint8Array> {
-    const bytes = await this.#source.read(start, end)
+    const bytes = await this.#bytesOf(start, end)
     if (bytes.byteLength === end - start) return bytes
     const label = this.#source.label ?? 'the source'
     throw new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, { path: label })
+  }
+
+  /** At once where the source can: the records between the weights of a model are a page each. */
+  #bytesOf(start: number, end: number): Uint8Array | Promise<Uint8Array> {
+    const isTurn = ++this.#fetches % FETCHES_OF_A_TURN === 0
+    if (isTurn || end - start > PAGE_BYTES || !this.#source.readSync) return this.#source.read(start, end)
+    return this.#source.readSync(start, end)
   }
 
   #fits(at: number, byteLength: number, what: string, place: Place): boolean {
