@@ -35,6 +35,7 @@ export interface EditOptions extends ReadChoice {
   readonly setInput?: readonly InputShape[]
   readonly setBatch?: number
   readonly rename?: readonly NewName[]
+  readonly castWeights?: 'float32' | 'float16'
   readonly mergeConstants?: boolean
   readonly removeUnused?: boolean
   readonly stripWeights?: boolean
@@ -96,6 +97,12 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     .addOption(new Option('--set-batch <n>', 'first extent of every input').argParser(parseBatch))
     .addOption(
       new Option('--rename <old=new>', 'name of tensors and nodes; may be repeated').argParser(collectName),
+    )
+    .addOption(
+      new Option('--cast-weights <dtype>', 'floats of constants as this type').choices([
+        'float32',
+        'float16',
+      ]),
     )
     .option('--merge-constants', 'let constants with the same bytes share them')
     .option('--remove-unused', 'remove what no output needs')
@@ -199,6 +206,10 @@ class ModelChanges {
     for (const { from, to } of options.rename ?? []) {
       const count = this.#model.rename(from, to)
       this.#note(`${from} is ${to} now, in ${count} ${count === 1 ? 'place' : 'places'}`)
+    }
+    if (options.castWeights) {
+      const count = this.#model.castWeights(options.castWeights)
+      this.#note(`${count} constants are ${options.castWeights}`)
     }
     if (options.mergeConstants) {
       this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)

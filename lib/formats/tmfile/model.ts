@@ -10,6 +10,7 @@ import { cut, insertNode, removeNode, removeUnused, replaceNode, setOutputs } fr
 import { rename, stripNames } from './edit_names.js'
 import { type ShapeChange, setBatch, setInputShape } from './edit_shapes.js'
 import { TENSOR_TYPE, TENSOR_TYPES, type TensorRole } from './enums.js'
+import { castWeights, dequantizeConstant } from './numbers.js'
 import type { OperatorName, OperatorParams } from './operators.js'
 
 /** Element types that a tmfile can hold. */
@@ -224,6 +225,19 @@ export class TmfileModel {
   /** Gives numbers to constants that have none. Errors: ERR_ARGUMENT for another type or shape. */
   fillWeights(numbersFor: (tensor: TmfileTensor) => DenseTensor): void {
     fillWeights(this, numbersFor)
+  }
+
+  /** Casts every constant that is a float of the other width, as the file is written. Returns how many there are. */
+  castWeights(dtype: 'float32' | 'float16'): number {
+    return castWeights(this, dtype)
+  }
+
+  /**
+   * The real values of a quantized constant, (stored - zero point) * scale, as float32 in memory. With one scale a
+   * channel a channel is a run of stored values. Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_QUANTIZATION, ERR_NO_DATA.
+   */
+  dequantize(constant: TmfileTensor | string): Promise<DenseTensor> {
+    return dequantizeConstant(this, constant)
   }
 
   /** Lets constants with the same bytes share a buffer. Returns the bytes saved. Errors: ERR_GRAPH for NHWC models. */
