@@ -29,11 +29,13 @@ function castWeight(model: TmfileModel, weight: TmfileTensor, dtype: 'float32' |
     replaceConstant(model, weight, cast(denseTensorOf(weight, index), dtype) as DenseTensor, quantization)
     return
   }
-  const size = buffer
-    ? { byteLength: dtype === 'float16' ? buffer.byteLength / 2 : buffer.byteLength * 2 }
-    : null
-  const absent = size && { ...size, data: null }
-  if (buffer && absent) model.graph.buffers[model.graph.buffers.indexOf(buffer)] = absent
+  if (!buffer) return
+  const { graph } = model
+  const byteLength = dtype === 'float16' ? buffer.byteLength / 2 : buffer.byteLength * 2
+  const absent = { byteLength, data: null }
+  // Another constant of the same buffer still needs the old size.
+  const isShared = graph.tensors.some((other) => other !== weight && other.buffer === buffer)
+  graph.buffers[isShared ? graph.buffers.length : graph.buffers.indexOf(buffer)] = absent
   Object.assign(weight, { dtype, buffer: absent })
 }
 

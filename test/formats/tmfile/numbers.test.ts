@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { type DenseTensor, open, serialize, tensor as tensorOf } from '../../../lib/index.js'
 import { fixturePath, hasFixtures } from './fixture_files.js'
-import { smallModel } from './tmfile_bytes.js'
+import { node, smallModel } from './tmfile_bytes.js'
 
 describe('castWeights', () => {
   it('halves the weights, and gives them back', async () => {
@@ -31,6 +31,22 @@ describe('castWeights', () => {
     expect(read!.graph.buffers).toEqual([
       { byteLength: 12, data: null },
       { byteLength: 4, data: null },
+    ])
+  })
+
+  it('keeps every constant of a buffer that several share', async () => {
+    const model = smallModel()
+    model.stripWeights()
+    const twin = { ...model.graph.tensors[2]!, name: 'twin' }
+    model.insertNode(node('twin', 'Const', [], [twin]))
+    expect(model.castWeights('float16')).toBe(3)
+    const { model: read } = await open(await serialize(model), { level: 'strict' })
+    expect(read!.graph.tensors.map(({ buffer }) => buffer?.byteLength)).toEqual([
+      undefined,
+      12,
+      4,
+      undefined,
+      4,
     ])
   })
 })
