@@ -131,7 +131,7 @@ TILEWORK_INLINE __m256 decode_float8(__m256i codes) {
     } else {
       static_assert(kSpecials == Specials::kFnuz);
       const __m256i is_nan = _mm256_cmpeq_epi32(codes, all(0x80));
-      return floats_of(_mm256_blendv_epi8(number, nan_bits, is_nan));
+      return floats_of(_mm256_blendv_epi8(number, _mm256_or_si256(nan_bits, sign), is_nan));
     }
   }
 }
@@ -147,12 +147,11 @@ TILEWORK_INLINE __m256 decode_by_float16(const uint8_t* at) {
     const __m128i sign = _mm_and_si128(codes, _mm_set1_epi16(0x80));
     const __m128i magnitude = _mm_sub_epi16(codes, sign);
     const __m128i moved = _mm_or_si128(_mm_slli_epi16(magnitude, kShift), _mm_slli_epi16(sign, 8));
-    constexpr bool kHasSignedNaN = Fields<from>::kSpecials == Specials::kFn;
-    const __m128i nan = _mm_set1_epi16(0x7e00);
-    const __m128i half = kHasSignedNaN
-                             ? _mm_blendv_epi8(moved, _mm_or_si128(nan, _mm_slli_epi16(sign, 8)),
-                                               _mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f)))
-                             : _mm_blendv_epi8(moved, nan, _mm_cmpeq_epi16(codes, _mm_set1_epi16(0x80)));
+    constexpr bool kIsFn = Fields<from>::kSpecials == Specials::kFn;
+    const __m128i is_nan = kIsFn ? _mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f))
+                                 : _mm_cmpeq_epi16(codes, _mm_set1_epi16(0x80));
+    const __m128i nan = _mm_or_si128(_mm_set1_epi16(0x7e00), _mm_slli_epi16(sign, 8));
+    const __m128i half = _mm_blendv_epi8(moved, nan, is_nan);
     // The exponent meant less than it does in float16.
     constexpr float kScale = 1 << (15 - Fields<from>::kBias);
     return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(kScale));

@@ -50,14 +50,15 @@ To clamped(From value) {
 }
 
 // The bits of a float32 whose last bit says whether anything was lost. Never an infinity for a finite number.
+// Without a branch, so that the compiler can do several at once.
 inline float odd_float32(double value) {
   const float nearest = static_cast<float>(value);
   const double back = nearest;
-  if (back == value || value != value) return nearest;
   uint32_t bits = std::bit_cast<uint32_t>(nearest);
   // Towards zero, then odd: the one of the two neighbours that is odd.
-  if (std::fabs(back) > std::fabs(value)) --bits;
-  return std::bit_cast<float>(bits | 1);
+  bits -= std::fabs(back) > std::fabs(value) ? 1 : 0;
+  bits |= back < value || back > value ? 1 : 0;
+  return std::bit_cast<float>(bits);
 }
 
 template <class From>
@@ -97,9 +98,11 @@ To number_cast(From value) {
 // Elements lie at any address, so they are copied, which costs nothing.
 template <CastRounding rounding, class From, class To>
 void cast_numbers(const CastArguments& arguments) {
-  const uint8_t* source = arguments.source;
-  uint8_t* destination = arguments.destination;
-  for (int64_t i = 0; i < arguments.count; ++i) {
+  // All of it said to the compiler: bytes that are written are neither the source nor the count.
+  const uint8_t* __restrict source = arguments.source;
+  uint8_t* __restrict destination = arguments.destination;
+  const int64_t count = arguments.count;
+  for (int64_t i = 0; i < count; ++i) {
     From value;
     std::memcpy(&value, source + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
     const To cast = number_cast<rounding, To>(value);

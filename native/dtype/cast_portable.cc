@@ -3,10 +3,54 @@
 #include "dtype/casts.h"
 
 namespace tilework {
+namespace {
+
+// Bits of a type that shares bytes with its neighbours; 0 of any other.
+template <Dtype dtype>
+constexpr int kPackedBits = dtype == Dtype::kInt4 || dtype == Dtype::kUint4   ? 4
+                            : dtype == Dtype::kInt2 || dtype == Dtype::kUint2 ? 2
+                                                                              : 0;
+
+// To bytes; the sign of a signed element becomes that of its byte.
+template <int kBits, bool kIsSigned>
+void unpack(const CastArguments& arguments) {
+  constexpr int kPerByte = 8 / kBits;
+  constexpr unsigned kSign = kIsSigned ? 1u << (kBits - 1) : 0;
+  const uint8_t* __restrict source = arguments.source;
+  uint8_t* __restrict destination = arguments.destination;
+  const int64_t count = arguments.count;
+  for (int64_t i = 0; i < count; ++i) {
+    const unsigned bits = (source[i / kPerByte] >> (i % kPerByte * kBits)) & ((1u << kBits) - 1);
+    destination[i] = static_cast<uint8_t>((bits ^ kSign) - kSign);
+  }
+}
+
+// The low bits of bytes; what is left of the last one is zero.
+template <int kBits>
+void pack(const CastArguments& arguments) {
+  constexpr int64_t kPerByte = 8 / kBits;
+  const uint8_t* __restrict source = arguments.source;
+  uint8_t* __restrict destination = arguments.destination;
+  const int64_t count = arguments.count;
+  for (int64_t first = 0; first < count; first += kPerByte) {
+    unsigned byte = 0;
+    const int64_t here = count - first < kPerByte ? count - first : kPerByte;
+    for (int64_t i = 0; i < here; ++i) byte |= (source[first + i] & ((1u << kBits) - 1)) << (i * kBits);
+    destination[first / kPerByte] = static_cast<uint8_t>(byte);
+  }
+}
+
+}  // namespace
 
 template <Dtype from, Dtype to, CastRounding rounding>
 void cast_baseline(const CastArguments& arguments) {
-  cast_numbers<rounding, typename NumberOf<from>::Type, typename NumberOf<to>::Type>(arguments);
+  if constexpr (kPackedBits < from >> 0) {
+    unpack<kPackedBits<from>, to == Dtype::kInt8>(arguments);
+  } else if constexpr (kPackedBits<to> > 0) {
+    pack<kPackedBits<to>>(arguments);
+  } else {
+    cast_numbers<rounding, typename NumberOf<from>::Type, typename NumberOf<to>::Type>(arguments);
+  }
 }
 
 #define TILEWORK_INSTANTIATE_kBaseline(from, to, rounding) \

@@ -38,8 +38,9 @@ ExactNumber decode_float(const DtypeInfo& type, uint64_t code) {
   const int m = type.mantissa_bits;
   const uint64_t sign = bit(type.bits - 1);
   const uint64_t magnitude = code & (sign - 1);
-  if (type.specials == Specials::kFnuz && code == sign) return {Kind::kNaN};
   number.is_negative = (code & sign) != 0;
+  // The bit of the sign is set in it, so it counts as negative, as in ml_dtypes.
+  if (type.specials == Specials::kFnuz && code == sign) return {Kind::kNaN, true};
   const uint64_t mantissa = low_bits(magnitude, m);
   const uint64_t exponent = magnitude >> m;
   if (type.specials == Specials::kFn && magnitude == sign - 1) return {Kind::kNaN, number.is_negative};
