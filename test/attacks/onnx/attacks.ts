@@ -459,6 +459,9 @@ const SPARSE: readonly Attack[] = [
   refused(6, 'no-indices', 'entries without indices', 'ERR_COO_SHAPE', () =>
     modelProto({ sparse: [sparseProto(VALUES, undefined, [4])] }),
   ),
+  named(6, 'indices-without-data', 'indices that are declared and not there', 'ERR_NO_DATA', () =>
+    modelProto({ sparse: [sparseProto(VALUES, tensorProto({ dims: [2], type: 7 }), [4])] }),
+  ),
   refused(6, 'no-dims', 'a sparse tensor without a shape', 'ERR_COO_SHAPE', () =>
     modelProto({ sparse: [sparseProto(VALUES, indices(0, 1), [])] }),
   ),
