@@ -1,0 +1,92 @@
+/**
+ * Files that are almost right, made from good and from hostile ones by random changes. Each must be read, so that all of
+ * it can be used, or be refused in words of tilework's own; a check must agree with the read. The seed is fixed, so a
+ * failure can be run again; TILEWORK_FUZZ_SEED tries another, TILEWORK_FUZZ_COUNT more.
+ */
+import { expect } from 'vitest'
+import type { Finding, Level } from '../../lib/errors.js'
+import { MAX_FINDINGS } from '../../lib/formats/report.js'
+import type { Random } from './random_numbers.js'
+import { expectRefusal } from './refusal.js'
+
+export type Bytes = Uint8Array<ArrayBuffer>
+
+/** Changes a file at the place `at`, which may be its end. It may write to the bytes it gets. */
+export type Change = (bytes: Bytes, at: number, random: Random) => Bytes
+
+/** How many files a test makes. */
+export function mutationCount(usual: number): number {
+  return Number(process.env.TILEWORK_FUZZ_COUNT ?? usual)
+}
+
+/** Changes that hurt any format: a byte, a bit, an early end, more behind the end. */
+export const ANY_FORMAT: readonly Change[] = [
+  (bytes, at, random) => {
+    if (at < bytes.length) bytes[at] = random(256)
+    return bytes
+  },
+  (bytes, at, random) => {
+    if (at < bytes.length) bytes[at]! ^= 1 << random(8)
+    return bytes
+  },
+  (bytes, at) => bytes.slice(0, at),
+  (bytes, _, random) =>
+    new Uint8Array([...bytes, ...Array.from({ length: 1 + random(40) }, () => random(4))]),
+]
+
+/** A run of the file in another place of it: headers that overlap, tables that repeat. */
+export function copyRun(unit: number, most: number): Change {
+  return (bytes, at, random) => bytes.copyWithin(random(bytes.length + 1), at, at + unit * random(most))
+}
+
+/** A copy of `seed` after 1 to `most` changes. */
+export function mutate(seed: Uint8Array, changes: readonly Change[], most: number, random: Random): Bytes {
+  let bytes: Bytes = new Uint8Array(seed)
+  for (let left = 1 + random(most); left > 0; left--) {
+    const change = changes[random(changes.length)]!
+    bytes = change(bytes, random(bytes.length + 1), random)
+  }
+  return bytes
+}
+
+/** What a format does with a file. */
+export interface Deeds {
+  /** Opens a file and uses all of it. A refusal is fine. */
+  read(bytes: Uint8Array, level: Level): Promise<void>
+  check(bytes: Uint8Array, level: Level): Promise<Finding[]>
+  /** What a check finds in the bytes of tensors, a read of the headers need not know; true where there is no such thing. */
+  readonly checksHeadersAlone?: boolean
+}
+
+/** Any error but a refusal is thrown. */
+export async function readOrRefused(read: () => Promise<void>): Promise<'read' | 'refused'> {
+  try {
+    await read()
+    return 'read'
+  } catch (error) {
+    expectRefusal(error)
+    return 'refused'
+  }
+}
+
+/** Tries `count` files at both levels. Both ways must be walked, or the mutations test nothing. */
+export async function expectReadOrRefused(
+  count: number,
+  next: (turn: number) => Uint8Array,
+  { read, check, checksHeadersAlone = false }: Deeds,
+): Promise<void> {
+  const results = { read: 0, refused: 0 }
+  for (let turn = 0; turn < count; turn++) {
+    const bytes = next(turn)
+    for (const level of ['lenient', 'strict'] as const) {
+      const result = await readOrRefused(() => read(bytes, level))
+      results[result] += 1
+      const findings = await check(bytes, level)
+      expect(findings.length).toBeLessThanOrEqual(MAX_FINDINGS + 1)
+      const isBad = findings.some(({ severity }) => severity === 'error')
+      if (result === 'refused' || checksHeadersAlone) expect(isBad).toBe(result === 'refused')
+    }
+  }
+  expect(results.read).toBeGreaterThan(count / 10)
+  expect(results.refused).toBeGreaterThan(count / 10)
+}
