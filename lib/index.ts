@@ -31,6 +31,7 @@ export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
 export {
   decodeTensor,
   type EncodeTensorOptions,
+  type ExternalOptions,
   encodeTensor,
   type FileMessage,
   type OnnxWriteOptions,
@@ -79,6 +80,12 @@ export { type ModelFunction, OnnxModel, type PlacedTensor } from './model/model.
 export { Node } from './model/node.js'
 export type { Dimension, ValueType } from './model/value_type.js'
 export { setThreads, threads } from './native.js'
+export {
+  type ExternalizeOptions,
+  externalize,
+  type InternalizeOptions,
+  internalize,
+} from './pipeline/external.js'
 export {
   type CheckOptions,
   check,

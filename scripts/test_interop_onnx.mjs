@@ -11,7 +11,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { check, DTYPES, encodeTensor, open, save } from '../dist/index.js'
+import { check, DTYPES, encodeTensor, externalize, internalize, open, save } from '../dist/index.js'
 import { makeWorkFolder } from './work_folder.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))
@@ -60,6 +60,7 @@ async function readAndWrite(folder, name, tensors) {
   const own = name.replace(/\.(onnx|pb)$/, '-own.$1')
   await save(join(folder, own), [...file.tensors])
   const written = [copy, own]
+  if (name.endsWith('.onnx')) written.push(...(await moveValues(folder, name, file)))
   if (name.endsWith('.pb')) {
     const typed = name.replace('.pb', '-typed.pb')
     writeFileSync(join(folder, typed), await encodeTensor(file.tensors.at(0), { raw: false }))
@@ -67,6 +68,17 @@ async function readAndWrite(folder, name, tensors) {
   }
   file.close()
   return written.map((each) => ({ file: each, tensors }))
+}
+
+/** The model with its values outside, in several files with checksums, and what becomes of that when they come back. */
+async function moveValues(folder, name, file) {
+  const [outside, inside] = ['moved', 'whole'].map((kind) => name.replace('.onnx', `-${kind}.onnx`))
+  await externalize(join(folder, outside), file, { threshold: 1, shardBytes: 1000, checksum: true })
+  const moved = await open(join(folder, outside), { level: 'strict' })
+  await internalize(join(folder, inside), moved)
+  moved.close()
+  assert.deepEqual(await check(join(folder, outside), { level: 'strict' }), [], outside)
+  return [outside, inside]
 }
 
 async function compare(what, tensor, { name, dtype, shape, bytes }) {

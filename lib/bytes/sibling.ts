@@ -39,11 +39,8 @@ export async function openSibling(
   const folder = dirname(path)
   const named = join(folder, name)
   if (symlinks === 'follow') return openSource(named, options)
-  const [realFolder, real] = await systemError.wrapAsync(named, () =>
-    Promise.all([realpath(folder), realpath(named)]),
-  )
-  const way = relative(realFolder, real)
-  if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way)) {
+  const [realFolder, real] = await realPaths(folder, named)
+  if (!isInside(realFolder, real)) {
     throw new TileworkError(
       'ERR_PATH_ESCAPE',
       `${JSON.stringify(name)} is a link that leads out of its folder; symlinks: 'follow' allows it.`,
@@ -62,6 +59,31 @@ export async function openSibling(
     source.close?.()
     throw error
   }
+}
+
+/**
+ * The same rules for a file that is to be written beside `path`: the folder that it goes into is below the folder of
+ * `path`, links followed.
+ *
+ * @throws TileworkError ERR_PATH_ESCAPE, and ERR_IO for a folder that is not there
+ */
+export async function checkNewSibling(path: string, name: string): Promise<void> {
+  checkName(name)
+  const folder = dirname(path)
+  if (dirname(name) === '.') return
+  const [realFolder, real] = await realPaths(folder, dirname(join(folder, name)))
+  if (isInside(realFolder, real)) return
+  const message = `${JSON.stringify(name)} lies behind a link that leads out of the folder.`
+  throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
+}
+
+async function realPaths(folder: string, named: string): Promise<[folder: string, named: string]> {
+  return systemError.wrapAsync(named, () => Promise.all([realpath(folder), realpath(named)]))
+}
+
+function isInside(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
 async function statusOf(real: string, name: string, hardLinks: HardLinkPolicy): Promise<BigIntStats> {

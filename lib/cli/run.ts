@@ -5,6 +5,7 @@ import { addCheck } from './check.js'
 import { addConvert } from './convert.js'
 import { addEdit } from './edit.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
+import { addExternalize, addInternalize } from './external.js'
 import { addInspect } from './inspect.js'
 import { addLayout } from './layout.js'
 import { packageVersion } from './package_version.js'
@@ -43,6 +44,8 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   }
 }
 
+const COMMANDS = [addInspect, addCheck, addConvert, addEdit, addExternalize, addInternalize, addLayout]
+
 function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Command {
   const program = new Command('tilework')
     .description('Opens tensor files, checks them, and moves their numbers between memory layouts.')
@@ -61,7 +64,7 @@ function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Co
       getOutHelpWidth: () => terminal.width,
       getErrHelpWidth: () => terminal.width,
     })
-  for (const add of [addInspect, addCheck, addConvert, addEdit, addLayout]) add(program, terminal, finish)
+  for (const add of COMMANDS) add(program, terminal, finish)
   return program
 }
 

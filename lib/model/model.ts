@@ -7,6 +7,7 @@ import { TileworkError } from '../errors.js'
 import { Message, type MessageFile } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME } from '../formats/onnx/schema.js'
+import { tensorFields } from '../formats/onnx/tensor_fields.js'
 import { WireCursor } from '../formats/onnx/wire.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { Attribute } from './attribute.js'
@@ -149,61 +150,8 @@ export class OnnxModel {
    * @throws TileworkError at the first whose rules do not hold
    */
   *allTensors(): Generator<PlacedTensor> {
-    yield* tensorsIn(this.message, '')
-  }
-}
-
-function* tensorsIn(message: Message, path: string): Generator<PlacedTensor> {
-  for (const [list, isTensor] of PLACES[message.type] ?? []) {
-    for (const [index, field] of message.fieldsOf(list).entries()) {
-      const place = `${path}${list}${SINGULAR.has(list) ? '' : `[${index}]`}`
-      if (isTensor) yield { path: place, tensor: tensorOfField(message, field) }
-      else {
-        const inside = message.messageOf(field)
-        if (inside) yield* tensorsIn(inside, `${place}.`)
-      }
+    for (const { owner, field, path } of tensorFields(this.message)) {
+      yield { path, tensor: tensorOfField(owner, field) }
     }
   }
 }
-
-type Places = Partial<Record<Message['type'], readonly (readonly [field: string, isTensor: boolean])[]>>
-
-/** Fields that are tensors or lead to some. */
-const PLACES: Places = {
-  ModelProto: [
-    ['graph', false],
-    ['training_info', false],
-    ['functions', false],
-  ],
-  GraphProto: [
-    ['node', false],
-    ['initializer', true],
-    ['sparse_initializer', true],
-  ],
-  NodeProto: [['attribute', false]],
-  AttributeProto: [
-    ['t', true],
-    ['g', false],
-    ['tensors', true],
-    ['graphs', false],
-    ['sparse_tensor', true],
-    ['sparse_tensors', true],
-  ],
-  FunctionProto: [
-    ['node', false],
-    ['attribute_proto', false],
-  ],
-  TrainingInfoProto: [
-    ['initialization', false],
-    ['algorithm', false],
-  ],
-}
-
-const SINGULAR: ReadonlySet<string> = new Set([
-  'graph',
-  't',
-  'g',
-  'sparse_tensor',
-  'initialization',
-  'algorithm',
-])

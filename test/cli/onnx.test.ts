@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { open } from '../../lib/index.js'
-import { modelProto, raw, tensorProto } from '../formats/onnx/onnx_bytes.js'
+import { field, int, join as joinBytes, modelProto, raw, tensorProto } from '../formats/onnx/onnx_bytes.js'
 import { runCli } from './run_cli.js'
 
 let folder: string
@@ -41,4 +41,25 @@ it('refuses external data with a second name, and says which option takes it', a
   expect(code).not.toBe(0)
   expect(stderr).toContain('; --hard-links allow takes it.')
   expect((await runCli(['inspect', model, '--hard-links', 'allow'])).code).toBe(0)
+})
+
+it('puts values outside and back', async () => {
+  const [model, out, back] = ['m.onnx', 'out.onnx', 'back.onnx'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const values = joinBytes(int(1, 3), int(2, 2), field(8, 'w'), raw(1, 2, 3))
+  writeFileSync(model, modelProto({ initializers: [values] }))
+  const options = ['--threshold', '3', '--location', 'w.bin', '--alignment', '16', '--checksum', '--json']
+  const { code, stdout } = await runCli(['externalize', model, '-o', out, ...options])
+  expect([code, JSON.parse(stdout)]).toMatchObject([0, { input: model, output: out }])
+  expect(readFileSync(join(folder, 'w.bin'))).toEqual(Buffer.from([1, 2, 3]))
+  expect((await runCli(['internalize', out, '-o', back])).code).toBe(0)
+  expect(readFileSync(back)).toEqual(readFileSync(model))
+  expect((await runCli(['externalize', model, '-o', out, '--threshold', '-1'])).code).toBe(64)
+  expect(
+    (await runCli(['externalize', model, '-o', out, '--threshold', '1', '--location', '../w'])).code,
+  ).not.toBe(0)
+  expect((await runCli(['internalize', join(folder, 'w.bin'), '-o', back])).code).not.toBe(0)
 })

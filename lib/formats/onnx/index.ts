@@ -9,6 +9,7 @@ import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
+export type { ExternalOptions } from './external_options.js'
 export { FILE_MESSAGES, type FileMessage } from './message_kind.js'
 export { decodeTensor, type EncodeTensorOptions, encodeTensor } from './tensor_message.js'
 export type { OnnxWriteOptions } from './write.js'

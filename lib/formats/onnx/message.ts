@@ -6,7 +6,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
-import { type PlannedMessage, planSparse, planTensor } from './plan_tensor.js'
+import { type PlannedMessage, planSparse, planTensor, segmentBytes } from './plan_tensor.js'
 import { FORMAT_NAME, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
 import {
   eachField,
@@ -83,6 +83,11 @@ export class Message {
       const message = `Messages are nested deeper than ${origin.file.depthLimit}, which is limits.depth.`
       throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, offset: origin.start })
     }
+  }
+
+  /** The message that it is a field of; absent for that of the file. */
+  get parent(): Message | undefined {
+    return this.#parent
   }
 
   /** True when anything in it is not as it was read. */
@@ -239,30 +244,57 @@ export class Message {
     return this.#messageOf(field)
   }
 
-  /** The message as pieces of the file and new bytes. @throws TileworkError what planning and reading new tensors throws */
-  async plan(): Promise<PlannedMessage> {
+  /** False where a plan can copy the bytes of the file. */
+  isWritten(other: Replacements | undefined): boolean {
+    return this.#isChanged || other?.isAround(this) === true
+  }
+
+  /**
+   * The message as pieces of the file and new bytes.
+   *
+   * @param other - messages that are written otherwise than they are here
+   * @throws TileworkError what planning and reading new tensors throws
+   */
+  async plan(other?: Replacements): Promise<PlannedMessage> {
     const pieces = new Pieces()
-    await this.#planInto(pieces)
+    const { origin } = this
+    if (origin && !this.isWritten(other)) pieces.range(origin.file.source, origin.start, origin.end)
+    else for (const field of this.fields) await this.#planField(field, pieces, other)
     return pieces.finish()
   }
 
-  async #planInto(pieces: Pieces): Promise<void> {
-    const { origin } = this
-    if (origin && !this.#isChanged) {
-      pieces.range(origin.file.source, origin.start, origin.end)
-      return
-    }
-    for (const field of this.fields) {
-      if (field.kind === 'made') pieces.bytes(field.bytes)
-      else if (field.kind === 'kept' && !field.message?.isChanged) {
-        pieces.range(origin!.file.source, field.start, field.end)
-      } else if (field.kind === 'tensor') {
-        const { tensor, name } = field
-        const planned = await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name))
-        pieces.message(field.number, planned)
-      } else {
-        pieces.message(field.number, await field.message!.plan())
-      }
+  /**
+   * As `plan`, with other fields in the place of some.
+   *
+   * @param left - numbers of the fields that are left out
+   * @param made - whole fields, put where those of `number` belong
+   */
+  async planWith(
+    left: ReadonlySet<number>,
+    number: number,
+    made: readonly WriteSegment[],
+  ): Promise<PlannedMessage> {
+    const fields = this.fields.filter((field) => !left.has(field.number))
+    const at = placeFor(fields, number)
+    const pieces = new Pieces()
+    for (const field of fields.slice(0, at)) await this.#planField(field, pieces)
+    for (const segment of made) pieces.segment(segment)
+    for (const field of fields.slice(at)) await this.#planField(field, pieces)
+    return pieces.finish()
+  }
+
+  async #planField(field: MessageField, pieces: Pieces, other?: Replacements): Promise<void> {
+    const replacement = other?.of(field)
+    if (replacement) pieces.message(field.number, replacement)
+    else if (field.kind === 'made') pieces.bytes(field.bytes)
+    else if (field.kind === 'kept' && !field.message?.isWritten(other)) {
+      pieces.range(this.origin!.file.source, field.start, field.end)
+    } else if (field.kind === 'tensor') {
+      const { tensor, name } = field
+      const planned = await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name))
+      pieces.message(field.number, planned)
+    } else {
+      pieces.message(field.number, await field.message!.plan(other))
     }
   }
 
@@ -420,6 +452,28 @@ export class Message {
   }
 }
 
+/** Messages that a plan writes otherwise than they are in the model, which stays as it is. */
+export class Replacements {
+  readonly #planned = new Map<MessageField, PlannedMessage>()
+  readonly #around = new Set<Message>()
+
+  /** @param owner - the message that `field` is in */
+  set(owner: Message, field: MessageField, planned: PlannedMessage): void {
+    this.#planned.set(field, planned)
+    for (let message: Message | undefined = owner; message; message = message.parent)
+      this.#around.add(message)
+  }
+
+  of(field: MessageField): PlannedMessage | undefined {
+    return this.#planned.get(field)
+  }
+
+  /** True for a message with a replaced one somewhere in it. */
+  isAround(message: Message): boolean {
+    return this.#around.has(message)
+  }
+}
+
 /** Where a field of a number that is not there belongs: writers put fields in the order of their numbers. */
 function placeFor(fields: readonly MessageField[], number: number): number {
   const next = fields.findIndex((field) => field.number > number)
@@ -452,6 +506,11 @@ class Pieces {
     this.bytes(new WireWriter().lengthOf(number, byteLength).finish())
     for (const segment of segments) this.#segments.push(segment)
     this.#byteLength += byteLength
+  }
+
+  segment(segment: WriteSegment): void {
+    this.#segments.push(segment)
+    this.#byteLength += segmentBytes(segment)
   }
 
   finish(): PlannedMessage {

@@ -3,15 +3,18 @@ import { TileworkError } from '../../errors.js'
 import type { OnnxModel } from '../../model/model.js'
 import type { SiblingPlan, WritePlan, WriteTarget } from '../format.js'
 import { planSiblings, whole } from './copy_external.js'
+import type { Replacements } from './message.js'
+import { moveValues } from './move_values.js'
+import type { PlannedMessage } from './plan_tensor.js'
 import { FORMAT_NAME, MAX_MESSAGE_BYTES } from './schema.js'
 import { chooseMessage, type OnnxWriteOptions, plan } from './write.js'
 
 /**
- * External data go along, unless they lie in the target's folder already. Where a TensorProto is to be written, it is the
- * one initializer of the graph.
+ * External data go along, unless they lie in the target's folder already, or `external` says where values are to be. Where
+ * a TensorProto is to be written, it is the one initializer of the graph.
  *
  * @throws TileworkError ERR_LIMIT for an edit that makes the file longer than protobuf allows; ERR_ARGUMENT where the
- * folder has other files under the names of its data; and what reading new tensors throws
+ * folder has other files under the names of its data; and what reading new tensors and moving values throws
  */
 export async function planModel(
   model: OnnxModel,
@@ -20,19 +23,26 @@ export async function planModel(
 ): Promise<WritePlan> {
   if (chooseMessage(options, target) === 'TensorProto')
     return plan([...model.graph.initializers()], options, target)
-  const { message, file } = model
-  const { path } = target
-  const planned = await message.plan()
-  if (planned.byteLength > MAX_MESSAGE_BYTES && file.source.byteLength <= MAX_MESSAGE_BYTES) {
-    const text = `The model would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}.`
-    throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
+  const { external } = options
+  if (external === undefined) {
+    const planned = await planMessage(model)
+    return { ...planned, siblings: await filesBeside(model, target) }
   }
+  const { replacements, siblings } = await moveValues(model, external, target.path)
+  return { ...(await planMessage(model, replacements)), siblings }
+}
+
+async function planMessage({ message, file }: OnnxModel, other?: Replacements): Promise<PlannedMessage> {
+  const planned = await message.plan(other)
+  if (planned.byteLength <= MAX_MESSAGE_BYTES || file.source.byteLength > MAX_MESSAGE_BYTES) return planned
+  const text = `The model would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}, and external data may be more.`
+  throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
+}
+
+async function filesBeside({ file }: OnnxModel, { path }: WriteTarget): Promise<readonly SiblingPlan[]> {
   const files = new Map(
     [...file.files].map(([location, source]) => [location.replace(/^(?:\.\/)+/, ''), source]),
   )
-  const siblings =
-    path === undefined
-      ? [...files].map(([name, source]): SiblingPlan => ({ name, ...whole(source) }))
-      : await planSiblings(files, path)
-  return { ...planned, siblings }
+  if (path !== undefined) return planSiblings(files, path)
+  return [...files].map(([name, source]): SiblingPlan => ({ name, ...whole(source) }))
 }

@@ -42,7 +42,8 @@ export class MessageParts {
   }
 }
 
-function segmentBytes(segment: WriteSegment): number {
+/** Bytes of the file that a segment fills. */
+export function segmentBytes(segment: WriteSegment): number {
   if (segment.kind === 'bytes') return segment.bytes.byteLength
   if (segment.kind === 'tensor') return segment.tensor.storage.byteLength
   return segment.kind === 'computed' ? segment.byteLength : segment.end - segment.start
@@ -52,12 +53,14 @@ function segmentBytes(segment: WriteSegment): number {
  * A TensorProto. A blocked tensor is stored under the shape of its digits.
  *
  * @param raw - false: numbers go into the field of their type, for which they are read
+ * @param outside - fields that say where the values lie, which are then not in the message
  * @throws TileworkError ERR_NO_DATA, and what reading strings and numbers throws
  */
 export async function planTensor(
   tensor: DenseTensor | StringTensor,
   name: string,
   raw = true,
+  outside?: readonly WriteSegment[],
 ): Promise<PlannedMessage> {
   if (!tensor.hasData) {
     throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
@@ -69,17 +72,23 @@ export async function planTensor(
   if (tensor.kind === 'string') {
     for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
   }
-  const typed = tensor.kind === 'dense' && !raw ? await typedField(tensor) : undefined
+  const isInside = tensor.kind === 'dense' && outside === undefined
+  const typed = isInside && !raw ? await typedField(tensor) : undefined
   if (typed && typed.number < TENSOR.name) head.bytes(typed.number, typed.entries)
   if (name !== '') head.text(TENSOR.name, name)
   if (typed && typed.number > TENSOR.name) head.bytes(typed.number, typed.entries)
   const values: WriteSegment[] = []
-  if (tensor.kind === 'dense' && raw) {
+  if (isInside && raw) {
     const { byteLength } = tensor.storage
     head.lengthOf(TENSOR.rawData, byteLength)
     if (byteLength > 0) values.push({ kind: 'tensor', tensor })
   }
-  return new MessageParts(head.finish()).finish([...values, { kind: 'bytes', bytes: tailOf(tensor) }])
+  const tail: readonly WriteSegment[] = [
+    { kind: 'bytes', bytes: docOf(tensor) },
+    ...(outside ?? []),
+    { kind: 'bytes', bytes: metadataOf(tensor) },
+  ]
+  return new MessageParts(head.finish()).finish([...values, ...tail])
 }
 
 /** All values as one packed run of their typed field: fixed bytes as they are, others as numbers. */
@@ -118,10 +127,12 @@ function headOf(shape: readonly number[], dtype: Dtype): WireWriter {
   return head.varint(TENSOR.dataType, DTYPES[dtype].onnx)
 }
 
-/** Fields behind the values. */
-function tailOf({ doc, metadata }: Tensor): Uint8Array {
+function docOf({ doc }: Tensor): Uint8Array {
+  return doc === undefined ? new Uint8Array(0) : new WireWriter().text(TENSOR.docString, doc).finish()
+}
+
+function metadataOf({ metadata }: Tensor): Uint8Array {
   const tail = new WireWriter()
-  if (doc !== undefined) tail.text(TENSOR.docString, doc)
   for (const [key, value] of metadata) {
     const entry = new WireWriter()
       .text(fieldNumber('StringStringEntryProto', 'key'), key)

@@ -7,7 +7,9 @@ import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
-import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import type { SiblingPlan, WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { ExternalData } from './external_data.js'
+import { checkExternalOptions, type ExternalOptions } from './external_options.js'
 import {
   MessageParts,
   nameOf,
@@ -22,6 +24,11 @@ import { WireWriter } from './wire_writer.js'
 export interface OnnxWriteOptions {
   /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
   readonly message?: 'ModelProto' | 'TensorProto'
+  /**
+   * Values of large tensors go into files beside the model; false: all values into the model. Default: where they are,
+   * and of new tensors in the model.
+   */
+  readonly external?: ExternalOptions | false
 }
 
 const PRODUCER = 'tilework'
@@ -68,7 +75,12 @@ export async function plan(
   target: WriteTarget = {},
 ): Promise<WritePlan> {
   const message = chooseMessage(options, target)
-  const planned = message === 'TensorProto' ? await planBare(tensors) : await planModel(tensors)
+  const { external = false } = options
+  const data = external === false ? undefined : new ExternalData(checkExternalOptions(external))
+  if (message === 'TensorProto' && data) throw unsupported('A TensorProto by itself has no external data')
+  const planned = await (message === 'TensorProto'
+    ? planBare(tensors)
+    : planModel(tensors, data, target.path))
   if (planned.byteLength > MAX_MESSAGE_BYTES) {
     const text = `The file would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}.`
     throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
@@ -99,17 +111,18 @@ async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
   return planTensor(tensor, tensor.name)
 }
 
-async function planModel(tensors: readonly Tensor[]): Promise<PlannedMessage> {
+async function planModel(
+  tensors: readonly Tensor[],
+  data: ExternalData | undefined,
+  path: string | undefined,
+): Promise<WritePlan> {
   const names = namesOf(tensors)
   const segments: WriteSegment[] = []
   const head = new WireWriter().text(fieldNumber('GraphProto', 'name'), GRAPH_NAME)
-  const dense = [...tensors.entries()].filter(([, { kind }]) => kind !== 'sparse')
+  const dense = [...tensors.entries()].filter(([, { kind }]) => kind !== 'sparse') as NumberedDense[]
   const sparse = [...tensors.entries()].filter(([, { kind }]) => kind === 'sparse')
   const graph = new MessageParts(head.finish())
-  for (const [index, tensor] of dense) {
-    const planned = await planTensor(tensor as DenseTensor | StringTensor, names[index]!)
-    graph.add(fieldNumber('GraphProto', 'initializer'), planned)
-  }
+  const siblings = await addDense(graph, { dense, names, data, path })
   for (const [index, tensor] of sparse) {
     const planned = await planSparse(tensor as SparseTensor, names[index]!)
     graph.add(fieldNumber('GraphProto', 'sparse_initializer'), planned)
@@ -126,7 +139,38 @@ async function planModel(tensors: readonly Tensor[]): Promise<PlannedMessage> {
   const opsetId = new WireWriter().varint(fieldNumber('OperatorSetIdProto', 'version'), opset)
   const tail = new WireWriter().message(fieldNumber('ModelProto', 'opset_import'), opsetId).finish()
   segments.push({ kind: 'bytes', bytes: tail })
-  return model.finish(segments)
+  return { ...model.finish(segments), siblings }
+}
+
+/** A tensor and its number among those that are written. */
+type NumberedDense = readonly [index: number, tensor: DenseTensor | StringTensor]
+
+interface DenseParts {
+  readonly dense: readonly NumberedDense[]
+  readonly names: readonly string[]
+  readonly data: ExternalData | undefined
+  readonly path: string | undefined
+}
+
+/** Adds initializers. Those that go outside have their places first, since the names of files depend on their count. */
+async function addDense(
+  graph: MessageParts,
+  { dense, names, data, path }: DenseParts,
+): Promise<readonly SiblingPlan[]> {
+  const places = new Map(
+    dense.flatMap(([index, tensor]) => {
+      const isOutside = tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor) === true
+      return isOutside ? [[index, data.add(tensor)] as const] : []
+    }),
+  )
+  const siblings = (await data?.finish(path)) ?? []
+  for (const [index, tensor] of dense) {
+    const place = places.get(index)
+    const outside = place && data!.fieldsOf(place)
+    const planned = await planTensor(tensor, names[index]!, true, outside)
+    graph.add(fieldNumber('GraphProto', 'initializer'), planned)
+  }
+  return siblings
 }
 
 function irOf({ dtype, metadata }: Tensor): number {

@@ -1,0 +1,51 @@
+/** Every place of a model that has a tensor: initializers, attributes, subgraphs, functions, training. */
+import type { Message, MessageField } from './message.js'
+import { MESSAGES } from './schema.js'
+
+/** A field that is a tensor. */
+export interface TensorField {
+  /** The message that the field is in. */
+  readonly owner: Message
+  readonly field: MessageField
+  /** For example `graph.node[3].attribute[0].t`. */
+  readonly path: string
+}
+
+/** Fields of the message and of those in it, dense and sparse, in the order of the schema. */
+export function* tensorFields(message: Message, path = ''): Generator<TensorField> {
+  for (const list of WAYS[message.type] ?? []) {
+    for (const [index, field] of message.fieldsOf(list).entries()) {
+      const { kind, isRepeated } = MESSAGES[message.type][field.number]!
+      const place = `${path}${list}${isRepeated ? `[${index}]` : ''}`
+      if (kind === 'TensorProto' || kind === 'SparseTensorProto') yield { owner: message, field, path: place }
+      else {
+        const inside = message.messageOf(field)
+        if (inside) yield* tensorFields(inside, `${place}.`)
+      }
+    }
+  }
+}
+
+/** As `tensorFields`, with values and indices in the place of a sparse tensor that the file has. */
+export function* denseFields(message: Message): Generator<TensorField> {
+  for (const found of tensorFields(message)) {
+    const { owner, field, path } = found
+    const isSparse = MESSAGES[owner.type][field.number]!.kind === 'SparseTensorProto'
+    const sparse = isSparse ? owner.messageOf(field) : undefined
+    if (!isSparse) yield found
+    for (const part of sparse ? (['values', 'indices'] as const) : []) {
+      for (const each of sparse!.fieldsOf(part))
+        yield { owner: sparse!, field: each, path: `${path}.${part}` }
+    }
+  }
+}
+
+/** Fields that are tensors or lead to some. */
+const WAYS: Partial<Record<Message['type'], readonly string[]>> = {
+  ModelProto: ['graph', 'training_info', 'functions'],
+  GraphProto: ['node', 'initializer', 'sparse_initializer'],
+  NodeProto: ['attribute'],
+  AttributeProto: ['t', 'g', 'tensors', 'graphs', 'sparse_tensor', 'sparse_tensors'],
+  FunctionProto: ['node', 'attribute_proto'],
+  TrainingInfoProto: ['initialization', 'algorithm'],
+}
