@@ -1,14 +1,15 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
+import { type OnnxSummary, summariseOnnx } from '../formats/onnx/summary.js'
 import { summarise, type TmfileSummary } from '../formats/tmfile/summary.js'
-import type { Finding, OpenFile, Tensor } from '../index.js'
+import { type Finding, type OpenFile, type Tensor, TileworkError } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { sha256 } from './digest.js'
 import { eachFile } from './each_file.js'
 import { type ElementStatistics, elementStatistics } from './element_statistics.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
-import { modelLines } from './model_lines.js'
+import { modelLines, onnxLines } from './model_lines.js'
 import { addReadOptions, openInput, type ReadChoice } from './open_input.js'
 import { formatShape } from './parse_shape.js'
 import { printable } from './printable.js'
@@ -30,6 +31,8 @@ interface InspectReport {
   readonly byteLength: number
   /** The graph around the tensors, of files that have one. */
   readonly model?: TmfileSummary
+  /** As `model`, of an ONNX model. */
+  readonly onnx?: OnnxSummary
   readonly tensors: readonly TensorReport[]
   readonly findings: readonly Finding[]
 }
@@ -79,11 +82,23 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   const file = await openInput(path, options)
   try {
     const tensors = await reportTensors(file, options, terminal)
-    const { format, byteLength, findings } = file
-    const model = file.model && { model: summarise(file.model) }
-    return { file: path, format, byteLength, ...model, tensors, findings }
+    const { format, byteLength } = file
+    return { file: path, format, byteLength, tensors, findings: file.findings, ...modelReport(file) }
   } finally {
     file.close()
+  }
+}
+
+/** A graph that cannot be read leaves the tensors readable: it is one more finding. */
+function modelReport({ model, onnx, findings }: OpenFile): Partial<InspectReport> {
+  if (model) return { model: summarise(model) }
+  if (!onnx) return {}
+  try {
+    return { onnx: summariseOnnx(onnx) }
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    const { code, message, path = '', offset = 0 } = error
+    return { findings: [...findings, { severity: 'error', code, path, offset, message }] }
   }
 }
 
@@ -135,10 +150,11 @@ class TensorReader {
 
 function formatReport(report: InspectReport, options: InspectOptions, terminal: Terminal): string {
   const { colors } = terminal
-  const { file, format, byteLength, model, tensors, findings } = report
+  const { file, format, byteLength, model, onnx, tensors, findings } = report
   const size = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
   const lines = [`${colors.bold(printable(file))}: ${format}, ${size}\n`]
   if (model) lines.push(...modelLines(model).map((line) => `${line}\n`))
+  if (onnx) lines.push(...onnxLines(onnx).map((line) => `${line}\n`))
   if (tensors.length > 0) lines.push(formatTensors(tensors, options, terminal))
   for (const finding of findings) lines.push(`${findingLine(finding, colors)}\n`)
   return lines.join('')

@@ -1,4 +1,5 @@
 /** What `inspect` prints of a model besides its tensors. */
+import type { OnnxEnd, OnnxSummary, OnnxValues } from '../formats/onnx/summary.js'
 import type { TmfileSummary } from '../formats/tmfile/summary.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { printable } from './printable.js'
@@ -24,7 +25,31 @@ export function modelLines(model: TmfileSummary): string[] {
   return lines
 }
 
-function countsText(counts: Readonly<Record<string, number>>): string {
+export function onnxLines(model: OnnxSummary): string[] {
+  const producer = [model.producer, model.producerVersion].filter((part) => part !== '').join(' ')
+  const from = producer === '' ? '' : `from ${printable(producer)}, `
+  const functions = model.functions === 0 ? '' : `, ${formatCount(model.functions, 'function')}`
+  return [
+    `${from}IR version ${model.irVersion}; ${formatCount(model.nodes, 'node')}${functions}`,
+    `opsets: ${countsText(model.opsetImports)}`,
+    `operators: ${countsText(model.operators)}`,
+    `inputs: ${model.inputs.map(onnxEndText).join('; ')}`,
+    `outputs: ${model.outputs.map(onnxEndText).join('; ')}`,
+    `values: ${model.values.map(valuesText).join('; ')}`,
+  ].map((line) => line.trimEnd())
+}
+
+function onnxEndText({ name, type }: OnnxEnd): string {
+  return `${printable(name)} ${printable(type)}`
+}
+
+function valuesText({ storage, location, tensors, byteLength }: OnnxValues): string {
+  const where = location === undefined ? storage : `file ${printable(location)}`
+  const size = byteLength === 0 ? '' : ` of ${formatBytes(byteLength)}`
+  return `${formatCount(tensors, 'tensor')}${size} in ${where}`
+}
+
+function countsText(counts: Readonly<Record<string, number | string>>): string {
   return Object.entries(counts)
     .map(([name, count]) => `${printable(name)} ${count}`)
     .join(', ')

@@ -68,6 +68,31 @@ function dtypeOf(code: number | bigint | undefined): Dtype | number {
   return DTYPE_OF_CODE.get(number) ?? number
 }
 
+/** For people: `float32 [N, 3]`, `sequence of int64`; a `?` stands for what is not known. */
+export function valueTypeText(type: ValueType): string {
+  switch (type.kind) {
+    case 'tensor':
+    case 'sparse': {
+      const shape = type.shape ? `[${type.shape.map((extent) => extent ?? '?').join(', ')}]` : '?'
+      return `${type.kind === 'sparse' ? 'sparse ' : ''}${dtypeText(type.dtype)} ${shape}`
+    }
+    case 'sequence':
+    case 'optional':
+      return `${type.kind} of ${valueTypeText(type.of)}`
+    case 'map':
+      return `map of ${dtypeText(type.key)} to ${valueTypeText(type.value)}`
+    case 'opaque':
+      return [type.domain, type.name].filter((part) => part !== '').join('.')
+    default:
+      return '?'
+  }
+}
+
+function dtypeText(dtype: Dtype | number): string {
+  if (typeof dtype === 'string') return dtype
+  return dtype === 0 ? '?' : `data_type ${dtype}`
+}
+
 /** The code of an element type, which may be one that nobody knows. */
 export function codeOf(dtype: Dtype | number): number {
   return typeof dtype === 'number' ? dtype : DTYPES[dtype].onnx

@@ -2,10 +2,20 @@
 import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { open } from '../../lib/index.js'
-import { field, int, join as joinBytes, modelProto, raw, tensorProto } from '../formats/onnx/onnx_bytes.js'
+import {
+  field,
+  graphProto,
+  int,
+  join as joinBytes,
+  modelProto,
+  raw,
+  tensorProto,
+} from '../formats/onnx/onnx_bytes.js'
 import { runCli } from './run_cli.js'
+
+const one = (name: string): Uint8Array => tensorProto({ dims: [1], type: 2, name, values: raw(1) })
 
 let folder: string
 beforeEach(() => {
@@ -62,4 +72,70 @@ it('puts values outside and back', async () => {
     (await runCli(['externalize', model, '-o', out, '--threshold', '1', '--location', '../w'])).code,
   ).not.toBe(0)
   expect((await runCli(['internalize', join(folder, 'w.bin'), '-o', back])).code).not.toBe(0)
+})
+
+describe('inspect', () => {
+  const shaped = (...dims: Uint8Array[]): Uint8Array =>
+    field(1, joinBytes(int(1, 1), field(2, joinBytes(...dims.map((dim) => field(1, dim))))))
+  const end = (name: string, type: Uint8Array): Uint8Array => joinBytes(field(1, name), field(2, type))
+  const node = (operator: string, ...rest: Uint8Array[]): Uint8Array => joinBytes(field(4, operator), ...rest)
+  const inner = field(6, graphProto({ nodes: [node('Relu')], initializers: [one('own')] }))
+  const graph = joinBytes(
+    graphProto({
+      nodes: [
+        node('Relu'),
+        node('If', field(5, joinBytes(field(1, 'then'), inner, int(20, 5)))),
+        node('Gelu', field(7, 'com.microsoft')),
+        node('Constant', field(5, joinBytes(field(1, 'value'), field(5, one('')), int(20, 4)))),
+      ],
+      initializers: [
+        one('w'),
+        tensorProto({ dims: [2], type: 2, name: 'far', external: { location: 'w.bin' } }),
+        tensorProto({ dims: [1], type: 1, name: 'typed', values: field(4, new Uint8Array(4)) }),
+      ],
+      inputs: ['w'],
+    }),
+    field(11, end('x', shaped(field(2, 'N'), int(1, 3), new Uint8Array(0)))),
+    field(12, end('y', field(4, field(1, shaped())))),
+  )
+
+  it('tells operator sets, ends, operators of all graphs, and where values lie', async () => {
+    const model = join(folder, 'm.onnx')
+    writeFileSync(join(folder, 'w.bin'), Uint8Array.of(1, 2))
+    writeFileSync(
+      model,
+      modelProto(graph, field(2, 'me'), field(8, joinBytes(field(1, 'com.microsoft'), int(2, 1)))),
+    )
+    const { stdout } = await runCli(['inspect', model, '--json'])
+    expect(JSON.parse(stdout).onnx).toEqual({
+      ...{ irVersion: 8, producer: 'me', producerVersion: '', graph: 'g', nodes: 5, functions: 0 },
+      opsetImports: { 'ai.onnx': 17, 'com.microsoft': 1 },
+      operators: { Relu: 2, Constant: 1, If: 1, 'com.microsoft.Gelu': 1 },
+      inputs: [{ name: 'x', type: 'float32 [N, 3, ?]' }],
+      outputs: [{ name: 'y', type: 'sequence of float32 []' }],
+      values: [
+        { storage: 'raw_data', tensors: 3, byteLength: 3 },
+        { storage: 'external', location: 'w.bin', tensors: 1, byteLength: 2 },
+        { storage: 'float_data', tensors: 1, byteLength: 4 },
+      ],
+    })
+    const { stdout: text } = await runCli(['inspect', model])
+    expect(text.split('\n').slice(1, 7)).toEqual([
+      'from me, IR version 8; 5 nodes',
+      'opsets: ai.onnx 17, com.microsoft 1',
+      'operators: Relu 2, Constant 1, If 1, com.microsoft.Gelu 1',
+      'inputs: x float32 [N, 3, ?]',
+      'outputs: y sequence of float32 []',
+      'values: 3 tensors of 3 B in raw_data; 1 tensor of 2 B in file w.bin; 1 tensor of 4 B in float_data',
+    ])
+  })
+
+  it('lists the tensors of a model whose nodes cannot be read', async () => {
+    const model = join(folder, 'm.onnx')
+    writeFileSync(model, modelProto({ nodes: [Uint8Array.of(0x0a, 0x7f)], initializers: [one('w')] }))
+    const { code, stdout } = await runCli(['inspect', model, '--json'])
+    const { tensors, findings, onnx } = JSON.parse(stdout)
+    expect([code, tensors.length, onnx]).toEqual([0, 1, undefined])
+    expect(findings.map((finding: { code: string }) => finding.code)).toEqual(['ERR_TRUNCATED'])
+  })
 })

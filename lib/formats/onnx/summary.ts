@@ -1,0 +1,153 @@
+/** What people ask of a model first: its operator sets, inputs and outputs, what it runs, and where its values lie. */
+import { TileworkError } from '../../errors.js'
+import type { ValueInfo } from '../../model/graph.js'
+import type { OnnxModel } from '../../model/model.js'
+import { valueTypeText } from '../../model/value_type.js'
+import type { Message } from './message.js'
+import { tensorOfMessage } from './message_tensor.js'
+import { LOCATION_EXTERNAL, type MessageName } from './schema.js'
+import { denseFields } from './tensor_fields.js'
+
+/** A number of the file; as text where JSON would round it. */
+type FileNumber = number | string
+
+/** An input or output of the graph. */
+export interface OnnxEnd {
+  readonly name: string
+  /** For example `float32 [N, 3, 224, 224]`; a `?` stands for what is not known. */
+  readonly type: string
+}
+
+/** Tensors whose values are stored alike. */
+export interface OnnxValues {
+  /** The field that has them, `external`, or `none`. */
+  readonly storage: string
+  /** Of external values the file. */
+  readonly location?: string
+  readonly tensors: number
+  /** Of the packed elements; strings and what cannot be decoded count 0. */
+  readonly byteLength: number
+}
+
+/** The `onnx` of `tilework inspect --json`. Fields may be added, never changed. */
+export interface OnnxSummary {
+  readonly irVersion: FileNumber
+  readonly producer: string
+  readonly producerVersion: string
+  readonly graph: string
+  /** Versions by domain; that of ONNX itself is `ai.onnx`. */
+  readonly opsetImports: Readonly<Record<string, FileNumber>>
+  /** Of the graph, those inside it, functions and training. */
+  readonly nodes: number
+  readonly functions: number
+  /** Nodes by operator, the most frequent first; with the domain before it where that is not ONNX's own. */
+  readonly operators: Readonly<Record<string, number>>
+  /** Without those that are initializers. */
+  readonly inputs: readonly OnnxEnd[]
+  readonly outputs: readonly OnnxEnd[]
+  /** All tensors: initializers, and those in attributes. */
+  readonly values: readonly OnnxValues[]
+}
+
+const OWN_DOMAIN = 'ai.onnx'
+
+/** @throws TileworkError for bytes that are no messages, ERR_GRAPH for a model without a graph */
+export function summariseOnnx(model: OnnxModel): OnnxSummary {
+  const { graph } = model
+  const initializers = new Set(graph.initializerNames)
+  const operators = countsOf(nodesIn(model.message))
+  return {
+    irVersion: exact(model.irVersion),
+    producer: model.producerName,
+    producerVersion: model.producerVersion,
+    graph: graph.name,
+    opsetImports: Object.fromEntries(
+      [...model.opsetImports].map(([domain, version]) => [domain || OWN_DOMAIN, exact(version)]),
+    ),
+    nodes: Object.values(operators).reduce((sum, count) => sum + count, 0),
+    functions: model.functions.length,
+    operators,
+    inputs: graph.inputs.filter(({ name }) => !initializers.has(name)).map(endOf),
+    outputs: graph.outputs.map(endOf),
+    values: valuesOf(model),
+  }
+}
+
+function exact(value: number | bigint): FileNumber {
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+function endOf({ name, type }: ValueInfo): OnnxEnd {
+  return { name, type: valueTypeText(type) }
+}
+
+/** Fields that are nodes or lead to some. */
+const WAYS: Partial<Record<MessageName, readonly string[]>> = {
+  ModelProto: ['graph', 'functions', 'training_info'],
+  GraphProto: ['node'],
+  FunctionProto: ['node'],
+  NodeProto: ['attribute'],
+  AttributeProto: ['g', 'graphs'],
+  TrainingInfoProto: ['initialization', 'algorithm'],
+}
+
+/** Operators of all nodes. */
+function* nodesIn(message: Message): Generator<string> {
+  if (message.type === 'NodeProto') {
+    const domain = message.text('domain')
+    yield domain === '' || domain === OWN_DOMAIN
+      ? message.text('op_type')
+      : `${domain}.${message.text('op_type')}`
+  }
+  for (const way of WAYS[message.type] ?? []) for (const each of message.messages(way)) yield* nodesIn(each)
+}
+
+function countsOf(names: Iterable<string>): Record<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  const sorted = [...counts].sort(([one, few], [other, many]) => many - few || (one < other ? -1 : 1))
+  return Object.fromEntries(sorted)
+}
+
+function valuesOf(model: OnnxModel): OnnxValues[] {
+  const groups = new Map<string, OnnxValues>()
+  for (const { owner, field } of denseFields(model.message)) {
+    const message = owner.messageOf(field)
+    if (!message) continue
+    const place = placeOf(message)
+    const key = JSON.stringify(place)
+    const known = groups.get(key) ?? { ...place, tensors: 0, byteLength: 0 }
+    const byteLength = known.byteLength + byteLengthOf(message)
+    groups.set(key, { ...known, tensors: known.tensors + 1, byteLength })
+  }
+  return [...groups.values()]
+}
+
+const VALUE_FIELDS = [
+  'raw_data',
+  'float_data',
+  'int32_data',
+  'string_data',
+  'int64_data',
+  'double_data',
+  'uint64_data',
+] as const
+
+function placeOf(message: Message): Pick<OnnxValues, 'storage' | 'location'> {
+  if (message.int('data_location') !== LOCATION_EXTERNAL) {
+    return { storage: VALUE_FIELDS.find((name) => message.has(name)) ?? 'none' }
+  }
+  const location = message.messages('external_data').findLast((entry) => entry.text('key') === 'location')
+  return { storage: 'external', location: location?.text('value') ?? '' }
+}
+
+/** A tensor that breaks a rule is told by the findings of the file, not here. */
+function byteLengthOf(message: Message): number {
+  try {
+    const tensor = tensorOfMessage(message)
+    return tensor.kind === 'dense' ? tensor.storage.byteLength : 0
+  } catch (error) {
+    if (error instanceof TileworkError) return 0
+    throw error
+  }
+}
