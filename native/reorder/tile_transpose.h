@@ -247,12 +247,13 @@ class BlockTranspose {
   }
 };
 
-// Rows or columns of any places, `strip` columns at a time.
+// Rows or columns of any places, `strip` columns at a time, and a block at least.
 template <class Block, class Rows, class Columns>
 [[gnu::noinline]] void transpose_places(const uint8_t* source, Rows row_at, int64_t rows,
                                         uint8_t* destination, Columns column_at, int64_t columns,
                                         int64_t strip) {
   constexpr int64_t kSize = sizeof(typename Block::Unit);
+  strip = std::max<int64_t>(strip, Block::kColumns);
   for (int64_t first = 0; first < columns; first += strip) {
     const int64_t end = std::min(first + strip, columns);
     for (int64_t r = 0; r < rows; r += Block::kRows) {
