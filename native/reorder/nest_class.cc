@@ -56,9 +56,26 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   const bool columns = between.source_stride == column.count && column.count < kShort;
   const bool rows = between.destination_stride == row.count && row.count < kShort;
   // The other side is copied in runs, of as many elements as it has.
-  if (columns && (!rows || row.count >= column.count)) return kColumns;
+  if (columns && (!rows || 4 * row.count >= 3 * column.count)) return kColumns;
   if (rows && row.source_stride == column.count && column.count < kShort) return kInterleaved;
   return rows ? kRows : kNone;
+}
+
+// Where the innermost loop stands beside a short loop that is contiguous in the source, the loop outside of
+// them, if any, that goes on where that one ends.
+std::optional<size_t> level_across(const LoopNest& nest, size_t source_run) {
+  constexpr int64_t kShort = 64;
+  const Node& between = nest.nodes[source_run];
+  const Node& row = nest.nodes.back();
+  const bool is_free = between.variable == tilework::kNone || between.variable != row.variable;
+  if (source_run + 2 != nest.nodes.size() || !is_free || row.count >= kShort) return std::nullopt;
+  for (size_t i = source_run; i-- > 0;) {
+    const Node& node = nest.nodes[i];
+    if (node.source_stride == between.count && is_plain(node) &&
+        node.count * between.count <= row.source_stride)
+      return i;
+  }
+  return std::nullopt;
 }
 
 // Rectangles of so few elements cost more to come to than boxes take by table, where there are many of them:
@@ -87,6 +104,9 @@ InnerLoops inner_loops(const LoopNest& nest) {
   }
   const std::optional<size_t> level = source_run_level(nest);
   if (!level || looks_up_from(nest, *level)) return {};
+  if (const std::optional<size_t> across = level_across(nest, *level);
+      across && !looks_up_from(nest, *across))
+    return {NestClass::kTiles, across, InnerLoops::Chain::kColumns};
   const InnerLoops tiles{NestClass::kTiles, level, chain_of(nest, *level)};
   if (tiles.chain == InnerLoops::Chain::kNone && is_small(nest, *level)) return {};
   return tiles;

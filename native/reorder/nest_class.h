@@ -36,7 +36,9 @@ struct InnerLoops {
   // Tiles whose columns, or whose rows, go on in the loop around the innermost one: of a kernel of 3 x 3
   // weights, the next kernel. Together they make longer pieces of memory. Interleaved tiles are short both
   // ways: 4 inputs of 16 outputs, say, whose rows go on in the destination in the loop over outputs, and
-  // whose columns go on in the source with the next row. They take two transposes.
+  // whose columns go on in the source with the next row. They take two transposes. Columns that go on may
+  // also be crossed: then the loop at `column_level` is the one that goes on in the source, and the one
+  // around the innermost is contiguous there.
   enum class Chain { kNone, kColumns, kRows, kInterleaved } chain = Chain::kNone;
 };
 

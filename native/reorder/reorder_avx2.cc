@@ -7,6 +7,8 @@
 // narrow block has columns of 16 bytes and puts two groups of columns in the lanes.
 #include <immintrin.h>
 
+#include <type_traits>
+
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
 #include "reorder/run_copy.h"
@@ -126,6 +128,37 @@ struct NarrowBlock : LineStores {
   }
 };
 
+// Columns of 8 bytes, two of which follow each other in each lane.
+template <class T>
+struct HalfBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 8 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = 32 / sizeof(T);
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
+    interleave<sizeof(T)>(rows);
+    for (int r = 0; r < kCount; ++r) {
+      store_pair(destination, column_at.from(2 * r), _mm256_castsi256_si128(rows[r]));
+      store_pair(destination, column_at.from(kColumns / 2 + 2 * r), _mm256_extracti128_si256(rows[r], 1));
+    }
+  }
+
+ private:
+  template <class Columns>
+  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, __m128i pair) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(0)), pair);
+    _mm_storeh_pd(reinterpret_cast<double*>(destination + column_at(1)), _mm_castsi128_pd(pair));
+  }
+};
+
+// Wider elements are moved one by one as well.
+template <class T>
+using HalfOrNone = std::conditional_t<sizeof(T) <= 4, HalfBlock<T>, void>;
+
 // Units of a whole lane.
 struct LaneBlock : LineStores {
   using Unit = Unit128;
@@ -142,7 +175,7 @@ struct LaneBlock : LineStores {
 };
 
 template <class T>
-using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, Channels<T, PixelsAvx2<T>>>;
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, Channels<T, PixelsAvx2<T>>, HalfOrNone<T>>;
 
 struct Vector {
   static constexpr int64_t kBytes = 32;

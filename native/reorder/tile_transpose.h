@@ -19,6 +19,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "reorder/nest_walk.h"
 
@@ -334,19 +336,53 @@ struct NoChannels {
 };
 
 // The kernel of one width: `Channels` for a few rows or columns, else `Wide` blocks where they fit, else
-// `Narrow` ones.
-template <class Wide, class Narrow, class Channels = NoChannels>
+// `Narrow` ones, else, where there are such, `Half` ones of the fewest rows.
+template <class Wide, class Narrow, class Channels = NoChannels, class Half = void>
 struct TileKernel {
   static constexpr NestClass kClass = NestClass::kTiles;
-  static void move(const Rectangle& rectangle) { transpose(tile_of(rectangle)); }
+  static void move(const Rectangle& rectangle) {
+    Tile tile = tile_of(rectangle);
+    if (rectangle.source_column == 1) return transpose(tile);
+    // A part of a chain that is not complete.
+    tile.columns = 1;
+    for (int64_t c = 0; c < rectangle.columns; ++c) {
+      transpose(tile);
+      tile.source += rectangle.source_column * kSize;
+      tile.destination += tile.destination_column;
+    }
+  }
 
   // By way of a buffer in the first-level cache: one of the two sides of a chain is a plain tile, the other a
   // number of short runs, or of small tiles.
   static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
     const Tile tile = tile_of(rectangle);
     if (chain.kind == InnerLoops::Chain::kInterleaved) return interleave(tile, chain);
+    if (rectangle.source_column != 1) return move_crossed(rectangle, chain);
+    return move_chain_of(tile, chain);
+  }
+
+ private:
+  using Unit = typename Wide::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+
+  // The loop that goes on in the source is that of the columns.
+  static bool move_crossed(const Rectangle& rectangle, RectangleChain chain) {
+    if (chain.source_stride != 1 || rectangle.source_column != chain.count) return false;
+    Tile tile = tile_of(rectangle);
+    std::swap(tile.columns, chain.count);
+    chain.source_stride = tile.columns;
+    tile.destination_column = chain.destination_stride * kSize;
+    chain.destination_stride = rectangle.destination_column;
+    return move_chain_of(tile, chain);
+  }
+
+  static bool move_chain_of(const Tile& tile, const RectangleChain& chain) {
     const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
     const int64_t run = by_columns ? tile.rows : tile.columns;
+    if (by_columns && tile.columns <= kMostPlaces && takes_half(tile, tile.columns * chain.count)) {
+      move_listed_columns(tile, chain.count, chain.destination_stride * kSize);
+      return true;
+    }
     if (run * kSize < kMinRun || (run > kMostOfRun && tile.zero_rows > 0)) return false;
     for (int64_t first = 0; first < run; first += kMostOfRun) {
       Tile part = tile;
@@ -365,9 +401,6 @@ struct TileKernel {
     return true;
   }
 
- private:
-  using Unit = typename Wide::Unit;
-  static constexpr int64_t kSize = sizeof(Unit);
   // Shorter runs are copied at too high a price; of longer ones this many elements go through the buffer at a
   // time.
   static constexpr int64_t kMinRun = 16;
@@ -393,9 +426,18 @@ struct TileKernel {
       BlockTranspose<Wide>::run(tile);
     } else if (BlockTranspose<Narrow>::fits(tile)) {
       BlockTranspose<Narrow>::run(tile);
-    } else {
+    } else if (!transpose_by_half(tile)) {
       NarrowTranspose<Unit>::run(tile);
     }
+  }
+
+  static bool transpose_by_half(const Tile& tile) {
+    if constexpr (kHasHalf) {
+      if (!BlockTranspose<Half>::fits(tile)) return false;
+      BlockTranspose<Half>::run(tile);
+      return true;
+    }
+    return false;
   }
 
   // The columns of all rows are side by side in the source, for each of the rectangles beside each other. A
@@ -457,6 +499,16 @@ struct TileKernel {
     }
   }
 
+  // The same for what is written, where places of `run` bytes have no gaps between them: they come in an
+  // order that no processor foresees, and a line that is far away holds up the stores behind it.
+  static void fetch_places_behind(const uint8_t* destination, int64_t run, int64_t columns,
+                                  int64_t column_stride, int64_t count, int64_t stride) {
+    const bool is_dense = (column_stride == run && columns * column_stride == stride) ||
+                          (stride == run && count * stride == column_stride);
+    const int64_t bytes = is_dense ? run * columns * count : 0;
+    for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(destination + bytes + i, 1);
+  }
+
   // In a chain one side is long pieces of memory, and the other a list of short runs.
   static bool lists_places(const Tile& tile, int64_t rows, int64_t columns) {
     return tile.stores == Stores::kCached && tile.zero_rows == 0 && rows >= Narrow::kRows &&
@@ -466,6 +518,11 @@ struct TileKernel {
   template <class Rows, class Columns>
   static void transpose_listed(const Tile& tile, Rows row_at, int64_t rows, Columns column_at,
                                int64_t columns, int64_t strip) {
+    if constexpr (kHasHalf) {
+      if (rows < Narrow::kRows) {
+        return transpose_places<Half>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
+      }
+    }
     if (rows >= Wide::kRows && columns >= Wide::kColumns) {
       transpose_places<Wide>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
     } else {
@@ -483,6 +540,17 @@ struct TileKernel {
 
   static constexpr int64_t kMostPlaces = 512;
 
+  static constexpr bool kHasHalf = !std::is_void_v<Half>;
+
+  // Rows that are too few for other blocks.
+  static bool takes_half(const Tile& tile, int64_t columns) {
+    if constexpr (kHasHalf) {
+      return tile.rows < Narrow::kRows && tile.rows >= Half::kRows && columns >= Half::kColumns &&
+             tile.zero_rows == 0;
+    }
+    return false;
+  }
+
   static void move_listed_columns(const Tile tile, int64_t count, int64_t destination_stride) {
     int64_t places[kMostPlaces];
     const int64_t at_once = std::min(kMostPlaces / tile.columns, count);
@@ -495,6 +563,8 @@ struct TileKernel {
       part.source = tile.source + from * tile.columns * kSize;
       part.destination = tile.destination + from * destination_stride;
       fetch_behind(part, part.rows);
+      fetch_places_behind(part.destination, tile.rows * kSize, tile.columns, tile.destination_column, at_once,
+                          destination_stride);
       transpose_listed(part, Strided{tile.source_row}, tile.rows, Listed{places}, part.columns, kMostOfRun);
     }
   }

@@ -149,7 +149,7 @@ void test_interleaved_weights(int rounds) {
                                         kWindows[layouts.below(5)], kWindows[layouts.below(5)]};
     const Side plain = row_major(shape);
     const Side blocks = interleaved_blocks(shape, int64_t{1} << layouts.below(4),
-                                           int64_t{4} << layouts.below(4), int64_t{2} << layouts.below(3));
+                                           int64_t{4} << layouts.below(4), int64_t{1} << layouts.below(4));
     const int bits = kBits[i % 4];
     check_reorder({bits, shape, plain, blocks}, random);
     check_reorder({bits, shape, blocks, plain}, random);
@@ -157,6 +157,11 @@ void test_interleaved_weights(int rounds) {
   const std::vector<int64_t> shape = {32, 64, 3, 3};
   const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
+  // Back, four inputs are contiguous in the source, and the outputs around them go on there.
+  const ReorderPlan back({8, shape, interleaved_blocks(shape, 8, 16, 4), row_major(shape)});
+  const InnerLoops& crossed = back.inner_loops()[0];
+  CHECK(crossed.chain == InnerLoops::Chain::kColumns);
+  CHECK(back.nests()[0].nodes[*crossed.column_level].source_stride == 4);
 }
 
 void test_identity() {
