@@ -35,7 +35,7 @@ export async function openSibling(
   { symlinks, hardLinks }: SiblingPolicy,
   options: OpenSourceOptions,
 ): Promise<ByteSource> {
-  checkName(name)
+  checkSiblingName(name)
   const folder = dirname(path)
   const named = join(folder, name)
   if (symlinks === 'follow') return openSource(named, options)
@@ -68,7 +68,7 @@ export async function openSibling(
  * @throws TileworkError ERR_PATH_ESCAPE, and ERR_IO for a folder that is not there
  */
 export async function checkNewSibling(path: string, name: string): Promise<void> {
-  checkName(name)
+  checkSiblingName(name)
   const folder = dirname(path)
   if (dirname(name) === '.') return
   const [realFolder, real] = await realPaths(folder, dirname(join(folder, name)))
@@ -97,7 +97,8 @@ async function statusOf(real: string, name: string, hardLinks: HardLinkPolicy): 
   throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
 }
 
-function checkName(name: string): void {
+/** @throws TileworkError ERR_PATH_ESCAPE for a name that could be that of a file elsewhere */
+export function checkSiblingName(name: string): void {
   const parts = name.split(/[/\\]/)
   const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..')
   if (isSafe && !name.includes('\0') && !isAbsolute(name) && !/^[A-Za-z]:/.test(name)) return

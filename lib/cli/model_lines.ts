@@ -36,7 +36,7 @@ export function onnxLines(model: OnnxSummary): string[] {
     `inputs: ${model.inputs.map(onnxEndText).join('; ')}`,
     `outputs: ${model.outputs.map(onnxEndText).join('; ')}`,
     `values: ${model.values.map(valuesText).join('; ')}`,
-  ].map((line) => line.trimEnd())
+  ].filter((line) => !line.endsWith(': '))
 }
 
 function onnxEndText({ name, type }: OnnxEnd): string {

@@ -1,6 +1,6 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
 import { type OpenSourceOptions, openSource, pathOfUrl } from '../bytes/open_source.js'
-import { type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
+import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, ReadOptions, TensorList } from '../formats/format.js'
@@ -37,6 +37,11 @@ export interface OpenOptions {
    * the folder that no path shows, or `allow`, as stores that keep equal files once need it.
    */
   readonly hardLinks?: HardLinkPolicy
+  /**
+   * Other files that a file of several parts refers to, where these are not in its folder: bytes in memory, a path of a
+   * cache, a source of your own. It is asked first, with names that lead out of no folder; for undefined the folder is asked.
+   */
+  readonly resolve?: (name: string) => Input | undefined | Promise<Input | undefined>
   readonly limits?: Limits
   /** Which message an ONNX file is. Default: what its content says, and its `findings` name what else it could be. */
   readonly message?: FileMessage
@@ -151,6 +156,8 @@ class SiblingFiles {
   readonly open: ReadOptions['sibling'] = async (name, { isSole = false } = {}) => {
     const known = this.sources.get(name)
     if (known) return known
+    const given = await this.#resolve(name)
+    if (given) return given
     if (this.#path === undefined) {
       const message = `The file refers to ${JSON.stringify(name)} beside it, and bytes in memory lie in no folder.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
@@ -158,6 +165,15 @@ class SiblingFiles {
     const { symlinks = 'inside', hardLinks = 'refuse' } = this.#options
     const policy = { symlinks, hardLinks: isSole ? hardLinks : 'allow' }
     const source = await openSibling(this.#path, name, policy, sourceOptions(this.#options))
+    this.sources.set(name, source)
+    return source
+  }
+
+  async #resolve(name: string): Promise<ByteSource | undefined> {
+    checkSiblingName(name)
+    const given = await this.#options.resolve?.(name)
+    if (given === undefined) return undefined
+    const source = await openSource(given, sourceOptions(this.#options))
     this.sources.set(name, source)
     return source
   }
@@ -217,6 +233,7 @@ const OPTION_NAMES = {
   guard: true,
   symlinks: true,
   hardLinks: true,
+  resolve: true,
   limits: true,
   message: true,
 } as const satisfies Record<keyof OpenOptions, true>
@@ -230,7 +247,10 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
     const known = Object.keys(OPTION_NAMES).join(', ')
     throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option; known are: ${known}.`)
   }
-  const { level = 'lenient', limits, guard, message } = options
+  const { level = 'lenient', limits, guard, message, resolve } = options
+  if (resolve !== undefined && typeof resolve !== 'function') {
+    throw new TileworkError('ERR_ARGUMENT', `resolve must be a function; it is ${valueText(resolve)}.`)
+  }
   if (guard !== undefined && typeof guard !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `guard must be true or false; it is ${valueText(guard)}.`)
   }

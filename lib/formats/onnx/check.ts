@@ -13,7 +13,9 @@ import type { Tensor } from '../../tensor/tensor.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
 import { Budget } from './budget.js'
+import { checkExternalRanges } from './external_range_rules.js'
 import { FieldSource } from './field_source.js'
+import { checkFunctions } from './function_rules.js'
 import { checkGraphs } from './graph_rules.js'
 import { chooseMessage } from './read.js'
 import { FORMAT_NAME, quote } from './schema.js'
@@ -31,9 +33,13 @@ export async function check(source: ByteSource, options: ReadOptions): Promise<F
   const listed = await walkFile(source, message, { budget, report, sibling })
   if (!listed) return report.findings()
   await validateFile(source, message, budget, report)
+  checkExternalRanges(listed, report)
   await checkPayloads(listed, report)
   await checkChecksums(listed, report)
-  if (message === 'ModelProto') await checkGraphs(source, budget, report)
+  if (message === 'ModelProto') {
+    await checkGraphs(source, budget, report)
+    await checkFunctions(source, budget, report)
+  }
   return report.findings()
 }
 

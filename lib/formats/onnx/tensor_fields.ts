@@ -1,6 +1,6 @@
 /** Every place of a model that has a tensor: initializers, attributes, subgraphs, functions, training. */
 import type { Message, MessageField } from './message.js'
-import { MESSAGES } from './schema.js'
+import { MESSAGES, type MessageName } from './schema.js'
 
 /** A field that is a tensor. */
 export interface TensorField {
@@ -13,7 +13,7 @@ export interface TensorField {
 
 /** Fields of the message and of those in it, dense and sparse, in the order of the schema. */
 export function* tensorFields(message: Message, path = ''): Generator<TensorField> {
-  for (const list of WAYS[message.type] ?? []) {
+  for (const list of WAYS_TO_TENSORS[message.type] ?? []) {
     for (const [index, field] of message.fieldsOf(list).entries()) {
       const { kind, isRepeated } = MESSAGES[message.type][field.number]!
       const place = `${path}${list}${isRepeated ? `[${index}]` : ''}`
@@ -40,8 +40,8 @@ export function* denseFields(message: Message): Generator<TensorField> {
   }
 }
 
-/** Fields that are tensors or lead to some. */
-const WAYS: Partial<Record<Message['type'], readonly string[]>> = {
+/** Fields that are tensors or lead to some, by message. */
+export const WAYS_TO_TENSORS: Readonly<Partial<Record<MessageName, readonly string[]>>> = {
   ModelProto: ['graph', 'training_info', 'functions'],
   GraphProto: ['node', 'initializer', 'sparse_initializer'],
   NodeProto: ['attribute'],

@@ -9,6 +9,7 @@ import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { ExternalFiles } from './external_files.js'
+import { openFilesOfOthers } from './external_places.js'
 import type { FileMessage } from './message_kind.js'
 import { fieldNumber } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
@@ -58,6 +59,7 @@ export async function walkFile(
     const indices = checked.indices && (await storedPart(files, checked.indices, `${path}.indices`))
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
+  if (message === 'ModelProto') await openFilesOfOthers(source, files, budget)
   if (!budget.checkTotal(report)) return undefined
   return { table: collector.table, sources: files.sources, files: files.byLocation, sparse }
 }

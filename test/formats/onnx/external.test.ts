@@ -12,8 +12,17 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { check, type OpenOptions, open, save } from '../../../lib/index.js'
-import { modelProto, sha1, tensorProto } from './onnx_bytes.js'
+import { check, type DenseTensor, type OpenOptions, open, save } from '../../../lib/index.js'
+import {
+  field,
+  graphProto,
+  int,
+  join as joinBytes,
+  modelProto,
+  nodeProto,
+  sha1,
+  tensorProto,
+} from './onnx_bytes.js'
 
 let folder: string
 beforeEach(() => {
@@ -161,6 +170,91 @@ describe('reading', () => {
       ['ERR_CHECKSUM', 'warning'],
     ])
     expect((await check(bad, { level: 'strict' })).map(({ severity }) => severity)).toEqual(['error'])
+  })
+})
+
+describe('ranges of one file', () => {
+  const location = 'w.bin'
+  it.each([
+    ['the same', ['0', '0'], []],
+    ['one behind the other', ['4', '0', '8'], []],
+    ['that share some bytes', ['8', '0', '10'], ['ERR_OVERLAP']],
+    ['that both share bytes with a third', ['0', '1', '2'], ['ERR_OVERLAP', 'ERR_OVERLAP']],
+  ])('%s', async (_, offsets, expected) => {
+    writeData('model/w.bin')
+    const found = await check(writeModel(...offsets.map((offset) => ({ location, offset }))), {
+      level: 'strict',
+    })
+    expect(found.map(({ code }) => code)).toEqual(expected)
+  })
+})
+
+describe('tensors in attributes and subgraphs', () => {
+  const attribute = (name: string, value: Uint8Array, type: number): Uint8Array =>
+    joinBytes(field(1, name), value, int(20, type))
+  const inner = graphProto({ initializers: [outside({ location: 'inner.bin' }, 'in')] })
+  const nodes = [
+    nodeProto({ attributes: [attribute('value', field(5, outside({ location: 'w.bin' }, 't')), 4)] }),
+    nodeProto({ attributes: [attribute('body', field(6, inner), 5)] }),
+  ]
+
+  it('have their data, which go along with a copy', async () => {
+    const path = join(folder, 'model', 'm.onnx')
+    writeFileSync(path, modelProto({ nodes }))
+    writeData('model/w.bin')
+    writeData('model/inner.bin', DATA.subarray(4))
+    using file = await open(path, { level: 'strict' })
+    const found = [...file.onnx!.allTensors()].map(({ tensor }) => tensor as DenseTensor)
+    expect(await Promise.all(found.map((tensor) => tensor.bytes()))).toEqual([
+      Uint8Array.of(0, 1, 2, 3),
+      Uint8Array.of(4, 5, 6, 7),
+    ])
+    mkdirSync(join(folder, 'copy'))
+    await save(join(folder, 'copy', 'm.onnx'), file)
+    expect(readdirSync(join(folder, 'copy')).sort()).toEqual(['inner.bin', 'm.onnx', 'w.bin'])
+  })
+
+  it('may not lead out of the folder either', async () => {
+    const path = join(folder, 'model', 'm.onnx')
+    const value = attribute('value', field(5, outside({ location: '../w.bin' })), 4)
+    writeFileSync(path, modelProto({ nodes: [nodeProto({ attributes: [value] })] }))
+    writeData('w.bin')
+    expect(await refusalOf(path)).toBe('ERR_PATH_ESCAPE')
+  })
+})
+
+describe('a resolver', () => {
+  it('gives data from memory, from a path, or leaves it to the folder', async () => {
+    writeData('model/a.bin')
+    const elsewhere = writeData('cache/blob', DATA.subarray(8))
+    const model = writeModel({ location: 'a.bin' }, { location: 'sub/b.bin' }, { location: './c.bin' })
+    const asked: string[] = []
+    const given = new Map<string, string | Uint8Array>([
+      ['sub/b.bin', elsewhere],
+      ['c.bin', Uint8Array.of(9, 9, 9, 9)],
+    ])
+    const resolve = (name: string): string | Uint8Array | undefined => {
+      asked.push(name)
+      return given.get(name)
+    }
+    using file = await open(model, { level: 'strict', resolve })
+    const values = await Promise.all(['w0', 'w1', 'w2'].map((name) => file.dense(name).bytes()))
+    expect(values.map((bytes) => bytes[0])).toEqual([0, 8, 9])
+    expect(asked).toEqual(['a.bin', 'sub/b.bin', 'c.bin'])
+    given.set('a.bin', DATA)
+    using inMemory = await open(readFileSync(model), {
+      level: 'strict',
+      resolve: async (name) => given.get(name),
+    })
+    expect(await inMemory.dense('w2').bytes()).toEqual(Uint8Array.of(9, 9, 9, 9))
+    expect(await check(model, { level: 'strict', resolve })).toEqual([])
+  })
+
+  it('is not asked for names that lead out of the folder, and must be a function', async () => {
+    const path = writeModel({ location: '../w.bin' })
+    const resolve = (): Uint8Array => DATA
+    expect(await refusalOf(path, { resolve })).toBe('ERR_PATH_ESCAPE')
+    expect(await refusalOf(path, { resolve: 1 as never })).toBe('ERR_ARGUMENT')
   })
 })
 

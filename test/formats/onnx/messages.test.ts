@@ -173,13 +173,13 @@ describe('sparse tensors', () => {
   })
 })
 
-describe('graphs', () => {
-  const codes = async (bytes: Bytes, level: 'lenient' | 'strict' = 'lenient') =>
-    (await onnx.check(new MemorySource(bytes), readOptions(level))).map(({ code }) => code)
-  const node = (inputs: string[], outputs: string[], ...attributes: Bytes[]) =>
-    nodeProto({ inputs, outputs, attributes })
-  const subgraph = (graph: Bytes): Bytes => join(field(1, 'body'), field(6, graph), int(20, 5))
+const codes = async (bytes: Bytes, level: 'lenient' | 'strict' = 'lenient') =>
+  (await onnx.check(new MemorySource(bytes), readOptions(level))).map(({ code }) => code)
+const node = (inputs: string[], outputs: string[], ...attributes: Bytes[]) =>
+  nodeProto({ inputs, outputs, attributes })
+const subgraph = (graph: Bytes): Bytes => join(field(1, 'body'), field(6, graph), int(20, 5))
 
+describe('graphs', () => {
   it('that fit together have no findings', async () => {
     const inner = graphProto({ nodes: [node(['b', 'w'], ['c'])], outputs: ['c'] })
     const nodes = [node(['x', ''], ['b']), node([], ['y'], subgraph(inner))]
@@ -214,6 +214,31 @@ describe('graphs', () => {
   it('of functions are checked too', async () => {
     const body = join(field(1, 'F'), field(4, 'x'), field(5, 'y'), field(7, node(['z'], ['y'])))
     expect(await codes(modelProto({}, field(25, body)))).toEqual(['ERR_GRAPH'])
+  })
+})
+
+describe('functions', () => {
+  const body = (name: string, ...nodes: Bytes[]): Bytes =>
+    field(25, join(field(1, name), ...nodes.map((each) => field(7, each)), field(10, 'own')))
+  const call = (name: string): Bytes => join(field(4, name), field(7, 'own'))
+  const within = (inner: Bytes): Bytes =>
+    join(
+      field(4, 'If'),
+      field(5, join(field(1, 'then'), field(6, graphProto({ nodes: [inner] })), int(20, 5))),
+    )
+  const many = Array.from({ length: 500 }, (_, at) => body(`f${at}`, call(`f${at + 1}`)))
+
+  it.each([
+    ['call each other in a row', many, []],
+    ['call another twice', [body('f', call('g'), call('g')), body('g')], []],
+    ['have names of operators of others', [body('f', field(4, 'f'))], []],
+    ['call themselves', [body('f', call('f'))], ['ERR_GRAPH']],
+    ['call each other', [body('f', call('g')), body('g', call('f'))], ['ERR_GRAPH']],
+    ['call themselves from a subgraph', [body('f', within(call('f')))], ['ERR_GRAPH']],
+    ['call each other in a ring', [...many, body('f500', call('f0'))], ['ERR_GRAPH']],
+    ['are there twice', [body('f'), body('f')], ['ERR_DUPLICATE']],
+  ] as const)('that %s', async (_, functions, expected) => {
+    expect(await codes(modelProto({}, ...functions))).toEqual(expected)
   })
 })
 

@@ -1,0 +1,73 @@
+/**
+ * Files that tensors lie in which opening does not list: those in attributes of nodes, in subgraphs, functions and training.
+ * What is broken there is passed over; a check tells it, and whoever asks for such a tensor.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import { Report } from '../report.js'
+import type { Budget } from './budget.js'
+import type { ExternalFiles } from './external_files.js'
+import { FORMAT_NAME, isMessageKind, MESSAGES, type MessageName } from './schema.js'
+import { WAYS_TO_TENSORS } from './tensor_fields.js'
+import { walkTensor } from './tensor_header.js'
+import { checkTensor } from './tensor_rules.js'
+import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+
+/** Opens the files of all tensors of a model but the initializers of its main graph, which are open by then. */
+export async function openFilesOfOthers(
+  source: ByteSource,
+  files: ExternalFiles,
+  budget: Budget,
+): Promise<void> {
+  const finder = new LocationFinder(source, budget)
+  try {
+    await walkSource(finder.message('ModelProto', 0, source.byteLength, 1), finder.cursor)
+  } catch (error) {
+    if (!(error instanceof WireFault)) throw error
+  }
+  for (const [location, offset] of finder.locations) {
+    await files.fileFor({ location, start: 0, offset }, 0, 'model')
+  }
+}
+
+const TENSORS: ReadonlySet<string> = new Set(['TensorProto', 'SparseTensorProto'])
+
+class LocationFinder {
+  readonly cursor: WireCursor
+  /** Byte offsets of the first mention, by location. */
+  readonly locations = new Map<string, number>()
+  readonly #budget: Budget
+  readonly #unheard = new Report(FORMAT_NAME, 'lenient', 'collect')
+
+  constructor(source: ByteSource, budget: Budget) {
+    this.cursor = new WireCursor(source)
+    this.#budget = budget
+  }
+
+  *message(name: MessageName, start: number, end: number, depth: number): Steps<void> {
+    this.#budget.checkDepth(depth, start)
+    const { cursor } = this
+    cursor.position = start
+    yield* eachField(cursor, end, () => {
+      const field = MESSAGES[name][cursor.number]
+      if (!field || cursor.wireType !== LENGTH || !isMessageKind(field.kind)) return undefined
+      // Depth 2 is the main graph.
+      const isListed = depth === 2 && name === 'GraphProto' && TENSORS.has(field.kind)
+      if (isListed || !(WAYS_TO_TENSORS[name]?.includes(field.name) ?? name === 'SparseTensorProto'))
+        return undefined
+      const { valueStart, position } = cursor
+      return field.kind === 'TensorProto'
+        ? this.#tensor(valueStart, position)
+        : this.message(field.kind, valueStart, position, depth + 1)
+    })
+  }
+
+  *#tensor(start: number, end: number): Steps<void> {
+    this.cursor.position = start
+    const header = yield* walkTensor(this.cursor, end)
+    if (!header.isExternal) return
+    const checked = checkTensor(header, { report: this.#unheard, path: () => '', offset: start })
+    if (checked?.placement.kind !== 'external') return
+    const { location, offset } = checked.placement
+    if (!this.locations.has(location)) this.locations.set(location, offset)
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The rules of functions: each has a key of its own, and none calls itself, not by way of others and not from a subgraph:
+ * a reader that puts bodies in the place of calls would never end.
+ */
+import type { ByteSource } from '../../bytes/source.js'
+import type { Report } from '../report.js'
+import type { Budget } from './budget.js'
+import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
+import { textOf } from './tensor_header.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+
+export async function checkFunctions(source: ByteSource, budget: Budget, report: Report): Promise<void> {
+  const reader = new FunctionReader(source, budget)
+  try {
+    await walkSource(reader.model(source.byteLength), reader.cursor)
+  } catch (error) {
+    if (!(error instanceof WireFault)) throw error
+    report.broken(error.code, error.message, { path: 'functions', offset: error.offset })
+    return
+  }
+  const byKey = new Map<string, Body>()
+  for (const body of reader.bodies) {
+    if (byKey.has(body.key)) {
+      const message = `${body.path} has the domain, name and overload of another function: ${quote(body.key)}.`
+      report.deviation('ERR_DUPLICATE', message, { path: body.path, offset: body.offset })
+    } else byKey.set(body.key, body)
+  }
+  const called = firstThatCallsItself(byKey)
+  if (!called) return
+  const message = `${called.path} (${quote(called.key)}) calls itself, or functions that call each other.`
+  report.deviation('ERR_GRAPH', message, { path: called.path, offset: called.offset })
+}
+
+/** One function. */
+interface Body {
+  readonly key: string
+  readonly path: string
+  readonly offset: number
+  /** Keys of all operators in it; most are no functions. */
+  readonly calls: ReadonlySet<string>
+}
+
+/** Fields that say which function something is or calls. */
+interface KeyFields {
+  readonly domain: number
+  readonly name: number
+  readonly overload: number
+}
+
+const keyFields = (message: MessageName, name: string): KeyFields => ({
+  domain: fieldNumber(message, 'domain'),
+  name: fieldNumber(message, name),
+  overload: fieldNumber(message, 'overload'),
+})
+
+const FUNCTIONS = fieldNumber('ModelProto', 'functions')
+const FUNCTION_NODE = fieldNumber('FunctionProto', 'node')
+const GRAPH_NODE = fieldNumber('GraphProto', 'node')
+const NODE_ATTRIBUTE = fieldNumber('NodeProto', 'attribute')
+const ATTRIBUTE_GRAPHS: ReadonlySet<number> = new Set([
+  fieldNumber('AttributeProto', 'g'),
+  fieldNumber('AttributeProto', 'graphs'),
+])
+const FUNCTION_KEY = keyFields('FunctionProto', 'name')
+const NODE_KEY = keyFields('NodeProto', 'op_type')
+
+type Visit = (number: number, start: number, end: number) => Steps<void> | undefined
+
+class FunctionReader {
+  readonly cursor: WireCursor
+  readonly bodies: Body[] = []
+  readonly #budget: Budget
+
+  constructor(source: ByteSource, budget: Budget) {
+    this.cursor = new WireCursor(source)
+    this.#budget = budget
+  }
+
+  *model(end: number): Steps<void> {
+    yield* this.#inside(0, end, (number, start, to) =>
+      number === FUNCTIONS ? this.#function(start, to) : undefined,
+    )
+  }
+
+  *#function(start: number, end: number): Steps<void> {
+    const calls = new Set<string>()
+    const key = yield* this.#key(start, end, FUNCTION_KEY)
+    const path = `functions[${this.bodies.length}]`
+    this.bodies.push({ key, path, offset: start, calls })
+    yield* this.#nodes(start, end, FUNCTION_NODE, calls, 2)
+  }
+
+  *#nodes(start: number, end: number, list: number, calls: Set<string>, depth: number): Steps<void> {
+    this.#budget.checkDepth(depth, start)
+    yield* this.#inside(start, end, (number, from, to) =>
+      number === list ? this.#node(from, to, calls, depth + 1) : undefined,
+    )
+  }
+
+  *#node(start: number, end: number, calls: Set<string>, depth: number): Steps<void> {
+    calls.add(yield* this.#key(start, end, NODE_KEY))
+    yield* this.#inside(start, end, (number, from, to) =>
+      number === NODE_ATTRIBUTE ? this.#attribute(from, to, calls, depth + 1) : undefined,
+    )
+  }
+
+  *#attribute(start: number, end: number, calls: Set<string>, depth: number): Steps<void> {
+    yield* this.#inside(start, end, (number, from, to) =>
+      ATTRIBUTE_GRAPHS.has(number) ? this.#nodes(from, to, GRAPH_NODE, calls, depth + 1) : undefined,
+    )
+  }
+
+  *#key(start: number, end: number, { domain, name, overload }: KeyFields): Steps<string> {
+    const parts = new Map<number, string>()
+    const keep = function* (cursor: WireCursor, number: number, from: number, to: number): Steps<void> {
+      if (to - from > MAX_TEXT_BYTES) {
+        throw new WireFault(
+          'ERR_LIMIT',
+          `A name has ${to - from} bytes; the limit is ${MAX_TEXT_BYTES}.`,
+          from,
+        )
+      }
+      parts.set(number, textOf(yield* holdRange(cursor, from, to)))
+    }
+    yield* this.#inside(start, end, (number, from, to) =>
+      number === domain || number === name || number === overload
+        ? keep(this.cursor, number, from, to)
+        : undefined,
+    )
+    return JSON.stringify([domain, name, overload].map((number) => parts.get(number) ?? ''))
+  }
+
+  *#inside(start: number, end: number, visit: Visit): Steps<void> {
+    const { cursor } = this
+    cursor.position = start
+    yield* eachField(cursor, end, () =>
+      cursor.wireType === LENGTH ? visit(cursor.number, cursor.valueStart, cursor.position) : undefined,
+    )
+  }
+}
+
+/**
+ * A function on a cycle of calls or that leads to one. Functions that call nobody who is left are taken away until there
+ * are none such, without recursion: calls may be as deep as there are functions.
+ */
+function firstThatCallsItself(byKey: ReadonlyMap<string, Body>): Body | undefined {
+  const callers = new Map<string, string[]>()
+  const waits = new Map<string, number>()
+  for (const [key, { calls }] of byKey) {
+    const called = [...calls].filter((each) => byKey.has(each))
+    waits.set(key, called.length)
+    for (const each of called) {
+      const known = callers.get(each)
+      if (known) known.push(key)
+      else callers.set(each, [key])
+    }
+  }
+  const ready = [...waits].flatMap(([key, count]) => (count === 0 ? [key] : []))
+  for (let key = ready.pop(); key !== undefined; key = ready.pop()) {
+    for (const caller of callers.get(key) ?? []) {
+      const left = waits.get(caller)! - 1
+      waits.set(caller, left)
+      if (left === 0) ready.push(caller)
+    }
+  }
+  return [...byKey.values()].find(({ key }) => waits.get(key)! > 0)
+}
