@@ -426,10 +426,52 @@ struct TileKernel {
       BlockTranspose<Wide>::run(tile);
     } else if (BlockTranspose<Narrow>::fits(tile)) {
       BlockTranspose<Narrow>::run(tile);
+    } else if (has_small_holes(tile)) {
+      transpose_with_holes(tile);
     } else if (!transpose_by_half(tile)) {
       NarrowTranspose<Unit>::run(tile);
     }
   }
+
+  // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last.
+  static constexpr int64_t kSmallHole = 16;
+
+  static bool has_small_holes(const Tile& tile) {
+    const int64_t hole = tile.source_row - tile.columns * kSize;
+    return tile.columns < Wide::kColumns && hole <= kSmallHole && tile.source_row >= Wide::kColumns * kSize &&
+           tile.zero_rows == 0 && tile.rows > Wide::kRows;
+  }
+
+  // Rows are read as whole blocks: a few channels of an image that is stored in slots of more.
+  [[gnu::noinline]] static void transpose_with_holes(const Tile tile) {
+    alignas(kLineBytes) uint8_t buffer[Wide::kColumns * (kHoledRun + kLineBytes)];
+    static_assert(Wide::kRows * kSize <= kHoledRun);
+    const int64_t rows = tile.rows - 1;
+    Tile part = tile;
+    part.columns = Wide::kColumns;
+    part.destination = buffer;
+    part.destination_column = kHoledRun + kLineBytes;
+    part.stores = Stores::kCached;
+    for (int64_t r = 0; r < rows; r += kHoledRun / kSize) {
+      part.rows = std::clamp(rows - r, Wide::kRows, kHoledRun / kSize);
+      // The last part may begin inside the one before.
+      const int64_t first = std::min(r, rows - part.rows);
+      part.source = tile.source + first * tile.source_row;
+      BlockTranspose<Wide>::run(part);
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        std::memcpy(tile.destination + c * tile.destination_column + first * kSize,
+                    buffer + c * part.destination_column, static_cast<size_t>(part.rows * kSize));
+      }
+    }
+    Tile last = tile;
+    last.rows = 1;
+    last.source += rows * tile.source_row;
+    last.destination += rows * kSize;
+    NarrowTranspose<Unit>::run(last);
+  }
+
+  // Bytes of a column that are made at a time.
+  static constexpr int64_t kHoledRun = 512;
 
   static bool transpose_by_half(const Tile& tile) {
     if constexpr (kHasHalf) {
