@@ -76,6 +76,7 @@ export {
   type NewAttribute,
 } from './model/attribute.js'
 export { Graph, type NewNode, type ValueInfo } from './model/graph.js'
+export type { Removed } from './model/graph_passes.js'
 export { type ModelFunction, OnnxModel, type PlacedTensor } from './model/model.js'
 export { Node } from './model/node.js'
 export type { Dimension, ValueType } from './model/value_type.js'

@@ -8,6 +8,13 @@ import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import type { NewAttribute } from './attribute.js'
+import {
+  constantsToInitializers,
+  deduplicateInitializers,
+  initializersToConstants,
+  type Removed,
+  removeUnused,
+} from './graph_passes.js'
 import { Node } from './node.js'
 import { sortedNodes } from './node_order.js'
 import { readValueType, type ValueType } from './value_type.js'
@@ -215,6 +222,52 @@ export class Graph {
     )
   }
 
+  /**
+   * Removes nodes and initializers that no output depends on, and types of values that are gone. Inputs stay, and nodes
+   * without outputs.
+   *
+   * @throws TileworkError ERR_UNSUPPORTED for a model with graphs of training, which use names of this one
+   */
+  removeUnused(): Removed {
+    return removeUnused(this)
+  }
+
+  /**
+   * Makes initializers of nodes `Constant`, those of strings aside.
+   *
+   * @returns how many
+   * @throws TileworkError ERR_UNSUPPORTED below IR version 4, where an initializer has to be an input as well
+   */
+  constantsToInitializers(): number {
+    return constantsToInitializers(this)
+  }
+
+  /**
+   * Makes nodes `Constant` of dense initializers of this graph that are no inputs; they come first.
+   *
+   * @param names - default: all
+   * @returns how many
+   */
+  initializersToConstants(names?: readonly string[]): number {
+    return initializersToConstants(this, names)
+  }
+
+  /**
+   * Keeps one of dense initializers of this graph that have the same type, shape and bits, so that -0 is not 0, and a NaN
+   * only itself. Those that are inputs or outputs of the graph stay. Values are read.
+   *
+   * @returns how many were removed
+   * @throws TileworkError as `removeUnused`, and what reading tensors throws
+   */
+  deduplicateInitializers(): Promise<number> {
+    return deduplicateInitializers(this)
+  }
+
+  /** For code of the library itself: initializers of one list by name. */
+  initializerFields(list: (typeof INITIALIZER_LISTS)[number]): readonly NamedField[] {
+    return this.#initializers().filter((each) => each.list === list)
+  }
+
   /** True for a name that is an input, an initializer or an output of a node here. */
   #defines(name: string): boolean {
     const isDeclared = this.message.messages('input').some((value) => value.text('name') === name)
@@ -251,7 +304,8 @@ export class Graph {
 
 const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const
 
-interface NamedField {
+/** An initializer and the field that it is. */
+export interface NamedField {
   readonly list: (typeof INITIALIZER_LISTS)[number]
   readonly field: MessageField
   readonly name: string

@@ -37,7 +37,7 @@ export function sortedNodes(nodes: readonly Node[]): number[] {
 }
 
 /** Names that a node uses: its inputs, and what graphs inside it take from outside. */
-function* usedNames(node: Node): Generator<string> {
+export function* usedNames(node: Node): Generator<string> {
   for (const name of node.inputs) if (name !== '') yield name
   // A name that the graph inside makes itself may be yielded too: no node outside makes one of the same name.
   for (const graph of subgraphsOf(node)) {

@@ -227,6 +227,11 @@ export class Message {
     this.#change((fields) => fields.filter((each) => each !== field))
   }
 
+  removeAll(removed: Iterable<MessageField>): void {
+    const left = new Set(removed)
+    if (left.size > 0) this.#change((fields) => fields.filter((field) => !left.has(field)))
+  }
+
   /** Brings the fields of a name into another order, at the places that they have. */
   reorder(name: string, order: readonly MessageField[]): void {
     const number = this.#number(name)
