@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "reorder/nest_walk.h"
 
@@ -88,7 +89,7 @@ struct RunKernel {
       case 128:
         return move_fixed<128>(rectangle);
       default:
-        return move_any(rectangle);
+        if (!move_few(rectangle)) move_any(rectangle);
     }
   }
 
@@ -169,6 +170,22 @@ struct RunKernel {
         for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
       });
     }
+  }
+
+  // Runs below a piece that cannot be moved as one, each in as few moves as the compiler finds for its size.
+  // False for longer ones.
+  static bool move_few(const Rectangle& rectangle) {
+    return [&]<size_t... kCounts>(std::index_sequence<kCounts...>) {
+      return (... || move_few_of<(kCounts + 1) * kSize>(rectangle));
+    }
+    (std::make_index_sequence<(kPiece - 1) / kSize>());
+  }
+
+  template <int64_t kBytes>
+  static bool move_few_of(const Rectangle& rectangle) {
+    if (rectangle.rows * kSize != kBytes) return false;
+    each_column(rectangle, [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, kBytes); });
+    return true;
   }
 
   static void move_any(const Rectangle& rectangle) {
