@@ -84,7 +84,9 @@ class GatherMover {
   }
 
   void move(const Moves& made, int64_t s, int64_t d) {
-    const uint8_t* from = source_ + (s + made.moves.source_base) * kSize;
+    // Boxes of holes have no place in the source, of which there may be none.
+    const uint8_t* from =
+        made.moves.destination.empty() ? nullptr : source_ + (s + made.moves.source_base) * kSize;
     uint8_t* to = destination_ + (d - begin_) * kSize;
     const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
     if (!is_whole) return move_part(made, from, to, d);
