@@ -70,6 +70,8 @@ TILEWORK_INLINE void transpose_lanes(__m256i (&rows)[kCount]) {
 }  // namespace tilework
 
 #include "reorder/channels_avx2.h"
+#include "reorder/padded_pixels_avx2.h"
+#include "reorder/streamed_blocks_avx2.h"
 
 namespace tilework {
 namespace {
@@ -174,8 +176,19 @@ struct LaneBlock : LineStores {
   }
 };
 
+// Ways of moving tiles that are no matter of blocks alone, the special ones first.
 template <class T>
-using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, Channels<T, PixelsAvx2<T>>, HalfOrNone<T>>;
+struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
+  static bool run(const Tile& tile) {
+    if constexpr (sizeof(T) <= 4) {
+      if (PaddedPixels<T>::run(tile) || StreamedBlocks<T>::run(tile)) return true;
+    }
+    return Channels<T, PixelsAvx2<T>>::run(tile);
+  }
+};
+
+template <class T>
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, SpecialTiles<T>, HalfOrNone<T>>;
 
 struct Vector {
   static constexpr int64_t kBytes = 32;

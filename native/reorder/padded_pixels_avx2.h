@@ -1,0 +1,251 @@
+// Planes of images to blocks of channels of which 1 to 4 are there and the rest are holes, and back, with
+// AVX2. Included by reorder_avx2.cc only.
+//
+// A block transpose would move all channels of a block. Here four rows (those without a source are zeros)
+// make pixels of four units in registers, each pixel is spread to 16 bytes, and the rest of its block is
+// zeros: written in order, whole lines. On the way back 16 bytes of each pixel are read, of which one to four
+// units count.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "reorder/channels_avx2.h"
+#include "reorder/next_tile.h"
+#include "reorder/tile_transpose.h"
+
+namespace tilework {
+namespace {
+
+template <class T>
+class PaddedPixels {
+ public:
+  // False where the tile is of another kind.
+  static bool run(const Tile& tile) { return fill_blocks(tile) || take_blocks_apart(tile); }
+
+ private:
+  static constexpr int64_t kSize = sizeof(T);
+  static constexpr int64_t kMostChannels = 4;
+  // Four units, as the registers hold them.
+  static constexpr int64_t kPixelBytes = kMostChannels * kSize;
+  // Lanes hold pixels that are half a group apart.
+  static constexpr int64_t kGroup = 32 / kSize;
+  static constexpr int64_t kHalf = kGroup / 2;
+  static constexpr int64_t kLine = kLineBytes / kSize;
+  static constexpr int kPixelsALane = 16 / kPixelBytes;
+  // Pixels at the end whose 16 bytes reach behind the last block, of 8 bytes or more.
+  static constexpr int64_t kMostTail = 2;
+
+  static bool is_aligned(const uint8_t* at, int64_t to) {
+    return reinterpret_cast<uintptr_t>(at) % static_cast<uintptr_t>(to) == 0;
+  }
+
+  static bool fill_blocks(const Tile& tile) {
+    const int64_t valid = tile.rows - tile.zero_rows;
+    const int64_t block = tile.rows * kSize;
+    const bool is_dense = tile.destination_column == block && tile.columns >= kGroup;
+    if (!is_dense || valid > kMostChannels) return false;
+    return one_of<4, 8, 16, 32, 64, 128>(block, [&](auto bytes) {
+      if (tile.stores == Stores::kStreaming && is_aligned(tile.destination, 32)) {
+        fill_all<decltype(bytes)::value, true>(tile, valid);
+      } else {
+        fill_all<decltype(bytes)::value, false>(tile, valid);
+      }
+    });
+  }
+
+  // Reads 16 bytes at each pixel, behind the last channel into holes, of which there are 16 at most.
+  static bool take_blocks_apart(const Tile& tile) {
+    const bool is_few =
+        tile.columns <= kMostChannels && tile.zero_rows == 0 && tile.rows >= kLine + kMostTail;
+    if (!is_few || tile.source_row <= kPixelBytes) return false;
+    return one_of<8, 16, 32, 64, 128>(tile.source_row,
+                                      [&](auto bytes) { take_all_apart<decltype(bytes)::value>(tile); });
+  }
+
+  // Calls body with the one that `bytes` is; false where it is none.
+  template <int64_t... kBlocks, class Body>
+  static bool one_of(int64_t bytes, Body body) {
+    return (... || is<kBlocks>(bytes, body));
+  }
+
+  template <int64_t kBlock, class Body>
+  static bool is(int64_t bytes, Body body) {
+    if constexpr (kBlock >= kPixelBytes) {
+      if (bytes == kBlock) body(std::integral_constant<int64_t, kBlock>{});
+      return bytes == kBlock;
+    }
+    return false;
+  }
+
+  template <int64_t kBlock, bool kStreams>
+  [[gnu::noinline]] static void fill_all(const Tile tile, int64_t valid) {
+    int64_t p = 0;
+    NextTile next(tile, valid, tile.columns * kSize, tile.columns / kGroup);
+    for (; p + kGroup <= tile.columns; p += kGroup) {
+      next.fetch();
+      fill_group<kBlock, kStreams>(tile, valid, p);
+    }
+    // The last group overlaps the one before, at any place.
+    if (p < tile.columns) fill_group<kBlock, false>(tile, valid, tile.columns - kGroup);
+  }
+
+  template <int64_t kBlock, bool kStreams>
+  TILEWORK_INLINE static void fill_group(const Tile& tile, int64_t valid, int64_t p) {
+    __m256i rows[kMostChannels];
+    for (int64_t r = 0; r < kMostChannels; ++r) {
+      const uint8_t* from = tile.source + r * tile.source_row + p * kSize;
+      rows[r] = r < valid ? load32(from) : _mm256_setzero_si256();
+    }
+    interleave<int{kSize}>(rows);
+    uint8_t* to = tile.destination + p * kBlock;
+    if constexpr (kBlock == kPixelBytes) {
+      put_lane<16, kStreams, kLow>(to, rows);
+      put_lane<16, kStreams, kHigh>(to + kHalf * kBlock, rows);
+    } else {
+      for (int64_t r = 0; r < kMostChannels; ++r, to += kPixelsALane * kBlock) {
+        __m256i pieces[kPixelsALane * std::min<int64_t>(kBlock, 16) / 16];
+        spread(rows[r], pieces);
+        put_lane<kBlock, kStreams, kLow>(to, pieces);
+        put_lane<kBlock, kStreams, kHigh>(to + kHalf * kBlock, pieces);
+      }
+    }
+  }
+
+  // Pixels to blocks of 16 bytes, or to as many as make 16, by zeros behind each.
+  template <int kPieces>
+  TILEWORK_INLINE static void spread(__m256i packed, __m256i (&pieces)[kPieces]) {
+    const __m256i zero = _mm256_setzero_si256();
+    if constexpr (kPieces == 1) {
+      pieces[0] = packed;
+    } else if constexpr (kPieces == 2) {
+      pieces[0] = unpack_low<kPixelBytes>(packed, zero);
+      pieces[1] = unpack_high<kPixelBytes>(packed, zero);
+    } else {
+      __m256i pairs[2];
+      spread(packed, pairs);
+      for (int i = 0; i < kPieces; i += 2) {
+        pieces[i] = _mm256_unpacklo_epi64(pairs[i / 2], zero);
+        pieces[i + 1] = _mm256_unpackhi_epi64(pairs[i / 2], zero);
+      }
+    }
+  }
+
+  // Which lanes of two registers a permutation puts together.
+  static constexpr int kLow = 0x20;
+  static constexpr int kHigh = 0x31;
+
+  // What is in one lane of the registers.
+  template <int64_t kBlock, bool kStreams, int kLane, int kPieces>
+  TILEWORK_INLINE static void put_lane(uint8_t* to, const __m256i (&pieces)[kPieces]) {
+    const __m256i zero = _mm256_setzero_si256();
+    if constexpr (kBlock > 16) {
+      for (int i = 0; i < kPieces; ++i, to += kBlock) {
+        put32<kStreams>(to, _mm256_permute2x128_si256(pieces[i], zero, kLane));
+        for (int64_t k = 32; k < kBlock; k += 32) put32<kStreams>(to + k, zero);
+      }
+    } else {
+      for (int i = 0; i < kPieces; i += 2, to += 32) {
+        put32<kStreams>(to, _mm256_permute2x128_si256(pieces[i], pieces[i + 1], kLane));
+      }
+    }
+  }
+
+  template <bool kStreams>
+  TILEWORK_INLINE static void put32(uint8_t* at, __m256i value) {
+    if constexpr (kStreams) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(at), value);
+    } else {
+      store32(at, value);
+    }
+  }
+
+  // Behind the last pixel may be the end of the memory: the pixels whose 16 bytes would reach there are moved
+  // alone.
+  template <int64_t kBlock>
+  [[gnu::noinline]] static void take_all_apart(const Tile tile) {
+    constexpr int64_t kTail = kBlock < 16 ? kMostTail : 1;
+    const int64_t pixels = tile.rows - kTail;
+    for (int64_t p = pixels; p < tile.rows; ++p) {
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        std::memcpy(tile.destination + c * tile.destination_column + p * kSize,
+                    tile.source + p * kBlock + c * kSize, kSize);
+      }
+    }
+    for (int64_t p = 0; p < pixels; p += kLine) take_line_apart<kBlock>(tile, std::min(p, pixels - kLine));
+  }
+
+  // A line of each row at once: of two halves written apart from each other, the first may leave for memory
+  // alone.
+  template <int64_t kBlock>
+  TILEWORK_INLINE static void take_line_apart(const Tile& tile, int64_t p) {
+    __m256i first[kMostChannels];
+    __m256i second[kMostChannels];
+    const uint8_t* from = tile.source + p * kBlock;
+    if (kBlock >= kLineBytes && tile.stores == Stores::kStreaming) {
+      alignas(kLineBytes) uint8_t pixels[kLine * kPixelBytes + 16];
+      pack_pixels<kBlock>(from, pixels);
+      take_group_apart<kPixelBytes>(pixels, first);
+      take_group_apart<kPixelBytes>(pixels + kGroup * kPixelBytes, second);
+    } else {
+      take_group_apart<kBlock>(from, first);
+      take_group_apart<kBlock>(from + kGroup * kBlock, second);
+    }
+    for (int64_t c = 0; c < kMostChannels && c < tile.columns; ++c) {
+      uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
+      if (tile.stores == Stores::kStreaming && is_aligned(to, kLineBytes)) {
+        put32<true>(to, first[c]);
+        put32<true>(to + 32, second[c]);
+      } else {
+        put32<false>(to, first[c]);
+        put32<false>(to + 32, second[c]);
+      }
+    }
+  }
+
+  // Pixels side by side: what a store writes too much the next one writes again. One load, in order, is what
+  // processors follow.
+  template <int64_t kBlock>
+  TILEWORK_INLINE static void pack_pixels(const uint8_t* from, uint8_t* pixels) {
+#pragma GCC unroll 1
+    for (int64_t i = 0; i < kLine; ++i) store16(pixels + i * kPixelBytes, load16(from + i * kBlock));
+  }
+
+  template <int64_t kBlock>
+  TILEWORK_INLINE static void take_group_apart(const uint8_t* from, __m256i (&rows)[kMostChannels]) {
+    for (int64_t r = 0; r < kMostChannels; ++r) {
+      const uint8_t* at = from + r * kPixelsALane * kBlock;
+      if constexpr (kBlock == kPixelBytes) {
+        rows[r] = load_lanes(at, at + kHalf * kBlock);
+      } else {
+        rows[r] = gather_pixels<kBlock>(at);
+      }
+    }
+    take_apart<int{kSize}>(rows);
+  }
+
+  // The first units of pixels side by side in each lane.
+  template <int64_t kBlock>
+  TILEWORK_INLINE static __m256i gather_pixels(const uint8_t* from) {
+    const auto at = [from](int64_t pixel) {
+      const uint8_t* low = from + pixel * kBlock;
+      return load_lanes(low, low + kHalf * kBlock);
+    };
+    if constexpr (kSize == 4) {
+      return at(0);
+    } else if constexpr (kSize == 2) {
+      return _mm256_unpacklo_epi64(at(0), at(1));
+    } else if constexpr (kBlock == 8) {
+      constexpr int kEven = 0x88;
+      return _mm256_castps_si256(
+          _mm256_shuffle_ps(_mm256_castsi256_ps(at(0)), _mm256_castsi256_ps(at(2)), kEven));
+    } else {
+      return _mm256_unpacklo_epi64(_mm256_unpacklo_epi32(at(0), at(1)), _mm256_unpacklo_epi32(at(2), at(3)));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework
