@@ -125,6 +125,26 @@ void test_random_tiles(int rounds) {
   }
 }
 
+// Images of few channels in blocks with holes, and blocks that are full, both ways: widths around whole lines
+// of the source.
+void test_blocks_of_pixels() {
+  static constexpr int64_t kPixels[] = {7, 16, 33, 64, 67, 131};
+  std::mt19937_64 random(20240302);
+  for (int64_t block : {4, 8, 16, 32}) {
+    for (int64_t channels : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, block, block + 3}) {
+      for (int64_t pixels : kPixels) {
+        const std::vector<int64_t> shape = {2, channels, 1, pixels};
+        const Side plain = row_major(shape);
+        const Side blocks = feature_blocks(shape, block);
+        for (int bits : {8, 16, 32}) {
+          check_reorder({bits, shape, plain, blocks}, random);
+          check_reorder({bits, shape, blocks, plain}, random);
+        }
+      }
+    }
+  }
+}
+
 // Weights o, i, y, x in blocks of inputs, of outputs, and of inputs again: os_is_yx_isa<a>_osv<o>_isv<v>.
 Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o, int64_t v) {
   Side side = row_major(shape);
@@ -423,6 +443,7 @@ int main(int count, char** arguments) {
   std::mt19937_64 random(7);
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
+  test_blocks_of_pixels();
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
   test_identity();
