@@ -56,7 +56,7 @@ class PaddedPixels {
     });
   }
 
-  // Reads 16 bytes at each pixel, behind the last channel into holes, of which there are 16 at most.
+  // Reads 16 bytes at each pixel, or less than 16 of the hole behind it.
   static bool take_blocks_apart(const Tile& tile) {
     const bool is_few =
         tile.columns <= kMostChannels && tile.zero_rows == 0 && tile.rows >= kLine + kMostTail;
