@@ -6,8 +6,7 @@
  */
 import { caseName } from './reorder_cases.mjs'
 
-const READS = 'F to planes: DRAM reads, 9 of 10 bytes are read while a copy reads and writes at once'
-const WRITES = 'E to fsv32: L2, 9 of 10 bytes are written, a copy reads as many as it writes'
+const READS = 'F to planes: DRAM, a loop that only reads reaches 16 GB/s, and 9 of 10 bytes are reads'
 const SETS = 'W1 to hwio: L1, columns 4 KiB apart share its sets, each line is read 4 times'
 
 const DRAM = ['DRAM']
@@ -37,7 +36,7 @@ const CLASSES = [
       { against: 'oneDNN', at: DRAM, pass: 1.3, goal: 1.5, limitedBy: READS },
       // 0.6, not 0.8: the rows of A are 4 KiB apart, and share sets of the first cache.
       { against: 'M', at: L2, pass: 0.6, goal: 0.8 },
-      { against: 'M', at: L3, pass: 0.9, goal: 0.95, limitedBy: WRITES },
+      { against: 'M', at: L3, pass: 0.9, goal: 0.95 },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.95, limitedBy: READS },
     ],
   },
