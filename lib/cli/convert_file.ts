@@ -71,7 +71,7 @@ export async function convertFile(
 
 /** Of a model that becomes a file of another format only the weights are meant, unless tensors are named. */
 function storedIn(
-  { model, format: own }: OpenFile,
+  { tmfile: model, format: own }: OpenFile,
   format: Format<unknown>,
   { tensor }: ConvertChoice,
 ): (tensor: Tensor) => boolean {

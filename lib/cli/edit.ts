@@ -159,7 +159,7 @@ export async function edit(input: string, options: EditOptions, terminal: Termin
 }
 
 async function editFile(
-  { model, format }: OpenFile,
+  { tmfile: model, format }: OpenFile,
   input: string,
   options: EditOptions,
   signal: AbortSignal,

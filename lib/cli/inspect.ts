@@ -90,7 +90,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
 }
 
 /** A graph that cannot be read leaves the tensors readable: it is one more finding. */
-function modelReport({ model, onnx, findings }: OpenFile): Partial<InspectReport> {
+function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<InspectReport> {
   if (model) return { model: summarise(model) }
   if (!onnx) return {}
   try {

@@ -52,9 +52,9 @@ export interface OpenFile {
   readonly format: FormatName
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
-  /** The graph of a tmfile. It may be changed; saving the file writes it as it is then. */
-  readonly model?: TmfileModel
-  /** As `model`, of an ONNX model; `tensors` stay those that were opened. */
+  /** The model that a tmfile is. It may be changed; saving the file writes it as it is then. */
+  readonly tmfile?: TmfileModel
+  /** As `tmfile`, of an ONNX file that is a model; `tensors` stay those that were opened. */
   readonly onnx?: OnnxModel
   /**
    * The dense tensor of a name, or at a place (below 0 from the end).
@@ -125,8 +125,8 @@ export async function open(input: Input, options: OpenOptions = {}): Promise<Ope
   }
 }
 
-function modelOf(model: object): Pick<OpenFile, 'model' | 'onnx'> {
-  return model instanceof OnnxModel ? { onnx: model } : { model: model as TmfileModel }
+function modelOf(model: object): Pick<OpenFile, 'tmfile' | 'onnx'> {
+  return model instanceof OnnxModel ? { onnx: model } : { tmfile: model as TmfileModel }
 }
 
 function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {

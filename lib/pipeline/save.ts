@@ -119,7 +119,7 @@ async function planFile(
   path: string | undefined,
 ): Promise<PlannedFile> {
   const opened = openedFile(content)
-  const model = opened ? ((content as OpenFile).model ?? (content as OpenFile).onnx) : content
+  const model = opened ? ((content as OpenFile).tmfile ?? (content as OpenFile).onnx) : content
   const ownFormat = formatOfModel(model)
   const own = opened && (content as OpenFile).format
   const isAsRead = opened !== undefined && ownFormat?.isUnchanged?.(model as object) === true

@@ -66,7 +66,7 @@ describe('edit', () => {
     ])
     const file = await open(out)
     expect(file.byteLength).toBe(report.byteLength)
-    expect(file.model!.graph.tensors.map(({ name, shape }) => [name, shape?.[0]])).toEqual([
+    expect(file.tmfile!.graph.tensors.map(({ name, shape }) => [name, shape?.[0]])).toEqual([
       ['data', 2],
       ['conv/w', 2],
       ['conv/b', 2],
@@ -80,18 +80,18 @@ describe('edit', () => {
     writeFileSync(own, await smallFile())
     const { code, stdout } = await runCli(['edit', own, '--set-batch', '3', '--merge-constants', '-o', own])
     expect([code, stdout]).toEqual([0, expect.stringContaining('batch is 3\n')])
-    expect((await open(own)).model!.graph.tensors[0]!.shape).toEqual([3, 3, 4, 4])
+    expect((await open(own)).tmfile!.graph.tensors[0]!.shape).toEqual([3, 3, 4, 4])
   })
 
   it.skipIf(!hasFixtures)('cuts a part out of a real model, and upgrades old structs', async () => {
     const out = inFolder('part.tmfile')
     const source = await open(fixturePath('retinaface_benchmark.tmfile'))
-    const nodes = source.model!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
+    const nodes = source.tmfile!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
     const [from, to] = [nodes[0]!.outputs[0]!.name!, nodes[2]!.outputs[0]!.name!]
     const args = ['--from', from, '--to', to, '--write', 'upgrade', '-o', out]
     const report = await runJson<EditReport>(['edit', fixturePath('retinaface_benchmark.tmfile'), ...args])
     expect(report.changes[0]).toMatch(/^cut from /)
-    const { model, findings } = await open(out, { level: 'strict' })
+    const { tmfile: model, findings } = await open(out, { level: 'strict' })
     expect(findings).toEqual([])
     expect(model!.graph.outputs[0]!.outputs[0]!.name).toBe(to)
   })

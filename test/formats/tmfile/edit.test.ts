@@ -16,10 +16,10 @@ import { constant, node, smallModel, variable } from './tmfile_bytes.js'
 async function written(model: TmfileModel): Promise<TmfileModel> {
   const bytes = await serialize(model)
   expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual([])
-  return (await open(bytes, { level: 'strict' })).model!
+  return (await open(bytes, { level: 'strict' })).tmfile!
 }
 
-const modelOf = async (name: string): Promise<TmfileModel> => (await open(fixturePath(name))).model!
+const modelOf = async (name: string): Promise<TmfileModel> => (await open(fixturePath(name))).tmfile!
 const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
 const named = (nodes: readonly TmfileNode[], name: string): TmfileNode =>
   nodes.find((each) => each.name === name)!
@@ -164,8 +164,8 @@ describe('constants', () => {
     const weight = file.dense('conv/w')
     expect([weight.dtype, weight.shape]).toEqual(['int8', [2, 3, 1, 1]])
     expect([...(await weight.toTypedArray())]).toEqual([1, -2, 3, -4, 5, -6])
-    expect([...file.model!.graph.tensors[1]!.quantization!.scales]).toEqual([0.5, 0.25])
-    expect(file.model!.graph.buffers).toHaveLength(2)
+    expect([...file.tmfile!.graph.tensors[1]!.quantization!.scales]).toEqual([0.5, 0.25])
+    expect(file.tmfile!.graph.buffers).toHaveLength(2)
   })
 
   it('what a tmfile cannot hold is refused', () => {
@@ -221,7 +221,7 @@ describe.skipIf(!hasFixtures)('real models', () => {
   it('an edit that changes no length leaves every other byte', async () => {
     const file = await open(fixturePath('FaceLandmark2d.tmfile'))
     const before = await serialize(file)
-    const convolution = file.model!.graph.nodes.find(({ operator }) => operator === 'Convolution')!
+    const convolution = file.tmfile!.graph.nodes.find(({ operator }) => operator === 'Convolution')!
     Object.assign(convolution.params, { activation: 6 })
     const after = await serialize(file)
     const changed = [...after.keys()].filter((at) => after[at] !== before[at])
@@ -231,7 +231,7 @@ describe.skipIf(!hasFixtures)('real models', () => {
 
   it('a part of a model is cut out, with its weights', async () => {
     const file = await open(fixturePath('mnist.tmfile'))
-    const model = file.model!
+    const model = file.tmfile!
     const variables = model.graph.nodes.filter(
       ({ operator }) => operator !== 'Const' && operator !== 'InputOp',
     )

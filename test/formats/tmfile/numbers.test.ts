@@ -14,7 +14,7 @@ describe('castWeights', () => {
     const file = await open(half, { level: 'strict' })
     expect(file.dense('conv/w').dtype).toBe('float16')
     expect([...(await file.dense('conv/w').toTypedArray())]).toEqual([1, 2, 3, 4, 5, 6])
-    expect(file.model!.castWeights('float32')).toBe(2)
+    expect(file.tmfile!.castWeights('float32')).toBe(2)
     const back = await open(await serialize(file))
     expect([back.dense('conv/b').dtype, ...(await back.dense('conv/b').toTypedArray())]).toEqual([
       'float32',
@@ -27,7 +27,7 @@ describe('castWeights', () => {
     const model = smallModel()
     model.stripWeights()
     expect(model.castWeights('float16')).toBe(2)
-    const { model: read } = await open(await serialize(model), { level: 'strict' })
+    const { tmfile: read } = await open(await serialize(model), { level: 'strict' })
     expect(read!.graph.buffers).toEqual([
       { byteLength: 12, data: null },
       { byteLength: 4, data: null },
@@ -40,7 +40,7 @@ describe('castWeights', () => {
     const twin = { ...model.graph.tensors[2]!, name: 'twin' }
     model.insertNode(node('twin', 'Const', [], [twin]))
     expect(model.castWeights('float16')).toBe(3)
-    const { model: read } = await open(await serialize(model), { level: 'strict' })
+    const { tmfile: read } = await open(await serialize(model), { level: 'strict' })
     expect(read!.graph.tensors.map(({ buffer }) => buffer?.byteLength)).toEqual([
       undefined,
       12,
@@ -89,7 +89,7 @@ describe('dequantize', () => {
   it.skipIf(!hasFixtures)(
     'of a real model, weights lie around 0 and biases have the scale of input and weight',
     async () => {
-      const { model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+      const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
       const convolutions = model!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
       expect(convolutions.length).toBeGreaterThan(50)
       for (const { inputs } of convolutions) {

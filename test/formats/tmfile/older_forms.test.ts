@@ -78,28 +78,28 @@ describe.each([
   it('means the defaults where it is short, stays as it is, and is written in full by an upgrade', async () => {
     const bytes = await fileWithBlock(number, block)
     const file = await open(bytes)
-    const node = file.model!.graph.nodes[1]!
+    const node = file.tmfile!.graph.nodes[1]!
     expect(node.operator).toBe(operator)
     expect(node.params).toMatchObject(params)
     expect(file.findings.map(({ code }) => code)).toContain('OLDER_PARAMETERS')
     expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
 
     const kept = await open(await serialize(file, { mode: 'canonical' }))
-    expect(kept.model!.graph.nodes[1]!.params).toEqual(node.params)
+    expect(kept.tmfile!.graph.nodes[1]!.params).toEqual(node.params)
     expect(kept.findings.map(({ code }) => code)).toContain('OLDER_PARAMETERS')
 
     const upgraded = await serialize(file, { mode: 'upgrade' })
-    expect((await open(upgraded)).model!.graph.nodes[1]!.params).toMatchObject(params)
+    expect((await open(upgraded)).tmfile!.graph.nodes[1]!.params).toMatchObject(params)
     expect((await check(upgraded)).map(({ code }) => code)).not.toContain('OLDER_PARAMETERS')
   })
 })
 
 it('an older block that cannot say what was set is written in full', async () => {
   const file = await open(await fileWithBlock(42, [2]))
-  const node = file.model!.graph.nodes[1]!
+  const node = file.tmfile!.graph.nodes[1]!
   Object.assign(node.params, { keepdims: 1 })
   const changed = await open(await serialize(file))
-  expect(changed.model!.graph.nodes[1]!.params).toEqual({ axis: 2, keepdims: 1 })
+  expect(changed.tmfile!.graph.nodes[1]!.params).toEqual({ axis: 2, keepdims: 1 })
   expect(changed.findings).toEqual([])
 })
 
@@ -109,7 +109,7 @@ it('a Split of 2019 without parameters stays without', async () => {
   bytes.writeUInt32LE(0, operator.at + 8)
   const file = await open(bytes)
   expect(file.findings.map(({ code }) => code)).toEqual(['OLDER_PARAMETERS'])
-  expect(file.model!.graph.nodes[1]!.params).toMatchObject({ axis: 0, split_sizes: null })
+  expect(file.tmfile!.graph.nodes[1]!.params).toMatchObject({ axis: 0, split_sizes: null })
   expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
 })
 
@@ -117,10 +117,10 @@ it('offsets that a Caffe split left to chance are not followed', async () => {
   const bytes = await fileWithBlock(29, [0x7fff_0000, 77, 1, 0x1234_5678])
   const file = await open(bytes)
   expect(file.findings).toEqual([])
-  expect(file.model!.graph.nodes[1]!.params).toMatchObject({ is_caffe: 1, split_sizes: null })
+  expect(file.tmfile!.graph.nodes[1]!.params).toMatchObject({ is_caffe: 1, split_sizes: null })
   expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
   const canonical = await open(await serialize(file, { mode: 'canonical' }))
-  expect(canonical.model!.graph.nodes[1]!.params).toMatchObject({ axis: 0, split_dim: 0, is_caffe: 1 })
+  expect(canonical.tmfile!.graph.nodes[1]!.params).toMatchObject({ axis: 0, split_dim: 0, is_caffe: 1 })
 })
 
 it.each([

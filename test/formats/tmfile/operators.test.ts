@@ -54,7 +54,7 @@ describe.each(OPERATORS as readonly OperatorSchema[])('operator $number $name', 
       fc.asyncProperty(paramsOf(schema), async (params) => {
         const bytes = await serialize(modelOf(schema.number, params))
         const file = await open(bytes)
-        const node = file.model!.graph.nodes[1]!
+        const node = file.tmfile!.graph.nodes[1]!
         expect(node).toMatchObject({ name: 'node', operator: schema.name, operatorNumber: schema.number })
         expect(node.params).toEqual(asFloats(params, schema))
         expect(Buffer.compare(await serialize(file), bytes)).toBe(0)

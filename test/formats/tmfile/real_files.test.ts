@@ -81,7 +81,7 @@ describe.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('%s', (n
   })
 
   it('has the nodes, tensors, buffers and operators that its bytes say', async () => {
-    const { model, tensors } = await open(bytes)
+    const { tmfile: model, tensors } = await open(bytes)
     const { nodes, buffers } = model!.graph
     const operators: Record<number, number> = {}
     for (const { operatorNumber } of nodes) operators[operatorNumber] = (operators[operatorNumber] ?? 0) + 1
@@ -97,12 +97,12 @@ describe.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('%s', (n
   it('is written byte for byte, from its objects', async () => {
     const file = await open(bytes)
     expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
-    const { segments } = await planModel(file.model!)
+    const { segments } = await planModel(file.tmfile!)
     const copied = segments.reduce(
       (sum, segment) => sum + (segment.kind === 'range' ? segment.end - segment.start : 0),
       0,
     )
-    const weights = file.model!.graph.buffers.reduce(
+    const weights = file.tmfile!.graph.buffers.reduce(
       (sum, { data, byteLength }) => sum + (data ? byteLength : 0),
       0,
     )
@@ -142,7 +142,7 @@ describe.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('%s', (n
       })
     const unset = (nodes: ReturnType<typeof outline>) =>
       nodes.map((node) => ({ ...node, params: withoutUnset(node.operator, node.params) }))
-    expect(unset(outline(upgraded.model!.graph.nodes))).toEqual(unset(outline(file.model!.graph.nodes)))
+    expect(unset(outline(upgraded.tmfile!.graph.nodes))).toEqual(unset(outline(file.tmfile!.graph.nodes)))
     for (const [index, one] of [...file.tensors].entries()) {
       const other = upgraded.tensors.at(index) as DenseTensor
       expect([other.name, other.dtype, other.shape, other.hasData]).toEqual([
@@ -168,7 +168,7 @@ function withoutUnset(operator: string, params: object): object {
 
 describe.skipIf(!hasFixtures)('files of other years', () => {
   it('short blocks of 2020 mean the defaults', async () => {
-    const { model, findings } = await open(fixturePath('retinaface_benchmark.tmfile'))
+    const { tmfile: model, findings } = await open(fixturePath('retinaface_benchmark.tmfile'))
     const nodes = model!.graph.nodes
     const reshapes = nodes.filter(({ operator }) => operator === 'Reshape')
     expect(reshapes.length).toBeGreaterThan(0)
@@ -179,7 +179,7 @@ describe.skipIf(!hasFixtures)('files of other years', () => {
   })
 
   it('two device subgraphs, of which the vector of subgraphs stores one entry', async () => {
-    const { model } = await open(fixturePath('FaceLandmark2d.tmfile'))
+    const { tmfile: model } = await open(fixturePath('FaceLandmark2d.tmfile'))
     const { devices, nodes } = model!.graph
     expect(devices).toHaveLength(2)
     expect(devices!.map(({ id, name }) => [id, name])).toEqual([
@@ -203,14 +203,14 @@ describe.skipIf(!hasFixtures)('files of other years', () => {
   })
 
   it('quantized tensors have their parameters', async () => {
-    const { model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+    const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
     const quantized = model!.graph.tensors.filter(({ dtype }) => dtype === 'uint8')
     expect(quantized.length).toBeGreaterThan(100)
     for (const { quantization } of quantized) expect(quantization!.scales).toHaveLength(1)
   })
 
   it('producers and consumers are those of the lists', async () => {
-    const { model } = await open(fixturePath('mnist.tmfile'))
+    const { tmfile: model } = await open(fixturePath('mnist.tmfile'))
     const links = model!.links()
     for (const node of model!.graph.nodes) {
       for (const tensor of node.outputs) expect(links.get(tensor)!.producer).toBe(node)
