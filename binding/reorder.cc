@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "reorder/box_stage.h"
+#include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 #include "reorder_description.h"
@@ -87,6 +88,7 @@ int64_t footprint_of(const ReorderPlan& plan) {
   for (size_t i = 0; i < plan.nests().size(); ++i) {
     const LoopNest& nest = plan.nests()[i];
     if (plan.box(i) != nullptr) bytes += footprint_of(*plan.box(i));
+    if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
     if (plan.stage(i) != nullptr) bytes += footprint_of(*plan.stage(i)->plan);
     bytes += static_cast<int64_t>(sizeof(LoopNest) + sizeof(InnerLoops) + nest.nodes.size() * sizeof(Node));
     for (const Lookup& lookup : nest.lookups) {

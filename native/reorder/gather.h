@@ -1,6 +1,5 @@
-// Moves the elements of boxes (nest_box.h), for nests that are neither runs nor tiles. The moves of a box are
-// made in the widest steps that they allow, which is decided once for all boxes of a state. Internal to each
-// file, as nest_walk.h.
+// Moves the elements of boxes (nest_box.h), for nests that are neither runs nor tiles, the way that
+// gather_moves.h has chosen. Internal to each file, as nest_walk.h.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <vector>
 
 #include "reorder/box_stage.h"
+#include "reorder/box_transpose.h"
+#include "reorder/gather_moves.h"
 #include "reorder/nest_box_walk.h"
 #include "reorder/nest_walk.h"
 #include "reorder/plan.h"
@@ -27,60 +28,30 @@ inline void copy_bytes(uint8_t* to, const uint8_t* from, int64_t size) {
   std::memcpy(to + size - 16, from + size - 16, 16);
 }
 
+// What a processor has for boxes; null where it has nothing, then other ways are taken.
+struct GatherInstructions {
+  ShuffleBytes shuffle;
+  TransposeListed transpose;
+};
+
 template <class T>
 class GatherMover {
  public:
-  GatherMover(const ReorderArguments& arguments, const BoxStage* stage, int64_t begin, int64_t end)
+  GatherMover(const ReorderArguments& arguments, const BoxStage* stage, const BoxTranspose* transpose,
+              GatherInstructions instructions, int64_t begin, int64_t end)
       : source_(arguments.source),
         destination_(arguments.destination),
         stage_(stage),
+        transpose_(instructions.transpose == nullptr ? nullptr : transpose),
+        instructions_(instructions),
         begin_(begin),
         end_(end),
-        packed_(stage == nullptr ? 0 : static_cast<size_t>(stage->packed * kSize)) {}
+        packed_(bytes_of(stage, transpose_)) {}
 
-  enum class Way {
-    // Runs of the destination whose sources have a fixed step.
-    kRuns,
-    // Runs of the destination with sources anywhere.
-    kRows,
-    // Pieces of equal size, each with its two places.
-    kPieces,
-  };
+  using Moves = GatherMoves;
 
-  // Moves [first, first + count).
-  struct Run {
-    int32_t first;
-    int32_t count;
-    int32_t step;
-  };
-
-  struct Moves {
-    BoxMoves moves;
-    // First and last element that is written.
-    int64_t first;
-    int64_t last;
-    bool is_full;
-    Way way;
-    std::vector<Run> runs;
-    int64_t piece_bytes;
-    std::vector<int32_t> piece_destination;
-    std::vector<int32_t> piece_source;
-  };
-
-  static void prepare(Moves& made) {
-    const BoxMoves& moves = made.moves;
-    made.first = INT32_MAX;
-    made.last = 0;
-    if (!moves.destination.empty()) {
-      made.first = moves.destination.front();
-      made.last = moves.destination.back();
-    }
-    if (!moves.zeros.empty()) {
-      made.first = std::min<int64_t>(made.first, moves.zeros.front().destination);
-      made.last = std::max<int64_t>(made.last, moves.zeros.back().destination + moves.zeros.back().count - 1);
-    }
-    made.is_full = moves.destination.size() == moves.elements.size();
-    choose_way(made);
+  void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {
+    made.list(nest, box, state, kSize);
   }
 
   void move(const Moves& made, int64_t s, int64_t d) {
@@ -90,16 +61,20 @@ class GatherMover {
     uint8_t* to = destination_ + (d - begin_) * kSize;
     const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
     if (!is_whole) return move_part(made, from, to, d);
+    if (transpose_ != nullptr && made.is_full) return move_transposed(source_ + s * kSize, to);
     if (stage_ != nullptr && made.is_full) return move_staged(source_ + s * kSize, to);
     for (const BoxRange& zeros : made.moves.zeros) zero(to, zeros.destination, zeros.count);
+    if (instructions_.shuffle != nullptr && made.shuffles.windows > 0) {
+      return instructions_.shuffle(made.shuffles.groups(), from, to);
+    }
     switch (made.way) {
-      case Way::kRuns:
-        for (const Run& run : made.runs) move_run(made.moves, from, to, run, 0, run.count);
+      case GatherWay::kRuns:
+        for (const GatherRun& run : made.runs) move_run(made.moves, from, to, run, 0, run.count);
         return;
-      case Way::kRows:
-        for (const Run& run : made.runs) move_row(made.moves, from, to, run, 0, run.count);
+      case GatherWay::kRows:
+        for (const GatherRun& run : made.runs) move_row(made.moves, from, to, run, 0, run.count);
         return;
-      case Way::kPieces:
+      case GatherWay::kPieces:
         return move_pieces(made, from, to);
     }
   }
@@ -107,63 +82,9 @@ class GatherMover {
  private:
   static constexpr int64_t kSize = sizeof(T);
 
-  // The beginning of a run costs as much as a table does for so many elements, and a run of so many bytes as
-  // much as a piece.
-  static constexpr int64_t kShortRun = 8;
-  static constexpr int64_t kShortRunBytes = 16;
-  static constexpr int64_t kLargestPiece = 64;
-
-  template <class GoesOn>
-  static void find_runs(Moves& made, GoesOn goes_on) {
-    const std::vector<int32_t>& destination = made.moves.destination;
-    const std::vector<int32_t>& source = made.moves.source;
-    made.runs.clear();
-    for (size_t i = 0; i < destination.size(); ++i) {
-      const int32_t step = i > 0 ? source[i] - source[i - 1] : 0;
-      if (i > 0 && destination[i] == destination[i - 1] + 1 && goes_on(made.runs.back(), step)) {
-        if (made.runs.back().count++ == 1) made.runs.back().step = step;
-      } else {
-        made.runs.push_back({static_cast<int32_t>(i), 1, 1});
-      }
-    }
-  }
-
-  static void choose_way(Moves& made) {
-    const auto moves = static_cast<int64_t>(made.moves.destination.size());
-    const auto runs = [&made] { return static_cast<int64_t>(made.runs.size()); };
-    find_runs(made, [](const Run&, int32_t step) { return step == 1; });
-    const int64_t common = common_piece(made);
-    if (common > 1) return take_pieces(made, common);
-    made.way = Way::kRuns;
-    if (moves * kSize >= runs() * kShortRunBytes && kSize < kShortRunBytes) return;
-    find_runs(made, [](const Run& run, int32_t step) { return run.count == 1 || step == run.step; });
-    if (moves >= runs() * kShortRun) return;
-    made.way = Way::kRows;
-    find_runs(made, [](const Run&, int32_t) { return true; });
-    if (moves >= runs() * kShortRun) return;
-    find_runs(made, [](const Run&, int32_t) { return false; });
-    take_pieces(made, 1);
-  }
-
-  // Elements of all runs, where they are the same power of two and no more than a piece; else 1.
-  static int64_t common_piece(const Moves& made) {
-    if (made.runs.empty()) return 1;
-    const int64_t count = made.runs.front().count;
-    const bool is_piece = (count & (count - 1)) == 0 && count * kSize <= kLargestPiece;
-    const bool is_common =
-        std::all_of(made.runs.begin(), made.runs.end(), [=](const Run& run) { return run.count == count; });
-    return is_piece && is_common ? count : 1;
-  }
-
-  static void take_pieces(Moves& made, int64_t elements) {
-    made.way = Way::kPieces;
-    made.piece_bytes = elements * kSize;
-    made.piece_destination.clear();
-    made.piece_source.clear();
-    for (const Run& run : made.runs) {
-      made.piece_destination.push_back(made.moves.destination[static_cast<size_t>(run.first)]);
-      made.piece_source.push_back(made.moves.source[static_cast<size_t>(run.first)]);
-    }
+  static size_t bytes_of(const BoxStage* stage, const BoxTranspose* transpose) {
+    if (transpose != nullptr) return static_cast<size_t>(transpose->packed_bytes());
+    return stage == nullptr ? 0 : static_cast<size_t>(stage->packed * kSize);
   }
 
   static void zero(uint8_t* to, int64_t at, int64_t count) {
@@ -171,8 +92,8 @@ class GatherMover {
   }
 
   // Elements [begin, end) of a run.
-  static void move_run(const BoxMoves& moves, const uint8_t* from, uint8_t* to, const Run& run, int64_t begin,
-                       int64_t end) {
+  static void move_run(const BoxMoves& moves, const uint8_t* from, uint8_t* to, const GatherRun& run,
+                       int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(run.first);
     const uint8_t* source = from + (moves.source[first] + begin * run.step) * kSize;
     uint8_t* destination = to + (moves.destination[first] + begin) * kSize;
@@ -181,8 +102,8 @@ class GatherMover {
     copy_strided<T>(source, run.step, destination, count);
   }
 
-  static void move_row(const BoxMoves& moves, const uint8_t* source, uint8_t* destination, const Run& run,
-                       int64_t begin, int64_t end) {
+  static void move_row(const BoxMoves& moves, const uint8_t* source, uint8_t* destination,
+                       const GatherRun& run, int64_t begin, int64_t end) {
     const auto first = static_cast<size_t>(run.first);
     const auto* __restrict from = reinterpret_cast<const Loose<T>*>(source);
     auto* __restrict to = reinterpret_cast<Loose<T>*>(destination) + moves.destination[first];
@@ -219,6 +140,33 @@ class GatherMover {
     }
   }
 
+  template <bool kWrites>
+  static void fetch(const uint8_t* first, const std::vector<int64_t>& places, int64_t bytes) {
+    constexpr int64_t kLineBytes = 64;
+    for (int64_t place : places) {
+      for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(first + place + i, kWrites);
+    }
+  }
+
+  void move_transposed(const uint8_t* from, uint8_t* to) {
+    const ListedPlaces places = transpose_->places();
+    for (const BoxTranspose::Rectangle& rectangle : transpose_->rectangles) {
+      const uint8_t* source = from + rectangle.source;
+      if (transpose_->fetches) {
+        fetch<false>(source, transpose_->rows, transpose_->row_bytes);
+        fetch<true>(to + rectangle.destination, transpose_->columns, places.row_count * kSize);
+      }
+      if (transpose_->is_packed) {
+        for (size_t i = 0; i < transpose_->rows.size(); ++i) {
+          copy_bytes(packed_.data() + transpose_->packed_rows[i], source + transpose_->rows[i],
+                     transpose_->row_bytes);
+        }
+        source = packed_.data();
+      }
+      instructions_.transpose(places, source, to + rectangle.destination);
+    }
+  }
+
   void move_staged(const uint8_t* from, uint8_t* to) {
     for (const StageRun& run : stage_->runs) {
       copy_strided<T>(from + run.source * kSize, run.step, packed_.data() + run.packed * kSize, run.count);
@@ -238,9 +186,9 @@ class GatherMover {
              [&](int64_t begin, int64_t end) { zero(to, zeros.destination + begin, end - begin); });
     }
     const BoxMoves& moves = made.moves;
-    for (const Run& run : made.runs) {
+    for (const GatherRun& run : made.runs) {
       inside(moves.destination[static_cast<size_t>(run.first)], run.count, [&](int64_t begin, int64_t end) {
-        if (made.way == Way::kRows) {
+        if (made.way == GatherWay::kRows) {
           move_row(moves, from, to, run, begin, end);
         } else {
           move_run(moves, from, to, run, begin, end);
@@ -252,6 +200,8 @@ class GatherMover {
   const uint8_t* source_;
   uint8_t* destination_;
   const BoxStage* stage_;
+  const BoxTranspose* transpose_;
+  GatherInstructions instructions_;
   int64_t begin_;
   int64_t end_;
   std::vector<uint8_t> packed_;
@@ -259,13 +209,14 @@ class GatherMover {
 
 // A plan has boxes where its kernel needs them; a kernel that is called for another plan makes its own.
 template <class T>
-void gather(const ReorderArguments& arguments, size_t i, int64_t begin, int64_t end) {
+void gather(const ReorderArguments& arguments, size_t i, GatherInstructions instructions, int64_t begin,
+            int64_t end) {
   const ReorderPlan& plan = arguments.plan;
   const LoopNest& nest = plan.nests()[i];
   const NestBox* box = plan.box(i);
   std::optional<NestBox> own;
   if (box == nullptr) box = &own.emplace(nest, box_limits(plan.element_bits()), plan.source_elements());
-  GatherMover<T> mover(arguments, plan.stage(i), begin, end);
+  GatherMover<T> mover(arguments, plan.stage(i), plan.transpose(i), instructions, begin, end);
   BoxWalk<GatherMover<T>>(nest, *box, begin, end, mover).run();
 }
 

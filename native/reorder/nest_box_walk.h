@@ -2,9 +2,9 @@
 // done with a box is the `Mover`'s:
 //
 //   struct Mover {
-//     // What it prepares for all boxes of a state.
+//     // What it lists for all boxes of a state.
 //     struct Moves { BoxMoves moves; ... };
-//     void prepare(Moves& moves);
+//     void list(Moves& moves, const LoopNest& nest, const NestBox& box, const BoxState& state);
 //     // The box whose first element stands at source element `s` and destination element `d`; at least one
 //     of
 //     // its places is in the range.
@@ -89,8 +89,7 @@ class BoxWalk {
     if (listed_ < kKnown) ++listed_;
     Known& known = known_[replaced_++ % kKnown];
     known.state = next_;
-    known.moves.moves.list(nest_, box_, known.state);
-    mover_.prepare(known.moves);
+    mover_.list(known.moves, nest_, box_, known.state);
     moves_ = &known.moves;
   }
 

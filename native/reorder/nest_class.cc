@@ -112,6 +112,28 @@ InnerLoops inner_loops(const LoopNest& nest) {
   return tiles;
 }
 
+bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes) {
+  constexpr int64_t kLineBytes = 64;
+  // The least that blocks in registers have of either side.
+  constexpr int64_t kFewElements = 4;
+  constexpr int64_t kSmallTile = 64;
+  // Steps of so many bytes meet in a few sets of a first-level cache.
+  constexpr int64_t kCrowdingBytes = 4096;
+  if (inner.nest_class != NestClass::kTiles) return false;
+  const Node& row = nest.nodes.back();
+  const Node& column = nest.nodes[*inner.column_level];
+  const auto crowds = [=](int64_t stride) { return stride * element_bytes % kCrowdingBytes == 0; };
+  const bool crowds_source = crowds(row.source_stride);
+  const bool crowds_destination = crowds(column.destination_stride);
+  const bool is_narrow = std::min(row.count, column.count) < kFewElements;
+  if (inner.chain == InnerLoops::Chain::kInterleaved) return is_narrow && crowds_destination;
+  if (inner.chain != InnerLoops::Chain::kNone) return false;
+  const bool is_small = row.count * column.count < kSmallTile;
+  const bool reads_parts = column.count * element_bytes < kLineBytes && crowds_source;
+  const bool writes_parts = row.count * element_bytes < kLineBytes && crowds_destination;
+  return is_narrow || is_small || reads_parts || writes_parts || (crowds_source && crowds_destination);
+}
+
 int64_t unit_elements(const LoopNest& nest, int64_t most) {
   const Node& inner = nest.nodes.back();
   const int64_t unit = inner.count;

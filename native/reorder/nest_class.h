@@ -44,6 +44,10 @@ struct InnerLoops {
 
 InnerLoops inner_loops(const LoopNest& nest);
 
+// Whether tiles touch lines of memory in parts that have left the cache when the next part comes: they have
+// few elements one way, or lie so that they push each other out. Boxes with more of the line may do better.
+bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
+
 // Elements of an innermost loop that both sides keep together, and that may be moved as one: a power of two,
 // at most `most`. 1 where there are none.
 int64_t unit_elements(const LoopNest& nest, int64_t most);

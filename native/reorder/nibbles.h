@@ -161,7 +161,8 @@ class NibbleMover {
     int64_t source_end;
   };
 
-  void prepare(Moves& made) const {
+  void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {
+    made.moves.list(nest, box, state);
     made.writes.clear();
     made.mask.clear();
     made.places.clear();

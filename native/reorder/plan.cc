@@ -9,6 +9,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "reorder/box_stage.h"
+#include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 
@@ -176,8 +177,20 @@ ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_element
     : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements,
                   destination_elements) {}
 
+// Boxes are listed before they are moved, which many of them have to bring in again.
+bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
+  constexpr double kManyElements = 16384;
+  if (element_bits_ < 8 || element_bits_ > 64 || passes_of(nest) < kManyElements) return false;
+  const int64_t size = element_bits_ / 8;
+  if (!wastes_lines(nest, inner_loops_.back(), size)) return false;
+  return make_transpose(nest, NestBox(nest, box_limits(element_bits_), source_elements_), size) != nullptr;
+}
+
 void ReorderPlan::choose_kernel() {
-  for (const LoopNest& nest : nests_) inner_loops_.push_back(tilework::inner_loops(nest));
+  for (const LoopNest& nest : nests_) {
+    inner_loops_.push_back(tilework::inner_loops(nest));
+    if (is_better_in_boxes(nest)) inner_loops_.back() = {};
+  }
   nest_class_ = class_of(*this);
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
                                    [this](const ReorderKernel& at) { return fits(at, *this); });
@@ -189,6 +202,7 @@ void ReorderPlan::choose_kernel() {
   units_ = units_of(*this);
   boxes_.resize(nests_.size());
   stages_.resize(nests_.size());
+  transposes_.resize(nests_.size());
   if (!copy_offset_) make_boxes();
 }
 
@@ -200,7 +214,10 @@ void ReorderPlan::make_boxes() {
     boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
     if (element_bits_ < 8) {
       stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
-    } else if (turns_steps(nests_[i], *boxes_[i])) {
+      continue;
+    }
+    transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);
+    if (transposes_[i] == nullptr && turns_steps(nests_[i], *boxes_[i])) {
       stages_[i] = make_stage(nests_[i], *boxes_[i], element_bits_, StageDestination::kInPlace);
     }
   }

@@ -32,6 +32,7 @@ struct ReorderDescription {
 class ReorderPlan;
 class FusedCast;
 struct BoxStage;
+struct BoxTranspose;
 
 // Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
 // source and destination are larger than the caches and nobody reads the destination soon.
@@ -87,6 +88,8 @@ class ReorderPlan {
   const NestBox* box(size_t nest) const { return boxes_[nest].get(); }
   // The way of such a box through the cache, or null.
   const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
+  // The rectangles of such a box, or null.
+  const BoxTranspose* transpose(size_t nest) const { return transposes_[nest].get(); }
   // The same plan over units of several elements that both sides keep together, or null.
   const ReorderPlan* units() const { return units_.get(); }
   // The kernel that does the work, which moves units where there are any.
@@ -126,6 +129,7 @@ class ReorderPlan {
 
  private:
   void choose_kernel();
+  bool is_better_in_boxes(const LoopNest& nest) const;
   void make_boxes();
   void run_units(const ReorderArguments& arguments) const;
   void run_cast(const ReorderArguments& arguments) const;
@@ -139,6 +143,7 @@ class ReorderPlan {
   std::vector<InnerLoops> inner_loops_;
   std::vector<std::shared_ptr<const NestBox>> boxes_;
   std::vector<std::shared_ptr<const BoxStage>> stages_;
+  std::vector<std::shared_ptr<const BoxTranspose>> transposes_;
   std::optional<int64_t> copy_offset_;
   NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;

@@ -241,6 +241,19 @@ void reorder_x32_runs__avx2(const ReorderArguments& a) { run_runs<uint32_t>(a); 
 void reorder_x64_runs__avx2(const ReorderArguments& a) { run_runs<uint64_t>(a); }
 void reorder_x128_runs__avx2(const ReorderArguments& a) { run_runs<Unit128>(a); }
 
+void transpose_listed_x8__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<WideBlock<uint8_t>, NarrowBlock<uint8_t>>(places, source, destination);
+}
+void transpose_listed_x16__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<WideBlock<uint16_t>, NarrowBlock<uint16_t>>(places, source, destination);
+}
+void transpose_listed_x32__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<WideBlock<uint32_t>, NarrowBlock<uint32_t>>(places, source, destination);
+}
+void transpose_listed_x64__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<WideBlock<uint64_t>, NarrowBlock<uint64_t>>(places, source, destination);
+}
+
 void copy__avx2(const ReorderArguments& a) {
   copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
   end_streaming(a);

@@ -42,4 +42,21 @@ void reorder_x32_tiles(const ReorderArguments& a) { walk_bytes<uint32_t, PlainTi
 void reorder_x64_tiles(const ReorderArguments& a) { walk_bytes<uint64_t, PlainTiles<uint64_t>>(a); }
 void reorder_x128_tiles(const ReorderArguments& a) { walk_bytes<Unit128, PlainTiles<Unit128>>(a); }
 
+void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<PlainBlock<uint8_t, kLineBytes / sizeof(uint8_t)>,
+                   PlainBlock<uint8_t, 16 / sizeof(uint8_t)>>(places, source, destination);
+}
+void transpose_listed_x16(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<PlainBlock<uint16_t, kLineBytes / sizeof(uint16_t)>,
+                   PlainBlock<uint16_t, 16 / sizeof(uint16_t)>>(places, source, destination);
+}
+void transpose_listed_x32(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<PlainBlock<uint32_t, kLineBytes / sizeof(uint32_t)>,
+                   PlainBlock<uint32_t, 16 / sizeof(uint32_t)>>(places, source, destination);
+}
+void transpose_listed_x64(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  transpose_listed<PlainBlock<uint64_t, kLineBytes / sizeof(uint64_t)>,
+                   PlainBlock<uint64_t, 16 / sizeof(uint64_t)>>(places, source, destination);
+}
+
 }  // namespace tilework

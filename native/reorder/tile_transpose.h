@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "reorder/box_transpose.h"
 #include "reorder/nest_walk.h"
 
 namespace tilework {
@@ -264,6 +265,27 @@ template <class Block, class Rows, class Columns>
         const int64_t column = std::min(c, columns - Block::kColumns);
         Block::transpose(source + column * kSize, row_at.from(row), destination + row * kSize,
                          column_at.from(column));
+      }
+    }
+  }
+}
+
+// Listed rows and columns, in blocks where they fit; see box_transpose.h.
+template <class Wide, class Narrow>
+void transpose_listed(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  const Listed rows{places.rows};
+  const Listed columns{places.columns};
+  if (places.row_count >= Wide::kRows && places.column_count >= Wide::kColumns) {
+    transpose_places<Wide>(source, rows, places.row_count, destination, columns, places.column_count,
+                           places.strip);
+  } else if (places.row_count >= Narrow::kRows && places.column_count >= Narrow::kColumns) {
+    transpose_places<Narrow>(source, rows, places.row_count, destination, columns, places.column_count,
+                             places.strip);
+  } else {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(typename Narrow::Unit));
+    for (int64_t c = 0; c < places.column_count; ++c) {
+      for (int64_t r = 0; r < places.row_count; ++r) {
+        std::memcpy(destination + columns(c) + r * kSize, source + rows(r) + c * kSize, kSize);
       }
     }
   }

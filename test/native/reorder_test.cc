@@ -184,6 +184,60 @@ void test_interleaved_weights(int rounds) {
   CHECK(back.nests()[0].nodes[*crossed.column_level].source_stride == 4);
 }
 
+// Boxes whose rectangles take several loops together, both ways, with and without tails; strides of powers of
+// two make them go through a buffer.
+void test_transposed_boxes() {
+  const auto blocks_of_both = [](const std::vector<int64_t>& shape) {
+    Side side = row_major(shape);
+    side.pieces[0].digits = {{{1}, shape[1], 1}, {{2}, shape[2], 1},           {{3}, (shape[3] + 1) / 2, 2},
+                             {{3}, 2, 1},        {{0}, (shape[0] + 7) / 8, 8}, {{0}, 8, 1}};
+    std::swap(side.pieces[0].digits[3], side.pieces[0].digits[4]);
+    side.elements = shape[1] * shape[2] * ((shape[3] + 1) / 2) * 2 * ((shape[0] + 7) / 8) * 8;
+    return side;
+  };
+  const auto outputs_last = [](const std::vector<int64_t>& shape) {
+    Side side = row_major(shape);
+    side.pieces[0].digits = {{{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}, {{0}, shape[0], 1}};
+    return side;
+  };
+  const auto pairs_of_inputs = [](const std::vector<int64_t>& shape) {
+    return interleaved_blocks(shape, 8, 16, 2);
+  };
+  std::mt19937_64 random(20240311);
+  const auto check_both = [&](int bits, const std::vector<int64_t>& shape, const Side& blocks) {
+    check_reorder({bits, shape, row_major(shape), blocks}, random);
+    check_reorder({bits, shape, blocks, row_major(shape)}, random);
+    return ReorderPlan({bits, shape, blocks, row_major(shape)}).transpose(0) != nullptr;
+  };
+  for (int bits : {8, 16, 32, 64}) {
+    for (const std::vector<int64_t>& shape :
+         std::vector<std::vector<int64_t>>{{32, 32, 4, 8}, {37, 33, 3, 7}}) {
+      check_both(bits, shape, blocks_of_both(shape));
+      check_both(bits, shape, outputs_last(shape));
+      CHECK(check_both(bits, shape, pairs_of_inputs(shape)) || bits == 8);
+    }
+  }
+  const std::vector<int64_t> crowded = {16, 64, 8, 8};
+  CHECK(check_both(32, crowded, outputs_last(crowded)));
+}
+
+// Steps, reversals and reversed channels of small elements are shuffled where a processor can.
+void test_shuffles() {
+  std::mt19937_64 random(20240312);
+  for (int bits : {8, 16, 32}) {
+    for (int64_t channels : {1, 2, 3, 4, 5}) {
+      for (int64_t step : {-1, 2, -2, 3, -4}) {
+        const std::vector<int64_t> pixels = {7, 61, channels};
+        const int64_t width = 1 + 60 * std::abs(step);
+        const Slice columns{{7, width, channels}, {0, step < 0 ? width - 1 : 0, 0}, {1, step, 1}};
+        const Slice reversed{pixels, {0, 0, channels - 1}, {1, 1, -1}};
+        check_reorder({bits, pixels, row_major(columns.shape), row_major(pixels), columns}, random);
+        check_reorder({bits, pixels, row_major(pixels), row_major(pixels), reversed}, random);
+      }
+    }
+  }
+}
+
 void test_identity() {
   const std::vector<int64_t> shape = {2, 32, 3, 5};
   const Side row = row_major(shape);
@@ -446,6 +500,8 @@ int main(int count, char** arguments) {
   test_blocks_of_pixels();
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
+  test_transposed_boxes();
+  test_shuffles();
   test_identity();
   test_half_bytes();
   test_views();

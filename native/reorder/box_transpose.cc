@@ -1,0 +1,149 @@
+#include "reorder/box_transpose.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+
+namespace tilework {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+
+// The loops of a box that make a rectangle: those of a row go on in the source, those of a column in the
+// destination.
+class RectangleLoops {
+ public:
+  RectangleLoops(const LoopNest& nest, const NestBox& box) : nest_(nest), box_(box) {
+    while (take_next()) {
+    }
+  }
+
+  const std::vector<size_t>& of_row() const { return row_; }
+  const std::vector<size_t>& of_column() const { return column_; }
+  int64_t row_elements() const { return row_elements_; }
+  int64_t column_elements() const { return column_elements_; }
+
+ private:
+  // A loop that could go on on both sides goes to the shorter one.
+  bool take_next() {
+    const auto row = std::pair(next(row_, row_elements_, &Node::source_stride), &row_);
+    const auto column = std::pair(next(column_, column_elements_, &Node::destination_stride), &column_);
+    const bool has_row = row.first.has_value();
+    const bool has_column = column.first.has_value();
+    if (!has_row && !has_column) return false;
+    if (has_row && (!has_column || row_elements_ <= column_elements_)) {
+      row_.push_back(*row.first);
+      row_elements_ *= box_.passes[*row.first];
+    } else {
+      column_.push_back(*column.first);
+      column_elements_ *= box_.passes[*column.first];
+    }
+    return true;
+  }
+
+  std::optional<size_t> next(const std::vector<size_t>& taken, int64_t elements,
+                             int64_t Node::*stride) const {
+    // A loop that the box cuts does not go on.
+    if (!taken.empty() && box_.passes[taken.back()] < nest_.nodes[taken.back()].count) return std::nullopt;
+    for (size_t level = nest_.nodes.size(); level-- > 0;) {
+      const Node& node = nest_.nodes[level];
+      if (box_.passes[level] > 1 && node.lookup == kNone && node.*stride == elements && !is_taken(level)) {
+        return level;
+      }
+    }
+    return std::nullopt;
+  }
+
+  bool is_taken(size_t level) const {
+    return std::find(row_.begin(), row_.end(), level) != row_.end() ||
+           std::find(column_.begin(), column_.end(), level) != column_.end();
+  }
+
+  const LoopNest& nest_;
+  const NestBox& box_;
+  std::vector<size_t> row_;
+  std::vector<size_t> column_;
+  int64_t row_elements_ = 1;
+  int64_t column_elements_ = 1;
+};
+
+// What the passes of some loops, nearest first, add on one side.
+std::vector<int64_t> places_of(const LoopNest& nest, const NestBox& box, const std::vector<size_t>& levels,
+                               int64_t Node::*stride, int64_t element_bytes) {
+  std::vector<int64_t> places = {0};
+  for (size_t level : levels) {
+    const size_t deeper = places.size();
+    for (int64_t i = 1; i < box.passes[level]; ++i) {
+      for (size_t k = 0; k < deeper; ++k) {
+        places.push_back(places[k] + i * (nest.nodes[level].*stride) * element_bytes);
+      }
+    }
+  }
+  return places;
+}
+
+// A first-level cache has 64 sets of 8 lines, for both sides.
+bool crowds_cache(const std::vector<int64_t>& places, int64_t run_bytes) {
+  constexpr size_t kSets = 64;
+  constexpr int kFewWays = 4;
+  int lines[kSets] = {};
+  for (int64_t place : places) {
+    for (int64_t line = 0; line < run_bytes; line += kLineBytes) {
+      const auto set = static_cast<size_t>((place + line) / kLineBytes) % kSets;
+      if (++lines[set] > kFewWays) return true;
+    }
+  }
+  return false;
+}
+
+// The least that an instruction set transposes: 16 bytes one way, 32 the other.
+bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
+  return std::min(row_bytes, column_bytes) >= 16 && std::max(row_bytes, column_bytes) >= 32;
+}
+
+}  // namespace
+
+int64_t BoxTranspose::bytes() const {
+  return static_cast<int64_t>(sizeof(BoxTranspose) +
+                              (rows.size() + columns.size() + packed_rows.size()) * sizeof(int64_t) +
+                              rectangles.size() * sizeof(Rectangle));
+}
+
+std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const NestBox& box,
+                                                   int64_t element_bytes) {
+  // Of fewer elements, rectangles cost more to begin than to move.
+  constexpr int64_t kFewElements = 32;
+  const RectangleLoops loops(nest, box);
+  const int64_t row_bytes = loops.row_elements() * element_bytes;
+  const int64_t column_bytes = loops.column_elements() * element_bytes;
+  if (!fills_registers(row_bytes, column_bytes)) return nullptr;
+  if (loops.row_elements() * loops.column_elements() < kFewElements) return nullptr;
+  auto made = std::make_shared<BoxTranspose>();
+  made->row_bytes = row_bytes;
+  made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, element_bytes);
+  made->columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, element_bytes);
+  made->is_packed = crowds_cache(made->rows, row_bytes);
+  for (size_t i = 0; made->is_packed && i < made->rows.size(); ++i) {
+    made->packed_rows.push_back(static_cast<int64_t>(i) * (row_bytes + kLineBytes));
+  }
+  // A few columns at a time fill the lines that they share with no others before these leave the cache.
+  const int64_t few = std::max<int64_t>(4, 16 / element_bytes);
+  const bool is_crowded = crowds_cache(made->columns, column_bytes);
+  made->strip = is_crowded ? few : loops.row_elements();
+  made->fetches = is_crowded || made->is_packed;
+  std::vector<size_t> others;
+  for (size_t level = box.passes.size(); level-- > 0;) {
+    const auto has = [level](const std::vector<size_t>& levels) {
+      return std::find(levels.begin(), levels.end(), level) != levels.end();
+    };
+    if (box.passes[level] == 1 || has(loops.of_row()) || has(loops.of_column())) continue;
+    if (nest.nodes[level].lookup != kNone) return nullptr;
+    others.push_back(level);
+  }
+  const std::vector<int64_t> from = places_of(nest, box, others, &Node::source_stride, element_bytes);
+  const std::vector<int64_t> to = places_of(nest, box, others, &Node::destination_stride, element_bytes);
+  for (size_t i = 0; i < from.size(); ++i) made->rectangles.push_back({from[i], to[i]});
+  return made;
+}
+
+}  // namespace tilework

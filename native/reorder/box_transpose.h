@@ -1,0 +1,71 @@
+// Boxes that are made of rectangles, though no single loop is long enough for a tile: of 8 outputs by 2
+// columns, say, whose next 2 columns stand with the next loop but one. Several loops together make a row of
+// the source that is one piece of memory, and several others a column of the destination. Where each row
+// begins and where each column goes is listed once; from then on such a box is transposed as any tile is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "reorder/nest_box.h"
+
+namespace tilework {
+
+// Places in bytes. Element c of row r goes to element r of column c; both begin with the same element.
+struct ListedPlaces {
+  const int64_t* rows;
+  int64_t row_count;
+  const int64_t* columns;
+  int64_t column_count;
+  // Columns that are written at a time.
+  int64_t strip;
+};
+
+// One function for each width of elements.
+using TransposeListed = void (*)(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+
+void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x16(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x32(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x64(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+#if defined(__x86_64__)
+void transpose_listed_x8__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x16__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x32__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+void transpose_listed_x64__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
+#endif
+
+struct BoxTranspose {
+  // Bytes from the first element of a rectangle.
+  std::vector<int64_t> rows;
+  std::vector<int64_t> columns;
+  int64_t strip = 0;
+  // Where rows lie so that they push each other out of the cache, they are packed first.
+  bool is_packed = false;
+  std::vector<int64_t> packed_rows;
+  // Whether the lines of a rectangle are asked for before, all at once: no processor follows so many pieces
+  // that are far apart.
+  bool fetches = false;
+  int64_t row_bytes = 0;
+  struct Rectangle {
+    int64_t source;
+    int64_t destination;
+  };
+  // Bytes from the first element of the box.
+  std::vector<Rectangle> rectangles;
+
+  ListedPlaces places() const {
+    return {(is_packed ? packed_rows : rows).data(), static_cast<int64_t>(rows.size()), columns.data(),
+            static_cast<int64_t>(columns.size()), strip};
+  }
+  int64_t packed_bytes() const { return is_packed ? packed_rows.back() + row_bytes : 0; }
+  int64_t bytes() const;
+};
+
+// Null where a box has no rectangles that are large enough for registers.
+std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const NestBox& box,
+                                                   int64_t element_bytes);
+
+}  // namespace tilework

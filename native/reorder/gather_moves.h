@@ -1,0 +1,51 @@
+// The moves of a box (nest_box.h) in the widest steps that they allow, which is decided once for all boxes of
+// a state.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "reorder/byte_shuffles.h"
+#include "reorder/nest_box.h"
+
+namespace tilework {
+
+enum class GatherWay {
+  // Runs of the destination whose sources have a fixed step.
+  kRuns,
+  // Runs of the destination with sources anywhere.
+  kRows,
+  // Pieces of equal size, each with its two places.
+  kPieces,
+};
+
+// Moves [first, first + count).
+struct GatherRun {
+  int32_t first;
+  int32_t count;
+  int32_t step;
+};
+
+// Pieces are at most so large.
+inline constexpr int64_t kLargestPiece = 64;
+
+struct GatherMoves {
+  BoxMoves moves;
+  // First and last element that is written.
+  int64_t first = 0;
+  int64_t last = 0;
+  bool is_full = false;
+  GatherWay way = GatherWay::kRuns;
+  std::vector<GatherRun> runs;
+  int64_t piece_bytes = 0;
+  std::vector<int32_t> piece_destination;
+  std::vector<int32_t> piece_source;
+  // Another way, where there is one, for whole boxes and processors that have shuffles.
+  ByteShuffles shuffles;
+
+  // Of elements of so many bytes.
+  void list(const LoopNest& nest, const NestBox& box, const BoxState& state, int64_t element_bytes);
+  int64_t bytes() const;
+};
+
+}  // namespace tilework
