@@ -29,8 +29,10 @@ const DTYPES = {
   bfloat16: { bits: 16, onednn: 'bf16' },
   uint8: { bits: 8, onednn: 'u8' },
   int8: { bits: 8, onednn: 's8' },
+  // oneDNN reorders no 4-bit elements.
+  uint4: { bits: 4, onednn: '-' },
 }
-const ALL_DTYPES = Object.keys(DTYPES)
+const ALL_DTYPES = ['float32', 'float16', 'bfloat16', 'uint8', 'int8']
 /** One of each width: our kernels know no more of an element than that. */
 const ONE_OF_EACH_WIDTH = ['float32', 'float16', 'uint8']
 
@@ -102,6 +104,30 @@ const GROUPS = [
     ],
     shapes: ['W7', 'W1', 'W3'],
     dtypes: ['int8'],
+  },
+  {
+    group: '4 bit',
+    between: [
+      ['oiyx', 'os_iyx_osv32'],
+      ['oiyx', 'os_iyx_osv64'],
+      ['oiyx', 'os_is_yx_osv32_isv2'],
+      ['oiyx', 'os_is_yx_osv64_isv2'],
+    ],
+    shapes: ['W1'],
+    dtypes: ['uint4'],
+  },
+  {
+    group: '4 bit',
+    between: [['bfyx', 'byxf']],
+    shapes: ['B'],
+    dtypes: ['uint4'],
+  },
+  {
+    // Windows of 3 x 3 in pairs of columns: blocks and extents do not divide each other.
+    group: 'lookup',
+    between: [['oiyx', 'i_yxs_os_yxsv2_osv16']],
+    shapes: ['W3'],
+    dtypes: ['float32', 'uint8'],
   },
   {
     group: 'identity',

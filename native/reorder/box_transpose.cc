@@ -20,6 +20,7 @@ class RectangleLoops {
 
   const std::vector<size_t>& of_row() const { return row_; }
   const std::vector<size_t>& of_column() const { return column_; }
+  bool has(size_t level) const { return is_taken(level); }
   int64_t row_elements() const { return row_elements_; }
   int64_t column_elements() const { return column_elements_; }
 
@@ -82,6 +83,30 @@ std::vector<int64_t> places_of(const LoopNest& nest, const NestBox& box, const s
   return places;
 }
 
+// By the loops that no rectangle has; false where some of them look up.
+bool list_rectangles(const LoopNest& nest, const NestBox& box, const RectangleLoops& loops,
+                     int64_t element_bytes, std::vector<BoxTranspose::Rectangle>& rectangles) {
+  std::vector<size_t> others;
+  for (size_t level = box.passes.size(); level-- > 0;) {
+    if (box.passes[level] == 1 || loops.has(level)) continue;
+    if (nest.nodes[level].lookup != kNone) return false;
+    others.push_back(level);
+  }
+  const std::vector<int64_t> from = places_of(nest, box, others, &Node::source_stride, element_bytes);
+  const std::vector<int64_t> to = places_of(nest, box, others, &Node::destination_stride, element_bytes);
+  for (size_t i = 0; i < from.size(); ++i) rectangles.push_back({from[i], to[i]});
+  return true;
+}
+
+// Places of 4-bit elements in bytes; false where one is inside of a byte.
+bool take_bytes(std::vector<int64_t>& places) {
+  for (int64_t& place : places) {
+    if (place % 2 != 0) return false;
+    place /= 2;
+  }
+  return true;
+}
+
 // A first-level cache has 64 sets of 8 lines, for both sides.
 bool crowds_cache(const std::vector<int64_t>& places, int64_t run_bytes) {
   constexpr size_t kSets = 64;
@@ -105,7 +130,8 @@ bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
 
 int64_t BoxTranspose::bytes() const {
   return static_cast<int64_t>(sizeof(BoxTranspose) +
-                              (rows.size() + columns.size() + packed_rows.size()) * sizeof(int64_t) +
+                              (rows.size() + columns.size() + packed_rows.size() + nibble_columns.size()) *
+                                  sizeof(int64_t) +
                               rectangles.size() * sizeof(Rectangle));
 }
 
@@ -131,18 +157,29 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
   const bool is_crowded = crowds_cache(made->columns, column_bytes);
   made->strip = is_crowded ? few : loops.row_elements();
   made->fetches = is_crowded || made->is_packed;
-  std::vector<size_t> others;
-  for (size_t level = box.passes.size(); level-- > 0;) {
-    const auto has = [level](const std::vector<size_t>& levels) {
-      return std::find(levels.begin(), levels.end(), level) != levels.end();
-    };
-    if (box.passes[level] == 1 || has(loops.of_row()) || has(loops.of_column())) continue;
-    if (nest.nodes[level].lookup != kNone) return nullptr;
-    others.push_back(level);
+  if (!list_rectangles(nest, box, loops, element_bytes, made->rectangles)) return nullptr;
+  return made;
+}
+
+std::shared_ptr<const BoxTranspose> make_nibble_transpose(const LoopNest& nest, const NestBox& box) {
+  const RectangleLoops loops(nest, box);
+  const int64_t row_bytes = loops.row_elements() / 2;
+  const int64_t column_elements = loops.column_elements();
+  const bool is_whole = loops.row_elements() % 2 == 0 && column_elements % 2 == 0;
+  if (!is_whole || !fills_registers(row_bytes, column_elements)) return nullptr;
+  auto made = std::make_shared<BoxTranspose>();
+  made->row_bytes = row_bytes;
+  made->strip = row_bytes;
+  made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, 1);
+  made->nibble_columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, 1);
+  for (int64_t i = 0; i < row_bytes; ++i) made->columns.push_back(i * column_elements);
+  if (!take_bytes(made->rows) || !take_bytes(made->nibble_columns)) return nullptr;
+  if (!list_rectangles(nest, box, loops, 1, made->rectangles)) return nullptr;
+  for (BoxTranspose::Rectangle& rectangle : made->rectangles) {
+    if (rectangle.source % 2 != 0 || rectangle.destination % 2 != 0) return nullptr;
+    rectangle.source /= 2;
+    rectangle.destination /= 2;
   }
-  const std::vector<int64_t> from = places_of(nest, box, others, &Node::source_stride, element_bytes);
-  const std::vector<int64_t> to = places_of(nest, box, others, &Node::destination_stride, element_bytes);
-  for (size_t i = 0; i < from.size(); ++i) made->rectangles.push_back({from[i], to[i]});
   return made;
 }
 

@@ -60,6 +60,9 @@ struct BoxTranspose {
     return {(is_packed ? packed_rows : rows).data(), static_cast<int64_t>(rows.size()), columns.data(),
             static_cast<int64_t>(columns.size()), strip};
   }
+  // Of 4-bit elements: a byte is two columns, which go to two places. Columns of bytes go to a buffer first.
+  std::vector<int64_t> nibble_columns;
+
   int64_t packed_bytes() const { return is_packed ? packed_rows.back() + row_bytes : 0; }
   int64_t bytes() const;
 };
@@ -67,5 +70,8 @@ struct BoxTranspose {
 // Null where a box has no rectangles that are large enough for registers.
 std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const NestBox& box,
                                                    int64_t element_bytes);
+
+// For 4-bit elements; null also where runs begin inside of bytes.
+std::shared_ptr<const BoxTranspose> make_nibble_transpose(const LoopNest& nest, const NestBox& box);
 
 }  // namespace tilework

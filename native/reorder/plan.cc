@@ -214,6 +214,7 @@ void ReorderPlan::make_boxes() {
     boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
     if (element_bits_ < 8) {
       stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
+      transposes_[i] = make_nibble_transpose(nests_[i], *boxes_[i]);
       continue;
     }
     transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);

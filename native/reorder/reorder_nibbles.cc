@@ -4,8 +4,9 @@
 #include "reorder/nibbles.h"
 
 namespace tilework {
+namespace {
 
-void reorder_x4_boxes(const ReorderArguments& a) {
+void move_nibbles(const ReorderArguments& a, TransposeListed transpose_bytes) {
   std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
   const ReorderPlan& plan = a.plan;
   const int64_t begin = a.begin * 2;
@@ -18,9 +19,16 @@ void reorder_x4_boxes(const ReorderArguments& a) {
       NestWalk<NibbleRuns, NoRectangles>(nest, inner, a, begin, end).run();
       continue;
     }
-    NibbleMover mover(a, plan.stage(i), *plan.box(i), begin, end);
+    NibbleMover mover(a, plan.stage(i), plan.transpose(i), transpose_bytes, *plan.box(i), begin, end);
     BoxWalk<NibbleMover>(nest, *plan.box(i), begin, end, mover).run();
   }
 }
+
+}  // namespace
+
+void reorder_x4_boxes(const ReorderArguments& a) { move_nibbles(a, transpose_listed_x8); }
+#if defined(__x86_64__)
+void reorder_x4_boxes__avx2(const ReorderArguments& a) { move_nibbles(a, transpose_listed_x8__avx2); }
+#endif
 
 }  // namespace tilework

@@ -209,16 +209,17 @@ void test_transposed_boxes() {
     check_reorder({bits, shape, blocks, row_major(shape)}, random);
     return ReorderPlan({bits, shape, blocks, row_major(shape)}).transpose(0) != nullptr;
   };
-  for (int bits : {8, 16, 32, 64}) {
+  for (int bits : {4, 8, 16, 32, 64}) {
     for (const std::vector<int64_t>& shape :
          std::vector<std::vector<int64_t>>{{32, 32, 4, 8}, {37, 33, 3, 7}}) {
       check_both(bits, shape, blocks_of_both(shape));
       check_both(bits, shape, outputs_last(shape));
-      CHECK(check_both(bits, shape, pairs_of_inputs(shape)) || bits == 8);
+      CHECK(check_both(bits, shape, pairs_of_inputs(shape)) || bits <= 8);
     }
   }
   const std::vector<int64_t> crowded = {16, 64, 8, 8};
   CHECK(check_both(32, crowded, outputs_last(crowded)));
+  CHECK(check_both(4, crowded, outputs_last(crowded)));
 }
 
 // Steps, reversals and reversed channels of small elements are shuffled where a processor can.
