@@ -217,7 +217,7 @@ void test_transposed_boxes() {
       CHECK(check_both(bits, shape, pairs_of_inputs(shape)) || bits <= 8);
     }
   }
-  const std::vector<int64_t> crowded = {16, 64, 8, 8};
+  const std::vector<int64_t> crowded = {64, 16, 8, 8};
   CHECK(check_both(32, crowded, outputs_last(crowded)));
   CHECK(check_both(4, crowded, outputs_last(crowded)));
 }
