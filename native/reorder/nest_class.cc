@@ -127,7 +127,8 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   const bool crowds_destination = crowds(column.destination_stride);
   const bool is_narrow = std::min(row.count, column.count) < kFewElements;
   if (inner.chain == InnerLoops::Chain::kInterleaved) return is_narrow && crowds_destination;
-  if (inner.chain != InnerLoops::Chain::kNone) return false;
+  const bool is_crossed = column.source_stride != 1;
+  if (inner.chain != InnerLoops::Chain::kNone) return is_crossed && crowds_source;
   const bool is_small = row.count * column.count < kSmallTile;
   const bool reads_parts = column.count * element_bytes < kLineBytes && crowds_source;
   const bool writes_parts = row.count * element_bytes < kLineBytes && crowds_destination;

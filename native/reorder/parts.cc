@@ -22,7 +22,8 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
 }
 
 bool can_cut_loops(const ReorderPlan& plan) {
-  if (plan.nest_class() != NestClass::kTiles || plan.nests().size() != 1) return false;
+  if (plan.nests().size() != 1) return false;
+  if (plan.nest_class() != NestClass::kTiles && plan.transpose(0) == nullptr) return false;
   return plan.nests().front().lookups.empty() && plan.element_bits() >= 8;
 }
 
@@ -45,7 +46,8 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const bool is_all = begin == 0 && end == plan_->destination_bytes();
   const bool are_few = unit > share && bytes / unit < wanted;
   if (are_few && is_all && cut_innermost_loop(ceil_div(bytes, share))) return;
-  cut_at_units(are_few ? kCacheLine : unit, share);
+  // One thread gains nothing by parts that cut rectangles.
+  cut_at_units(are_few && threads > 1 ? kCacheLine : unit, share);
 }
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)

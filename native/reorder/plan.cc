@@ -127,6 +127,18 @@ std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan) {
                                        plan.destination_elements() / elements);
 }
 
+// Bytes that boxes reach over, so that ranges cut none of them; a cache line where they are more than `most`.
+int64_t box_unit(const ReorderPlan& plan, size_t nest, int64_t most) {
+  constexpr int64_t kCacheLine = 64;
+  int64_t reach = 1;
+  for (size_t level = 0; level < plan.nests()[nest].nodes.size(); ++level) {
+    const int64_t passes = plan.box(nest)->passes[level];
+    if (passes > 1) reach = std::max(reach, passes * plan.nests()[nest].nodes[level].destination_stride);
+  }
+  const int64_t bytes = reach * plan.element_bits() / 8;
+  return bytes < kCacheLine || bytes > most ? kCacheLine : bytes;
+}
+
 }  // namespace
 
 std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
@@ -249,6 +261,7 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   constexpr int64_t kCacheLine = 64;
   if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
+  if (largest && transposes_[*largest] != nullptr) return box_unit(*this, *largest, most);
   // No kernel makes rectangles of elements below a byte.
   if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kCacheLine;
   const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
