@@ -7,7 +7,12 @@ const KINDS = {
   plain: { folder: 'build-native', options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo'] },
   sanitize: {
     folder: 'build-native-sanitize',
-    options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=address,undefined'],
+    // Checked code is slow anyway; optimising it less halves the time it takes to build.
+    options: [
+      '-DCMAKE_BUILD_TYPE=RelWithDebInfo',
+      '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1',
+      '-DTILEWORK_SANITIZE=address,undefined',
+    ],
   },
   threads: {
     folder: 'build-native-threads',

@@ -1,18 +1,17 @@
 /**
- * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` all of them run under the
- * address and undefined-behaviour sanitizers, and those with threads under the thread sanitizer.
+ * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` they run under the address and
+ * undefined-behaviour sanitizers, with `--threads` those that have threads under the thread sanitizer.
  */
 import { buildNativeTests, runNativeTests } from './native_tests.mjs'
 import { seconds } from './toolchain.mjs'
 
-const sanitize = process.argv.includes('--sanitize')
+const asked = new Set(process.argv.slice(2))
 let failed = false
-if (sanitize) {
-  test('C++ tests under address,undefined sanitizers', 'sanitize')
+if (asked.has('--sanitize')) test('C++ tests under address,undefined sanitizers', 'sanitize')
+if (asked.has('--threads')) {
   test('C++ tests with threads under the thread sanitizer', 'threads', ['threads_tests'], ['-L', 'threads'])
-} else {
-  test('C++ tests', 'plain')
 }
+if (asked.size === 0) test('C++ tests', 'plain')
 process.exitCode = failed ? 1 : 0
 
 function test(name, kind, targets, options) {

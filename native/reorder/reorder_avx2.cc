@@ -7,6 +7,7 @@
 // narrow block has columns of 16 bytes and puts two groups of columns in the lanes.
 #include <immintrin.h>
 
+#include <cstring>
 #include <type_traits>
 
 #include "reorder/channels.h"
@@ -153,7 +154,10 @@ struct HalfBlock : LineStores {
   template <class Columns>
   TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, __m128i pair) {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(0)), pair);
-    _mm_storeh_pd(reinterpret_cast<double*>(destination + column_at(1)), _mm_castsi128_pd(pair));
+    // One instruction all the same; the intrinsic for it wants an aligned place.
+    const __m128d doubles = _mm_castsi128_pd(pair);
+    const double high = _mm_cvtsd_f64(_mm_unpackhi_pd(doubles, doubles));
+    std::memcpy(destination + column_at(1), &high, sizeof(high));
   }
 };
 
