@@ -455,13 +455,14 @@ struct TileKernel {
     }
   }
 
-  // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last.
+  // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last;
+  // and none between elements of eight bytes, which could be left out of memory one by one.
   static constexpr int64_t kSmallHole = 16;
 
   static bool has_small_holes(const Tile& tile) {
     const int64_t hole = tile.source_row - tile.columns * kSize;
-    return tile.columns < Wide::kColumns && hole <= kSmallHole && tile.source_row >= Wide::kColumns * kSize &&
-           tile.zero_rows == 0 && tile.rows > Wide::kRows;
+    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHole &&
+           tile.source_row >= Wide::kColumns * kSize && tile.zero_rows == 0 && tile.rows > Wide::kRows;
   }
 
   // Rows are read as whole blocks: a few channels of an image that is stored in slots of more.
