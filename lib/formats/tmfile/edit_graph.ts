@@ -7,10 +7,7 @@ import {
   type TmfileNode,
   type TmfileTensor,
 } from './model.js'
-import { OPERATOR_VERSION } from './schema.js'
-
-/** Number of the operator that begins a graph. */
-const INPUT = 12
+import { producerNode } from './producer_node.js'
 
 /**
  * Takes a node out. Its consumers get its first input that is no constant; where it is an output of the graph, the
@@ -172,7 +169,7 @@ export function cut(
   if (constant) refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant, and no input.`)
   const inputNodes = starts.map((tensor) => {
     const producer = links.get(tensor)?.producer
-    return producer?.operatorNumber === INPUT ? producer : inputNodeOf(tensor)
+    return producer?.operator === 'InputOp' ? producer : producerNode('InputOp', tensor)
   })
   const between = nodesBetween(graph.outputs, new Set(starts), links)
   const old = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
@@ -188,21 +185,6 @@ export function cut(
   graph.devices = null
   const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
   dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
-}
-
-function inputNodeOf(tensor: TmfileTensor): TmfileNode {
-  return {
-    name: tensor.name,
-    operator: 'InputOp',
-    operatorNumber: INPUT,
-    operatorVersion: OPERATOR_VERSION,
-    params: {},
-    opaqueParams: null,
-    inputs: [],
-    outputs: [tensor],
-    attributes: [],
-    dynamicShape: false,
-  }
 }
 
 /** Nodes that the ends need, as far as the starts; nodes that make a start are not followed. */

@@ -3,22 +3,14 @@ import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
-import {
-  type TmfileBuffer,
-  type TmfileDtype,
-  TmfileModel,
-  type TmfileNode,
-  type TmfileTensor,
-} from './model.js'
-import { FORMAT_NAME, OPERATOR_VERSION } from './schema.js'
-
-/** Number of the operator whose output is a constant. */
-const CONST = 4
+import { type TmfileBuffer, type TmfileDtype, TmfileModel, type TmfileTensor } from './model.js'
+import { producerNode } from './producer_node.js'
+import { FORMAT_NAME } from './schema.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
 export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
   const constants = tensors.map((tensor) => constantOf(storable(tensor)))
-  const nodes = constants.map(({ tensor }) => constNode(tensor))
+  const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))
   return new TmfileModel({
     nodes,
     tensors: constants.map(({ tensor }) => tensor),
@@ -54,19 +46,4 @@ function constantOf(tensor: DenseTensor): { readonly tensor: TmfileTensor; reado
     buffer,
   }
   return { tensor: stored, buffer }
-}
-
-function constNode(tensor: TmfileTensor): TmfileNode {
-  return {
-    name: tensor.name,
-    operator: 'Const',
-    operatorNumber: CONST,
-    operatorVersion: OPERATOR_VERSION,
-    params: {},
-    opaqueParams: null,
-    inputs: [],
-    outputs: [tensor],
-    attributes: [],
-    dynamicShape: false,
-  }
 }
