@@ -68,6 +68,11 @@ export function closedError(label: string): TileworkError {
   return new TileworkError('ERR_CLOSED', `${label} was closed.`, { path: label })
 }
 
+/** The error for a source that gives fewer bytes than it had when it was opened. */
+export function lostBytesError(label = 'the source'): TileworkError {
+  return new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, { path: label })
+}
+
 /** The error for a synchronous read of a source that has none. */
 export function asyncOnlyError(label = 'the source'): TileworkError {
   return new TileworkError('ERR_ASYNC_ONLY', `${label} can only be read asynchronously; use bytes().`)

@@ -7,6 +7,7 @@
  *     const rank = reader.u64()
  */
 import { TileworkError } from '../errors.js'
+import { lostBytesError } from './check_range.js'
 import type { ByteSource } from './source.js'
 
 /** Bytes of a window: large enough that a million small records cost some hundred reads, small beside memory. */
@@ -66,7 +67,7 @@ export class ByteReader {
     if (count > this.remaining) throw this.#truncated(count)
     const end = Math.min(this.byteLength, start + Math.max(count, this.#windowBytes))
     const bytes = await this.#source.read(start, end)
-    if (bytes.byteLength !== end - start) throw this.#lostError()
+    if (bytes.byteLength !== end - start) throw lostBytesError(this.#source.label)
     // A copy: whoever gave the bytes may take them away, or write to them, between two looks at one header.
     this.#window = new DataView(new Uint8Array(bytes).buffer)
     this.#windowStart = start
@@ -102,13 +103,6 @@ export class ByteReader {
     const at = this.#position - this.#windowStart
     this.#position += count
     return at
-  }
-
-  #lostError(): TileworkError {
-    const label = this.#source.label ?? 'the source'
-    return new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, {
-      path: label,
-    })
   }
 
   #truncated(count: number): TileworkError {

@@ -3,8 +3,8 @@
  * few bytes each and the weights nothing; a bound on all that is read, so that structs which share bytes cannot make a
  * small file a large model.
  */
+import { lostBytesError } from '../../bytes/check_range.js'
 import type { ByteSource } from '../../bytes/source.js'
-import { TileworkError } from '../../errors.js'
 import type { Limits } from '../format.js'
 import type { Place, Report } from '../report.js'
 import { ALIGNMENT, DEFAULT_HEADER_BYTES_LIMIT, HEADER_BYTES_LIMIT_IN_FILES } from './schema.js'
@@ -116,9 +116,8 @@ export class FileBytes {
 
   async #read(start: number, end: number): Promise<Uint8Array> {
     const bytes = await this.#bytesOf(start, end)
-    if (bytes.byteLength === end - start) return bytes
-    const label = this.#source.label ?? 'the source'
-    throw new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, { path: label })
+    if (bytes.byteLength !== end - start) throw lostBytesError(this.#source.label)
+    return bytes
   }
 
   /** At once where the source can: the records between the weights of a model are a page each. */
