@@ -1,5 +1,5 @@
 /** Types of values, as data: what a TypeProto says. */
-import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import type { Dtype } from '../dtype/dtypes.js'
 import type { Message } from '../formats/onnx/message.js'
 import { DTYPE_OF_CODE } from '../formats/onnx/schema.js'
 
@@ -91,9 +91,4 @@ export function valueTypeText(type: ValueType): string {
 function dtypeText(dtype: Dtype | number): string {
   if (typeof dtype === 'string') return dtype
   return dtype === 0 ? '?' : `data_type ${dtype}`
-}
-
-/** The code of an element type, which may be one that nobody knows. */
-export function codeOf(dtype: Dtype | number): number {
-  return typeof dtype === 'number' ? dtype : DTYPES[dtype].onnx
 }

@@ -29,9 +29,6 @@ struct ByteShuffles {
     return {static_cast<int64_t>(destination.size()), windows, destination.data(), source.data(),
             places.data()};
   }
-  int64_t bytes() const {
-    return static_cast<int64_t>((destination.size() + source.size()) * sizeof(int32_t) + places.size());
-  }
 };
 
 // The same moves as shuffles: element `source[i]` to `destination[i]`, of `element_bytes` each, in ascending

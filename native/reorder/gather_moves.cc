@@ -70,11 +70,6 @@ bool gains_by_shuffles(const GatherMoves& made, int64_t size) {
   return size <= kLargestShuffled && !made.runs.empty() && made.runs.front().step != 1;
 }
 
-template <class T>
-int64_t bytes_of(const std::vector<T>& list) {
-  return static_cast<int64_t>(list.capacity() * sizeof(T));
-}
-
 }  // namespace
 
 void GatherMoves::list(const LoopNest& nest, const NestBox& box, const BoxState& state,
@@ -97,11 +92,6 @@ void GatherMoves::list(const LoopNest& nest, const NestBox& box, const BoxState&
   shuffles = gains_by_shuffles(*this, element_bytes)
                  ? shuffles_of(moves.destination, moves.source, element_bytes)
                  : ByteShuffles{};
-}
-
-int64_t GatherMoves::bytes() const {
-  return static_cast<int64_t>(sizeof(GatherMoves)) + moves.bytes() + bytes_of(runs) +
-         bytes_of(piece_destination) + bytes_of(piece_source) + shuffles.bytes();
 }
 
 }  // namespace tilework

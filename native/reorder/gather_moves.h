@@ -45,7 +45,6 @@ struct GatherMoves {
 
   // Of elements of so many bytes.
   void list(const LoopNest& nest, const NestBox& box, const BoxState& state, int64_t element_bytes);
-  int64_t bytes() const;
 };
 
 }  // namespace tilework

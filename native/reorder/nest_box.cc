@@ -265,9 +265,4 @@ void BoxMoves::list(const LoopNest& nest, const NestBox& box, const BoxState& st
   }
 }
 
-int64_t BoxMoves::bytes() const {
-  return static_cast<int64_t>((destination.capacity() + source.capacity()) * sizeof(int32_t) +
-                              zeros.capacity() * sizeof(BoxRange) + elements.capacity());
-}
-
 }  // namespace tilework

@@ -99,7 +99,6 @@ struct BoxMoves {
   std::vector<BoxElement> elements;
 
   bool empty() const { return destination.empty() && zeros.empty(); }
-  int64_t bytes() const;
   void list(const LoopNest& nest, const NestBox& box, const BoxState& state);
 
  private:
