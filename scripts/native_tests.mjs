@@ -1,10 +1,13 @@
-/** The C++ tests, each way they are built in a folder of its own. */
+/** The C++ tests, each way they are built in a folder of its own; the plain ones with what the addon is made of. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { jobs, ROOT, requireTools, runOrExit } from './toolchain.mjs'
 
+const BUILD_NATIVE = join(ROOT, 'scripts', 'build_native.mjs')
+
 const KINDS = {
-  plain: { folder: 'build-native', options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo'] },
+  // The very objects that are shipped, so that nothing is compiled twice and no other optimisation is tested.
+  plain: { folder: 'build', options: [] },
   sanitize: {
     folder: 'build-native-sanitize',
     // Checked code is slow anyway; optimising it less halves the time it takes to build.
@@ -33,15 +36,16 @@ const KINDS = {
  * Builds them and gives the folder; ends this process where that fails.
  *
  * @param {keyof KINDS} kind
- * @param {{ targets?: readonly string[], options?: readonly string[] }} [what] - all targets by default
+ * @param {{ targets?: readonly string[], options?: readonly string[] }} [what] - all tests by default
  */
-export function buildNativeTests(kind, { targets = [], options = [] } = {}) {
+export function buildNativeTests(kind, { targets = ['native_tests'], options = [] } = {}) {
   requireTools()
+  // cmake-js has to be the first that configures the addon's folder: it passes what only it knows.
+  if (kind === 'plain') runOrExit('Building the addon', process.execPath, [BUILD_NATIVE])
   const folder = join(ROOT, KINDS[kind].folder)
   const all = ['-DTILEWORK_BUILD_TESTS=ON', ...KINDS[kind].options, ...options]
   runOrExit(`Configuring the C++ tests (${kind})`, 'cmake', ['-S', ROOT, '-B', folder, ...all])
-  const build = ['--build', folder, '--parallel', String(jobs())]
-  if (targets.length > 0) build.push('--target', ...targets)
+  const build = ['--build', folder, '--parallel', String(jobs()), '--target', ...targets]
   runOrExit(`Building the C++ tests (${kind})`, 'cmake', build)
   return folder
 }

@@ -5,21 +5,9 @@
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { jobs, ROOT, requireTools, runOrExit } from './toolchain.mjs'
+import { buildNativeTests } from './native_tests.mjs'
 
-const folder = join(ROOT, 'build-native')
-
-requireTools()
-const options = ['-DTILEWORK_BUILD_TESTS=ON', '-DCMAKE_BUILD_TYPE=RelWithDebInfo']
-runOrExit('Configuring the C++ tests', 'cmake', ['-S', ROOT, '-B', folder, ...options])
-runOrExit('Building the cast test', 'cmake', [
-  '--build',
-  folder,
-  '--target',
-  'cast_test',
-  '--parallel',
-  String(jobs()),
-])
+const folder = buildNativeTests('plain', { targets: ['cast_test'] })
 const { status } = spawnSync(join(folder, 'test', 'native', 'cast_test'), ['--exhaustive'], {
   stdio: 'inherit',
 })
