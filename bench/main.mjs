@@ -7,10 +7,11 @@ import { addCalls } from './calls.mjs'
 import { addMany } from './many.mjs'
 import { addReorder } from './reorder.mjs'
 import { addStreaming } from './streaming.mjs'
+import { addTmfile } from './tmfile.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addCalls, addMany, addReorder, addStreaming, addWindows]) add(program)
+for (const add of [addCalls, addMany, addReorder, addStreaming, addTmfile, addWindows]) add(program)
 await program.parseAsync()

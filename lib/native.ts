@@ -2,6 +2,7 @@
  * Finds and loads the addon, and types what it offers. Nothing else in `lib/` knows how it is loaded.
  * A failure ends in advice: what was looked for, what is needed, which command to run.
  */
+import { closeSync, openSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { TileworkError } from './errors.js'
@@ -270,7 +271,7 @@ export function native(): NativeAddon {
 function load(): NativeAddon {
   const require = createRequire(import.meta.url)
   const packageRoot = fileURLToPath(new URL('..', import.meta.url))
-  // node-gyp-build recognises musl by Alpine's release file alone; the process report knows the C library itself.
+  // node-gyp-build recognises musl by Alpine's release file alone.
   process.env.LIBC ??= isMusl() ? 'musl' : 'glibc'
   try {
     return require('node-gyp-build')(packageRoot) as NativeAddon
@@ -286,10 +287,25 @@ function load(): NativeAddon {
   }
 }
 
+/** How much of a program holds the name of its dynamic loader: it stands behind the headers, in the first page. */
+const PROGRAM_HEAD_BYTES = 4096
+
+/**
+ * The loader that runs this program tells its C library: `/lib/ld-musl-x86_64.so.1`. A process report knows it too, and
+ * takes longer to make and more memory than opening a model.
+ */
 function isMusl(): boolean {
   if (process.platform !== 'linux') return false
-  const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined
-  return report?.header !== undefined && report.header.glibcVersionRuntime === undefined
+  try {
+    const descriptor = openSync(process.execPath, 'r')
+    const head = Buffer.alloc(PROGRAM_HEAD_BYTES)
+    readSync(descriptor, head)
+    closeSync(descriptor)
+    return head.includes('/ld-musl-')
+  } catch {
+    // Who may not read the program runs on what most do.
+    return false
+  }
 }
 
 /** Threads that kernels use: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */

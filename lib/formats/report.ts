@@ -62,18 +62,18 @@ export class Report {
       const named = { path: this.#prefix + place.path, offset: place.offset }
       throw new TileworkError(code, this.#prefix + message, { format: this.#format, ...named })
     }
-    this.#add({ severity: 'error', code, message, ...place })
+    this.#add('error', code, message, place)
   }
 
   /** A rule of the format that is broken without danger: strict refuses it, lenient reports `lenientCode` and goes on. */
   deviation(code: ErrorCode, message: string, place: Place, lenientCode: FindingCode = code): void {
     if (this.level === 'strict') this.broken(code, message, place)
-    else this.#add({ severity: 'warning', code: lenientCode, message, ...place })
+    else this.#add('warning', lenientCode, message, place)
   }
 
   /** Something legal that is worth a word at any level. */
   note(code: FindingCode, message: string, place: Place): void {
-    this.#add({ severity: 'warning', code, message, ...place })
+    this.#add('warning', code, message, place)
   }
 
   /** In file order, part by part; where there were too many, a last one says how many were left out. */
@@ -85,16 +85,19 @@ export class Report {
     return sorted
   }
 
-  #add(finding: Finding): void {
+  /** A place may make its path only when it is asked. */
+  #add(severity: Finding['severity'], code: FindingCode, message: string, place: Place): void {
     const collected = this.#collected
     if (collected.findings.length < MAX_FINDINGS) {
-      const { path, message } = finding
-      const named = { ...finding, path: this.#prefix + path, message: this.#prefix + message }
-      collected.findings.push({ part: this.#part, finding: named })
+      const named = { path: this.#prefix + place.path, message: this.#prefix + message }
+      collected.findings.push({
+        part: this.#part,
+        finding: { severity, code, offset: place.offset, ...named },
+      })
       return
     }
     collected.omitted += 1
-    if (finding.severity === 'error') collected.omittedErrors += 1
+    if (severity === 'error') collected.omittedErrors += 1
   }
 
   #closing(): Finding {

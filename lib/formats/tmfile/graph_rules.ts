@@ -42,9 +42,10 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
   }
   for (const [index, node] of graph.nodes.list.entries()) {
     for (const list of ['inputs', 'outputs'] as const) {
-      const path = `nodes[${index}].${list}`
       const count = node?.[list]?.entries.length ?? 0
-      if (count > RUNTIME_LIMITS.nodeTensors) deviate(path, count, RUNTIME_LIMITS.nodeTensors, node!.at, path)
+      if (count <= RUNTIME_LIMITS.nodeTensors) continue
+      const path = `nodes[${index}].${list}`
+      deviate(path, count, RUNTIME_LIMITS.nodeTensors, node!.at, path)
     }
   }
 }
@@ -83,10 +84,13 @@ function checkOrder(graph: SubgraphRecord, report: Report): void {
       const producer = producers[tensor]
       if (producer === undefined) continue
       if (producer !== -1 && producer < index) continue
+      // A constant has its numbers without a node; the current writer makes a Const node for it all the same.
+      if (producer === -1 && tensors[tensor]?.values.type === TENSOR_TYPE.constant) continue
       const place = { path: `nodes[${index}].inputs[${at}]`, offset: node!.at }
       const title = tensors[tensor] ? tensorTitle(tensors[tensor], tensor) : `tensors[${tensor}]`
-      if (producer === -1) reportUnmade(tensors[tensor], title, place, report)
-      else {
+      if (producer === -1) {
+        report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node makes.`, place)
+      } else {
         const message = `nodes[${index}] takes ${title} before nodes[${producer}] has made it; nodes run in the order of the file.`
         report.deviation('ERR_GRAPH', message, place)
       }
@@ -105,17 +109,6 @@ function reportSecondProducer(
   const message = `${title} is an output of nodes[${first}] and of nodes[${second}].`
   const place = { path: `nodes[${second}].outputs`, offset: nodes.list[second]!.at }
   report.deviation('ERR_GRAPH', message, place)
-}
-
-function reportUnmade(
-  tensor: TensorRecord | undefined,
-  title: string,
-  place: { readonly path: string; readonly offset: number },
-  report: Report,
-): void {
-  // A constant has its numbers without a node; the current writer makes a Const node for it all the same.
-  if (tensor?.values.type === TENSOR_TYPE.constant) return
-  report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node makes.`, place)
 }
 
 function checkMissingOutputs({ nodes }: SubgraphRecord, report: Report): void {
@@ -145,15 +138,19 @@ function checkNamesOf(
   for (const [index, entry] of list.entries()) {
     if (!entry?.name) continue
     const { text, isClean, at } = entry.name
-    const place = { path: `${path}[${index}].name`, offset: at }
+    const place = () => ({ path: `${path}[${index}].name`, offset: at })
     if (!isClean) {
-      report.deviation('ERR_HEADER', `${place.path} is no UTF-8, or has a NUL inside: ${quote(text)}.`, place)
+      report.deviation(
+        'ERR_HEADER',
+        `${place().path} is no UTF-8, or has a NUL inside: ${quote(text)}.`,
+        place(),
+      )
     }
     const other = first.get(text)
     if (other === undefined) first.set(text, index)
     else if (path === 'tensors') {
       const message = `${path}[${other}] and ${path}[${index}] have the name ${quote(text)}; the reference takes them for one.`
-      report.deviation('ERR_DUPLICATE', message, place)
+      report.deviation('ERR_DUPLICATE', message, place())
     }
   }
 }

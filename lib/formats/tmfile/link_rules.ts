@@ -8,7 +8,8 @@ import type { Report } from '../report.js'
 import { TENSOR_TYPE } from './enums.js'
 import { roleOf } from './model.js'
 import type { FileRecords, TensorRecord, VectorRecord } from './records.js'
-import { TOTAL_BYTES_LIMIT_IN_FILES } from './schema.js'
+import { TOTAL_BYTES_LIMIT_IN_FILES, WORD_BYTES } from './schema.js'
+import { Spot } from './spot.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 
@@ -27,26 +28,45 @@ export function quote(text: string): string {
     : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
 }
 
+/** What an index leads to, and how many there are. */
+interface Targets {
+  readonly what: string
+  readonly count: number
+}
+
 export function checkLinks(records: FileRecords, totalLimit: number | undefined, report: Report): void {
   const { graph } = records
   const [nodeCount, tensorCount] = [graph.nodes.list.length, graph.tensors.list.length]
-  const check = (vector: VectorRecord | undefined, path: string, count: number, what: string): void => {
-    for (const [at, index] of vector?.entries.entries() ?? []) {
+  const nodes = { what: 'node', count: nodeCount }
+  const tensors = { what: 'tensor', count: tensorCount }
+  const check = (
+    vector: VectorRecord | undefined,
+    name: string,
+    { what, count }: Targets,
+    owner?: Spot,
+  ): void => {
+    if (!vector?.entries.some((index) => index >= count)) return
+    const spot = new Spot(vector.at, name, owner)
+    for (const [at, index] of vector.entries.entries()) {
       if (index < count) continue
-      const message = `${path}[${at}] is ${what} ${index}; there are ${count}.`
-      report.broken('ERR_RANGE', message, { path: `${path}[${at}]`, offset: vector!.at + 4 + 4 * at })
+      const entry = spot.at(at, vector.at + WORD_BYTES * (1 + at))
+      report.broken('ERR_RANGE', `${entry.path} is ${what} ${index}; there are ${count}.`, entry)
     }
   }
-  check(graph.inputs, 'inputs', nodeCount, 'node')
-  check(graph.outputs, 'outputs', nodeCount, 'node')
+  check(graph.inputs, 'inputs', nodes)
+  check(graph.outputs, 'outputs', nodes)
   for (const [index, node] of graph.nodes.list.entries()) {
-    check(node?.inputs, `nodes[${index}].inputs`, tensorCount, 'tensor')
-    check(node?.outputs, `nodes[${index}].outputs`, tensorCount, 'tensor')
+    if (!node) continue
+    const owner = new Spot(node.at, `nodes[${index}]`)
+    check(node.inputs, 'inputs', tensors, owner)
+    check(node.outputs, 'outputs', tensors, owner)
   }
   for (const [index, device] of graph.devices?.list.entries() ?? []) {
-    check(device?.nodes, `devices[${index}].nodes`, nodeCount, 'node')
-    check(device?.inputs, `devices[${index}].inputs`, tensorCount, 'tensor')
-    check(device?.outputs, `devices[${index}].outputs`, tensorCount, 'tensor')
+    if (!device) continue
+    const owner = new Spot(device.at, `devices[${index}]`)
+    check(device.nodes, 'nodes', nodes, owner)
+    check(device.inputs, 'inputs', tensors, owner)
+    check(device.outputs, 'outputs', tensors, owner)
   }
   checkTensors(records, totalLimit, report)
 }
@@ -65,28 +85,32 @@ function checkTensors(records: FileRecords, totalLimit: number | undefined, repo
   }
 }
 
+const TENSORS = new Spot(0, 'tensors')
+
 /** False for what cannot be a tensor, which is reported. */
 function checkTensor(tensor: TensorRecord, index: number, report: Report): boolean {
-  const { values, dims, at } = tensor
-  const title = tensorTitle(tensor, index)
-  const place = { path: `tensors[${index}]`, offset: at }
+  const { values, dims } = tensor
+  const spot = new Spot(tensor.at, index, TENSORS)
   if (!DTYPE_OF_CODE.has(values.data_type)) {
-    const message = `${title} has the data type ${values.data_type}; there are 0 to ${DTYPE_OF_CODE.size - 1}.`
-    report.broken('ERR_DTYPE', message, place)
+    const message = `${tensorTitle(tensor, index)} has the data type ${values.data_type}; there are 0 to ${DTYPE_OF_CODE.size - 1}.`
+    report.broken('ERR_DTYPE', message, spot)
     return false
   }
   if (!roleOf(values.type)) {
-    report.broken('ERR_VALUE', `${title} has the tensor type ${values.type}; there are 0 to 4.`, place)
+    const message = `${tensorTitle(tensor, index)} has the tensor type ${values.type}; there are 0 to 4.`
+    report.broken('ERR_VALUE', message, spot)
     return false
   }
   const rank = dims?.entries.length ?? 0
   if (rank > MAX_AXES) {
-    report.broken('ERR_RANK', `${title} has ${rank} axes; the limit is ${MAX_AXES}.`, place)
+    const message = `${tensorTitle(tensor, index)} has ${rank} axes; the limit is ${MAX_AXES}.`
+    report.broken('ERR_RANK', message, spot)
     return false
   }
   if (byteLengthOf(tensor) > Number.MAX_SAFE_INTEGER) {
-    const message = `${title} has more bytes than 2^53 - 1: its shape is [${dims!.entries.join(', ')}].`
-    report.broken('ERR_OVERFLOW', message, place)
+    const shape = dims!.entries.join(', ')
+    const message = `${tensorTitle(tensor, index)} has more bytes than 2^53 - 1: its shape is [${shape}].`
+    report.broken('ERR_OVERFLOW', message, spot)
     return false
   }
   return true
@@ -103,32 +127,27 @@ export function byteLengthOf({ dims, values }: TensorRecord): number {
 
 /** The bytes that the file holds for a constant. */
 function checkConstant(tensor: TensorRecord, index: number, { graph }: FileRecords, report: Report): number {
-  const title = tensorTitle(tensor, index)
-  const place = { path: `tensors[${index}]`, offset: tensor.at }
+  const refuse = (reason: string): void =>
+    report.broken(
+      'ERR_RANGE',
+      `${tensorTitle(tensor, index)} ${reason}.`,
+      new Spot(tensor.at, index, TENSORS),
+    )
   const { buffer_id } = tensor.values
   const buffers = graph.buffers?.list ?? []
   if (buffer_id >= buffers.length) {
-    report.broken(
-      'ERR_RANGE',
-      `${title} has its data in buffer ${buffer_id}; there are ${buffers.length}.`,
-      place,
-    )
+    refuse(`has its data in buffer ${buffer_id}; there are ${buffers.length}`)
     return 0
   }
   const negative = tensor.dims?.entries.find((extent) => extent < 0)
   if (negative !== undefined) {
-    report.broken(
-      'ERR_RANGE',
-      `${title} is a constant with the extent ${negative}; constants have known shapes.`,
-      place,
-    )
+    refuse(`is a constant with the extent ${negative}; constants have known shapes`)
     return 0
   }
   const buffer = buffers[buffer_id]
   const needed = byteLengthOf(tensor)
   if (buffer && buffer.values.size < needed) {
-    const message = `${title} needs ${needed} bytes; buffer ${buffer_id} has ${buffer.values.size}.`
-    report.broken('ERR_RANGE', message, place)
+    refuse(`needs ${needed} bytes; buffer ${buffer_id} has ${buffer.values.size}`)
   }
   return buffer && buffer.values.data !== 0 ? needed : 0
 }

@@ -6,19 +6,17 @@ import type { Report } from '../report.js'
 import { ATTRIBUTE_TYPES, NHWC, PARAMETER_VALUES } from './enums.js'
 import { isUninitialised } from './fields.js'
 import type { FileRecords, NodeRecord, SubgraphRecord } from './records.js'
+import { Spot } from './spot.js'
 
 const MATMUL = 91
 const EXPAND = 92
 
-interface NodePlace {
-  readonly path: string
-  readonly offset: number
-}
+const NODES = new Spot(0, 'nodes')
 
 export function checkOperators({ graph }: FileRecords, report: Report): void {
   for (const [index, node] of graph.nodes.list.entries()) {
     if (!node) continue
-    const place = { path: `nodes[${index}]`, offset: node.operator.at }
+    const place = new Spot(node.operator.at, index, NODES)
     checkSupport(node, place, report)
     checkBlock(node, place, report)
     checkValues(node, place, report)
@@ -29,12 +27,12 @@ export function checkOperators({ graph }: FileRecords, report: Report): void {
   }
 }
 
-function title({ operator, name }: NodeRecord, { path }: NodePlace): string {
+function title({ operator, name }: NodeRecord, { path }: Spot): string {
   const what = operator.schema?.name ?? `operator ${operator.values.number}`
   return name ? `${path} ${JSON.stringify(name.text.slice(0, 80))} (${what})` : `${path} (${what})`
 }
 
-function checkSupport(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkSupport(node: NodeRecord, place: Spot, report: Report): void {
   const { schema, values } = node.operator
   if (!schema) {
     const message = `${title(node, place)}: nobody knows this operator number; its parameters are kept as bytes, and may hold offsets.`
@@ -45,10 +43,10 @@ function checkSupport(node: NodeRecord, place: NodePlace, report: Report): void 
   }
 }
 
-function checkBlock(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkBlock(node: NodeRecord, place: Spot, report: Report): void {
   const { schema, block, values } = node.operator
   if (!schema) return
-  const blockPlace = { path: `${place.path}.params`, offset: block?.at ?? place.offset }
+  const blockPlace = place.at('params', block?.at ?? place.offset)
   const isSwapped = (values.number === MATMUL) === (block !== undefined)
   if ((values.number === MATMUL || values.number === EXPAND) && isSwapped) {
     const other = values.number === MATMUL ? 'Expand' : 'MatMul'
@@ -64,14 +62,14 @@ function checkBlock(node: NodeRecord, place: NodePlace, report: Report): void {
   checkMandatory(node, blockPlace, report)
 }
 
-function reportMissingBlock(node: NodeRecord, place: NodePlace, report: Report): void {
+function reportMissingBlock(node: NodeRecord, place: Spot, report: Report): void {
   const { needsBlock } = node.operator.schema!
   const message = `${title(node, place)} has no parameters; defaults are taken, and the reference reads at offset 0.`
   if (needsBlock) report.deviation('ERR_OFFSET_RANGE', message, place)
   else report.note('OLDER_PARAMETERS', message, place)
 }
 
-function reportOlderBlock(node: NodeRecord, place: NodePlace, report: Report): void {
+function reportOlderBlock(node: NodeRecord, place: Spot, report: Report): void {
   const { schema, block } = node.operator
   const { byteLength } = block!
   const current = schema!.layout.byteLength
@@ -88,16 +86,16 @@ function reportOlderBlock(node: NodeRecord, place: NodePlace, report: Report): v
 }
 
 /** Vectors that the reference follows without looking whether they are there. */
-function checkMandatory(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkMandatory(node: NodeRecord, place: Spot, report: Report): void {
   const { block } = node.operator
   for (const { name, field } of block?.form?.fields ?? []) {
     if (field.kind !== 'vector' || field.isOptional || block!.vectors.has(name)) continue
     const message = `${title(node, place)}: ${name} is not set; the reference reads the header as a vector.`
-    report.deviation('ERR_OFFSET_RANGE', message, { ...place, path: `${place.path}.${name}` })
+    report.deviation('ERR_OFFSET_RANGE', message, place.at(name, place.offset))
   }
 }
 
-function checkValues(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkValues(node: NodeRecord, place: Spot, report: Report): void {
   const { schema, block, params } = node.operator
   if (!schema || !block?.form) return
   for (const { name, field } of schema.layout.fields) {
@@ -106,13 +104,13 @@ function checkValues(node: NodeRecord, place: NodePlace, report: Report): void {
     if (!known || typeof value !== 'number' || known.has(value) || isUninitialised(field, value, params))
       continue
     const message = `${title(node, place)}: ${name} is ${value}; known are ${[...known.keys()].join(', ')}.`
-    report.deviation('ERR_VALUE', message, { path: `${place.path}.params.${name}`, offset: block.at })
+    report.deviation('ERR_VALUE', message, place.at('params', block.at).at(name, block.at))
   }
   checkPads(node, place, report)
 }
 
 /** -1 on all four sides is "same" with the extra cell at the end, -2 at the start; no other negative number means anything. */
-function checkPads(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkPads(node: NodeRecord, place: Spot, report: Report): void {
   const { number } = node.operator.values
   if (number !== 5 && number !== 16) return
   const { pad_h0, pad_w0, pad_h1, pad_w1 } = node.operator.params as Record<string, number>
@@ -120,11 +118,11 @@ function checkPads(node: NodeRecord, place: NodePlace, report: Report): void {
   const isSame = pads.every((pad) => pad === -1) || pads.every((pad) => pad === -2)
   if (isSame || pads.every((pad) => pad >= 0)) return
   const message = `${title(node, place)} has the pads ${pads.join(', ')}; they are numbers from 0, or all -1, or all -2.`
-  report.deviation('ERR_VALUE', message, { ...place, path: `${place.path}.params` })
+  report.deviation('ERR_VALUE', message, place.at('params', place.offset))
 }
 
 /** Where the runtime loads something else than the file says. */
-function checkRuntimeTraps(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkRuntimeTraps(node: NodeRecord, place: Spot, report: Report): void {
   const { values, params } = node.operator
   const trap = TRAPS.get(values.number)?.(params as Readonly<Record<string, number>>)
   if (trap === undefined) return
@@ -144,7 +142,7 @@ function swappedScales(x: number, y: number): string {
   return `scale_x ${x} is the width for the writer and the height for the loader, so a save swaps it with scale_y ${y}`
 }
 
-function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: NodePlace, report: Report): void {
+function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, report: Report): void {
   const { number } = node.operator.values
   if (number !== 5 && number !== 6) return
   const params = node.operator.params as Record<string, number>
@@ -165,19 +163,19 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: NodePl
   }
 }
 
-function checkAttributes(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkAttributes(node: NodeRecord, place: Spot, report: Report): void {
   for (const [index, { type, at }] of node.attributes?.list.entries() ?? []) {
     if (ATTRIBUTE_TYPES.has(type)) continue
-    const path = `${place.path}.attributes[${index}]`
-    report.deviation('ERR_VALUE', `${path} has the type ${type}; there are 1 to 5.`, { path, offset: at })
+    const attribute = place.at('attributes', at).at(index, at)
+    report.deviation('ERR_VALUE', `${attribute.path} has the type ${type}; there are 1 to 5.`, attribute)
   }
 }
 
 /** The loader turns the target of a Reshape only where it has 3 or 4 extents. */
-function checkTurnedShape(node: NodeRecord, place: NodePlace, report: Report): void {
+function checkTurnedShape(node: NodeRecord, place: Spot, report: Report): void {
   if (node.operator.schema?.name !== 'Reshape') return
   const { re_shape } = node.operator.params as { readonly re_shape: readonly number[] | null }
   if (re_shape?.length === 3 || re_shape?.length === 4) return
   const message = `${title(node, place)} has ${re_shape?.length ?? 'no'} extents; the runtime turns 3 or 4 from NHWC and refuses the others.`
-  report.deviation('ERR_GRAPH', message, { ...place, path: `${place.path}.params.re_shape` })
+  report.deviation('ERR_GRAPH', message, place.at('params', place.offset).at('re_shape', place.offset))
 }

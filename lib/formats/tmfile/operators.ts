@@ -9,6 +9,7 @@
  */
 import {
   ALWAYS,
+  type Field,
   type Fields,
   f32,
   i32,
@@ -53,10 +54,16 @@ export interface OperatorSchema<Name extends string = string, F extends Fields =
   readonly name: Name
   readonly fields: F
   readonly layout: StructLayout
+  /** What a file means that lacks a field. */
+  readonly defaults: Readonly<Record<string, number | null>>
   readonly canLoad: boolean
   readonly canSave: boolean
   readonly older: readonly OlderForm[]
   readonly needsBlock: boolean
+}
+
+function defaultOf(field: Field): number | null {
+  return field.kind === 'scalar' ? (field.default ?? 0) : null
 }
 
 function operator<const Name extends string, const F extends Fields>(
@@ -72,6 +79,7 @@ function operator<const Name extends string, const F extends Fields>(
     name,
     fields,
     layout,
+    defaults: Object.fromEntries(layout.fields.map(({ name, field }) => [name, defaultOf(field)])),
     canLoad,
     canSave,
     older,

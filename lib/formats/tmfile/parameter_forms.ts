@@ -16,8 +16,13 @@ export interface BlockForm {
   readonly currentValues?: (values: Readonly<Record<string, number>>) => Readonly<Record<string, unknown>>
 }
 
-export function currentForm({ layout }: OperatorSchema): BlockForm {
-  return { byteLength: layout.byteLength, fields: layout.fields, isCurrent: true }
+const CURRENT_FORMS = new Map<OperatorSchema, BlockForm>()
+
+export function currentForm(schema: OperatorSchema): BlockForm {
+  const { byteLength, fields } = schema.layout
+  const form = CURRENT_FORMS.get(schema) ?? { byteLength, fields, isCurrent: true }
+  CURRENT_FORMS.set(schema, form)
+  return form
 }
 
 /**

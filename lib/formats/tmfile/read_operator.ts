@@ -1,74 +1,70 @@
 /** Reads an operator record and its parameter block, in whatever form of the last years it has. */
-import type { Place } from '../report.js'
-import { type Field, isUninitialised, type PlacedField, readScalar, scalarTypeOf } from './fields.js'
+import { isUninitialised, readScalar, type StringField, scalarTypeOf, type VectorField } from './fields.js'
 import type { Reading } from './file_bytes.js'
 import { type OperatorSchema, operatorByNumber } from './operators.js'
 import { type BlockForm, formOf, opaqueLength } from './parameter_forms.js'
 import type { RecordReader } from './record_reader.js'
 import type { BlockRecord, OperatorRecord, TextRecord, VectorRecord } from './records.js'
 import { MAX_PARAMETER_ENTRIES } from './schema.js'
+import type { Spot } from './spot.js'
 
 export function* readOperator(
   reader: RecordReader,
   at: number,
-  owner: string,
+  owner: Spot,
 ): Reading<OperatorRecord | undefined> {
-  const place = { path: `${owner}.operator`, offset: at }
-  const values = yield* reader.struct('operator', at, place)
+  const values = yield* reader.struct('operator', at, owner.at('operator', at))
   if (!values) return undefined
   const schema = operatorByNumber(values.number)
   if (values.params === 0) {
     return { at, values, schema, block: undefined, params: schema ? defaultParams(schema) : {} }
   }
   const distance = at - values.params
+  const spot = owner.at('params', values.params)
   if (!schema || schema.layout.byteLength === 0) {
-    const block = yield* readOpaqueBlock(reader, values.params, distance, owner)
+    const block = yield* readOpaqueBlock(reader, spot, distance)
     return block && { at, values, schema, block, params: {} }
   }
-  const form = formOf(schema, distance)
-  const read = yield* readBlock(reader, values.params, form, { owner, schema })
+  const read = yield* readBlock(reader, spot, formOf(schema, distance), schema)
   return read && { at, values, schema, ...read }
 }
 
 function* readOpaqueBlock(
   reader: RecordReader,
-  at: number,
+  spot: Spot,
   distance: number,
-  owner: string,
 ): Reading<BlockRecord | undefined> {
+  const at = spot.offset
   const byteLength = opaqueLength(distance)
-  const place = { path: `${owner}.params`, offset: at }
-  const view = yield* reader.file.load(at, byteLength, `The parameter block of ${owner}`, place)
-  if (!view) return undefined
+  if (!reader.file.admits(at, byteLength, 'parameter block', spot)) return undefined
+  const view = yield* reader.file.read(at, byteLength)
   const opaque = new Uint8Array(view.buffer, view.byteOffset, byteLength).slice()
   return { at, byteLength, form: undefined, opaque, vectors: new Map(), texts: new Map() }
 }
 
-interface BlockOwner {
-  readonly owner: string
-  readonly schema: OperatorSchema
-}
-
 function* readBlock(
   reader: RecordReader,
-  at: number,
+  spot: Spot,
   form: BlockForm,
-  { owner, schema }: BlockOwner,
+  schema: OperatorSchema,
 ): Reading<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
-  const place = { path: `${owner}.params`, offset: at }
-  const loaded = yield* reader.file.loadAligned(at, form.byteLength, `The parameter block of ${owner}`, place)
-  if (!loaded) return undefined
-  const numbers = decodeBlock(form, loaded)
+  const at = spot.offset
+  if (!reader.file.admitsAligned(at, form.byteLength, 'parameter block', spot)) return undefined
+  const numbers = decodeBlock(form, yield* reader.file.read(at, form.byteLength))
   const vectors = new Map<string, VectorRecord>()
   const texts = new Map<string, TextRecord>()
   const params = defaultParams(schema)
   for (const { name, field } of form.fields) {
-    const number = numbers[name]!
-    const value = yield* readField(reader, { name, field, number, numbers, owner })
+    const isKnown = Object.hasOwn(params, name)
+    if (field.kind === 'scalar') {
+      if (isKnown) params[name] = numbers[name]
+      continue
+    }
+    const value = yield* readPointed(reader, { name, field, numbers, spot })
     if (value === undefined) return undefined
     if (isVectorRecord(value)) vectors.set(name, value)
     if (isTextRecord(value)) texts.set(name, value)
-    if (Object.hasOwn(params, name)) params[name] = paramOf(field, value)
+    if (isKnown) params[name] = paramOf(field, value)
   }
   Object.assign(params, form.currentValues?.(numbers))
   return { block: { at, byteLength: form.byteLength, form, vectors, texts }, params }
@@ -83,22 +79,22 @@ export function decodeBlock(form: BlockForm, view: DataView): Record<string, num
   return numbers
 }
 
-interface FieldToRead {
+interface PointedField {
   readonly name: string
-  readonly field: Field
-  readonly number: number
+  readonly field: VectorField | StringField
   readonly numbers: Readonly<Record<string, number>>
-  readonly owner: string
+  /** Of the block. */
+  readonly spot: Spot
 }
 
-/** The value of a field; undefined where it cannot be read. An offset that memory left there is not followed. */
-function* readField(
+/** What an offset of a block leads to; undefined where it cannot be read. One that memory left there is not followed. */
+function* readPointed(
   reader: RecordReader,
-  { name, field, number, numbers, owner }: FieldToRead,
-): Reading<number | null | VectorRecord | TextRecord | undefined> {
-  if (field.kind === 'scalar') return number
+  { name, field, numbers, spot }: PointedField,
+): Reading<null | VectorRecord | TextRecord | undefined> {
+  const number = numbers[name]!
   if (number === 0 || isUninitialised(field, number, numbers)) return null
-  const place: Place = { path: `${owner}.params.${name}`, offset: number }
+  const place = spot.at(name, number)
   if (field.kind === 'string') return yield* reader.text(number, place)
   return yield* reader.vector(number, field.type, place, { most: MAX_PARAMETER_ENTRIES })
 }
@@ -111,7 +107,7 @@ function isTextRecord(value: unknown): value is TextRecord {
   return typeof value === 'object' && value !== null && 'bytesAt' in value
 }
 
-function paramOf(field: Field, value: number | null | VectorRecord | TextRecord): unknown {
+function paramOf(field: VectorField | StringField, value: null | VectorRecord | TextRecord): unknown {
   if (isTextRecord(value)) return value.text
   if (!isVectorRecord(value)) return value
   return field.kind === 'vector' && field.type === 'f32[4]' ? boxesOf(value.entries) : value.entries
@@ -123,14 +119,6 @@ export function boxesOf(entries: readonly number[]): number[][] {
 }
 
 /** Every parameter of the current form with the value that a file means which lacks it. */
-export function defaultParams({
-  layout,
-}: {
-  readonly layout: OperatorSchema['layout']
-}): Record<string, unknown> {
-  return Object.fromEntries(layout.fields.map(({ name, field }: PlacedField) => [name, defaultOf(field)]))
-}
-
-function defaultOf(field: Field): number | null {
-  return field.kind === 'scalar' ? (field.default ?? 0) : null
+export function defaultParams({ defaults }: Pick<OperatorSchema, 'defaults'>): Record<string, unknown> {
+  return { ...defaults }
 }

@@ -8,6 +8,7 @@ import { ELEMENT_BYTES, readScalar, type VectorType } from './fields.js'
 import type { FileBytes, Reading } from './file_bytes.js'
 import type { QuantizationRecord, TextRecord, VectorRecord } from './records.js'
 import { MAX_TEXT_BYTES, PLACED, type StructName, type StructValues, WORD_BYTES } from './schema.js'
+import type { Spot } from './spot.js'
 
 const NUL = 0
 
@@ -24,13 +25,11 @@ export class RecordReader {
     place: Place,
     byteLength = PLACED[name].byteLength,
   ): Reading<StructValues<S> | undefined> {
-    const view = yield* this.file.loadAligned(
-      at,
-      byteLength,
-      `The ${name} of ${place.path || 'the file'}`,
-      place,
-    )
-    return view && decodeStruct(name, view)
+    const { file } = this
+    if (!file.admitsAligned(at, byteLength, name, place)) return undefined
+    const need = file.need(at, byteLength)
+    if (need) yield need
+    return decodeStruct(name, file.view(at, byteLength))
   }
 
   /** A vector of offsets or indices. @param stored - entries that are stored, where it is not the count */
@@ -44,18 +43,21 @@ export class RecordReader {
     place: Place,
     { stored, most }: { readonly stored?: number | undefined; readonly most?: number } = {},
   ): Reading<VectorRecord | undefined> {
-    const head = yield* this.file.loadAligned(at, WORD_BYTES, `The vector of ${place.path}`, place)
-    if (!head) return undefined
-    const count = head.getUint32(0, true)
+    const { file } = this
+    if (!file.admitsAligned(at, WORD_BYTES, 'vector', place)) return undefined
+    const headNeed = file.need(at, WORD_BYTES)
+    if (headNeed) yield headNeed
+    const count = file.view(at, WORD_BYTES).getUint32(0, true)
     if (most !== undefined && count > most) {
       this.report.broken('ERR_LIMIT', `${place.path} has ${count} entries; the limit is ${most}.`, place)
       return undefined
     }
     const elementBytes = type === 'offset' ? WORD_BYTES : ELEMENT_BYTES[type]
     const byteLength = Math.min(count, stored ?? count) * elementBytes
-    const what = `The vector of ${place.path} with ${count} entries`
-    const view = yield* this.file.load(at + WORD_BYTES, byteLength, what, place)
-    if (!view) return undefined
+    if (!file.admits(at + WORD_BYTES, byteLength, 'vector', place)) return undefined
+    const need = file.need(at + WORD_BYTES, byteLength)
+    if (need) yield need
+    const view = file.view(at + WORD_BYTES, byteLength)
     const entries: number[] = []
     const scalar = type === 'f32[4]' ? 'f32' : type
     for (let position = 0; position < byteLength; position += WORD_BYTES) {
@@ -88,8 +90,9 @@ export class RecordReader {
       return undefined
     }
     if (size === 0) return new Uint8Array(0)
-    const view = yield* this.file.load(at, size, `The text of ${place.path}`, place)
-    return view && new Uint8Array(view.buffer, view.byteOffset, size)
+    if (!this.file.admits(at, size, 'text', place)) return undefined
+    const view = yield* this.file.read(at, size)
+    return new Uint8Array(view.buffer, view.byteOffset, size)
   }
 
   /** The bytes of an attribute's value, which is a text record without a NUL. */
@@ -104,7 +107,7 @@ export class RecordReader {
   }
 
   /** Quantization parameters; undefined for offset 0, which is none. */
-  *quantization(at: number, place: Place): Reading<QuantizationRecord | undefined> {
+  *quantization(at: number, place: Spot): Reading<QuantizationRecord | undefined> {
     if (at === 0) return undefined
     const vector = yield* this.words(at, place)
     if (!vector) return undefined
@@ -113,8 +116,8 @@ export class RecordReader {
     const zeroPoints = new Int32Array(count)
     const widths = new Int32Array(count)
     for (let index = 0; index < count; index++) {
-      const here = { path: `${place.path}[${index}]`, offset: vector.entries[index]! }
-      const values = yield* this.struct('quantization', vector.entries[index]!, here)
+      const offset = vector.entries[index]!
+      const values = yield* this.struct('quantization', offset, place.at(index, offset))
       if (!values) return undefined
       scales[index] = values.scale
       zeroPoints[index] = values.zero_point

@@ -5,8 +5,11 @@ import { NHWC, TENSOR_TYPE } from './enums.js'
 import { byteLengthOf, tensorTitle } from './link_rules.js'
 import type { FileRecords, QuantizationRecord, SubgraphRecord, TensorRecord } from './records.js'
 import { RUNTIME_LIMITS } from './schema.js'
+import { Spot } from './spot.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
+
+const TENSORS = new Spot(0, 'tensors')
 
 export function checkTensors({ graph }: FileRecords, report: Report): void {
   let bytesWithoutData = 0
@@ -25,28 +28,27 @@ export function checkTensors({ graph }: FileRecords, report: Report): void {
 function checkShape(tensor: TensorRecord, index: number, report: Report): void {
   const { dims, values } = tensor
   if (!dims) return
-  const place = { path: `tensors[${index}].dims`, offset: dims.at }
-  const title = tensorTitle(tensor, index)
+  const deviate = (code: 'ERR_RANK' | 'ERR_RANGE' | 'ERR_OVERFLOW', reason: string): void => {
+    const place = { path: `tensors[${index}].dims`, offset: dims.at }
+    report.deviation(code, `${tensorTitle(tensor, index)} ${reason}.`, place)
+  }
   const rank = dims.entries.length
   if (rank > RUNTIME_LIMITS.dims) {
-    const message = `${title} has ${rank} axes; the runtime has room for ${RUNTIME_LIMITS.dims} and writes behind it.`
-    report.deviation('ERR_RANK', message, place)
+    deviate(
+      'ERR_RANK',
+      `has ${rank} axes; the runtime has room for ${RUNTIME_LIMITS.dims} and writes behind it`,
+    )
   }
   const isConstant = values.type === TENSOR_TYPE.constant
   const least = isConstant ? 0 : 1
   const odd = dims.entries.find((extent) => extent < least && extent !== -1)
   if (odd !== undefined) {
-    report.deviation(
-      'ERR_RANGE',
-      `${title} has the extent ${odd}; an extent that is not known yet is -1.`,
-      place,
-    )
+    deviate('ERR_RANGE', `has the extent ${odd}; an extent that is not known yet is -1`)
   }
   const dtype = DTYPE_OF_CODE.get(values.data_type)
   const elements = dtype ? byteLengthOf(tensor) / (DTYPES[dtype].bits / 8) : 0
   if (elements < RUNTIME_LIMITS.elements) return
-  const message = `${title} has ${elements} elements; the runtime counts them in 32 bits with a sign.`
-  report.deviation('ERR_OVERFLOW', message, place)
+  deviate('ERR_OVERFLOW', `has ${elements} elements; the runtime counts them in 32 bits with a sign`)
 }
 
 function checkQuantization(tensor: TensorRecord, index: number, report: Report): void {
@@ -93,7 +95,7 @@ function checkParameters(
 /** Old converters left the layout of constants to chance; that of other tensors is real. */
 function checkLayout(tensor: TensorRecord, index: number, graph: SubgraphRecord, report: Report): void {
   const { layout, type } = tensor.values
-  const place = { path: `tensors[${index}]`, offset: tensor.at }
+  const place = new Spot(tensor.at, index, TENSORS)
   if (layout !== 0 && layout !== NHWC && type !== TENSOR_TYPE.constant) {
     const message = `${tensorTitle(tensor, index)} has the layout ${layout}; it is 0 (NCHW) or 1 (NHWC).`
     report.deviation('ERR_VALUE', message, place)

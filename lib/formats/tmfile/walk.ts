@@ -28,6 +28,7 @@ import {
   PLACED,
   type StructValues,
 } from './schema.js'
+import { Spot } from './spot.js'
 
 /** Everything the file holds; undefined when its frame cannot be read, which is then reported. */
 export async function walkFile(
@@ -108,18 +109,19 @@ class GraphWalk {
     // Every writer puts the vector right behind the subgraph, which is how old ones, a field shorter, are told.
     const byteLength =
       subgraphs.at - at === OLD_SUBGRAPH_BYTES ? OLD_SUBGRAPH_BYTES : PLACED.subgraph.byteLength
-    const values = yield* reader.struct('subgraph', at, { path: 'subgraphs[0]', offset: at }, byteLength)
+    const spot = new Spot(at, 'subgraphs[0]')
+    const values = yield* reader.struct('subgraph', at, spot, byteLength)
     if (!values) return undefined
-    const name = yield* reader.text(values.name, { path: 'subgraphs[0].name', offset: values.name })
-    const nodes = yield* this.#list(values.nodes, 'nodes', (offset, path) => this.#node(offset, path))
-    const tensors = yield* this.#list(values.tensors, 'tensors', (offset, path) => this.#tensor(offset, path))
+    const name = yield* reader.text(values.name, spot.at('name', values.name))
+    const nodes = yield* this.#list(values.nodes, 'nodes', (spot) => this.#node(spot))
+    const tensors = yield* this.#list(values.tensors, 'tensors', (spot) => this.#tensor(spot))
     if (!nodes || !tensors) return undefined
     const buffers =
       values.buffers === 0
         ? undefined
-        : yield* this.#list(values.buffers, 'buffers', (offset, path) => this.#buffer(offset, path))
-    const inputs = yield* this.#indices(values.inputs, 'inputs')
-    const outputs = yield* this.#indices(values.outputs, 'outputs')
+        : yield* this.#list(values.buffers, 'buffers', (spot) => this.#buffer(spot))
+    const inputs = yield* this.#indices(new Spot(values.inputs, 'inputs'))
+    const outputs = yield* this.#indices(new Spot(values.outputs, 'outputs'))
     const devices = yield* this.#devices(subgraphs, byteLength, values)
     return { at, byteLength, values, name, nodes, tensors, buffers, inputs, outputs, devices }
   }
@@ -127,82 +129,79 @@ class GraphWalk {
   *#list<T>(
     at: number,
     path: string,
-    read: (at: number, path: string) => Reading<T | undefined>,
+    read: (spot: Spot) => Reading<T | undefined>,
   ): Reading<ListRecord<T> | undefined> {
-    const vector = yield* this.#reader.vector(at, 'offset', { path, offset: at }, { most: this.#limit })
+    const spot = new Spot(at, path)
+    const vector = yield* this.#reader.vector(at, 'offset', spot, { most: this.#limit })
     if (!vector) return undefined
     const list: (T | undefined)[] = []
-    for (const [index, offset] of vector.entries.entries())
-      list.push(yield* read(offset, `${path}[${index}]`))
+    for (const [index, offset] of vector.entries.entries()) list.push(yield* read(spot.at(index, offset)))
     return { vector, list }
   }
 
   /** A vector of indices that may be absent. */
-  *#indices(at: number, path: string): Reading<VectorRecord | undefined> {
-    return at === 0 ? undefined : yield* this.#reader.words(at, { path, offset: at })
+  *#indices(spot: Spot): Reading<VectorRecord | undefined> {
+    return spot.offset === 0 ? undefined : yield* this.#reader.words(spot.offset, spot)
   }
 
-  #text(at: number, path: string): Reading<TextRecord | undefined> {
-    return this.#reader.text(at, { path: `${path}.name`, offset: at })
+  #name(at: number, owner: Spot): Reading<TextRecord | undefined> {
+    return this.#reader.text(at, owner.at('name', at))
   }
 
-  *#node(at: number, path: string): Reading<NodeRecord | undefined> {
-    const values = yield* this.#reader.struct('node', at, { path, offset: at })
+  *#node(spot: Spot): Reading<NodeRecord | undefined> {
+    const values = yield* this.#reader.struct('node', spot.offset, spot)
     if (!values) return undefined
-    const operator = yield* readOperator(this.#reader, values.operator, path)
-    const name = yield* this.#text(values.name, path)
-    const inputs = yield* this.#indices(values.inputs, `${path}.inputs`)
-    const outputs = yield* this.#indices(values.outputs, `${path}.outputs`)
-    const attributes = yield* this.#attributes(values.attributes, `${path}.attributes`)
-    return operator && { at, values, name, inputs, outputs, attributes, operator }
+    const operator = yield* readOperator(this.#reader, values.operator, spot)
+    const name = yield* this.#name(values.name, spot)
+    const inputs = yield* this.#indices(spot.at('inputs', values.inputs))
+    const outputs = yield* this.#indices(spot.at('outputs', values.outputs))
+    const attributes = yield* this.#attributes(spot.at('attributes', values.attributes))
+    return operator && { at: spot.offset, values, name, inputs, outputs, attributes, operator }
   }
 
-  *#attributes(at: number, path: string): Reading<NodeRecord['attributes']> {
-    if (at === 0) return undefined
-    const vector = yield* this.#reader.words(at, { path, offset: at })
+  *#attributes(spot: Spot): Reading<NodeRecord['attributes']> {
+    const vector = yield* this.#indices(spot)
     if (!vector) return undefined
     const list: AttributeRecord[] = []
     for (const [index, offset] of vector.entries.entries()) {
-      const attribute = yield* this.#attribute(offset, `${path}[${index}]`)
+      const attribute = yield* this.#attribute(spot.at(index, offset))
       if (attribute) list.push(attribute)
     }
     return { vector, list }
   }
 
-  *#attribute(at: number, path: string): Reading<AttributeRecord | undefined> {
-    const values = yield* this.#reader.struct('attribute', at, { path, offset: at })
+  *#attribute(spot: Spot): Reading<AttributeRecord | undefined> {
+    const values = yield* this.#reader.struct('attribute', spot.offset, spot)
     if (!values) return undefined
-    const namePlace = { path: `${path}.name`, offset: values.name }
-    const name = yield* this.#reader.text(values.name, namePlace, UNWRITTEN_NUL)
-    const value = yield* this.#reader.rawText(values.value, { path: `${path}.value`, offset: values.value })
-    return { at, type: values.type, name, value }
+    const name = yield* this.#reader.text(values.name, spot.at('name', values.name), UNWRITTEN_NUL)
+    const value = yield* this.#reader.rawText(values.value, spot.at('value', values.value))
+    return { at: spot.offset, type: values.type, name, value }
   }
 
-  *#tensor(at: number, path: string): Reading<TensorRecord | undefined> {
+  *#tensor(spot: Spot): Reading<TensorRecord | undefined> {
     const reader = this.#reader
-    const values = yield* reader.struct('tensor', at, { path, offset: at })
+    const values = yield* reader.struct('tensor', spot.offset, spot)
     if (!values) return undefined
-    const name = yield* this.#text(values.name, path)
-    const dimsPlace = { path: `${path}.dims`, offset: values.dims }
-    const dims = values.dims === 0 ? undefined : yield* reader.vector(values.dims, 'i32', dimsPlace)
-    const quantizationPlace = { path: `${path}.quantization`, offset: values.quantization }
-    const quantization = yield* reader.quantization(values.quantization, quantizationPlace)
-    return { at, values, name, dims, quantization }
+    const name = yield* this.#name(values.name, spot)
+    const hasDims = values.dims !== 0
+    const dims = hasDims ? yield* reader.vector(values.dims, 'i32', spot.at('dims', values.dims)) : undefined
+    const quantizationAt = values.quantization
+    const quantization = yield* reader.quantization(quantizationAt, spot.at('quantization', quantizationAt))
+    return { at: spot.offset, values, name, dims, quantization }
   }
 
-  *#buffer(at: number, path: string): Reading<BufferRecord | undefined> {
+  *#buffer(spot: Spot): Reading<BufferRecord | undefined> {
     const { report, file } = this.#reader
-    const place = { path, offset: at }
-    const values = yield* this.#reader.struct('buffer', at, place)
+    const values = yield* this.#reader.struct('buffer', spot.offset, spot)
     if (!values) return undefined
     const { size, data } = values
     // Without an offset the file has no data, and the size says how many there would be.
     if (data !== 0 && size > file.byteLength - data) {
-      const message = `${path} has ${size} bytes at ${data} and the file ends at ${file.byteLength}.`
-      report.broken('ERR_TRUNCATED', message, place)
+      const message = `${spot.path} has ${size} bytes at ${data} and the file ends at ${file.byteLength}.`
+      report.broken('ERR_TRUNCATED', message, spot)
       return undefined
     }
-    return { at, values }
+    return { at: spot.offset, values }
   }
 
   /** Only files with several subgraphs have device subgraphs; in others the offset is what memory held. */
@@ -213,22 +212,21 @@ class GraphWalk {
   ): Reading<ListRecord<DeviceRecord> | undefined> {
     const isStored = subgraphs.count > 1 && byteLength > OLD_SUBGRAPH_BYTES
     if (!isStored) return undefined
-    const place = { path: 'devices', offset: values.devices }
-    const vector = yield* this.#reader.vector(values.devices, 'offset', place, { most: MAX_DEVICES })
+    const spot = new Spot(values.devices, 'devices')
+    const vector = yield* this.#reader.vector(values.devices, 'offset', spot, { most: MAX_DEVICES })
     if (!vector) return undefined
     const list: (DeviceRecord | undefined)[] = []
-    for (const [index, at] of vector.entries.entries())
-      list.push(yield* this.#device(at, `devices[${index}]`))
+    for (const [index, at] of vector.entries.entries()) list.push(yield* this.#device(spot.at(index, at)))
     return { vector, list }
   }
 
-  *#device(at: number, path: string): Reading<DeviceRecord | undefined> {
-    const values = yield* this.#reader.struct('device', at, { path, offset: at })
+  *#device(spot: Spot): Reading<DeviceRecord | undefined> {
+    const values = yield* this.#reader.struct('device', spot.offset, spot)
     if (!values) return undefined
-    const name = yield* this.#text(values.name, path)
-    const nodes = yield* this.#indices(values.nodes, `${path}.nodes`)
-    const inputs = yield* this.#indices(values.inputs, `${path}.inputs`)
-    const outputs = yield* this.#indices(values.outputs, `${path}.outputs`)
-    return { at, values, name, nodes, inputs, outputs }
+    const name = yield* this.#name(values.name, spot)
+    const nodes = yield* this.#indices(spot.at('nodes', values.nodes))
+    const inputs = yield* this.#indices(spot.at('inputs', values.inputs))
+    const outputs = yield* this.#indices(spot.at('outputs', values.outputs))
+    return { at: spot.offset, values, name, nodes, inputs, outputs }
   }
 }
