@@ -3,25 +3,16 @@
  * on disk (fsync), so a fast page cache cannot flatter either.
  */
 import { execFile } from 'node:child_process'
-import {
-  closeSync,
-  fsyncSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  readSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { BLOCK_BYTES, copyInBlocks } from './block_copy.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const execute = promisify(execFile)
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-const BLOCK_BYTES = 1024 * 1024
 const CHANNELS = 64
 const EDGE = 128
 
@@ -84,19 +75,6 @@ function writeInput(path, shape) {
   fsyncSync(descriptor)
   closeSync(descriptor)
   return readFileSync(path).byteLength
-}
-
-function copyInBlocks(input, output) {
-  rmSync(output, { force: true })
-  const from = openSync(input, 'r')
-  const to = openSync(output, 'w')
-  const block = new Uint8Array(BLOCK_BYTES)
-  for (let count = readSync(from, block); count > 0; count = readSync(from, block)) {
-    writeSync(to, block, 0, count)
-  }
-  fsyncSync(to)
-  closeSync(from)
-  closeSync(to)
 }
 
 function round(value) {

@@ -76,9 +76,11 @@ export {
   type NewAttribute,
 } from './model/attribute.js'
 export { Graph, type NewNode, type ValueInfo } from './model/graph.js'
+export type { Use } from './model/graph_names.js'
 export type { Removed } from './model/graph_passes.js'
 export { type ModelFunction, OnnxModel, type PlacedTensor } from './model/model.js'
 export { Node } from './model/node.js'
+export { Value } from './model/value.js'
 export type { Dimension, ValueType } from './model/value_type.js'
 export { setThreads, threads } from './native.js'
 export {

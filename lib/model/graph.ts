@@ -8,6 +8,7 @@ import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import type { NewAttribute } from './attribute.js'
+import { GraphNames, type Use } from './graph_names.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
@@ -17,6 +18,7 @@ import {
 } from './graph_passes.js'
 import { Node } from './node.js'
 import { sortedNodes } from './node_order.js'
+import { Value } from './value.js'
 import { readValueType, type ValueType } from './value_type.js'
 
 /** A value that the graph declares: an input, an output, or one in between. */
@@ -41,6 +43,7 @@ const graphs = new WeakMap<Message, Graph>()
 export class Graph {
   /** For code of the library itself. */
   readonly message: Message
+  #names: GraphNames | undefined
 
   private constructor(message: Message) {
     this.message = message
@@ -90,7 +93,7 @@ export class Graph {
 
   /** The initializer of a name, dense or sparse. @throws TileworkError for one whose rules do not hold */
   initializer(name: string): Tensor | undefined {
-    const found = this.#initializers().find((each) => each.name === name)
+    const found = this.#index().initializers.get(name)
     return found && tensorOfField(this.message, found.field)
   }
 
@@ -108,34 +111,70 @@ export class Graph {
   setInitializer(name: string, tensor: Tensor): void {
     if (this.producerOf(name)) throw this.#taken(name)
     const field = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
-    const found = this.#initializers().find((each) => each.name === name)
+    const found = this.#index().initializers.get(name)
     if (found && found.list !== field) this.message.remove(found.field)
     this.message.putTensor(field, tensor, name, found?.list === field ? found.field : undefined)
   }
 
   /** @throws TileworkError ERR_ARGUMENT where there is none, or where it is used */
   removeInitializer(name: string): void {
-    const found = this.#initializers().find((each) => each.name === name)
+    const found = this.#index().initializers.get(name)
     if (!found) throw new TileworkError('ERR_ARGUMENT', `There is no initializer ${valueText(name)}.`)
-    const isInput = this.inputs.some((input) => input.name === name)
-    if (!isInput) this.#refuseUsed(name)
+    if (!this.inputNames.has(name)) this.#refuseUsed(name)
     this.message.remove(found.field)
   }
 
   /** The node of this graph that makes a value. */
   producerOf(name: string): Node | undefined {
-    return name === '' ? undefined : this.nodes.find(({ outputs }) => outputs.includes(name))
+    return this.#index().producerOf(name)
   }
 
-  /** Nodes that use a value: of this graph, and of graphs inside it that have no value of that name. */
+  /** Nodes that use a value: of this graph, then of graphs inside it that have no value of that name. */
   usersOf(name: string): readonly Node[] {
-    return this.nodes.flatMap((node) => {
-      const inside = subgraphsOf(node).filter((graph) => !graph.#defines(name))
-      return [
-        ...(node.inputs.includes(name) ? [node] : []),
-        ...inside.flatMap((graph) => graph.usersOf(name)),
-      ]
-    })
+    if (name === '') return []
+    return [
+      ...this.#index().usersOf(name),
+      ...this.#graphsThatSee(name).flatMap((graph) => graph.usersOf(name)),
+    ]
+  }
+
+  /** As `usersOf`, with the place among the inputs; a node that asks twice is there twice. */
+  usesOf(name: string): readonly Use[] {
+    if (name === '') return []
+    return [
+      ...this.#index().usesOf(name),
+      ...this.#graphsThatSee(name).flatMap((graph) => graph.usesOf(name)),
+    ]
+  }
+
+  /** The value of a name; undefined where no input, initializer or node of this graph gives it. */
+  value(name: string): Value | undefined {
+    return this.#defines(name) ? new Value(this, name) : undefined
+  }
+
+  /** All values: inputs, initializers, and outputs of nodes. */
+  values(): readonly Value[] {
+    const made = this.nodes.flatMap(({ outputs }) => outputs.filter((name) => name !== ''))
+    const names = new Set([...this.inputNames, ...this.#index().initializers.keys(), ...made])
+    return [...names].map((name) => new Value(this, name))
+  }
+
+  get inputNames(): ReadonlySet<string> {
+    return this.#index().inputs
+  }
+
+  get outputNames(): ReadonlySet<string> {
+    return this.#index().outputs
+  }
+
+  /** True for the name of an initializer, dense or sparse. */
+  hasInitializer(name: string): boolean {
+    return this.#index().initializers.has(name)
+  }
+
+  /** The type that the graph declares for a value; `none` where it declares none. */
+  typeOf(name: string): ValueType {
+    return readValueType(this.#index().declared.get(name)?.message('type'))
   }
 
   /**
@@ -147,7 +186,10 @@ export class Graph {
   addNode(node: NewNode, at?: number): Node {
     const { opType, domain, name, inputs = [], outputs = [], attributes = {} } = node
     for (const output of outputs) if (output !== '' && this.#defines(output)) throw this.#taken(output)
+    const names = this.#index()
     const added = Node.of(this.message.insert('node', at))
+    names.add(added)
+    names.edits = this.message.edits
     if (inputs.length > 0) added.inputs = inputs
     if (outputs.length > 0) added.outputs = outputs
     if (name !== undefined) added.name = name
@@ -163,16 +205,18 @@ export class Graph {
     if (!field)
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not of this graph.`)
     for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
+    const names = this.#index()
     this.message.remove(field)
+    names.delete(node)
+    names.edits = this.message.edits
   }
 
   /** Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph. */
   replaceAllUses(name: string, other: string): void {
-    for (const node of this.nodes) {
-      const { inputs } = node
-      if (inputs.includes(name)) node.inputs = inputs.map((each) => (each === name ? other : each))
-      for (const graph of subgraphsOf(node)) if (!graph.#defines(name)) graph.replaceAllUses(name, other)
+    for (const node of this.#index().usersOf(name)) {
+      node.inputs = node.inputs.map((each) => (each === name ? other : each))
     }
+    for (const graph of this.#graphsThatSee(name)) graph.replaceAllUses(name, other)
     for (const output of this.message.messages('output')) {
       if (output.text('name') === name) output.setText('name', other)
     }
@@ -196,7 +240,7 @@ export class Graph {
     for (const annotation of this.message.messages('quantization_annotation')) {
       if (annotation.text('tensor_name') === name) annotation.setText('tensor_name', other)
     }
-    const initializer = this.#initializers().find((each) => each.name === name)
+    const initializer = this.#index().initializers.get(name)
     if (initializer) this.#renameInitializer(initializer, other)
   }
 
@@ -268,15 +312,38 @@ export class Graph {
     return this.#initializers().filter((each) => each.list === list)
   }
 
+  /** For code of the library itself: makes a change to one node of this graph, which its names follow. */
+  follow(node: Node, change: () => void): void {
+    const names = this.#names?.edits === this.message.edits ? this.#names : undefined
+    // A change that throws halfway leaves no names behind that are half true.
+    this.#names = undefined
+    names?.delete(node)
+    change()
+    if (!names) return
+    names.add(node)
+    names.edits = this.message.edits
+    this.#names = names
+  }
+
+  /** Who makes and uses names, as the graph is now. */
+  #index(): GraphNames {
+    if (this.#names?.edits !== this.message.edits) this.#names = new GraphNames(this, this.#initializers())
+    return this.#names!
+  }
+
   /** True for a name that is an input, an initializer or an output of a node here. */
   #defines(name: string): boolean {
-    const isDeclared = this.message.messages('input').some((value) => value.text('name') === name)
-    return isDeclared || this.producerOf(name) !== undefined || this.initializerNames.includes(name)
+    return this.#index().defines(name)
+  }
+
+  /** Graphs inside nodes of this one in which the name stands for the value of this one. */
+  #graphsThatSee(name: string): readonly Graph[] {
+    return [...this.#index().enclosing].flatMap(subgraphsOf).filter((graph) => !graph.#defines(name))
   }
 
   #refuseUsed(name: string, by?: Node): void {
     const user = this.usersOf(name).find((node) => node !== by)
-    const isOutput = this.outputs.some((output) => output.name === name)
+    const isOutput = this.outputNames.has(name)
     if (!user && !isOutput) return
     const who = user ? `the node ${valueText(user.name)} (${user.opType})` : 'the graph as its output'
     throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is used by ${who}; replace its uses first.`)

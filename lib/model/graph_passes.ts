@@ -7,9 +7,8 @@ import { TileworkError } from '../errors.js'
 import type { Message, MessageField } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import { FORMAT_NAME } from '../formats/onnx/schema.js'
-import { tensor as tensorOf } from '../tensor/from_values.js'
-import type { DenseTensor, Tensor } from '../tensor/tensor.js'
-import type { Attribute } from './attribute.js'
+import type { DenseTensor } from '../tensor/tensor.js'
+import { constantOf } from './constant.js'
 import { type Graph, subgraphsOf } from './graph.js'
 import { Node } from './node.js'
 import { usedNames } from './node_order.js'
@@ -97,24 +96,6 @@ export function constantsToInitializers(graph: Graph): number {
 }
 
 const FIRST_IR_WITH_FREE_INITIALIZERS = 4
-
-/** The value of a Constant; undefined for other nodes, strings by themselves, and attributes of a function. */
-function constantOf(node: Node): Tensor | undefined {
-  const [output, ...others] = node.outputs
-  const isOwn = node.domain === '' || node.domain === 'ai.onnx'
-  const [attribute] = node.attributes
-  if (node.opType !== 'Constant' || !isOwn || !attribute || !output || others.length > 0) return undefined
-  return attribute.refName === '' ? constantValue(attribute) : undefined
-}
-
-function constantValue(attribute: Attribute): Tensor | undefined {
-  const { name, tensors } = attribute
-  if (name === 'value' || name === 'sparse_value') return tensors[0]?.hasData ? tensors[0] : undefined
-  const value = attribute.value as number & readonly number[]
-  if (name === 'value_float' || name === 'value_floats') return tensorOf(value, { dtype: 'float32' })
-  if (name === 'value_int' || name === 'value_ints') return tensorOf(value, { dtype: 'int64' })
-  return undefined
-}
 
 /** See `Graph.initializersToConstants`. */
 export function initializersToConstants(graph: Graph, names: readonly string[] | undefined): number {

@@ -150,7 +150,7 @@ export class OnnxModel {
    * @throws TileworkError at the first whose rules do not hold
    */
   *allTensors(): Generator<PlacedTensor> {
-    for (const { owner, field, path } of tensorFields(this.message)) {
+    for (const { owner, field, path } of tensorFields(this.message, '', false)) {
       yield { path, tensor: tensorOfField(owner, field) }
     }
   }

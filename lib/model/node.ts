@@ -1,6 +1,7 @@
 /** A node: an operator with its inputs, outputs and attributes. Empty names stand for inputs that are left out. */
 import type { Message } from '../formats/onnx/message.js'
 import { Attribute, type NewAttribute } from './attribute.js'
+import { Graph } from './graph.js'
 
 const nodes = new WeakMap<Message, Node>()
 
@@ -24,7 +25,7 @@ export class Node {
   }
 
   set name(name: string) {
-    this.message.setText('name', name)
+    this.#tell(() => this.message.setText('name', name))
   }
 
   get opType(): string {
@@ -32,7 +33,7 @@ export class Node {
   }
 
   set opType(opType: string) {
-    this.message.setText('op_type', opType)
+    this.#tell(() => this.message.setText('op_type', opType))
   }
 
   /** Empty for the operators of ONNX itself. */
@@ -41,7 +42,7 @@ export class Node {
   }
 
   set domain(domain: string) {
-    this.message.setText('domain', domain)
+    this.#tell(() => this.message.setText('domain', domain))
   }
 
   get overload(): string {
@@ -57,7 +58,7 @@ export class Node {
   }
 
   set inputs(names: readonly string[]) {
-    this.message.setTexts('input', names)
+    this.#tell(() => this.message.setTexts('input', names))
   }
 
   get outputs(): readonly string[] {
@@ -65,7 +66,7 @@ export class Node {
   }
 
   set outputs(names: readonly string[]) {
-    this.message.setTexts('output', names)
+    this.#tell(() => this.message.setTexts('output', names))
   }
 
   get attributes(): readonly Attribute[] {
@@ -78,16 +79,25 @@ export class Node {
 
   /** Sets an attribute, which becomes the last one where it was not there. */
   setAttribute(name: string, value: NewAttribute): void {
-    const attribute = this.attribute(name) ?? new Attribute(this.message.insert('attribute'))
-    if (attribute.name !== name) attribute.message.setText('name', name)
-    attribute.set(value)
+    this.#tell(() => {
+      const attribute = this.attribute(name) ?? new Attribute(this.message.insert('attribute'))
+      if (attribute.name !== name) attribute.message.setText('name', name)
+      attribute.set(value)
+    })
   }
 
   /** False where there was none of that name. */
   removeAttribute(name: string): boolean {
     const { message } = this
     const field = message.fieldsOf('attribute').find((each) => message.messageOf(each)?.text('name') === name)
-    if (field) message.remove(field)
+    if (field) this.#tell(() => message.remove(field))
     return field !== undefined
+  }
+
+  /** Makes a change that the graph of this node follows; a node of a function is in none. */
+  #tell(change: () => void): void {
+    const { parent } = this.message
+    if (parent?.type === 'GraphProto') Graph.of(parent).follow(this, change)
+    else change()
   }
 }

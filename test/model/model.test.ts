@@ -165,7 +165,7 @@ describe('reading', () => {
     expect(graph.initializer('s')).toMatchObject({ kind: 'sparse', shape: [4] })
     expect(graph.nodes[0]).toBe(graph.nodes[0])
     expect(graph.producerOf('mid')).toBe(graph.nodes[0])
-    expect(graph.usersOf('mid').map(({ name }) => name)).toEqual(['second', '', 'third'])
+    expect(graph.usersOf('mid').map(({ name }) => name)).toEqual(['second', 'third', ''])
     const [body] = model.functions
     expect(body).toMatchObject({
       name: 'F',
@@ -226,6 +226,78 @@ describe('reading', () => {
   it('says that a model has no graph', async () => {
     using file = await open(join(int(1, 8), field(8, int(2, 17))))
     expect(() => file.onnx!.graph).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+  })
+})
+
+describe('values', () => {
+  it('know who makes them, who uses them and what they are', async () => {
+    using file = await open(sample())
+    const { graph } = file.onnx!
+    const mid = graph.value('mid')!
+    expect([mid.producer, mid.outputIndex, mid.type]).toEqual([
+      graph.nodes[0],
+      0,
+      { kind: 'sparse', dtype: 99 },
+    ])
+    const inside = graph.nodes[1]!.attribute('body')!.graphs[0]!
+    expect(mid.uses).toEqual([
+      { node: graph.nodes[1], index: 0 },
+      { node: graph.nodes[2], index: 0 },
+      { node: inside.nodes[0], index: 0 },
+    ])
+    expect([mid.isInput, mid.isOutput, mid.isInitializer, mid.constant]).toEqual([
+      false,
+      false,
+      false,
+      undefined,
+    ])
+    const w = graph.value('w')!
+    expect([w.isInitializer, w.outputIndex, (w.constant as DenseTensor).at(0)]).toEqual([true, -1, 1])
+    expect([graph.value('x')!.isInput, graph.value('y')!.isOutput]).toEqual([true, true])
+    expect([graph.value('own'), graph.value('')]).toEqual([undefined, undefined])
+    expect(
+      graph
+        .values()
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(['mid', 's', 'unused', 'v', 'w', 'x', 'y'])
+    const renamed = mid.rename('middle')
+    expect([renamed.uses.length, mid.uses.length, graph.value('mid')]).toEqual([3, 0, undefined])
+    renamed.replaceAllUses(w)
+    expect([renamed.uses, w.uses.length]).toEqual([[], 5])
+  })
+
+  it('follow every kind of edit', async () => {
+    using file = await open(sample())
+    const { graph } = file.onnx!
+    const usersOf = (name: string) => graph.usersOf(name).map(({ name: user }) => user)
+    expect(usersOf('v')).toEqual([])
+    const [, , third] = graph.nodes
+    third!.inputs = ['v', 'v']
+    expect([usersOf('v'), graph.usesOf('v').map(({ index }) => index)]).toEqual([['third'], [0, 1]])
+    third!.outputs = ['other']
+    expect([graph.producerOf('other'), graph.producerOf('unused')]).toEqual([third, undefined])
+    third!.setAttribute('body', { type: 'INT', value: 1 })
+    graph.removeNode(third!)
+    expect([usersOf('v'), graph.producerOf('other')]).toEqual([[], undefined])
+    const added = graph.addNode({ opType: 'Neg', inputs: ['v'], outputs: ['new'] })
+    expect([graph.usersOf('v'), graph.producerOf('new')]).toEqual([[added], added])
+    graph.setInitializer('late', tensor([1], { dtype: 'int8' }))
+    expect(graph.hasInitializer('late')).toBe(true)
+    graph.initializersToConstants(['late'])
+    expect([graph.producerOf('late')!.opType, graph.hasInitializer('late')]).toEqual(['Constant', false])
+    expect((graph.value('late')!.constant as DenseTensor).at(0)).toBe(1)
+  })
+
+  it('of many nodes are found without a walk over all of them', async () => {
+    using file = await open(modelProto({ inputs: ['v0'] }))
+    const { graph } = file.onnx!
+    for (let at = 0; at < 2000; at++) {
+      graph.addNode({ opType: 'Neg', inputs: [`v${at}`], outputs: [`v${at + 1}`] })
+    }
+    expect(graph.usersOf('v1999')).toEqual([graph.nodes[1999]])
+    using again = await open(await serialize(file))
+    expect(again.onnx!.graph.producerOf('v2000')!.inputs).toEqual(['v1999'])
   })
 })
 

@@ -12,15 +12,29 @@ import { walkTensor } from './tensor_header.js'
 import { checkTensor } from './tensor_rules.js'
 import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
 
-/** Opens the files of all tensors of a model but the initializers of its main graph, which are open by then. */
+/** Part of a message, from the tag of a field to the end of one: fields of it that a walk has passed over. */
+export interface PassedFields {
+  readonly message: MessageName
+  readonly start: number
+  end: number
+  readonly depth: number
+}
+
+/**
+ * Opens the files of all tensors of a model but the initializers of its main graph, which are open by then.
+ *
+ * @param passed - the fields of the model that may lead to one
+ */
 export async function openFilesOfOthers(
   source: ByteSource,
+  passed: readonly PassedFields[],
   files: ExternalFiles,
   budget: Budget,
 ): Promise<void> {
   const finder = new LocationFinder(source, budget)
   try {
-    await walkSource(finder.message('ModelProto', 0, source.byteLength, 1), finder.cursor)
+    for (const { message, start, end, depth } of passed)
+      await walkSource(finder.message(message, start, end, depth), finder.cursor)
   } catch (error) {
     if (!(error instanceof WireFault)) throw error
   }
@@ -28,8 +42,6 @@ export async function openFilesOfOthers(
     await files.fileFor({ location, start: 0, offset }, 0, 'model')
   }
 }
-
-const TENSORS: ReadonlySet<string> = new Set(['TensorProto', 'SparseTensorProto'])
 
 class LocationFinder {
   readonly cursor: WireCursor
@@ -50,10 +62,7 @@ class LocationFinder {
     yield* eachField(cursor, end, () => {
       const field = MESSAGES[name][cursor.number]
       if (!field || cursor.wireType !== LENGTH || !isMessageKind(field.kind)) return undefined
-      // Depth 2 is the main graph.
-      const isListed = depth === 2 && name === 'GraphProto' && TENSORS.has(field.kind)
-      if (isListed || !(WAYS_TO_TENSORS[name]?.includes(field.name) ?? name === 'SparseTensorProto'))
-        return undefined
+      if (!(WAYS_TO_TENSORS[name]?.includes(field.name) ?? name === 'SparseTensorProto')) return undefined
       const { valueStart, position } = cursor
       return field.kind === 'TensorProto'
         ? this.#tensor(valueStart, position)

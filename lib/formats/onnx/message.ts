@@ -55,6 +55,9 @@ export type MessageField =
   | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
   | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
 
+/** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
+const COUNTED_LEVELS = 2
+
 /** Numbers of all fields by name, for every message. */
 const NUMBERS = new Map(
   Object.entries(MESSAGES).map(([message, fields]) => [
@@ -70,6 +73,7 @@ export class Message {
   readonly #depth: number
   #fields: MessageField[] | undefined
   #isChanged: boolean
+  #edits = 0
 
   /** @param origin - absent for a new message, which has no fields */
   constructor(type: MessageName, origin?: MessageOrigin, parent?: Message) {
@@ -101,6 +105,14 @@ export class Message {
     return this.#fields
   }
 
+  /**
+   * Counts changes to this message, its fields' messages and those in these. Two equal numbers say that nothing of what a
+   * node or value of a graph says has changed; graphs inside have numbers of their own.
+   */
+  get edits(): number {
+    return this.#edits
+  }
+
   has(name: string): boolean {
     const number = this.#number(name)
     return this.fields.some((field) => field.number === number)
@@ -108,23 +120,33 @@ export class Message {
 
   /** Bytes of the values of a field with a length. */
   byteValues(name: string): Uint8Array[] {
-    const number = this.#number(name)
-    return this.fields.filter((field) => field.number === number).flatMap((field) => this.#valueOf(field))
+    return this.fieldsOf(name).flatMap((field) => this.#valueOf(field))
   }
 
   /** The last value of a text, as protobuf reads it; empty where there is none. */
   text(name: string): string {
-    return textOf(this.byteValues(name).at(-1))
+    const number = this.#number(name)
+    const { fields } = this
+    for (let at = fields.length - 1; at >= 0; at--) {
+      const text = fields[at]!.number === number ? this.#textOf(fields[at]!) : undefined
+      if (text !== undefined) return text
+    }
+    return ''
   }
 
   texts(name: string): string[] {
-    return this.byteValues(name).map(textOf)
+    const number = this.#number(name)
+    const texts: string[] = []
+    for (const field of this.fields) {
+      const text = field.number === number ? this.#textOf(field) : undefined
+      if (text !== undefined) texts.push(text)
+    }
+    return texts
   }
 
   /** Numbers of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
-    const number = this.#number(name)
-    return this.fields.filter((field) => field.number === number).flatMap((field) => this.#intsOf(field))
+    return this.fieldsOf(name).flatMap((field) => this.#intsOf(field))
   }
 
   int(name: string): number | bigint | undefined {
@@ -133,10 +155,7 @@ export class Message {
 
   /** Numbers of a float field, packed or not. */
   floats(name: string): number[] {
-    const number = this.#number(name)
-    const bytes = this.fields
-      .filter((field) => field.number === number)
-      .flatMap((field) => this.#fixedOf(field))
+    const bytes = this.fieldsOf(name).flatMap((field) => this.#fixedOf(field))
     return bytes.flatMap((run) => {
       const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
       return Array.from({ length: Math.floor(run.byteLength / 4) }, (_, at) => view.getFloat32(4 * at, true))
@@ -146,9 +165,12 @@ export class Message {
   /** Messages of a repeated field. The same objects each time. */
   messages(name: string): Message[] {
     const number = this.#number(name)
-    return this.fields
-      .filter((field) => field.number === number)
-      .flatMap((field) => this.#messageOf(field) ?? [])
+    const messages: Message[] = []
+    for (const field of this.fields) {
+      const message = field.number === number ? this.#messageOf(field) : undefined
+      if (message) messages.push(message)
+    }
+    return messages
   }
 
   /**
@@ -244,9 +266,14 @@ export class Message {
     return this.fields.filter((field) => field.number === number)
   }
 
-  /** The message that a field is; undefined for a tensor that was put there, and for what is no message. */
-  messageOf(field: MessageField): Message | undefined {
-    return this.#messageOf(field)
+  /**
+   * The message that a field is; undefined for a tensor that was put there, and for what is no message.
+   *
+   * @param remembers - false: what is read of it is forgotten, and the next call gives another object; for walks over
+   * whole models, of which nothing is to stay in memory
+   */
+  messageOf(field: MessageField, remembers = true): Message | undefined {
+    return this.#messageOf(field, remembers)
   }
 
   /** False where a plan can copy the bytes of the file. */
@@ -362,6 +389,18 @@ export class Message {
     return cursor.wireType === LENGTH ? [field.bytes.subarray(cursor.valueStart)] : []
   }
 
+  /** A value with a length as text; undefined for what has none. */
+  #textOf(field: MessageField): string | undefined {
+    if (field.kind !== 'kept') return this.#valueOf(field).map(textOf)[0]
+    if (field.wireType !== LENGTH) return undefined
+    const { valueStart, end } = field
+    if (end - valueStart > MAX_TEXT_BYTES) throw this.#longText(end - valueStart)
+    const { cursor } = this.origin!.file
+    cursor.position = valueStart
+    if (!cursor.holds(end - valueStart, end)) this.#walk(holdRange(cursor, valueStart, end))
+    return cursor.heldText(valueStart, end)
+  }
+
   #intsOf(field: MessageField): (number | bigint)[] {
     const bytes = this.#fieldBytes(field)
     const cursor = WireCursor.over(bytes)
@@ -400,13 +439,15 @@ export class Message {
     return writer.fixed(field.number, value).finish()
   }
 
-  #messageOf(field: MessageField): Message | undefined {
+  #messageOf(field: MessageField, remembers = true): Message | undefined {
     if (field.kind === 'nested') return field.message
     if (field.kind !== 'kept' || field.wireType !== LENGTH) return undefined
+    if (field.message) return field.message
     const { kind } = MESSAGES[this.type][field.number]!
     const origin = { file: this.origin!.file, start: field.valueStart, end: field.end }
-    field.message ??= new Message(kind as MessageName, origin, this)
-    return field.message
+    const message = new Message(kind as MessageName, origin, this)
+    if (remembers) field.message = message
+    return message
   }
 
   #replaceAll(name: string, made: readonly Uint8Array[]): void {
@@ -421,20 +462,26 @@ export class Message {
     })
   }
 
-  #insertField(field: MessageField, at?: number): void {
+  #insertField(field: MessageField, at = Number.POSITIVE_INFINITY): void {
     this.#change((all) => {
-      const places = [...all.keys()].filter((index) => all[index]!.number === field.number)
-      const own = at === undefined || at >= places.length ? undefined : places[at]
-      const last = places.at(-1)
-      const index = own ?? (last === undefined ? placeFor(all, field.number) : last + 1)
-      return all.toSpliced(index, 0, field)
+      let place = -1
+      let before = 0
+      for (let index = 0; index < all.length && before <= at; index++) {
+        if (all[index]!.number !== field.number) continue
+        place = before === at ? index : index + 1
+        before += 1
+      }
+      return all.toSpliced(place < 0 ? placeFor(all, field.number) : place, 0, field)
     })
   }
 
   #change(change: (fields: readonly MessageField[]) => MessageField[]): void {
     this.#fields = change(this.fields)
-    for (let message: Message | undefined = this; message; message = message.#parent)
+    let distance = 0
+    for (let message: Message | undefined = this; message; message = message.#parent) {
       message.#isChanged = true
+      if (distance++ <= COUNTED_LEVELS) message.#edits += 1
+    }
   }
 
   #info(name: string): NonNullable<(typeof MESSAGES)[MessageName][number]> {
@@ -485,8 +532,8 @@ function placeFor(fields: readonly MessageField[], number: number): number {
   return next < 0 ? fields.length : next
 }
 
-function textOf(bytes: Uint8Array | undefined): string {
-  return bytes ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8') : ''
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
 /** Pieces of a message, those that lie behind each other joined. */

@@ -99,7 +99,12 @@ function* nodesIn(message: Message): Generator<string> {
       ? message.text('op_type')
       : `${domain}.${message.text('op_type')}`
   }
-  for (const way of WAYS[message.type] ?? []) for (const each of message.messages(way)) yield* nodesIn(each)
+  for (const way of WAYS[message.type] ?? []) {
+    for (const field of message.fieldsOf(way)) {
+      const inside = message.messageOf(field, false)
+      if (inside) yield* nodesIn(inside)
+    }
+  }
 }
 
 function countsOf(names: Iterable<string>): Record<string, number> {
@@ -111,8 +116,8 @@ function countsOf(names: Iterable<string>): Record<string, number> {
 
 function valuesOf(model: OnnxModel): OnnxValues[] {
   const groups = new Map<string, OnnxValues>()
-  for (const { owner, field } of denseFields(model.message)) {
-    const message = owner.messageOf(field)
+  for (const { owner, field } of denseFields(model.message, false)) {
+    const message = owner.messageOf(field, false)
     if (!message) continue
     const place = placeOf(message)
     const key = JSON.stringify(place)

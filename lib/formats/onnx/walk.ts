@@ -9,7 +9,7 @@ import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { ExternalFiles } from './external_files.js'
-import { openFilesOfOthers } from './external_places.js'
+import { openFilesOfOthers, type PassedFields } from './external_places.js'
 import type { FileMessage } from './message_kind.js'
 import { fieldNumber } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
@@ -59,7 +59,7 @@ export async function walkFile(
     const indices = checked.indices && (await storedPart(files, checked.indices, `${path}.indices`))
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
-  if (message === 'ModelProto') await openFilesOfOthers(source, files, budget)
+  await openFilesOfOthers(source, collector.passed, files, budget)
   if (!budget.checkTotal(report)) return undefined
   return { table: collector.table, sources: files.sources, files: files.byLocation, sparse }
 }
@@ -84,8 +84,13 @@ async function storedPart(files: ExternalFiles, part: CheckedPart, path: string)
   return makeTensor(header, entry, files.sources[entry.file]!) as StoredTensor
 }
 
-const MODEL_GRAPH = fieldNumber('ModelProto', 'graph')
+const MODEL = {
+  graph: fieldNumber('ModelProto', 'graph'),
+  trainingInfo: fieldNumber('ModelProto', 'training_info'),
+  functions: fieldNumber('ModelProto', 'functions'),
+}
 const GRAPH = {
+  node: fieldNumber('GraphProto', 'node'),
   initializer: fieldNumber('GraphProto', 'initializer'),
   sparseInitializer: fieldNumber('GraphProto', 'sparse_initializer'),
 }
@@ -104,6 +109,8 @@ class Collector {
   readonly table = new TensorTable()
   readonly external: PendingExternal[] = []
   readonly sparse: PendingSparse[] = []
+  /** Where tensors may be that are not listed. Fields that stand behind each other are one part. */
+  readonly passed: PassedFields[] = []
   readonly #budget: Budget
   readonly #report: Report
   /** What the next tensor is called in findings. */
@@ -129,9 +136,18 @@ class Collector {
   }
 
   *#model(end: number): Steps<void> {
-    yield* this.#inside(0, end, (number, start, fieldEnd) =>
-      number === MODEL_GRAPH ? this.#graph(start, fieldEnd) : undefined,
-    )
+    yield* this.#inside(0, end, (number, start, fieldEnd) => {
+      if (number === MODEL.trainingInfo || number === MODEL.functions) this.#pass('ModelProto', 1)
+      return number === MODEL.graph ? this.#graph(start, fieldEnd) : undefined
+    })
+  }
+
+  /** Notes the field that was read last. */
+  #pass(message: PassedFields['message'], depth: number): void {
+    const { start, position } = this.cursor
+    const last = this.passed.at(-1)
+    if (last?.message === message && last.end === start) last.end = position
+    else this.passed.push({ message, start, end: position, depth })
   }
 
   *#graph(start: number, end: number): Steps<void> {
@@ -145,6 +161,7 @@ class Collector {
         listed('initializer')
         return this.#tensor(from, to)
       }
+      if (number === GRAPH.node) this.#pass('GraphProto', 2)
       if (number !== GRAPH.sparseInitializer) return undefined
       listed('sparse_initializer')
       return this.#sparseTensor(from, to)

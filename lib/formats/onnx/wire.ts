@@ -13,6 +13,7 @@ import { readInto } from '../../bytes/read_into.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import type { ErrorCode } from '../../errors.js'
+import { isTurnDue } from '../../event_loop.js'
 
 export const VARINT = 0
 export const FIXED64 = 1
@@ -54,7 +55,9 @@ export async function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promis
   for (;;) {
     const step = steps.next()
     if (step.done) return step.value
-    await cursor.load(step.value)
+    // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
+    if (cursor.isSync && !isTurnDue()) cursor.loadSync(step.value)
+    else await cursor.load(step.value)
   }
 }
 
@@ -72,6 +75,8 @@ export class WireCursor {
   /** Memory of this cursor's own, written over by every load. */
   #buffer: Uint8Array<ArrayBuffer> = new Uint8Array(0)
   #window: Uint8Array = this.#buffer
+  /** The window as Node's own kind of bytes, which alone has a fast way to text. */
+  #text: Buffer | undefined
   #windowStart = 0
   #windowBytes = FIRST_WINDOW_BYTES
   /** Bytes that were asked of the source. */
@@ -104,6 +109,11 @@ export class WireCursor {
     cursor.#windowStart = start
     cursor.position = start
     return cursor
+  }
+
+  /** True where `loadSync` can read. */
+  get isSync(): boolean {
+    return this.#source?.readIntoSync !== undefined
   }
 
   /** True when `count` bytes from the position on are in the window, or as many as there are before `end`. */
@@ -198,6 +208,13 @@ export class WireCursor {
     return this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
   }
 
+  /** As `held`, as text; bytes that are no UTF-8 become U+FFFD. */
+  heldText(start: number, end: number): string {
+    const window = this.#window
+    this.#text ??= Buffer.from(window.buffer, window.byteOffset, window.byteLength)
+    return this.#text.toString('utf8', start - this.#windowStart, end - this.#windowStart)
+  }
+
   #sourceAtEnd(count: number): ByteSource {
     if (this.#source) return this.#source
     throw new WireFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
@@ -212,6 +229,7 @@ export class WireCursor {
       this.#buffer = allocateBytes(Math.max(length, Math.min(LAST_WINDOW_BYTES, byteLength)))
     }
     this.#window = this.#buffer.subarray(0, length)
+    this.#text = undefined
     this.#windowStart = this.position
     this.bytesRead += length
     return this.#window

@@ -4,8 +4,11 @@ import { join as joinPath, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
+import { summariseOnnx } from '../../../lib/formats/onnx/summary.js'
+import { OnnxModel } from '../../../lib/model/model.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import {
+  bytesOfPlan,
   entry,
   field,
   int,
@@ -26,6 +29,7 @@ import {
   expectReadOrRefused,
   mutate,
   mutationCount,
+  readOrRefused,
 } from '../mutations.js'
 import { fuzzSeed, randomNumbers } from '../random_numbers.js'
 import { expectRefusal } from '../refusal.js'
@@ -147,6 +151,54 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, async (
     check: (bytes, level) => onnx.check(new CountingSource(bytes), readOptions(level, FOLDER)),
   })
 })
+
+/** Does with a model what there is to do. Each deed may be refused; what is saved afterwards can be opened. */
+async function useModel(bytes: Uint8Array): Promise<void> {
+  const { model } = await onnx.read(new CountingSource(bytes), readOptions('lenient', FOLDER))
+  if (!(model instanceof OnnxModel)) return
+  const unchanged = await onnx.planModel!(model, undefined, { path: undefined })
+  expect(await bytesOfPlan(unchanged)).toEqual(bytes)
+  const mostBytes = 8 * bytes.length + 65_536
+  for (const { tensor } of [...model.allTensors()]) await useTensor(tensor, mostBytes).catch(expectRefusal)
+  summariseOnnx(model)
+  const { graph } = model
+  for (const value of graph.values()) {
+    expect(value.uses.length).toBeLessThanOrEqual(bytes.length)
+    void [value.type, value.producer, value.constant]
+  }
+  for (const deed of DEEDS) await readOrRefused(async () => deed(model))
+  const plan = await onnx.planModel!(model, undefined, {})
+  expect(plan.byteLength).toBeLessThanOrEqual(2 * bytes.length + 1024)
+  const saved = await bytesOfPlan(plan)
+  await onnx.read(new CountingSource(saved), readOptions('lenient', FOLDER))
+}
+
+const DEEDS: readonly ((model: OnnxModel) => unknown)[] = [
+  ({ graph }) => graph.sort(),
+  ({ graph }) => graph.constantsToInitializers(),
+  ({ graph }) => graph.initializersToConstants(),
+  ({ graph }) => graph.deduplicateInitializers(),
+  ({ graph }) => graph.removeUnused(),
+  ({ graph }) => graph.inputs[0] && graph.rename(graph.inputs[0].name, 'renamed'),
+  (model) => {
+    model.producerName = 'changed'
+  },
+]
+
+it(`${MUTATIONS} mutated models are walked, edited and saved, or refused`, async () => {
+  const random = randomNumbers(SEED + 1)
+  const seeds = [madeFiles()[0]!, ...realFiles().filter(([first]) => first === MODEL_START)]
+  const results = { read: 0, refused: 0 }
+  for (let turn = 0; turn < MUTATIONS; turn++) {
+    const bytes = mutate(seeds[random(seeds.length)]!, CHANGES, 4, random)
+    results[await readOrRefused(() => useModel(bytes))] += 1
+  }
+  expect(results.read).toBeGreaterThan(MUTATIONS / 10)
+  expect(results.refused).toBeGreaterThan(MUTATIONS / 10)
+})
+
+/** Models begin with their IR version. */
+const MODEL_START = 0x08
 
 it('a million empty tensors, and a million of a few bytes, end in findings or tensors', async () => {
   const empty = modelProto({ initializers: [] })

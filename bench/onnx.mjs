@@ -1,0 +1,187 @@
+/**
+ * ONNX models of a gigabyte and of a hundred thousand nodes: opening one against the Python package onnx, saving one with
+ * a change against a plain copy, and opening many nodes against protobufjs. Peers are no dependencies: Python comes from
+ * `--python`, protobufjs from a folder that has it installed.
+ */
+import { execFile, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { open, save, tensor } from '../dist/index.js'
+import { copyInBlocks } from './block_copy.mjs'
+import { initializerName, writeInitializers, writeNodes } from './onnx_models.mjs'
+import { onnxTypes } from './onnx_protobufjs.mjs'
+import { bestOfRounds, report } from './rounds.mjs'
+
+const execute = promisify(execFile)
+const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const OPEN_ONE = fileURLToPath(new URL('onnx_open_one.mjs', import.meta.url))
+const PYTHON_LOAD = `
+import sys, time, onnx
+started = time.perf_counter()
+model = onnx.load(sys.argv[1])
+array = onnx.numpy_helper.to_array(next(t for t in model.graph.initializer if t.name == sys.argv[2]))
+print(time.perf_counter() - started, float(array.reshape(-1)[-1]))
+`
+
+const CASES = { open: measureOpen, save: measureSave, nodes: measureNodes }
+
+export function addOnnx(program) {
+  program
+    .command('onnx')
+    .description('opening and saving ONNX models, against Python onnx, a copy, and protobufjs')
+    .option('--case <name...>', `of ${Object.keys(CASES).join(', ')}`, Object.keys(CASES))
+    .option('--mib <n>', 'size of the model of initializers', Number, 1024)
+    .option('--initializers <n>', 'how many it has', Number, 5000)
+    .option('--nodes <n>', 'nodes of the other model', Number, 100_000)
+    .option('--rounds <n>', 'rounds; the best counts', Number, 5)
+    .option('--python <path>', 'a Python that has onnx', 'python3')
+    .option('--protobufjs <folder>', 'where protobufjs is installed', '.')
+    .option('--folder <path>', 'where the files are made', tmpdir())
+    .option('--json', 'print JSON')
+    .action(measure)
+}
+
+async function measure(options) {
+  const folder = mkdtempSync(join(options.folder, 'tilework-bench-'))
+  try {
+    const rows = []
+    for (const name of options.case) rows.push(...(await CASES[name](folder, options)))
+    report(rows, options)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Every round in a process of its own, so that nothing is warm but the file; Python's begins after its imports. */
+async function measureOpen(folder, { mib, initializers, rounds, python }) {
+  const path = join(folder, 'initializers.onnx')
+  writeInitializers(path, { bytes: mib * 1024 * 1024, count: initializers })
+  readFileSync(path)
+  const name = initializerName(Math.floor(initializers / 2))
+  const ours = []
+  const theirs = []
+  for (let round = 0; round < rounds; round++) {
+    const { stdout } = await execute(process.execPath, [OPEN_ONE, path, name])
+    ours.push(JSON.parse(stdout))
+    theirs.push(loadInPython(python, path, name, ours.at(-1).value))
+  }
+  const seconds = Math.min(...ours.map((each) => each.seconds))
+  const anonymous = Math.max(...ours.map((each) => each.anonymousMib))
+  const rows = [{ case: 'open and touch one tensor', seconds: short(seconds), 'anonymous MiB': anonymous }]
+  const load = theirs.includes(undefined) ? undefined : Math.min(...theirs)
+  if (load === undefined) console.error(`skipped: ${python} has no onnx`)
+  else rows.push({ case: 'Python onnx.load', seconds: short(load), 'times ours': short(load / seconds) })
+  return rows
+}
+
+/** @returns {number | undefined} seconds, where Python has onnx */
+function loadInPython(python, path, name, value) {
+  const { status, stdout, stderr } = spawnSync(python, ['-c', PYTHON_LOAD, path, name], { encoding: 'utf8' })
+  if (status !== 0) {
+    if (stderr === null || stderr.includes('ModuleNotFoundError')) return undefined
+    throw new Error(stderr)
+  }
+  const [seconds, theirs] = stdout.split(' ').map(Number)
+  if (!Object.is(theirs, value)) throw new Error(`Python reads ${theirs} where tilework reads ${value}`)
+  return seconds
+}
+
+async function measureSave(folder, { mib, initializers, rounds }) {
+  const input = join(folder, 'initializers.onnx')
+  const elements = writeInitializers(input, { bytes: mib * 1024 * 1024, count: initializers })
+  const output = join(folder, 'saved.onnx')
+  const name = initializerName(Math.floor(initializers / 2))
+  const values = tensor(new Float32Array(elements).fill(1.5), { name })
+  const best = await bestOfRounds(
+    {
+      loop: () => copyInBlocks(input, output),
+      tilework: async () => {
+        rmSync(output, { force: true })
+        const file = await open(input)
+        file.onnx.graph.setInitializer(name, values)
+        await save(output, file)
+        file.close()
+      },
+    },
+    rounds,
+  )
+  if (statSync(output).size !== statSync(input).size) throw new Error('the saved model has another size')
+  return [
+    { case: 'read and write 1 MiB blocks', seconds: short(best.loop), 'ratio to the loop': 1 },
+    {
+      case: 'open, replace one, save',
+      seconds: short(best.tilework),
+      'ratio to the loop': short(best.loop / best.tilework),
+    },
+  ]
+}
+
+async function measureNodes(folder, { nodes, rounds, protobufjs }) {
+  const path = join(folder, 'nodes.onnx')
+  writeNodes(path, nodes)
+  const candidates = {
+    open: async () => {
+      const file = await open(path)
+      if (file.tensors.length !== 1) throw new Error('the model has one initializer')
+      file.close()
+    },
+    'open, inputs and outputs of every node': async () => {
+      const file = await open(path)
+      let names = 0
+      for (const { opType, inputs, outputs } of file.onnx.graph.nodes)
+        names += inputs.length + outputs.length + (opType === '' ? 1 : 0)
+      if (names !== 3 * nodes) throw new Error(`${names} names`)
+      file.close()
+    },
+  }
+  const types = decoderOf(protobufjs)
+  if (types) {
+    candidates['protobufjs, decode'] = () => {
+      const model = types.lookupType('ModelProto').decode(readFileSync(path))
+      if (model.graph.node.length !== nodes) throw new Error(`${model.graph.node.length} nodes`)
+    }
+  } else console.error(`skipped: ${protobufjs} has no protobufjs`)
+  const best = await bestOfRounds(candidates, rounds)
+  const decode = best['protobufjs, decode']
+  const rows = Object.entries(best).map(([name, seconds]) => ({
+    case: name,
+    seconds: short(seconds),
+    ...(decode && { 'times protobufjs': short(seconds / decode) }),
+  }))
+  return [...rows, { case: 'inspect --json, CPU', seconds: short(await inspectSeconds(path, rounds)) }]
+}
+
+function decoderOf(folder) {
+  try {
+    return onnxTypes(createRequire(resolve(folder, 'package.json'))('protobufjs'))
+  } catch (error) {
+    if (error.code === 'MODULE_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+/** CPU seconds of the command, user and system, the start of Node included. */
+async function inspectSeconds(path, rounds) {
+  const took = []
+  for (let round = 0; round < rounds; round++) {
+    const { stderr } = await execute('bash', [
+      '-c',
+      'TIMEFORMAT="%U %S"; time "$@" > /dev/null',
+      'inspect',
+      process.execPath,
+      COMMAND,
+      'inspect',
+      path,
+      '--json',
+    ])
+    const [user, system] = stderr.trim().split('\n').at(-1).split(' ').map(Number)
+    took.push(user + system)
+  }
+  return Math.min(...took)
+}
+
+const short = (value) => Number(value.toPrecision(3))

@@ -1,0 +1,104 @@
+/** Models of a given size for measurements, written by hand so that no library is needed for them. */
+import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs'
+
+/** Numbers of the fields that the models have (onnx.proto). */
+const MODEL = { irVersion: 1, graph: 7, opsetImport: 8 }
+const GRAPH = { node: 1, name: 2, initializer: 5, input: 11, output: 12 }
+const NODE = { input: 1, output: 2, name: 3, opType: 4, attribute: 5 }
+const ATTRIBUTE = { name: 1, ints: 8, type: 20 }
+const ATTRIBUTE_INTS = 7
+const TENSOR = { dims: 1, dataType: 2, name: 8, rawData: 9 }
+const FLOAT = 1
+
+function varint(value) {
+  const bytes = []
+  let rest = value
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
+  bytes.push(rest)
+  return Buffer.from(bytes)
+}
+
+const int = (number, value) => Buffer.concat([varint(number * 8), varint(value)])
+const head = (number, byteLength) => Buffer.concat([varint(number * 8 + 2), varint(byteLength)])
+
+function field(number, value) {
+  const bytes = Buffer.from(value)
+  return Buffer.concat([head(number, bytes.length), bytes])
+}
+
+const version = [int(MODEL.irVersion, 8)]
+const opset = field(MODEL.opsetImport, int(2, 17))
+
+/** @returns {string} the name of the initializer at a place */
+export const initializerName = (index) => `block.${index}.weight`
+
+/**
+ * A model of float32 initializers that together have `bytes` bytes, none of them zero, and no nodes.
+ *
+ * @returns {number} elements of each
+ */
+export function writeInitializers(path, { bytes, count }) {
+  const elements = Math.floor(bytes / count / 4)
+  const values = new Uint32Array(elements)
+  const tensorAt = (index) =>
+    Buffer.concat([
+      int(TENSOR.dims, elements),
+      int(TENSOR.dataType, FLOAT),
+      field(TENSOR.name, initializerName(index)),
+      head(TENSOR.rawData, 4 * elements),
+    ])
+  let graphBytes = field(GRAPH.name, 'g').length
+  for (let index = 0; index < count; index++) {
+    const tensorBytes = tensorAt(index).length + 4 * elements
+    graphBytes += head(GRAPH.initializer, tensorBytes).length + tensorBytes
+  }
+  const descriptor = openSync(path, 'w')
+  writeSync(descriptor, Buffer.concat([...version, head(MODEL.graph, graphBytes), field(GRAPH.name, 'g')]))
+  let state = 1
+  for (let index = 0; index < count; index++) {
+    for (let i = 0; i < elements; i++) {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+      values[i] = state | 1
+    }
+    const tensor = tensorAt(index)
+    writeSync(descriptor, head(GRAPH.initializer, tensor.length + 4 * elements))
+    writeSync(descriptor, tensor)
+    writeSync(descriptor, new Uint8Array(values.buffer))
+  }
+  writeSync(descriptor, opset)
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+  return elements
+}
+
+/** A chain of nodes that take what the one before makes and an initializer, each with an attribute. */
+export function writeNodes(path, count) {
+  const pieces = [field(GRAPH.name, 'chain')]
+  const operators = ['Conv', 'Relu', 'Add', 'Transpose', 'MatMul']
+  const tensor = Buffer.concat([
+    int(TENSOR.dims, 1),
+    int(TENSOR.dataType, FLOAT),
+    field(TENSOR.name, 'w'),
+    field(TENSOR.rawData, Buffer.alloc(4, 1)),
+  ])
+  for (let index = 0; index < count; index++) {
+    const attribute = Buffer.concat([
+      field(ATTRIBUTE.name, 'perm'),
+      int(ATTRIBUTE.ints, 1),
+      int(ATTRIBUTE.ints, 0),
+      int(ATTRIBUTE.type, ATTRIBUTE_INTS),
+    ])
+    const node = [
+      field(NODE.input, `value_${index}`),
+      field(NODE.input, 'w'),
+      field(NODE.output, `value_${index + 1}`),
+      field(NODE.name, `node_${index}`),
+      field(NODE.opType, operators[index % operators.length]),
+      field(NODE.attribute, attribute),
+    ]
+    pieces.push(field(GRAPH.node, Buffer.concat(node)))
+  }
+  pieces.push(field(GRAPH.initializer, tensor))
+  pieces.push(field(GRAPH.input, field(1, 'value_0')), field(GRAPH.output, field(1, `value_${count}`)))
+  writeFileSync(path, Buffer.concat([...version, field(MODEL.graph, Buffer.concat(pieces)), opset]))
+}

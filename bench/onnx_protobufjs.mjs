@@ -1,0 +1,26 @@
+/** The messages of ONNX for protobufjs, made from the table that tilework reads by. */
+import { MESSAGES } from '../dist/formats/onnx/schema.js'
+
+/**
+ * @param {object} protobuf the module protobufjs
+ * @returns {object} its Root with every message
+ */
+export function onnxTypes(protobuf) {
+  const nested = Object.fromEntries(
+    Object.entries(MESSAGES).map(([message, fields]) => [
+      message,
+      {
+        fields: Object.fromEntries(fields.filter(Boolean).map((field) => [field.name, description(field)])),
+      },
+    ]),
+  )
+  return protobuf.Root.fromJSON({ nested })
+}
+
+function description({ number, kind, isRepeated, isPacked }) {
+  return {
+    id: number,
+    type: kind === 'enum' ? 'int32' : kind,
+    ...(isRepeated && { rule: 'repeated', options: { packed: isPacked } }),
+  }
+}
