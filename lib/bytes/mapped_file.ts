@@ -69,7 +69,11 @@ export class MappedFileSource implements ByteSource {
 
   readIntoSync(start: number, target: Uint8Array): void {
     this.#checkUse(start, start + target.byteLength)
-    systemError.wrap(this.label, () => this.native.readSync(start, target))
+    try {
+      this.native.readSync(start, target)
+    } catch (error) {
+      throw systemError.from(this.label, error)
+    }
   }
 
   /** `revoke` detaches the views given out too; never while an asynchronous call of Node uses one. */

@@ -16,6 +16,7 @@ import {
   eachField,
   FIXED32,
   FIXED64,
+  heldFields,
   holdRange,
   LENGTH,
   type Steps,
@@ -115,12 +116,37 @@ export function* walkTensor(
   keep?: (field: Uint8Array) => void,
 ): Steps<TensorHeader> {
   const header = new TensorHeader()
+  // Nearly every header is in the window as a whole, and walks that wait cost more than what they read.
+  heldFields(cursor, end, () => {
+    if (isPayload(cursor)) notePayload(cursor, header)
+    else if (!isTextField(cursor)) headerField(cursor, header, keep)
+    else if (!cursor.holdsRange(cursor.start, cursor.position)) return false
+    else takeText(cursor, header, keep)
+    return true
+  })
   yield* eachField(cursor, end, () => {
     if (isPayload(cursor)) notePayload(cursor, header)
-    else return headerField(cursor, header, keep)
+    else if (isTextField(cursor)) return textField(cursor, header, keep)
+    else headerField(cursor, header, keep)
     return undefined
   })
   return header
+}
+
+function isTextField({ number, wireType }: WireCursor): boolean {
+  return wireType === LENGTH && LENGTH_FIELDS.has(number)
+}
+
+/** The name in what `walkTensor` has kept of a header. */
+export function nameOfHeader(kept: Uint8Array): string {
+  const cursor = WireCursor.over(kept)
+  let name = ''
+  heldFields(cursor, kept.byteLength, () => {
+    const { number, wireType, valueStart, position } = cursor
+    if (number === TENSOR.name && wireType === LENGTH) name = cursor.heldText(valueStart, position)
+    return true
+  })
+  return name
 }
 
 /** The header from what `walkTensor` has kept of it. */
@@ -155,23 +181,19 @@ function notePayload(cursor: WireCursor, header: TensorHeader): void {
   payload.end = position
 }
 
-/** Takes one field of the header; unknown ones, and known ones of another wire type, are passed over. */
+/** Takes one number of the header; unknown fields, and known ones of another wire type, are passed over. */
 function headerField(
   cursor: WireCursor,
   header: TensorHeader,
   keep: ((field: Uint8Array) => void) | undefined,
-): Steps<void> | undefined {
-  const { number, wireType, start, valueStart, position } = cursor
-  if (wireType === VARINT) {
-    if (number === TENSOR.dims) header.dims.push(cursor.int64())
-    else if (number === TENSOR.dataType) header.dtypeCode = cursor.int32()
-    else if (number === TENSOR.dataLocation) header.location = cursor.int32()
-    else return undefined
-    keep?.(cursor.held(start, position))
-    return undefined
-  }
-  if (wireType !== LENGTH || !LENGTH_FIELDS.has(number)) return undefined
-  return lengthField(cursor, header, { number, start, valueStart, end: position }, keep)
+): void {
+  const { number, wireType, start, position } = cursor
+  if (wireType !== VARINT) return
+  if (number === TENSOR.dims) header.dims.push(cursor.int64())
+  else if (number === TENSOR.dataType) header.dtypeCode = cursor.int32()
+  else if (number === TENSOR.dataLocation) header.location = cursor.int32()
+  else return
+  keep?.(cursor.held(start, position))
 }
 
 const LENGTH_FIELDS: ReadonlySet<number> = new Set([
@@ -183,19 +205,35 @@ const LENGTH_FIELDS: ReadonlySet<number> = new Set([
   TENSOR.metadata,
 ])
 
-function* lengthField(
+/** Takes a field with a length that the window may not hold. */
+function* textField(
   cursor: WireCursor,
   header: TensorHeader,
-  { number, start, valueStart, end }: { number: number; start: number; valueStart: number; end: number },
   keep: ((field: Uint8Array) => void) | undefined,
 ): Steps<void> {
+  const { number, start, valueStart, position: end } = cursor
   if (end - valueStart > MAX_TEXT_BYTES) {
     const message = `A name or property of a tensor has ${end - valueStart} bytes; the limit is ${MAX_TEXT_BYTES}.`
     throw new WireFault('ERR_LIMIT', message, start)
   }
   const field = yield* holdRange(cursor, start, end)
   keep?.(field)
-  const value = field.subarray(valueStart - start)
+  takeValue(header, number, field.subarray(valueStart - start), valueStart)
+}
+
+/** As `textField`, of one that the window holds, which is far below the limit. */
+function takeText(
+  cursor: WireCursor,
+  header: TensorHeader,
+  keep: ((field: Uint8Array) => void) | undefined,
+): void {
+  const { number, start, valueStart, position: end } = cursor
+  keep?.(cursor.held(start, end))
+  if (number === TENSOR.name) header.name = cursor.heldText(valueStart, end)
+  else takeValue(header, number, cursor.held(valueStart, end), valueStart)
+}
+
+function takeValue(header: TensorHeader, number: number, value: Uint8Array, valueStart: number): void {
   if (number === TENSOR.name) header.name = textOf(value)
   else if (number === TENSOR.docString) header.doc = textOf(value)
   else if (number === TENSOR.segment) header.hasSegment = true

@@ -57,7 +57,7 @@ export class FileTensors implements TensorList {
     const byName = new Map<string, number>()
     for (let index = table.length - 1; index >= 0; index--) {
       const { kind, start } = table.at(index)
-      byName.set(kind === 'sparse' ? sparse[start]!.name : table.header(index).name, index)
+      byName.set(kind === 'sparse' ? sparse[start]!.name : table.name(index), index)
     }
     return byName
   }

@@ -38,7 +38,8 @@ export interface TensorPlace {
   readonly offset: number
 }
 
-const MAX_COUNT = BigInt(Number.MAX_SAFE_INTEGER)
+/** The bytes of as many elements of any type are below 2^53. */
+const MAX_ELEMENTS = Math.floor(Number.MAX_SAFE_INTEGER / 16)
 
 /**
  * Checks a tensor.
@@ -55,8 +56,11 @@ export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTe
   }
   const shape = checkDims(header, where)
   if (!shape) return undefined
-  const elements = shape.reduce((product, extent) => product * BigInt(extent), 1n)
-  if (elements > MAX_COUNT / 16n) {
+  const rough = shape.reduce((product, extent) => product * extent, 1)
+  // Exact where it may matter: a product of doubles below 2^53 is, and one above is not below by rounding.
+  const elements =
+    rough < MAX_ELEMENTS ? rough : shape.reduce((product, extent) => product * BigInt(extent), 1n)
+  if (elements > MAX_ELEMENTS) {
     const message = `${nameOf(header)} has ${shape.join(' x ')} elements, more than can be counted.`
     broken(where, 'dims', 'ERR_OVERFLOW', message)
     return undefined

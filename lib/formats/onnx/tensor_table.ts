@@ -4,7 +4,7 @@
  * someone asks for one.
  */
 import { allocateBytes } from '../../bytes/view_limit.js'
-import { parseHeader, type TensorHeader } from './tensor_header.js'
+import { nameOfHeader, parseHeader, type TensorHeader } from './tensor_header.js'
 
 export const ENTRY_KINDS = ['range', 'fields', 'strings', 'none', 'sparse'] as const
 export type EntryKind = (typeof ENTRY_KINDS)[number]
@@ -84,9 +84,18 @@ export class TensorTable {
   }
 
   header(index: number): TensorHeader {
+    return parseHeader(this.#kept(index))
+  }
+
+  /** As `header`, of which only the name is read. */
+  name(index: number): string {
+    return nameOfHeader(this.#kept(index))
+  }
+
+  #kept(index: number): Uint8Array {
     const at = index * NUMBERS + 3
     const start = this.#numbers[at]!
     const end = index + 1 < this.#length ? this.#numbers[at + NUMBERS]! : this.#headerStart
-    return parseHeader(this.#headers.subarray(start, end))
+    return this.#headers.subarray(start, end)
   }
 }

@@ -26,8 +26,11 @@ export const FIXED32 = 5
 const FIELD_BYTES = 20
 const VARINT_BYTES = 10
 
-/** After a jump over a payload the next fields may be few, so little is read; the more follow, the more at a time. */
-const FIRST_WINDOW_BYTES = 4 * 1024
+/**
+ * After a jump over a payload the next fields may be few, so little is read: what the header of a tensor has as a rule. The
+ * more follow, the more is read at a time.
+ */
+const FIRST_WINDOW_BYTES = 512
 const LAST_WINDOW_BYTES = 256 * 1024
 
 const TWO_POW_32 = 2 ** 32
@@ -121,6 +124,11 @@ export class WireCursor {
     const at = this.position - this.#windowStart
     const wanted = Math.min(count, end - this.position)
     return at >= 0 && at + wanted <= this.#window.byteLength
+  }
+
+  /** True when bytes `[start, end)` are in the window. */
+  holdsRange(start: number, end: number): boolean {
+    return start >= this.#windowStart && end <= this.#windowStart + this.#window.byteLength
   }
 
   /** True when the next field can be read at once. */
@@ -323,6 +331,19 @@ export function* eachField(
       const inside = visit()
       if (inside) yield* inside
       cursor.position = next
+    }
+  }
+}
+
+/** Fields as `eachField` reads them, as far as the window reaches and `visit` need not wait. The position says how far. */
+export function heldFields(cursor: WireCursor, end: number, visit: () => boolean): void {
+  while (cursor.position < end && cursor.holdsField(end)) {
+    const { position } = cursor
+    cursor.field(end)
+    const isGroup = cursor.wireType === GROUP_START || cursor.wireType === GROUP_END
+    if (isGroup || !visit()) {
+      cursor.position = position
+      return
     }
   }
 }
