@@ -1,11 +1,13 @@
 /** Attributes of nodes: a name, and a value of one of fourteen kinds, or the name of a function's own attribute. */
 import { TileworkError } from '../errors.js'
-import type { Message } from '../formats/onnx/message.js'
+import type { Message, MessageFile } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
-import type { Tensor } from '../tensor/tensor.js'
+import { LOCATION_EXTERNAL } from '../formats/onnx/schema.js'
+import { denseFields } from '../formats/onnx/tensor_fields.js'
+import type { SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { Graph } from './graph.js'
-import { readValueType, type ValueType } from './value_type.js'
+import { readValueType, type ValueType, writeValueType } from './value_type.js'
 
 /** In the order of their numbers. */
 export const ATTRIBUTE_TYPES = [
@@ -44,7 +46,7 @@ export type AttributeValue =
   | readonly Graph[]
   | readonly ValueType[]
 
-/** A value to be set, with its type. Strings are written as UTF-8. */
+/** A value to be set, with its type. Strings are written as UTF-8; of graphs a copy is taken. */
 export type NewAttribute =
   | { readonly type: 'FLOAT'; readonly value: number }
   | { readonly type: 'INT'; readonly value: number | bigint }
@@ -53,6 +55,13 @@ export type NewAttribute =
   | { readonly type: 'FLOATS'; readonly value: readonly number[] }
   | { readonly type: 'INTS'; readonly value: readonly (number | bigint)[] }
   | { readonly type: 'STRINGS'; readonly value: readonly (string | Uint8Array)[] }
+  | { readonly type: 'TENSORS'; readonly value: readonly Tensor[] }
+  | { readonly type: 'SPARSE_TENSOR'; readonly value: SparseTensor }
+  | { readonly type: 'SPARSE_TENSORS'; readonly value: readonly SparseTensor[] }
+  | { readonly type: 'GRAPH'; readonly value: Graph }
+  | { readonly type: 'GRAPHS'; readonly value: readonly Graph[] }
+  | { readonly type: 'TYPE_PROTO'; readonly value: ValueType }
+  | { readonly type: 'TYPE_PROTOS'; readonly value: readonly ValueType[] }
 
 export class Attribute {
   /** For code of the library itself. */
@@ -142,12 +151,18 @@ export class Attribute {
     return GRAPH_FIELDS.flatMap((name) => this.message.messages(name)).map((message) => Graph.of(message))
   }
 
-  /** Takes another value. What the attribute had is gone, its name and doc string stay. */
+  /**
+   * Takes another value. What the attribute had is gone, its name and doc string stay.
+   *
+   * @throws TileworkError ERR_ARGUMENT for a kind that there is not, a value that is not of it, and a graph inside itself;
+   * ERR_UNSUPPORTED for a graph of another model whose tensors lie in other files
+   */
   set({ type, value }: NewAttribute): void {
     const { message } = this
-    if (!SETTERS[type]) {
-      throw new TileworkError('ERR_UNSUPPORTED', `An attribute cannot be set to ${valueText(type)}.`)
+    if (!Object.hasOwn(SETTERS, type)) {
+      throw new TileworkError('ERR_ARGUMENT', `An attribute cannot be set to ${valueText(type)}.`)
     }
+    CHECKS[type]?.(message, value as never)
     for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
     SETTERS[type](message, value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))
@@ -180,7 +195,72 @@ const SETTERS: Setters = {
   INT: (message, value) => message.setInt('i', value),
   STRING: (message, value) => message.setBytes('s', [bytesOf(value)]),
   TENSOR: (message, value) => message.putTensor('t', value, value.name),
+  TENSORS: (message, values) => putTensors(message, 'tensors', values),
+  SPARSE_TENSOR: (message, value) => putTensors(message, 'sparse_tensor', [value]),
+  SPARSE_TENSORS: (message, values) => putTensors(message, 'sparse_tensors', values),
+  GRAPH: (message, value) => message.adopt('g', value.message),
+  GRAPHS: (message, values) => {
+    for (const { message: graph } of values) message.adopt('graphs', graph)
+  },
+  TYPE_PROTO: (message, value) => writeValueType(message.insert('tp'), value),
+  TYPE_PROTOS: (message, values) => {
+    for (const value of values) writeValueType(message.insert('type_protos'), value)
+  },
   FLOATS: (message, values) => message.setFloats('floats', values),
   INTS: (message, values) => message.setInts('ints', values),
   STRINGS: (message, values) => message.setBytes('strings', values.map(bytesOf)),
+}
+
+function putTensors(message: Message, field: string, tensors: readonly Tensor[]): void {
+  for (const tensor of tensors) message.putTensor(field, tensor, tensor.name)
+}
+
+/** Looks at values before anything is changed. */
+const CHECKS: { [New in NewAttribute as New['type']]?: (message: Message, value: New['value']) => void } = {
+  TENSOR: (_, value) => checkKind(value, ['dense', 'string']),
+  TENSORS: (_, values) => {
+    for (const value of values) checkKind(value, ['dense', 'string'])
+  },
+  SPARSE_TENSOR: (_, value) => checkKind(value, ['sparse']),
+  SPARSE_TENSORS: (_, values) => {
+    for (const value of values) checkKind(value, ['sparse'])
+  },
+  GRAPH: checkGraph,
+  GRAPHS: (message, values) => {
+    for (const value of values) checkGraph(message, value)
+  },
+}
+
+function checkKind(value: Tensor, kinds: readonly Tensor['kind'][]): void {
+  if (kinds.includes(value?.kind)) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `The attribute takes ${kinds.join(' or ')} tensors, not ${valueText(value)}.`,
+  )
+}
+
+function checkGraph(message: Message, value: Graph): void {
+  if (!(value instanceof Graph)) {
+    throw new TileworkError('ERR_ARGUMENT', `The attribute takes a graph, not ${valueText(value)}.`)
+  }
+  for (let around: Message | undefined = message; around; around = around.parent) {
+    if (around !== value.message) continue
+    throw new TileworkError('ERR_ARGUMENT', 'A graph cannot be put inside itself.')
+  }
+  if (fileOf(message) !== fileOf(value.message)) refuseExternal(value.message)
+}
+
+/** The file of the model that a message is in; undefined for one that is in none. */
+function fileOf(message: Message): MessageFile | undefined {
+  let outermost = message
+  while (outermost.parent) outermost = outermost.parent
+  return outermost.origin?.file
+}
+
+function refuseExternal(graph: Message): void {
+  for (const { owner, field, path } of denseFields(graph)) {
+    if (owner.messageOf(field)?.int('data_location') !== LOCATION_EXTERNAL) continue
+    const text = `${path} of the graph lies in a file beside another model; internalize that model first.`
+    throw new TileworkError('ERR_UNSUPPORTED', text)
+  }
 }

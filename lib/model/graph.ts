@@ -3,7 +3,7 @@
  * looks at who uses a name before it changes who makes it.
  */
 import { TileworkError } from '../errors.js'
-import type { Message, MessageField } from '../formats/onnx/message.js'
+import { Message, type MessageField } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
@@ -16,10 +16,11 @@ import {
   type Removed,
   removeUnused,
 } from './graph_passes.js'
+import { metadataOf } from './metadata.js'
 import { Node } from './node.js'
 import { sortedNodes } from './node_order.js'
 import { Value } from './value.js'
-import { readValueType, type ValueType } from './value_type.js'
+import { readValueType, type ValueType, writeValueType } from './value_type.js'
 
 /** A value that the graph declares: an input, an output, or one in between. */
 export interface ValueInfo {
@@ -56,6 +57,13 @@ export class Graph {
     return known
   }
 
+  /** A graph without anything, for an attribute. */
+  static create(name = ''): Graph {
+    const graph = Graph.of(new Message('GraphProto'))
+    if (name !== '') graph.name = name
+    return graph
+  }
+
   get name(): string {
     return this.message.text('name')
   }
@@ -66,6 +74,10 @@ export class Graph {
 
   get docString(): string {
     return this.message.text('doc_string')
+  }
+
+  get metadata(): ReadonlyMap<string, string> {
+    return metadataOf(this.message)
   }
 
   /** In the order of the file. The same objects each time. */
@@ -84,6 +96,75 @@ export class Graph {
   /** Types of values in between. */
   get valueInfo(): readonly ValueInfo[] {
     return this.#values('value_info')
+  }
+
+  /**
+   * Declares an input, behind the others. One of an initializer's name may be given another value when the model runs.
+   *
+   * @throws TileworkError ERR_ARGUMENT for a name that is empty, an input or made by a node; and for what is no type
+   */
+  addInput(name: string, type: ValueType): void {
+    if (name === '' || this.inputNames.has(name) || this.producerOf(name)) throw this.#taken(name)
+    this.#declare('input', name, type)
+  }
+
+  /** Declares an output, behind the others. @throws TileworkError ERR_ARGUMENT for a name that no value has, or an output */
+  addOutput(name: string, type: ValueType): void {
+    if (this.outputNames.has(name)) throw this.#taken(name)
+    if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
+    this.#declare('output', name, type)
+  }
+
+  /** Says what type a value has: where the graph declares it, or else among `valueInfo`. */
+  setType(name: string, type: ValueType): void {
+    if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
+    const known = this.#index().declared.get(name)
+    known?.clear('type')
+    if (known) writeValueType(known.insert('type'), type)
+    else this.#declare('value_info', name, type)
+  }
+
+  #declare(list: string, name: string, type: ValueType): void {
+    const value = this.message.insert(list)
+    value.setText('name', name)
+    writeValueType(value.insert('type'), type)
+  }
+
+  /** Graphs inside the nodes of this one, and inside those, outermost first. */
+  *subgraphs(): Generator<Graph> {
+    for (const node of this.#index().enclosing) {
+      for (const graph of subgraphsOf(node)) {
+        yield graph
+        yield* graph.subgraphs()
+      }
+    }
+  }
+
+  /** Nodes of this graph and of those inside it: each before those of its graphs. */
+  *allNodes(): Generator<Node> {
+    for (const node of this.nodes) {
+      yield node
+      for (const graph of this.#index().enclosing.has(node) ? subgraphsOf(node) : []) yield* graph.allNodes()
+    }
+  }
+
+  /** Names that this graph takes from those around it; of a main graph, names that nobody makes. */
+  outerNames(): ReadonlySet<string> {
+    const used = this.nodes.flatMap((node) => node.inputs.filter((name) => name !== ''))
+    const inside = [...this.#index().enclosing]
+      .flatMap(subgraphsOf)
+      .flatMap((graph) => [...graph.outerNames()])
+    return new Set([...used, ...inside, ...this.outputNames].filter((name) => !this.#defines(name)))
+  }
+
+  /** A name that no value of this graph and of those inside it has: `base`, or `base` with a number. */
+  uniqueName(base: string): string {
+    const isFree = (name: string): boolean =>
+      name !== '' && !this.#defines(name) && !this.outputNames.has(name) && this.usersOf(name).length === 0
+    if (isFree(base)) return base
+    let number = 1
+    while (!isFree(`${base}_${number}`)) number += 1
+    return `${base}_${number}`
   }
 
   /** Names of all initializers, those that are sparse last. */
@@ -165,6 +246,11 @@ export class Graph {
 
   get outputNames(): ReadonlySet<string> {
     return this.#index().outputs
+  }
+
+  /** True for a node that is in this graph now. */
+  holds(node: Node): boolean {
+    return this.#index().holds(node)
   }
 
   /** True for the name of an initializer, dense or sparse. */

@@ -65,6 +65,10 @@ export class GraphNames {
     return this.inputs.has(name) || this.#producers.has(name) || this.initializers.has(name)
   }
 
+  holds(node: Node): boolean {
+    return this.#nodes.has(node)
+  }
+
   add(node: Node): void {
     const { inputs, outputs } = node
     this.#nodes.set(node, { inputs, outputs })

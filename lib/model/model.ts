@@ -2,17 +2,21 @@
  * An ONNX model: the graph, functions and properties of a file as objects. Nothing is read until it is asked for; what was
  * not changed is written as it stands, byte for byte.
  */
+import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
+import { checkOptions } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { Message, type MessageFile } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
-import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME } from '../formats/onnx/schema.js'
+import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME, fieldNumber } from '../formats/onnx/schema.js'
 import { tensorFields } from '../formats/onnx/tensor_fields.js'
 import { WireCursor } from '../formats/onnx/wire.js'
+import { WireWriter } from '../formats/onnx/wire_writer.js'
 import type { Tensor } from '../tensor/tensor.js'
-import { Attribute } from './attribute.js'
 import { Graph } from './graph.js'
-import { Node } from './node.js'
+import { metadataOf, setMetadata } from './metadata.js'
+import { ModelFunction } from './model_function.js'
+import { readTraining, type TrainingInfo } from './training.js'
 
 /** A tensor and where it is in the model. */
 export interface PlacedTensor {
@@ -21,19 +25,24 @@ export interface PlacedTensor {
   readonly tensor: Tensor
 }
 
-/** A function of the model's own. */
-export interface ModelFunction {
-  readonly domain: string
+/** Devices that a model is made for. */
+export interface DeviceConfiguration {
   readonly name: string
-  readonly overload: string
-  readonly inputs: readonly string[]
-  readonly outputs: readonly string[]
-  /** Names of attributes without a default. */
-  readonly attributeNames: readonly string[]
-  /** Attributes with their defaults. */
-  readonly attributes: readonly Attribute[]
-  readonly nodes: readonly Node[]
+  readonly deviceCount: number
+  readonly devices: readonly string[]
 }
+
+/** What a new model says of itself. */
+export interface NewModel {
+  /** Default 10, which has every element type but the 2-bit ones, float4 and e8m0: they need 11 to 13. */
+  readonly irVersion?: number
+  /** Version of ONNX's own operators. Default 21. */
+  readonly opset?: number
+  readonly graphName?: string
+}
+
+const CURRENT_IR_VERSION = 10
+const CURRENT_OPSET = 21
 
 export interface OnnxModelInit {
   readonly source: ByteSource
@@ -51,6 +60,24 @@ export class OnnxModel {
   constructor({ source, files, depthLimit = DEFAULT_DEPTH_LIMIT }: OnnxModelInit) {
     this.file = { source, cursor: new WireCursor(source), files, depthLimit }
     this.message = new Message('ModelProto', { file: this.file, start: 0, end: source.byteLength })
+  }
+
+  /**
+   * A model with a graph that has nothing yet.
+   *
+   * @throws TileworkError ERR_ARGUMENT for an option that is none
+   */
+  static create(options: NewModel = {}): OnnxModel {
+    checkOptions(options, 'OnnxModel.create', '{ irVersion, opset, graphName }')
+    const { irVersion = CURRENT_IR_VERSION, opset = CURRENT_OPSET, graphName = 'graph' } = options
+    const graph = new WireWriter().text(fieldNumber('GraphProto', 'name'), graphName)
+    const bytes = new WireWriter()
+      .varint(fieldNumber('ModelProto', 'ir_version'), irVersion)
+      .message(fieldNumber('ModelProto', 'graph'), graph)
+      .finish()
+    const model = new OnnxModel({ source: new MemorySource(bytes, 'a new model'), files: new Map() })
+    model.setOpsetImport('', opset)
+    return model
   }
 
   /** True when anything is not as it was read. */
@@ -102,15 +129,19 @@ export class OnnxModel {
 
   /** Properties of the model. Where a key occurs twice the last one counts. */
   get metadata(): ReadonlyMap<string, string> {
-    const properties = this.message.messages('metadata_props')
-    return new Map(properties.map((each) => [each.text('key'), each.text('value')]))
+    return metadataOf(this.message)
   }
 
   setMetadata(key: string, value: string): void {
-    const known = this.message.messages('metadata_props').findLast((each) => each.text('key') === key)
-    const property = known ?? this.message.insert('metadata_props')
-    if (!known) property.setText('key', key)
-    property.setText('value', value)
+    setMetadata(this.message, key, value)
+  }
+
+  /** Sets the version of an operator set; the empty domain is that of ONNX itself. */
+  setOpsetImport(domain: string, version: number | bigint): void {
+    const known = this.message.messages('opset_import').findLast((each) => each.text('domain') === domain)
+    const entry = known ?? this.message.insert('opset_import')
+    if (!known && domain !== '') entry.setText('domain', domain)
+    entry.setInt('version', version)
   }
 
   /** The main graph. @throws TileworkError ERR_GRAPH where the file has none */
@@ -121,27 +152,31 @@ export class OnnxModel {
   }
 
   get functions(): readonly ModelFunction[] {
-    return this.message.messages('functions').map((message) => ({
-      domain: message.text('domain'),
-      name: message.text('name'),
-      overload: message.text('overload'),
-      inputs: message.texts('input'),
-      outputs: message.texts('output'),
-      attributeNames: message.texts('attribute'),
-      attributes: message.messages('attribute_proto').map((each) => new Attribute(each)),
-      nodes: message.messages('node').map((each) => Node.of(each)),
-    }))
+    return this.message.messages('functions').map((message) => new ModelFunction(message))
   }
 
-  /** Graphs of training: how values begin, and one step. */
-  get trainingInfo(): readonly { readonly initialization?: Graph; readonly algorithm?: Graph }[] {
-    return this.message.messages('training_info').map((message) => {
-      const [initialization, algorithm] = ['initialization', 'algorithm'].map((name) => message.message(name))
-      return {
-        ...(initialization && { initialization: Graph.of(initialization) }),
-        ...(algorithm && { algorithm: Graph.of(algorithm) }),
-      }
-    })
+  /** Graphs of training, and the values that they give to initializers. */
+  get trainingInfo(): readonly TrainingInfo[] {
+    return this.message.messages('training_info').map(readTraining)
+  }
+
+  /** The main graph, those inside it, and those of training. */
+  *graphs(): Generator<Graph> {
+    const training = this.trainingInfo.flatMap(({ initialization, algorithm }) => [initialization, algorithm])
+    for (const graph of [this.graph, ...training]) {
+      if (!graph) continue
+      yield graph
+      yield* graph.subgraphs()
+    }
+  }
+
+  /** Devices that the model is made for, by the name of the configuration. */
+  get deviceConfigurations(): readonly DeviceConfiguration[] {
+    return this.message.messages('configuration').map((message) => ({
+      name: message.text('name'),
+      deviceCount: Number(message.int('num_devices') ?? 0),
+      devices: message.texts('device'),
+    }))
   }
 
   /**

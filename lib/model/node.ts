@@ -2,6 +2,7 @@
 import type { Message } from '../formats/onnx/message.js'
 import { Attribute, type NewAttribute } from './attribute.js'
 import { Graph } from './graph.js'
+import { metadataOf, setMetadata } from './metadata.js'
 
 const nodes = new WeakMap<Message, Node>()
 
@@ -51,6 +52,34 @@ export class Node {
 
   get docString(): string {
     return this.message.text('doc_string')
+  }
+
+  get metadata(): ReadonlyMap<string, string> {
+    return metadataOf(this.message)
+  }
+
+  setMetadata(key: string, value: string): void {
+    this.#tell(() => setMetadata(this.message, key, value))
+  }
+
+  /** The graph that it is in; undefined for a node of a function, and for one that was removed. */
+  get graph(): Graph | undefined {
+    const { parent } = this.message
+    if (parent?.type !== 'GraphProto') return undefined
+    const graph = Graph.of(parent)
+    return graph.holds(this) ? graph : undefined
+  }
+
+  /** Nodes of its graph that make what it uses, each once. */
+  get predecessors(): readonly Node[] {
+    const { graph } = this
+    return [...new Set(this.inputs.flatMap((name) => graph?.producerOf(name) ?? []))]
+  }
+
+  /** Nodes that use what it makes, each once; see `Graph.usersOf`. */
+  get successors(): readonly Node[] {
+    const { graph } = this
+    return [...new Set(this.outputs.flatMap((name) => graph?.usersOf(name) ?? []))]
   }
 
   get inputs(): readonly string[] {

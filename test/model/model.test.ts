@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join as joinPath, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { check, type OnnxModel, open, save, serialize, tensor } from '../../lib/index.js'
-import type { DenseTensor } from '../../lib/tensor/tensor.js'
+import { check, Graph, OnnxModel, open, save, serialize, tensor } from '../../lib/index.js'
+import type { DenseTensor, SparseTensor } from '../../lib/tensor/tensor.js'
 import {
   type Bytes,
   entry,
@@ -301,6 +301,58 @@ describe('values', () => {
   })
 })
 
+describe('graphs and nodes', () => {
+  it('can be walked inwards, forwards and backwards', async () => {
+    using file = await open(sample())
+    const model = file.onnx!
+    const { graph } = model
+    const [first, second, third] = graph.nodes
+    const [inside] = [...graph.subgraphs()]
+    expect([...model.graphs()]).toEqual([graph, inside, model.trainingInfo[0]!.algorithm])
+    expect([...graph.allNodes()]).toEqual([first, second, inside!.nodes[0], third])
+    expect([...inside!.outerNames()]).toEqual(['mid', 'w'])
+    expect([...graph.outerNames()]).toEqual([])
+    expect([second!.predecessors, first!.predecessors]).toEqual([[first], []])
+    expect(first!.successors).toEqual([second, third, inside!.nodes[0]])
+    expect([graph.uniqueName('fresh'), graph.uniqueName('mid'), graph.uniqueName('')]).toEqual([
+      'fresh',
+      'mid_1',
+      '_1',
+    ])
+    expect([third!.graph, inside!.nodes[0]!.graph, model.functions[0]!.nodes[0]!.graph]).toEqual([
+      graph,
+      inside,
+      undefined,
+    ])
+    graph.removeNode(third!)
+    expect([third!.graph, third!.predecessors]).toEqual([undefined, []])
+    first!.setMetadata('k', 'v')
+    expect([...first!.metadata]).toEqual([['k', 'v']])
+  })
+
+  it('are made from nothing', async () => {
+    const model = OnnxModel.create({ opset: 20, graphName: 'made' })
+    const { graph } = model
+    graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: ['N', 2] })
+    graph.setInitializer('w', tensor([[1, 2]], { dtype: 'float32' }))
+    graph.addNode({ opType: 'Add', inputs: ['x', 'w'], outputs: ['y'] })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: ['N', 2] })
+    model.setOpsetImport('custom', 1)
+    const bytes = await serialize(model)
+    expect(await check(bytes, { level: 'strict' })).toEqual([])
+    using file = await open(bytes)
+    expect([...file.onnx!.opsetImports]).toEqual([
+      ['', 20],
+      ['custom', 1],
+    ])
+    expect([file.onnx!.graph.name, file.onnx!.graph.inputs.length, file.dense('w').shape]).toEqual([
+      'made',
+      1,
+      [1, 2],
+    ])
+  })
+})
+
 describe('an edit', () => {
   const before = sample()
   /** Whole messages that none of the edits below touches. */
@@ -379,9 +431,114 @@ describe('an edit', () => {
     expect(read.map(({ type }) => type)).toEqual(values.map(({ type }) => type))
     expect([0, 1, 4, 5].map((at) => read[at]!.value)).toEqual([0.5, -(2 ** 40), [1, 2], [1, -2]])
     expect((read[3]!.value as DenseTensor).at(0)).toBe(3)
-    expect(() => file.onnx!.graph.nodes[2]!.setAttribute('g', { type: 'GRAPH' } as never)).toThrow(
+    for (const wrong of [
+      { type: 'GRAPH' },
+      { type: 'UNDEFINED', value: 1 },
+      { type: 'TENSORS', value: [1] },
+      { type: 'SPARSE_TENSOR', value: tensor([1], { dtype: 'int8' }) },
+    ]) {
+      expect(() => file.onnx!.graph.nodes[2]!.setAttribute('g', wrong as never)).toThrow(
+        expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+      )
+    }
+  })
+
+  it('sets graphs, types, sparse tensors and lists of tensors, also of another model', async () => {
+    using source = await open(sample())
+    const body = source.onnx!.graph.nodes[1]!.attribute('body')!.graphs[0]!
+    const sparse = source.onnx!.graph.initializer('s') as SparseTensor
+    const types = [
+      {
+        kind: 'tensor',
+        dtype: 'float32',
+        shape: ['N', 3, null],
+        denotation: 'IMAGE',
+        denotations: ['', 'C', ''],
+      },
+      { kind: 'sparse', dtype: 99 },
+      { kind: 'sequence', of: { kind: 'optional', of: { kind: 'tensor', dtype: 'string', shape: [] } } },
+      { kind: 'map', key: 'int64', value: { kind: 'opaque', domain: 'd', name: 'n' } },
+    ] as const
+    const after = await edited(before, ({ graph }) => {
+      const [, , node] = graph.nodes
+      body.name = 'copied'
+      node!.setAttribute('then', { type: 'GRAPH', value: body })
+      body.name = 'changed later'
+      node!.setAttribute('all', { type: 'GRAPHS', value: [body, Graph.create('empty')] })
+      node!.setAttribute('type', { type: 'TYPE_PROTO', value: types[0] })
+      node!.setAttribute('types', { type: 'TYPE_PROTOS', value: types })
+      node!.setAttribute('sparse', { type: 'SPARSE_TENSOR', value: sparse })
+      node!.setAttribute('sparses', { type: 'SPARSE_TENSORS', value: [sparse, sparse] })
+      node!.setAttribute('list', { type: 'TENSORS', value: [tensor([3], { dtype: 'int8' })] })
+      expect(graph.usersOf('mid').length).toBe(5)
+      const own = graph.nodes[1]!.attribute('body')!.graphs[0]!
+      expect(() => own.nodes[0]!.setAttribute('g', { type: 'GRAPH', value: own })).toThrow(
+        expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+      )
+      expect(() => node!.setAttribute('t', { type: 'TYPE_PROTO', value: { kind: 'x' } as never })).toThrow(
+        expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+      )
+      node!.removeAttribute('t')
+    })
+    using file = await open(after)
+    const node = file.onnx!.graph.nodes[2]!
+    const [inside] = node.attribute('then')!.graphs
+    expect([inside!.name, inside!.nodes[0]!.inputs, inside!.initializerNames]).toEqual([
+      'copied',
+      ['mid', 'w'],
+      ['own'],
+    ])
+    expect(node.attribute('all')!.graphs.map(({ name }) => name)).toEqual(['changed later', 'empty'])
+    expect([node.attribute('type')!.value, node.attribute('types')!.value]).toEqual([types[0], types])
+    expect(node.attribute('sparse')!.value).toMatchObject({ kind: 'sparse', name: 's', entryCount: 1 })
+    expect((node.attribute('sparses')!.value as SparseTensor[]).length).toBe(2)
+    expect((node.attribute('list')!.value as DenseTensor[])[0]!.at(0)).toBe(3)
+    expect((await check(after)).filter(({ severity }) => severity === 'error')).toEqual([])
+    piecesKept(before, after, others)
+  })
+
+  it('refuses a graph whose tensors lie beside another model', async () => {
+    const far = graphProto({
+      initializers: [tensorProto({ dims: [1], type: 2, name: 'f', external: { location: 'w' } })],
+    })
+    const holder = nodeProto({ attributes: [attribute('body', 5, field(6, far))] })
+    using other = await open(modelProto({ nodes: [holder] }))
+    const value = other.onnx!.graph.nodes[0]!.attribute('body')!.graphs[0]!
+    using file = await open(before)
+    expect(() => file.onnx!.graph.nodes[0]!.setAttribute('g', { type: 'GRAPH', value })).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
     )
+    other.onnx!.graph.nodes[0]!.setAttribute('again', { type: 'GRAPH', value })
+    expect(other.onnx!.graph.nodes[0]!.attribute('again')!.graphs.length).toBe(1)
+  })
+
+  it('declares inputs, outputs and types', async () => {
+    const after = await edited(before, ({ graph }) => {
+      graph.addInput('extra', { kind: 'tensor', dtype: 'int4', shape: [2, 'n'] })
+      graph.addOutput('mid', { kind: 'tensor', dtype: 'float32' })
+      graph.setType('mid', { kind: 'tensor', dtype: 'bfloat16', shape: [] })
+      graph.setType('unused', { kind: 'none' })
+      for (const name of ['', 'x', 'y']) {
+        expect(() => graph.addInput(name, { kind: 'none' })).toThrow(
+          expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+        )
+      }
+      for (const deed of ['addOutput', 'setType'] as const) {
+        expect(() => graph[deed]('nobody', { kind: 'none' })).toThrow(
+          expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+        )
+      }
+      expect(() => graph.setType('x', { kind: 'tensor', dtype: 'float31' as never })).toThrow(
+        expect.objectContaining({ code: 'ERR_DTYPE' }),
+      )
+    })
+    using file = await open(after)
+    const { graph } = file.onnx!
+    expect(graph.inputs.map(({ name }) => name)).toEqual(['x', 'extra'])
+    expect(graph.typeOf('extra')).toEqual({ kind: 'tensor', dtype: 'int4', shape: [2, 'n'] })
+    expect(graph.outputs.map(({ name }) => name)).toEqual(['y', 'mid'])
+    expect(graph.typeOf('mid')).toEqual({ kind: 'tensor', dtype: 'bfloat16', shape: [] })
+    expect(graph.valueInfo.map(({ name }) => name)).toEqual(['mid', 'unused'])
   })
 
   it('renames a value wherever it stands, graphs inside included', async () => {

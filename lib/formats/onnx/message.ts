@@ -238,6 +238,26 @@ export class Message {
     return message
   }
 
+  /** A copy of another message, behind those of the field; of this file or another, as it is now. */
+  adopt(name: string, other: Message): void {
+    const message = other.#clone(this)
+    this.#insertField({ kind: 'nested', number: this.#number(name), message })
+  }
+
+  #clone(parent: Message): Message {
+    const clone = new Message(this.type, this.origin, parent)
+    if (!this.#isChanged) return clone
+    clone.#isChanged = true
+    clone.#fields = this.fields.map((field) => {
+      const isInside = field.kind === 'nested' || (field.kind === 'kept' && field.message?.isChanged)
+      if (isInside) return { ...field, message: field.message!.#clone(clone) }
+      if (field.kind !== 'kept') return field
+      const { message, ...kept } = field
+      return kept
+    })
+    return clone
+  }
+
   /** A tensor at a place among the messages of the field, or in place of one of them. */
   putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): void {
     const field = { kind: 'tensor', number: this.#number(name), tensor, name: tensorName } as const

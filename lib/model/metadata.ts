@@ -1,0 +1,15 @@
+/** Properties of a model, a graph, a node or a function: texts by name. */
+import type { Message } from '../formats/onnx/message.js'
+
+/** Where a key occurs twice the last one counts. */
+export function metadataOf(message: Message): ReadonlyMap<string, string> {
+  return new Map(message.messages('metadata_props').map((each) => [each.text('key'), each.text('value')]))
+}
+
+/** @throws TileworkError for bytes that are no fields */
+export function setMetadata(message: Message, key: string, value: string): void {
+  const known = message.messages('metadata_props').findLast((each) => each.text('key') === key)
+  const property = known ?? message.insert('metadata_props')
+  if (!known) property.setText('key', key)
+  property.setText('value', value)
+}
