@@ -5,12 +5,12 @@
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { open, save, tensor } from '../dist/index.js'
+import { importFrom } from '../scripts/optional_package.mjs'
 import { copyInBlocks } from './block_copy.mjs'
 import { initializerName, writeInitializers, writeNodes } from './onnx_models.mjs'
 import { onnxTypes } from './onnx_protobufjs.mjs'
@@ -160,8 +160,9 @@ async function measureNodes(folder, { nodes, rounds, protobufjs }) {
       file.close()
     },
   }
-  const types = decoderOf(protobufjs)
-  if (types) {
+  const library = await importFrom(protobufjs, 'protobufjs')
+  if (library) {
+    const types = onnxTypes(library)
     candidates['protobufjs, decode'] = () => {
       const model = types.lookupType('ModelProto').decode(readFileSync(path))
       if (model.graph.node.length !== nodes) throw new Error(`${model.graph.node.length} nodes`)
@@ -175,15 +176,6 @@ async function measureNodes(folder, { nodes, rounds, protobufjs }) {
     ...(decode && { 'times protobufjs': short(seconds / decode) }),
   }))
   return [...rows, { case: 'inspect --json, CPU', seconds: short(await inspectSeconds(path, rounds)) }]
-}
-
-function decoderOf(folder) {
-  try {
-    return onnxTypes(createRequire(resolve(folder, 'package.json'))('protobufjs'))
-  } catch (error) {
-    if (error.code === 'MODULE_NOT_FOUND') return undefined
-    throw error
-  }
 }
 
 /** CPU seconds of the command, user and system, the start of Node included. */

@@ -2,9 +2,6 @@
  * onnxruntime-node beside ours, both called from JavaScript over the same buffers, with a copy of the same bytes in turns.
  * It is no dependency: it is taken from where the user has installed it.
  */
-import { createRequire } from 'node:module'
-import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { planReorder, setThreads } from '../dist/index.js'
 import { transposeModel, transposeOf } from './onnx_transpose.mjs'
 import { bestOfRounds } from './rounds.mjs'
@@ -14,17 +11,6 @@ const LEAST_ROUNDS = 9
 const MOST_ROUNDS = 60
 /** Half of a page: of two targets that far apart one lies clear of the places where glibc's memcpy is slow. */
 const HALF_PAGE = 2048
-
-/** @returns {Promise<object | undefined>} the module, from the folder's node_modules or a parent's */
-export async function importOnnxruntime(folder) {
-  try {
-    const path = createRequire(resolve(folder, 'package.json')).resolve('onnxruntime-node')
-    return (await import(pathToFileURL(path).href)).default
-  } catch (error) {
-    if (error.code === 'MODULE_NOT_FOUND') return undefined
-    throw error
-  }
-}
 
 /**
  * Adds to each result that a Transpose can express the rates in GB/s of one call from JavaScript: ours, onnxruntime's

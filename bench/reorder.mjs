@@ -6,8 +6,9 @@
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { InvalidArgumentError, Option } from 'commander'
+import { importFrom } from '../scripts/optional_package.mjs'
 import { fail, ROOT } from '../scripts/toolchain.mjs'
-import { importOnnxruntime, measureOnnxruntime } from './onnxruntime_reorder.mjs'
+import { measureOnnxruntime } from './onnxruntime_reorder.mjs'
 import { caseName, everyLayoutCases, matchesWords, reorderCases } from './reorder_cases.mjs'
 import { reached } from './reorder_goals.mjs'
 import { plotReorders } from './reorder_plot.mjs'
@@ -84,7 +85,7 @@ function addPeer(name, names) {
 
 async function measure(cases, { threads, rounds, reference, peer: peers, onnxruntime: folder }) {
   buildProgram()
-  const onnxruntime = peers.includes('onnxruntime') ? await importOnnxruntime(folder) : undefined
+  const onnxruntime = peers.includes('onnxruntime') ? await importFrom(folder, 'onnxruntime-node') : undefined
   const candidates = [...(reference ? ['reference'] : []), ...peers.filter((peer) => peer === 'onednn')]
   const counts = [...new Set(threads.split(',').map(Number))]
   const runs = counts.map((count) => runProgram(cases, { threads: count, rounds, candidates }))
