@@ -112,6 +112,19 @@ void merge_neighbours(LoopNest& nest) {
   for (size_t i = nest.nodes.size(); i-- > 1;) merge_into_outer(nest, i - 1);
 }
 
+}  // namespace
+
+Lookup make_lookup(int64_t entries, std::function<int64_t(int64_t)> compute) {
+  Lookup lookup;
+  if (entries > kMaxTableEntries) {
+    lookup.compute = std::move(compute);
+    return lookup;
+  }
+  lookup.table.reserve(static_cast<size_t>(entries));
+  for (int64_t i = 0; i < entries; ++i) lookup.table.push_back(compute(i));
+  return lookup;
+}
+
 // From the inside out, so that each loop finds the facts of the deeper ones.
 void note_facts(LoopNest& nest) {
   const std::vector<int64_t> reach = reaches(nest);
@@ -137,19 +150,6 @@ void note_facts(LoopNest& nest) {
     // Rounded-up counts of many axes may multiply beyond 64 bits; such loops are not dense anyway.
     if (__builtin_mul_overflow(passes, node.count, &passes)) passes = INT64_MAX;
   }
-}
-
-}  // namespace
-
-Lookup make_lookup(int64_t entries, std::function<int64_t(int64_t)> compute) {
-  Lookup lookup;
-  if (entries > kMaxTableEntries) {
-    lookup.compute = std::move(compute);
-    return lookup;
-  }
-  lookup.table.reserve(static_cast<size_t>(entries));
-  for (int64_t i = 0; i < entries; ++i) lookup.table.push_back(compute(i));
-  return lookup;
 }
 
 LoopNest zero_nest(int64_t elements) {

@@ -7,7 +7,9 @@
 //     // place(p) is where pixel p goes; as many pixels as 16 bytes of a row make follow it there.
 //     template <int kCount, class Place>
 //     static void interleave_pixels(const Tile& tile, int64_t valid, int64_t p, Place place);
-//     template <int kCount> static void take_pixels_apart(const Tile& tile, int64_t p);
+//     // The way back; place(p) is where pixel p comes from.
+//     template <int kCount, class Place>
+//     static void take_pixels_apart(const Tile& tile, int64_t p, Place place);
 //   };
 #pragma once
 
@@ -40,7 +42,30 @@ class Channels {
       return false;
     // Holes of eight bytes could be left out, and it would be wrong to read them.
     if (slots != tile.columns && (slots < tile.columns || kSize > 4)) return false;
-    return dispatch(slots, [&](auto count) { take_all_apart<decltype(count)::value>(tile); });
+    return dispatch(slots, [&](auto count) {
+      constexpr int64_t kPixel = decltype(count)::value * kSize;
+      take_all_apart<decltype(count)::value>(tile, 1,
+                                             [from = tile.source](int64_t p) { return from + p * kPixel; });
+    });
+  }
+
+  // Whether take_pieces_apart is a way for so many pixels of `slots` elements, `piece` in a place.
+  static bool fits_pieces(int64_t slots, int64_t pixels, int64_t piece) {
+    const bool is_power = (piece & (piece - 1)) == 0;
+    return piece * kSize >= 16 && is_power && pixels >= kPixels + piece && dispatch(slots, [](auto) {});
+  }
+
+  // Takes all rows apart, of which each `piece` come from a place `piece_stride` bytes from that of the ones
+  // before.
+  static void take_pieces_apart(const Tile& tile, int64_t piece, int64_t piece_stride) {
+    const int shift = std::countr_zero(static_cast<uint64_t>(piece));
+    dispatch(tile.source_row / kSize, [&](auto count) {
+      constexpr int64_t kPixel = decltype(count)::value * kSize;
+      take_all_apart<decltype(count)::value>(
+          tile, piece, [from = tile.source, piece, piece_stride, shift](int64_t p) {
+            return from + (p >> shift) * piece_stride + (p & (piece - 1)) * kPixel;
+          });
+    });
   }
 
   // Interleaves all columns, of which each `piece` go to a place `piece_stride` bytes from that of the ones
@@ -93,16 +118,17 @@ class Channels {
   }
 
   // Slots behind the last column are holes, and are read with the elements around them. None is behind the
-  // last pixel, which may be the last byte of the memory: it is moved alone.
-  template <int kCount>
-  static void take_all_apart(const Tile tile) {
-    const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - 1;
-    for (int64_t c = 0; c < tile.columns && pixels < tile.rows; ++c) {
-      std::memcpy(tile.destination + c * tile.destination_column + pixels * kSize,
-                  tile.source + pixels * tile.source_row + c * kSize, kSize);
+  // last pixel, which may be the last byte of the memory: the last `alone` pixels are moved by element.
+  template <int kCount, class Place>
+  static void take_all_apart(const Tile tile, int64_t alone, Place place) {
+    const int64_t pixels = tile.columns == kCount ? tile.rows : tile.rows - alone;
+    for (int64_t p = pixels; p < tile.rows; ++p) {
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        std::memcpy(tile.destination + c * tile.destination_column + p * kSize, place(p) + c * kSize, kSize);
+      }
     }
     for (int64_t p = 0; p < pixels; p += kPixels) {
-      Groups::template take_pixels_apart<kCount>(tile, std::min(p, pixels - kPixels));
+      Groups::template take_pixels_apart<kCount>(tile, std::min(p, pixels - kPixels), place);
     }
   }
 };

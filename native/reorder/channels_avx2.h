@@ -97,11 +97,12 @@ class PixelsAvx2 {
     for (int r = 0; r < kCount; ++r) put16(high + r * 16, _mm256_extracti128_si256(rows[r], 1), streams);
   }
 
-  template <int kCount>
-  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p) {
-    const uint8_t* from = tile.source + p * kSize * kCount;
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p, Place place) {
+    const uint8_t* low = place(p);
+    const uint8_t* high = place(p + kPixels / 2);
     __m256i pixels[kCount];
-    for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(from + i * 16, from + (kCount + i) * 16);
+    for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(low + i * 16, high + i * 16);
     take_apart<kSize>(pixels);
     for (int c = 0; c < kCount && c < tile.columns; ++c) {
       uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;

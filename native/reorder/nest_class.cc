@@ -92,6 +92,44 @@ bool is_small(const LoopNest& nest, size_t column_level) {
   return rectangles >= kManyRectangles * static_cast<double>(rows * columns);
 }
 
+// Few columns around short rows, which the loops between go on with in the destination.
+std::optional<size_t> pixel_level_of(const LoopNest& nest, size_t column_level) {
+  constexpr int64_t kFewChannels = 4;
+  constexpr int64_t kFewestPixels = 16;
+  constexpr int64_t kShort = 1024;
+  const Node& channel = nest.nodes[column_level];
+  const Node& row = nest.nodes.back();
+  const bool is_next = column_level + 2 == nest.nodes.size();
+  if (!is_next || row.variable != kNone || row.count > kShort) return std::nullopt;
+  if (channel.destination_stride != row.count) return std::nullopt;
+  for (size_t i = column_level; i-- > 0;) {
+    const Node& pixel = nest.nodes[i];
+    const bool is_pixel = pixel.source_stride >= channel.count && pixel.source_stride <= kFewChannels;
+    if (is_plain(pixel) && is_pixel && pixel.count >= kFewestPixels && !looks_up_from(nest, i)) return i;
+  }
+  return std::nullopt;
+}
+
+// Runs beside which others stand in the destination, within the loop at `column_level`.
+InnerLoops::Chain chain_of_runs(const LoopNest& nest, std::optional<size_t> column_level) {
+  constexpr int64_t kShort = 64;
+  using enum InnerLoops::Chain;
+  if (!column_level || *column_level + 2 >= nest.nodes.size()) return kNone;
+  const Node& between = nest.nodes[nest.nodes.size() - 2];
+  const Node& run = nest.nodes.back();
+  const bool goes_on = between.destination_stride == run.count && run.count < kShort;
+  return goes_on && is_plain(between) && run.variable == tilework::kNone ? kRuns : kNone;
+}
+
+// Elements of the destination that a rectangle writes in one piece.
+int64_t piece_of(const LoopNest& nest, size_t column_level) {
+  int64_t piece = nest.nodes.back().count;
+  for (size_t i = nest.nodes.size() - 1; i-- > column_level && nest.nodes[i].destination_stride == piece;) {
+    piece *= nest.nodes[i].count;
+  }
+  return piece;
+}
+
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 }  // namespace
@@ -100,14 +138,17 @@ InnerLoops inner_loops(const LoopNest& nest) {
   const Node& inner = nest.nodes.back();
   if (nest.all_zero || inner.destination_stride != 1 || !is_plain(inner)) return {};
   if (inner.source_stride == 1) {
-    return {NestClass::kRuns, level_beside_runs(nest), InnerLoops::Chain::kNone};
+    const std::optional<size_t> beside = level_beside_runs(nest);
+    return {NestClass::kRuns, beside, chain_of_runs(nest, beside)};
   }
   const std::optional<size_t> level = source_run_level(nest);
   if (!level || looks_up_from(nest, *level)) return {};
+  InnerLoops tiles{NestClass::kTiles, level, chain_of(nest, *level)};
+  if (tiles.chain == InnerLoops::Chain::kNone) tiles.pixel_level = pixel_level_of(nest, *level);
+  if (tiles.pixel_level) return tiles;
   if (const std::optional<size_t> across = level_across(nest, *level);
       across && !looks_up_from(nest, *across))
     return {NestClass::kTiles, across, InnerLoops::Chain::kColumns};
-  const InnerLoops tiles{NestClass::kTiles, level, chain_of(nest, *level)};
   if (tiles.chain == InnerLoops::Chain::kNone && is_small(nest, *level)) return {};
   return tiles;
 }
@@ -119,7 +160,7 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   constexpr int64_t kSmallTile = 64;
   // Steps of so many bytes meet in a few sets of a first-level cache.
   constexpr int64_t kCrowdingBytes = 4096;
-  if (inner.nest_class != NestClass::kTiles) return false;
+  if (inner.nest_class != NestClass::kTiles || inner.pixel_level) return false;
   const Node& row = nest.nodes.back();
   const Node& column = nest.nodes[*inner.column_level];
   const auto crowds = [=](int64_t stride) { return stride * element_bytes % kCrowdingBytes == 0; };
@@ -133,6 +174,25 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   const bool reads_parts = column.count * element_bytes < kLineBytes && crowds_source;
   const bool writes_parts = row.count * element_bytes < kLineBytes && crowds_destination;
   return is_narrow || is_small || reads_parts || writes_parts || (crowds_source && crowds_destination);
+}
+
+std::optional<LoopNest> in_source_order(const LoopNest& nest, const InnerLoops& inner) {
+  constexpr int64_t kLongPiece = 64;
+  constexpr int64_t kNear = 2048;
+  if (!inner.column_level || inner.pixel_level || !nest.lookups.empty()) return std::nullopt;
+  if (piece_of(nest, *inner.column_level) < kLongPiece) return std::nullopt;
+  LoopNest ordered = nest;
+  const auto distance = [](const Node& node) {
+    const int64_t stride = std::abs(node.source_stride);
+    return stride < kNear ? stride : kNear;
+  };
+  const auto first = ordered.nodes.begin();
+  const auto last = first + static_cast<std::ptrdiff_t>(*inner.column_level);
+  const auto is_farther = [&](const Node& a, const Node& b) { return distance(a) > distance(b); };
+  if (std::is_sorted(first, last, is_farther)) return std::nullopt;
+  std::stable_sort(first, last, is_farther);
+  note_facts(ordered);
+  return ordered;
 }
 
 int64_t unit_elements(const LoopNest& nest, int64_t most) {

@@ -38,8 +38,11 @@ struct InnerLoops {
   // ways: 4 inputs of 16 outputs, say, whose rows go on in the destination in the loop over outputs, and
   // whose columns go on in the source with the next row. They take two transposes. Columns that go on may
   // also be crossed: then the loop at `column_level` is the one that goes on in the source, and the one
-  // around the innermost is contiguous there.
-  enum class Chain { kNone, kColumns, kRows, kInterleaved } chain = Chain::kNone;
+  // around the innermost is contiguous there. Runs go on in the destination.
+  enum class Chain { kNone, kColumns, kRows, kInterleaved, kRuns } chain = Chain::kNone;
+  // The way back of interleaved tiles: a loop further out that goes on where the columns end in the source,
+  // so that its passes are pixels of as many channels as there are columns: 16 outputs of 4 inputs, say.
+  std::optional<size_t> pixel_level = std::nullopt;
 };
 
 InnerLoops inner_loops(const LoopNest& nest);
@@ -47,6 +50,10 @@ InnerLoops inner_loops(const LoopNest& nest);
 // Whether tiles touch lines of memory in parts that have left the cache when the next part comes: they have
 // few elements one way, or lie so that they push each other out. Boxes with more of the line may do better.
 bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
+
+// The nest with the loops around its rectangles in another order, in which what shares cache lines of the
+// source is moved soon after each other; none where its own order is as good.
+std::optional<LoopNest> in_source_order(const LoopNest& nest, const InnerLoops& inner);
 
 // Elements of an innermost loop that both sides keep together, and that may be moved as one: a power of two,
 // at most `most`. 1 where there are none.

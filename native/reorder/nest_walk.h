@@ -68,11 +68,25 @@ struct RectangleChain {
   int64_t beside_source = 0;
 };
 
+// Groups of pixels, of which the destination has the channels one behind the other: channel c of group g,
+// number k = g * valid_channels + c of all. Pixel p of row r of a group stands at source + places[g] +
+// r * rectangle.source_row + p * channels; channel k of it goes to
+// destination + p * rectangle.destination_column + k * rectangle.rows + r. All in elements.
+struct PixelGroups {
+  const int64_t* places;
+  int64_t count;
+  int64_t channels;
+  // Others are holes of the source.
+  int64_t valid_channels;
+};
+
 // No rectangles: every loop is walked. What the reference does.
 struct NoRectangles {
   static constexpr NestClass kClass = NestClass::kLoopNest;
   static void move(const Rectangle&) {}
   static bool move_chain(const Rectangle&, const RectangleChain&) { return false; }
+  static bool fits_pixels(int64_t, int64_t, int64_t) { return false; }
+  static void move_pixels(const Rectangle&, const PixelGroups&) {}
 };
 
 // Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
@@ -86,6 +100,7 @@ class NestWalk {
         column_level_(kHasRectangles && inner.nest_class == Kernel::kClass && inner.column_level
                           ? *inner.column_level
                           : kNoLevel),
+        pixel_level_(column_level_ != kNoLevel && has_pixels(nest, inner) ? *inner.pixel_level : kNoLevel),
         chain_(inner.chain),
         source_(arguments.source),
         destination_(arguments.destination),
@@ -156,6 +171,11 @@ class NestWalk {
       copy(node, s, d, passes.valid_lo, passes.valid_hi);
     } else if (level == column_level_) {
       if constexpr (kHasRectangles) columns(level, s, d, passes.valid_lo, passes.valid_hi);
+    } else if (level == pixel_level_ && is_whole(level, d, passes)) {
+      if constexpr (kHasRectangles) {
+        pixels(level + 1, s, d);
+        move_groups();
+      }
     } else {
       for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i)
         pass(level, i, s + i * node.source_stride, d, false);
@@ -341,6 +361,68 @@ class NestWalk {
             stores_};
   }
 
+  // Whether every pass of a loop has a source, and lies in the range with all that is below it.
+  bool is_whole(size_t level, int64_t d, const Passes& passes) const {
+    const Node& node = nest_.nodes[level];
+    return passes.valid_lo == 0 && passes.valid_hi == node.count && d >= begin_ &&
+           d + (node.count - 1) * node.destination_stride + node.span <= end_;
+  }
+
+  static bool has_pixels(const LoopNest& nest, const InnerLoops& inner) {
+    if (!inner.pixel_level) return false;
+    const Node& pixel = nest.nodes[*inner.pixel_level];
+    return Kernel::fits_pixels(nest.nodes.back().count, pixel.count, pixel.source_stride);
+  }
+
+  // As descend, for all passes of the loop at pixel_level_ at once.
+  void pixels(size_t level, int64_t s, int64_t d) {
+    const Node& node = nest_.nodes[level];
+    const Passes passes = passes_of(node, d, false);
+    if (passes.lo >= passes.hi) return;
+    if (level == column_level_) {
+      if (passes.valid_lo > 0) return each_pixel(level, s, d);
+      if (passes.valid_hi > 0) add_group(s, d, passes.valid_hi);
+    } else {
+      for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i) {
+        step(level, i, [&](const Node& at) {
+          pixels(level + 1, s + i * at.source_stride, d + i * at.destination_stride);
+        });
+      }
+    }
+    const Node& pixel = nest_.nodes[pixel_level_];
+    const Columns all{pixel.count, pixel.source_stride, pixel.destination_stride};
+    zero_columns(level, d, passes.lo, passes.valid_lo, all);
+    zero_columns(level, d, passes.valid_hi, passes.hi, all);
+  }
+
+  void each_pixel(size_t level, int64_t s, int64_t d) {
+    const Node& pixel = nest_.nodes[pixel_level_];
+    for (int64_t p = 0; p < pixel.count; ++p) {
+      descend(level, s + p * pixel.source_stride, d + p * pixel.destination_stride, false);
+    }
+  }
+
+  // Groups that go on in the destination where those before end are moved together.
+  void add_group(int64_t s, int64_t d, int64_t channels) {
+    const int64_t end = group_destination_ + group_count_ * group_channels_ * nest_.nodes.back().count;
+    if (d != end || channels != group_channels_ || group_count_ == kMostGroups) move_groups();
+    if (group_count_ == 0) {
+      group_destination_ = d;
+      group_channels_ = channels;
+    }
+    group_places_[group_count_++] = s;
+  }
+
+  void move_groups() {
+    if (group_count_ == 0) return;
+    const Node& pixel = nest_.nodes[pixel_level_];
+    const Node& row = nest_.nodes.back();
+    const Columns all{pixel.count, pixel.source_stride, pixel.destination_stride};
+    Kernel::move_pixels(rectangle(row, 0, group_destination_, {0, row.count, 0, row.count}, all),
+                        {group_places_, group_count_, pixel.source_stride, group_channels_});
+    group_count_ = 0;
+  }
+
   // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
   void zero(size_t level, int64_t d, int64_t lo, int64_t hi) {
     if (!Element::kWritesZeros || lo >= hi) return;
@@ -368,6 +450,7 @@ class NestWalk {
 
   const LoopNest& nest_;
   size_t column_level_;
+  size_t pixel_level_;
   InnerLoops::Chain chain_;
   const uint8_t* source_;
   uint8_t* destination_;
@@ -377,6 +460,12 @@ class NestWalk {
   // Only as many as the nest has; an axis has at most one of each.
   int64_t index_[kMaxAxes];
   int64_t lookup_index_[kMaxAxes];
+  // Groups of pixels that were come to and not yet moved.
+  static constexpr int64_t kMostGroups = 64;
+  int64_t group_places_[kMostGroups];
+  int64_t group_count_ = 0;
+  int64_t group_channels_ = 0;
+  int64_t group_destination_ = 0;
 };
 
 // Walks all nests of a plan, for destination elements [begin, end).
@@ -389,7 +478,10 @@ void walk_nests(const ReorderArguments& arguments, int64_t begin, int64_t end) {
       gather_nest(arguments, i, begin, end);
       continue;
     }
-    NestWalk<Element, Kernel>(plan.nests()[i], plan.inner_loops()[i], arguments, begin, end).run();
+    const bool in_order = Kernel::kClass == NestClass::kLoopNest;
+    NestWalk<Element, Kernel>(in_order ? plan.nests()[i] : plan.ordered_nest(i), plan.inner_loops()[i],
+                              arguments, begin, end)
+        .run();
   }
 }
 

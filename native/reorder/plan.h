@@ -82,6 +82,8 @@ class ReorderPlan {
   // Byte of the source at which the destination begins, for identities and views.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
+  // A nest in the order in which rectangles are moved.
+  const LoopNest& ordered_nest(size_t nest) const { return ordered_[nest] ? *ordered_[nest] : nests_[nest]; }
   // One a nest.
   const std::vector<InnerLoops>& inner_loops() const { return inner_loops_; }
   // The box of a nest that is moved box by box, else null.
@@ -141,6 +143,7 @@ class ReorderPlan {
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
   std::vector<InnerLoops> inner_loops_;
+  std::vector<std::optional<LoopNest>> ordered_;
   std::vector<std::shared_ptr<const NestBox>> boxes_;
   std::vector<std::shared_ptr<const BoxStage>> stages_;
   std::vector<std::shared_ptr<const BoxTranspose>> transposes_;

@@ -176,9 +176,9 @@ class PixelsNeon {
     }
   }
 
-  template <int kCount>
-  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p) {
-    const uint8_t* from = tile.source + p * kSize * kCount;
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p, Place place) {
+    const uint8_t* from = place(p);
     uint8x16_t channels[kCount];
     if constexpr (kCount == 8) {
       for (int i = 0; i < kCount; ++i) channels[i] = vld1q_u8(from + i * 16);

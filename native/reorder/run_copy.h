@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "reorder/nest_walk.h"
@@ -75,7 +76,29 @@ void copy_run(uint8_t* destination, const uint8_t* source, int64_t size, Stores 
 template <class Vector, class Unit>
 struct RunKernel {
   static constexpr NestClass kClass = NestClass::kRuns;
-  static bool move_chain(const Rectangle&, const RectangleChain&) { return false; }
+
+  // As many of the runs that go on as fill lines, and let lines of the source be used up before they leave
+  // the first-level cache.
+  static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
+    constexpr int64_t kKeptBytes = 16 << 10;
+    const int64_t run = rectangle.rows * kSize;
+    const int64_t a_line = kLine / std::gcd(kLine, run);
+    const int64_t kept = kKeptBytes / (run * rectangle.columns);
+    const int64_t at_once = std::max(kept, int64_t{1}) + a_line - 1;
+    for (int64_t first = 0; first < chain.count;) {
+      RectangleChain part = chain;
+      part.count = std::min(at_once / a_line * a_line, chain.count - first);
+      Rectangle from = rectangle;
+      from.source += first * chain.source_stride * kSize;
+      from.destination += first * chain.destination_stride * kSize;
+      move_runs(from, part);
+      first += part.count;
+    }
+    return true;
+  }
+
+  static bool fits_pixels(int64_t, int64_t, int64_t) { return false; }
+  static void move_pixels(const Rectangle&, const PixelGroups&) {}
 
   static void move(const Rectangle& rectangle) {
     if (rectangle.rows * kSize < kPiece && is_loose(rectangle)) return move_short(rectangle);
@@ -95,6 +118,54 @@ struct RunKernel {
 
  private:
   static constexpr int64_t kSize = sizeof(Unit);
+  static constexpr int64_t kLine = 64;
+
+  static bool is_aligned(const Rectangle& rectangle, int64_t to) {
+    return reinterpret_cast<uintptr_t>(rectangle.destination) % static_cast<uintptr_t>(to) == 0 &&
+           rectangle.destination_column * kSize % to == 0;
+  }
+
+  static void move_runs(const Rectangle& rectangle, const RectangleChain& chain) {
+    switch (rectangle.rows * kSize) {
+      case 16:
+        return move_fixed_runs<16>(rectangle, chain);
+      case 32:
+        return move_fixed_runs<32>(rectangle, chain);
+      case 64:
+        return move_fixed_runs<64>(rectangle, chain);
+      default:
+        return each_run(rectangle, chain, [run = rectangle.rows * kSize](uint8_t* to, const uint8_t* from) {
+          copy_run<Vector>(to, from, run, Stores::kCached);
+        });
+    }
+  }
+
+  template <int64_t kBytes>
+  static void move_fixed_runs(const Rectangle& rectangle, const RectangleChain& chain) {
+    if constexpr (kBytes < Vector::kBytes) {
+      each_run(rectangle, chain, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
+    } else if (rectangle.stores == Stores::kStreaming && is_aligned(rectangle, kLine) &&
+               chain.count * kBytes % kLine == 0) {
+      each_run(rectangle, chain, [](uint8_t* to, const uint8_t* from) {
+        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
+      });
+    } else {
+      each_run(rectangle, chain, [](uint8_t* to, const uint8_t* from) {
+        for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
+      });
+    }
+  }
+
+  template <class Body>
+  static void each_run(const Rectangle& rectangle, const RectangleChain& chain, Body body) {
+    const int64_t source_stride = chain.source_stride * kSize;
+    const int64_t run = rectangle.rows * kSize;
+    for (int64_t c = 0; c < rectangle.columns; ++c) {
+      const uint8_t* from = rectangle.source + c * rectangle.source_column * kSize;
+      uint8_t* to = rectangle.destination + c * rectangle.destination_column * kSize;
+      for (int64_t i = 0; i < chain.count; ++i, from += source_stride, to += run) body(to, from);
+    }
+  }
 
   // Runs below this many bytes are moved as so many, with what lies behind them in the source.
   static constexpr int64_t kPiece = 16;
@@ -156,10 +227,11 @@ struct RunKernel {
   // The compiler unrolls runs of a known size.
   template <int64_t kBytes>
   static void move_fixed(const Rectangle& rectangle) {
-    const bool streams = rectangle.stores == Stores::kStreaming && kBytes >= 64 &&
-                         reinterpret_cast<uintptr_t>(rectangle.destination) % 64 == 0 &&
-                         rectangle.destination_column * kSize % 64 == 0;
-    if (streams) {
+    // Shorter runs fill lines together where they lie side by side.
+    const bool is_dense = rectangle.destination_column * kSize == kBytes;
+    const bool fills_lines = kBytes % kLine == 0 || (is_dense && kBytes % Vector::kBytes == 0);
+    if (rectangle.stores == Stores::kStreaming && fills_lines &&
+        is_aligned(rectangle, std::min(kBytes, kLine))) {
       each_column(rectangle, [](uint8_t* to, const uint8_t* from) {
         for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
       });

@@ -355,6 +355,8 @@ class NarrowTranspose {
 struct NoChannels {
   static bool run(const Tile&) { return false; }
   static bool run_pieces(const Tile&, int64_t, int64_t) { return false; }
+  static bool fits_pieces(int64_t, int64_t, int64_t) { return false; }
+  static void take_pieces_apart(const Tile&, int64_t, int64_t) {}
 };
 
 // The kernel of one width: `Channels` for a few rows or columns, else `Wide` blocks where they fit, else
@@ -381,6 +383,39 @@ struct TileKernel {
     if (chain.kind == InnerLoops::Chain::kInterleaved) return interleave(tile, chain);
     if (rectangle.source_column != 1) return move_crossed(rectangle, chain);
     return move_chain_of(tile, chain);
+  }
+
+  static bool fits_pixels(int64_t rows, int64_t columns, int64_t channels) {
+    return rows * columns * channels * kSize <= kBufferBytes && kSize <= 4 &&
+           Channels::fits_pieces(channels, rows * columns, columns);
+  }
+
+  // The pixels of all rows are taken apart into a buffer in the first-level cache, which then has a row of
+  // pixels for each channel of each row, in the order of the destination. A transpose makes columns of them.
+  [[gnu::noinline]] static void move_pixels(const Rectangle& rectangle, const PixelGroups& groups) {
+    alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+    const Tile tile = tile_of(rectangle);
+    const int64_t channel = tile.rows * tile.columns * kSize;
+    const int64_t size = channel * groups.valid_channels;
+    Tile all{buffer,     tile.destination, tile.columns, 0, 0, tile.columns * kSize, tile.destination_column,
+             tile.stores};
+    for (int64_t first = 0; first < groups.count; first += kBufferBytes / size) {
+      const int64_t count = std::min(kBufferBytes / size, groups.count - first);
+      for (int64_t i = 0; i < count; ++i) {
+        const Tile part{tile.source + groups.places[first + i] * kSize,
+                        buffer + i * size,
+                        groups.valid_channels,
+                        tile.rows * tile.columns,
+                        0,
+                        groups.channels * kSize,
+                        channel,
+                        Stores::kCached};
+        Channels::take_pieces_apart(part, tile.columns, tile.source_row);
+      }
+      all.rows = count * groups.valid_channels * tile.rows;
+      transpose(all);
+      all.destination += all.rows * kSize;
+    }
   }
 
  private:

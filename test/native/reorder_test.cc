@@ -177,11 +177,49 @@ void test_interleaved_weights(int rounds) {
   const std::vector<int64_t> shape = {32, 64, 3, 3};
   const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
-  // Back, four inputs are contiguous in the source, and the outputs around them go on there.
+  // Back, outputs are pixels of four inputs.
   const ReorderPlan back({8, shape, interleaved_blocks(shape, 8, 16, 4), row_major(shape)});
-  const InnerLoops& crossed = back.inner_loops()[0];
+  CHECK(back.inner_loops()[0].pixel_level.has_value());
+  // Eight inputs are contiguous in the source, and the outputs around them go on there.
+  const ReorderPlan eight({8, shape, interleaved_blocks(shape, 4, 16, 8), row_major(shape)});
+  const InnerLoops& crossed = eight.inner_loops()[0];
   CHECK(crossed.chain == InnerLoops::Chain::kColumns);
-  CHECK(back.nests()[0].nodes[*crossed.column_level].source_stride == 4);
+  CHECK(eight.nests()[0].nodes[*crossed.column_level].source_stride == 8);
+}
+
+// Activations b, f, y, x in blocks of batches and of features: bs_fs_yx_bsv<b>_fsv<f>, or b_fs_yx_fsv<f>.
+Side batch_blocks(const std::vector<int64_t>& shape, int64_t b, int64_t f) {
+  Side side = row_major(shape);
+  const int64_t batches = (shape[0] + b - 1) / b;
+  const int64_t features = (shape[1] + f - 1) / f;
+  side.pieces[0].digits = {{{0}, batches, b},  {{1}, features, f}, {{2}, shape[2], 1},
+                           {{3}, shape[3], 1}, {{0}, b, 1},        {{1}, f, 1}};
+  side.elements = batches * b * features * f * shape[2] * shape[3];
+  return side;
+}
+
+// Whole blocks, which make runs and chains of them, and tails.
+void test_block_to_block(int rounds) {
+  static constexpr int64_t kBatches[] = {1, 3, 16, 32, 33};
+  static constexpr int64_t kFeatures[] = {16, 31, 32, 64};
+  static constexpr int64_t kRows[] = {1, 3, 8};
+  static constexpr int64_t kPixels[] = {1, 5, 16};
+  static constexpr int kBits[] = {8, 16, 32, 64};
+  std::mt19937_64 random(20240302);
+  RandomLayout layouts(random);
+  const auto block = [&] { return int64_t{1} << (layouts.below(2) * (2 + layouts.below(4))); };
+  for (int i = 0; i < rounds && failures < 10; ++i) {
+    const std::vector<int64_t> shape = {kBatches[layouts.below(5)], kFeatures[layouts.below(4)],
+                                        kRows[layouts.below(3)], kPixels[layouts.below(3)]};
+    const Side from = batch_blocks(shape, block(), block());
+    const Side to = batch_blocks(shape, block(), block());
+    check_reorder({kBits[i % 4], shape, from, to}, random);
+  }
+  const std::vector<int64_t> shape = {32, 64, 5, 7};
+  const ReorderPlan plan({16, shape, batch_blocks(shape, 16, 16), batch_blocks(shape, 1, 16)});
+  CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kRuns);
+  const ReorderPlan blocks({32, shape, batch_blocks(shape, 32, 32), batch_blocks(shape, 16, 16)});
+  CHECK(&blocks.ordered_nest(0) != &blocks.nests()[0]);
 }
 
 // Boxes whose rectangles take several loops together, both ways, with and without tails; strides of powers of
@@ -500,6 +538,7 @@ int main(int count, char** arguments) {
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
   test_blocks_of_pixels();
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
+  test_block_to_block(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
   test_transposed_boxes();
   test_shuffles();
