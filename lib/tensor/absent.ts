@@ -1,13 +1,18 @@
-/** Dense tensors that a file names without holding their data: all is known of them but the elements. */
-import type { ByteSource } from '../bytes/source.js'
+/**
+ * Dense tensors that a file names without holding their data: all is known of them but the elements. Activations of a
+ * graph, weights of a model that was published without them, values in a file that is missing.
+ */
+import { inspect } from 'node:util'
 import { packedByteLength } from '../dtype/decode.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { StoredTensor } from './dense.js'
-import { sizeOf } from './shape.js'
+import { describeTensor } from './describe_tensor.js'
+import { checkShape, sizeExactOf, sizeOf } from './shape.js'
+import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 
 export interface AbsentTensorInit {
   readonly dtype: Dtype
+  /** Extents, slowest axis first; one that is not known yet is -1, and there is no size then. */
   readonly shape: readonly number[]
   readonly name: string
   /** Why there are no data: the end of a sentence that begins with the tensor. */
@@ -16,37 +21,81 @@ export interface AbsentTensorInit {
   readonly metadata?: ReadonlyMap<string, string>
 }
 
+/** An extent that is set when the model is run. */
+const UNKNOWN_EXTENT = -1
+
+const NO_METADATA: ReadonlyMap<string, string> = new Map()
+
 /** Whatever reads its elements throws ERR_NO_DATA. */
-export class AbsentTensor extends StoredTensor {
-  override readonly hasData: boolean = false
-
-  /** @throws TileworkError as StoredTensor */
-  constructor({ reason, ...init }: AbsentTensorInit) {
-    const byteLength = packedByteLength(init.dtype, sizeOf(init.shape))
-    super({ ...init, source: new AbsentSource(byteLength, init.name, reason), start: 0 })
-  }
-}
-
-class AbsentSource implements ByteSource {
-  readonly byteLength: number
-  readonly label: string
+export class AbsentTensor implements DenseTensor {
+  readonly kind = 'dense'
+  readonly hasData = false
+  readonly name: string
+  readonly dtype: Dtype
+  readonly shape: readonly number[]
+  readonly doc?: string
+  readonly metadata: ReadonlyMap<string, string>
+  /** Number of elements; 0 while an extent is not known. */
+  readonly size: number
   readonly #reason: string
 
-  constructor(byteLength: number, name: string, reason: string) {
-    this.byteLength = byteLength
-    this.label = `tensor "${name}"`
+  /** @throws TileworkError ERR_ARGUMENT for what is no shape, ERR_OVERFLOW for more elements than can be counted */
+  constructor({ name, dtype, shape, reason, doc, metadata = NO_METADATA }: AbsentTensorInit) {
+    this.name = name
+    this.dtype = dtype
+    const isKnown = !shape.includes(UNKNOWN_EXTENT)
+    this.shape = isKnown ? checkShape(shape) : Object.freeze([...shape])
+    this.size = isKnown ? sizeOf(shape) : 0
+    if (doc !== undefined) this.doc = doc
+    this.metadata = metadata
     this.#reason = reason
   }
 
-  async read(): Promise<Uint8Array> {
+  get sizeExact(): bigint {
+    return this.shape.includes(UNKNOWN_EXTENT) ? 0n : sizeExactOf(this.shape)
+  }
+
+  get storage(): DenseStorage {
+    const none = this.shape.map(() => 0)
+    const byteLength = packedByteLength(this.dtype, this.size)
+    const padding = { lower: none, upper: none }
+    return { layout: 'row_major', elements: this.size, byteLength, bitOrder: 'low-first', ...padding }
+  }
+
+  async bytes(): Promise<Uint8Array> {
     throw this.#error()
   }
 
-  readSync(): Uint8Array {
+  bytesSync(): Uint8Array {
     throw this.#error()
+  }
+
+  async copyTo(): Promise<void> {
+    throw this.#error()
+  }
+
+  copyToSync(): void {
+    throw this.#error()
+  }
+
+  async toTypedArray(): Promise<TypedArray> {
+    throw this.#error()
+  }
+
+  async bits(): Promise<Uint8Array | Uint16Array> {
+    throw this.#error()
+  }
+
+  at(): number | bigint | boolean {
+    throw this.#error()
+  }
+
+  [inspect.custom](): string {
+    return describeTensor(this)
   }
 
   #error(): TileworkError {
-    return new TileworkError('ERR_NO_DATA', `The data of ${this.label} are missing: ${this.#reason}.`)
+    const message = `The data of tensor "${this.name}" are missing: ${this.#reason}.`
+    return new TileworkError('ERR_NO_DATA', message)
   }
 }

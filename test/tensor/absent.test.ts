@@ -1,9 +1,14 @@
 /** Tensors that a file names without holding their data. */
 import { expect, it } from 'vitest'
-import { serialize } from '../../lib/index.js'
+import { type DenseTensor, serialize } from '../../lib/index.js'
 import { AbsentTensor } from '../../lib/tensor/absent.js'
 
-const absent = new AbsentTensor({ dtype: 'int4', shape: [3, 3], name: 'w', reason: 'its file is missing' })
+const absent: DenseTensor = new AbsentTensor({
+  dtype: 'int4',
+  shape: [3, 3],
+  name: 'w',
+  reason: 'its file is missing',
+})
 const refusal = expect.objectContaining({
   code: 'ERR_NO_DATA',
   message: 'The data of tensor "w" are missing: its file is missing.',
@@ -25,4 +30,25 @@ it('refuses to give or write elements', async () => {
   expect(() => absent.bytesSync()).toThrow(refusal)
   expect(() => absent.at(0, 0)).toThrow(refusal)
   await expect(serialize(absent, { format: 'onnx' })).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
+})
+
+it('has no size while an extent is not known', () => {
+  const activation = new AbsentTensor({
+    dtype: 'float32',
+    shape: [-1, 3],
+    name: 'a',
+    reason: 'nobody ran it',
+  })
+  expect([activation.shape, activation.size, activation.sizeExact, activation.storage.elements]).toEqual([
+    [-1, 3],
+    0,
+    0n,
+    0,
+  ])
+})
+
+it.each([[[-2]], [[1.5]], [[2 ** 40, 2 ** 40]]])('%j is no shape', (shape) => {
+  expect(() => new AbsentTensor({ dtype: 'float32', shape, name: 'a', reason: 'none' })).toThrow(
+    expect.objectContaining({ code: expect.stringMatching(/^ERR_(ARGUMENT|OVERFLOW)$/) }),
+  )
 })

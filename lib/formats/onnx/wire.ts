@@ -9,6 +9,7 @@
  * its runtimes take.
  */
 import { asyncOnlyError } from '../../bytes/check_range.js'
+import { drive, driveSync } from '../../bytes/drive.js'
 import { readInto } from '../../bytes/read_into.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
@@ -54,23 +55,15 @@ export class WireFault extends Error {
 export type Steps<T> = Generator<number, T, void>
 
 /** Runs a walk over a source of any kind. */
-export async function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-    // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
-    if (cursor.isSync && !isTurnDue()) cursor.loadSync(step.value)
-    else await cursor.load(step.value)
-  }
+export function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
+  // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
+  const isAtOnce = (): boolean => cursor.isSync && !isTurnDue()
+  return drive(steps, (count) => (isAtOnce() ? cursor.loadSync(count) : cursor.load(count)))
 }
 
 /** As `walkSource`, at once. @throws TileworkError ERR_ASYNC_ONLY for a source that cannot */
 export function walkSourceSync<T>(steps: Steps<T>, cursor: WireCursor): T {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-    cursor.loadSync(step.value)
-  }
+  return driveSync(steps, (count) => cursor.loadSync(count))
 }
 
 export class WireCursor {

@@ -4,6 +4,7 @@
  * small file a large model.
  */
 import { lostBytesError } from '../../bytes/check_range.js'
+import { drive } from '../../bytes/drive.js'
 import { readInto } from '../../bytes/read_into.js'
 import type { ByteSource } from '../../bytes/source.js'
 import type { Limits } from '../format.js'
@@ -58,13 +59,8 @@ export class FileBytes {
   }
 
   /** Runs a reading to its end. */
-  async run<T>(reading: Reading<T>): Promise<T> {
-    let step = reading.next()
-    while (!step.done) {
-      await this.#fetch(step.value)
-      step = reading.next()
-    }
-    return step.value
+  run<T>(reading: Reading<T>): Promise<T> {
+    return drive(reading, (need) => this.#fetch(need))
   }
 
   /**

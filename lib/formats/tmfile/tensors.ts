@@ -1,10 +1,9 @@
 /** The tensors of a model as tensors of tilework. */
-
+import { AbsentTensor } from '../../tensor/absent.js'
 import { asStored, StoredTensor } from '../../tensor/dense.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { TensorList } from '../format.js'
 import { isConstant, type TmfileModel, type TmfileTensor } from './model.js'
-import { UnstoredTensor } from './unstored_tensor.js'
 
 /** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
 export const ROLE_KEY = 'tmfile.role'
@@ -34,7 +33,9 @@ export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor 
     shape: tensor.shape ?? UNKNOWN_SHAPE,
     metadata: metadataOf(tensor),
   }
-  if (!buffer?.data || !tensor.shape) return new UnstoredTensor(about)
+  if (!buffer?.data || !tensor.shape) {
+    return new AbsentTensor({ ...about, reason: 'its file has none' })
+  }
   if ('source' in buffer.data) return new StoredTensor({ ...buffer.data, ...about })
   const { source, start } = asStored(buffer.data.tensor)
   return new StoredTensor({ source, start, ...about })

@@ -1,4 +1,5 @@
 /** Plans a tmfile: from an open or built model with its edits, or from loose tensors as constants. */
+import { driveSync } from '../../bytes/drive.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan } from '../format.js'
@@ -55,14 +56,11 @@ export async function planModel(
   }
   checkModel(model)
   const placed = placeInOrder(pieces, encode)
-  return file ? file.run(placed) : runInMemory(placed)
+  return file ? file.run(placed) : driveSync(placed, noFile)
 }
 
-/** Runs what has no file to read from. */
-function runInMemory<T>(reading: Reading<T>): T {
-  const { done, value } = reading.next()
-  if (!done) throw new Error('A model without a file asked for bytes of one.')
-  return value
+function noFile(): never {
+  throw new Error('A model without a file asked for bytes of one.')
 }
 
 /** Writes a part, from the bytes it had where it comes from. */

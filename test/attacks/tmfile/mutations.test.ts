@@ -10,6 +10,7 @@ import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { FIXTURE_NAMES, fixtureBytes } from '../../formats/tmfile/fixture_files.js'
 import { readOptions, smallFile } from '../../formats/tmfile/tmfile_bytes.js'
 import { CountingSource } from '../counting_source.js'
+import { MemoryWatch } from '../memory_watch.js'
 import { ANY_FORMAT, type Change, copyRun, expectReadOrRefused, mutate, mutationCount } from '../mutations.js'
 import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
 import { ATTACKS } from './attacks.js'
@@ -19,6 +20,8 @@ const SEED = fuzzSeed(20_261)
 
 /** Larger ones are left to runs of more mutations: copying them takes longer than reading them. */
 const LARGEST_SEED_BYTES = process.env.TILEWORK_FUZZ_COUNT === undefined ? 50_000 : 10_000_000
+
+const MEMORY = new MemoryWatch()
 
 /** Numbers at which arithmetic of 32 bits goes wrong. */
 const EDGES = [
@@ -69,7 +72,7 @@ async function useTensor(tensor: DenseTensor): Promise<void> {
 
 async function read(bytes: Uint8Array, level: Level): Promise<void> {
   const source = new CountingSource(bytes)
-  const { tensors, model } = await tmfile.read(source, readOptions(level))
+  const { tensors, model } = await MEMORY.over(bytes.length, () => tmfile.read(source, readOptions(level)))
   // Structs once, in pages of which few are read again.
   expect(source.bytesRead).toBeLessThanOrEqual(8 * bytes.length + 64 * 1024)
   for (const tensor of tensors) await useTensor(tensor as DenseTensor)
@@ -94,7 +97,8 @@ it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check a
   }
   await expectReadOrRefused(MUTATIONS, next, {
     read,
-    check: (bytes, level) => tmfile.check(new CountingSource(bytes), readOptions(level)),
+    check: (bytes, level) =>
+      MEMORY.over(bytes.length, () => tmfile.check(new CountingSource(bytes), readOptions(level))),
     checksHeadersAlone: true,
   })
 })
