@@ -1,6 +1,7 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
 import { type OnnxSummary, summariseOnnx } from '../formats/onnx/summary.js'
+import { dumpModel, type TmfileDump } from '../formats/tmfile/dump.js'
 import { summarise, type TmfileSummary } from '../formats/tmfile/summary.js'
 import { type Finding, type OpenFile, type Tensor, TileworkError } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
@@ -31,6 +32,8 @@ interface InspectReport {
   readonly byteLength: number
   /** The graph around the tensors, of files that have one. */
   readonly model?: TmfileSummary
+  /** All of a tmfile's graph, in JSON alone. */
+  readonly graph?: TmfileDump
   /** As `model`, of an ONNX model. */
   readonly onnx?: OnnxSummary
   readonly tensors: readonly TensorReport[]
@@ -83,7 +86,8 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   try {
     const tensors = await reportTensors(file, options, terminal)
     const { format, byteLength } = file
-    return { file: path, format, byteLength, tensors, findings: file.findings, ...modelReport(file) }
+    const report = { file: path, format, byteLength, tensors, findings: file.findings, ...modelReport(file) }
+    return options.json && file.tmfile ? { ...report, graph: dumpModel(file.tmfile) } : report
   } finally {
     file.close()
   }

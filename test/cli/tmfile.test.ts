@@ -1,11 +1,12 @@
 /** Models on the command line: what is in them, changes, and their weights in other files. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { EditReport } from '../../lib/cli/edit.js'
 import type { TensorReport } from '../../lib/cli/tensor_report.js'
+import type { TmfileDump } from '../../lib/formats/tmfile/dump.js'
 import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
 import { check, open } from '../../lib/index.js'
-import { fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
+import { FIXTURE_NAMES, fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -13,6 +14,7 @@ import { temporaryFolder } from './temporary_folder.js'
 interface InspectJson {
   readonly format: string
   readonly model: TmfileSummary
+  readonly graph: TmfileDump
   readonly tensors: readonly TensorReport[]
 }
 
@@ -51,6 +53,63 @@ describe('inspect', () => {
     expect(stdout).toContain('operators: Const 56, Convolution 28')
     expect(stdout).toContain('fused into convolutions: ')
     expect(stdout).toContain('56 without data')
+  })
+})
+
+/** Names of fields in the tables of docs/tmfile.md, by the heading or sentence before each. */
+function documentedFields(): Record<string, string[]> {
+  const page = readFileSync(new URL('../../docs/tmfile.md', import.meta.url), 'utf8')
+  const tables: Record<string, string[]> = {}
+  let title = ''
+  for (const line of page.split('\n')) {
+    const heading = /^(?:## |A )(\w+):?$/.exec(line)?.[1]
+    if (heading) title = heading
+    const names = /^\| (`.*?`) \|/.exec(line)?.[1]
+    if (names) tables[title] = [...(tables[title] ?? []), ...names.replaceAll('`', '').split(', ')]
+  }
+  return tables
+}
+
+describe('the graph in JSON', () => {
+  it('has the fields that the docs say', async () => {
+    const { model, graph } = await runJson<InspectJson>(['inspect', small, '--json'])
+    const fields = documentedFields()
+    expect(fields.model!.toSorted()).toEqual(Object.keys(model).toSorted())
+    expect(fields.graph!.toSorted()).toEqual(Object.keys(graph).toSorted())
+    expect(fields.node!.toSorted()).toEqual(Object.keys(graph.nodes[0]!).toSorted())
+    expect(fields.tensor!.toSorted()).toEqual(Object.keys(graph.tensors[0]!).toSorted())
+  })
+
+  it('tells nodes, parameters and links', async () => {
+    const { graph } = await runJson<InspectJson>(['inspect', small, '--json'])
+    expect(graph.nodes[3]).toMatchObject({
+      ...{ name: 'conv', operator: 'Convolution', operatorNumber: 5, inputs: [0, 1, 2], outputs: [3] },
+      params: { kernel_h: 1, output_channel: 2, activation: -1 },
+    })
+    expect(graph.tensors[1]).toMatchObject({ role: 'constant', buffer: 0, producer: 1, consumers: [3] })
+    expect(graph.buffers.map(({ byteLength }) => byteLength)).toEqual([24, 8])
+    expect([graph.inputs, graph.outputs, graph.devices]).toEqual([[0], [3], null])
+  })
+
+  it.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('of %s holds together', async (name) => {
+    const { model, graph, tensors } = await runJson<InspectJson>(['inspect', fixturePath(name), '--json'])
+    expect([graph.nodes.length, graph.tensors.length, graph.buffers.length]).toEqual([
+      model.nodes,
+      model.tensors,
+      model.buffers,
+    ])
+    expect(graph.tensors.map(({ dtype }) => dtype)).toEqual(tensors.map(({ dtype }) => dtype))
+    const file = readFileSync(fixturePath(name))
+    for (const { buffer, dtype, shape } of graph.tensors) {
+      if (buffer === null || dtype !== 'float32') continue
+      const { offset, byteLength } = graph.buffers[buffer]!
+      expect(byteLength).toBe(4 * shape!.reduce((product, extent) => product * extent, 1))
+      if (offset !== null) expect(offset + byteLength).toBeLessThanOrEqual(file.length)
+    }
+    for (const [at, { inputs, outputs }] of graph.nodes.entries()) {
+      for (const tensor of inputs) expect(graph.tensors[tensor]!.consumers).toContain(at)
+      for (const tensor of outputs) expect(graph.tensors[tensor]!.producer).toBe(at)
+    }
   })
 })
 

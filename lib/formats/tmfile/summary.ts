@@ -1,6 +1,6 @@
 /** What people ask of a model first: where it comes from, what it runs, how large and how quantized it is. */
 import { fusedActivation, LAYOUTS, SOURCE_FORMATS } from './enums.js'
-import { isConstant, type TmfileModel, type TmfileTensor } from './model.js'
+import { isConstant, type TmfileModel, type TmfileNode, type TmfileTensor } from './model.js'
 
 /** An input or output of the graph. */
 export interface TmfileEnd {
@@ -56,10 +56,7 @@ export function summarise({ graph, name, originalFormat }: TmfileModel): TmfileS
     buffers: graph.buffers.length,
     operators: countsOf(graph.nodes.map(({ operator }) => operator)),
     fusedActivations: countsOf(
-      graph.nodes.flatMap((node) => {
-        const isConvolution = node.operator === 'Convolution' || node.operator === 'Deconvolution'
-        return (isConvolution && fusedActivation(node.params.activation)) || []
-      }),
+      graph.nodes.map(activationWithin).filter((activation) => activation !== undefined),
     ),
     inputs: graph.inputs.flatMap(({ outputs }) => outputs.map(endOf)),
     outputs: graph.outputs.flatMap(({ outputs }) => outputs.map(endOf)),
@@ -71,6 +68,12 @@ export function summarise({ graph, name, originalFormat }: TmfileModel): TmfileS
     quantization: quantizationOf(graph.tensors),
     devices: graph.devices?.map((device) => ({ name: device.name, nodes: device.nodes.length })) ?? null,
   }
+}
+
+/** The activation that a convolution has swallowed; undefined for none, and for all other nodes. */
+export function activationWithin(node: TmfileNode): string | undefined {
+  const isConvolution = node.operator === 'Convolution' || node.operator === 'Deconvolution'
+  return isConvolution ? fusedActivation(node.params.activation) : undefined
 }
 
 function layoutName(layout: number): string {

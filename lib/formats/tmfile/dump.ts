@@ -1,0 +1,182 @@
+/**
+ * A whole model as plain data for other programs: `graph` of `tilework inspect --json`. Nodes, tensors and buffers refer to
+ * each other by their positions. docs/tmfile.md has the schema; fields may be added, never changed.
+ */
+import { LAYOUTS, PARAMETER_VALUES } from './enums.js'
+import type { TmfileBuffer, TmfileModel, TmfileNode, TmfileTensor } from './model.js'
+import { operatorByNumber } from './operators.js'
+import { activationWithin } from './summary.js'
+
+/** JSON has no such numbers. */
+type NotFinite = 'NaN' | 'Infinity' | '-Infinity'
+type DumpedNumber = number | NotFinite
+type DumpedParameter = DumpedNumber | string | null | readonly DumpedParameter[]
+
+export interface DumpedNode {
+  readonly name: string | null
+  /** `operator 104` for a number that nobody knows. */
+  readonly operator: string
+  readonly operatorNumber: number
+  readonly operatorVersion: number
+  /** Positions of tensors. */
+  readonly inputs: readonly number[]
+  readonly outputs: readonly number[]
+  /** Every field of the operator; one that the file lacks has its default. */
+  readonly params: Readonly<Record<string, DumpedParameter>>
+  /** What numbers of `params` stand for, where a list of the format says so. */
+  readonly meanings: Readonly<Record<string, string>>
+  /** Hexadecimal bytes of a block whose fields nobody knows. */
+  readonly opaqueParams: string | null
+  readonly attributes: readonly { readonly name: string; readonly type: number; readonly value: string }[]
+  readonly dynamicShape: boolean
+}
+
+export interface DumpedTensor {
+  readonly name: string | null
+  readonly dtype: string
+  readonly shape: readonly number[] | null
+  readonly role: string
+  /** `NCHW`, `NHWC`, or the number where it is neither. */
+  readonly layout: string
+  /** Position of the buffer; null for all but constants. */
+  readonly buffer: number | null
+  readonly quantization: {
+    readonly scales: readonly DumpedNumber[]
+    readonly zeroPoints: readonly number[]
+  } | null
+  /** Positions of nodes. */
+  readonly producer: number | null
+  readonly consumers: readonly number[]
+}
+
+export interface DumpedBuffer {
+  readonly byteLength: number
+  /** Byte offset in the file; null where the file has no data. */
+  readonly offset: number | null
+}
+
+export interface DumpedDevice {
+  readonly id: number
+  readonly name: string | null
+  readonly inputWaitCount: number
+  readonly dataType: number
+  readonly nodes: readonly number[]
+  readonly inputs: readonly number[]
+  readonly outputs: readonly number[]
+}
+
+export interface TmfileDump {
+  readonly version: readonly number[]
+  readonly originalFormat: number
+  readonly subFormat: number
+  readonly subgraph: { readonly id: number; readonly name: string | null }
+  readonly nodes: readonly DumpedNode[]
+  readonly tensors: readonly DumpedTensor[]
+  readonly buffers: readonly DumpedBuffer[]
+  /** Positions of nodes. */
+  readonly inputs: readonly number[]
+  readonly outputs: readonly number[]
+  readonly devices: readonly DumpedDevice[] | null
+}
+
+export function dumpModel(model: TmfileModel): TmfileDump {
+  const { graph, version, originalFormat, subFormat } = model
+  const at = {
+    nodes: positions(graph.nodes),
+    tensors: positions(graph.tensors),
+    buffers: positions(graph.buffers),
+  }
+  const links = model.links()
+  return {
+    version,
+    originalFormat,
+    subFormat,
+    subgraph: { id: graph.id, name: graph.name },
+    nodes: graph.nodes.map((node) => dumpNode(node, at.tensors)),
+    tensors: graph.tensors.map((tensor) => {
+      const { producer, consumers } = links.get(tensor)!
+      return {
+        ...dumpTensor(tensor, at.buffers),
+        producer: producer ? at.nodes.get(producer)! : null,
+        consumers: listed(consumers, at.nodes),
+      }
+    }),
+    buffers: graph.buffers.map(({ byteLength, data }) => {
+      return { byteLength, offset: data && 'start' in data ? data.start : null }
+    }),
+    inputs: listed(graph.inputs, at.nodes),
+    outputs: listed(graph.outputs, at.nodes),
+    devices:
+      graph.devices?.map(({ id, name, inputWaitCount, dataType, nodes, inputs, outputs }) => ({
+        ...{ id, name, inputWaitCount, dataType },
+        nodes: listed(nodes, at.nodes),
+        inputs: listed(inputs, at.tensors),
+        outputs: listed(outputs, at.tensors),
+      })) ?? null,
+  }
+}
+
+function dumpNode(node: TmfileNode, tensors: ReadonlyMap<TmfileTensor, number>): DumpedNode {
+  const { name, operator, operatorNumber, operatorVersion, opaqueParams, attributes, dynamicShape } = node
+  return {
+    ...{ name, operator, operatorNumber, operatorVersion },
+    inputs: listed(node.inputs, tensors),
+    outputs: listed(node.outputs, tensors),
+    params: Object.fromEntries(
+      Object.entries(node.params).map(([field, value]) => [field, dumpParameter(value)]),
+    ),
+    meanings: meaningsOf(node),
+    opaqueParams: opaqueParams && hexOf(opaqueParams),
+    attributes: attributes.map((each) => ({ name: each.name, type: each.type, value: hexOf(each.value) })),
+    dynamicShape,
+  }
+}
+
+function meaningsOf(node: TmfileNode): Record<string, string> {
+  const { operatorNumber, params } = node
+  const activation = activationWithin(node)
+  const meanings: Record<string, string> = activation === undefined ? {} : { activation }
+  for (const [name, field] of Object.entries(operatorByNumber(operatorNumber)?.fields ?? {})) {
+    const value = (params as Readonly<Record<string, unknown>>)[name]
+    const meaning =
+      field.values === undefined ? undefined : PARAMETER_VALUES[field.values]?.get(value as number)
+    if (meaning !== undefined) meanings[name] = meaning
+  }
+  return meanings
+}
+
+function dumpTensor(
+  { name, dtype, shape, role, layout, buffer, quantization }: TmfileTensor,
+  buffers: ReadonlyMap<TmfileBuffer, number>,
+): Omit<DumpedTensor, 'producer' | 'consumers'> {
+  return {
+    ...{ name, dtype, shape, role },
+    layout: LAYOUTS[layout] ?? String(layout),
+    buffer: buffer ? (buffers.get(buffer) ?? null) : null,
+    quantization: quantization && {
+      scales: Array.from(quantization.scales, dumpNumber),
+      zeroPoints: Array.from(quantization.zeroPoints),
+    },
+  }
+}
+
+function dumpParameter(value: unknown): DumpedParameter {
+  if (Array.isArray(value)) return value.map(dumpParameter)
+  return typeof value === 'number' ? dumpNumber(value) : (value as string | null)
+}
+
+function dumpNumber(value: number): DumpedNumber {
+  return Number.isFinite(value) ? value : (String(value) as NotFinite)
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex')
+}
+
+function positions<T>(list: readonly T[]): ReadonlyMap<T, number> {
+  return new Map(list.map((entry, at): [T, number] => [entry, at]))
+}
+
+function listed<T>(entries: readonly T[], at: ReadonlyMap<T, number>): number[] {
+  return entries.map((entry) => at.get(entry)!)
+}
