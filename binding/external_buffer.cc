@@ -1,5 +1,6 @@
 #include "external_buffer.h"
 
+#include <cstring>
 #include <string>
 
 #include "environment.h"
@@ -8,11 +9,11 @@
 namespace tilework::binding {
 namespace {
 
-// One use of the mapping. Versions of Node differ in whether the finalizer of a refused buffer runs at once,
-// later or never, so whoever comes second, the finalizer or the creator, frees the few bytes; the mapping is
+// One use of the memory. Versions of Node differ in whether the finalizer of a refused buffer runs at once,
+// later or never, so whoever comes second, the finalizer or the creator, frees the few bytes; the memory is
 // dropped by the first.
 struct Use {
-  std::shared_ptr<InputFile> file;
+  std::shared_ptr<void> owner;
   bool finalized = false;
   // The creator has seen how it went.
   bool settled = false;
@@ -20,13 +21,13 @@ struct Use {
 
 void drop_use(napi_env, void*, void* hint) {
   Use* use = static_cast<Use*>(hint);
-  use->file.reset();
+  use->owner.reset();
   use->finalized = true;
   if (use->settled) delete use;
 }
 
 void refuse(Use* use) {
-  use->file.reset();
+  use->owner.reset();
   use->settled = true;
   if (use->finalized) delete use;
 }
@@ -65,9 +66,9 @@ napi_value copy_of(Napi::Env env, const InputFile& file, int64_t start, int64_t 
 }
 
 // Null where the runtime refuses external buffers altogether (Electron's memory cage).
-napi_value external_of(Napi::Env env, const std::shared_ptr<InputFile>& file, uint8_t* data, int64_t size) {
+napi_value external_of(Napi::Env env, const std::shared_ptr<void>& owner, uint8_t* data, int64_t size) {
   napi_value buffer = nullptr;
-  auto* use = new Use{file};
+  auto* use = new Use{owner};
   const napi_status status =
       napi_create_external_arraybuffer(env, data, static_cast<size_t>(size), drop_use, use, &buffer);
   if (status == napi_ok) {
@@ -95,6 +96,23 @@ BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_
     environment.external_buffers = false;
   }
   return {Napi::ArrayBuffer(env, copy_of(env, *file, start, size)), false};
+}
+
+Napi::ArrayBuffer buffer_over(Napi::Env env, const std::shared_ptr<void>& owner, uint8_t* data,
+                              int64_t size) {
+  Environment& environment = Environment::of(env);
+  if (size >= kCopyBelowBytes && environment.external_buffers) {
+    if (const napi_value buffer = external_of(env, owner, data, size)) return Napi::ArrayBuffer(env, buffer);
+    environment.external_buffers = false;
+  }
+  napi_value copy = nullptr;
+  void* memory = nullptr;
+  if (napi_create_arraybuffer(env, static_cast<size_t>(size), &memory, &copy) != napi_ok) {
+    clear_exception(env);
+    throw_too_large(size);
+  }
+  if (size > 0) std::memcpy(memory, data, static_cast<size_t>(size));
+  return Napi::ArrayBuffer(env, copy);
 }
 
 }  // namespace tilework::binding

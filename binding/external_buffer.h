@@ -1,4 +1,4 @@
-// Views of a mapping as ArrayBuffers without a copy, where the runtime allows that.
+// Memory of the addon as ArrayBuffers without a copy, where the runtime allows that.
 #pragma once
 
 #include <napi.h>
@@ -21,5 +21,9 @@ struct BufferView {
 
 // Bytes [start, end) of a mapped file. Errors: ERR_VIEW_TOO_LARGE, ERR_FILE_CHANGED, a system error.
 BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end);
+
+// Memory that `owner` keeps, as an ArrayBuffer; a copy where that is cheaper or the runtime refuses others.
+// Errors: ERR_VIEW_TOO_LARGE.
+Napi::ArrayBuffer buffer_over(Napi::Env env, const std::shared_ptr<void>& owner, uint8_t* data, int64_t size);
 
 }  // namespace tilework::binding

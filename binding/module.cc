@@ -5,6 +5,7 @@
 
 #include "arguments.h"
 #include "cpu/features.h"
+#include "dlpack.h"
 #include "environment.h"
 #include "input_file.h"
 #include "memory/huge_pages.h"
@@ -78,6 +79,8 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));
   exports.Set("preparePages", Napi::Function::New<prepare_pages>(env, "preparePages"));
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
+  exports.Set("exportDlpack", Napi::Function::New<export_dlpack>(env, "exportDlpack"));
+  exports.Set("importDlpack", Napi::Function::New<import_dlpack>(env, "importDlpack"));
   exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
   return exports;
 }

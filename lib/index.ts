@@ -117,6 +117,7 @@ export {
 } from './tensor/adapters.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
+export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { materialize } from './tensor/materialize.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'

@@ -5,7 +5,9 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { Dtype } from './dtype/dtypes.js'
 import { TileworkError } from './errors.js'
+import type { DlpackCapsule } from './tensor/dlpack.js'
 
 /**
  * An open file that is read. Mapped, its views share memory with the page cache; the mapping is private and writable,
@@ -231,6 +233,16 @@ export interface NativeOutputFile {
   abort(): void
 }
 
+/** What was in a DLPack capsule: row-major, sub-byte elements packed. */
+export interface NativeDlpackTensor {
+  readonly bytes: Uint8Array
+  readonly dtype: Exclude<Dtype, 'string'>
+  readonly shape: readonly number[]
+  readonly readOnly: boolean
+  /** The memory is nobody else's. */
+  readonly copied: boolean
+}
+
 export interface NativeAddon {
   /**
    * Opens a regular file. `guard` turns a read beyond the end of a mapped file that was truncated meanwhile into zeros
@@ -245,6 +257,10 @@ export interface NativeAddon {
   /** Threads of the addon's own pool: from affinity and cgroup quota, or TILEWORK_THREADS. */
   threads(): number
   setThreads(count: number): void
+  /** Bytes of a map are shared where they are aligned for their type, all others copied; `legacy` always copies. */
+  exportDlpack(bytes: Uint8Array, dtype: string, shape: readonly number[], legacy: boolean): DlpackCapsule
+  /** Throws ERR_ARGUMENT for what is no capsule or is empty, ERR_UNSUPPORTED, ERR_RANK, ERR_OVERFLOW. */
+  importDlpack(capsule: object): NativeDlpackTensor
   /** Forces (false) or allows (true) external buffers: the switch behind TILEWORK_NO_EXTERNAL_BUFFERS=1. */
   setExternalBuffers(allowed: boolean): void
   /**

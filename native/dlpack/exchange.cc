@@ -1,0 +1,263 @@
+#include "dlpack/exchange.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "error.h"
+#include "io/checked_math.h"
+
+namespace tilework {
+namespace {
+
+constexpr std::align_val_t kAlignment{256};
+
+uint8_t code_of(Dtype dtype) {
+  switch (dtype) {
+#define TILEWORK_DLPACK_TYPE(enumerator, code) \
+  case Dtype::enumerator:                      \
+    return code;
+#include "dlpack/types.def"
+#undef TILEWORK_DLPACK_TYPE
+  }
+  throw Error("ERR_UNSUPPORTED", "DLPack has no code for this element type.");
+}
+
+std::optional<Dtype> dtype_of(DLDataType type) {
+#define TILEWORK_DLPACK_TYPE(enumerator, number) \
+  if (type.code == (number) && type.bits == info_of(Dtype::enumerator).bits) return Dtype::enumerator;
+#include "dlpack/types.def"
+#undef TILEWORK_DLPACK_TYPE
+  return std::nullopt;
+}
+
+// What a tensor that was given away needs until its deleter is called.
+struct Given {
+  PackedTensor tensor;
+  std::vector<int64_t> strides;
+};
+
+std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t axis = shape.size(); axis-- > 1;)
+    strides[axis - 1] = checked_mul(strides[axis], std::max<int64_t>(shape[axis], 1), "A stride");
+  return strides;
+}
+
+std::unique_ptr<Given> given(PackedTensor tensor) {
+  std::vector<int64_t> strides = row_major_strides(tensor.shape);
+  return std::make_unique<Given>(Given{std::move(tensor), std::move(strides)});
+}
+
+DLTensor describe(Given& given) {
+  PackedTensor& tensor = given.tensor;
+  const auto bits = static_cast<uint8_t>(info_of(tensor.dtype).bits);
+  return {.data = tensor.bytes == 0 ? nullptr : tensor.data,
+          .device = {kDLCPU, 0},
+          .ndim = static_cast<int32_t>(tensor.shape.size()),
+          .dtype = {code_of(tensor.dtype), bits, 1},
+          .shape = tensor.shape.data(),
+          .strides = given.strides.data(),
+          .byte_offset = 0};
+}
+
+template <class Managed>
+void release(Managed* managed) {
+  delete static_cast<Given*>(managed->manager_ctx);
+  delete managed;
+}
+
+// The elements of another library's tensor.
+struct Elements {
+  Dtype dtype = Dtype::kUint8;
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};
+  uint8_t* data = nullptr;
+  int64_t count = 1;
+  bool padded = false;
+};
+
+std::vector<int64_t> shape_of(const DLTensor& tensor) {
+  if (tensor.ndim < 0 || tensor.ndim > kMaxDlpackAxes) {
+    throw Error("ERR_RANK", "The tensor has " + std::to_string(tensor.ndim) + " axes; the limit is " +
+                                std::to_string(kMaxDlpackAxes) + ".");
+  }
+  if (tensor.ndim > 0 && tensor.shape == nullptr) throw Error("ERR_ARGUMENT", "The tensor has no shape.");
+  std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
+  for (const int64_t extent : shape) {
+    if (extent < 0) {
+      throw Error("ERR_ARGUMENT", "The tensor has the negative extent " + std::to_string(extent) + ".");
+    }
+  }
+  return shape;
+}
+
+Dtype known_dtype(const DLTensor& tensor) {
+  const DLDataType& type = tensor.dtype;
+  if (tensor.device.device_type != kDLCPU) {
+    throw Error("ERR_UNSUPPORTED", "The tensor lies on a device of type " +
+                                       std::to_string(tensor.device.device_type) +
+                                       "; only the memory of the process (1) can be read.");
+  }
+  if (type.lanes != 1) {
+    throw Error("ERR_UNSUPPORTED",
+                "The tensor has " + std::to_string(type.lanes) + " lanes an element; only one is supported.");
+  }
+  if (const std::optional<Dtype> dtype = dtype_of(type)) return *dtype;
+  throw Error("ERR_UNSUPPORTED", "The tensor has the type code " + std::to_string(type.code) + " with " +
+                                     std::to_string(type.bits) + " bits, which has no element type here.");
+}
+
+Elements elements_of(const DLTensor& tensor, bool padded) {
+  Elements elements{.dtype = known_dtype(tensor), .shape = shape_of(tensor)};
+  for (const int64_t extent : elements.shape)
+    if (extent == 0) elements.count = 0;
+  if (elements.count == 0) return elements;
+  for (const int64_t extent : elements.shape)
+    elements.count = checked_mul(elements.count, extent, "The number of elements");
+  elements.padded = padded && info_of(elements.dtype).bits < 8;
+  if (tensor.data == nullptr) throw Error("ERR_ARGUMENT", "The tensor has elements and no memory.");
+  elements.data = static_cast<uint8_t*>(tensor.data) + tensor.byte_offset;
+  elements.strides = tensor.strides == nullptr
+                         ? row_major_strides(elements.shape)
+                         : std::vector<int64_t>(tensor.strides, tensor.strides + tensor.ndim);
+  return elements;
+}
+
+// Row-major without gaps. The stride of an axis of one element says nothing.
+bool is_compact(const Elements& elements) {
+  const std::vector<int64_t> compact = row_major_strides(elements.shape);
+  for (size_t axis = 0; axis < elements.shape.size(); ++axis)
+    if (elements.shape[axis] != 1 && elements.strides[axis] != compact[axis]) return false;
+  return true;
+}
+
+// Calls `visit` with the offset, in elements, of each element in row-major order.
+template <class Visit>
+void each_offset(const Elements& elements, Visit visit) {
+  std::vector<int64_t> index(elements.shape.size(), 0);
+  int64_t offset = 0;
+  for (int64_t i = 0; i < elements.count; ++i) {
+    visit(i, offset);
+    for (size_t axis = index.size(); axis-- > 0;) {
+      offset += elements.strides[axis];
+      if (++index[axis] < elements.shape[axis]) break;
+      offset -= elements.strides[axis] * elements.shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+void gather(const Elements& elements, uint8_t* to) {
+  const int bits = info_of(elements.dtype).bits;
+  if (elements.padded) {
+    const int64_t per_byte = elements_per_byte(elements.dtype);
+    const int mask = (1 << bits) - 1;
+    each_offset(elements, [&](int64_t i, int64_t offset) {
+      const int shift = static_cast<int>(i % per_byte) * bits;
+      to[i / per_byte] |= static_cast<uint8_t>((elements.data[offset] & mask) << shift);
+    });
+    return;
+  }
+  const int64_t size = bits / 8;
+  each_offset(elements, [&](int64_t i, int64_t offset) {
+    std::memcpy(to + i * size, elements.data + offset * size, static_cast<size_t>(size));
+  });
+}
+
+// Steps that do not fit into 64 bits cannot lie in memory.
+void check_strides(const Elements& elements) {
+  const int64_t size = std::max(info_of(elements.dtype).bits / 8, 1);
+  for (size_t axis = 0; axis < elements.shape.size(); ++axis) {
+    const int64_t stride = elements.strides[axis];
+    if (stride < -kMaxSafeInteger || stride > kMaxSafeInteger) throw_overflow("A stride of the tensor");
+    checked_mul(checked_mul(stride < 0 ? -stride : stride, elements.shape[axis], "A stride of the tensor"),
+                size, "A stride of the tensor");
+  }
+}
+
+template <class Managed>
+std::shared_ptr<void> hold(Managed* managed) {
+  return {managed, [](void* held) {
+            auto* tensor = static_cast<Managed*>(held);
+            if (tensor->deleter != nullptr) tensor->deleter(tensor);
+          }};
+}
+
+template <class Managed>
+PackedTensor take(Managed* managed, uint64_t flags) {
+  const bool padded = (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
+  const Elements elements = elements_of(managed->dl_tensor, padded);
+  PackedTensor tensor{.dtype = elements.dtype,
+                      .shape = elements.shape,
+                      .data = elements.data,
+                      .bytes = packed_bytes(elements.dtype, elements.count),
+                      .read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0,
+                      .copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0};
+  if (elements.count > 0 && (elements.padded || !is_compact(elements))) {
+    if (info_of(elements.dtype).bits < 8 && !elements.padded) {
+      throw Error("ERR_UNSUPPORTED",
+                  "The tensor has packed elements of less than a byte in strides of its own.");
+    }
+    check_strides(elements);
+    tensor.owner = dlpack_memory(tensor.bytes);
+    tensor.data = static_cast<uint8_t*>(tensor.owner.get());
+    tensor.read_only = false;
+    tensor.copied = true;
+    gather(elements, tensor.data);
+    // What holds the other side's memory ends here, so its deleter is called.
+    hold(managed);
+    return tensor;
+  }
+  tensor.owner = hold(managed);
+  return tensor;
+}
+
+}  // namespace
+
+std::shared_ptr<void> dlpack_memory(int64_t bytes) {
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  void* memory = ::operator new(size, kAlignment);
+  std::memset(memory, 0, size);
+  return {memory, [](void* held) { ::operator delete(held, kAlignment); }};
+}
+
+DLManagedTensorVersioned* to_dlpack(PackedTensor tensor) {
+  const uint64_t flags = (tensor.read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0) |
+                         (tensor.copied ? DLPACK_FLAG_BITMASK_IS_COPIED : 0);
+  std::unique_ptr<Given> context = given(std::move(tensor));
+  auto* managed = new DLManagedTensorVersioned{.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION},
+                                               .manager_ctx = context.get(),
+                                               .deleter = release<DLManagedTensorVersioned>,
+                                               .flags = flags,
+                                               .dl_tensor = describe(*context)};
+  context.release();
+  return managed;
+}
+
+DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
+  if (tensor.read_only) {
+    throw Error("ERR_UNSUPPORTED", "A legacy DLPack tensor cannot say that its memory is read-only.");
+  }
+  std::unique_ptr<Given> context = given(std::move(tensor));
+  auto* managed = new DLManagedTensor{
+      .dl_tensor = describe(*context), .manager_ctx = context.get(), .deleter = release<DLManagedTensor>};
+  context.release();
+  return managed;
+}
+
+PackedTensor from_dlpack(DLManagedTensorVersioned* managed) {
+  if (managed->version.major != DLPACK_MAJOR_VERSION) {
+    throw Error("ERR_UNSUPPORTED", "The tensor is of DLPack version " +
+                                       std::to_string(managed->version.major) + "; only version " +
+                                       std::to_string(DLPACK_MAJOR_VERSION) + " can be read.");
+  }
+  return take(managed, managed->flags);
+}
+
+PackedTensor from_legacy_dlpack(DLManagedTensor* managed) { return take(managed, 0); }
+
+}  // namespace tilework
