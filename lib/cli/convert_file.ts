@@ -2,6 +2,7 @@
 import type { Format } from '../formats/format.js'
 import { chooseFormat, formatByName } from '../formats/registry.js'
 import {
+  type Dtype,
   type Finding,
   type FormatName,
   type OpenFile,
@@ -9,6 +10,8 @@ import {
   type SaveProgress,
   save,
   type Tensor,
+  TileworkError,
+  type TmfileModel,
 } from '../index.js'
 import type { UndoNote } from '../pipeline/many/manifest_line.js'
 import { isPlain } from '../tensor/plain_storage.js'
@@ -52,7 +55,9 @@ export async function convertFile(
   const reordered = isReordered ? reorderAll(selected, choice, isSelection) : []
   const { dtype } = choice
   const isCast = dtype !== undefined && selected.some((tensor) => tensor.dtype !== dtype)
-  const isUnchanged = !isReordered && !isCast && !isSelection && format.name === file.format
+  const isOwnFormat = !isReordered && !isSelection && format.name === file.format
+  const isUnchanged = isOwnFormat && !isCast
+  if (isOwnFormat && isCast && file.tmfile) return convertModel(file, run, file.tmfile, dtype)
   const kept = isCast && !isReordered ? castAll(selected, dtype, isSelection) : selected
   const tensors = isReordered
     ? reordered.map(({ after }) => after)
@@ -67,6 +72,26 @@ export async function convertFile(
     findings: file.findings,
     undo: undoNotes({ path: output, format }, reordered, choice.as),
   }
+}
+
+/** A model stays one: its weights are cast where they are, and no activation. */
+async function convertModel(
+  file: OpenFile,
+  run: FileRun,
+  model: TmfileModel,
+  dtype: Dtype,
+): Promise<ConvertReport> {
+  if (dtype !== 'float32' && dtype !== 'float16') {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${run.input} is a model, whose weights become float32 or float16, not ${dtype}; name them with --tensor to take them out.`,
+    )
+  }
+  model.castWeights(dtype)
+  const byteLength = await write(file, file.format, run)
+  const { input, output } = run
+  const tensors = [...file.tensors].map(tensorReport)
+  return { input, output, format: file.format, byteLength, tensors, findings: file.findings, undo: [] }
 }
 
 /** Of a model that becomes a file of another format only the weights are meant, unless tensors are named. */

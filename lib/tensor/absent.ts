@@ -12,7 +12,7 @@ import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 
 export interface AbsentTensorInit {
   readonly dtype: Dtype
-  /** Extents, slowest axis first; one that is not known yet is -1, and there is no size then. */
+  /** Extents, slowest axis first; one below 0 is not known yet (files write -1), and there is no size then. */
   readonly shape: readonly number[]
   readonly name: string
   /** Why there are no data: the end of a sentence that begins with the tensor. */
@@ -20,9 +20,6 @@ export interface AbsentTensorInit {
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
 }
-
-/** An extent that is set when the model is run. */
-const UNKNOWN_EXTENT = -1
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
@@ -43,7 +40,7 @@ export class AbsentTensor implements DenseTensor {
   constructor({ name, dtype, shape, reason, doc, metadata = NO_METADATA }: AbsentTensorInit) {
     this.name = name
     this.dtype = dtype
-    const isKnown = !shape.includes(UNKNOWN_EXTENT)
+    const isKnown = !hasUnknown(shape)
     this.shape = isKnown ? checkShape(shape) : Object.freeze([...shape])
     this.size = isKnown ? sizeOf(shape) : 0
     if (doc !== undefined) this.doc = doc
@@ -52,7 +49,7 @@ export class AbsentTensor implements DenseTensor {
   }
 
   get sizeExact(): bigint {
-    return this.shape.includes(UNKNOWN_EXTENT) ? 0n : sizeExactOf(this.shape)
+    return hasUnknown(this.shape) ? 0n : sizeExactOf(this.shape)
   }
 
   get storage(): DenseStorage {
@@ -98,4 +95,9 @@ export class AbsentTensor implements DenseTensor {
     const message = `The data of tensor "${this.name}" are missing: ${this.#reason}.`
     return new TileworkError('ERR_NO_DATA', message)
   }
+}
+
+/** Extents that are set when the model is run. */
+function hasUnknown(shape: readonly number[]): boolean {
+  return shape.some((extent) => extent < 0)
 }

@@ -5,7 +5,7 @@ import type { EditReport } from '../../lib/cli/edit.js'
 import type { TensorReport } from '../../lib/cli/tensor_report.js'
 import type { TmfileDump } from '../../lib/formats/tmfile/dump.js'
 import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
-import { check, open } from '../../lib/index.js'
+import { check, type DenseTensor, open } from '../../lib/index.js'
 import { FIXTURE_NAMES, fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli, runJson } from './run_cli.js'
@@ -178,7 +178,62 @@ describe('edit', () => {
 })
 
 describe('convert', () => {
-  it.each(['npz', 'safetensors', 'btf'])('takes the weights of a model to %s', async (format) => {
+  it('casts the weights of a model, which stays one', async () => {
+    const [half, back] = [inFolder('half.tmfile'), inFolder('back.tmfile')]
+    expect(await runCli(['convert', small, half, '--dtype', 'float16'])).toMatchObject({ code: 0 })
+    const { tmfile: model } = await open(half, { level: 'strict' })
+    expect(model!.graph.tensors.map(({ dtype }) => dtype)).toEqual([
+      'float32',
+      'float16',
+      'float16',
+      'float32',
+    ])
+    expect(model!.graph.nodes.map(({ operator }) => operator)).toContain('Convolution')
+    expect(await runCli(['convert', half, back, '--dtype', 'f32'])).toMatchObject({ code: 0 })
+    expect(Buffer.compare(readFileSync(back), readFileSync(small))).toBe(0)
+    expect((await runCli(['convert', small, half, '--dtype', 'int8'])).code).toBe(64)
+  })
+
+  it.skipIf(!hasFixtures).each(['mnist.tmfile', 'FaceLandmark2d.tmfile', 'from_onnx_UINT8.tmfile'])(
+    'takes the weights of %s to formats with names, bit for bit',
+    async (name) => {
+      const { tensors } = await open(fixturePath(name))
+      const constants = ([...tensors] as DenseTensor[]).filter(({ hasData }) => hasData)
+      for (const format of ['npz', 'safetensors', 'onnx']) {
+        const out = inFolder(`${name}.${format}`)
+        expect(await runCli(['convert', fixturePath(name), out])).toMatchObject({ code: 0 })
+        const file = await open(out)
+        expect(file.tensors.length).toBe(constants.length)
+        for (const constant of constants) {
+          const stored = file.dense(constant.name)
+          expect([stored.dtype, stored.shape]).toEqual([constant.dtype, constant.shape])
+          expect(Buffer.compare(await stored.bytes(), await constant.bytes())).toBe(0)
+        }
+      }
+    },
+  )
+
+  it('takes one weight out, in a blocked layout, and tells the way back', async () => {
+    const [blocked, plain] = [inFolder('blocked.npy'), inFolder('plain.npy')]
+    const selection = ['--tensor', 'conv/w']
+    const args = [
+      'convert',
+      small,
+      blocked,
+      ...selection,
+      '--layout',
+      'os_is_yx_isv16_osv16',
+      '--as',
+      'weights',
+    ]
+    const { code, stdout } = await runCli(args)
+    expect([code, stdout]).toEqual([0, expect.stringContaining('--from-layout os_is_yx_isv16_osv16')])
+    const back = ['--from-layout', 'os_is_yx_isv16_osv16', '--shape', '2,3,1,1']
+    expect(await runCli(['convert', blocked, plain, ...back])).toMatchObject({ code: 0 })
+    expect([...(await (await open(plain)).dense(0).toTypedArray())]).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  it.each(['npz', 'safetensors', 'btf', 'onnx'])('takes the weights of a model to %s', async (format) => {
     const out = inFolder(`weights.${format}`)
     expect(await runCli(['convert', small, out])).toMatchObject({ code: 0 })
     const { tensors } = await open(out)

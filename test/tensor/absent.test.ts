@@ -47,7 +47,7 @@ it('has no size while an extent is not known', () => {
   ])
 })
 
-it.each([[[-2]], [[1.5]], [[2 ** 40, 2 ** 40]]])('%j is no shape', (shape) => {
+it.each([[[1.5]], [[2 ** 40, 2 ** 40]]])('%j is no shape', (shape) => {
   expect(() => new AbsentTensor({ dtype: 'float32', shape, name: 'a', reason: 'none' })).toThrow(
     expect.objectContaining({ code: expect.stringMatching(/^ERR_(ARGUMENT|OVERFLOW)$/) }),
   )
