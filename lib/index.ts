@@ -35,6 +35,7 @@ export {
   encodeTensor,
   type FileMessage,
   type OnnxWriteOptions,
+  type TensorProtoObject,
 } from './formats/onnx/index.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
@@ -111,6 +112,7 @@ export {
   type AsTensorOptions,
   asTensor,
   type BytesTensor,
+  type OnnxRuntimeStrings,
   type OnnxRuntimeTensor,
   type TensorFlowTensor,
   type TensorLike,
@@ -119,10 +121,12 @@ export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
 export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
+export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { materialize } from './tensor/materialize.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { type AxisRange, slice } from './tensor/slice.js'
 export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
+export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {
   DenseStorage,
   DenseTensor,

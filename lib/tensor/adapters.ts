@@ -15,7 +15,8 @@ import { valueText } from '../value_text.js'
 import { isDenseTensor } from './check_tensor.js'
 import { StoredTensor } from './dense.js'
 import { checkShape, sizeOf } from './shape.js'
-import type { DenseTensor } from './tensor.js'
+import { stringTensor } from './string_list.js'
+import type { DenseTensor, StringTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
 
 export interface AsTensorOptions {
@@ -31,6 +32,13 @@ export interface OnnxRuntimeTensor {
   readonly type: string
   readonly dims: readonly number[]
   readonly data: unknown
+}
+
+/** A tensor of onnxruntime that has strings. */
+export interface OnnxRuntimeStrings {
+  readonly type: 'string'
+  readonly dims: readonly number[]
+  readonly data: readonly string[]
 }
 
 /** A tensor of TensorFlow.js. */
@@ -56,14 +64,20 @@ export type TensorLike = DenseTensor | ArrayBufferView | OnnxRuntimeTensor | Ten
  * Adapts a typed array (with `shape`), a tensor of onnxruntime or TensorFlow.js, or anything with `dtype`, `shape` and
  * `bytes()`. A dense tensor of tilework is given back as it is.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings of other libraries than onnxruntime
  */
-export function asTensor(value: TensorLike, options: AsTensorOptions = {}): DenseTensor {
+export function asTensor(value: OnnxRuntimeStrings, options?: AsTensorOptions): StringTensor
+export function asTensor(value: TensorLike, options?: AsTensorOptions): DenseTensor
+export function asTensor(
+  value: TensorLike | OnnxRuntimeStrings,
+  options: AsTensorOptions = {},
+): DenseTensor | StringTensor {
   checkOptions(options, 'asTensor', '{ dtype, shape, name }')
   const { dtype, shape, name } = readInput('The options of asTensor', () => readOptions(options))
   return readInput('The tensor', () => {
     if (isDenseTensor(value)) return value
     if (ArrayBuffer.isView(value)) return fromTypedArray(value, { dtype, shape, name })
+    if (isStrings(value)) return stringTensor(value.data, { shape: value.dims, name })
     if (has(value, 'dims', 'type', 'data')) return fromOnnxRuntime(value as OnnxRuntimeTensor, name)
     if (has(value, 'dtype', 'shape') && isMethod(value, 'bytes')) return fromBytes(value as BytesTensor, name)
     if (has(value, 'dtype', 'shape') && (isMethod(value, 'dataSync') || isMethod(value, 'data'))) {
@@ -89,6 +103,10 @@ function readOptions({ dtype, shape, name = '' }: AsTensorOptions): PlainOptions
 
 function has(value: unknown, ...keys: string[]): boolean {
   return typeof value === 'object' && value !== null && keys.every((key) => key in value)
+}
+
+function isStrings(value: unknown): value is OnnxRuntimeStrings {
+  return has(value, 'dims', 'data') && (value as OnnxRuntimeStrings).type === 'string'
 }
 
 function isMethod(value: unknown, key: string): boolean {

@@ -2,6 +2,7 @@
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
+import { packCodes, unpackCodes } from './element_codes.js'
 
 /** Bytes of one index. */
 const INDEX_BYTES = 8
@@ -16,6 +17,8 @@ export interface EntryStorage {
 
 export class GatheredEntries {
   readonly #shape: readonly number[]
+  readonly #bits: number
+  /** While they are gathered, elements of less than a byte have one each. */
   readonly #itemBytes: number
   readonly #keepsZeros: boolean
   /** Row-major number of the next element. */
@@ -25,14 +28,16 @@ export class GatheredEntries {
   readonly #indices: Uint8Array[] = []
   readonly #values: Uint8Array[] = []
 
-  constructor(shape: readonly number[], itemBytes: number, keepsZeros: boolean) {
+  constructor(shape: readonly number[], bits: number, keepsZeros: boolean) {
     this.#shape = shape
-    this.#itemBytes = itemBytes
+    this.#bits = bits
+    this.#itemBytes = Math.max(1, bits / 8)
     this.#keepsZeros = keepsZeros
   }
 
-  /** Takes the next elements in row-major order, whole ones. */
-  add(elements: Uint8Array): void {
+  /** Takes the next `count` elements in row-major order, packed from the first byte on. */
+  add(packed: Uint8Array, count: number): void {
+    const elements = this.#bits < 8 ? unpackCodes(this.#bits, packed, count) : packed
     const size = this.#itemBytes
     const kept: number[] = []
     for (let at = 0; at < elements.byteLength; at += size) {
@@ -56,12 +61,11 @@ export class GatheredEntries {
   /** All index rows, then all values. @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT */
   finish(): EntryStorage {
     const valuesStart = INDEX_BYTES * this.#shape.length * this.#entryCount
-    const bytes = allocateBytes(valuesStart + this.#itemBytes * this.#entryCount)
-    let at = 0
-    for (const piece of [...this.#indices, ...this.#values]) {
-      bytes.set(piece, at)
-      at += piece.byteLength
-    }
+    const bytes = allocateBytes(valuesStart + Math.ceil((this.#bits * this.#entryCount) / 8))
+    fill(bytes, this.#indices)
+    const values = bytes.subarray(valuesStart)
+    if (this.#bits >= 8) fill(values, this.#values)
+    else packCodes(this.#bits, fill(allocateBytes(this.#entryCount), this.#values), values)
     return { source: new MemorySource(bytes), indicesStart: 0, valuesStart, entryCount: this.#entryCount }
   }
 
@@ -75,6 +79,16 @@ export class GatheredEntries {
       rest = Math.floor(rest / extent)
     }
   }
+}
+
+/** Puts pieces behind each other into `target`, which is given back. */
+function fill(target: Uint8Array, pieces: readonly Uint8Array[]): Uint8Array {
+  let at = 0
+  for (const piece of pieces) {
+    target.set(piece, at)
+    at += piece.byteLength
+  }
+  return target
 }
 
 function isZero(bytes: Uint8Array, start: number, length: number): boolean {

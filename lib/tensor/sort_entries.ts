@@ -3,12 +3,14 @@ import { MemorySource } from '../bytes/memory.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, readInput } from '../caller_input.js'
+import { packedByteLength } from '../dtype/decode.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import type { StoredTensor } from './dense.js'
+import { packCodes, unpackCodes } from './element_codes.js'
 import { DIGIT_BITS, digitsOf, radixSort } from './radix_sort.js'
 import { checkShape } from './shape.js'
-import { CooTensor, wholeBytes } from './sparse.js'
+import { CooTensor, elementBits } from './sparse.js'
 import type { SparseTensor } from './tensor.js'
 
 /** Bytes of one index, and of one digit of it. */
@@ -46,7 +48,7 @@ async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
       indices instanceof BigInt64Array &&
       values instanceof Uint8Array &&
       indices.length === entryCount * shape.length &&
-      values.length === entryCount * wholeBytes(dtype)
+      values.length === packedByteLength(dtype, entryCount)
     if (!isWhole) {
       const message = `Tensor ${valueText(name)} does not give ${valueText(entryCount)} rows of indices and as many values.`
       throw new TileworkError('ERR_ARGUMENT', message)
@@ -66,15 +68,22 @@ async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
   }
   const { indices, values } = tensor.storage()
   const rows = new IndexRows(await copyOf(indices), shape)
-  const items = await copyOf(values)
+  const bits = elementBits(tensor.dtype)
+  const packed = await copyOf(values)
+  const items = bits < 8 ? unpackCodes(bits, packed, entryCount) : packed
   const order = new Uint32Array(allocateBytes(4 * entryCount).buffer)
   for (let entry = 0; entry < entryCount; entry++) order[entry] = entry
   const sorted = radixSort(order, rows.digits, (entry, pass) => rows.digitOf(entry, pass))
   const kept = keepLast(sorted, rows)
-  const itemBytes = wholeBytes(tensor.dtype)
-  const entries = allocateBytes((rows.rowBytes + itemBytes) * kept.length)
+  const valuesStart = rows.rowBytes * kept.length
+  const entries = allocateBytes(valuesStart + packedByteLength(tensor.dtype, kept.length))
   pick(rows.bytes, rows.rowBytes, kept, entries)
-  pick(items, itemBytes, kept, entries.subarray(rows.rowBytes * kept.length))
+  if (bits >= 8) pick(items, bits / 8, kept, entries.subarray(valuesStart))
+  else {
+    const codes = allocateBytes(kept.length)
+    pick(items, 1, kept, codes)
+    packCodes(bits, codes, entries.subarray(valuesStart))
+  }
   return inMemory(tensor, kept.length, entries)
 }
 

@@ -7,7 +7,7 @@ import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
-import { decodeElement } from '../dtype/decode.js'
+import { decodeElement, packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -15,6 +15,7 @@ import { checkDense } from './check_tensor.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
 import { describeTensor } from './describe_tensor.js'
+import { replaceCode, unpackCodes } from './element_codes.js'
 import { GatheredEntries } from './gather_entries.js'
 import { isPlain } from './plain_storage.js'
 import { reorder } from './reorder.js'
@@ -59,13 +60,14 @@ export class CooTensor implements SparseTensor {
   readonly shape: readonly number[]
   readonly entryCount: number
   readonly #init: CooTensorInit
-  readonly #itemBytes: number
+  /** Of one element. */
+  readonly #bits: number
 
-  /** @throws TileworkError ERR_UNSUPPORTED for elements that are no whole bytes; ERR_ARGUMENT */
+  /** @throws TileworkError ERR_UNSUPPORTED for strings; ERR_ARGUMENT */
   constructor(init: CooTensorInit) {
     this.#init = init
     this.dtype = init.dtype
-    this.#itemBytes = wholeBytes(init.dtype)
+    this.#bits = elementBits(init.dtype)
     this.shape = checkShape(init.shape)
     this.name = init.name ?? ''
     this.entryCount = init.entryCount
@@ -104,7 +106,7 @@ export class CooTensor implements SparseTensor {
     // A caller without types may leave the limit out, which must not mean that there is none.
     const maxBytes = readInput('The options of toDense', () => options?.maxBytes)
     checkMaxBytes(maxBytes)
-    const needed = this.sizeExact * BigInt(this.#itemBytes)
+    const needed = (this.sizeExact * BigInt(this.#bits) + 7n) / 8n
     // A number and a bigint compare exactly, infinity included.
     if (needed > maxBytes) {
       const message = `Tensor "${this.name}" needs ${needed} bytes as a dense one; maxBytes is ${maxBytes}.`
@@ -145,22 +147,22 @@ export class CooTensor implements SparseTensor {
 
   #scatter(window: EntryWindow, dense: Uint8Array): void {
     const rank = this.shape.length
-    const size = this.#itemBytes
+    const bits = this.#bits
+    const codes = bits < 8 ? unpackCodes(bits, window.values, window.count) : undefined
     for (let entry = 0, at = 0; entry < window.count; entry++) {
       let slot = 0
       for (let axis = 0; axis < rank; axis++, at++) slot = slot * this.shape[axis]! + window.indices[at]!
-      for (let byte = 0; byte < size; byte++) {
-        dense[slot * size + byte] = window.values[entry * size + byte]!
-      }
+      if (codes) replaceCode(bits, dense, slot, codes[entry]!)
+      else copyElement(bits / 8, window.values, entry, dense, slot)
     }
   }
 
   async *#windows(): AsyncGenerator<EntryWindow> {
     const { source, valuesStart } = this.#init
-    const size = this.#itemBytes
     for await (const window of this.#checkedWindows()) {
-      const start = valuesStart + window.first * size
-      yield { ...window, values: await source.read(start, start + window.count * size) }
+      const start = valuesStart + (window.first * this.#bits) / 8
+      const end = start + packedByteLength(this.dtype, window.count)
+      yield { ...window, values: await source.read(start, end) }
     }
   }
 
@@ -177,7 +179,8 @@ export class CooTensor implements SparseTensor {
     const { source, indicesStart, place = {} } = this.#init
     const rowBytes = INDEX_BYTES * this.shape.length
     const rows = new IndexRows(this.shape, this.name, indicesStart, place)
-    const step = Math.max(1, Math.floor(WINDOW_BYTES / (rowBytes + this.#itemBytes)))
+    // Eight entries of any type end with a byte, so every window begins with one.
+    const step = 8 * Math.max(1, Math.floor(WINDOW_BYTES / (8 * rowBytes + this.#bits)))
     for (let first = 0; first < this.entryCount; first += step) {
       const count = Math.min(step, this.entryCount - first)
       const start = indicesStart + first * rowBytes
@@ -189,14 +192,18 @@ export class CooTensor implements SparseTensor {
   }
 }
 
-/** Bytes of one element. @throws TileworkError ERR_UNSUPPORTED where they are not whole */
-export function wholeBytes(dtype: Dtype): number {
+/** Bits of one element. @throws TileworkError ERR_UNSUPPORTED for a type whose elements have no fixed size */
+export function elementBits(dtype: Dtype): number {
   const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
-  if (bits >= 8) return bits / 8
+  if (bits > 0) return bits
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `A sparse tensor holds elements of whole bytes; ${valueText(dtype)} is not.`,
+    `A sparse tensor holds elements of fixed size; ${valueText(dtype)} has none.`,
   )
+}
+
+function copyElement(size: number, values: Uint8Array, entry: number, dense: Uint8Array, slot: number): void {
+  for (let byte = 0; byte < size; byte++) dense[slot * size + byte] = values[entry * size + byte]!
 }
 
 function checkMaxBytes(maxBytes: unknown): void {
@@ -218,7 +225,7 @@ export interface FromDenseOptions {
  * The dense tensor is read once, in windows of 1 MiB; the entries take memory, at most twice their own bytes (8 an index
  * and axis, and the element) while they are gathered.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for elements that are no whole bytes; ERR_VIEW_TOO_LARGE,
+ * @throws TileworkError ERR_ARGUMENT; ERR_VIEW_TOO_LARGE,
  * ERR_LIMIT for more entries than memory can hold; and what reading the tensor throws
  */
 export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
@@ -229,16 +236,17 @@ export async function fromDense(dense: DenseTensor, options: FromDenseOptions = 
     name: checkName(options.name ?? checked.name),
   }))
   const { dtype, shape } = checked
-  const itemBytes = wholeBytes(dtype)
+  const bits = elementBits(dtype)
   const rowMajor = isPlain(checked.storage) ? asStored(checked) : reorder(checked, 'row_major')
   const { byteLength } = rowMajor.storage
-  const gathered = new GatheredEntries(shape, itemBytes, keepZeros)
-  const step = itemBytes * Math.floor(WINDOW_BYTES / itemBytes)
+  const gathered = new GatheredEntries(shape, bits, keepZeros)
+  // Whole elements of every type.
+  const step = WINDOW_BYTES
   const window = allocateBytes(Math.min(step, byteLength))
   for (let start = 0; start < byteLength; start += step) {
     const bytes = window.subarray(0, Math.min(byteLength - start, step))
     await rowMajor.copyTo(bytes, { start })
-    gathered.add(bytes)
+    gathered.add(bytes, Math.min(checked.size - (8 * start) / bits, (8 * bytes.byteLength) / bits))
   }
   return new CooTensor({ ...gathered.finish(), dtype, shape, name })
 }

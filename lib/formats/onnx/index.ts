@@ -11,6 +11,7 @@ import { type OnnxWriteOptions, plan } from './write.js'
 
 export type { ExternalOptions } from './external_options.js'
 export { FILE_MESSAGES, type FileMessage } from './message_kind.js'
+export type { TensorProtoObject } from './message_object.js'
 export { decodeTensor, type EncodeTensorOptions, encodeTensor } from './tensor_message.js'
 export type { OnnxWriteOptions } from './write.js'
 

@@ -1,8 +1,7 @@
 /** The tensor that a message of a model is, as it is now. */
 import { TileworkError } from '../../errors.js'
 import { AbsentTensor } from '../../tensor/absent.js'
-import type { StoredTensor } from '../../tensor/dense.js'
-import type { Tensor } from '../../tensor/tensor.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { Report } from '../report.js'
 import type { Message, MessageField } from './message.js'
 import { FORMAT_NAME } from './schema.js'
@@ -41,8 +40,8 @@ export function tensorOfMessage(message: Message): Tensor {
   return placed(message, header, checked, { start, end })
 }
 
-function storedPart(message: Message, { header, checked, start, end }: CheckedPart): StoredTensor {
-  return placed(message, header, checked, { start, end }) as StoredTensor
+function storedPart(message: Message, { header, checked, start, end }: CheckedPart): DenseTensor {
+  return placed(message, header, checked, { start, end }) as DenseTensor
 }
 
 function placed(

@@ -5,10 +5,10 @@
 import { checkRange } from '../../bytes/check_range.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
-import type { StoredTensor } from '../../tensor/dense.js'
+import type { Dtype } from '../../dtype/dtypes.js'
 import { MAX_AXES } from '../../tensor/shape.js'
 import { CooTensor } from '../../tensor/sparse.js'
+import type { DenseTensor } from '../../tensor/tensor.js'
 import { FORMAT_NAME, fieldNumber } from './schema.js'
 import { type TensorHeader, walkTensor } from './tensor_header.js'
 import { type CheckedTensor, checkTensor, type TensorPlace } from './tensor_rules.js'
@@ -95,8 +95,8 @@ export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSp
       `The values have the shape [${values.checked.shape}]; they must be a list.`,
     )
   }
-  if (dtype === 'string' || DTYPES[dtype].bits < 8) {
-    const message = `A sparse tensor of ${dtype} cannot be listed.`
+  if (dtype === 'string') {
+    const message = 'A sparse tensor of strings is kept and not listed.'
     where.report.note('ERR_UNSUPPORTED', message, { path: where.path(), offset: where.offset })
     return undefined
   }
@@ -157,8 +157,8 @@ function wayTo({ path }: TensorPlace, field: string): string {
  */
 export function makeSparse(
   { name, dtype, shape, entryCount, isLinear }: CheckedSparse,
-  values: StoredTensor,
-  indices: StoredTensor | undefined,
+  values: DenseTensor,
+  indices: DenseTensor | undefined,
   requiresOrder: boolean,
 ): CooTensor {
   const rows = indices && (isLinear ? new LinearRows(indices, shape) : partOf(indices))
@@ -177,10 +177,10 @@ interface Part {
 
 const NO_BYTES: Part = { byteLength: 0, read: async () => new Uint8Array(0) }
 
-function partOf({ source, start, storage }: StoredTensor): Part {
+function partOf(tensor: DenseTensor): Part {
   return {
-    byteLength: storage.byteLength,
-    read: (from, to) => source.read(start + from, start + to),
+    byteLength: tensor.storage.byteLength,
+    read: (start, end) => tensor.bytes({ start, end }),
   }
 }
 
@@ -190,7 +190,7 @@ class LinearRows implements Part {
   readonly #linear: Part
   readonly #shape: readonly bigint[]
 
-  constructor(indices: StoredTensor, shape: readonly number[]) {
+  constructor(indices: DenseTensor, shape: readonly number[]) {
     this.#linear = partOf(indices)
     this.#shape = shape.map(BigInt)
     this.byteLength = this.#linear.byteLength * shape.length

@@ -2,7 +2,7 @@
 import { MemorySource } from '../../bytes/memory.js'
 import { bytesOfView } from '../../bytes/view_bytes.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
-import { checkOptions } from '../../caller_input.js'
+import { checkOptions, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
@@ -10,6 +10,7 @@ import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { WriteSegment } from '../format.js'
 import { Report } from '../report.js'
+import { messageOfObject, type TensorProtoObject } from './message_object.js'
 import { planTensor } from './plan_tensor.js'
 import { FORMAT_NAME } from './schema.js'
 import { walkTensor } from './tensor_header.js'
@@ -20,17 +21,12 @@ import { WireCursor, WireFault } from './wire.js'
 /**
  * The tensor of a TensorProto. It shares the memory of `message` where its values lie there as they are.
  *
- * @param message - the bytes of one message; external data are not looked for, so such a tensor has no data
+ * @param message - the bytes of one message, or an object with its fields from a library that has decoded it, which is
+ * copied; external data are not looked for, so such a tensor has no data
  * @throws TileworkError ERR_ARGUMENT; ERR_HEADER, ERR_TRUNCATED, ERR_DTYPE, ERR_OVERFLOW, ERR_RANK for a message that is none
  */
-export function decodeTensor(message: Uint8Array): DenseTensor | StringTensor {
-  if (!(message instanceof Uint8Array)) {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `decodeTensor takes the bytes of a message; it was given ${valueText(message)}.`,
-    )
-  }
-  const bytes = bytesOfView(message, 'the message')
+export function decodeTensor(message: Uint8Array | TensorProtoObject): DenseTensor | StringTensor {
+  const bytes = bytesOf(message)
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')
   try {
     const cursor = WireCursor.over(bytes)
@@ -45,6 +41,17 @@ export function decodeTensor(message: Uint8Array): DenseTensor | StringTensor {
     if (!(error instanceof WireFault)) throw error
     throw new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
   }
+}
+
+function bytesOf(message: unknown): Uint8Array {
+  if (message instanceof Uint8Array) return bytesOfView(message, 'the message')
+  const isObject = typeof message === 'object' && message !== null && !ArrayBuffer.isView(message)
+  const isMessage = isObject && ('data_type' in message || 'dataType' in message)
+  if (isMessage) return readInput('The message', () => messageOfObject(message as TensorProtoObject))
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `decodeTensor takes a TensorProto, as bytes or as an object; it was given ${valueText(message)}.`,
+  )
 }
 
 /** The result of a walk over memory, which never has to wait. */

@@ -3,8 +3,7 @@
  * else are stepped over. One walk serves read and check, lenient and strict; the report decides what a broken rule does.
  */
 import type { ByteSource } from '../../bytes/source.js'
-import type { StoredTensor } from '../../tensor/dense.js'
-import type { SparseTensor } from '../../tensor/tensor.js'
+import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
 import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
@@ -76,12 +75,12 @@ async function placeExternal(
 }
 
 /** Values or indices of a sparse tensor as a tensor of their own. */
-async function storedPart(files: ExternalFiles, part: CheckedPart, path: string): Promise<StoredTensor> {
+async function storedPart(files: ExternalFiles, part: CheckedPart, path: string): Promise<DenseTensor> {
   const { header, checked, start, end } = part
   const { placement } = checked
   const entry =
     placement.kind === 'external' ? await placeExternal(files, checked, path) : entryOf(checked, start, end)
-  return makeTensor(header, entry, files.sources[entry.file]!) as StoredTensor
+  return makeTensor(header, entry, files.sources[entry.file]!) as DenseTensor
 }
 
 const MODEL = {

@@ -88,3 +88,42 @@ it('refuses sparse tensors and wrong options', async () => {
   const dense = tensor([1], { dtype: 'int8' })
   await expect(encodeTensor(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
 })
+
+describe('messages that other libraries have decoded', () => {
+  it.each<[string, Record<string, unknown>, string, readonly unknown[]]>([
+    ['raw_data', { dims: [2], data_type: 2, raw_data: Uint8Array.of(1, 2) }, 'uint8', [1, 2]],
+    ['rawData', { dims: [2n], dataType: 3, rawData: Uint8Array.of(255, 2), name: 'x' }, 'int8', [-1, 2]],
+    [
+      'typed fields beside empty ones',
+      { dims: [2], dataType: 1, floatData: [1.5, -2], rawData: new Uint8Array(0), name: '', segment: null },
+      'float32',
+      [1.5, -2],
+    ],
+    ['longs', { dims: [{ toString: () => '2' }], dataType: 7, int64Data: [1n, -1] }, 'int64', [1n, -1n]],
+    ['doubles', { dims: [], dataType: 11, doubleData: Float64Array.of(0.1) }, 'float64', [0.1]],
+  ])('%s', async (_, message, dtype, values) => {
+    const decoded = decodeTensor(message) as DenseTensor
+    expect([decoded.dtype, [...(await decoded.toTypedArray())]]).toEqual([dtype, values])
+  })
+
+  it('keep their properties and strings', async () => {
+    const decoded = decodeTensor({
+      dims: [1],
+      dataType: 8,
+      stringData: [Uint8Array.of(97)],
+      name: 'n',
+      metadataProps: [{ key: 'k', value: 'v' }],
+    }) as StringTensor
+    expect([decoded.name, [...decoded.metadata], await decoded.strings()]).toEqual(['n', [['k', 'v']], ['a']])
+  })
+
+  it.each([
+    [{ dims: [2], dataType: 1, floatData: ['1'] }],
+    [{ dims: 2, dataType: 1 }],
+    [{ dims: [1.5], dataType: 1 }],
+    [{ dims: [1], dataType: 1, rawData: 'é', metadataProps: [1] }],
+    [{ dims: [1] }],
+  ])('%j is refused', (message) => {
+    expect(() => decodeTensor(message)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+  })
+})

@@ -1,0 +1,107 @@
+/** Tensors whose values someone makes when they are first asked for, of a type and shape that are known before. */
+import { checkRange } from '../bytes/check_range.js'
+import type { ByteSource } from '../bytes/source.js'
+import { systemError } from '../bytes/system_error.js'
+import { checkName, checkOptions, readInput } from '../caller_input.js'
+import { packedByteLength } from '../dtype/decode.js'
+import { type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import { asTensor, type TensorLike } from './adapters.js'
+import { StoredTensor } from './dense.js'
+import { isPlain } from './plain_storage.js'
+import { reorder } from './reorder.js'
+import { checkShape, sizeOf } from './shape.js'
+import type { DenseTensor } from './tensor.js'
+
+export interface LazyTensorOptions {
+  readonly dtype: Dtype
+  readonly shape: readonly number[]
+  readonly name?: string
+  /** Whether what was loaded is kept for the next reader. Default true; false loads again for every read. */
+  readonly keep?: boolean
+}
+
+/**
+ * A tensor that `load` gives. It is called when bytes are first asked for, once for all who ask meanwhile, and again
+ * after a failure. Saves read a tensor in windows, so with `keep: false` a load should cost little.
+ *
+ * @param load - anything that `asTensor` takes, now or later; a blocked tensor is put in row-major order
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_OVERFLOW; its readers: ERR_ARGUMENT where type and shape of what was
+ * loaded are not the declared ones, ERR_ASYNC_ONLY at once, and what `load` throws
+ */
+export function lazyTensor(
+  load: () => TensorLike | Promise<TensorLike>,
+  options: LazyTensorOptions,
+): DenseTensor {
+  if (typeof load !== 'function') {
+    throw new TileworkError('ERR_ARGUMENT', `lazyTensor takes a function; ${valueText(load)} was given.`)
+  }
+  checkOptions(options, 'lazyTensor', '{ dtype, shape, name, keep }')
+  const { dtype, shape, name, keep } = readInput('The options of lazyTensor', () => ({
+    dtype: options.dtype,
+    shape: checkShape(options.shape),
+    name: checkName(options.name ?? ''),
+    keep: options.keep !== false,
+  }))
+  if (!isDtype(dtype) || dtype === 'string') {
+    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type of fixed size.`)
+  }
+  return new StoredTensor({
+    source: new LazySource(load, { dtype, shape, name, keep }),
+    start: 0,
+    dtype,
+    shape,
+    name,
+  })
+}
+
+class LazySource implements ByteSource {
+  readonly byteLength: number
+  readonly label: string
+  readonly #load: () => TensorLike | Promise<TensorLike>
+  readonly #declared: Required<LazyTensorOptions>
+  #loading: Promise<DenseTensor> | undefined
+
+  constructor(load: () => TensorLike | Promise<TensorLike>, declared: Required<LazyTensorOptions>) {
+    this.byteLength = packedByteLength(declared.dtype, sizeOf(declared.shape))
+    this.label = `tensor "${declared.name}"`
+    this.#load = load
+    this.#declared = declared
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    checkRange(start, end, this.byteLength, this.label)
+    return (await this.#tensor()).bytes({ start, end })
+  }
+
+  async readInto(start: number, target: Uint8Array): Promise<void> {
+    checkRange(start, start + target.byteLength, this.byteLength, this.label)
+    await (await this.#tensor()).copyTo(target, { start })
+  }
+
+  #tensor(): Promise<DenseTensor> {
+    this.#loading ??= this.#loadOnce()
+    return this.#loading
+  }
+
+  async #loadOnce(): Promise<DenseTensor> {
+    try {
+      const loaded = await systemError.wrapAsync(this.label, async () => this.#load())
+      const tensor = asTensor(loaded)
+      this.#checkDeclared(tensor)
+      if (!this.#declared.keep) this.#loading = undefined
+      return isPlain(tensor.storage) ? tensor : reorder(tensor, 'row_major')
+    } catch (error) {
+      this.#loading = undefined
+      throw error
+    }
+  }
+
+  #checkDeclared({ dtype, shape }: DenseTensor): void {
+    const { dtype: wanted, shape: wantedShape } = this.#declared
+    if (dtype === wanted && shape.join() === wantedShape.join()) return
+    const message = `${this.label} is declared as ${wanted} [${wantedShape}] and ${dtype} [${shape}] was loaded.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+}
