@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "input_file.h"
 #include "memory/huge_pages.h"
+#include "opencl.h"
 #include "output_file.h"
 #include "parallel/thread_count.h"
 #include "reorder.h"
@@ -81,6 +82,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
   exports.Set("exportDlpack", Napi::Function::New<export_dlpack>(env, "exportDlpack"));
   exports.Set("importDlpack", Napi::Function::New<import_dlpack>(env, "importDlpack"));
+  exports.Set("devices", Napi::Function::New<devices>(env, "devices"));
   exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
   return exports;
 }

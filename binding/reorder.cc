@@ -9,6 +9,7 @@
 #include "environment.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "opencl.h"
 #include "reorder/box_stage.h"
 #include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
@@ -140,6 +141,7 @@ Napi::Function ReorderPlanObject::define(Napi::Env env) {
                       InstanceMethod<&ReorderPlanObject::run_file>("runFile"),
                       InstanceMethod<&ReorderPlanObject::run_file_sync>("runFileSync"),
                       InstanceMethod<&ReorderPlanObject::run_to_file>("runToFile"),
+                      InstanceMethod<&ReorderPlanObject::run_on_device>("runOnDevice"),
                       InstanceMethod<&ReorderPlanObject::source_ranges>("sourceRanges"),
                       InstanceMethod<&ReorderPlanObject::explain>("explain")});
 }
@@ -211,6 +213,10 @@ Napi::Value ReorderPlanObject::run_file_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value ReorderPlanObject::run_to_file(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { return binding::run_to_file(info, plan_); });
+}
+
+Napi::Value ReorderPlanObject::run_on_device(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return binding::run_on_device(info, plan_); });
 }
 
 Napi::Value ReorderPlanObject::source_ranges(const Napi::CallbackInfo& info) {

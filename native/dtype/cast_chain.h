@@ -15,6 +15,7 @@ class CastChain {
   // At least one; each takes what the one before it gives. Errors: ERR_ARGUMENT.
   explicit CastChain(std::vector<Cast> casts);
 
+  const std::vector<Cast>& casts() const { return casts_; }
   Dtype from() const { return casts_.front().from(); }
   Dtype to() const { return casts_.back().to(); }
   // Elements that fill whole bytes on both sides.

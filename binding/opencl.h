@@ -1,0 +1,16 @@
+// OpenCL devices, and runs of a plan on one.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+
+#include "reorder/plan.h"
+
+namespace tilework::binding {
+
+// Arguments and results as in lib/native.ts.
+Napi::Value devices(const Napi::CallbackInfo& info);
+Napi::Value run_on_device(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);
+
+}  // namespace tilework::binding

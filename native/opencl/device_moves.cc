@@ -1,0 +1,73 @@
+#include "opencl/device_moves.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <utility>
+
+#include "layout/loop_nest.h"
+#include "reorder/fused_cast.h"
+#include "reorder/nest_class.h"
+
+namespace tilework::cl {
+namespace {
+
+// Devices load and store up to four words of 32 bits at a time.
+constexpr int kMostBits = 128;
+
+// Elements that both sides of a nest keep together, a power of two; 1 where there are none.
+int64_t common_unit(const LoopNest& nest, int64_t most) {
+  const Node& inner = nest.nodes.back();
+  const bool is_run = inner.source_stride == 1 && inner.destination_stride == 1 && inner.variable == kNone &&
+                      inner.lookup == kNone;
+  if (nest.all_zero || !is_run || !nest.lookups.empty()) return 1;
+  int64_t divisor = std::gcd(std::gcd(inner.count, most), std::gcd(nest.source_base, nest.destination_base));
+  for (size_t i = 0; i + 1 < nest.nodes.size(); ++i) {
+    const Node& node = nest.nodes[i];
+    divisor = std::gcd(divisor, std::gcd(std::abs(node.source_stride), node.destination_stride));
+  }
+  return divisor;
+}
+
+LoopNest widened(LoopNest nest, int64_t unit) {
+  Node& inner = nest.nodes.back();
+  Node within = inner;
+  within.count = unit;
+  inner.count /= unit;
+  inner.source_stride = inner.destination_stride = unit;
+  nest.nodes.push_back(std::move(within));
+  return over_units(nest, unit);
+}
+
+void widen(DeviceMoves& moves, int64_t multiple) {
+  int64_t unit = std::min<int64_t>(kMostBits, multiple * 8) / moves.source_bits;
+  unit = std::gcd(unit, std::gcd(moves.source_elements, moves.destination_elements));
+  for (const LoopNest& nest : moves.nests) unit = std::min(unit, common_unit(nest, unit));
+  if (unit <= 1 || unit * moves.source_bits < 8) return;
+  for (LoopNest& nest : moves.nests) nest = widened(std::move(nest), unit);
+  moves.source_bits = moves.destination_bits = static_cast<int>(unit * moves.source_bits);
+  moves.source_elements /= unit;
+  moves.destination_elements /= unit;
+}
+
+}  // namespace
+
+DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple) {
+  const FusedCast* cast = plan.cast();
+  const ReorderPlan& moves = cast == nullptr ? plan : cast->moves();
+  DeviceMoves result{moves.nests(),
+                     moves.element_bits(),
+                     moves.element_bits(),
+                     moves.source_elements(),
+                     moves.destination_elements(),
+                     {}};
+  if (cast == nullptr) {
+    widen(result, multiple);
+    return result;
+  }
+  result.casts = cast->cast().casts();
+  result.destination_bits = info_of(cast->cast().to()).bits;
+  return result;
+}
+
+}  // namespace tilework::cl
