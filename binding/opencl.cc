@@ -14,6 +14,7 @@
 #include "opencl/device_reorder.h"
 #include "output_file.h"
 #include "reorder_run.h"
+#include "sparse_buffer.h"
 
 namespace tilework::binding {
 namespace {
@@ -37,7 +38,14 @@ class DeviceJob : public Base {
   explicit DeviceJob(DeviceWork work, Arguments&&... arguments)
       : Base(std::forward<Arguments>(arguments)..., 1), work_(std::move(work)) {}
 
+  // Keeps the source from being filled until the run has ended.
+  void read_from(SharedSparseBuffer::Use source) { sparse_source_ = std::move(source); }
+
  protected:
+  void ended(bool succeeded) override {
+    sparse_source_ = {};
+    Base::ended(succeeded);
+  }
   void run_tile(int64_t) override {
     const cl::DeviceReorder reorder(work_.plan, *work_.device, work_.options, work_.begin, work_.end);
     reorder.run(work_.source, work_.target, [this] { return this->should_stop(); });
@@ -45,6 +53,7 @@ class DeviceJob : public Base {
 
  private:
   DeviceWork work_;
+  SharedSparseBuffer::Use sparse_source_;
 };
 
 cl::ComputeDevice& device_of(const Napi::Value& value) {
@@ -91,6 +100,7 @@ int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi
 struct HeldSource {
   Bytes bytes;
   std::shared_ptr<InputFile> file;
+  SharedSparseBuffer::Use sparse;
 };
 
 HeldSource read_source(const Napi::Object& from, DeviceWork& work) {
@@ -102,18 +112,26 @@ HeldSource read_source(const Napi::Object& from, DeviceWork& work) {
     work.source.memory = held.bytes.data;
     return held;
   }
+  if (const std::shared_ptr<SharedSparseBuffer> sparse = SparseBufferObject::buffer_of(source)) {
+    check_size(*work.plan, sparse->buffer.size());
+    work.source.memory = sparse->buffer.data();
+    held.sparse = SharedSparseBuffer::Use(sparse);
+    return held;
+  }
   held.file = InputFileObject::file_of(source, "source");
   work.source.offset = source_offset(*work.plan, *held.file, from.Get("offset"));
   work.source.file = held.file.get();
   return held;
 }
 
-void hold(AsyncJob& job, HeldSource source, const Napi::Value& cancel) {
+template <class Job>
+void hold(Job& job, HeldSource source, const Napi::Value& cancel) {
   if (source.file != nullptr) {
     job.hold_file(std::move(source.file));
-  } else {
+  } else if (source.bytes.data != nullptr) {
     job.pin_source(source.bytes);
   }
+  job.read_from(std::move(source.sparse));
   job.set_cancel_flag(cancel);
 }
 

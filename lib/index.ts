@@ -6,6 +6,8 @@
 export { memoryBudget, setMemoryBudget } from './bytes/memory_budget.js'
 export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
+export { type Device, type DeviceChoice, devices } from './device/devices.js'
+export { onDevice } from './device/on_device.js'
 export type { CastOptions } from './dtype/cast_step.js'
 export {
   DTYPES,
@@ -68,6 +70,7 @@ export {
   type PlanReorderOptions,
   planReorder,
   type ReorderPlan,
+  type RunOptions,
 } from './layout/plan.js'
 export {
   ATTRIBUTE_TYPES,
@@ -122,7 +125,7 @@ export { cast } from './tensor/cast.js'
 export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
-export { materialize } from './tensor/materialize.js'
+export { type MaterializeOptions, materialize } from './tensor/materialize.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { type AxisRange, slice } from './tensor/slice.js'
 export { type FromDenseOptions, fromDense } from './tensor/sparse.js'

@@ -175,11 +175,55 @@ export interface NativeReorderPlan {
     cancel?: Int32Array,
   ): Promise<void>
   /**
+   * As `run`, `runFile` and `runToFile`, on a device. A file is read by its descriptor, and a view of its map where
+   * the device can use that in place. Throws also ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
+   * ERR_DEVICE_LOST, and ERR_UNSUPPORTED for casts of complex numbers.
+   */
+  runOnDevice(work: NativeDeviceWork): Promise<void>
+  /**
    * The source bytes that destination bytes `[start, end)` are made of: pairs of from and to, ascending, apart from
    * each other by more than some KiB (nearer ranges are one).
    */
   sourceRanges(start: number, end: number): Float64Array
   explain(): NativeExplanation
+}
+
+/** What a device does differently from what it says of itself. */
+export interface NativeDeviceSettings {
+  /** Bytes of the largest buffer, in place of what the device allows. */
+  readonly mostBytes?: number
+  /** False: memory is copied to the device and back also where the two share it. */
+  readonly inPlace?: boolean
+  /** Destination bytes from which on a plan gets a kernel of its own. */
+  readonly ownKernelBytes?: number
+  /** For the device's compiler. */
+  readonly buildOptions?: string
+}
+
+export interface NativeDeviceWork extends NativeDeviceSettings {
+  /** Number in the list of devices. */
+  readonly device: number
+  readonly source: Uint8Array | NativeSparseBuffer | NativeInputFile
+  /** Of the source in a file. */
+  readonly offset?: number
+  readonly target: Uint8Array | NativeOutputFile
+  /** Bytes of the destination. */
+  readonly start: number
+  readonly end: number
+  /** Of destination byte `start` in a file. */
+  readonly position?: number
+  readonly cancel?: Int32Array
+}
+
+export interface NativeDevice {
+  readonly platform: string
+  readonly name: string
+  readonly type: 'gpu' | 'cpu' | 'accelerator' | 'other'
+  readonly version: string
+  readonly driver: string
+  readonly memory: number
+  readonly largestBuffer: number
+  readonly unifiedMemory: boolean
 }
 
 export interface NativeExplanation {
@@ -270,6 +314,8 @@ export interface NativeAddon {
   preparePages(bytes: Uint8Array): void
   /** Mappings that are still mapped in this environment; for tests of their life. */
   liveMappings(): number
+  /** OpenCL devices, and why the library could not be loaded where there is none. */
+  devices(): { readonly devices: readonly NativeDevice[]; readonly reason: string }
   cpu(): { readonly architecture: string; readonly features: readonly string[] }
 }
 

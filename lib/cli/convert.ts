@@ -93,6 +93,7 @@ function addTensorOptions(command: Command): void {
       ]),
     )
     .option('--format <name>', 'file format to write; else by the extension of OUT, else that of IN')
+    .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', dtypeByName)
 }
 

@@ -6,6 +6,7 @@ import {
   type Finding,
   type FormatName,
   type OpenFile,
+  onDevice,
   reorder,
   type SaveProgress,
   save,
@@ -62,7 +63,9 @@ export async function convertFile(
   const tensors = isReordered
     ? reordered.map(({ after }) => after)
     : kept.map((tensor) => (isUnchanged ? tensor : inKeptLayout(tensor, format)))
-  const byteLength = await write(isUnchanged ? file : tensors, format.name as FormatName, run)
+  const { device } = choice
+  const computed = device === undefined ? tensors : tensors.map((tensor) => computedOn(device, tensor))
+  const byteLength = await write(isUnchanged ? file : computed, format.name as FormatName, run)
   return {
     input,
     output,
@@ -111,6 +114,11 @@ function inKeptLayout(tensor: Tensor, format: Format<unknown>): Tensor {
   if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage))
     return tensor
   return reorder(tensor, 'row_major')
+}
+
+/** Other tensors than dense ones are copied. */
+function computedOn(device: string, tensor: Tensor): Tensor {
+  return tensor.kind === 'dense' ? onDevice(tensor, device) : tensor
 }
 
 /** Bytes of the file that was written. */

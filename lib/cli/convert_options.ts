@@ -1,5 +1,6 @@
 /** What `convert` was asked for, and what can be said of that before any file is looked at. */
 
+import { findDevice } from '../device/devices.js'
 import { formatByName } from '../formats/registry.js'
 import { TileworkError } from '../index.js'
 import type { Shard } from '../pipeline/many/shard.js'
@@ -11,6 +12,8 @@ import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
 export interface ConvertChoice extends ReorderChoice {
   readonly tensor?: readonly string[]
   readonly format?: string
+  /** The OpenCL device that computes. */
+  readonly device?: string
 }
 
 /** The options that only a run over many files has. */
@@ -52,12 +55,13 @@ export function manyFlags(options: ManyChoice): string[] {
 /**
  * Refuses what is wrong for every input alike, once and before anything is written.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME
+ * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE
  */
 export function checkConvertOptions(options: ConvertOptions): void {
   checkReorderOptions(options)
   for (const name of [options.layout, options.fromLayout]) if (name !== undefined) layoutByName(name)
   if (options.format !== undefined) formatByName(options.format)
+  if (options.device !== undefined) findDevice(options.device)
   const [flag] = options.outDir === undefined ? manyFlags(options) : []
   if (flag !== undefined) throw new TileworkError('ERR_ARGUMENT', `Of no use without --out-dir: ${flag}.`)
 }

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
 import { addCheck } from './check.js'
 import { addConvert } from './convert.js'
+import { addDevices } from './devices.js'
 import { addEdit } from './edit.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
 import { addExternalize, addInternalize } from './external.js'
@@ -44,7 +45,16 @@ export async function run(argv: readonly string[], options: RunOptions): Promise
   }
 }
 
-const COMMANDS = [addInspect, addCheck, addConvert, addEdit, addExternalize, addInternalize, addLayout]
+const COMMANDS = [
+  addInspect,
+  addCheck,
+  addConvert,
+  addDevices,
+  addEdit,
+  addExternalize,
+  addInternalize,
+  addLayout,
+]
 
 function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Command {
   const program = new Command('tilework')

@@ -4,6 +4,8 @@
  */
 import { systemError } from '../bytes/system_error.js'
 import { withCancelFlag } from '../cancel.js'
+import { DevicePlan } from '../device/device_plan.js'
+import type { DeviceChoice } from '../device/devices.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
@@ -52,6 +54,13 @@ export interface Explanation extends NativeExplanation {
   readonly text: string
 }
 
+/** How `ReorderPlan.run` runs. */
+export interface RunOptions {
+  readonly signal?: AbortSignal
+  /** One of `devices()`, or its id; the CPU by default. */
+  readonly device?: DeviceChoice
+}
+
 /** An immutable, reusable reorder. Buffers are storage bytes: packed, little-endian, holes included. */
 export interface ReorderPlan {
   readonly sourceBytes: number
@@ -61,8 +70,11 @@ export interface ReorderPlan {
    * The two must not overlap. Errors: ERR_ARGUMENT when a length is wrong.
    */
   runSync(source: Uint8Array, destination: Uint8Array): void
-  /** As `runSync`, on tilework's own threads. Neither buffer may be transferred while it runs. */
-  run(source: Uint8Array, destination: Uint8Array, options?: { readonly signal?: AbortSignal }): Promise<void>
+  /**
+   * As `runSync`, on tilework's own threads, or on a device. Neither buffer may be transferred while it runs. Errors: also
+   * ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD and ERR_DEVICE_LOST.
+   */
+  run(source: Uint8Array, destination: Uint8Array, options?: RunOptions): Promise<void>
   explain(): Explanation
 }
 
@@ -96,9 +108,11 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
     },
     run: async (source, destination, options) => {
       checkBuffers(plan, source, destination)
-      await withCancelFlag(options?.signal, (cancel) =>
+      const { signal, device } = options ?? {}
+      const runner = device === undefined ? plan : new DevicePlan(plan, device)
+      await withCancelFlag(signal, (cancel) =>
         systemError.wrapAsync('reorder', () =>
-          plan.run(source, destination, 0, plan.destinationBytes, cancel),
+          runner.run(source, destination, 0, plan.destinationBytes, cancel),
         ),
       )
     },

@@ -6,8 +6,9 @@
 import { bufferWithinBudget } from '../bytes/memory_budget.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteSource } from '../bytes/source.js'
+import type { PlanRunner } from '../device/device_plan.js'
 import type { WriteSegment } from '../formats/format.js'
-import type { NativeInputFile, NativeReorderPlan } from '../native.js'
+import type { NativeInputFile } from '../native.js'
 import { asStored } from '../tensor/dense.js'
 import { FusedTensor } from '../tensor/fused.js'
 import type { DenseTensor } from '../tensor/tensor.js'
@@ -41,7 +42,7 @@ export type Piece = Placed &
       }
     | {
         readonly kind: 'computed'
-        readonly plan: NativeReorderPlan
+        readonly plan: PlanRunner
         readonly file: NativeInputFile
         readonly label: string
         /** Where the source of the plan begins in the file. */

@@ -148,9 +148,11 @@ async function bytesOf(
   if (piece.kind === 'produced') return untilAborted(piece.produce(signal), signal)
   const bytes = new Uint8Array(piece.byteLength)
   const { file, start, label } = piece
-  systemError.wrap(label, () => {
+  const end = start + bytes.byteLength
+  await systemError.wrapAsync(label, async () => {
     if (piece.kind === 'copied') file.readSync(start, bytes)
-    else piece.plan.runFileSync(file, piece.offset, bytes, start, start + bytes.byteLength)
+    else if (piece.plan.runFileSync) piece.plan.runFileSync(file, piece.offset, bytes, start, end)
+    else await piece.plan.runFile(file, piece.offset, bytes, start, end)
   })
   return bytes
 }

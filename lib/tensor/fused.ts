@@ -23,6 +23,8 @@ export interface FusedRecipe {
   readonly as?: 'weights'
   /** What becomes of the elements, in this order; where they are and which are taken does not depend on it. */
   readonly casts?: readonly CastStep[]
+  /** Where it is computed; on the CPU by default. */
+  readonly device?: string
 }
 
 export class FusedTensor extends StoredTensor {
@@ -47,7 +49,7 @@ export class FusedTensor extends StoredTensor {
     const lower = side.lower.slice(0, region.shape.length)
     const upper = side.upper.slice(0, region.shape.length)
     super({
-      source: new FusedSource(base, joined, dtype),
+      source: new FusedSource(base, joined, dtype, recipe.device),
       start: 0,
       name: base.name,
       dtype,

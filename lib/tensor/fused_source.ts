@@ -9,6 +9,7 @@ import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
+import { DevicePlan, type PlanRunner } from '../device/device_plan.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
 import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
@@ -22,7 +23,7 @@ const FETCHED_BYTES = 16 * 1024 * 1024
 
 /** A plan and the range of a file that it reads. */
 export interface FromFile {
-  readonly plan: NativeReorderPlan
+  readonly plan: PlanRunner
   readonly file: NativeInputFile
   /** Names the tensor in errors. */
   readonly label: string
@@ -37,15 +38,21 @@ export class FusedSource implements ByteSource {
   readonly view?: (start: number, end: number) => Uint8Array
   readonly #base: StoredTensor
   readonly #plan: NativeReorderPlan
+  /** The plan itself, or what runs it on a device. */
+  readonly #runner: PlanRunner
   /** Ranges that the plan can be asked for begin at multiples of this. */
   readonly #quantum: number
   readonly #to: LayoutStorage
   readonly #elementBits: number
 
-  /** @param dtype - the type of the result's elements, where they are cast on the way */
-  constructor(base: StoredTensor, { plan, to }: JoinedLayouts, dtype: Dtype = base.dtype) {
+  /**
+   * @param dtype - the type of the result's elements, where they are cast on the way
+   * @param device - where what is asked for asynchronously is computed; the CPU by default
+   */
+  constructor(base: StoredTensor, { plan, to }: JoinedLayouts, dtype: Dtype = base.dtype, device?: string) {
     this.#base = base
     this.#plan = plan
+    this.#runner = device === undefined ? plan : new DevicePlan(plan, device)
     this.#quantum = plan.rangeQuantum
     this.#to = to.storage
     this.#elementBits = DTYPES[dtype].bits
@@ -67,7 +74,7 @@ export class FusedSource implements ByteSource {
   /** What the addon needs to compute from file to file; absent where the base lies in no file. */
   get fromFile(): FromFile | undefined {
     const file = nativeFileOf(this.#base.source)
-    return file && { plan: this.#plan, file, label: this.label, offset: this.#base.start }
+    return file && { plan: this.#runner, file, label: this.label, offset: this.#base.start }
   }
 
   /**
@@ -126,9 +133,9 @@ export class FusedSource implements ByteSource {
     const end = start + target.byteLength
     const { fromFile } = this
     await systemError.wrapAsync(this.label, async () => {
-      if (fromFile) await this.#plan.runFile(fromFile.file, fromFile.offset, target, start, end)
+      if (fromFile) await this.#runner.runFile(fromFile.file, fromFile.offset, target, start, end)
       else if (this.#base.source instanceof MemorySource) {
-        await this.#plan.run(this.#base.bytesSync(), target, start, end)
+        await this.#runner.run(this.#base.bytesSync(), target, start, end)
       } else await this.#fillFromRanges(start, target)
     })
   }
@@ -146,7 +153,7 @@ export class FusedSource implements ByteSource {
     const fetched = native().createSparseBuffer(this.#plan.sourceBytes)
     for (const { tile, ranges } of this.#tiles(start, start + target.byteLength)) {
       for (const range of ranges) fetched.fill(await this.#base.bytes(range), range.start)
-      await this.#plan.run(fetched, partOf(target, start, tile), tile.start, tile.end)
+      await this.#runner.run(fetched, partOf(target, start, tile), tile.start, tile.end)
       fetched.clear()
     }
   }

@@ -1,17 +1,31 @@
 /** Turns a lazy tensor, or one that lies in a file, into one that owns its memory. */
 import { MemorySource } from '../bytes/memory.js'
 import { resultBytes } from '../bytes/view_limit.js'
+import type { DeviceChoice } from '../device/devices.js'
+import { onDevice } from '../device/on_device.js'
 import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
 import type { DenseTensor } from './tensor.js'
 
+/** How `materialize` computes. */
+export interface MaterializeOptions {
+  /** One of `devices()`, or its id; by default the CPU, or what `onDevice` said. */
+  readonly device?: DeviceChoice
+}
+
 /**
  * The tensor with its storage computed once and held in memory of its own; it outlives the file it came from.
  *
- * @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT when there is no memory, and what `bytes` throws
+ * @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT when there is no memory, what `bytes` throws, and with a device
+ * ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD, ERR_DEVICE_LOST
  */
-export async function materialize(tensor: DenseTensor): Promise<DenseTensor> {
-  const stored = asStored(checkDense(tensor, 'materialize'))
+export async function materialize(
+  tensor: DenseTensor,
+  options: MaterializeOptions = {},
+): Promise<DenseTensor> {
+  const dense = checkDense(tensor, 'materialize')
+  const { device } = options
+  const stored = asStored(device === undefined ? dense : onDevice(dense, device))
   const { storage, name, dtype, shape, metadata, doc } = stored
   const bytes = resultBytes(storage.byteLength)
   await stored.copyTo(bytes)

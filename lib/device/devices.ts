@@ -1,0 +1,73 @@
+/**
+ * OpenCL devices: which there are, and which one is meant. The OpenCL library is looked for when somebody first asks,
+ * and nothing of it is needed before.
+ */
+import { systemError } from '../bytes/system_error.js'
+import { TileworkError } from '../errors.js'
+import { native } from '../native.js'
+import { valueText } from '../value_text.js'
+
+/** A device that reorders and casts can run on. */
+export interface Device {
+  /** What `device` options take: `opencl:0` and so on, in the order of OpenCL's platforms. */
+  readonly id: string
+  readonly platform: string
+  readonly name: string
+  readonly type: 'gpu' | 'cpu' | 'accelerator' | 'other'
+  /** As the device says it: `OpenCL 3.0 …`. */
+  readonly version: string
+  readonly driver: string
+  /** Bytes of the device's memory, and of its largest single buffer. */
+  readonly memory: number
+  readonly largestBuffer: number
+  /** Host and device share memory, which is then used where it lies. */
+  readonly unifiedMemory: boolean
+}
+
+/** A device, its `id`, or `opencl` for the first GPU, or the first device where there is no GPU. */
+export type DeviceChoice = string | Device
+
+const ID = /^opencl(?::(\d{1,4}))?$/
+
+/** The OpenCL devices of this machine; empty where there are none, and without an OpenCL library. */
+export function devices(): Device[] {
+  return native()
+    .devices()
+    .devices.map((device, number) => ({ id: `opencl:${number}`, ...device }))
+}
+
+/**
+ * The device that is meant, and its number for the addon.
+ *
+ * @throws TileworkError ERR_ARGUMENT for what names no device, ERR_NO_DEVICE with advice where it is not there
+ */
+export function findDevice(choice: DeviceChoice): { readonly number: number; readonly device: Device } {
+  const wanted = numberOf(choice)
+  const { devices: found, reason } = systemError.wrap('OpenCL', () => native().devices())
+  const gpu = found.findIndex(({ type }) => type === 'gpu')
+  const number = wanted ?? Math.max(gpu, 0)
+  const device = found[number]
+  if (device) return { number, device: { id: `opencl:${number}`, ...device } }
+  const what =
+    found.length > 0
+      ? `There is no device opencl:${number}; there are opencl:0 to opencl:${found.length - 1}`
+      : `There is no OpenCL device: ${reason || 'the OpenCL library has no driver for one'}`
+  const advice =
+    found.length > 0
+      ? '"tilework devices" lists them'
+      : 'install the OpenCL driver of the graphics card, or PoCL for the CPU (Debian: pocl-opencl-icd), or leave out the device'
+  throw new TileworkError('ERR_NO_DEVICE', `${what}; ${advice}.`)
+}
+
+/** Absent where any device will do. */
+function numberOf(choice: DeviceChoice): number | undefined {
+  const id = typeof choice === 'object' && choice !== null ? choice.id : choice
+  const match = typeof id === 'string' ? ID.exec(id) : null
+  if (!match) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `device is ${valueText(id)}; it must be "opencl", "opencl:0" and so on, or one of devices().`,
+    )
+  }
+  return match[1] === undefined ? undefined : Number(match[1])
+}
