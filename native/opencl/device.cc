@@ -156,7 +156,8 @@ MemoryHandle ComputeDevice::Session::buffer(Bitfield flags, int64_t size, void* 
   MemoryHandle buffer(api().clCreateBuffer(context_.get(), flags, bytes, host, &status));
   if (status != kSuccess) {
     const Error error = failure(status, "clCreateBuffer");
-    throw Error(error.code(), std::string(error.what()) + " It was asked for " + std::to_string(bytes) + " bytes.");
+    throw Error(error.code(),
+                std::string(error.what()) + " It was asked for " + std::to_string(bytes) + " bytes.");
   }
   return buffer;
 }
@@ -200,8 +201,8 @@ ProgramHandle ComputeDevice::Session::build(const std::string& source, const std
     return api().clGetProgramBuildInfo(program.get(), device_, kProgramBuildLog, room, to, needed);
   });
   throw Error("ERR_DEVICE_BUILD", "A kernel could not be built for " + name_ + " (" + status_name(status) +
-                                      (options.empty() ? "" : ", options \"" + options + "\"") + "): " +
-                                      (log.empty() ? "the compiler says nothing." : log));
+                                      (options.empty() ? "" : ", options \"" + options + "\"") +
+                                      "): " + (log.empty() ? "the compiler says nothing." : log));
 }
 
 }  // namespace tilework::cl

@@ -55,12 +55,8 @@ void widen(DeviceMoves& moves, int64_t multiple) {
 DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple) {
   const FusedCast* cast = plan.cast();
   const ReorderPlan& moves = cast == nullptr ? plan : cast->moves();
-  DeviceMoves result{moves.nests(),
-                     moves.element_bits(),
-                     moves.element_bits(),
-                     moves.source_elements(),
-                     moves.destination_elements(),
-                     {}};
+  DeviceMoves result{moves.nests(),           moves.element_bits(),         moves.element_bits(),
+                     moves.source_elements(), moves.destination_elements(), {}};
   if (cast == nullptr) {
     widen(result, multiple);
     return result;

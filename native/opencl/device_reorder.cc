@@ -265,9 +265,9 @@ class DeviceRun {
     Int status = kSuccess;
     const Queue queue = lane_->compute.get();
     wait_for(slice.computed);
-    void* mapped = api().clEnqueueMapBuffer(queue, slice.in_place.get(), 1, kMapRead, 0,
-                                            static_cast<size_t>(slice.end - slice.begin), 0, nullptr, nullptr,
-                                            &status);
+    void* mapped =
+        api().clEnqueueMapBuffer(queue, slice.in_place.get(), 1, kMapRead, 0,
+                                 static_cast<size_t>(slice.end - slice.begin), 0, nullptr, nullptr, &status);
     check(status, "clEnqueueMapBuffer");
     check(api().clEnqueueUnmapMemObject(queue, slice.in_place.get(), mapped, 0, nullptr, nullptr),
           "clEnqueueUnmapMemObject");

@@ -2,9 +2,9 @@
 //
 // Where host and device share memory, source and destination are used where they lie. Otherwise the
 // destination is made in slices: what a slice is made of goes through pinned memory to the device, the kernel
-// runs, and the result comes back, with two of each, so that the three overlap. A slice whose source is larger
-// than a buffer may be gets it in windows, one run of the kernel each, which add up. So a tensor may be larger
-// than the device's memory.
+// runs, and the result comes back, with two of each, so that the three overlap. A slice whose source is
+// larger than a buffer may be gets it in windows, one run of the kernel each, which add up. So a tensor may
+// be larger than the device's memory.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,8 @@ class DeviceReorder {
   // Makes destination bytes [begin, end), for which `plan.check_range` holds. `should_stop` is asked once a
   // slice; the rest is not made then. Errors: ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD, ERR_DEVICE_LOST; those of
   // the files.
-  void run(const DeviceSource& source, const DeviceTarget& target, const std::function<bool()>& should_stop) const;
+  void run(const DeviceSource& source, const DeviceTarget& target,
+           const std::function<bool()>& should_stop) const;
 
   const KernelText& kernel() const { return text_; }
   const DeviceMoves& moves() const { return moves_; }

@@ -20,8 +20,8 @@ KernelRun::KernelRun(ComputeDevice::Session& session, const KernelText& text, co
                      const std::string& build_options)
     : text_(text), moves_(moves), kernel_(session.kernel(text.source, kKernelName, build_options)) {
   const auto size = static_cast<int64_t>(text.table.size() * sizeof(int64_t));
-  table_ = session.buffer(kMemoryReadOnly | kMemoryCopyHostPointer, size,
-                          const_cast<int64_t*>(text.table.data()));
+  table_ =
+      session.buffer(kMemoryReadOnly | kMemoryCopyHostPointer, size, const_cast<int64_t*>(text.table.data()));
 }
 
 template <class Value>
@@ -32,8 +32,7 @@ void KernelRun::set(Uint number, const Value& value) {
 EventHandle KernelRun::enqueue(Queue queue, Memory source, Memory destination, const ByteRange& window,
                                const ByteRange& slice, bool adds, Event after) {
   const int64_t first = elements_of(slice.begin, moves_.destination_bits);
-  const int64_t last =
-      std::min(elements_of(slice.end, moves_.destination_bits), moves_.destination_elements);
+  const int64_t last = std::min(elements_of(slice.end, moves_.destination_bits), moves_.destination_elements);
   const int64_t window_last = std::min(elements_of(window.end, moves_.source_bits), moves_.source_elements);
   set(0, source);
   set(1, destination);
@@ -56,10 +55,10 @@ EventHandle KernelRun::enqueue(Queue queue, Memory source, Memory destination, c
   }
   const size_t items = static_cast<size_t>(std::max<int64_t>(groups, 1)) * group;
   EventHandle done;
-  check(api().clEnqueueNDRangeKernel(queue, kernel_.get(), 1, nullptr, &items, &group,
-                                     after == nullptr ? 0 : 1, after == nullptr ? nullptr : &after,
-                                     done.place()),
-        "clEnqueueNDRangeKernel");
+  check(
+      api().clEnqueueNDRangeKernel(queue, kernel_.get(), 1, nullptr, &items, &group, after == nullptr ? 0 : 1,
+                                   after == nullptr ? nullptr : &after, done.place()),
+      "clEnqueueNDRangeKernel");
   check(api().clFlush(queue), "clFlush");
   return done;
 }

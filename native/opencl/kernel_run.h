@@ -17,9 +17,9 @@ class KernelRun {
   KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
             const std::string& build_options);
 
-  // Makes the destination bytes of `slice`, with which the buffer `destination` begins, of the source bytes of
-  // `window`, with which `source` begins. Elements from elsewhere are zero, or stay what they were where the
-  // kernel `adds`. Runs after the event `after`, if that is not null.
+  // Makes the destination bytes of `slice`, with which the buffer `destination` begins, of the source bytes
+  // of `window`, with which `source` begins. Elements from elsewhere are zero, or stay what they were where
+  // the kernel `adds`. Runs after the event `after`, if that is not null.
   EventHandle enqueue(Queue queue, Memory source, Memory destination, const ByteRange& window,
                       const ByteRange& slice, bool adds, Event after);
 

@@ -37,7 +37,7 @@ std::string define(const char* name, const std::string& value) {
 std::string define(const char* name, int64_t value) { return define(name, std::to_string(value)); }
 
 // Loads an element of the source, and makes of it what is stored.
-std::string element_text(const DeviceMoves& moves) {
+std::string element_text(const DeviceMoves& moves, KernelForm form) {
   std::string text = define("SOURCE", element_type(moves.source_bits));
   text += define("ELEMENT", element_type(moves.destination_bits));
   text += define("SOURCE_BITS", moves.source_bits);
@@ -51,6 +51,8 @@ std::string element_text(const DeviceMoves& moves) {
     text += "#define LOAD(source, at) (source[at])\n";
   }
   if (moves.casts.empty()) return text + "#define CONVERT(code) (code)\n";
+  if (form == KernelForm::kTable)
+    return text + table_cast_text() + "#define CONVERT(code) convert(code, table + 1)\n";
   return text + cast_text(moves.casts) + "#define CONVERT(code) convert(code)\n";
 }
 
@@ -106,7 +108,7 @@ long place_in(ulong slot, __global const long* table) {
 }
 
 long place(ulong slot, __global const long* table) {
-  for (; table[0] != 0; table += table[0]) {
+  for (table += table[0]; table[0] != 0; table += table[0]) {
     const long source = place_in(slot, table);
     if (source >= 0) return source;
   }
@@ -144,21 +146,21 @@ std::pair<int64_t, int64_t> bounds_of(const Variable& variable) {
   return {std::max(variable.write_lo, variable.valid_lo), std::min(variable.write_hi, variable.valid_hi)};
 }
 
-// Size, numbers of digits, variables and lookups, whether all is zero, bases, digits with their loops, bounds,
-// then for each lookup how far behind this entry its table begins, then the tables.
+// Size, numbers of digits, variables and lookups, whether all is zero, bases, digits with their loops,
+// bounds, then for each lookup how far behind this entry its table begins, then the tables.
 void add_nest(std::vector<int64_t>& table, const LoopNest& nest) {
   const size_t start = table.size();
   const auto count = [](size_t size) { return static_cast<int64_t>(size); };
   const SlotDigits slots = slot_digits(nest);
-  table.insert(table.end(), {0, count(slots.digits.size()), count(nest.variables.size()),
-                             count(nest.lookups.size()), nest.all_zero ? 1 : 0, nest.source_base,
-                             slots.base});
+  table.insert(table.end(),
+               {0, count(slots.digits.size()), count(nest.variables.size()), count(nest.lookups.size()),
+                nest.all_zero ? 1 : 0, nest.source_base, slots.base});
   for (const SlotDigit& digit : slots.digits) {
     table.insert(table.end(), {digit.stride, digit.first, digit.count, count(digit.loops.size())});
     for (const auto& [number, weight] : digit.loops) {
       const Node& node = nest.nodes[number];
-      table.insert(table.end(), {weight, node.source_stride, node.variable, node.weight, node.lookup,
-                                 node.lookup_stride});
+      table.insert(table.end(),
+                   {weight, node.source_stride, node.variable, node.weight, node.lookup, node.lookup_stride});
     }
   }
   for (const Variable& variable : nest.variables) {
@@ -311,7 +313,8 @@ const char* shape_of(const DeviceMoves& moves) {
   if (moves.source_bits < 8) return "nibbles";
   if (moves.nests.empty()) return "zeros";
   const InnerLoops inner = inner_loops(moves.nests.front());
-  if (inner.nest_class == NestClass::kRuns || moves.nests.front().nodes.back().source_stride == 1) return "runs";
+  if (inner.nest_class == NestClass::kRuns || moves.nests.front().nodes.back().source_stride == 1)
+    return "runs";
   if (inner.nest_class != NestClass::kTiles) return "gather";
   return inner.chain == InnerLoops::Chain::kInterleaved ? "interleave" : "transpose";
 }
@@ -326,12 +329,16 @@ KernelText kernel_text(const DeviceMoves& moves, KernelForm form) {
   KernelText result;
   result.form = form == KernelForm::kTable && !fits_table(moves) ? KernelForm::kWords : form;
   result.shape = shape_of(moves);
-  result.source = element_text(moves);
+  result.source = element_text(moves, result.form);
   if (result.form == KernelForm::kTiles) {
     result.source += tile_text(moves, is_narrow(moves), result);
   } else if (result.form == KernelForm::kWords) {
     result.source += literal_place(moves, result.table) + word_text(moves, result);
   } else {
+    // How far behind this entry the nests begin, then the casts.
+    result.table.push_back(1);
+    if (!moves.casts.empty()) add_casts(result.table, moves.casts);
+    result.table.front() = static_cast<int64_t>(result.table.size());
     for (const LoopNest& nest : moves.nests) add_nest(result.table, nest);
     result.source += kTablePlace + word_text(moves, result);
   }

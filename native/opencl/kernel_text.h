@@ -39,8 +39,8 @@ struct KernelText {
   int64_t elements_per_word = 1;
   // Bytes of a word.
   int64_t word_bytes = 1;
-  // kTiles: groups of kTileGroup work-items make a tile each, so many for a pass of the outermost loop. Pass i
-  // makes slots from destination_base + i * pass_stride on, up to pass_span of them.
+  // kTiles: groups of kTileGroup work-items make a tile each, so many for a pass of the outermost loop. Pass
+  // i makes slots from destination_base + i * pass_stride on, up to pass_span of them.
   int64_t groups_per_pass = 0;
   int64_t passes = 0;
   int64_t pass_stride = 1;

@@ -40,7 +40,7 @@ void* find_function(void* handle, const char* name) {
 // Null where a function is missing, whose name goes to `missing`.
 const Api* api_of(void* handle, std::string& missing) {
   auto* api = new Api;
-#define TILEWORK_OPENCL_FUNCTION(result, name, parameters)                                         \
+#define TILEWORK_OPENCL_FUNCTION(result, name, parameters)                          \
   api->name = reinterpret_cast<result(*) parameters>(find_function(handle, #name)); \
   if (api->name == nullptr) missing = #name;
 #include "opencl/opencl_functions.def"

@@ -1,7 +1,7 @@
-// A nest read backwards: from a slot of the destination to the passes of all loops. Slots are written in mixed
-// radix by the destination's own digits; the loops over one digit take its value apart again. Only a digit that
-// a nest begins to walk before its first slot (join.cc, chain_at_block) needs care: its values do not begin at
-// zero.
+// A nest read backwards: from a slot of the destination to the passes of all loops. Slots are written in
+// mixed radix by the destination's own digits; the loops over one digit take its value apart again. Only a
+// digit that a nest begins to walk before its first slot (join.cc, chain_at_block) needs care: its values do
+// not begin at zero.
 #pragma once
 
 #include <cstddef>

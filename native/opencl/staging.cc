@@ -27,7 +27,8 @@ uint8_t* PinnedBuffer::of_size(const ComputeDevice::Session& session, Queue queu
 
 void PinnedBuffer::reset() {
   in_use.reset();
-  if (data_ != nullptr) library().api->clEnqueueUnmapMemObject(queue_, buffer_.get(), data_, 0, nullptr, nullptr);
+  if (data_ != nullptr)
+    library().api->clEnqueueUnmapMemObject(queue_, buffer_.get(), data_, 0, nullptr, nullptr);
   data_ = nullptr;
   size_ = 0;
   buffer_.reset();

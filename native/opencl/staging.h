@@ -1,5 +1,6 @@
-// What one run needs of a device beside its kernel: three queues, so that upload, kernel and download overlap,
-// and memory that both can reach. A device keeps a few for later runs, since pinned memory is slow to get.
+// What one run needs of a device beside its kernel: three queues, so that upload, kernel and download
+// overlap, and memory that both can reach. A device keeps a few for later runs, since pinned memory is slow
+// to get.
 #pragma once
 
 #include <array>

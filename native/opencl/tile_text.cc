@@ -78,7 +78,8 @@ std::string passes_text(const TileLoops& loops, KernelText& result) {
   const auto add = [&](size_t level, int64_t step, bool is_last) {
     const int64_t count = (loops.nest.nodes[level].count + step - 1) / step;
     const std::string pass = is_last ? "(group + (INDEX)first_pass)" : "group % " + number(count);
-    text += "  const INDEX p" + number(static_cast<int64_t>(level)) + " = " + pass + " * " + number(step) + ";\n";
+    text +=
+        "  const INDEX p" + number(static_cast<int64_t>(level)) + " = " + pass + " * " + number(step) + ";\n";
     if (is_last) {
       result.passes = count;
       result.pass_stride = loops.nest.nodes[level].destination_stride * step;
@@ -168,7 +169,8 @@ bool can_tile(const DeviceMoves& moves) {
   if (moves.nests.size() != 1 || moves.source_bits < 8 || moves.destination_bits < 8) return false;
   const LoopNest& nest = moves.nests.front();
   const Node& row = nest.nodes.back();
-  if (nest.all_zero || !nest.lookups.empty() || row.destination_stride != 1 || row.source_stride == 1) return false;
+  if (nest.all_zero || !nest.lookups.empty() || row.destination_stride != 1 || row.source_stride == 1)
+    return false;
   const std::optional<size_t> column = column_level(nest);
   return column && row.count >= kLeastPasses && nest.nodes[*column].count >= kLeastPasses;
 }
@@ -193,7 +195,8 @@ std::string tile_text(const DeviceMoves& moves, bool is_narrow, KernelText& resu
   text += "  const long from_tile = " + sum_text(nest, nest.source_base, source) + ";\n";
   text += "  const long to_tile = " + sum_text(nest, nest.destination_base, destination) + ";\n";
   const std::vector<std::string> sums = variables_text(loops, text);
-  text += "#define IS_VALID " + inside(sums, nest, true) + "\n#define IS_WRITTEN " + inside(sums, nest, false);
+  text +=
+      "#define IS_VALID " + inside(sums, nest, true) + "\n#define IS_WRITTEN " + inside(sums, nest, false);
   return text + kTileBody;
 }
 
