@@ -12,6 +12,7 @@
 #include "job.h"
 #include "opencl/device.h"
 #include "opencl/device_reorder.h"
+#include "opencl/device_timing.h"
 #include "output_file.h"
 #include "reorder_run.h"
 #include "sparse_buffer.h"
@@ -200,6 +201,21 @@ Napi::Value run_on_device(const Napi::CallbackInfo& info, std::shared_ptr<const 
   const bool is_memory = from.Get("target").IsTypedArray();
   return is_memory ? run_to_memory(info.Env(), from, std::move(work), std::move(source))
                    : run_to_file(info.Env(), from, std::move(work), std::move(source));
+}
+
+Napi::Value time_on_device(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
+  const Napi::Object from = object(info[0], "work");
+  const int64_t end = plan->destination_bytes();
+  const cl::DeviceReorder reorder(std::move(plan), device_of(from.Get("device")), options_of(from), 0, end);
+  const cl::DeviceTiming timing(reorder, static_cast<int>(whole_number(from.Get("rounds"), "rounds")));
+  const cl::DeviceTimes& times = timing.times();
+  Napi::Object result = Napi::Object::New(info.Env());
+  result.Set("form", reorder.form());
+  result.Set("kernel", times.kernel);
+  result.Set("copy", times.copy);
+  result.Set("upload", times.upload);
+  result.Set("download", times.download);
+  return result;
 }
 
 }  // namespace tilework::binding

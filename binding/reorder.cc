@@ -142,6 +142,7 @@ Napi::Function ReorderPlanObject::define(Napi::Env env) {
                       InstanceMethod<&ReorderPlanObject::run_file_sync>("runFileSync"),
                       InstanceMethod<&ReorderPlanObject::run_to_file>("runToFile"),
                       InstanceMethod<&ReorderPlanObject::run_on_device>("runOnDevice"),
+                      InstanceMethod<&ReorderPlanObject::time_on_device>("timeOnDevice"),
                       InstanceMethod<&ReorderPlanObject::source_ranges>("sourceRanges"),
                       InstanceMethod<&ReorderPlanObject::explain>("explain")});
 }
@@ -217,6 +218,10 @@ Napi::Value ReorderPlanObject::run_to_file(const Napi::CallbackInfo& info) {
 
 Napi::Value ReorderPlanObject::run_on_device(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] { return binding::run_on_device(info, plan_); });
+}
+
+Napi::Value ReorderPlanObject::time_on_device(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] { return binding::time_on_device(info, plan_); });
 }
 
 Napi::Value ReorderPlanObject::source_ranges(const Napi::CallbackInfo& info) {

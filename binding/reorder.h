@@ -25,6 +25,7 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   Napi::Value run_file_sync(const Napi::CallbackInfo& info);
   Napi::Value run_to_file(const Napi::CallbackInfo& info);
   Napi::Value run_on_device(const Napi::CallbackInfo& info);
+  Napi::Value time_on_device(const Napi::CallbackInfo& info);
   Napi::Value source_ranges(const Napi::CallbackInfo& info);
   Napi::Value explain(const Napi::CallbackInfo& info);
 

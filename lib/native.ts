@@ -181,6 +181,13 @@ export interface NativeReorderPlan {
    */
   runOnDevice(work: NativeDeviceWork): Promise<void>
   /**
+   * Least seconds of all rounds, with the data on the device: of the kernel, of the device's own copy of as many bytes,
+   * and of the ways from and to pinned memory. For measurements; waits.
+   */
+  timeOnDevice(
+    work: NativeDeviceSettings & { readonly device: number; readonly rounds: number },
+  ): NativeDeviceTimes
+  /**
    * The source bytes that destination bytes `[start, end)` are made of: pairs of from and to, ascending, apart from
    * each other by more than some KiB (nearer ranges are one).
    */
@@ -213,6 +220,15 @@ export interface NativeDeviceWork extends NativeDeviceSettings {
   /** Of destination byte `start` in a file. */
   readonly position?: number
   readonly cancel?: Int32Array
+}
+
+export interface NativeDeviceTimes {
+  /** What the kernel does, and how: `transpose, tiles`. */
+  readonly form: string
+  readonly kernel: number
+  readonly copy: number
+  readonly upload: number
+  readonly download: number
 }
 
 export interface NativeDevice {

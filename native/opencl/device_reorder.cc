@@ -62,6 +62,13 @@ DeviceReorder::DeviceReorder(std::shared_ptr<const ReorderPlan> plan, ComputeDev
       moves_(moves_of(*plan_, multiple_of(*plan_, begin, end))),
       text_(kernel_text(moves_, form_for(moves_, device, end - begin, options))) {}
 
+std::string DeviceReorder::form() const {
+  const char* form = text_.form == KernelForm::kTiles   ? "tiles"
+                     : text_.form == KernelForm::kWords ? "words"
+                                                        : "table";
+  return std::string(text_.shape) + ", " + form;
+}
+
 // One run: its buffers, and what of it is under way.
 class DeviceRun {
  public:

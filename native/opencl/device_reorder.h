@@ -57,8 +57,8 @@ class DeviceReorder {
   void run(const DeviceSource& source, const DeviceTarget& target,
            const std::function<bool()>& should_stop) const;
 
-  const KernelText& kernel() const { return text_; }
-  const DeviceMoves& moves() const { return moves_; }
+  // What the kernel does, for measurements: "transpose, tiles".
+  std::string form() const;
 
  private:
   friend class DeviceRun;
