@@ -6,7 +6,7 @@ import { Command } from 'commander'
 import { addCalls } from './calls.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
-import { addOpencl, addOpencl } from "./opencl.mjs"
+import { addOpencl } from './opencl.mjs'
 import { addReorder } from './reorder.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
@@ -15,5 +15,6 @@ import { addWindows } from './windows.mjs'
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addCalls, addMany, addOnnx, addOpencl, addReorder, addStreaming, addTmfile, addWindows]) add(program)
+for (const add of [addCalls, addMany, addOnnx, addOpencl, addReorder, addStreaming, addTmfile, addWindows])
+  add(program)
 await program.parseAsync()

@@ -45,8 +45,8 @@ DeviceTiming::DeviceTiming(const DeviceReorder& reorder, int rounds) {
   const auto keep = [](double& best, const EventHandle& event) { best = std::min(best, seconds_of(event)); };
   for (int round = 0; round < rounds; ++round) {
     EventHandle event;
-    check(api().clEnqueueWriteBuffer(queue.get(), source.get(), 0, 0, static_cast<size_t>(source_bytes), memory,
-                                     0, nullptr, event.place()),
+    check(api().clEnqueueWriteBuffer(queue.get(), source.get(), 0, 0, static_cast<size_t>(source_bytes),
+                                     memory, 0, nullptr, event.place()),
           "clEnqueueWriteBuffer");
     keep(times_.upload, event);
     keep(times_.kernel, kernel.enqueue(queue.get(), source.get(), destination.get(), {0, source_bytes},
@@ -55,9 +55,10 @@ DeviceTiming::DeviceTiming(const DeviceReorder& reorder, int rounds) {
                                     nullptr, event.place()),
           "clEnqueueCopyBuffer");
     keep(times_.copy, event);
-    check(api().clEnqueueReadBuffer(queue.get(), destination.get(), 0, 0,
-                                    static_cast<size_t>(destination_bytes), memory, 0, nullptr, event.place()),
-          "clEnqueueReadBuffer");
+    check(
+        api().clEnqueueReadBuffer(queue.get(), destination.get(), 0, 0,
+                                  static_cast<size_t>(destination_bytes), memory, 0, nullptr, event.place()),
+        "clEnqueueReadBuffer");
     keep(times_.download, event);
   }
 }

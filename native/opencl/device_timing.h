@@ -9,7 +9,8 @@ namespace tilework::cl {
 // Least seconds of all rounds.
 struct DeviceTimes {
   double kernel = 0;
-  // clEnqueueCopyBuffer of half the bytes that the kernel reads and writes together, so that both move as many.
+  // clEnqueueCopyBuffer of half the bytes that the kernel reads and writes together, so that both move as
+  // many.
   double copy = 0;
   // The source from pinned memory to the device, and the destination back.
   double upload = 0;
