@@ -75,6 +75,7 @@ Napi::Function InputFileObject::define(Napi::Env env) {
       {InstanceMethod<&InputFileObject::view>("view"), InstanceMethod<&InputFileObject::read>("read"),
        InstanceMethod<&InputFileObject::read_sync>("readSync"),
        InstanceMethod<&InputFileObject::verify_unchanged>("verifyUnchanged"),
+       InstanceMethod<&InputFileObject::identity>("identity"),
        InstanceMethod<&InputFileObject::close>("close")});
 }
 
@@ -154,6 +155,17 @@ Napi::Value InputFileObject::verify_unchanged(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     opened()->verify_unchanged();
     return info.Env().Undefined();
+  });
+}
+
+Napi::Value InputFileObject::identity(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    const FileIdentity found = opened()->identity();
+    Napi::Object result = Napi::Object::New(info.Env());
+    result.Set("device", Napi::BigInt::New(info.Env(), found.device));
+    result.Set("inode", Napi::BigInt::New(info.Env(), found.inode));
+    result.Set("links", Napi::BigInt::New(info.Env(), found.links));
+    return result;
   });
 }
 

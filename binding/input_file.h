@@ -26,6 +26,7 @@ class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
   Napi::Value read(const Napi::CallbackInfo& info);
   Napi::Value read_sync(const Napi::CallbackInfo& info);
   Napi::Value verify_unchanged(const Napi::CallbackInfo& info);
+  Napi::Value identity(const Napi::CallbackInfo& info);
   Napi::Value close(const Napi::CallbackInfo& info);
 
   const std::shared_ptr<InputFile>& opened() const;

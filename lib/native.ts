@@ -29,6 +29,8 @@ export interface NativeInputFile {
   readSync(start: number, target: Uint8Array): void
   /** Throws ERR_FILE_CHANGED if size or modification time moved since the file was opened. */
   verifyUnchanged(): void
+  /** What is open, whatever has its name by now: device and inode, and how many names it has. Throws ERR_CLOSED. */
+  identity(): { readonly device: bigint; readonly inode: bigint; readonly links: bigint }
   /** Drops the owner's use; memory goes with its last user. `revoke` also detaches the views given out. */
   close(revoke: boolean): void
 }

@@ -2,10 +2,10 @@
  * Opens a file that another file names. The name comes from whoever wrote that file, so it must not lead out of its
  * folder: not by its text, and not by links that lie there.
  */
-import type { BigIntStats } from 'node:fs'
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { TileworkError } from '../errors.js'
+import { nativeFileOf } from './native_file.js'
 import { type OpenSourceOptions, openSource } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
@@ -39,26 +39,51 @@ export async function openSibling(
   const folder = dirname(path)
   const named = join(folder, name)
   if (symlinks === 'follow') return openSource(named, options)
-  const [realFolder, real] = await realPaths(folder, named)
-  if (!isInside(realFolder, real)) {
-    throw new TileworkError(
-      'ERR_PATH_ESCAPE',
-      `${JSON.stringify(name)} is a link that leads out of its folder; symlinks: 'follow' allows it.`,
-      { path: name },
-    )
-  }
-  // What was checked is opened, not the name, which may have become a link since.
-  const before = await statusOf(real, name, hardLinks)
+  const real = await insidePath(folder, named, name)
   const source = await openSource(real, options)
   try {
-    const after = await statusOf(real, name, hardLinks)
-    if (before.dev === after.dev && before.ino === after.ino) return source
-    const message = `${JSON.stringify(name)} was replaced while it was opened.`
-    throw new TileworkError('ERR_FILE_CHANGED', message, { path: name })
+    await checkOpened(source, { folder, named, name, hardLinks })
+    return source
   } catch (error) {
     source.close?.()
     throw error
   }
+}
+
+/** The path without links. @throws TileworkError ERR_PATH_ESCAPE for one outside the folder */
+async function insidePath(folder: string, named: string, name: string): Promise<string> {
+  const [realFolder, real] = await realPaths(folder, named)
+  if (isInside(realFolder, real)) return real
+  throw new TileworkError(
+    'ERR_PATH_ESCAPE',
+    `${JSON.stringify(name)} is a link that leads out of its folder; symlinks: 'follow' allows it.`,
+    { path: name },
+  )
+}
+
+/**
+ * Between a look at a path and its opening any part of it may become a link. So the file that is open is looked at: it must
+ * be the one that lies inside the folder now, which a file from elsewhere can only be by another name of it.
+ */
+async function checkOpened(
+  source: ByteSource,
+  {
+    folder,
+    named,
+    name,
+    hardLinks,
+  }: { folder: string; named: string; name: string; hardLinks: HardLinkPolicy },
+): Promise<void> {
+  const { device, inode, links } = nativeFileOf(source)!.identity()
+  const real = await insidePath(folder, named, name)
+  const { dev, ino } = await systemError.wrapAsync(real, () => lstat(real, { bigint: true }))
+  if (dev !== device || ino !== inode) {
+    const message = `${JSON.stringify(name)} was replaced while it was opened.`
+    throw new TileworkError('ERR_FILE_CHANGED', message, { path: name })
+  }
+  if (hardLinks === 'allow' || links <= 1n) return
+  const message = `${JSON.stringify(name)} has ${links} names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.`
+  throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
 }
 
 /**
@@ -84,17 +109,6 @@ async function realPaths(folder: string, named: string): Promise<[folder: string
 function isInside(folder: string, path: string): boolean {
   const way = relative(folder, path)
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
-}
-
-async function statusOf(real: string, name: string, hardLinks: HardLinkPolicy): Promise<BigIntStats> {
-  const status = await systemError.wrapAsync(real, () => lstat(real, { bigint: true }))
-  if (status.isSymbolicLink()) {
-    const message = `${JSON.stringify(name)} became a link while it was opened.`
-    throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
-  }
-  if (hardLinks === 'allow' || !status.isFile() || status.nlink <= 1n) return status
-  const message = `${JSON.stringify(name)} has ${status.nlink} names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.`
-  throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
 }
 
 /** @throws TileworkError ERR_PATH_ESCAPE for a name that could be that of a file elsewhere */

@@ -23,6 +23,14 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
+// What tells a file from every other one, whatever it is called.
+struct FileIdentity {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  // Names that the file has (hard links).
+  uint64_t links = 0;
+};
+
 struct InputOptions {
   bool mapped = true;
   // Zeros and ERR_FILE_CHANGED instead of the process's death when a mapped file loses bytes; see
@@ -79,6 +87,9 @@ class InputFile {
   // Without a descriptor only what the guard saw is known. Any thread. Errors: ERR_FILE_CHANGED if size or
   // modification time moved since the file was opened, or if the guard ever gave zeros.
   void verify_unchanged() const;
+
+  // Of what is open, not of what has its name by now. Errors: ERR_CLOSED, a system error.
+  FileIdentity identity() const;
 
   // For those who read the descriptor themselves: ERR_CLOSED for a missing one, ERR_FILE_CHANGED for an early
   // end.

@@ -152,6 +152,14 @@ void InputFile::verify_unchanged() const {
                                               std::to_string(now.size));
 }
 
+FileIdentity InputFile::identity() const {
+  const std::shared_ptr<Descriptor> open = descriptor();
+  if (open == nullptr) throw closed();
+  const struct stat status = status_of(open->number(), path_);
+  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino),
+          static_cast<uint64_t>(status.st_nlink)};
+}
+
 Error InputFile::closed() const {
   return Error("ERR_CLOSED", "'" + path_ + "' was closed before it was read.", {}, path_);
 }
