@@ -22,6 +22,7 @@ import {
   varint,
 } from '../../formats/onnx/onnx_bytes.js'
 import { CountingSource } from '../counting_source.js'
+import { MemoryWatch } from '../memory_watch.js'
 import {
   ANY_FORMAT,
   type Bytes,
@@ -37,6 +38,7 @@ import { ATTACKS, FOLDER } from './attacks.js'
 
 const MUTATIONS = mutationCount(2000)
 const SEED = fuzzSeed(20_260_823)
+const MEMORY = new MemoryWatch()
 
 const fixtures = resolve(import.meta.dirname, '../../../../shared/fixtures/onnx')
 if (!existsSync(fixtures)) console.warn(`real ONNX files are not in ${fixtures}; made ones are mutated alone`)
@@ -130,7 +132,9 @@ async function useTensor(tensor: Tensor, mostBytes: number): Promise<void> {
 
 async function read(bytes: Uint8Array, level: Level): Promise<void> {
   const source = new CountingSource(bytes)
-  const { tensors, findings } = await onnx.read(source, readOptions(level, FOLDER))
+  const { tensors, findings } = await MEMORY.over(bytes.length, () =>
+    onnx.read(source, readOptions(level, FOLDER)),
+  )
   expect(findings.length).toBeLessThanOrEqual(1001)
   // Every message is looked at by its own level, by the levels above it, and by strict once more.
   expect(source.bytesRead).toBeLessThanOrEqual(16 * bytes.length + 64 * 1024)
@@ -148,7 +152,8 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, async (
   const next = (turn: number) => mutate(seeds[random(turn % 2 === 0 ? 5 : seeds.length)]!, CHANGES, 4, random)
   await expectReadOrRefused(MUTATIONS, next, {
     read,
-    check: (bytes, level) => onnx.check(new CountingSource(bytes), readOptions(level, FOLDER)),
+    check: (bytes, level) =>
+      MEMORY.over(bytes.length, () => onnx.check(new CountingSource(bytes), readOptions(level, FOLDER))),
   })
 })
 
@@ -191,7 +196,7 @@ it(`${MUTATIONS} mutated models are walked, edited and saved, or refused`, async
   const results = { read: 0, refused: 0 }
   for (let turn = 0; turn < MUTATIONS; turn++) {
     const bytes = mutate(seeds[random(seeds.length)]!, CHANGES, 4, random)
-    results[await readOrRefused(() => useModel(bytes))] += 1
+    results[await readOrRefused(() => MEMORY.over(bytes.length, () => useModel(bytes)))] += 1
   }
   expect(results.read).toBeGreaterThan(MUTATIONS / 10)
   expect(results.refused).toBeGreaterThan(MUTATIONS / 10)
@@ -199,6 +204,18 @@ it(`${MUTATIONS} mutated models are walked, edited and saved, or refused`, async
 
 /** Models begin with their IR version. */
 const MODEL_START = 0x08
+
+it('opening, checking and summing up a model of many nodes takes at most eight times its bytes', async () => {
+  const node = (at: number) =>
+    nodeProto({ inputs: [`value_${at}`], outputs: [`value_${at + 1}`], attributes: [field(1, 'axis')] })
+  const nodes = Array.from({ length: 40_000 }, (_, at) => node(at))
+  const bytes = modelProto({ nodes, inputs: ['value_0'], outputs: ['value_40000'] })
+  const source = new CountingSource(bytes)
+  const { model } = await MEMORY.over(bytes.length, () => onnx.read(source, readOptions('strict')))
+  await MEMORY.over(bytes.length, () => onnx.check(source, readOptions('strict')))
+  const { nodes: count } = await MEMORY.over(bytes.length, async () => summariseOnnx(model as OnnxModel))
+  expect(count).toBe(40_000)
+})
 
 it('a million empty tensors, and a million of a few bytes, end in findings or tensors', async () => {
   const empty = modelProto({ initializers: [] })
