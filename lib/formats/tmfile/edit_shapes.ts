@@ -1,9 +1,13 @@
 /** Changes of input shapes, and of what in the graph has the old ones written down. */
 import { TileworkError } from '../../errors.js'
+import { tensor as denseTensor } from '../../tensor/from_values.js'
+import type { DenseTensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
+import { replaceConstant } from './edit_constants.js'
 import { findTensor, refuseEdit } from './find.js'
 import { isConstant, type KnownNode, type TmfileModel, type TmfileNode, type TmfileTensor } from './model.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from './schema.js'
+import { denseTensorOf } from './tensors.js'
 
 /** What a change of shapes met. */
 export interface ShapeChange {
@@ -18,7 +22,7 @@ export interface ShapeChange {
  * batch is another, they follow it, and so do Reshape nodes that have it written down.
  *
  * @throws TileworkError ERR_ARGUMENT for no shape of positive extents, ERR_RANK above 8, ERR_GRAPH for a tensor that is
- * no input
+ * no input, ERR_ASYNC_ONLY where the stored target of a Reshape cannot be read at once
  */
 export function setInputShape(
   model: TmfileModel,
@@ -36,7 +40,7 @@ export function setInputShape(
   const isBatchOnly =
     old?.length === shape.length && shape.slice(1).every((extent, at) => extent === old[at + 1])
   const dependent = dependentNodes(model, tensor)
-  if (isBatchOnly && old[0]! > 0) return changeBatch(dependent, old[0]!, shape[0]!)
+  if (isBatchOnly && old[0]! > 0) return changeBatch(model, dependent, old[0]!, shape[0]!)
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
   return { reshaped: [], blocked: dependent.filter(isFixedReshape) }
 }
@@ -90,13 +94,21 @@ function isFixedReshape(node: TmfileNode): node is Reshape {
   return node.operator === 'Reshape' && (node.params.re_shape?.every((extent) => extent > 0) ?? false)
 }
 
-function changeBatch(nodes: readonly TmfileNode[], from: number, to: number): ShapeChange {
+function changeBatch(
+  model: TmfileModel,
+  nodes: readonly TmfileNode[],
+  from: number,
+  to: number,
+): ShapeChange {
   const reshaped: TmfileNode[] = []
   const blocked: TmfileNode[] = []
   for (const node of nodes) {
     if (node.operator === 'Reshape') {
       const change = changeTarget(node, from, to)
-      if (change === 'reshaped') reshaped.push(node)
+      if (change === 'reshaped') {
+        reshaped.push(node)
+        changeStoredTarget(model, node, from, to)
+      }
       if (change === 'blocked') blocked.push(node)
     }
     for (const tensor of node.outputs) {
@@ -121,4 +133,23 @@ function changeTarget({ params }: Reshape, from: number, to: number): 'reshaped'
     return 'reshaped'
   }
   return target.every((extent) => extent > 0) ? 'blocked' : 'free'
+}
+
+/**
+ * Models made from ONNX hold the target a second time, as an int32 constant: the first words of what were 64-bit numbers,
+ * or the numbers. The batch is the first word either way.
+ */
+function changeStoredTarget(model: TmfileModel, { inputs }: Reshape, from: number, to: number): void {
+  const target = inputs[1]
+  if (!target || !isConstant(target) || target.dtype !== 'int32' || !target.buffer?.data || !target.shape)
+    return
+  const consumers = model.links().get(target)?.consumers ?? []
+  if (!consumers.every(({ operator }) => operator === 'Reshape')) return
+  const old = denseTensorOf(target, model.graph.tensors.indexOf(target))
+  const words = new Int32Array(old.size)
+  old.copyToSync(new Uint8Array(words.buffer))
+  if (words[0] !== from) return
+  words[0] = to
+  const changed = denseTensor(words, { name: old.name, dtype: 'int32', shape: target.shape })
+  replaceConstant(model, target, changed as DenseTensor, target.quantization)
 }

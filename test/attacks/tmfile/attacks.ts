@@ -88,6 +88,25 @@ function ofModel(
   return { kind, rule, name, reason, code, bytes }
 }
 
+/** A file with a Reshape, whose parameter block begins at `blockAt`. */
+function reshaped(
+  name: string,
+  reason: string,
+  code: FindingCode,
+  patch: (file: Buffer, blockAt: number) => undefined,
+): Attack {
+  const bytes = (): Promise<Uint8Array> => {
+    const model = smallModel()
+    const result = variable('flat')
+    model.graph.tensors.push(result)
+    model.graph.nodes.push(
+      node('flat', 'Reshape', [model.graph.tensors[3]!], [result], { re_shape: [1, 32] }),
+    )
+    return patched((file, { graph }) => patch(file, graph.nodes.list.at(-1)!.operator.block!.at), model)
+  }
+  return { kind: 'damaged', rule: code === 'ERR_OFFSET_RANGE' ? 3 : 5, name, reason, code, bytes }
+}
+
 const FRAME: readonly Attack[] = [
   attack('damaged', 1, 'empty', 'no byte at all', 'ERR_TRUNCATED', () => Buffer.alloc(0)),
   attack(
@@ -740,6 +759,42 @@ const GRAPHS: readonly Attack[] = [
     'ERR_QUANTIZATION',
     ({ graph }) => {
       Object.assign(graph.tensors[3]!, { dtype: 'uint8', quantization: quantization([1], 256) })
+    },
+  ),
+  ...(['Region', 'DetectionPostProcess'] as const).map((operator) =>
+    ofModel(
+      'crashes',
+      12,
+      `${operator}-without-numbers`,
+      'the header is read as a vector of two numbers',
+      'ERR_OFFSET_RANGE',
+      ({ graph }) => {
+        const result = variable('boxes')
+        graph.tensors.push(result)
+        graph.nodes.push(node('boxes', operator, [graph.tensors[3]!], [result]))
+      },
+    ),
+  ),
+  reshaped('nested-beyond', 'a vector of parameters behind the end', 'ERR_OFFSET_RANGE', (file, blockAt) =>
+    word(file, blockAt + 8, beyond(file)),
+  ),
+  reshaped('nested-count', 'a target of a billion extents', 'ERR_LIMIT', (file, blockAt) =>
+    word(file, file.readUInt32LE(blockAt + 8), 2 ** 30),
+  ),
+  reshaped('nested-cut', 'a target that ends behind the file', 'ERR_TRUNCATED', (file, blockAt) =>
+    word(file, file.readUInt32LE(blockAt + 8), 60_000),
+  ),
+  attack(
+    'damaged',
+    5,
+    'quantization-vector-count',
+    'a billion quantization records',
+    'ERR_TRUNCATED',
+    (file, { graph }) => {
+      const vector = Buffer.alloc(4)
+      vector.writeUInt32LE(2 ** 30, 0)
+      word(file, graph.tensors.list[1]!.at + 16, file.length)
+      return Buffer.concat([file, vector])
     },
   ),
   ofModel(

@@ -9,7 +9,7 @@ import {
   type TmfileNode,
   tensor as tensorOf,
 } from '../../../lib/index.js'
-import { fixturePath, hasFixtures } from './fixture_files.js'
+import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
 import { constant, node, smallModel, variable } from './tmfile_bytes.js'
 
 /** The model as a file says it; nothing may be wrong with that file that strict refuses. */
@@ -217,6 +217,51 @@ describe('constants', () => {
   })
 })
 
+/** Operators of one input and one output of its shape. */
+const UNARY: ReadonlySet<string> = new Set([
+  'ReLu',
+  'PReLU',
+  'Dropout',
+  'Clip',
+  'Sigmoid',
+  'Cast',
+  'HardSwish',
+])
+
+/** A convolution in the middle of the graph. */
+function middleOf({ graph }: TmfileModel): TmfileNode {
+  const convolutions = graph.nodes.filter(({ operator }) => operator === 'Convolution')
+  return convolutions[Math.floor(convolutions.length / 2)]!
+}
+
+/** Behind a node, in the way of all its consumers. */
+function insertRelu(model: TmfileModel, before: TmfileNode): void {
+  const made = before.outputs[0]!
+  const { consumers } = model.links().get(made)!
+  const result = { ...made, name: 'inserted', quantization: null }
+  model.insertNode(node('inserted', 'ReLu', [made], [result]))
+  for (const consumer of consumers) {
+    consumer.inputs = consumer.inputs.map((tensor) => (tensor === made ? result : tensor))
+  }
+}
+
+function replaceByNoop(model: TmfileModel): void {
+  const old = middleOf(model)
+  model.replaceNode(old, node('replaced', 'Noop', [old.inputs[0]!], [old.outputs[0]!]))
+}
+
+/** More would only take longer. */
+const FILLED_BYTES = 2_000_000
+
+function fillWithZeros(model: TmfileModel): void {
+  model.stripWeights()
+  if (model.graph.buffers.reduce((sum, { byteLength }) => sum + byteLength, 0) > FILLED_BYTES) return
+  model.fillWeights(({ dtype, shape }) => {
+    const count = shape!.reduce((product, extent) => product * extent, 1)
+    return tensorOf(new Uint8Array(count), { dtype, shape: shape! }) as DenseTensor
+  })
+}
+
 describe.skipIf(!hasFixtures)('real models', () => {
   it('an edit that changes no length leaves every other byte', async () => {
     const file = await open(fixturePath('FaceLandmark2d.tmfile'))
@@ -277,6 +322,49 @@ describe.skipIf(!hasFixtures)('real models', () => {
     model.setBatch(2)
     const { graph } = await written(model)
     for (const { outputs } of graph.inputs) expect(outputs[0]!.shape![0]).toBe(2)
+  })
+
+  it('a batch goes into the constant that holds the target of a Reshape a second time', async () => {
+    const model = await modelOf('FaceLandmark2d.tmfile')
+    expect(names(model.setBatch(4).reshaped)).toEqual(['475'])
+    const bytes = await serialize(model)
+    expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual(
+      [],
+    )
+    const file = await open(bytes)
+    const reshape = named(file.tmfile!.graph.nodes, '475')
+    expect(reshape.params).toMatchObject({ re_shape: [4, 128] })
+    // What the file keeps of two 64-bit numbers: the words of the first.
+    expect([...(await file.dense(reshape.inputs[1]!.name!).toTypedArray())]).toEqual([4, 0])
+    expect(reshape.outputs[0]!.shape).toEqual([4, 128])
+  })
+
+  it.each(FIXTURE_NAMES)('every edit leaves %s right', async (name) => {
+    const edits: readonly ((model: TmfileModel) => unknown)[] = [
+      (model) => model.rename(model.graph.inputs[0]!.outputs[0]!.name!, 'renamed'),
+      (model) => model.setInputShape(model.graph.inputs[0]!.outputs[0]!, [2, 3, 64, 64]),
+      (model) => model.setOutputs([middleOf(model).outputs[0]!]),
+      (model) => model.removeNode(model.graph.nodes.find(({ operator }) => UNARY.has(operator))!),
+      (model) => insertRelu(model, middleOf(model)),
+      (model) => replaceByNoop(model),
+      (model) => model.cut([middleOf(model).inputs[0]!], [middleOf(model).outputs[0]!]),
+      (model) => model.stripNames(),
+      (model) => model.stripWeights(),
+      (model) => fillWithZeros(model),
+      (model) => model.castWeights('float16'),
+      (model) => model.mergeConstants(),
+    ]
+    for (const [at, edit] of edits.entries()) {
+      const model = await modelOf(name)
+      const hasNone = at === 3 && !model.graph.nodes.some(({ operator }) => UNARY.has(operator))
+      if (hasNone) continue
+      await edit(model)
+      for (const mode of ['exact', 'upgrade'] as const) {
+        const bytes = await serialize(model, { mode })
+        const findings = await check(bytes, { level: 'strict' })
+        expect([at, findings.filter(({ severity }) => severity === 'error')]).toEqual([at, []])
+      }
+    }
   })
 
   it('device subgraphs are renumbered with the nodes', async () => {
