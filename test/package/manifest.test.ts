@@ -7,8 +7,16 @@ const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
 const manifest = JSON.parse(read('package.json'))
 
 describe('package.json', () => {
-  test('packs the compiled library, the binaries and the texts, and nothing else', () => {
-    expect(manifest.files).toEqual(['dist', 'prebuilds', 'README.md', 'CHANGELOG.md', 'LICENSE'])
+  test('packs the compiled library, the binaries, the C headers for other addons and the texts, and nothing else', () => {
+    expect(manifest.files).toEqual([
+      'dist',
+      'native/dlpack/capsule.h',
+      'native/dlpack/dlpack.h',
+      'prebuilds',
+      'README.md',
+      'CHANGELOG.md',
+      'LICENSE',
+    ])
   })
 
   test('asks for a Node that can require ES modules', () => {
