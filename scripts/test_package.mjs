@@ -22,7 +22,7 @@ import { ROOT, seconds } from './toolchain.mjs'
 const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
 /** What a packed file may be: nothing that is only good for building or testing. */
 const PACKED_FILE =
-  /^package\/(dist\/.*\.(js|d\.ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
+  /^package\/(native\/dlpack\/(capsule|dlpack)\.h|dist\/.*\.(js|d\.ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
 const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall']
 
 const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))
