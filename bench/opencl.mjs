@@ -94,7 +94,7 @@ async function fromFile(bus, { dtype, shape, from, to }, { id, unifiedMemory }, 
     const target = new Uint8Array(lazy.storage.byteLength)
     const descriptor = openSync(path, 'r')
     const best = await bestOfRounds(
-      { device: () => lazy.copyTo(target), disk: () => void readSync(descriptor, bytes) },
+      { device: () => lazy.copyTo(target), disk: () => void readSync(descriptor, bytes, 0, byteLength, 0) },
       rounds,
     )
     file.close()

@@ -1,0 +1,101 @@
+/**
+ * Shows that runs on an OpenCL device leave nothing behind: `npm run test:opencl`. Ten thousand runs in
+ * one process, by turns in place, copied, copied in slices, with a cast, refused by the compiler, and aborted. Resident
+ * memory must be flat after a warm-up.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { Command } from 'commander'
+import { asTensor, cast, devices, materialize, planReorder, reorder } from '../dist/index.js'
+import { seededBytes } from './seeded.mjs'
+
+const MIB = 1024 * 1024
+const SHAPE = [2, 19, 16, 16]
+/** Part of the runs in which programs, lanes and compiled code come up. */
+const WARM_UP_PART = 0.2
+/** More than drivers and V8 breathe; a buffer of a run that is kept would be 70 times as much. */
+const MOST_GROWTH_BYTES = 12 * MIB
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc')
+const { runs } = new Command('npm run test:opencl --')
+  .option('--runs <n>', 'runs', Number, 10_000)
+  .parse()
+  .opts()
+
+const plan = planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'b_fs_yx_fsv16' })
+const source = seededBytes(plan.sourceBytes, 1)
+const wanted = new Uint8Array(plan.destinationBytes)
+plan.runSync(source, wanted)
+const target = new Uint8Array(plan.destinationBytes)
+const base = asTensor({ dtype: 'float32', shape: SHAPE, bytes: () => source })
+const half = reorder(cast(base, 'float16'), 'byxf')
+
+const KINDS = [
+  () => runWith({}),
+  () => runWith({ IN_PLACE: '0' }),
+  () => runWith({ IN_PLACE: '0', BUFFER_BYTES: '16384' }),
+  () => materialize(half, { device: 'opencl' }),
+  () => fails('ERR_DEVICE_BUILD', () => runWith({ BUILD_OPTIONS: '-cl-no-such-option' })),
+  () => fails('ERR_ABORTED', aborted),
+]
+
+if (devices().length === 0) console.log('OpenCL memory: skipped, there is no device')
+else process.exitCode = await measure()
+
+async function measure() {
+  const looks = []
+  for (let run = 0; run < runs; run++) {
+    await KINDS[run % KINDS.length]()
+    if (run % 200 === 0) looks.push(look(run))
+  }
+  looks.push(look(runs))
+  const settled = looks.filter(({ run }) => run >= runs * WARM_UP_PART)
+  const growth = settled.at(-1).resident - settled[0].resident
+  const descriptors = settled.at(-1).descriptors - settled[0].descriptors
+  const outcome = growth <= MOST_GROWTH_BYTES && descriptors <= 0 ? 'flat' : 'GROWS'
+  const from = (settled[0].resident / MIB).toFixed(1)
+  const to = (settled.at(-1).resident / MIB).toFixed(1)
+  console.log(
+    `OpenCL memory: ${outcome}; ${runs} runs, resident ${from} MiB after the warm-up, ${to} MiB at the end, ${descriptors} descriptors more`,
+  )
+  return outcome === 'flat' ? 0 : 1
+}
+
+function look(run) {
+  collect()
+  const descriptors = process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0
+  return { run, resident: residentBytes(), descriptors }
+}
+
+function residentBytes() {
+  if (process.platform !== 'linux') return process.memoryUsage.rss()
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024
+}
+
+async function runWith(settings) {
+  for (const [name, value] of Object.entries(settings)) process.env[`TILEWORK_OPENCL_${name}`] = value
+  try {
+    target.fill(1)
+    await plan.run(source, target, { device: 'opencl' })
+  } finally {
+    for (const name of Object.keys(settings)) delete process.env[`TILEWORK_OPENCL_${name}`]
+  }
+  if (Buffer.compare(target, wanted) !== 0) throw new Error('The device wrote something else than the CPU.')
+}
+
+async function aborted() {
+  const abort = new AbortController()
+  const run = plan.run(source, target, { device: 'opencl', signal: abort.signal })
+  abort.abort()
+  await run
+}
+
+async function fails(code, call) {
+  const error = await call().then(
+    () => undefined,
+    (reason) => reason,
+  )
+  if (error?.code !== code) throw new Error(`expected ${code}`, { cause: error })
+}
