@@ -13,9 +13,9 @@ import { seededBytes } from './seeded.mjs'
 const MIB = 1024 * 1024
 const SHAPE = [2, 19, 16, 16]
 /** Part of the runs in which programs, lanes and compiled code come up. */
-const WARM_UP_PART = 0.2
-/** More than drivers and V8 breathe; a buffer of a run that is kept would be 70 times as much. */
-const MOST_GROWTH_BYTES = 12 * MIB
+const WARM_UP_PART = 0.4
+/** More than drivers and V8 breathe; a buffer of a run that is kept would be 100 times as much. */
+const MOST_GROWTH_BYTES = 8 * MIB
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
