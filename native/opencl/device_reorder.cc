@@ -46,10 +46,6 @@ KernelForm form_for(const DeviceMoves& moves, const ComputeDevice& device, int64
   return best == KernelForm::kTiles && !has_tiles(device) ? KernelForm::kWords : best;
 }
 
-int64_t bytes_of_elements(int64_t elements, int bits) {
-  return bits < 8 ? ceil_div(elements * bits, 8) : elements * (bits / 8);
-}
-
 }  // namespace
 
 DeviceReorder::DeviceReorder(std::shared_ptr<const ReorderPlan> plan, ComputeDevice& device,
