@@ -223,6 +223,25 @@ describe('reading', () => {
     expect(() => [...file.onnx!.allTensors()]).toThrow(expect.objectContaining({ code: 'ERR_LIMIT' }))
   })
 
+  it('takes a number in the place of a message for an unknown field, which stays', async () => {
+    const graph = join(
+      int(1, 7),
+      graphProto({ nodes: [nodeProto({ inputs: ['x'], outputs: ['y'] })], inputs: ['x'], outputs: ['y'] }),
+      int(5, 1),
+      int(13, 2),
+    )
+    const after = await edited(modelProto(graph), (model) => {
+      expect(model.graph.nodes.length).toBe(1)
+      model.graph.sort()
+      model.graph.removeUnused()
+      model.graph.constantsToInitializers()
+      model.graph.rename('x', 'z')
+    })
+    using file = await open(after)
+    expect(file.onnx!.graph.nodes[0]!.inputs).toEqual(['z'])
+    expect(Buffer.from(after).includes(Buffer.from(int(13, 2)))).toBe(true)
+  })
+
   it('says that a model has no graph', async () => {
     using file = await open(join(int(1, 8), field(8, int(2, 17))))
     expect(() => file.onnx!.graph).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))

@@ -7,7 +7,7 @@ import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
 import { type PlannedMessage, planSparse, planTensor, segmentBytes } from './plan_tensor.js'
-import { FORMAT_NAME, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
+import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
 import {
   eachField,
   FIXED32,
@@ -54,6 +54,9 @@ export type MessageField =
   | { readonly kind: 'made'; readonly number: number; readonly bytes: Uint8Array }
   | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
   | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
+
+/** The number of fields that are kept and never asked for; no field of a message has it. */
+const UNKNOWN_FIELD = 0
 
 /** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
@@ -353,11 +356,18 @@ export class Message {
   #parse(): MessageField[] {
     const { file, start, end } = this.origin!
     const { cursor } = file
+    const infos = MESSAGES[this.type]
+    // A number in the place of a message is an unknown field, as for protobuf: kept, and no field of that name.
+    const known = (number: number, wireType: number): number => {
+      const info = infos[number]
+      return info && wireType !== LENGTH && isMessageKind(info.kind) ? UNKNOWN_FIELD : number
+    }
     const fields: MessageField[] = []
     cursor.position = start
     let keptTo = start
     const steps = eachField(cursor, end, () => {
-      const { number, wireType, start: tagStart, valueStart, position } = cursor
+      const { wireType, start: tagStart, valueStart, position } = cursor
+      const number = known(cursor.number, wireType)
       keepGroups(tagStart)
       fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
       keptTo = position
@@ -372,7 +382,7 @@ export class Message {
       if (next === keptTo) return
       fields.push({
         kind: 'kept',
-        number: 0,
+        number: UNKNOWN_FIELD,
         wireType: GROUP_START,
         start: keptTo,
         valueStart: keptTo,
