@@ -4,7 +4,7 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
-import { asLayout, asTensor, fromDense, reorder, serialize, tensor } from '../../../lib/index.js'
+import { asLayout, asTensor, fromDense, open, reorder, serialize, tensor } from '../../../lib/index.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { bytesOfPlan, field, int, join, modelProto, raw, readOptions, tensorProto } from './onnx_bytes.js'
@@ -139,4 +139,18 @@ it('writes one tensor as a model and as bare bytes where the option says so', as
   expect([...bare.subarray(0, 2)]).toEqual([8, 2])
   const model = await bytesOfPlan(await onnx.plan([one], { message: 'ModelProto' }, { path: 't.pb' }))
   expect([...model.subarray(0, 2)]).toEqual([8, 8])
+})
+
+it.each(['int4', 'uint2', 'float4_e2m1fn'] as const)('writes sparse %s and reads it back', async (dtype) => {
+  const dense = tensor(
+    [
+      [0, 1, 0, 0, 1],
+      [1, 0, 0, 1, 0],
+    ],
+    { dtype, name: 's' },
+  )
+  using file = await open(await serialize([await fromDense(dense)], { format: 'onnx' }), { level: 'strict' })
+  const read = file.sparse('s')
+  expect([read.dtype, read.entryCount]).toEqual([dtype, 4])
+  expect(await (await read.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())
 })
