@@ -25,6 +25,7 @@ export type {
 } from './model.js'
 export { TmfileModel } from './model.js'
 export type { OperatorName, OperatorParams } from './operators.js'
+export type { TmfileCodes, TmfileQuantizeOptions } from './quantize.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
 export const tmfile: Format<TmfileWriteOptions> = {

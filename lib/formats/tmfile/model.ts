@@ -12,6 +12,7 @@ import { type ShapeChange, setBatch, setInputShape } from './edit_shapes.js'
 import { TENSOR_TYPE, TENSOR_TYPES, type TensorRole } from './enums.js'
 import { castWeights, dequantizeConstant } from './numbers.js'
 import type { OperatorName, OperatorParams } from './operators.js'
+import { quantizeConstant, type TmfileCodes, type TmfileQuantizeOptions } from './quantize.js'
 
 /** Element types that a tmfile can hold. */
 export type TmfileDtype = Extract<Dtype, 'float32' | 'float16' | 'int8' | 'uint8' | 'int32' | 'int16'>
@@ -238,6 +239,19 @@ export class TmfileModel {
    */
   dequantize(constant: TmfileTensor | string): Promise<DenseTensor> {
     return dequantizeConstant(this, constant)
+  }
+
+  /**
+   * Replaces a constant's real numbers by codes of int8 (symmetric, a scale a channel), uint8 (one scale and zero point) or
+   * int32 (by given scales), and gives it the parameters, which are returned.
+   * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_DTYPE, ERR_QUANTIZATION, ERR_NO_DATA.
+   */
+  quantize(
+    constant: TmfileTensor | string,
+    dtype: TmfileCodes,
+    options: TmfileQuantizeOptions = {},
+  ): Promise<TmfileQuantization> {
+    return quantizeConstant(this, constant, dtype, options)
   }
 
   /** Lets constants with the same bytes share a buffer. Returns the bytes saved. Errors: ERR_GRAPH for NHWC models. */

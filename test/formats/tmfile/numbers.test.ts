@@ -1,6 +1,14 @@
 /** Weights as numbers: in half precision, and as the real values that quantized ones stand for. */
 import { describe, expect, it } from 'vitest'
-import { type DenseTensor, open, serialize, tensor as tensorOf } from '../../../lib/index.js'
+import { ModelTensors } from '../../../lib/formats/tmfile/tensors.js'
+import {
+  check,
+  type DenseTensor,
+  open,
+  serialize,
+  type TmfileModel,
+  tensor as tensorOf,
+} from '../../../lib/index.js'
 import { fixturePath, hasFixtures } from './fixture_files.js'
 import { node, smallModel } from './tmfile_bytes.js'
 
@@ -104,4 +112,91 @@ describe('dequantize', () => {
       }
     },
   )
+})
+
+describe('quantize', () => {
+  const withWeights = (values: number[]) => {
+    const model = smallModel()
+    const numbers = tensorOf(values, { dtype: 'float32', shape: [2, 3, 1, 1] }) as DenseTensor
+    model.replaceConstant('conv/w', numbers)
+    return model
+  }
+  const codesOf = async (model: TmfileModel) => {
+    const bytes = await serialize(model)
+    expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual(
+      [],
+    )
+    const file = await open(bytes)
+    const { dtype, quantization } = file.tmfile!.graph.tensors[1]!
+    const { scales, zeroPoints } = quantization!
+    const values = [...(await file.dense('conv/w').toTypedArray())]
+    return { dtype, values, scales: [...scales], zeroPoints: [...zeroPoints] }
+  }
+
+  it('int8 is symmetric, with a scale for each channel', async () => {
+    const model = withWeights([127, -127, 0.5, 0, 254, -3])
+    await model.quantize('conv/w', 'int8')
+    expect(await codesOf(model)).toEqual({
+      dtype: 'int8',
+      // Halves go away from zero: 0.5 / 1 and -3 / 2.
+      values: [127, -127, 1, 0, 127, -2],
+      scales: [1, 2],
+      zeroPoints: [0, 0],
+    })
+  })
+
+  it('uint8 has one scale and a zero point, which is cut', async () => {
+    const model = withWeights([-100.75, 154.25, 0, 1, -1, 0.5])
+    await model.quantize('conv/w', 'uint8')
+    expect(await codesOf(model)).toEqual({
+      dtype: 'uint8',
+      values: [0, 254, 100, 101, 99, 101],
+      scales: [1],
+      zeroPoints: [100],
+    })
+  })
+
+  it('biases take the scale of input and weights', async () => {
+    const model = withWeights([1, 2, 3, 4, 5, 6])
+    await model.quantize('conv/w', 'int8', { perChannel: false })
+    const parameters = await model.quantize('conv/b', 'int32', { scales: [0.5] })
+    expect([...parameters.scales, ...parameters.zeroPoints]).toEqual([0.5, 0])
+    const file = await open(await serialize(model))
+    expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([14, 16])
+  })
+
+  it.each([
+    [[1, 2, 3, 4, 5, Number.NaN], 'int8', {}],
+    [[1, 2, 3, 4, 5, 6], 'int32', {}],
+    [[1, 2, 3, 4, 5, 6], 'int8', { scales: [1, 2, 3] }],
+    [[1, 2, 3, 4, 5, 6], 'int8', { scales: [0] }],
+    [[1, 2, 3, 4, 5, 6], 'uint8', { scales: [1], zeroPoints: [256] }],
+    [[1, 2, 3, 4, 5, 6], 'uint8', { scales: [1], zeroPoints: [] }],
+  ] as const)('%j as %s with %j is refused', async (values, dtype, options) => {
+    const model = withWeights([...values])
+    await expect(model.quantize('conv/w', dtype, options)).rejects.toMatchObject({ code: 'ERR_QUANTIZATION' })
+    expect(model.graph.tensors[1]!.dtype).toBe('float32')
+  })
+
+  it('codes are not quantized again', async () => {
+    const model = withWeights([1, 2, 3, 4, 5, 6])
+    await model.quantize('conv/w', 'int8')
+    await expect(model.quantize('conv/w', 'uint8')).rejects.toMatchObject({ code: 'ERR_DTYPE' })
+  })
+
+  it.skipIf(!hasFixtures)('codes of a real model come back from their real values', async () => {
+    const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+    const weights = model!.graph.nodes
+      .filter(({ operator }) => operator === 'Convolution')
+      .map(({ inputs }) => inputs[1]!)
+    for (const weight of weights) {
+      const index = model!.graph.tensors.indexOf(weight)
+      const before = [...(await (new ModelTensors(model!).at(index) as DenseTensor).toTypedArray())]
+      const { scales, zeroPoints } = weight.quantization!
+      model!.replaceConstant(weight, await model!.dequantize(weight))
+      await model!.quantize(weight, 'uint8', { scales, zeroPoints })
+      const after = [...(await (new ModelTensors(model!).at(index) as DenseTensor).toTypedArray())]
+      expect(after).toEqual(before)
+    }
+  })
 })
