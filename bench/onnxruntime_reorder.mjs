@@ -19,7 +19,8 @@ const HALF_PAGE = 2048
 export async function measureOnnxruntime(onnxruntime, results) {
   const measured = []
   for (const result of results) {
-    const transpose = transposeOf(result)
+    // A Transpose takes no slices.
+    const transpose = result.slice ? undefined : transposeOf(result)
     const model = transpose && transposeModel(result.dtype, transpose)
     measured.push(
       model ? { ...result, inNode: await measureOne(onnxruntime, result, transpose, model) } : result,

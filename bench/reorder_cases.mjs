@@ -130,6 +130,29 @@ const GROUPS = [
     dtypes: ['float32', 'uint8'],
   },
   {
+    // Rows of a larger image; every other pixel; channels in another order.
+    group: 'slice',
+    between: [
+      ['bfyx', 'byxf'],
+      ['bfyx', 'b_fs_yx_fsv16'],
+    ],
+    shapes: ['B'],
+    dtypes: ['float32', 'uint8'],
+    slices: {
+      crop: { whole: [1, 64, 128, 160], start: [0, 0, 8, 24], step: [1, 1, 1, 1] },
+      half: { whole: [1, 64, 224, 224], start: [0, 0, 0, 0], step: [1, 1, 2, 2] },
+    },
+  },
+  {
+    group: 'slice',
+    between: [['byxf', 'bfyx']],
+    shapes: ['E'],
+    dtypes: ['float32', 'uint8'],
+    slices: {
+      bgr: { whole: [1, 3, 224, 224], start: [0, 2, 0, 0], step: [1, -1, 1, 1] },
+    },
+  },
+  {
     group: 'identity',
     between: [['bfyx', 'bfyx']],
     shapes: ['A', 'B', 'C', 'D', 'E', 'F'],
@@ -165,15 +188,23 @@ const EVERY_LAYOUT_SHAPES_BY_NAME = {
 
 /** All cases of the table above. */
 export function reorderCases() {
-  return GROUPS.flatMap(({ group, between, shapes, dtypes }) =>
+  return GROUPS.flatMap(({ group, between, shapes, dtypes, slices }) =>
     between
       .flatMap(bothWays)
       .flatMap(([from, to]) =>
         shapes.flatMap((label) =>
-          dtypes.map((dtype) => ({ group, label, shape: SHAPES[label], from, to, ...typed(dtype) })),
+          dtypes.flatMap((dtype) =>
+            sliced({ group, label, shape: SHAPES[label], from, to, ...typed(dtype) }, slices),
+          ),
         ),
       ),
   )
+}
+
+/** The case itself, or once for each slice. */
+function sliced(each, slices) {
+  if (!slices) return [each]
+  return Object.entries(slices).map(([name, slice]) => ({ ...each, label: `${each.label} ${name}`, slice }))
 }
 
 /** Every layout of the catalogue from and to row_major, 1 MiB of float32 a side. */
@@ -209,24 +240,29 @@ export function caseName({ from, to, dtype, label }) {
   return `${from}>${to} ${dtype} ${label}`
 }
 
-/** Whether each word is the group, type or shape of a case, or a part of its pair of layouts. */
+/** Whether each word is one of the group, the type or the shape of a case, or a part of its pair of layouts. */
 export function matchesWords({ group, from, to, dtype, label }, words) {
-  return words.every((word) => [group, dtype, label].includes(word) || `${from}>${to}`.includes(word))
+  return words.every(
+    (word) =>
+      [...group.split(' '), dtype, ...label.split(' ')].includes(word) || `${from}>${to}`.includes(word),
+  )
 }
 
 /**
  * One line of the form that bench/native/reorder_bench.cc reads.
  * @param {number} rounds - of the smallest cases; large ones take fewer, at least 9
  */
-export function caseLine({ shape, from, to, dtype, bits }, rounds) {
+export function caseLine({ shape, from, to, dtype, bits, slice }, rounds) {
   const layouts = [from, to].map(parseLayout)
-  const [source, destination] = layouts.map((layout) => layout.storage(shape, { dtype }))
+  const shapes = [slice?.whole ?? shape, shape]
+  const [source, destination] = layouts.map((layout, i) => layout.storage(shapes[i], { dtype }))
   const bytes = source.byteLength + destination.byteLength
   const tokens = [
     Math.min(rounds, Math.max(9, Math.round((rounds * 2 ** 22) / bytes))),
-    reorderText(bits, source, destination),
+    reorderText(bits, source, destination, slice),
     DTYPES[dtype].onednn,
-    ...layouts.map(({ onednnTag }) => onednnTag ?? '-'),
+    // oneDNN takes views of blocks only, and no steps.
+    ...layouts.map(({ onednnTag }) => (slice ? '-' : (onednnTag ?? '-'))),
   ]
   return tokens.join(' ')
 }

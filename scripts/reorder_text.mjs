@@ -2,13 +2,14 @@
  * A reorder as numbers with blanks between them, in the form that test/native/read_description.h reads.
  *
  * @param {number} bits - of an element
- * @param {import('../dist/index.js').LayoutStorage} from - bound to the shape of `to`
+ * @param {import('../dist/index.js').LayoutStorage} from - bound to the shape of `to`, or of what `slice` is taken of
  * @param {import('../dist/index.js').LayoutStorage} to
+ * @param {{ start: readonly number[], step: readonly number[] }} [slice]
  */
-export function reorderText(bits, from, to) {
-  return [bits, to.extents.length, ...to.extents, ...sideNumbers(from.side), ...sideNumbers(to.side)].join(
-    ' ',
-  )
+export function reorderText(bits, from, to, slice) {
+  const sliced = slice ? [1, ...from.extents, ...slice.start, ...slice.step] : [0]
+  const sides = [...sideNumbers(from.side), ...sideNumbers(to.side)]
+  return [bits, to.extents.length, ...to.extents, ...sides, ...sliced].join(' ')
 }
 
 function sideNumbers({ lower, upper, elements, pieces }) {

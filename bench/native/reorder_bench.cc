@@ -202,6 +202,14 @@ struct Options {
   bool with_onednn = false;
 };
 
+// Of a slice only its elements count, whatever lies between them.
+size_t bytes_read(const ReorderDescription& description, size_t source_bytes) {
+  if (!description.slice) return source_bytes;
+  int64_t elements = 1;
+  for (int64_t extent : description.shape) elements *= extent;
+  return static_cast<size_t>(elements * description.element_bits / 8);
+}
+
 // One case: its buffers, the right result, and who takes turns.
 class Measurement {
  public:
@@ -227,7 +235,7 @@ class Measurement {
   ReorderParts parts_;
   size_t source_bytes_ = static_cast<size_t>(plan_.source_bytes());
   size_t destination_bytes_ = static_cast<size_t>(plan_.destination_bytes());
-  size_t moved_ = source_bytes_ + destination_bytes_;
+  size_t moved_ = bytes_read(at_.description, source_bytes_) + destination_bytes_;
   Buffer from_{std::max(source_bytes_, destination_bytes_)};
   Buffer to_{std::max(source_bytes_, destination_bytes_)};
   Buffer expected_{destination_bytes_};

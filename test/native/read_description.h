@@ -1,6 +1,6 @@
 // Reorders as text, made from the names of layouts by scripts/reorder_text.mjs:
-//   element_bits  rank extents...  side side
-// and a side is
+//   element_bits  rank extents...  side side  sliced
+// where `sliced` is 0, or 1 and the slice of `from`: extents... start... step...; and a side is
 //   lower... upper... elements  pieces { axis lo hi  digits { count axes... radix weight } }
 #pragma once
 
@@ -23,6 +23,11 @@ class DescriptionReader {
     description.shape = numbers(rank);
     description.from = side(rank);
     description.to = side(rank);
+    if (number() == 1) {
+      const std::vector<int64_t> whole = numbers(rank);
+      const std::vector<int64_t> start = numbers(rank);
+      description.slice = Slice{whole, start, numbers(rank)};
+    }
     return description;
   }
 
