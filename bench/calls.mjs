@@ -4,7 +4,8 @@
  */
 import { availableParallelism } from 'node:os'
 import { planReorder, reorder, setThreads, tensor } from '../dist/index.js'
-import { buildProgram, runProgram } from './reorder_program.mjs'
+import { buildPrograms } from './native_program.mjs'
+import { runReorders } from './reorder_program.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const TINY = {
@@ -40,8 +41,8 @@ async function measure({ threads, rounds, json }) {
 }
 
 async function tinyRows(rounds) {
-  buildProgram()
-  const [{ bytes, tilework }] = runProgram([TINY], { threads: 1, rounds, candidates: [] }).results
+  buildPrograms()
+  const [{ bytes, tilework }] = runReorders([TINY], { threads: 1, rounds, candidates: [] }).results
   const kernel = bytes / tilework / 1e3
   const source = values(TINY)
   const plan = planReorder(TINY)

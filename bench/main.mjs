@@ -4,6 +4,7 @@
  */
 import { Command } from 'commander'
 import { addCalls } from './calls.mjs'
+import { addCast } from './cast.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
 import { addOpencl } from './opencl.mjs'
@@ -15,6 +16,16 @@ import { addWindows } from './windows.mjs'
 const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
-for (const add of [addCalls, addMany, addOnnx, addOpencl, addReorder, addStreaming, addTmfile, addWindows])
-  add(program)
+const commands = [
+  addCalls,
+  addCast,
+  addMany,
+  addOnnx,
+  addOpencl,
+  addReorder,
+  addStreaming,
+  addTmfile,
+  addWindows,
+]
+for (const add of commands) add(program)
 await program.parseAsync()

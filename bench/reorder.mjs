@@ -8,11 +8,12 @@ import { availableParallelism } from 'node:os'
 import { InvalidArgumentError, Option } from 'commander'
 import { importFrom } from '../scripts/optional_package.mjs'
 import { fail, ROOT } from '../scripts/toolchain.mjs'
+import { buildPrograms } from './native_program.mjs'
 import { measureOnnxruntime } from './onnxruntime_reorder.mjs'
 import { caseName, everyLayoutCases, matchesWords, reorderCases } from './reorder_cases.mjs'
 import { reached } from './reorder_goals.mjs'
 import { plotReorders } from './reorder_plot.mjs'
-import { buildProgram, programInput, runProgram } from './reorder_program.mjs'
+import { programInput, runReorders } from './reorder_program.mjs'
 import { caseRow, casesMarkdown, goalRow, goalsMarkdown, missedRows } from './reorder_tables.mjs'
 import { machine, printMachine } from './rounds.mjs'
 
@@ -84,11 +85,11 @@ function addPeer(name, names) {
 }
 
 async function measure(cases, { threads, rounds, reference, peer: peers, onnxruntime: folder }) {
-  buildProgram()
+  buildPrograms()
   const onnxruntime = peers.includes('onnxruntime') ? await importFrom(folder, 'onnxruntime-node') : undefined
   const candidates = [...(reference ? ['reference'] : []), ...peers.filter((peer) => peer === 'onednn')]
   const counts = [...new Set(threads.split(',').map(Number))]
-  const runs = counts.map((count) => runProgram(cases, { threads: count, rounds, candidates }))
+  const runs = counts.map((count) => runReorders(cases, { threads: count, rounds, candidates }))
   const results = runs.flatMap((each) => each.results)
   sayWhatIsMissing(peers, { onednn: runs[0].machine.onednn, onnxruntime }, folder)
   return {

@@ -4,6 +4,7 @@
  */
 import { LAYOUT_NAMES, parseLayout } from '../dist/index.js'
 import { reorderText } from '../scripts/reorder_text.mjs'
+import { roundsOf } from './native_program.mjs'
 
 const SHAPES = {
   // Second-level cache, third-level cache, memory, odd extents, one image, a batch of images.
@@ -258,7 +259,7 @@ export function caseLine({ shape, from, to, dtype, bits, slice }, rounds) {
   const [source, destination] = layouts.map((layout, i) => layout.storage(shapes[i], { dtype }))
   const bytes = source.byteLength + destination.byteLength
   const tokens = [
-    Math.min(rounds, Math.max(9, Math.round((rounds * 2 ** 22) / bytes))),
+    roundsOf(bytes, rounds),
     reorderText(bits, source, destination, slice),
     DTYPES[dtype].onednn,
     // oneDNN takes views of blocks only, and no steps.

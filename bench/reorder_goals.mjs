@@ -4,6 +4,7 @@
  * to our own rate on the shape that D is rounded to, all in the same run and on as many threads. `limitedBy` says what
  * holds a line back that is missed, as found with cachegrind, perf and counting (docs/performance.md).
  */
+import { rated, worstOf } from './goals.mjs'
 import { caseName } from './reorder_cases.mjs'
 
 const READS = 'F to planes: DRAM, a loop that only reads reaches 16 GB/s, and 9 of 10 bytes are reads'
@@ -190,7 +191,7 @@ export function reached(results) {
         .filter((threads) => appliesTo(line, threads))
         .flatMap((threads) => {
           const cases = members.filter((each) => each.threads === threads && appliesToCase(line, each))
-          return worstOf(name, line, threads, cases)
+          return worstOf(name, line, threads, rated(cases, RATIOS[line.against]), caseName)
         }),
     )
   })
@@ -209,31 +210,4 @@ function rateOfRounded({ label, threads, ...odd }, results) {
   return results.find(
     (each) => each.threads === threads && caseName(each) === caseName({ ...odd, label: 'R' }),
   )?.tilework
-}
-
-function worstOf(name, line, threads, cases) {
-  const rated = cases
-    .map((each) => ({ each, ratio: RATIOS[line.against](each) }))
-    .filter(({ ratio }) => Number.isFinite(ratio))
-    .sort((a, b) => a.ratio - b.ratio)
-  const [worst] = rated
-  if (!worst) return []
-  const below = (limit) => (limit === undefined ? 0 : rated.filter(({ ratio }) => ratio < limit).length)
-  return [
-    {
-      name,
-      against: line.against,
-      at: line.at,
-      threads,
-      pass: line.pass,
-      goal: line.goal,
-      limitedBy: line.limitedBy,
-      worst: worst.ratio,
-      worstCase: caseName(worst.each),
-      cases: rated.length,
-      belowPass: below(line.pass),
-      belowGoal: below(line.goal),
-      missed: rated.filter(({ ratio }) => ratio < Math.max(line.pass ?? 0, line.goal ?? 0)),
-    },
-  ]
 }

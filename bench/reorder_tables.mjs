@@ -53,9 +53,9 @@ export function goalRow(entry) {
 }
 
 /** Rows of the console's table of cases that missed a line, worst first within each. */
-export function missedRows({ name, against, threads, pass, goal, missed }) {
+export function missedRows({ name, against, threads, pass, goal, missed }, nameOf = caseName) {
   return missed.map(({ each, ratio: value }) => ({
-    case: caseName(each),
+    case: nameOf(each),
     threads,
     level: each.level,
     kernel: each.kernel,
@@ -122,17 +122,17 @@ function cell(results) {
   return toPeer.length > 0 ? `${toCopy} (${toPeer.join(' / ')})` : toCopy
 }
 
-function markdown(titles, rows) {
+export function markdown(titles, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`
   return [line(titles), `|${titles.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }
 
-function ratio(value) {
+export function ratio(value) {
   return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 3 ? 1 : 2)
 }
 
 /** Members with the same key, in the order in which keys come first. */
-function grouped(members, keyOf) {
+export function grouped(members, keyOf) {
   const groups = new Map()
   for (const member of members) {
     const key = keyOf(member)
@@ -141,6 +141,6 @@ function grouped(members, keyOf) {
   return groups
 }
 
-function rounded(value) {
+export function rounded(value) {
   return Math.round(value * 100) / 100
 }

@@ -7,26 +7,16 @@
 //
 // Arguments: the number of threads, then any of "reference" (time the reference kernels) and "onednn".
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-#if defined(__linux__)
-#include <sys/mman.h>
-#include <unistd.h>
-#endif
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
@@ -37,6 +27,7 @@
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
 #include "reorder/plan.h"
+#include "turns.h"
 
 #if defined(TILEWORK_BENCH_ONEDNN)
 #include "onednn_reorder.h"
@@ -44,8 +35,6 @@
 
 namespace tilework::bench {
 namespace {
-
-constexpr int64_t kPage = 4096;
 
 struct Case {
   int rounds = 0;
@@ -62,28 +51,6 @@ bool read_case(Case& next) {
   return true;
 }
 
-// Aligned to 2 MiB, in ordinary pages, warm. So source and destination begin at the same place of a page:
-// where the destination lies 1, 8 or 16 bytes past that place, glibc's memcpy is ten times slower on some
-// CPUs, and would make every reorder look fast.
-class Buffer {
- public:
-  explicit Buffer(size_t size)
-      : data_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment))) {
-#if defined(__linux__)
-    madvise(data_, (size / kAlignment + 1) * kAlignment, MADV_NOHUGEPAGE);
-#endif
-    std::memset(data_, 1, size);
-  }
-  ~Buffer() { std::free(data_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
-  uint8_t* data() { return data_; }
-
- private:
-  static constexpr size_t kAlignment = size_t{2} << 20;
-  uint8_t* data_;
-};
-
 // Bytes that are no NaN in any type: oneDNN moves some 16-bit elements by way of a conversion, which may
 // change the bits of a NaN.
 void fill(uint8_t* data, size_t bytes, int element_bits) {
@@ -93,82 +60,6 @@ void fill(uint8_t* data, size_t bytes, int element_bits) {
     state = state * 1664525 + 1013904223;
     data[i] = static_cast<uint8_t>(state >> 24);
     if (element > 1 && i % element == element - 1) data[i] = (data[i] & 0x9F) | 0x20;
-  }
-}
-
-// Calls body(thread) on each thread.
-void on_threads(int threads, const std::function<void(int)>& body) {
-#if defined(_OPENMP)
-  if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-    body(omp_get_thread_num());
-    return;
-  }
-#endif
-  for (int thread = 0; thread < threads; ++thread) body(thread);
-}
-
-// The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write.
-void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
-#if defined(__x86_64__)
-  size_t i = 0;
-  for (; i + 64 <= size; i += 64) {
-    for (size_t k = 0; k < 64; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + k),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + k)));
-    }
-  }
-  std::memcpy(to + i, from + i, size - i);
-  _mm_sfence();
-#else
-  std::memcpy(to, from, size);
-#endif
-}
-
-// Of one thread, its own time: what it spends waiting for a core that others use is no figure of ours.
-double now(int threads) {
-  timespec time{};
-  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-double seconds_of(const std::function<void()>& body, int64_t repeats, int threads) {
-  const double start = now(threads);
-  for (int64_t i = 0; i < repeats; ++i) body();
-  return (now(threads) - start) / static_cast<double>(repeats);
-}
-
-struct Candidate {
-  const char* name;
-  // Read and written by a call.
-  size_t bytes;
-  std::function<void()> body;
-  // Calls that are timed together, where one is too short for the clock.
-  int64_t repeats = 1;
-  int rounds = 0;
-  double best = std::numeric_limits<double>::infinity();
-};
-
-// Each takes its turn in each round, after one call that is not timed. One that is known to be very slow has
-// few turns, and needs no call before them.
-void take_turns(std::vector<Candidate>& candidates, int rounds, int threads) {
-  constexpr double kShortest = 30e-6;
-  constexpr double kLong = 0.25;
-  constexpr double kLongInAll = 1.5;
-  for (Candidate& candidate : candidates) {
-    const bool is_long = candidate.best > kLong && std::isfinite(candidate.best);
-    candidate.rounds = is_long ? static_cast<int>(kLongInAll / candidate.best) : rounds;
-    if (is_long) continue;
-    candidate.body();
-    const double seconds = seconds_of(candidate.body, 1, threads);
-    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
-  }
-  for (int round = 0; round < rounds; ++round) {
-    for (Candidate& candidate : candidates) {
-      if (round >= candidate.rounds) continue;
-      if (candidate.rounds == rounds) candidate.body();
-      candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats, threads));
-    }
   }
 }
 
@@ -219,11 +110,8 @@ class Measurement {
 
  private:
   void add_tilework();
-  void add_copies();
   void add_reference();
   void add_onednn();
-  // Cuts [0, total) at multiples of `unit`, a share a thread.
-  void each_share(int64_t total, int64_t unit, const std::function<void(int64_t, int64_t)>& part) const;
   // Whether the last candidate, run and timed once, writes what the reference writes.
   bool writes_expected();
 
@@ -256,20 +144,9 @@ Measurement::Measurement(const Case& at, const Options& options)
   fill(from_.data(), source_bytes_, plan_.element_bits());
   reference_.run({plan_, from_.data(), expected_.data(), 0, plan_.destination_bytes()});
   add_tilework();
-  add_copies();
+  add_copies(candidates_, options.threads, moved_, to_.data(), from_.data());
   if (options.with_reference) add_reference();
   if (options.with_onednn) add_onednn();
-}
-
-void Measurement::each_share(int64_t total, int64_t unit,
-                             const std::function<void(int64_t, int64_t)>& part) const {
-  const int threads = options_.threads;
-  const int64_t share = (total / threads + unit - 1) / unit * unit;
-  on_threads(threads, [&](int thread) {
-    const int64_t begin = std::min(share * thread, total);
-    const int64_t end = thread + 1 == threads ? total : std::min(begin + share, total);
-    part(begin, end);
-  });
 }
 
 bool Measurement::writes_expected() {
@@ -280,36 +157,15 @@ bool Measurement::writes_expected() {
 }
 
 void Measurement::add_tilework() {
-  candidates_.push_back({"tilework", moved_, [this] {
-                           // A run of one part wakes nobody.
-                           on_threads(parts_.count() == 1 ? 1 : options_.threads, [this](int thread) {
-                             const int64_t share = ceil_div(parts_.count(), options_.threads);
-                             const int64_t end = std::min((thread + 1) * share, parts_.count());
-                             for (int64_t part = thread * share; part < end; ++part) {
-                               parts_.run(part, from_.data(), to_.data());
-                             }
-                           });
-                         }});
+  candidates_.push_back(
+      {"tilework", moved_, [this] { run_parts(parts_, options_.threads, from_.data(), to_.data()); }});
   equal_ = writes_expected();
-}
-
-void Measurement::add_copies() {
-  const size_t copied = moved_ / 2;
-  const auto add = [&](const char* name, auto copy) {
-    candidates_.push_back({name, 2 * copied, [this, copied, copy] {
-                             each_share(static_cast<int64_t>(copied), kPage, [&](int64_t begin, int64_t end) {
-                               copy(to_.data() + begin, from_.data() + begin,
-                                    static_cast<size_t>(end - begin));
-                             });
-                           }});
-  };
-  add("memcpy", [](uint8_t* to, const uint8_t* from, size_t size) { std::memcpy(to, from, size); });
-  add("streaming", copy_streaming);
 }
 
 void Measurement::add_reference() {
   candidates_.push_back({"reference", moved_, [this] {
-                           each_share(plan_.destination_bytes(), kPage, [this](int64_t begin, int64_t end) {
+                           each_share(options_.threads, plan_.destination_bytes(), kPage,
+                                      [this](int64_t begin, int64_t end) {
                              reference_.run({plan_, from_.data(), to_.data() + begin, begin, end});
                            });
                          }});
@@ -339,15 +195,6 @@ void Measurement::print() const {
 #endif
   std::printf("}\n");
   std::fflush(stdout);
-}
-
-// Of one core; a common size where the system does not tell.
-int64_t second_level_cache_bytes() {
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-  if (bytes > 0) return bytes;
-#endif
-  return int64_t{512} << 10;
 }
 
 void print_machine() {

@@ -1,0 +1,112 @@
+/**
+ * Casts called from JavaScript over the same buffers, in turns: ours, onnxruntime's Cast, the loop that
+ * `@petamoriken/float16` takes, and a copy of the same bytes.
+ */
+import { asTensor, cast, DTYPES, setThreads, tensor } from '../dist/index.js'
+import { importFrom } from '../scripts/optional_package.mjs'
+import { castBytes } from './cast_cases.mjs'
+import { roundsOf } from './native_program.mjs'
+import { modelOfNode } from './onnx_model.mjs'
+import { bestOfRounds } from './rounds.mjs'
+
+const MOST_ROUNDS = 60
+/** Calls in JavaScript of a slow library are few. */
+const FLOAT16_ROUNDS = 3
+/** A magnitude that every integer type holds, so that no library has to say what is beyond. */
+const MOST = 100
+
+/** Types that onnxruntime's JavaScript API takes, with their arrays. */
+const ARRAYS = {
+  float32: Float32Array,
+  float64: Float64Array,
+  float16: globalThis.Float16Array ?? Uint16Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  bool: Uint8Array,
+}
+
+/** Adds to each result that a peer can express the rates in GB/s of one call from JavaScript. */
+export async function measureInNode(results, peers, folder) {
+  const onnxruntime = peers.includes('onnxruntime') && (await load('onnxruntime-node', folder))
+  const float16 = peers.includes('float16') && (await load('@petamoriken/float16', folder))
+  const measured = []
+  for (const result of results) {
+    const isInOrder = result.from === result.to
+    const candidates = isInOrder ? { onnxruntime, float16 } : {}
+    measured.push({ ...result, ...(await measureOne(result, candidates)) })
+  }
+  return measured
+}
+
+async function load(name, folder) {
+  const found = await importFrom(folder, name)
+  if (!found) {
+    console.error(`${name} is left out: it is not in ${folder} (npm install it there, then --modules).`)
+  }
+  return found
+}
+
+async function measureOne(each, { onnxruntime, float16 }) {
+  const { dtype, castTo, threads } = each
+  const withOnnxruntime = onnxruntime && dtype in ARRAYS && castTo in ARRAYS
+  const withFloat16 = float16 && dtype === 'float32' && castTo === 'float16'
+  if (!withOnnxruntime && !withFloat16) return {}
+  setThreads(threads)
+  const { source, ours, theirs, casting } = buffersOf(each)
+  const peer = withOnnxruntime ? await sessionOf(onnxruntime, each, source, theirs) : undefined
+  const bytes = castBytes(each)
+  const best = await bestOfRounds(
+    {
+      tilework: () => casting.copyToSync(ours),
+      copy: () => theirs.set(source.subarray(0, Math.min(source.length, theirs.length))),
+      ...(peer && { onnxruntime: peer.run }),
+    },
+    roundsOf(bytes, MOST_ROUNDS),
+  )
+  await peer?.release()
+  const equal = peer ? Buffer.compare(ours, theirs) === 0 : true
+  const slow = withFloat16 ? await bestOfRounds({ float16: () => loop(float16, source) }, FLOAT16_ROUNDS) : {}
+  const rates = Object.entries({ ...best, ...slow }).map(([name, seconds]) => [name, bytes / seconds / 1e9])
+  return { inNode: { ...Object.fromEntries(rates), equal } }
+}
+
+function loop({ Float16Array: Halves }, source) {
+  return new Halves(new Float32Array(source.buffer, source.byteOffset, source.byteLength / 4))
+}
+
+function buffersOf({ shape, dtype, castTo }) {
+  const elements = shape.reduce((product, extent) => product * extent, 1)
+  const numbers = Float32Array.from(
+    { length: elements },
+    (_, i) => ((Math.imul(i, 2654435761) >> 8) / 2 ** 23) * MOST,
+  )
+  const source = cast(tensor(numbers, { dtype: 'float32', shape }), dtype).bytesSync()
+  const byteLength = Math.ceil((elements * DTYPES[castTo].bits) / 8)
+  return {
+    source,
+    ours: new Uint8Array(byteLength),
+    theirs: new Uint8Array(byteLength),
+    casting: cast(asTensor(source, { dtype, shape }), castTo),
+  }
+}
+
+async function sessionOf({ InferenceSession, Tensor }, { shape, dtype, castTo, threads }, source, theirs) {
+  const model = modelOfNode(
+    'Cast',
+    { to: DTYPES[castTo].onnx },
+    { dtype, dims: shape },
+    { dtype: castTo, dims: shape },
+  )
+  const session = await InferenceSession.create(model, { intraOpNumThreads: threads, interOpNumThreads: 1 })
+  const over = (type, bytes) => {
+    const Elements = ARRAYS[type]
+    const count = bytes.byteLength / Elements.BYTES_PER_ELEMENT
+    return new Tensor(type, new Elements(bytes.buffer, bytes.byteOffset, count), shape)
+  }
+  const x = over(dtype, source)
+  const y = over(castTo, theirs)
+  return { run: () => session.run({ x }, { y }), release: () => session.release() }
+}

@@ -1,0 +1,177 @@
+// What the measuring programs share: warm buffers, the copies that everything is held against, and candidates
+// that take turns, so that a slow moment of the machine hits all of them.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+#include <unistd.h>
+#if defined(_OPENMP)
+#include <omp.h>
+#endif
+
+#include "io/checked_math.h"
+#include "reorder/parts.h"
+
+namespace tilework::bench {
+
+inline constexpr int64_t kPage = 4096;
+
+// Aligned to 2 MiB, in ordinary pages, warm. So source and destination begin at the same place of a page:
+// where the destination lies 1, 8 or 16 bytes past that place, glibc's memcpy is ten times slower on some
+// CPUs, and would make every reorder look fast.
+class Buffer {
+ public:
+  explicit Buffer(size_t size)
+      : data_(static_cast<uint8_t*>(std::aligned_alloc(kAlignment, (size / kAlignment + 1) * kAlignment))) {
+#if defined(__linux__)
+    madvise(data_, (size / kAlignment + 1) * kAlignment, MADV_NOHUGEPAGE);
+#endif
+    std::memset(data_, 1, size);
+  }
+  ~Buffer() { std::free(data_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  uint8_t* data() { return data_; }
+
+ private:
+  static constexpr size_t kAlignment = size_t{2} << 20;
+  uint8_t* data_;
+};
+
+// Calls body(thread) on each thread.
+inline void on_threads(int threads, const std::function<void(int)>& body) {
+#if defined(_OPENMP)
+  if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+    body(omp_get_thread_num());
+    return;
+  }
+#endif
+  for (int thread = 0; thread < threads; ++thread) body(thread);
+}
+
+// The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write.
+inline void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
+#if defined(__x86_64__)
+  size_t i = 0;
+  for (; i + 64 <= size; i += 64) {
+    for (size_t k = 0; k < 64; k += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + k),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + k)));
+    }
+  }
+  std::memcpy(to + i, from + i, size - i);
+  _mm_sfence();
+#else
+  std::memcpy(to, from, size);
+#endif
+}
+
+// Of one thread, its own time: what it spends waiting for a core that others use is no figure of ours.
+inline double now(int threads) {
+  timespec time{};
+  clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+inline double seconds_of(const std::function<void()>& body, int64_t repeats, int threads) {
+  const double start = now(threads);
+  for (int64_t i = 0; i < repeats; ++i) body();
+  return (now(threads) - start) / static_cast<double>(repeats);
+}
+
+struct Candidate {
+  const char* name;
+  // Read and written by a call.
+  size_t bytes;
+  std::function<void()> body;
+  // Calls that are timed together, where one is too short for the clock.
+  int64_t repeats = 1;
+  int rounds = 0;
+  double best = std::numeric_limits<double>::infinity();
+};
+
+// Each takes its turn in each round, after one call that is not timed. One that is known to be very slow has
+// few turns, and needs no call before them.
+inline void take_turns(std::vector<Candidate>& candidates, int rounds, int threads) {
+  constexpr double kShortest = 30e-6;
+  constexpr double kLong = 0.25;
+  constexpr double kLongInAll = 1.5;
+  for (Candidate& candidate : candidates) {
+    const bool is_long = candidate.best > kLong && std::isfinite(candidate.best);
+    candidate.rounds = is_long ? static_cast<int>(kLongInAll / candidate.best) : rounds;
+    if (is_long) continue;
+    candidate.body();
+    const double seconds = seconds_of(candidate.body, 1, threads);
+    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
+  }
+  for (int round = 0; round < rounds; ++round) {
+    for (Candidate& candidate : candidates) {
+      if (round >= candidate.rounds) continue;
+      if (candidate.rounds == rounds) candidate.body();
+      candidate.best = std::min(candidate.best, seconds_of(candidate.body, candidate.repeats, threads));
+    }
+  }
+}
+
+// Cuts [0, total) at multiples of `unit`, a share a thread.
+inline void each_share(int threads, int64_t total, int64_t unit,
+                       const std::function<void(int64_t, int64_t)>& part) {
+  const int64_t share = (total / threads + unit - 1) / unit * unit;
+  on_threads(threads, [&](int thread) {
+    const int64_t begin = std::min(share * thread, total);
+    const int64_t end = thread + 1 == threads ? total : std::min(begin + share, total);
+    part(begin, end);
+  });
+}
+
+// The C library's copy and the streaming one, of as many bytes read and written.
+inline void add_copies(std::vector<Candidate>& candidates, int threads, size_t moved, uint8_t* to,
+                       const uint8_t* from) {
+  const size_t copied = moved / 2;
+  const auto add = [&](const char* name, auto copy) {
+    candidates.push_back({name, 2 * copied, [=] {
+                            each_share(threads, static_cast<int64_t>(copied), kPage,
+                                       [&](int64_t begin, int64_t end) {
+                                         copy(to + begin, from + begin, static_cast<size_t>(end - begin));
+                                       });
+                          }});
+  };
+  add("memcpy", [](uint8_t* into, const uint8_t* source, size_t size) { std::memcpy(into, source, size); });
+  add("streaming", copy_streaming);
+}
+
+// Runs a plan as the addon does, cut into the same parts.
+inline void run_parts(const ReorderParts& parts, int threads, const uint8_t* from, uint8_t* to) {
+  // A run of one part wakes nobody.
+  on_threads(parts.count() == 1 ? 1 : threads, [&](int thread) {
+    const int64_t share = ceil_div(parts.count(), threads);
+    const int64_t end = std::min((thread + 1) * share, parts.count());
+    for (int64_t part = thread * share; part < end; ++part) parts.run(part, from, to);
+  });
+}
+
+// Of one core; a common size where the system does not tell.
+inline int64_t second_level_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (bytes > 0) return bytes;
+#endif
+  return int64_t{512} << 10;
+}
+
+}  // namespace tilework::bench
