@@ -120,6 +120,15 @@ export class FusedSource implements ByteSource {
     else target.set(await this.read(start, end))
   }
 
+  readIntoSync(start: number, target: Uint8Array): void {
+    const end = start + target.byteLength
+    checkRange(start, end, this.byteLength, this.label)
+    const { from, to } = this.#wholeElements(start, end)
+    const isDirect = this.#plan.copyOffset === undefined && from === start && to === end
+    if (isDirect) systemError.wrap(this.label, () => this.#fillSync(start, target))
+    else target.set(this.readSync(start, end))
+  }
+
   /** Plans write whole elements, so ranges are widened to them. */
   #wholeElements(start: number, end: number): { from: number; to: number } {
     const size = this.#quantum
