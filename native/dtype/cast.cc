@@ -92,26 +92,31 @@ bool is_of_ml_dtypes(Dtype dtype) {
 
 // To a narrow float by way of a float32 that is rounded to nearest in mode kOnnx, which is to give what comes
 // of rounding twice, else to odd, which leaves the last step all it needs.
-Route route_through_float32(Dtype from, Dtype to, CastMode mode) {
-  // Where the scale of a number counts and not its bits, a float32 beyond the last one would be missed.
-  const bool is_narrow = is_float(to) && info_of(to).bits <= 16 && to != Dtype::kFloat8E8m0fnu;
+Route route_through_float32(Dtype from, Dtype to, const CastOptions& options) {
+  // What is beyond a float32 would be missed where the last power of two is to be told from the one after it.
+  const bool tells_beyond = to == Dtype::kFloat8E8m0fnu && from == Dtype::kFloat64 && !options.saturate &&
+                            options.round == ScaleRounding::kDown && options.mode == CastMode::kSpec;
+  const bool is_narrow = is_float(to) && info_of(to).bits <= 16 && !tells_beyond;
   if (!is_narrow) return {};
-  const CastRounding rounding = mode == CastMode::kSpec ? CastRounding::kOdd : CastRounding::kNearest;
+  const CastRounding rounding = options.mode == CastMode::kSpec ? CastRounding::kOdd : CastRounding::kNearest;
   const CastKernel* first = kernel_for(from, Dtype::kFloat32, rounding);
   const CastKernel* second = kernel_for(Dtype::kFloat32, to);
   if (first == nullptr || second == nullptr) return {};
   return {first, second};
 }
 
-Route route(Dtype from, Dtype to, CastMode mode) {
-  const bool rounds_twice = mode == CastMode::kOnnx && is_of_ml_dtypes(to) &&
+Route route(Dtype from, Dtype to, const CastOptions& options) {
+  const bool rounds_twice = options.mode == CastMode::kOnnx && is_of_ml_dtypes(to) &&
                             !holds_all(Dtype::kFloat32, from) && from != Dtype::kFloat32;
-  if (rounds_twice) return route_through_float32(from, to, mode);
+  if (rounds_twice) return route_through_float32(from, to, options);
   // uint4 goes to float16 by uint8 and float32.
   constexpr int kExactSteps = 2;
   Route exact = exact_route(from, to, kExactSteps);
   // float16 is numpy's own, which rounds once.
-  return exact.empty() ? route_through_float32(from, to, CastMode::kSpec) : exact;
+  if (!exact.empty()) return exact;
+  CastOptions once = options;
+  once.mode = CastMode::kSpec;
+  return route_through_float32(from, to, once);
 }
 
 // Elements of a step's result that stay in the first-level cache until the next step reads them.
@@ -139,7 +144,7 @@ Cast::Cast(Dtype from, Dtype to, const CastOptions& options) : from_(from), to_(
     throw Error("ERR_DTYPE", "A cast from " + std::string(info_of(from).name) + " to " +
                                  std::string(info_of(to).name) + " would drop the imaginary half.");
   }
-  steps_ = route(from, to, options.mode);
+  steps_ = route(from, to, options);
 }
 
 std::string Cast::kernels() const {

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "dtype/cast_numbers.h"
 #include "dtype/casts.h"
@@ -71,10 +72,28 @@ TILEWORK_INLINE __m256i unpack_nibbles(const uint8_t* at) {
   return _mm256_and_si256(_mm256_or_si256(pairs, high), _mm256_set1_epi8(15));
 }
 
-// The sign of each of 32 4-bit integers becomes that of its byte.
-TILEWORK_INLINE __m256i extend_signs(__m256i nibbles) {
-  const __m256i eight = _mm256_set1_epi8(8);
-  return _mm256_sub_epi8(_mm256_xor_si256(nibbles, eight), eight);
+// Four bytes that hold 2 bits each become one; the first gives the lowest bits.
+TILEWORK_INLINE void store_crumbs(uint8_t* at, __m256i bytes) {
+  const __m256i masked = _mm256_and_si256(bytes, _mm256_set1_epi8(3));
+  const __m256i pairs = _mm256_maddubs_epi16(masked, _mm256_set1_epi16(0x0401));
+  const __m256i fours = _mm256_madd_epi16(pairs, all(0x00100001));
+  const __m128i packed =
+      _mm_packus_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+  _mm_storel_epi64(reinterpret_cast<__m128i*>(at), _mm_packus_epi16(packed, packed));
+}
+
+// 8 bytes become 32 of 2 bits each.
+TILEWORK_INLINE __m256i unpack_crumbs(const uint8_t* at) {
+  const __m256i fours = _mm256_cvtepu8_epi32(load8(at));
+  const __m256i pairs = _mm256_or_si256(fours, _mm256_slli_epi32(fours, 12));
+  return _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi32(pairs, 6)), _mm256_set1_epi8(3));
+}
+
+// The sign of each of 32 integers of so many bits becomes that of its byte.
+template <int kBits>
+TILEWORK_INLINE __m256i extend_signs(__m256i integers) {
+  const __m256i sign = _mm256_set1_epi8(1 << (kBits - 1));
+  return _mm256_sub_epi8(_mm256_xor_si256(integers, sign), sign);
 }
 
 // How a float below 16 bits uses its bits.
@@ -93,70 +112,83 @@ struct Fields;
 #undef TILEWORK_DTYPE
 #undef TILEWORK_FIELDS
 
-// Magnitudes of codes, one a lane, to the values they stand for: the bits go where a float32 has them and the
-// exponent is raised. Of a subnormal the leading one that the raise made up is taken away again.
-template <Dtype from>
-TILEWORK_INLINE __m256i widen_magnitude(__m256i magnitude) {
-  using F = Fields<from>;
-  constexpr int kShift = 23 - F::kMantissa;
-  constexpr int kRaise = 127 - F::kBias;
-  const __m256i moved = _mm256_slli_epi32(magnitude, kShift);
-  const __m256i normal = _mm256_add_epi32(moved, all(kRaise << 23));
-  const __m256i least = all((kRaise + 1) << 23);
-  const __m256 subnormal = _mm256_sub_ps(floats_of(_mm256_add_epi32(moved, least)), floats_of(least));
-  const __m256i is_subnormal = _mm256_cmpgt_epi32(all(1 << 23), moved);
-  return _mm256_blendv_epi8(normal, bits_of(subnormal), is_subnormal);
+// Eight codes of e8m0, one a lane.
+TILEWORK_INLINE __m256 decode_scale(__m256i codes) {
+  const __m256i normal = _mm256_slli_epi32(codes, 23);
+  const __m256i is_zero = _mm256_cmpeq_epi32(codes, _mm256_setzero_si256());
+  const __m256i is_nan = _mm256_cmpeq_epi32(codes, all(0xff));
+  // 2^-127 is a subnormal.
+  const __m256i numbers = _mm256_blendv_epi8(normal, all(1 << 22), is_zero);
+  return floats_of(_mm256_blendv_epi8(numbers, all(0x7fc00000), is_nan));
 }
 
-// Eight codes, one a lane.
-template <Dtype from>
-TILEWORK_INLINE __m256 decode_float8(__m256i codes) {
-  constexpr Specials kSpecials = Fields<from>::kSpecials;
-  const __m256i nan_bits = all(0x7fc00000);
-  if constexpr (kSpecials == Specials::kScale) {
-    const __m256i normal = _mm256_slli_epi32(codes, 23);
-    const __m256i is_zero = _mm256_cmpeq_epi32(codes, _mm256_setzero_si256());
-    const __m256i is_nan = _mm256_cmpeq_epi32(codes, all(0xff));
-    // 2^-127 is a subnormal.
-    const __m256i numbers = _mm256_blendv_epi8(normal, all(1 << 22), is_zero);
-    return floats_of(_mm256_blendv_epi8(numbers, nan_bits, is_nan));
-  } else {
-    const __m256i magnitude = _mm256_and_si256(codes, all(0x7f));
-    const __m256i sign = _mm256_slli_epi32(_mm256_sub_epi32(codes, magnitude), 24);
-    const __m256i value = widen_magnitude<from>(magnitude);
-    const __m256i number = _mm256_or_si256(value, sign);
-    if constexpr (kSpecials == Specials::kFn) {
-      const __m256i is_nan = _mm256_cmpeq_epi32(magnitude, all(0x7f));
-      return floats_of(_mm256_blendv_epi8(number, _mm256_or_si256(nan_bits, sign), is_nan));
-    } else {
-      static_assert(kSpecials == Specials::kFnuz);
-      const __m256i is_nan = _mm256_cmpeq_epi32(codes, all(0x80));
-      return floats_of(_mm256_blendv_epi8(number, _mm256_or_si256(nan_bits, sign), is_nan));
-    }
-  }
+// 16 halves to two registers of values.
+TILEWORK_INLINE void widen_halves(__m256i halves, float scale, __m256* lanes) {
+  lanes[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+  lanes[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
+  if (scale == 1) return;
+  for (int i = 0; i < 2; ++i) lanes[i] = _mm256_mul_ps(lanes[i], _mm256_set1_ps(scale));
 }
 
-// The same of types whose exponent is not longer than that of float16: its bits, which the processor widens.
+// 16 codes as the bits of float16 that mean the same but for a power of two: the sign stays, and a shorter
+// exponent gets a zero before it.
 template <Dtype from>
-TILEWORK_INLINE __m256 decode_by_float16(const uint8_t* at) {
-  const __m128i codes = _mm_cvtepu8_epi16(load8(at));
-  if constexpr (from == Dtype::kFloat8E5m2) {
-    return _mm256_cvtph_ps(_mm_slli_epi16(codes, 8));
-  } else {
-    constexpr int kShift = 10 - Fields<from>::kMantissa;
-    const __m128i sign = _mm_and_si128(codes, _mm_set1_epi16(0x80));
-    const __m128i magnitude = _mm_sub_epi16(codes, sign);
-    const __m128i moved = _mm_or_si128(_mm_slli_epi16(magnitude, kShift), _mm_slli_epi16(sign, 8));
-    constexpr bool kIsFn = Fields<from>::kSpecials == Specials::kFn;
-    const __m128i is_nan = kIsFn ? _mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f))
-                                 : _mm_cmpeq_epi16(codes, _mm_set1_epi16(0x80));
-    const __m128i nan = _mm_or_si128(_mm_set1_epi16(0x7e00), _mm_slli_epi16(sign, 8));
-    const __m128i half = _mm_blendv_epi8(moved, nan, is_nan);
-    // The exponent meant less than it does in float16.
-    constexpr float kScale = 1 << (15 - Fields<from>::kBias);
-    return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(kScale));
-  }
+TILEWORK_INLINE __m256i float16_bits(__m128i codes) {
+  constexpr int kShift = 10 - Fields<from>::kMantissa;
+  const __m256i moved = _mm256_slli_epi16(_mm256_cvtepi8_epi16(codes), kShift);
+  if constexpr (kShift == 8) return moved;
+  return _mm256_and_si256(moved, _mm256_set1_epi16(static_cast<int16_t>(0xbf80)));
 }
+
+// What the exponent of float16 means less than that of the type.
+template <Dtype from>
+constexpr float kFloat16Scale = [] {
+  constexpr int kMore = 15 - Fields<from>::kBias;
+  return kMore >= 0 ? static_cast<float>(1 << (kMore >= 0 ? kMore : 0)) : 0.5f;
+}();
+
+// 16 codes of e4m3, NaN too.
+template <Dtype from>
+TILEWORK_INLINE void decode_e4m3_or_nan(__m128i codes, __m256* lanes) {
+  constexpr bool kIsFn = Fields<from>::kSpecials == Specials::kFn;
+  const __m128i special = kIsFn ? _mm_and_si128(codes, _mm_set1_epi8(0x7f)) : codes;
+  const __m128i is_nan = _mm_cmpeq_epi8(special, _mm_set1_epi8(static_cast<char>(kIsFn ? 0x7f : 0x80)));
+  // From what the code of NaN became to the quiet NaN of float16.
+  const __m256i change =
+      _mm256_and_si256(_mm256_cvtepi8_epi16(is_nan), _mm256_set1_epi16(kIsFn ? 0x4180 : 0x7e00));
+  widen_halves(_mm256_xor_si256(float16_bits<from>(codes), change), kFloat16Scale<from>, lanes);
+}
+
+// 16 codes of e5m2fnuz, whose largest exponent float16 keeps for infinities: by the upper halves of float32.
+// Those of the three subnormals are looked up.
+TILEWORK_INLINE void decode_e5m2fnuz(__m128i bytes, __m256* lanes) {
+  const __m256i codes = _mm256_cvtepu8_epi16(bytes);
+  const __m256i sign = _mm256_slli_epi16(_mm256_srli_epi16(codes, 7), 15);
+  const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi16(0x7f));
+  const __m256i normal =
+      _mm256_add_epi16(_mm256_slli_epi16(magnitude, 5), _mm256_set1_epi16((127 - 16) << 7));
+  // 2^-17, 2^-16 and 1.5 * 2^-16; the upper byte of a lane looks up 0 and gives the low byte's of the second
+  // table.
+  const __m256i low = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  const __m256i high = _mm256_broadcastsi128_si256(
+      _mm_setr_epi8(0, 0x37, 0x37, 0x37, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  const __m256i subnormal =
+      _mm256_or_si256(_mm256_shuffle_epi8(low, magnitude),
+                      _mm256_slli_epi16(_mm256_shuffle_epi8(high, magnitude), 8));
+  const __m256i is_subnormal = _mm256_cmpgt_epi16(_mm256_set1_epi16(4), magnitude);
+  const __m256i number = _mm256_or_si256(_mm256_blendv_epi8(normal, subnormal, is_subnormal), sign);
+  const __m256i is_nan = _mm256_cmpeq_epi16(codes, _mm256_set1_epi16(0x80));
+  const __m256i upper =
+      _mm256_blendv_epi8(number, _mm256_set1_epi16(static_cast<int16_t>(0xffc0)), is_nan);
+  lanes[0] =
+      floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(upper)), 16));
+  lanes[1] =
+      floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(upper, 1)), 16));
+}
+
+// A signaling NaN stays one: for kernels that make a NaN of their own of it.
+TILEWORK_INLINE __m256 widen_bfloat16(__m256i codes) { return floats_of(_mm256_slli_epi32(codes, 16)); }
 
 TILEWORK_INLINE __m256 decode_bfloat16(__m256i codes) {
   const __m256i bits = _mm256_slli_epi32(codes, 16);
@@ -205,13 +237,7 @@ TILEWORK_INLINE __m256 load_lanes(const uint8_t* at) {
   if constexpr (from == Dtype::kUint8) return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load8(at)));
   if constexpr (from == Dtype::kInt16) return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(load16(at)));
   if constexpr (from == Dtype::kUint16) return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(load16(at)));
-  if constexpr (from == Dtype::kFloat8E4m3fn || from == Dtype::kFloat8E4m3fnuz ||
-                from == Dtype::kFloat8E5m2) {
-    return decode_by_float16<from>(at);
-  }
-  if constexpr (from == Dtype::kFloat8E5m2fnuz || from == Dtype::kFloat8E8m0fnu) {
-    return decode_float8<from>(_mm256_cvtepu8_epi32(load8(at)));
-  }
+  if constexpr (from == Dtype::kFloat8E8m0fnu) return decode_scale(_mm256_cvtepu8_epi32(load8(at)));
 }
 
 template <Dtype dtype>
@@ -222,28 +248,91 @@ constexpr int64_t kElementBits = [] {
 #undef TILEWORK_DTYPE
 }();
 
+// Whether a code is NaN, or of a value that is not that of the same bits of float16 but for a power of two.
+template <Dtype from>
+TILEWORK_INLINE bool has_special(__m256i codes) {
+  const auto is = [&](int mask, int code) {
+    return _mm256_cmpeq_epi8(_mm256_and_si256(codes, _mm256_set1_epi8(static_cast<char>(mask))),
+                             _mm256_set1_epi8(static_cast<char>(code)));
+  };
+  if constexpr (from == Dtype::kFloat8E5m2) return false;
+  if constexpr (from == Dtype::kFloat8E4m3fn) return _mm256_movemask_epi8(is(0x7f, 0x7f)) != 0;
+  if constexpr (from == Dtype::kFloat8E4m3fnuz) return _mm256_movemask_epi8(is(0xff, 0x80)) != 0;
+  return _mm256_movemask_epi8(_mm256_or_si256(is(0xff, 0x80), is(0x7c, 0x7c))) != 0;
+}
+
+template <Dtype from>
+TILEWORK_INLINE Block decode_small_float(__m256i codes) {
+  const bool is_special = has_special<from>(codes);
+  Block block;
+  for (int half = 0; half < 2; ++half) {
+    const __m128i here = half == 0 ? _mm256_castsi256_si128(codes) : _mm256_extracti128_si256(codes, 1);
+    __m256* lanes = block.lanes + 2 * half;
+    if (from == Dtype::kFloat8E5m2 || __builtin_expect(!is_special, 1)) {
+      widen_halves(float16_bits<from>(here), kFloat16Scale<from>, lanes);
+    } else if constexpr (from == Dtype::kFloat8E5m2fnuz) {
+      decode_e5m2fnuz(here, lanes);
+    } else {
+      decode_e4m3_or_nan<from>(here, lanes);
+    }
+  }
+  return block;
+}
+
+// The types of 8 bits with a sign, an exponent and a mantissa.
+template <Dtype dtype>
+constexpr bool kIsSmallFloat = dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E4m3fnuz ||
+                               dtype == Dtype::kFloat8E5m2 || dtype == Dtype::kFloat8E5m2fnuz;
+
 template <Dtype from>
 TILEWORK_INLINE Block load_block(const uint8_t* at) {
   if constexpr (from == Dtype::kFloat4E2m1fn) return decode_float4(at);
   if constexpr (from == Dtype::kUint4) return float_block(unpack_nibbles(at), false);
-  if constexpr (from == Dtype::kInt4) return float_block(extend_signs(unpack_nibbles(at)), true);
-  if constexpr (kElementBits<from> >= 8) {
+  if constexpr (from == Dtype::kInt4) return float_block(extend_signs<4>(unpack_nibbles(at)), true);
+  if constexpr (kIsSmallFloat<from>) {
+    return decode_small_float<from>(load32(at));
+  } else if constexpr (kElementBits<from> >= 8) {
     Block block;
     for (int i = 0; i < 4; ++i) block.lanes[i] = load_lanes<from>(at + i * kElementBits<from>);
     return block;
   }
 }
 
-// To nearest even by the carry of an addition; NaN would be carried away, so it is put in its place.
-TILEWORK_INLINE __m256i encode_bfloat16(__m256 value) {
-  const __m256i bits = bits_of(value);
+// Numbers of real data are hardly ever NaN, infinite or beyond the target; kernels look once for a whole block
+// and take a longer way there.
+TILEWORK_INLINE bool has_nan(const Block& block) {
+  const __m256 first = _mm256_cmp_ps(block.lanes[0], block.lanes[1], _CMP_UNORD_Q);
+  const __m256 second = _mm256_cmp_ps(block.lanes[2], block.lanes[3], _CMP_UNORD_Q);
+  return _mm256_movemask_ps(_mm256_or_ps(first, second)) != 0;
+}
+
+// To nearest even by the carry of an addition, in the upper half of each lane. NaN would be carried away.
+TILEWORK_INLINE __m256i round_bfloat16(__m256i bits) {
   const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), all(1));
-  const __m256i carried = _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7fff)), even);
-  const __m256i rounded = _mm256_srli_epi32(carried, 16);
-  const __m256i nan = _mm256_or_si256(_mm256_srli_epi32(bits, 31 - 15), all(0x7fc0));
-  const __m256i canonical = _mm256_and_si256(nan, all(0xffc0));
+  return _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7fff)), even);
+}
+
+TILEWORK_INLINE __m256i round_bfloat16_or_nan(__m256 value) {
+  const __m256i bits = bits_of(value);
+  const __m256i sign = _mm256_and_si256(bits, all(static_cast<int>(0x80000000)));
   const __m256i is_nan = bits_of(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
-  return _mm256_blendv_epi8(rounded, canonical, is_nan);
+  return _mm256_blendv_epi8(round_bfloat16(bits), _mm256_or_si256(sign, all(0x7fc00000)), is_nan);
+}
+
+// The upper halves of the lanes of two registers, in order.
+TILEWORK_INLINE __m256i upper_halves(__m256i first, __m256i second) {
+  return in_order(_mm256_packus_epi32(_mm256_srli_epi32(first, 16), _mm256_srli_epi32(second, 16)));
+}
+
+TILEWORK_INLINE void store_bfloat16(uint8_t* at, const Block& block) {
+  __m256i rounded[4];
+  if (__builtin_expect(has_nan(block), 0)) {
+    for (int i = 0; i < 4; ++i) rounded[i] = round_bfloat16_or_nan(block.lanes[i]);
+  } else {
+    for (int i = 0; i < 4; ++i) rounded[i] = round_bfloat16(bits_of(block.lanes[i]));
+  }
+  store32(at, upper_halves(rounded[0], rounded[1]));
+  store32(at + 32, upper_halves(rounded[2], rounded[3]));
 }
 
 // The magnitudes of eight codes. Adding a power of two that leaves as many bits behind the point as the code
@@ -276,30 +365,79 @@ TILEWORK_INLINE __m256i round_magnitude(__m256 value, bool saturate, int nan_cod
   return _mm256_blendv_epi8(capped, all(nan_code), is_nan);
 }
 
-// 0x80 in the bytes of negative lanes.
-TILEWORK_INLINE __m256i sign_bytes(const Block& block) {
+// 0x80 in the bytes of negative lanes, in the order of packs.
+TILEWORK_INLINE __m256i packed_signs(const Block& block) {
   const __m256i low = _mm256_packs_epi32(bits_of(block.lanes[0]), bits_of(block.lanes[1]));
   const __m256i high = _mm256_packs_epi32(bits_of(block.lanes[2]), bits_of(block.lanes[3]));
-  const __m256i signs = bytes_in_order(_mm256_packs_epi16(low, high));
-  return _mm256_and_si256(signs, _mm256_set1_epi8(char(0x80)));
+  return _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(char(0x80)));
+}
+
+// 8 in the bytes of negative lanes, in order.
+TILEWORK_INLINE __m256i nibble_signs(const Block& block) {
+  return bytes_in_order(_mm256_and_si256(_mm256_srli_epi16(packed_signs(block), 4), _mm256_set1_epi8(8)));
 }
 
 template <Dtype to>
-TILEWORK_INLINE __m256i encode_float8(const Block& block, bool saturate) {
+TILEWORK_INLINE __m256i with_signs(__m256i magnitudes, __m256i signs) {
+  // 0x80 is NaN there, so zero has no sign.
+  if constexpr (Fields<to>::kSpecials == Specials::kFnuz) {
+    signs = _mm256_andnot_si256(_mm256_cmpeq_epi8(magnitudes, _mm256_setzero_si256()), signs);
+  }
+  return _mm256_or_si256(magnitudes, signs);
+}
+
+template <Dtype to>
+TILEWORK_INLINE __m256i encode_float8_or_nan(const Block& block, bool saturate) {
   constexpr Specials kSpecials = Fields<to>::kSpecials;
   constexpr int kNaN = kSpecials == Specials::kFnuz ? 0x80 : kSpecials == Specials::kFn ? 0x7f : 0x7e;
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) codes[i] = round_magnitude<to>(block.lanes[i], saturate, kNaN);
-  const __m256i magnitude = pack_bytes(codes);
-  __m256i sign = sign_bytes(block);
-  // 0x80 is NaN there, so zero has no sign.
-  if constexpr (kSpecials == Specials::kFnuz) {
-    sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256()), sign);
-  }
-  return _mm256_or_si256(magnitude, sign);
+  return with_signs<to>(pack_bytes(codes), bytes_in_order(packed_signs(block)));
 }
 
-TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
+// The largest number of a type as a float32.
+template <Dtype to>
+constexpr int kLargestBits = [] {
+  using F = Fields<to>;
+  constexpr int kAllOnes = to == Dtype::kFloat4E2m1fn ? 7 : 127;
+  constexpr int kLimit = F::kSpecials == Specials::kIeee ? kAllOnes - (1 << F::kMantissa)
+                         : F::kSpecials == Specials::kFn ? kAllOnes - 1
+                                                         : kAllOnes;
+  return (kLimit << (23 - F::kMantissa)) + ((127 - F::kBias) << 23);
+}();
+
+// 32 codes of lanes that are not NaN, without their signs and in the order of packs. The steps of a lane are
+// counted from the code of its power of two; what all lanes have too much is taken away when they are half as
+// wide. What is beyond becomes the largest number, or the code after it, which says so in every type that does.
+template <Dtype to>
+TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate) {
+  using F = Fields<to>;
+  constexpr int kShift = 23 - F::kMantissa;
+  constexpr int kLeastExponent = 127 + 1 - F::kBias;
+  const __m256i most = all(kLargestBits<to> + (saturate ? 0 : 1 << kShift));
+  __m256i codes[4];
+  for (int i = 0; i < 4; ++i) {
+    const __m256i magnitude =
+        _mm256_min_epi32(_mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff)), most);
+    const __m256i exponent =
+        _mm256_max_epi32(_mm256_and_si256(magnitude, all(0x7f800000)), all(kLeastExponent << 23));
+    const __m256i power = _mm256_add_epi32(exponent, all(kShift << 23));
+    const __m256i sum = bits_of(_mm256_add_ps(floats_of(magnitude), floats_of(power)));
+    codes[i] = _mm256_add_epi32(_mm256_srli_epi32(exponent, kShift), _mm256_sub_epi32(sum, power));
+  }
+  const __m256i start = _mm256_set1_epi16(kLeastExponent << F::kMantissa);
+  const __m256i low = _mm256_sub_epi16(_mm256_packus_epi32(codes[0], codes[1]), start);
+  const __m256i high = _mm256_sub_epi16(_mm256_packus_epi32(codes[2], codes[3]), start);
+  return _mm256_packus_epi16(low, high);
+}
+
+template <Dtype to>
+TILEWORK_INLINE __m256i encode_float8(const Block& block, bool saturate) {
+  if (__builtin_expect(has_nan(block), 0)) return encode_float8_or_nan<to>(block, saturate);
+  return bytes_in_order(with_signs<to>(round_magnitudes<to>(block, saturate), packed_signs(block)));
+}
+
+TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) {
   // NaN is 6; in onnx.reference -0, or 0 where it is negative.
   const bool is_onnx = mode == CastMode::kOnnx;
   __m256i codes[4];
@@ -307,7 +445,7 @@ TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
     codes[i] = round_magnitude<Dtype::kFloat4E2m1fn>(block.lanes[i], true, is_onnx ? 0x80 : 0x47);
   }
   const __m256i found = pack_bytes(codes);
-  const __m256i sign = _mm256_and_si256(_mm256_srli_epi16(sign_bytes(block), 4), _mm256_set1_epi8(8));
+  const __m256i sign = nibble_signs(block);
   if (is_onnx) {
     const __m256i is_nan = _mm256_cmpeq_epi8(found, _mm256_set1_epi8(char(0x80)));
     return pack_nibbles(
@@ -315,6 +453,12 @@ TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
   }
   const __m256i is_nan = _mm256_cmpeq_epi8(found, _mm256_set1_epi8(0x47));
   return pack_nibbles(_mm256_or_si256(found, _mm256_andnot_si256(is_nan, sign)));
+}
+
+TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
+  if (__builtin_expect(has_nan(block), 0)) return encode_float4_or_nan(block, mode);
+  const __m256i magnitudes = bytes_in_order(round_magnitudes<Dtype::kFloat4E2m1fn>(block, true));
+  return pack_nibbles(_mm256_or_si256(magnitudes, nibble_signs(block)));
 }
 
 // Toward zero; NaN is 0. Numbers beyond what an int32 holds become its least, or `most` where they are
@@ -331,21 +475,34 @@ TILEWORK_INLINE __m256i truncate_to_int32(__m256 value) {
   return _mm256_xor_si256(_mm256_cvttps_epi32(number), is_beyond);
 }
 
+// Lanes of int16 in the order of packs to bytes that saturate, in order.
+template <Dtype to>
+TILEWORK_INLINE __m256i pack_bytes_of(__m256i low, __m256i high) {
+  return bytes_in_order(to == Dtype::kInt8 ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high));
+}
+
+template <Dtype to>
+TILEWORK_INLINE __m256i encode_bytes_or_nan(const Block& block) {
+  __m256i whole[4];
+  for (int i = 0; i < 4; ++i) whole[i] = truncate(block.lanes[i], to == Dtype::kInt8 ? 127 : 255);
+  return pack_bytes_of<to>(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3]));
+}
+
 template <Dtype to>
 TILEWORK_INLINE __m256i encode_bytes(const Block& block) {
   __m256i whole[4];
-  for (int i = 0; i < 4; ++i) whole[i] = truncate(block.lanes[i], to == Dtype::kInt8 ? 127 : 255);
+  for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvttps_epi32(block.lanes[i]);
   const __m256i low = _mm256_packs_epi32(whole[0], whole[1]);
   const __m256i high = _mm256_packs_epi32(whole[2], whole[3]);
-  const __m256i bytes = to == Dtype::kInt8 ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
-  return bytes_in_order(bytes);
+  // The processor gives the least int32 for NaN and for what is beyond; the packs made it the least int16.
+  const __m256i is_least =
+      _mm256_cmpeq_epi16(_mm256_min_epi16(low, high), _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+  if (__builtin_expect(_mm256_movemask_epi8(is_least) != 0, 0)) return encode_bytes_or_nan<to>(block);
+  return pack_bytes_of<to>(low, high);
 }
 
 template <Dtype to>
 TILEWORK_INLINE __m256i encode_words(__m256 first, __m256 second) {
-  if constexpr (to == Dtype::kBfloat16) {
-    return in_order(_mm256_packus_epi32(encode_bfloat16(first), encode_bfloat16(second)));
-  }
   if constexpr (to == Dtype::kInt16) {
     return in_order(_mm256_packs_epi32(truncate(first, 32767), truncate(second, 32767)));
   }
@@ -358,16 +515,16 @@ TILEWORK_INLINE __m256i encode_words(__m256 first, __m256 second) {
   }
 }
 
-// The low 4 bits of the integer nearest to each lane. Beyond an int32, where the processor gives its least
-// number, and for NaN they are 0, as they are of any float that large.
-TILEWORK_INLINE __m128i encode_nibbles(const Block& block, CastMode mode) {
+// Bytes whose low bits are those of the integer nearest to each lane. Beyond an int32, where the processor gives
+// its least number, and for NaN they are 0, as they are of any float that large.
+TILEWORK_INLINE __m256i encode_low_bits(const Block& block, CastMode mode) {
   __m256i whole[4];
   for (int i = 0; i < 4; ++i) {
     const __m256i integer =
         mode == CastMode::kSpec ? _mm256_cvtps_epi32(block.lanes[i]) : _mm256_cvttps_epi32(block.lanes[i]);
     whole[i] = _mm256_and_si256(integer, all(15));
   }
-  return pack_nibbles(pack_bytes(whole));
+  return pack_bytes(whole);
 }
 
 TILEWORK_INLINE __m256i encode_bools(const Block& block) {
@@ -379,12 +536,61 @@ TILEWORK_INLINE __m256i encode_bools(const Block& block) {
   return pack_bytes(truth);
 }
 
+// What is added to the bits of a number before its mantissa is cut off.
+TILEWORK_INLINE int scale_addend(ScaleRounding round) {
+  return round == ScaleRounding::kUp ? 0x7fffff : round == ScaleRounding::kNearest ? 0x400000 : 0;
+}
+
+TILEWORK_INLINE __m256i encode_scale(__m256 value, const CastOptions& options) {
+  const __m256i bits = bits_of(value);
+  const __m256i magnitude = _mm256_and_si256(bits, all(0x7fffffff));
+  const __m256i is_zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
+  const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, all(0x7f800000));
+  const __m256i is_negative = _mm256_andnot_si256(is_zero, _mm256_srai_epi32(bits, 31));
+  // Numbers between 2^-127 and 2^-126 with the mantissa that they would have if they were normal.
+  const __m256i doubled = _mm256_sub_epi32(_mm256_slli_epi32(magnitude, 1), all(0x800000));
+  const __m256i is_subnormal = _mm256_cmpgt_epi32(all(0x800000), magnitude);
+  const __m256i number =
+      _mm256_blendv_epi8(magnitude, _mm256_max_epi32(doubled, _mm256_setzero_si256()), is_subnormal);
+  const __m256i carried = _mm256_add_epi32(number, all(scale_addend(options.round)));
+  const __m256i code =
+      _mm256_min_epi32(_mm256_srli_epi32(carried, 23), all(options.saturate ? 0xfe : 0xff));
+  __m256i has_none = _mm256_or_si256(is_nan, is_negative);
+  if (!options.saturate) has_none = _mm256_or_si256(has_none, is_zero);
+  return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
+}
+
+// As onnx.reference: without the sign, infinities are NaN, and mantissas of subnormals count like any.
+TILEWORK_INLINE __m256i encode_scale_of_onnx(__m256 value, const CastOptions& options) {
+  const __m256i magnitude = _mm256_and_si256(bits_of(value), all(0x7fffffff));
+  const __m256i has_none = _mm256_cmpgt_epi32(magnitude, all(0x7f7fffff));
+  __m256i addend = all(scale_addend(options.round));
+  if (options.round == ScaleRounding::kNearest) {
+    // Half is enough only for normal numbers.
+    addend = _mm256_add_epi32(addend, _mm256_cmpgt_epi32(all(0x800000), magnitude));
+  }
+  const __m256i code = _mm256_min_epi32(_mm256_srli_epi32(_mm256_add_epi32(magnitude, addend), 23),
+                                        all(options.saturate ? 0xfe : 0xff));
+  return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
+}
+
+TILEWORK_INLINE __m256i encode_scales(const Block& block, const CastOptions& options) {
+  __m256i codes[4];
+  for (int i = 0; i < 4; ++i) {
+    codes[i] = options.mode == CastMode::kSpec ? encode_scale(block.lanes[i], options)
+                                               : encode_scale_of_onnx(block.lanes[i], options);
+  }
+  return pack_bytes(codes);
+}
+
 template <Dtype to>
 TILEWORK_INLINE void store_block(uint8_t* at, const Block& block, const CastOptions& options) {
   if constexpr (to == Dtype::kFloat32) {
     for (int i = 0; i < 4; ++i) store32(at + 32 * i, bits_of(block.lanes[i]));
   } else if constexpr (to == Dtype::kInt32) {
     for (int i = 0; i < 4; ++i) store32(at + 32 * i, truncate_to_int32(block.lanes[i]));
+  } else if constexpr (to == Dtype::kBfloat16) {
+    store_bfloat16(at, block);
   } else if constexpr (kElementBits<to> == 16) {
     store32(at, encode_words<to>(block.lanes[0], block.lanes[1]));
     store32(at + 32, encode_words<to>(block.lanes[2], block.lanes[3]));
@@ -395,21 +601,103 @@ TILEWORK_INLINE void store_block(uint8_t* at, const Block& block, const CastOpti
   } else if constexpr (to == Dtype::kFloat4E2m1fn) {
     store16(at, encode_float4(block, options.mode));
   } else if constexpr (to == Dtype::kInt4 || to == Dtype::kUint4) {
-    store16(at, encode_nibbles(block, options.mode));
+    store16(at, pack_nibbles(encode_low_bits(block, options.mode)));
+  } else if constexpr (to == Dtype::kInt2 || to == Dtype::kUint2) {
+    store_crumbs(at, encode_low_bits(block, options.mode));
+  } else if constexpr (to == Dtype::kFloat8E8m0fnu) {
+    store32(at, encode_scales(block, options));
   } else {
     store32(at, encode_float8<to>(block, options.saturate));
   }
 }
 
+// Eight float64 as int32, toward zero and within two limits; NaN is 0.
+TILEWORK_INLINE __m256i truncate_doubles(const uint8_t* at, double least, double most) {
+  __m128i halves[2];
+  for (int i = 0; i < 2; ++i) {
+    const __m256d value = _mm256_loadu_pd(reinterpret_cast<const double*>(at + 32 * i));
+    const __m256d number = _mm256_and_pd(value, _mm256_cmp_pd(value, value, _CMP_ORD_Q));
+    const __m256d bounded =
+        _mm256_min_pd(_mm256_max_pd(number, _mm256_set1_pd(least)), _mm256_set1_pd(most));
+    halves[i] = _mm256_cvttpd_epi32(bounded);
+  }
+  return _mm256_set_m128i(halves[1], halves[0]);
+}
+
+// The low 4 bits of the integers nearest to eight float64, of any size; 0 of what has none.
+TILEWORK_INLINE __m256i low_bits_of_doubles(const uint8_t* at, CastMode mode) {
+  __m128i halves[2];
+  for (int i = 0; i < 2; ++i) {
+    const __m256d value = _mm256_loadu_pd(reinterpret_cast<const double*>(at + 32 * i));
+    const __m256d whole = mode == CastMode::kSpec
+                              ? _mm256_round_pd(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+                              : _mm256_round_pd(value, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m256d sixteens = _mm256_floor_pd(_mm256_mul_pd(whole, _mm256_set1_pd(1.0 / 16)));
+    // An infinity less an infinity is NaN.
+    const __m256d rest = _mm256_sub_pd(whole, _mm256_mul_pd(sixteens, _mm256_set1_pd(16)));
+    halves[i] = _mm256_cvttpd_epi32(_mm256_and_pd(rest, _mm256_cmp_pd(rest, rest, _CMP_ORD_Q)));
+  }
+  return _mm256_set_m128i(halves[1], halves[0]);
+}
+
+template <Dtype to>
+TILEWORK_INLINE void cast_doubles(const uint8_t* source, uint8_t* destination, const CastOptions& options) {
+  constexpr bool kIsByte = to == Dtype::kInt8 || to == Dtype::kUint8;
+  constexpr bool kIsWord = to == Dtype::kInt16 || to == Dtype::kUint16;
+  __m256i whole[4];
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (kIsByte || kIsWord || to == Dtype::kInt32) {
+      using Limits = std::numeric_limits<typename NumberOf<to>::Type>;
+      whole[i] = truncate_doubles(source + 64 * i, Limits::min(), Limits::max());
+    } else {
+      whole[i] = low_bits_of_doubles(source + 64 * i, options.mode);
+    }
+  }
+  if constexpr (to == Dtype::kInt32) {
+    for (int i = 0; i < 4; ++i) store32(destination + 32 * i, whole[i]);
+  } else if constexpr (kIsWord) {
+    for (int i = 0; i < 2; ++i) {
+      const __m256i words = to == Dtype::kInt16 ? _mm256_packs_epi32(whole[2 * i], whole[2 * i + 1])
+                                                : _mm256_packus_epi32(whole[2 * i], whole[2 * i + 1]);
+      store32(destination + 32 * i, in_order(words));
+    }
+  } else if constexpr (kIsByte) {
+    store32(destination, pack_bytes_of<to>(_mm256_packs_epi32(whole[0], whole[1]),
+                                           _mm256_packs_epi32(whole[2], whole[3])));
+  } else if constexpr (kElementBits<to> == 4) {
+    store16(destination, pack_nibbles(pack_bytes(whole)));
+  } else {
+    store_crumbs(destination, pack_bytes(whole));
+  }
+}
+
+// 32 elements of bfloat16 for a kernel that makes NaN of its own.
+TILEWORK_INLINE Block load_bfloat16(const uint8_t* at) {
+  Block block;
+  for (int i = 0; i < 4; ++i) block.lanes[i] = widen_bfloat16(_mm256_cvtepu16_epi32(load16(at + 16 * i)));
+  return block;
+}
+
 template <Dtype from, Dtype to>
 TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, const CastOptions& options) {
   if constexpr (from == Dtype::kInt4 && to == Dtype::kInt8) {
-    store32(destination, extend_signs(unpack_nibbles(source)));
+    store32(destination, extend_signs<4>(unpack_nibbles(source)));
   } else if constexpr (from == Dtype::kUint4 && to == Dtype::kUint8) {
     store32(destination, unpack_nibbles(source));
   } else if constexpr ((from == Dtype::kInt8 && to == Dtype::kInt4) ||
                        (from == Dtype::kUint8 && to == Dtype::kUint4)) {
     store16(destination, pack_nibbles(load32(source)));
+  } else if constexpr (from == Dtype::kInt2 && to == Dtype::kInt8) {
+    store32(destination, extend_signs<2>(unpack_crumbs(source)));
+  } else if constexpr (from == Dtype::kUint2 && to == Dtype::kUint8) {
+    store32(destination, unpack_crumbs(source));
+  } else if constexpr ((from == Dtype::kInt8 && to == Dtype::kInt2) ||
+                       (from == Dtype::kUint8 && to == Dtype::kUint2)) {
+    store_crumbs(destination, load32(source));
+  } else if constexpr (from == Dtype::kFloat64) {
+    cast_doubles<to>(source, destination, options);
+  } else if constexpr (from == Dtype::kBfloat16 && to != Dtype::kFloat32) {
+    store_block<to>(destination, load_bfloat16(source), options);
   } else {
     store_block<to>(destination, load_block<from>(source), options);
   }
@@ -435,8 +723,9 @@ void cast_by_blocks(const CastArguments& arguments) {
   std::memcpy(padded, source, static_cast<size_t>((left * kElementBits<from> + 7) / 8));
   cast_block<from, to>(padded, result, options);
   const int64_t bytes = (left * kElementBits<to> + 7) / 8;
-  // The other half of the last byte belongs to no element.
-  if (kElementBits<to> == 4 && left % 2 == 1) result[bytes - 1] &= 15;
+  // The rest of the last byte belongs to no element.
+  constexpr int kLast = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
+  if (left % kLast != 0) result[bytes - 1] &= (1 << (left % kLast * kElementBits<to>)) - 1;
   std::memcpy(destination, result, static_cast<size_t>(bytes));
 }
 
@@ -450,7 +739,11 @@ constexpr bool kIsPlain = [] {
   constexpr bool is_by_float32 =
       (from == Dtype::kFloat32 && kElementBits<to> <= 32 && to != Dtype::kUint32) ||
       (to == Dtype::kFloat32 && kElementBits<from> <= 16);
-  return is_number(from) && is_number(to) && (rounding == CastRounding::kOdd || !is_by_float32);
+  constexpr bool is_narrow = to == Dtype::kInt8 || to == Dtype::kUint8 || to == Dtype::kInt16 ||
+                             to == Dtype::kUint16 || to == Dtype::kInt32;
+  constexpr bool is_by_int32 = from == Dtype::kFloat64 && is_narrow;
+  return is_number(from) && is_number(to) && !is_by_int32 &&
+         (rounding == CastRounding::kOdd || !is_by_float32);
 }();
 
 }  // namespace
