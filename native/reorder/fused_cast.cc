@@ -7,6 +7,7 @@
 
 #include "error.h"
 #include "io/checked_math.h"
+#include "memory/streaming_copy.h"
 
 namespace tilework {
 namespace {
@@ -14,18 +15,35 @@ namespace {
 // What is moved before it is cast. A quarter of a small second-level cache, so that the source that is read
 // and the destination that is written fit beside it.
 constexpr int64_t kBufferBytes = int64_t{64} << 10;
-// Most elements of a buffer are 2 bits wide; those are never moved but as a copy, which needs no buffer.
-constexpr int64_t kMostElements = kBufferBytes * 2;
+// As much where rectangles are larger: cut into planes, each line of the source would be read again for each.
+constexpr int64_t kMostBufferBytes = int64_t{1} << 20;
+// What is cast before it is streamed on, so that it stays in the first-level cache.
+constexpr int64_t kStreamedBytes = int64_t{4} << 10;
 
-// Memory of a thread, got with its first run that needs it.
-uint8_t* moved_buffer() {
-  thread_local const std::unique_ptr<uint8_t[]> buffer(new uint8_t[kBufferBytes]);
-  return buffer.get();
+// Memory of a thread, got with its first run that needs so much.
+class ThreadBuffer {
+ public:
+  uint8_t* of(int64_t bytes) {
+    if (bytes > size_) {
+      memory_.reset(new uint8_t[static_cast<size_t>(bytes)]);
+      size_ = bytes;
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<uint8_t[]> memory_;
+  int64_t size_ = 0;
+};
+
+uint8_t* moved_buffer(int64_t bytes) {
+  thread_local ThreadBuffer buffer;
+  return buffer.of(std::max(bytes, kBufferBytes));
 }
 
-uint8_t* coverage_buffer() {
-  thread_local const std::unique_ptr<uint8_t[]> buffer(new uint8_t[kMostElements]);
-  return buffer.get();
+uint8_t* coverage_buffer(int64_t elements) {
+  thread_local ThreadBuffer buffer;
+  return buffer.of(elements);
 }
 
 ReorderDescription moves_of(ReorderDescription description) {
@@ -129,32 +147,47 @@ void FusedCast::run(const ReorderArguments& all) const {
   if (const auto offset = moves_.copy_offset()) {
     const bool is_end = all.end == destination_bytes();
     const int64_t last = is_end ? moves_.destination_elements() : elements(all.end);
-    return cast_.run(all.source + *offset + begin, all.destination, last - elements(all.begin));
+    return run_cast(all.source + *offset + begin, all.destination, last - elements(all.begin), all.stores);
   }
   // Pieces end where rectangles of the moves end.
   const int64_t whole = std::max<int64_t>(packed_bytes(cast_.from(), cast_.whole_elements()), 1);
-  int64_t unit = moves_.range_unit(kBufferBytes);
-  if (unit > kBufferBytes || unit % whole != 0) unit = 64 * whole;
+  int64_t unit = moves_.range_unit(kMostBufferBytes);
+  if (unit > kMostBufferBytes || unit % whole != 0) unit = 64 * whole;
   const int64_t piece = std::max<int64_t>(kBufferBytes / unit, 1) * unit;
   const int bits = info_of(cast_.from()).bits;
   for (int64_t at = begin; at < end;) {
     const int64_t next = std::min((at / unit) * unit + piece, end);
     const int64_t first = at * 8 / bits;
-    run_piece(all.source, all.destination + packed_bytes(cast_.to(), first) - all.begin, at, next);
+    uint8_t* destination = all.destination + packed_bytes(cast_.to(), first) - all.begin;
+    run_piece({moves_, all.source, destination, at, next, all.stores});
     at = next;
   }
 }
 
-void FusedCast::run_piece(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const {
-  uint8_t* moved = moved_buffer();
+void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const {
+  if (stores == Stores::kCached) return cast_.run(source, destination, count);
+  alignas(64) uint8_t block[kStreamedBytes];
+  const int64_t at_a_time = kStreamedBytes * 8 / std::max(info_of(cast_.to()).bits, 8);
+  for (int64_t at = 0; at < count; at += at_a_time) {
+    const int64_t here = std::min(at_a_time, count - at);
+    cast_.run(source + packed_bytes(cast_.from(), at), block, here);
+    copy_streaming(destination + packed_bytes(cast_.to(), at), block, packed_bytes(cast_.to(), here));
+  }
+  end_streaming();
+}
+
+// `piece` is a range of the moves, with the place of its elements after the cast.
+void FusedCast::run_piece(const ReorderArguments& piece) const {
+  const auto& [plan, source, destination, begin, end, stores] = piece;
+  uint8_t* moved = moved_buffer(end - begin);
   moves_.run(source, moved, begin, end);
   const int bits = info_of(cast_.from()).bits;
   const int64_t first = begin * 8 / bits;
   const int64_t last = std::min(end * 8 / bits, moves_.destination_elements());
-  cast_.run(moved, destination, last - first);
+  run_cast(moved, destination, last - first, coverage_ == nullptr ? stores : Stores::kCached);
   if (coverage_ == nullptr) return;
   constexpr uint8_t kOnes = 0xff;
-  uint8_t* covered = coverage_buffer();
+  uint8_t* covered = coverage_buffer(last - first);
   coverage_->run(&kOnes, covered, first, last);
   clear_holes(covered, destination, info_of(cast_.to()).bits, last - first);
 }

@@ -39,7 +39,9 @@ class FusedCast {
   void run(const ReorderArguments& arguments) const;
 
  private:
-  void run_piece(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end) const;
+  void run_piece(const ReorderArguments& piece) const;
+  // Streams by way of a block in the first-level cache: casts write it as they like, and whole lines leave it.
+  void run_cast(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const;
 
   ReorderPlan moves_;
   CastChain cast_;
