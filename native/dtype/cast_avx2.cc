@@ -77,8 +77,7 @@ TILEWORK_INLINE void store_crumbs(uint8_t* at, __m256i bytes) {
   const __m256i masked = _mm256_and_si256(bytes, _mm256_set1_epi8(3));
   const __m256i pairs = _mm256_maddubs_epi16(masked, _mm256_set1_epi16(0x0401));
   const __m256i fours = _mm256_madd_epi16(pairs, all(0x00100001));
-  const __m128i packed =
-      _mm_packus_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
+  const __m128i packed = _mm_packus_epi32(_mm256_castsi256_si128(fours), _mm256_extracti128_si256(fours, 1));
   _mm_storel_epi64(reinterpret_cast<__m128i*>(at), _mm_packus_epi16(packed, packed));
 }
 
@@ -171,20 +170,16 @@ TILEWORK_INLINE void decode_e5m2fnuz(__m128i bytes, __m256* lanes) {
   // table.
   const __m256i low = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
-  const __m256i high = _mm256_broadcastsi128_si256(
-      _mm_setr_epi8(0, 0x37, 0x37, 0x37, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
-  const __m256i subnormal =
-      _mm256_or_si256(_mm256_shuffle_epi8(low, magnitude),
-                      _mm256_slli_epi16(_mm256_shuffle_epi8(high, magnitude), 8));
+  const __m256i high =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 0x37, 0x37, 0x37, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+  const __m256i subnormal = _mm256_or_si256(_mm256_shuffle_epi8(low, magnitude),
+                                            _mm256_slli_epi16(_mm256_shuffle_epi8(high, magnitude), 8));
   const __m256i is_subnormal = _mm256_cmpgt_epi16(_mm256_set1_epi16(4), magnitude);
   const __m256i number = _mm256_or_si256(_mm256_blendv_epi8(normal, subnormal, is_subnormal), sign);
   const __m256i is_nan = _mm256_cmpeq_epi16(codes, _mm256_set1_epi16(0x80));
-  const __m256i upper =
-      _mm256_blendv_epi8(number, _mm256_set1_epi16(static_cast<int16_t>(0xffc0)), is_nan);
-  lanes[0] =
-      floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(upper)), 16));
-  lanes[1] =
-      floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(upper, 1)), 16));
+  const __m256i upper = _mm256_blendv_epi8(number, _mm256_set1_epi16(static_cast<int16_t>(0xffc0)), is_nan);
+  lanes[0] = floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(upper)), 16));
+  lanes[1] = floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(upper, 1)), 16));
 }
 
 // A signaling NaN stays one: for kernels that make a NaN of their own of it.
@@ -298,8 +293,8 @@ TILEWORK_INLINE Block load_block(const uint8_t* at) {
   }
 }
 
-// Numbers of real data are hardly ever NaN, infinite or beyond the target; kernels look once for a whole block
-// and take a longer way there.
+// Numbers of real data are hardly ever NaN, infinite or beyond the target; kernels look once for a whole
+// block and take a longer way there.
 TILEWORK_INLINE bool has_nan(const Block& block) {
   const __m256 first = _mm256_cmp_ps(block.lanes[0], block.lanes[1], _CMP_UNORD_Q);
   const __m256 second = _mm256_cmp_ps(block.lanes[2], block.lanes[3], _CMP_UNORD_Q);
@@ -408,7 +403,8 @@ constexpr int kLargestBits = [] {
 
 // 32 codes of lanes that are not NaN, without their signs and in the order of packs. The steps of a lane are
 // counted from the code of its power of two; what all lanes have too much is taken away when they are half as
-// wide. What is beyond becomes the largest number, or the code after it, which says so in every type that does.
+// wide. What is beyond becomes the largest number, or the code after it, which says so in every type that
+// does.
 template <Dtype to>
 TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate) {
   using F = Fields<to>;
@@ -515,8 +511,8 @@ TILEWORK_INLINE __m256i encode_words(__m256 first, __m256 second) {
   }
 }
 
-// Bytes whose low bits are those of the integer nearest to each lane. Beyond an int32, where the processor gives
-// its least number, and for NaN they are 0, as they are of any float that large.
+// Bytes whose low bits are those of the integer nearest to each lane. Beyond an int32, where the processor
+// gives its least number, and for NaN they are 0, as they are of any float that large.
 TILEWORK_INLINE __m256i encode_low_bits(const Block& block, CastMode mode) {
   __m256i whole[4];
   for (int i = 0; i < 4; ++i) {
@@ -553,8 +549,7 @@ TILEWORK_INLINE __m256i encode_scale(__m256 value, const CastOptions& options) {
   const __m256i number =
       _mm256_blendv_epi8(magnitude, _mm256_max_epi32(doubled, _mm256_setzero_si256()), is_subnormal);
   const __m256i carried = _mm256_add_epi32(number, all(scale_addend(options.round)));
-  const __m256i code =
-      _mm256_min_epi32(_mm256_srli_epi32(carried, 23), all(options.saturate ? 0xfe : 0xff));
+  const __m256i code = _mm256_min_epi32(_mm256_srli_epi32(carried, 23), all(options.saturate ? 0xfe : 0xff));
   __m256i has_none = _mm256_or_si256(is_nan, is_negative);
   if (!options.saturate) has_none = _mm256_or_si256(has_none, is_zero);
   return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
@@ -617,8 +612,7 @@ TILEWORK_INLINE __m256i truncate_doubles(const uint8_t* at, double least, double
   for (int i = 0; i < 2; ++i) {
     const __m256d value = _mm256_loadu_pd(reinterpret_cast<const double*>(at + 32 * i));
     const __m256d number = _mm256_and_pd(value, _mm256_cmp_pd(value, value, _CMP_ORD_Q));
-    const __m256d bounded =
-        _mm256_min_pd(_mm256_max_pd(number, _mm256_set1_pd(least)), _mm256_set1_pd(most));
+    const __m256d bounded = _mm256_min_pd(_mm256_max_pd(number, _mm256_set1_pd(least)), _mm256_set1_pd(most));
     halves[i] = _mm256_cvttpd_epi32(bounded);
   }
   return _mm256_set_m128i(halves[1], halves[0]);

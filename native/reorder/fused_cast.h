@@ -40,7 +40,8 @@ class FusedCast {
 
  private:
   void run_piece(const ReorderArguments& piece) const;
-  // Streams by way of a block in the first-level cache: casts write it as they like, and whole lines leave it.
+  // Streams by way of a block in the first-level cache: casts write it as they like, and whole lines leave
+  // it.
   void run_cast(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const;
 
   ReorderPlan moves_;

@@ -451,6 +451,4 @@ int run(int count, char** arguments) {
 }  // namespace
 }  // namespace tilework::test
 
-int main(int count, char** arguments) {
-  return tilework::test::run(count, arguments);
-}
+int main(int count, char** arguments) { return tilework::test::run(count, arguments); }

@@ -119,7 +119,8 @@ void check_memory(const Case& test, RandomLayout& layouts) {
     const int64_t end = begin == 0 ? plan.destination_bytes() : random_end(plan, begin, layouts);
     const Storage part(end - begin);
     std::memset(part.data.get(), 0xA5, static_cast<size_t>(part.size));
-    plan.run(test.source.data(), part.data.get(), begin, end);
+    const Stores stores = layouts.below(2) == 0 ? Stores::kStreaming : Stores::kCached;
+    plan.run(test.source.data(), part.data.get(), begin, end, stores);
     CHECK_IN(test.name("range " + std::to_string(begin) + ".." + std::to_string(end)),
              std::equal(test.expected.begin() + begin, test.expected.begin() + end, part.data.get()));
     // First the whole, then all of it again in ranges from the first element on.
@@ -202,9 +203,11 @@ void test_large() {
       const ReorderPlan plan(description);
       const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
       const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
-      std::vector<uint8_t> found(expected.size(), 0xA5);
-      plan.run(source.data(), found.data(), 0, plan.destination_bytes());
-      CHECK_IN(text(description.casts), found == expected);
+      for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
+        std::vector<uint8_t> found(expected.size(), 0xA5);
+        plan.run(source.data(), found.data(), 0, plan.destination_bytes(), stores);
+        CHECK_IN(text(description.casts), found == expected);
+      }
     }
   }
 }
