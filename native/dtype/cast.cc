@@ -15,6 +15,7 @@ namespace {
 
 #define TILEWORK_RUN_kBaseline cast_baseline
 #define TILEWORK_RUN_kAvx2 cast_avx2
+#define TILEWORK_RUN_kNeon cast_neon
 constexpr CastKernel kKernels[] = {
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding)            \
   {Dtype::from, Dtype::to, CastIsa::isa, CastRounding::rounding, \
@@ -129,14 +130,23 @@ std::span<const CastKernel> cast_kernels() { return kKernels; }
 
 bool can_run(const CastKernel& kernel) {
   static const bool has_avx2 = cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma");
-  return kernel.isa == CastIsa::kBaseline || has_avx2;
+  // The lines of NEON are there only where it is part of the architecture.
+  return kernel.isa != CastIsa::kAvx2 || has_avx2;
 }
 
 std::string name_of(const CastKernel& kernel) {
   std::string name =
       "cast_" + std::string(info_of(kernel.from).name) + "_to_" + std::string(info_of(kernel.to).name);
   if (kernel.rounding == CastRounding::kOdd) name += "_odd";
-  return kernel.isa == CastIsa::kAvx2 ? name + "__avx2" : name;
+  switch (kernel.isa) {
+    case CastIsa::kAvx2:
+      return name + "__avx2";
+    case CastIsa::kNeon:
+      return name + "__neon";
+    case CastIsa::kBaseline:
+      break;
+  }
+  return name;
 }
 
 Cast::Cast(Dtype from, Dtype to, const CastOptions& options) : from_(from), to_(to), options_(options) {

@@ -50,7 +50,7 @@ struct CastArguments {
   const CastOptions& options;
 };
 
-enum class CastIsa { kBaseline, kAvx2 };
+enum class CastIsa { kBaseline, kAvx2, kNeon };
 
 enum class CastRounding { kNearest, kOdd };
 

@@ -56,6 +56,7 @@ void cast_baseline(const CastArguments& arguments) {
 #define TILEWORK_INSTANTIATE_kBaseline(from, to, rounding) \
   template void cast_baseline<Dtype::from, Dtype::to, CastRounding::rounding>(const CastArguments&);
 #define TILEWORK_INSTANTIATE_kAvx2(from, to, rounding)
+#define TILEWORK_INSTANTIATE_kNeon(from, to, rounding)
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding) TILEWORK_INSTANTIATE_##isa(from, to, rounding)
 #include "dtype/casts.def"
 #undef TILEWORK_CAST_KERNEL

@@ -9,5 +9,7 @@ template <Dtype from, Dtype to, CastRounding rounding>
 void cast_baseline(const CastArguments& arguments);
 template <Dtype from, Dtype to, CastRounding rounding>
 void cast_avx2(const CastArguments& arguments);
+template <Dtype from, Dtype to, CastRounding rounding>
+void cast_neon(const CastArguments& arguments);
 
 }  // namespace tilework
