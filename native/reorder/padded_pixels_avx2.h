@@ -174,8 +174,49 @@ class PaddedPixels {
                     tile.source + p * kBlock + c * kSize, kSize);
       }
     }
-    for (int64_t p = 0; p < pixels; p += kLine) take_line_apart<kBlock>(tile, std::min(p, pixels - kLine));
+    // Streaming stores want lines of the destination that begin where a line of memory does.
+    const int64_t first = pixels_before_line(tile);
+    if (first > 0) take_line_apart<kBlock>(tile, 0);
+    take_lines_apart<kBlock>(tile, first, (pixels - first) / kLine);
+    take_line_apart<kBlock>(tile, pixels - kLine);
   }
+
+  static int64_t pixels_before_line(const Tile& tile) {
+    const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes);
+    return past % kSize == 0 && past > 0 ? (kLineBytes - past) / kSize : 0;
+  }
+
+  // Beyond the caches nearly all of the work is reading, and memory answers more requests in the same time
+  // where they are from several places.
+  template <int64_t kBlock>
+  TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t first, int64_t lines) {
+    constexpr int64_t kReaders = 4;
+    constexpr int64_t kFewestLines = 16;
+    constexpr int64_t kAheadPixels = 2 * kLine;
+    const bool has_readers = tile.stores == Stores::kStreaming && lines >= kReaders * kFewestLines;
+    const int64_t part = has_readers ? (lines + kReaders - 1) / kReaders : lines;
+    for (int64_t i = 0; i < part; ++i) {
+      for (int64_t line = i; line < lines; line += part) {
+        const int64_t p = first + line * kLine;
+        if constexpr (kBlock > kLineBytes) {
+          if (has_readers) fetch_pixels<kBlock>(tile.source + (p + kAheadPixels) * kBlock);
+        }
+        take_line_apart<kBlock>(tile, p);
+      }
+    }
+  }
+
+  // A line of each of as many pixels as make a line of each row: where others between have holes only,
+  // processors do not follow. Into the second-level cache, as the first takes fewer requests at a time.
+  template <int64_t kBlock>
+  TILEWORK_INLINE static void fetch_pixels(const uint8_t* from) {
+    constexpr int kSecondLevel = 2;
+    for (int64_t i = 0; i < kLine * kBlock; i += kBlock) __builtin_prefetch(from + i, 0, kSecondLevel);
+  }
+
+  // Whether the pixels of a line lie so far apart that processors do not follow reads that are out of order.
+  template <int64_t kBlock>
+  static constexpr bool kIsSpread = kBlock >= kLineBytes || kBlock * kLine >= 2048;
 
   // A line of each row at once: of two halves written apart from each other, the first may leave for memory
   // alone.
@@ -184,7 +225,7 @@ class PaddedPixels {
     __m256i first[kMostChannels];
     __m256i second[kMostChannels];
     const uint8_t* from = tile.source + p * kBlock;
-    if (kBlock >= kLineBytes && tile.stores == Stores::kStreaming) {
+    if (kIsSpread<kBlock> && tile.stores == Stores::kStreaming) {
       alignas(kLineBytes) uint8_t pixels[kLine * kPixelBytes + 16];
       pack_pixels<kBlock>(from, pixels);
       take_group_apart<kPixelBytes>(pixels, first);

@@ -122,64 +122,68 @@ class BlockTranspose {
   }
 
   // Line by line of the destination, by way of a buffer that stays in the first-level cache. The source is
-  // read along its rows, of which there are not more at a time than a processor follows. Where rows lie side
-  // by side, a panel of more of them gives the destination longer pieces, and the next panel is asked for
-  // front to back.
+  // read a line of each row at a time. Rows are in pages of their own, or shorter than what processors follow
+  // by themselves, so the lines that come next are asked for: into the second-level cache, as requests of the
+  // first, which are few, would hold up the loads.
   static void run_lines(const Tile tile) {
-    const int64_t whole = tile.rows / kLineRows * kLineRows;
-    const int64_t width = std::min((has_panels(tile) ? 1 : kWideLines) * kLine, tile.columns);
-    const int64_t panel = has_panels(tile) ? kPanelLines * kLineRows : kLineRows;
-    for (int64_t r = 0; r < whole; r += panel) {
-      const int64_t end = std::min(r + panel, whole);
-      Ahead ahead(tile, panel, end, whole);
+    const int64_t first = rows_before_line(tile);
+    const int64_t lines = (tile.rows - first) / kLineRows;
+    const int64_t end = first + lines * kLineRows;
+    const bool is_near = are_near(tile, kLineRows);
+    const int64_t panel = (is_near ? 1 : kPanelLines) * kLineRows;
+    const int64_t ahead = is_near ? panel * tile.source_row : kStripsAhead * kLine * kSize;
+    const int64_t width = std::min(kLine, tile.columns);
+    if (first > 0) run_direct(tile, 0, std::max(first, Block::kRows), kMaxStrip);
+    for (int64_t r = first; r < end; r += panel) {
+      const int64_t rows = std::min(panel, end - r);
       for (int64_t c = 0; c < tile.columns; c += width) {
-        const int64_t first = std::min(c, tile.columns - width);
-        for (int64_t at = r; at < end; at += kLineRows) {
-          ahead.fetch(kLineRows);
-          run_line(tile, first, width, at);
-        }
+        run_panel(tile, std::min(c, tile.columns - width), width, r, rows, ahead);
       }
     }
-    if (whole < tile.rows) run_direct(tile, whole, tile.rows, columns_a_strip(tile));
+    if (end < tile.rows) run_direct(tile, end, tile.rows, columns_a_strip(tile));
   }
 
-  static constexpr int64_t kPanelLines = 4;
-  static constexpr int64_t kWideLines = 4;
+  static constexpr int64_t kPanelLines = 2;
+  static constexpr int64_t kStripsAhead = 2;
+  static constexpr int kSecondLevel = 2;
 
-  // A panel and the next one fit into a second-level cache.
-  static bool has_panels(const Tile& tile) {
-    constexpr int64_t kMaxPanelBytes = 128 << 10;
+  // Rows before the first line of the destination; none where columns begin at different places of a line.
+  static int64_t rows_before_line(const Tile& tile) {
+    const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes);
+    const bool has_lines = tile.destination_column % kLineBytes == 0 && past % kSize == 0;
+    const int64_t rows = has_lines && past > 0 ? (kLineBytes - past) / kSize : 0;
+    return tile.rows >= rows + kLineRows ? rows : 0;
+  }
+
+  // Whether rows lie side by side, and so near that `rows` of them and the next ones fit into a second-level
+  // cache.
+  static bool are_near(const Tile& tile, int64_t rows) {
+    constexpr int64_t kMostPanelBytes = 128 << 10;
     const int64_t row = tile.columns * kSize;
     return tile.source_row >= row && tile.source_row <= 2 * row &&
-           tile.source_row * kPanelLines * kLineRows <= kMaxPanelBytes;
+           tile.source_row * rows <= kMostPanelBytes;
   }
 
-  // Asks for the lines of the next panel. Within the caches there is nothing to wait for.
-  class Ahead {
-   public:
-    Ahead(const Tile& tile, int64_t panel, int64_t begin, int64_t whole)
-        : next_(tile.source + begin * tile.source_row),
-          last_(tile.source + std::min(begin + panel, whole) * tile.source_row) {
-      if (tile.stores != Stores::kStreaming || panel == kLineRows) next_ = last_;
-    }
-    void fetch(int64_t lines) {
-      for (; lines > 0 && next_ < last_; --lines, next_ += kLineBytes) __builtin_prefetch(next_);
-    }
-
-   private:
-    const uint8_t* next_;
-    const uint8_t* last_;
-  };
-
-  [[gnu::always_inline]] static void run_line(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
-    alignas(kLineBytes) uint8_t lines[kWideLines * kLine * kLineBytes];
-    for (int64_t part = 0; part < kLineRows; part += Block::kRows) {
-      move_rows(tile, first, columns, r + part, lines + part * kSize, kLineBytes);
+  // `rows` rows from row `r` on, a line or more of each of `columns` columns.
+  [[gnu::always_inline]] static void run_panel(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               int64_t rows, int64_t ahead) {
+    alignas(kLineBytes) uint8_t lines[kPanelLines * kLine * kLineBytes];
+    const int64_t bytes = rows * kSize;
+    for (int64_t part = 0; part < rows; part += Block::kRows) {
+      fetch(tile.source + (r + part) * tile.source_row + first * kSize + ahead, tile.source_row);
+      move_rows(tile, first, columns, r + part, lines + part * kSize, bytes);
     }
     uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     for (int64_t c = 0; c < columns; ++c) {
-      Block::store_line(destination + c * tile.destination_column, lines + c * kLineBytes, tile.stores);
+      for (int64_t i = 0; i < bytes; i += kLineBytes) {
+        Block::store_line(destination + c * tile.destination_column + i, lines + c * bytes + i, tile.stores);
+      }
     }
+  }
+
+  // A line of each row of a block.
+  [[gnu::always_inline]] static void fetch(const uint8_t* source, int64_t source_row) {
+    for (int64_t r = 0; r < Block::kRows; ++r) __builtin_prefetch(source + r * source_row, 0, kSecondLevel);
   }
 
   // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
@@ -199,7 +203,7 @@ class BlockTranspose {
   // strip of as many columns as find room in the cache.
   static int64_t columns_a_strip(const Tile& tile) {
     if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
-    if (has_panels(tile)) return kLine;
+    if (are_near(tile, 4 * kLineRows)) return kLine;
     int64_t strip = kMaxStrip;
     while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
     return std::max(strip, kLine);
@@ -234,7 +238,7 @@ class BlockTranspose {
   [[gnu::noinline]] static void run_staged(int64_t valid, const uint8_t* source, int64_t source_row,
                                            uint8_t* destination, int64_t destination_column,
                                            int64_t columns) {
-    StagedRows<Block, std::max(kMaxStrip, kWideLines * kLine)> staged(valid);
+    StagedRows<Block, kMaxStrip> staged(valid);
     run_strip(staged.fill(source, source_row, columns), staged.kStride, destination, destination_column,
               columns);
   }
