@@ -48,7 +48,7 @@ class PaddedPixels {
     const bool is_dense = tile.destination_column == block && tile.columns >= kGroup;
     if (!is_dense || valid > kMostChannels) return false;
     return one_of<4, 8, 16, 32, 64, 128>(block, [&](auto bytes) {
-      if (tile.stores == Stores::kStreaming && is_aligned(tile.destination, 32)) {
+      if (tile.stores == Stores::kStreaming && is_aligned(tile.destination, 16)) {
         fill_all<decltype(bytes)::value, true>(tile, valid);
       } else {
         fill_all<decltype(bytes)::value, false>(tile, valid);
@@ -156,7 +156,7 @@ class PaddedPixels {
   template <bool kStreams>
   TILEWORK_INLINE static void put32(uint8_t* at, __m256i value) {
     if constexpr (kStreams) {
-      _mm256_stream_si256(reinterpret_cast<__m256i*>(at), value);
+      stream32(at, value);
     } else {
       store32(at, value);
     }

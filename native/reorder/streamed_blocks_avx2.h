@@ -4,13 +4,14 @@
 // A column is 16 to 128 bytes. It is put together in registers and streamed at once, front to back, so that
 // each line of the destination is complete before the next one begins and no line is read before it is
 // written. The source is read a line of each row at a time. There are more rows than a processor follows by
-// itself, each in pages of its own, so the lines that come next are asked for.
+// itself, each in pages of its own, so the lines that come next are asked for: of many rows in turn, which
+// memory answers faster than one row after the other, and into the second-level cache, as the first takes few
+// requests at a time.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "reorder/next_tile.h"
 #include "reorder/tile_transpose.h"
 
 namespace tilework {
@@ -23,7 +24,7 @@ class StreamedBlocks {
   static bool run(const Tile& tile) {
     const int64_t block = tile.rows * kSize;
     const bool is_dense = tile.destination_column == block && tile.zero_rows == 0 &&
-                          reinterpret_cast<uintptr_t>(tile.destination) % 32 == 0;
+                          reinterpret_cast<uintptr_t>(tile.destination) % 16 == 0;
     if (tile.stores != Stores::kStreaming || !is_dense || tile.columns < kStrip) return false;
     switch (block) {
       case 16:
@@ -49,24 +50,16 @@ class StreamedBlocks {
   static constexpr int kCount = 16 / sizeof(T);
   // Columns of a line of the source.
   static constexpr int64_t kStrip = kLineBytes / kSize;
-  static constexpr int64_t kAheadBytes = 256;
-  // The next lines of more rows push out of the cache what is being read.
-  static constexpr int64_t kFewRows = 16;
 
   // The last strip overlaps the one before, which leaves it aligned.
   template <int64_t kBlock>
   [[gnu::noinline]] static void run_strips(const Tile tile) {
     constexpr int64_t kRows = kBlock / kSize;
-    NextTile next(tile, kRows, tile.columns * kSize, tile.columns / kStrip);
     for (int64_t c = 0; c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kStrip);
       const uint8_t* from = tile.source + first * kSize;
       uint8_t* to = tile.destination + first * kBlock;
-      if (next.is_asked_for()) {
-        next.fetch();
-      } else if (kRows <= kFewRows) {
-        fetch_rows(from, tile.source_row, kRows);
-      }
+      fetch_ahead(tile, first);
       constexpr int64_t kColumns = kBlock == 16 ? 2 * kCount : kCount;
       for (int64_t i = 0; i < kStrip; i += kColumns) {
         put_columns<kBlock>(from + i * kSize, tile.source_row, to + i * kBlock);
@@ -74,8 +67,15 @@ class StreamedBlocks {
     }
   }
 
-  static void fetch_rows(const uint8_t* from, int64_t row, int64_t rows) {
-    for (int64_t r = 0; r < rows; ++r) __builtin_prefetch(from + r * row + kAheadBytes);
+  // A line of each row, a few strips ahead; behind the last strip comes the first one of the next tile, which
+  // most often lies behind the last row.
+  TILEWORK_INLINE static void fetch_ahead(const Tile& tile, int64_t first) {
+    constexpr int64_t kAhead = 4 * kStrip;
+    constexpr int kSecondLevel = 2;
+    const bool is_next = first + kAhead >= tile.columns;
+    const uint8_t* from = tile.source + (first + kAhead) * kSize;
+    if (is_next) from += tile.rows * tile.source_row - tile.columns * kSize;
+    for (int64_t r = 0; r < tile.rows; ++r) __builtin_prefetch(from + r * tile.source_row, 0, kSecondLevel);
   }
 
   template <int64_t kBlock>
@@ -120,10 +120,6 @@ class StreamedBlocks {
   TILEWORK_INLINE static void load_columns(const uint8_t* from, int64_t row, __m256i (&columns)[kCount]) {
     for (int r = 0; r < kCount; ++r) columns[r] = load_lanes(from + r * row, from + (r + kCount) * row);
     transpose_lanes<int{kSize}>(columns);
-  }
-
-  TILEWORK_INLINE static void stream32(uint8_t* at, __m256i value) {
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(at), value);
   }
 };
 

@@ -160,8 +160,7 @@ class BlockTranspose {
   static bool are_near(const Tile& tile, int64_t rows) {
     constexpr int64_t kMostPanelBytes = 128 << 10;
     const int64_t row = tile.columns * kSize;
-    return tile.source_row >= row && tile.source_row <= 2 * row &&
-           tile.source_row * rows <= kMostPanelBytes;
+    return tile.source_row >= row && tile.source_row <= 2 * row && tile.source_row * rows <= kMostPanelBytes;
   }
 
   // `rows` rows from row `r` on, a line or more of each of `columns` columns.
