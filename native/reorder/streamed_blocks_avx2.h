@@ -54,7 +54,6 @@ class StreamedBlocks {
   // The last strip overlaps the one before, which leaves it aligned.
   template <int64_t kBlock>
   [[gnu::noinline]] static void run_strips(const Tile tile) {
-    constexpr int64_t kRows = kBlock / kSize;
     for (int64_t c = 0; c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kStrip);
       const uint8_t* from = tile.source + first * kSize;
