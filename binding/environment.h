@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "dtype/statistics.h"
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "pools.h"
@@ -37,12 +38,14 @@ class Environment {
   Napi::FunctionReference reorder_plan_class;
   Napi::FunctionReference output_file_class;
   Napi::FunctionReference sparse_buffer_class;
+  Napi::FunctionReference statistics_class;
   // What the next instance of a class takes over. Only this addon sets it, so that JavaScript cannot build
   // one of the classes around nothing.
   std::shared_ptr<InputFile> next_input_file;
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
   std::shared_ptr<OutputFile> next_output_file;
   std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
+  std::shared_ptr<Statistics> next_statistics;
 
   // Whether an ArrayBuffer can be shrunk, which would take memory away under a running job. Asked of the
   // class, not of the buffer, whose own properties are its user's.

@@ -14,6 +14,7 @@
 #include "parallel/thread_count.h"
 #include "reorder.h"
 #include "sparse_buffer.h"
+#include "statistics.h"
 
 namespace tilework::binding {
 namespace {
@@ -70,10 +71,12 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   environment->reorder_plan_class = Napi::Persistent(ReorderPlanObject::define(env));
   environment->output_file_class = Napi::Persistent(OutputFileObject::define(env));
   environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
+  environment->statistics_class = Napi::Persistent(StatisticsObject::define(env));
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
+  exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));

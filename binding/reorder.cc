@@ -99,7 +99,7 @@ int64_t footprint_of(const ReorderPlan& plan) {
     }
   }
   if (plan.units() != nullptr) bytes += footprint_of(*plan.units());
-  if (plan.cast() != nullptr) bytes += footprint_of(plan.cast()->moves());
+  if (plan.cast() != nullptr) bytes += footprint_of(plan.cast()->moves()) + plan.cast()->cast().footprint();
   // Only those of large tensors are cut.
   const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
   return is_cut ? bytes + ReorderParts::kMostBytes : bytes;

@@ -95,23 +95,59 @@ Value choice_of(const Napi::Object& owner, const char* name,
   throw Error("ERR_ARGUMENT", std::string("'") + name + "' is '" + text + "', which is none of its values.");
 }
 
-std::vector<Cast> casts_of(const Napi::Object& owner) {
-  std::vector<Cast> casts;
-  if (owner.Get("casts").IsUndefined()) return casts;
+Cast cast_of(const Napi::Object& cast) {
   constexpr std::pair<const char*, CastMode> kModes[] = {{"spec", CastMode::kSpec},
                                                          {"onnx", CastMode::kOnnx}};
   constexpr std::pair<const char*, ScaleRounding> kRounds[] = {
       {"up", ScaleRounding::kUp}, {"nearest", ScaleRounding::kNearest}, {"down", ScaleRounding::kDown}};
+  CastOptions options;
+  options.mode = choice_of(cast, "mode", kModes);
+  options.saturate = cast.Get("saturate").ToBoolean().Value();
+  options.round = choice_of(cast, "round", kRounds);
+  return {dtype_of(cast, "from"), dtype_of(cast, "to"), options};
+}
+
+std::vector<double> doubles_of(const Napi::Object& owner, const char* name) {
+  const Napi::Value value = owner.Get(name);
+  const bool are_doubles =
+      value.IsTypedArray() && value.As<Napi::TypedArray>().TypedArrayType() == napi_float64_array;
+  if (!are_doubles) throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a Float64Array.");
+  const Napi::Float64Array array = value.As<Napi::Float64Array>();
+  return {array.Data(), array.Data() + array.ElementLength()};
+}
+
+ScalingDescription scaling_of(const Napi::Object& source) {
+  constexpr std::pair<const char*, ScalingKind> kKinds[] = {{"quantize", ScalingKind::kQuantize},
+                                                            {"dequantize", ScalingKind::kDequantize},
+                                                            {"affine", ScalingKind::kAffine}};
+  constexpr std::pair<const char*, QuantizeRules> kRules[] = {{"onnx", QuantizeRules::kOnnx},
+                                                              {"tmfile", QuantizeRules::kTmfile}};
+  ScalingDescription scaling;
+  scaling.kind = choice_of(source, "kind", kKinds);
+  scaling.from = dtype_of(source, "from");
+  scaling.to = dtype_of(source, "to");
+  scaling.rules = choice_of(source, "rules", kRules);
+  scaling.saturate = source.Get("saturate").ToBoolean().Value();
+  scaling.scales = doubles_of(source, "scales");
+  scaling.offsets = doubles_of(source, "offsets");
+  scaling.blocks = numbers(source, "blocks");
+  return scaling;
+}
+
+// Those that say no kind are casts.
+std::vector<ElementChange> casts_of(const Napi::Object& owner) {
+  std::vector<ElementChange> changes;
+  if (owner.Get("casts").IsUndefined()) return changes;
   const Napi::Array array = array_of(owner, "casts");
   for (uint32_t i = 0; i < array.Length(); ++i) {
-    const Napi::Object cast = object(array.Get(i), "cast");
-    CastOptions options;
-    options.mode = choice_of(cast, "mode", kModes);
-    options.saturate = cast.Get("saturate").ToBoolean().Value();
-    options.round = choice_of(cast, "round", kRounds);
-    casts.emplace_back(dtype_of(cast, "from"), dtype_of(cast, "to"), options);
+    const Napi::Object change = object(array.Get(i), "cast");
+    if (change.Get("kind").IsUndefined()) {
+      changes.emplace_back(cast_of(change));
+    } else {
+      changes.emplace_back(scaling_of(change));
+    }
   }
-  return casts;
+  return changes;
 }
 
 }  // namespace

@@ -122,15 +122,26 @@ export {
   type TensorFlowTensor,
   type TensorLike,
 } from './tensor/adapters.js'
+export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
 export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
+export type { QuantizationParameters } from './tensor/quantization.js'
+export {
+  type BiasMismatch,
+  checkBiasScales,
+  type NumberRange,
+  quantizationParameters,
+  type RangeOptions,
+} from './tensor/quantization_range.js'
+export { type DequantizeOptions, dequantize, type QuantizeOptions, quantize } from './tensor/quantize.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { type AxisRange, slice } from './tensor/slice.js'
 export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
+export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {
   DenseStorage,

@@ -84,6 +84,21 @@ export interface NativeCast {
   readonly round: 'up' | 'nearest' | 'down'
 }
 
+/** One linear map of the elements on the way of a reorder, with parameters for blocks of the source. */
+export interface NativeScaling {
+  readonly kind: 'quantize' | 'dequantize' | 'affine'
+  readonly from: string
+  readonly to: string
+  /** How integer codes are made. */
+  readonly rules: 'onnx' | 'tmfile'
+  readonly saturate: boolean
+  /** One for all elements, or one for each block, row-major; as many of one as of the other. */
+  readonly scales: Float64Array
+  readonly offsets: Float64Array
+  /** Elements of a block along each axis of the source, of the slice's shape where there is a slice. */
+  readonly blocks: readonly number[]
+}
+
 export interface NativePlanDescription {
   /** Of the source: 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order. */
   readonly elementBits: number
@@ -94,7 +109,7 @@ export interface NativePlanDescription {
   /** Absent when all of the source is taken. */
   readonly slice?: NativeSlice
   /** In the order in which they are done; `to` is bound to the last one's type. */
-  readonly casts?: readonly NativeCast[]
+  readonly casts?: readonly (NativeCast | NativeScaling)[]
 }
 
 /**
@@ -244,6 +259,36 @@ export interface NativeDevice {
   readonly unifiedMemory: boolean
 }
 
+/** What was counted of a tensor so far. One job at a time adds to it. */
+export interface NativeStatistics {
+  /**
+   * Counts `count` packed elements (halves, of a complex type), on the addon's own threads. `bytes` has just these, and
+   * may not be transferred meanwhile. Throws ERR_ARGUMENT.
+   */
+  add(bytes: Uint8Array, count: number, cancel?: Int32Array): Promise<void>
+  /** As `add`, of the elements at `offset` of a file, which are read part by part. Throws ERR_RANGE, ERR_FILE_CHANGED. */
+  addFile(file: NativeInputFile, offset: number, count: number, cancel?: Int32Array): Promise<void>
+  /** Throws ERR_ARGUMENT while something is added. */
+  result(): NativeStatisticsResult
+}
+
+export interface NativeStatisticsResult {
+  readonly count: number
+  readonly nans: number
+  readonly infinities: number
+  readonly zeros: number
+  /** These are absent where no number is finite. */
+  readonly min?: number | bigint
+  readonly max?: number | bigint
+  readonly mean?: number
+  /** Bins of 2^exponent, of which the first begins at `first` times that. */
+  readonly histogram?: {
+    readonly exponent: number
+    readonly first: number
+    readonly counts: Float64Array
+  }
+}
+
 export interface NativeExplanation {
   /** Name from the kernel table, for example `reorder_x32_reference`. */
   readonly kernel: string
@@ -314,6 +359,8 @@ export interface NativeAddon {
   planReorder(description: NativePlanDescription): NativeReorderPlan
   /** Virtual memory only; none is resident before `fill`. Throws ERR_LIMIT when there are no addresses for it. */
   createSparseBuffer(byteLength: number): NativeSparseBuffer
+  /** For elements of a fixed size, with a histogram of at most `bins`, 2 to 1024. */
+  createStatistics(dtype: string, bins: number): NativeStatistics
   /** Creates the temporary beside `path` and reserves `byteLength` bytes (ENOSPC at once on a full disk). */
   createOutput(path: string, byteLength: number): NativeOutputFile
   /** Threads of the addon's own pool: from affinity and cgroup quota, or TILEWORK_THREADS. */

@@ -7,7 +7,7 @@ import { type Finding, type OpenFile, type Tensor, TileworkError } from '../inde
 import { formatBytes, formatCount } from './byte_count.js'
 import { sha256 } from './digest.js'
 import { eachFile } from './each_file.js'
-import { type ElementStatistics, elementStatistics } from './element_statistics.js'
+import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { findingLine } from './finding_line.js'
 import { modelLines, onnxLines } from './model_lines.js'
@@ -47,7 +47,8 @@ Examples:
 
 The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
 tensor, of the bytes of its indices (64-bit, row-major), then those of its values.
-Shapes are printed as --shape takes them.`
+Shapes are printed as --shape takes them. A histogram has equal parts of the range from the
+smallest to the largest number, zeros included.`
 
 export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -56,7 +57,10 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .description('Lists the tensors of files: names, element types, shapes, layouts and sizes.')
     .argument('<files...>', 'files of any known format')
     .option('--digest', 'add the SHA-256 of each tensor')
-    .option('--stats', 'add smallest, largest and mean value, zeros and NaNs of each dense tensor')
+    .option(
+      '--stats',
+      'add smallest, largest and mean value, zeros, NaNs and a histogram of each dense tensor',
+    )
   addReadOptions(command)
     .option('--json', 'print JSON: one object for one file, an array for several')
     .addHelpText('after', EXAMPLES)
@@ -174,10 +178,10 @@ const COLUMNS: readonly Column[] = [
   { title: 'bytes', align: 'right' },
   { title: 'data' },
 ]
-const STATISTICS_COLUMNS: readonly Column[] = ['min', 'max', 'mean', 'zeros', 'NaN'].map((title) => ({
-  title,
-  align: 'right',
-}))
+const STATISTICS_COLUMNS: readonly Column[] = [
+  ...['min', 'max', 'mean', 'zeros', 'NaN'].map((title) => ({ title, align: 'right' as const })),
+  { title: 'histogram' },
+]
 
 function formatTensors(
   tensors: readonly TensorReport[],
@@ -211,9 +215,10 @@ function dataCell({ hasData, entryCount }: TensorReport): string {
 
 function statisticsCells(statistics: ElementStatistics | null | undefined): string[] {
   if (!statistics) return STATISTICS_COLUMNS.map(() => '-')
-  const { min, max, mean, zeros, nans } = statistics
-  return [min, max, mean, zeros, nans].map((value) => {
+  const { min, max, mean, zeros, nans, histogram } = statistics
+  const numbers = [min, max, mean, zeros, nans].map((value) => {
     if (value === null) return '-'
     return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : String(value)
   })
+  return [...numbers, histogram ? histogramBars(histogram) : '-']
 }

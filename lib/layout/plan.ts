@@ -6,7 +6,7 @@ import { systemError } from '../bytes/system_error.js'
 import { withCancelFlag } from '../cancel.js'
 import { DevicePlan } from '../device/device_plan.js'
 import type { DeviceChoice } from '../device/devices.js'
-import type { CastStep } from '../dtype/cast_step.js'
+import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
@@ -124,7 +124,7 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
 export interface JoinOptions extends PlanReorderOptions {
   readonly slice?: SliceOfWhole
   /** `dtype` is that of the source, and the first cast takes it. */
-  readonly casts?: readonly CastStep[]
+  readonly casts?: readonly ElementStep[]
 }
 
 /** As `planReorder`, with the storage of both sides, and of a part of the source where one is named. */
@@ -175,7 +175,7 @@ function joinAnew({ dtype, shape, from, to, as, slice, casts }: PlanRequest): Jo
         step: extend(slice.step, fromStorage.extents.length, 1),
       },
     }),
-    ...(casts.length > 0 && { casts }),
+    ...(casts.length > 0 && { casts: casts.map((step) => ofRank(step, fromStorage.extents.length)) }),
   }
   const addon = native()
   const plan = systemError.wrap(`${from.layout.name} to ${to.layout.name}`, () =>
@@ -219,6 +219,11 @@ function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: 
     ...(side.lower && { lower: isAnyRank ? extend(side.lower, rank, 0) : side.lower }),
     ...(side.upper && { upper: isAnyRank ? extend(side.upper, rank, 0) : side.upper }),
   })
+}
+
+/** A step with blocks for the axes that a named layout appends, too. */
+function ofRank(step: ElementStep, rank: number): ElementStep {
+  return isScaling(step) ? { ...step, blocks: extend(step.blocks, rank, 1) } : step
 }
 
 function extend(values: readonly number[], rank: number, fill: number): readonly number[] {

@@ -3,7 +3,7 @@
  * for the same few reorders again and again; a plan is immutable, so all who ask alike can share one. Each worker
  * thread has a cache of its own, as its addon objects are its own.
  */
-import type { CastStep } from '../dtype/cast_step.js'
+import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { type Dtype, isDtype } from '../dtype/dtypes.js'
 import type { Layout } from './layout.js'
 import { isParsedLayout } from './parse_layout.js'
@@ -20,7 +20,7 @@ export interface PlanRequest {
   readonly dtype: Dtype
   readonly as?: 'weights' | undefined
   /** Checked, and never changed by anybody. */
-  readonly casts: readonly CastStep[]
+  readonly casts: readonly ElementStep[]
   readonly shape: readonly number[]
   readonly from: PlannedSide
   readonly to: PlannedSide
@@ -46,8 +46,8 @@ let latest: string | undefined
 
 /**
  * The key of a request: two of one key are alike in all that a plan depends on. Absent for requests that are not
- * remembered: with a layout that parseLayout did not make, which could answer differently each time, and with values
- * that are no whole numbers, which planning refuses.
+ * remembered: with a layout that parseLayout did not make, which could answer differently each time, with values that are
+ * no whole numbers, which planning refuses, and with scales by the dozen.
  */
 export function planKey({ dtype, as, casts, shape, from, to, slice }: PlanRequest): string | undefined {
   const isKnown = isDtype(dtype) && (as === undefined || as === 'weights')
@@ -66,9 +66,22 @@ export function planKey({ dtype, as, casts, shape, from, to, slice }: PlanReques
     if (text === undefined) return undefined
     key += text
   }
-  for (const { to: dtypeOf, mode, saturate, round } of casts)
-    key += ` ${dtypeOf} ${mode} ${saturate} ${round}`
+  for (const step of casts) {
+    const text = stepText(step)
+    if (text === undefined) return undefined
+    key += text
+  }
   return key
+}
+
+/** Scales that make a key longer than a plan of its own is worth: more than channels of an image. */
+const MOST_SCALES = 16
+
+function stepText(step: ElementStep): string | undefined {
+  const { to, saturate } = step
+  if (!isScaling(step)) return ` ${to} ${step.mode} ${saturate} ${step.round}`
+  if (step.scales.length > MOST_SCALES) return undefined
+  return ` ${step.kind} ${to} ${step.rules} ${saturate} ${step.scales} ${step.offsets} ${step.blocks}`
 }
 
 /** Padding of no elements, one count an axis, is as none. Absent for what is no list of whole numbers. */

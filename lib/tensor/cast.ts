@@ -4,8 +4,8 @@ import type { CastOptions, CastStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { changeElements } from './change_elements.js'
 import { checkDense } from './check_tensor.js'
-import { FusedTensor } from './fused.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 const MODES = ['spec', 'onnx'] as const
@@ -38,12 +38,7 @@ export function cast(tensor: Tensor, dtype: Dtype, options: CastOptions = {}): D
   }
   const dense = checkDense(tensor, 'cast')
   const step = stepOf(dense, dtype, options)
-  if (dense.dtype === dtype) return dense
-  const recipe = FusedTensor.recipeOf(dense)
-  const { layout, lower, upper } = dense.storage
-  // A tensor that is fused already keeps its parsed layout, which may be one of the caller's own.
-  const to = dense instanceof FusedTensor ? recipe.to : { layout, lower, upper }
-  return new FusedTensor({ ...recipe, to, casts: [...(recipe.casts ?? []), step] })
+  return dense.dtype === dtype ? dense : changeElements(dense, step)
 }
 
 function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep {

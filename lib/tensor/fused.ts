@@ -5,7 +5,7 @@
  */
 
 import type { ByteSource } from '../bytes/source.js'
-import type { CastStep } from '../dtype/cast_step.js'
+import type { ElementStep } from '../dtype/cast_step.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
@@ -21,8 +21,11 @@ export interface FusedRecipe {
   readonly to: PlacedLayout
   /** `weights` joins data and weights layouts by the position of their axes. */
   readonly as?: 'weights'
-  /** What becomes of the elements, in this order; where they are and which are taken does not depend on it. */
-  readonly casts?: readonly CastStep[]
+  /**
+   * What becomes of the elements, in this order; where they are and which are taken does not depend on it. Blocks are
+   * those of the base's shape.
+   */
+  readonly casts?: readonly ElementStep[]
   /** Where it is computed; on the CPU by default. */
   readonly device?: string
 }

@@ -8,48 +8,97 @@
 namespace tilework {
 namespace {
 
-// Elements between two casts: their bytes stay in the first-level cache.
-constexpr int64_t kBlockElements = 512;
 constexpr int64_t kMaxElementBytes = 16;
+// What is between two steps; two such blocks fit the first-level cache.
+constexpr int64_t kBlockBytes = 8192;
+
+Dtype from_of(const ElementStep& step) {
+  return std::visit([](const auto& at) { return at.from(); }, step);
+}
+
+Dtype to_of(const ElementStep& step) {
+  return std::visit([](const auto& at) { return at.to(); }, step);
+}
+
+// How many elements of the widest type between two steps fit a block; a multiple of 8, so that blocks of
+// elements below a byte are whole bytes.
+int64_t elements_of_block(const std::vector<ElementStep>& steps) {
+  int64_t widest = 1;
+  for (size_t i = 1; i < steps.size(); ++i) widest = std::max(widest, packed_bytes(from_of(steps[i]), 1));
+  return kBlockBytes / widest;
+}
+
+void run_step(const ElementStep& step, const uint8_t* source, uint8_t* destination, int64_t first,
+              int64_t count) {
+  if (const auto* cast = std::get_if<Cast>(&step)) return cast->run(source, destination, count);
+  std::get<Scaling>(step).run(source, destination, first, count);
+}
 
 }  // namespace
 
-CastChain::CastChain(std::vector<Cast> casts) : casts_(std::move(casts)) {
-  for (size_t i = 0; i < casts_.size(); ++i) {
-    if (i == 0 || casts_[i].from() == casts_[i - 1].to()) continue;
-    throw Error("ERR_ARGUMENT", "A cast takes " + std::string(info_of(casts_[i].from()).name) +
-                                    " and is given " + std::string(info_of(casts_[i - 1].to()).name) + ".");
+CastChain::CastChain(std::vector<ElementStep> steps)
+    : steps_(std::move(steps)), block_elements_(elements_of_block(steps_)) {
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (i == 0 || from_of(steps_[i]) == to_of(steps_[i - 1])) continue;
+    throw Error("ERR_ARGUMENT", "A cast takes " + std::string(info_of(from_of(steps_[i])).name) +
+                                    " and is given " + std::string(info_of(to_of(steps_[i - 1])).name) + ".");
   }
-  if (casts_.empty()) throw Error("ERR_ARGUMENT", "A chain of casts needs one at least.");
+  if (steps_.empty()) throw Error("ERR_ARGUMENT", "A chain of casts needs one at least.");
 }
+
+Dtype CastChain::from() const { return from_of(steps_.front()); }
+
+Dtype CastChain::to() const { return to_of(steps_.back()); }
 
 int64_t CastChain::whole_elements() const {
   return std::max(elements_per_byte(from()), elements_per_byte(to()));
 }
 
 bool CastChain::keeps_zero_bits() const {
+  const bool adds = std::any_of(steps_.begin(), steps_.end(), [](const ElementStep& step) {
+    const auto* scaling = std::get_if<Scaling>(&step);
+    return scaling != nullptr && !scaling->keeps_zero();
+  });
+  if (adds) return false;
   const uint8_t zero[kMaxElementBytes] = {};
   uint8_t result[kMaxElementBytes] = {};
-  run(zero, result, 1);
+  run(zero, result, 0, 1);
   return std::all_of(std::begin(result), std::end(result), [](uint8_t byte) { return byte == 0; });
+}
+
+bool CastChain::depends_on_place() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const ElementStep& step) {
+    const auto* scaling = std::get_if<Scaling>(&step);
+    return scaling != nullptr && scaling->depends_on_place();
+  });
+}
+
+int64_t CastChain::footprint() const {
+  int64_t bytes = 0;
+  for (const ElementStep& step : steps_) {
+    if (const auto* scaling = std::get_if<Scaling>(&step)) bytes += scaling->footprint();
+  }
+  return bytes;
 }
 
 std::string CastChain::kernels() const {
   std::string names;
-  for (const Cast& cast : casts_) names += (names.empty() ? "" : ", ") + cast.kernels();
+  for (const ElementStep& step : steps_) {
+    names += (names.empty() ? "" : ", ") + std::visit([](const auto& at) { return at.kernels(); }, step);
+  }
   return names;
 }
 
-void CastChain::run(const uint8_t* source, uint8_t* destination, int64_t count) const {
-  if (casts_.size() == 1) return casts_[0].run(source, destination, count);
-  alignas(64) uint8_t blocks[2][kBlockElements * kMaxElementBytes];
-  for (int64_t at = 0; at < count; at += kBlockElements) {
-    const int64_t size = std::min(kBlockElements, count - at);
+void CastChain::run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const {
+  if (steps_.size() == 1) return run_step(steps_[0], source, destination, first, count);
+  alignas(64) uint8_t blocks[2][kBlockBytes];
+  for (int64_t at = 0; at < count; at += block_elements_) {
+    const int64_t size = std::min(block_elements_, count - at);
     const uint8_t* input = source + packed_bytes(from(), at);
-    for (size_t i = 0; i < casts_.size(); ++i) {
-      const bool is_last = i + 1 == casts_.size();
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const bool is_last = i + 1 == steps_.size();
       uint8_t* output = is_last ? destination + packed_bytes(to(), at) : blocks[i % 2];
-      casts_[i].run(input, output, size);
+      run_step(steps_[i], input, output, first + at, size);
       input = output;
     }
   }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "dtype/cast.h"
@@ -17,11 +16,12 @@ struct DeviceMoves {
   int destination_bits = 0;
   int64_t source_elements = 0;
   int64_t destination_elements = 0;
-  std::span<const Cast> casts;
+  std::vector<Cast> casts;
 };
 
 // The moves of a plan, which has to live as long. `multiple` is a number of bytes of which the ends of ranges
-// and windows are multiples, but for the ends of the storage; it limits how wide elements may be.
+// and windows are multiples, but for the ends of the storage; it limits how wide elements may be. Errors:
+// ERR_UNSUPPORTED for plans that scale elements.
 DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple);
 
 }  // namespace tilework::cl

@@ -239,6 +239,7 @@ Runs pack_destination(const LoopNest& nest, const Box& box, int element_bits, Lo
 
 // Half a byte cannot be read or written alone: all steps but the nearest are whole bytes.
 bool has_whole_bytes(const LoopNest& nest) {
+  if (nest.destination_base % 2 != 0) return false;
   const size_t nearest = LoopOrders(nest).by_destination.front();
   for (size_t i = 0; i < nest.nodes.size(); ++i) {
     const Node& node = nest.nodes[i];

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "memory/streaming_copy.h"
+#include "reorder/parameter_places.h"
 
 namespace tilework {
 namespace {
@@ -49,6 +50,21 @@ uint8_t* coverage_buffer(int64_t elements) {
 ReorderDescription moves_of(ReorderDescription description) {
   description.casts.clear();
   return description;
+}
+
+std::vector<ElementStep> steps_of(const ReorderDescription& description) {
+  std::vector<ElementStep> steps;
+  for (const ElementChange& change : description.casts) {
+    if (const auto* cast = std::get_if<Cast>(&change)) {
+      steps.emplace_back(*cast);
+      continue;
+    }
+    const auto& scaling = std::get<ScalingDescription>(change);
+    for (ElementStep& step : scaling_steps(scaling, parameter_places(description, scaling))) {
+      steps.push_back(std::move(step));
+    }
+  }
+  return steps;
 }
 
 int64_t volume_of(const std::vector<int64_t>& shape) {
@@ -95,7 +111,7 @@ void clear_holes(const uint8_t* covered, uint8_t* destination, int bits, int64_t
 }  // namespace
 
 FusedCast::FusedCast(const ReorderDescription& description)
-    : moves_(moves_of(description)), cast_(description.casts) {
+    : moves_(moves_of(description)), cast_(steps_of(description)) {
   if (info_of(cast_.from()).bits != description.element_bits) {
     throw Error("ERR_ARGUMENT", "'elementBits' is " + std::to_string(description.element_bits) +
                                     " and the elements are " + std::string(info_of(cast_.from()).name) + ".");
@@ -147,7 +163,8 @@ void FusedCast::run(const ReorderArguments& all) const {
   if (const auto offset = moves_.copy_offset()) {
     const bool is_end = all.end == destination_bytes();
     const int64_t last = is_end ? moves_.destination_elements() : elements(all.end);
-    return run_cast(all.source + *offset + begin, all.destination, last - elements(all.begin), all.stores);
+    const int64_t first = elements(all.begin);
+    return run_cast(all.source + *offset + begin, all.destination, {first, last}, all.stores);
   }
   // Pieces end where rectangles of the moves end.
   const int64_t whole = std::max<int64_t>(packed_bytes(cast_.from(), cast_.whole_elements()), 1);
@@ -164,13 +181,15 @@ void FusedCast::run(const ReorderArguments& all) const {
   }
 }
 
-void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const {
-  if (stores == Stores::kCached) return cast_.run(source, destination, count);
+void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, Elements elements,
+                         Stores stores) const {
+  const int64_t count = elements.last - elements.first;
+  if (stores == Stores::kCached) return cast_.run(source, destination, elements.first, count);
   alignas(64) uint8_t block[kStreamedBytes];
   const int64_t at_a_time = kStreamedBytes * 8 / std::max(info_of(cast_.to()).bits, 8);
   for (int64_t at = 0; at < count; at += at_a_time) {
     const int64_t here = std::min(at_a_time, count - at);
-    cast_.run(source + packed_bytes(cast_.from(), at), block, here);
+    cast_.run(source + packed_bytes(cast_.from(), at), block, elements.first + at, here);
     copy_streaming(destination + packed_bytes(cast_.to(), at), block, packed_bytes(cast_.to(), here));
   }
   end_streaming();
@@ -184,7 +203,7 @@ void FusedCast::run_piece(const ReorderArguments& piece) const {
   const int bits = info_of(cast_.from()).bits;
   const int64_t first = begin * 8 / bits;
   const int64_t last = std::min(end * 8 / bits, moves_.destination_elements());
-  run_cast(moved, destination, last - first, coverage_ == nullptr ? stores : Stores::kCached);
+  run_cast(moved, destination, {first, last}, coverage_ == nullptr ? stores : Stores::kCached);
   if (coverage_ == nullptr) return;
   constexpr uint8_t kOnes = 0xff;
   uint8_t* covered = coverage_buffer(last - first);

@@ -42,7 +42,12 @@ class FusedCast {
   void run_piece(const ReorderArguments& piece) const;
   // Streams by way of a block in the first-level cache: casts write it as they like, and whole lines leave
   // it.
-  void run_cast(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const;
+  // Elements [first, last) of the result.
+  struct Elements {
+    int64_t first;
+    int64_t last;
+  };
+  void run_cast(const uint8_t* source, uint8_t* destination, Elements elements, Stores stores) const;
 
   ReorderPlan moves_;
   CastChain cast_;

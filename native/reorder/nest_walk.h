@@ -89,6 +89,10 @@ struct NoRectangles {
   static void move_pixels(const Rectangle&, const PixelGroups&) {}
 };
 
+// Elements that want a row with its stride, also one that stays at a place of the source.
+template <class Element>
+inline constexpr bool kTakesRows = requires { &Element::take_row; };
+
 // Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
 // the destination storage, whose `begin` stands at `destination_`.
 template <class Element, class Kernel>
@@ -96,15 +100,19 @@ class NestWalk {
  public:
   NestWalk(const LoopNest& nest, const InnerLoops& inner, const ReorderArguments& arguments, int64_t begin,
            int64_t end)
+      : NestWalk(nest, inner, arguments.source, arguments.destination, arguments.stores, begin, end) {}
+
+  NestWalk(const LoopNest& nest, const InnerLoops& inner, const uint8_t* source, uint8_t* destination,
+           Stores stores, int64_t begin, int64_t end)
       : nest_(nest),
         column_level_(kHasRectangles && inner.nest_class == Kernel::kClass && inner.column_level
                           ? *inner.column_level
                           : kNoLevel),
         pixel_level_(column_level_ != kNoLevel && has_pixels(nest, inner) ? *inner.pixel_level : kNoLevel),
         chain_(inner.chain),
-        source_(arguments.source),
-        destination_(arguments.destination),
-        stores_(arguments.stores),
+        source_(source),
+        destination_(destination),
+        stores_(stores),
         begin_(begin),
         end_(end) {
     std::fill_n(index_, nest.variables.size(), 0);
@@ -439,6 +447,13 @@ class NestWalk {
   // The innermost loop: a run, or a row with strides.
   void copy(const Node& node, int64_t s, int64_t d, int64_t lo, int64_t hi) {
     if (lo >= hi) return;
+    if constexpr (kTakesRows<Element>) {
+      if (node.destination_stride == 1) {
+        Element::take_row(s + lo * node.source_stride, node.source_stride, destination_, d + lo - begin_,
+                          hi - lo);
+        return;
+      }
+    }
     if (node.source_stride == 1 && node.destination_stride == 1) {
       Element::copy_run(source_, s + lo, destination_, d + lo - begin_, hi - lo);
       return;

@@ -7,14 +7,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "dtype/cast.h"
+#include "dtype/scaling.h"
 #include "layout/join.h"
 #include "reorder/nest_box.h"
 #include "reorder/nest_class.h"
 
 namespace tilework {
+
+// What becomes of an element, as it is asked for. Blocks of a scaling are those of the slice's shape, where
+// there is a slice.
+using ElementChange = std::variant<Cast, ScalingDescription>;
 
 struct ReorderDescription {
   // 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order.
@@ -25,8 +30,8 @@ struct ReorderDescription {
   Side from;
   Side to;
   std::optional<Slice> slice = std::nullopt;
-  // What becomes of the elements on the way. `to` has the elements of the last cast.
-  std::vector<Cast> casts = {};
+  // What becomes of the elements on the way. `to` has the elements of the last one.
+  std::vector<ElementChange> casts = {};
 };
 
 class ReorderPlan;

@@ -216,7 +216,15 @@ const uint8_t* FileReorder::packed_destination(const PackedTile& packed, const u
   packed.plan.run(source, moved, 0, size);
   const int64_t elements = packed.plan.destination_elements();
   uint8_t* tile = scratch.tile(bytes_of(elements, bits_));
-  plan_->cast()->cast().run(moved, tile, elements);
+  const CastChain& cast = plan_->cast()->cast();
+  if (!cast.depends_on_place()) {
+    cast.run(moved, tile, 0, elements);
+    return tile;
+  }
+  const Runs& runs = packed.destination;
+  runs.each([&](int64_t element, int64_t at) {
+    cast.run(moved + packed_bytes(cast.from(), at), tile + packed_bytes(cast.to(), at), element, runs.length);
+  });
   return tile;
 }
 

@@ -74,12 +74,22 @@ describe('inspect', () => {
 
   it('gives statistics of dense tensors, exact where a double is not', async () => {
     const { tensors } = await runJson<InspectJson>(['inspect', MIXED, '--stats'])
-    expect(tensors[0]!.stats).toEqual({ min: -0.5, max: 2.5, mean: 0.75, zeros: 1, nans: 1, infinities: 1 })
+    expect(tensors[0]!.stats).toEqual({
+      count: 6,
+      min: -0.5,
+      max: 2.5,
+      mean: 0.75,
+      zeros: 1,
+      zeroShare: 1 / 6,
+      nans: 1,
+      infinities: 1,
+      histogram: { start: -0.5, width: 0.25, counts: [1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1] },
+    })
     expect(tensors[1]!.stats).toMatchObject({ min: '18446744073709551615', max: '18446744073709551615' })
     expect(tensors[2]!.stats).toMatchObject({ min: null, max: null, mean: null, zeros: 0 })
     expect(tensors[3]!.stats).toBeNull()
     const { stdout } = await runCli(['inspect', MIXED, '--stats'])
-    expect(stdout).toMatch(/-0\.500000 +2\.50000 +0\.750000 +1 +1$/m)
+    expect(stdout).toMatch(/-0\.500000 +2\.50000 +0\.750000 +1 +1 {2}█ █ {3}█ {5}█$/m)
   })
 
   it('prints a table whose shapes --shape takes', async () => {

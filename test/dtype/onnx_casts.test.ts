@@ -1,8 +1,21 @@
-/** Casts against the test data that the ONNX project publishes for its Cast operator, where that is at hand. */
+/**
+ * Casts, quantize and dequantize against the test data that the ONNX project publishes for its operators Cast, QuantizeLinear
+ * and DequantizeLinear, where that is at hand.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { asTensor, cast, type Dtype } from '../../lib/index.js'
+import {
+  asTensor,
+  cast,
+  type DenseTensor,
+  type Dtype,
+  dequantize,
+  materialize,
+  open,
+  quantize,
+  tensor,
+} from '../../lib/index.js'
 
 const folder = resolve(import.meta.dirname, '../../../shared/fixtures/onnx/node')
 const hasData = existsSync(folder)
@@ -71,5 +84,52 @@ describe.skipIf(!hasData)('published casts from float32', () => {
       expect(spec[i], `${value}`).toBe(Number.isNaN(value) ? 6 : onnx[i])
     }
     expect(Array.from(numbers).some(Number.isNaN)).toBe(true)
+  })
+})
+
+/** A tensor of a case, however its file holds the numbers. */
+async function published(name: string, file: string): Promise<DenseTensor> {
+  const opened = await open(join(folder, name, 'test_data_set_0', file), {
+    format: 'onnx',
+    message: 'TensorProto',
+  })
+  const owned = await materialize(opened.tensors.at(0) as DenseTensor)
+  opened.close()
+  return owned
+}
+
+/** The stored halves of cases whose other half is in the words of the operators' tests (onnx/backend/test/case/node). */
+describe.skipIf(!hasData)('published cases of', () => {
+  it('Cast to uint2', async () => {
+    const numbers = tensor([-3, -2, -1, 0, 1, 2, 3], { dtype: 'float32', shape: [7, 1] })
+    const expected = await published('test_cast_FLOAT_to_UINT2', 'output_0.pb')
+    for (const mode of ['spec', 'onnx'] as const) {
+      expect(await cast(numbers, 'uint2', { mode }).bytes()).toEqual(await expected.bytes())
+    }
+  })
+
+  it('QuantizeLinear to int2, along an axis', async () => {
+    const numbers = [
+      [0, 2.5, 4.8, 8.6],
+      [-4, -3, 1, 2],
+      [-0, -2.5, -4.8, -8.6],
+    ]
+    const codes = quantize(tensor(numbers, { dtype: 'float32' }), 'int2', { scale: [2, 3, 4], axis: 0 })
+    const expected = await published('test_quantizelinear_int2', 'output_0.pb')
+    expect(expected.dtype).toBe('int2')
+    expect(await codes.bytes()).toEqual(await expected.bytes())
+  })
+
+  it('QuantizeLinear to float8_e4m3fn', async () => {
+    const numbers = tensor([0, 1, 2, 100000, 200], { dtype: 'float32' })
+    const expected = await published('test_quantizelinear_e4m3fn', 'output_0.pb')
+    expect(await quantize(numbers, 'float8_e4m3fn', { scale: 2 }).bytes()).toEqual(await expected.bytes())
+  })
+
+  it('DequantizeLinear of int4', async () => {
+    const codes = await published('test_dequantizelinear_int4', 'input_0.pb')
+    expect(codes.dtype).toBe('int4')
+    const found = await dequantize(codes, { scale: 2, zeroPoint: 1 }).toTypedArray()
+    expect(found).toEqual(Float32Array.of(-2, 0, 12, -10, -18))
   })
 })

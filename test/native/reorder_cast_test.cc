@@ -1,5 +1,5 @@
-// Plans that cast, against the oracle and the reference of casts: random layouts and types, in memory as a
-// whole and by ranges, and from and to files by tiles.
+// Plans that cast and scale, against the oracles and the reference of casts: random layouts, types and blocks
+// of parameters, in memory as a whole and by ranges, and from and to files by tiles.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,6 +11,7 @@
 #include "reorder/reorder_file.h"
 #include "reorder/source_ranges.h"
 #include "reorder_case.h"
+#include "scaling_oracle.h"
 #include "temporary_folder.h"
 
 namespace tilework::test {
@@ -19,9 +20,24 @@ namespace {
 constexpr int64_t kOffset = 100;
 constexpr TileLimits kSmallTiles{128, 192};
 
-std::string text(const std::vector<Cast>& casts) {
-  std::string names = std::string(info_of(casts.front().from()).name);
-  for (const Cast& cast : casts) names += " -> " + std::string(info_of(cast.to()).name);
+using Changes = std::vector<ElementChange>;
+
+Dtype from_of(const ElementChange& change) {
+  if (const auto* cast = std::get_if<Cast>(&change)) return cast->from();
+  return std::get<ScalingDescription>(change).from;
+}
+
+Dtype to_of(const ElementChange& change) {
+  if (const auto* cast = std::get_if<Cast>(&change)) return cast->to();
+  return std::get<ScalingDescription>(change).to;
+}
+
+std::string text(const Changes& changes) {
+  std::string names = std::string(info_of(from_of(changes.front())).name);
+  for (const ElementChange& change : changes) {
+    names += std::get_if<Cast>(&change) != nullptr ? " -> " : " scaled ";
+    names += std::string(info_of(to_of(change)).name);
+  }
   return names;
 }
 
@@ -32,63 +48,127 @@ uint64_t element(const uint8_t* bytes, int bits, int64_t index) {
   return code;
 }
 
-// What a source element becomes, one cast after the other, in the low bytes of 16.
-std::vector<uint8_t> cast_element(const std::vector<Cast>& casts, const uint8_t* source, int64_t index) {
-  const int bits = info_of(casts.front().from()).bits;
+// Which entry of a scaling an element has, by its row-major index in the whole source.
+size_t entry_of(const ScalingDescription& scaling, const std::vector<int64_t>& shape, int64_t index) {
+  if (scaling.scales.size() == 1) return 0;
+  int64_t entry = 0;
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    entry += index % shape[axis] / scaling.blocks[axis] * stride;
+    stride *= (shape[axis] + scaling.blocks[axis] - 1) / scaling.blocks[axis];
+    index /= shape[axis];
+  }
+  return static_cast<size_t>(entry);
+}
+
+// Where an element lies in the storage of the source, and which one it is.
+struct SourceElement {
+  int64_t slot;
+  int64_t index;
+};
+
+// What a source element becomes, one change after the other, in the low bytes of 16.
+std::vector<uint8_t> change_element(const ReorderDescription& description, const uint8_t* source,
+                                    SourceElement at) {
+  const int bits = info_of(from_of(description.casts.front())).bits;
   std::vector<uint8_t> bytes(16);
   if (bits == 128) {
-    std::memcpy(bytes.data(), source + index * 16, 16);
+    std::memcpy(bytes.data(), source + at.slot * 16, 16);
   } else {
-    const uint64_t code = element(source, bits, index);
+    const uint64_t code = element(source, bits, at.slot);
     std::memcpy(bytes.data(), &code, sizeof(code));
   }
-  for (const Cast& cast : casts) {
+  for (const ElementChange& change : description.casts) {
     std::vector<uint8_t> next(16);
-    cast_reference({bytes.data(), next.data(), 1, cast.from(), cast.to(), cast.options()});
+    if (const auto* cast = std::get_if<Cast>(&change)) {
+      cast_reference({bytes.data(), next.data(), 1, cast->from(), cast->to(), cast->options()});
+    } else {
+      const auto& scaling = std::get<ScalingDescription>(change);
+      uint64_t code = 0;
+      std::memcpy(&code, bytes.data(), sizeof(code));
+      code = scaled_code(scaling, entry_of(scaling, source_shape(description), at.index), code);
+      std::memcpy(next.data(), &code, sizeof(code));
+    }
     bytes = next;
   }
   return bytes;
 }
 
+// The row-major index of each element of the source, by slots of the destination.
+std::vector<int64_t> indices_of(ReorderDescription description) {
+  description.from = row_major(source_shape(description));
+  return sources_of(description);
+}
+
 std::vector<uint8_t> expected_casts(const ReorderDescription& description, const ReorderPlan& plan,
                                     const uint8_t* source) {
-  const int bits = info_of(description.casts.back().to()).bits;
+  const int bits = info_of(to_of(description.casts.back())).bits;
   std::vector<uint8_t> expected(static_cast<size_t>(plan.destination_bytes()), 0);
   const std::vector<int64_t> sources = sources_of(description);
+  const std::vector<int64_t> indices = indices_of(description);
   for (size_t slot = 0; slot < sources.size(); ++slot) {
     if (sources[slot] < 0) continue;
-    const std::vector<uint8_t> cast = cast_element(description.casts, source, sources[slot]);
+    const std::vector<uint8_t> changed = change_element(description, source, {sources[slot], indices[slot]});
     if (bits >= 8) {
-      std::memcpy(expected.data() + slot * static_cast<size_t>(bits / 8), cast.data(),
+      std::memcpy(expected.data() + slot * static_cast<size_t>(bits / 8), changed.data(),
                   static_cast<size_t>(bits / 8));
     } else {
       const size_t at = slot * static_cast<size_t>(bits);
-      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | cast[0] << (at % 8));
+      expected[at / 8] = static_cast<uint8_t>(expected[at / 8] | changed[0] << (at % 8));
     }
   }
   return expected;
 }
 
-// One to three casts that begin with an element of the description's width.
-std::vector<Cast> random_casts(int bits, RandomLayout& layouts) {
+// Blocks along no, some or all axes, with whole offsets that every code type has.
+ScalingDescription random_scaling(ScalingKind kind, Dtype from, Dtype to, const std::vector<int64_t>& shape,
+                                  RandomLayout& layouts) {
+  ScalingDescription scaling;
+  scaling.kind = kind;
+  scaling.from = from;
+  scaling.to = to;
+  if (layouts.below(4) == 0) scaling.rules = QuantizeRules::kTmfile;
+  int64_t entries = 1;
+  for (const int64_t extent : shape) {
+    const int64_t most = std::max<int64_t>(extent, 1);
+    const int64_t block = layouts.below(2) == 0 ? most : 1 + layouts.below(most);
+    scaling.blocks.push_back(block);
+    entries *= (most + block - 1) / block;
+  }
+  const bool is_float_code = kind == ScalingKind::kQuantize && is_float(to);
+  const bool adds = layouts.below(4) != 0 && !is_float_code;
+  for (int64_t i = 0; i < entries; ++i) {
+    scaling.scales.push_back(static_cast<double>(1 + layouts.below(1000)) / 64);
+    scaling.offsets.push_back(adds ? static_cast<double>(layouts.below(2)) : 0);
+  }
+  return scaling;
+}
+
+// One to three changes that begin with an element of the description's width.
+Changes random_changes(const ReorderDescription& description, RandomLayout& layouts) {
   const auto types = dtypes();
   const auto random_type = [&] {
     return types[static_cast<size_t>(layouts.below(static_cast<int64_t>(types.size())))].dtype;
   };
-  std::vector<Cast> casts;
+  Changes changes;
   Dtype from = random_type();
-  while (info_of(from).bits != bits) from = random_type();
+  while (info_of(from).bits != description.element_bits) from = random_type();
   for (int64_t count = 1 + layouts.below(4) / 3; count > 0;) {
     const Dtype to = random_type();
     if (is_complex(from) && !is_complex(to)) continue;
-    CastOptions options;
-    options.saturate = layouts.below(2) == 0;
-    if (layouts.below(2) == 0) options.mode = CastMode::kOnnx;
-    casts.emplace_back(from, to, options);
+    const auto kind = static_cast<ScalingKind>(layouts.below(3));
+    if (layouts.below(2) == 0 && may_scale(kind, from, to)) {
+      changes.emplace_back(random_scaling(kind, from, to, source_shape(description), layouts));
+    } else {
+      CastOptions options;
+      options.saturate = layouts.below(2) == 0;
+      if (layouts.below(2) == 0) options.mode = CastMode::kOnnx;
+      changes.emplace_back(Cast(from, to, options));
+    }
     from = to;
     --count;
   }
-  return casts;
+  return changes;
 }
 
 std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
@@ -171,7 +251,7 @@ void test_random_layouts(int rounds) {
   for (int i = 0; i < rounds && failures < 10; ++i) {
     ReorderDescription description = random_description(layouts, i);
     if (!is_small(description)) continue;
-    description.casts = random_casts(description.element_bits, layouts);
+    description.casts = random_changes(description, layouts);
     const auto plan = std::make_shared<const ReorderPlan>(description);
     const std::vector<uint8_t> source = random_bytes(plan->source_bytes(), random);
     const std::vector<uint8_t> expected = expected_casts(description, *plan, source.data());
@@ -252,7 +332,7 @@ void test_refusals() {
   wrong.element_bits = 16;
   CHECK(code_of([&] { ReorderPlan{wrong}; }) == "ERR_ARGUMENT");
   ReorderDescription broken = plain(Dtype::kInt8, Dtype::kFloat32, {4});
-  broken.casts.emplace_back(Dtype::kInt8, Dtype::kFloat32, CastOptions{});
+  broken.casts.emplace_back(Cast(Dtype::kInt8, Dtype::kFloat32, CastOptions{}));
   CHECK(code_of([&] { ReorderPlan{broken}; }) == "ERR_ARGUMENT");
   const ReorderPlan plan(plain(Dtype::kInt4, Dtype::kFloat32, {8}));
   CHECK(plan.range_quantum() == 8);

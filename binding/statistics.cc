@@ -1,0 +1,245 @@
+#include "statistics.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "arguments.h"
+#include "environment.h"
+#include "error.h"
+#include "input_file.h"
+#include "io/checked_math.h"
+#include "job.h"
+#include "reorder/reorder_file.h"
+
+namespace tilework::binding {
+namespace {
+
+// What a thread counts at a time: long reads, and counting that is worth a thread. A multiple of every
+// element size, so parts begin with whole elements.
+constexpr int64_t kPartBytes = int64_t{1} << 20;
+
+using Flag = std::shared_ptr<std::atomic<bool>>;
+
+// Counts packed elements in parts and merges them in order: the next one at once, others when their turn
+// comes, so that no more wait than threads are at work.
+class CountingJob : public AsyncJob {
+ public:
+  CountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
+              int64_t count)
+      : AsyncJob(environment, env, ceil_div(packed_bytes(total->dtype(), count), kPartBytes)),
+        total_(std::move(total)),
+        is_busy_(std::move(is_busy)),
+        count_(count) {}
+  ~CountingJob() override { is_busy_->store(false); }
+
+ protected:
+  // The part's bytes, in memory of the job or of `scratch`.
+  virtual const uint8_t* part_at(int64_t offset, int64_t size, FileScratch& scratch) = 0;
+
+  void run_tile(int64_t tile) override {
+    const FileScratchPool::Lease scratch(*scratch_pool_);
+    const Dtype dtype = total_->dtype();
+    const int64_t in_part =
+        kPartBytes / packed_bytes(dtype, elements_per_byte(dtype)) * elements_per_byte(dtype);
+    const int64_t first = tile * in_part;
+    const int64_t count = std::min(in_part, count_ - first);
+    Statistics part(dtype, total_->bins());
+    part.add(part_at(packed_bytes(dtype, first), packed_bytes(dtype, count), *scratch), count);
+    merge(tile, std::move(part));
+  }
+
+  void ended(bool) override {
+    scratch_pool_.reset();
+    is_busy_->store(false);
+  }
+
+ private:
+  void merge(int64_t tile, Statistics part) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(tile, std::move(part));
+    while (!waiting_.empty() && waiting_.begin()->first == merged_) {
+      total_->merge(waiting_.begin()->second);
+      waiting_.erase(waiting_.begin());
+      ++merged_;
+    }
+  }
+
+  std::shared_ptr<Statistics> total_;
+  Flag is_busy_;
+  int64_t count_;
+  std::mutex mutex_;
+  std::map<int64_t, Statistics> waiting_;
+  int64_t merged_ = 0;
+  std::shared_ptr<FileScratchPool> scratch_pool_ = FileScratchPool::share();
+};
+
+class MemoryCountingJob : public CountingJob {
+ public:
+  MemoryCountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
+                    int64_t count, const Bytes& source)
+      : CountingJob(environment, env, std::move(total), std::move(is_busy), count), data_(source.data) {
+    pin_source(source);
+  }
+
+ protected:
+  const uint8_t* part_at(int64_t offset, int64_t, FileScratch&) override { return data_ + offset; }
+
+ private:
+  const uint8_t* data_;
+};
+
+// By descriptor, also where the file is mapped: cut short by somebody, it is an error and no signal.
+class FileCountingJob : public CountingJob {
+ public:
+  FileCountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
+                  int64_t count, std::shared_ptr<InputFile> file, int64_t offset)
+      : CountingJob(environment, env, std::move(total), std::move(is_busy), count),
+        file_(*file),
+        offset_(offset) {
+    hold_file(std::move(file));
+  }
+
+ protected:
+  const uint8_t* part_at(int64_t offset, int64_t size, FileScratch& scratch) override {
+    uint8_t* window = scratch.window(size);
+    file_.read_at(window, offset_ + offset, size);
+    return window;
+  }
+
+ private:
+  const InputFile& file_;
+  int64_t offset_;
+};
+
+Dtype dtype_of(const Napi::Value& value) {
+  const std::string name = value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
+  if (const std::optional<Dtype> dtype = dtype_by_name(name)) return *dtype;
+  throw Error("ERR_DTYPE", "'" + name + "' is no element type of a fixed size.");
+}
+
+// Of a complex type elements are halves here.
+int64_t numbers_of(const Statistics& total, const Napi::Value& value) {
+  const int64_t count = whole_number(value, "count");
+  packed_bytes(total.dtype(), count);
+  return count;
+}
+
+void check_size(const Statistics& total, int64_t count, int64_t size) {
+  const int64_t needed = packed_bytes(total.dtype(), count);
+  if (size == needed) return;
+  throw Error("ERR_ARGUMENT", "'bytes' has " + std::to_string(size) + " bytes, and " + std::to_string(count) +
+                                  " elements have " + std::to_string(needed) + ".");
+}
+
+void take_turn(const Flag& is_busy) {
+  if (is_busy->exchange(true)) throw Error("ERR_ARGUMENT", "The statistics are added to by another job.");
+}
+
+Napi::Value number_of(Napi::Env env, const ExactValue& value) {
+  switch (value.kind) {
+    case ExactValue::Kind::kSigned:
+      return Napi::BigInt::New(env, value.integer);
+    case ExactValue::Kind::kUnsigned:
+      return Napi::BigInt::New(env, static_cast<uint64_t>(value.integer));
+    case ExactValue::Kind::kDouble:
+      break;
+  }
+  return Napi::Number::New(env, value.number);
+}
+
+Napi::Object histogram_of(Napi::Env env, const BinCounts& bins) {
+  Napi::Object result = Napi::Object::New(env);
+  Napi::Float64Array counts = Napi::Float64Array::New(env, bins.counts().size());
+  for (size_t i = 0; i < bins.counts().size(); ++i) counts[i] = static_cast<double>(bins.counts()[i]);
+  result.Set("exponent", bins.exponent());
+  result.Set("first", static_cast<double>(bins.first()));
+  result.Set("counts", counts);
+  return result;
+}
+
+}  // namespace
+
+Napi::Function StatisticsObject::define(Napi::Env env) {
+  return DefineClass(
+      env, "NativeStatistics",
+      {InstanceMethod<&StatisticsObject::add>("add"), InstanceMethod<&StatisticsObject::add_file>("addFile"),
+       InstanceMethod<&StatisticsObject::result>("result")});
+}
+
+Napi::Value StatisticsObject::create(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    Environment& environment = Environment::of(info.Env());
+    const int64_t bins = std::min<int64_t>(whole_number(info[1], "bins"), INT32_MAX);
+    environment.next_statistics = std::make_shared<Statistics>(dtype_of(info[0]), static_cast<int>(bins));
+    return environment.statistics_class.New({});
+  });
+}
+
+StatisticsObject::StatisticsObject(const Napi::CallbackInfo& info)
+    : Napi::ObjectWrap<StatisticsObject>(info),
+      total_(std::exchange(Environment::of(info.Env()).next_statistics, nullptr)) {
+  if (total_ == nullptr) {
+    throw Napi::TypeError::New(info.Env(), "Statistics are made by createStatistics() only.");
+  }
+}
+
+Napi::Value StatisticsObject::add(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    const Bytes source = bytes(info[0], "bytes");
+    const int64_t count = numbers_of(*total_, info[1]);
+    check_size(*total_, count, static_cast<int64_t>(source.size));
+    take_turn(is_busy_);
+    const auto job =
+        std::make_shared<MemoryCountingJob>(environment, info.Env(), total_, is_busy_, count, source);
+    job->set_cancel_flag(info[2]);
+    return environment.start(job, environment.pools().compute);
+  });
+}
+
+Napi::Value StatisticsObject::add_file(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Environment& environment = Environment::of(info.Env());
+    std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
+    const int64_t offset = whole_number(info[1], "offset");
+    const int64_t count = numbers_of(*total_, info[2]);
+    const int64_t size = packed_bytes(total_->dtype(), count);
+    if (offset > file->size() || size > file->size() - offset) {
+      throw Error("ERR_RANGE", "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                   " do not lie in the " + std::to_string(file->size()) +
+                                   " bytes of the file.");
+    }
+    file->verify_unchanged();
+    take_turn(is_busy_);
+    const auto job = std::make_shared<FileCountingJob>(environment, info.Env(), total_, is_busy_, count,
+                                                       std::move(file), offset);
+    job->set_cancel_flag(info[3]);
+    return environment.start(job, environment.pools().compute);
+  });
+}
+
+Napi::Value StatisticsObject::result(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    Napi::Env env = info.Env();
+    if (is_busy_->load()) throw Error("ERR_ARGUMENT", "The statistics are added to by another job.");
+    Napi::Object result = Napi::Object::New(env);
+    const auto set = [&](const char* name, int64_t value) { result.Set(name, static_cast<double>(value)); };
+    set("count", total_->count());
+    set("nans", total_->nans());
+    set("infinities", total_->infinities());
+    set("zeros", total_->zeros());
+    if (total_->finite() > 0) {
+      result.Set("min", number_of(env, total_->min()));
+      result.Set("max", number_of(env, total_->max()));
+      result.Set("mean", total_->mean());
+      result.Set("histogram", histogram_of(env, total_->histogram()));
+    }
+    return result;
+  });
+}
+
+}  // namespace tilework::binding

@@ -1,0 +1,30 @@
+// The JavaScript class of statistics: what was counted of a tensor so far.
+#pragma once
+
+#include <napi.h>
+
+#include <memory>
+
+#include "dtype/statistics.h"
+
+namespace tilework::binding {
+
+class StatisticsObject : public Napi::ObjectWrap<StatisticsObject> {
+ public:
+  static Napi::Function define(Napi::Env env);
+  // createStatistics(dtype, bins)
+  static Napi::Value create(const Napi::CallbackInfo& info);
+
+  explicit StatisticsObject(const Napi::CallbackInfo& info);
+
+ private:
+  Napi::Value add(const Napi::CallbackInfo& info);
+  Napi::Value add_file(const Napi::CallbackInfo& info);
+  Napi::Value result(const Napi::CallbackInfo& info);
+
+  // Shared with the job that adds to it; one at a time.
+  std::shared_ptr<Statistics> total_;
+  std::shared_ptr<std::atomic<bool>> is_busy_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace tilework::binding

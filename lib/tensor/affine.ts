@@ -1,0 +1,85 @@
+/** A scale and a bias for the elements of a tensor, lazily: the normalisation of images and features on their way in. */
+import { checkOptions, readInput } from '../caller_input.js'
+import type { ScalingStep } from '../dtype/cast_step.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import { changeElements } from './change_elements.js'
+import { blockedParameters, type ParameterNames } from './quantization.js'
+import { checkNumbers, notReal } from './quantize.js'
+import type { DenseTensor, Tensor } from './tensor.js'
+
+/** Either `scale` and `bias`, or `mean` and `std`: a number for all elements, or a list with one an index of `axis`. */
+export interface AffineOptions {
+  /** Default 1. */
+  readonly scale?: number | ArrayLike<number>
+  /** Default 0. */
+  readonly bias?: number | ArrayLike<number>
+  /** The result is `(x - mean) / std`. Default 0. */
+  readonly mean?: number | ArrayLike<number>
+  /** Not 0. Default 1. */
+  readonly std?: number | ArrayLike<number>
+  /** The axis of which each index has numbers of its own; below 0 it counts from the last. */
+  readonly axis?: number
+  /** Type of the result: any float; float32 by default. */
+  readonly dtype?: Dtype
+}
+
+/**
+ * `x * scale + bias` for every element, with the same name, shape and layout. Rounded once, to float32 (to float64 for
+ * float64, for integers of 32 bits and more, and for a float64 result), then cast to `dtype`. Lazy: together with the
+ * reorder of an image from NHWC to NCHW it is one pass over memory.
+ *
+ * @param tensor - a dense tensor of real numbers in any layout
+ * @throws TileworkError now, not later: ERR_QUANTIZATION for numbers that are not finite, for a std of 0, and where there
+ * are not as many as `axis` has indices; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
+ */
+export function affine(tensor: Tensor, options: AffineOptions): DenseTensor {
+  const dense = checkNumbers(tensor, 'affine')
+  if (DTYPES[dense.dtype].kind === 'complex') throw notReal(dense)
+  checkOptions(options, 'affine', '{ scale, bias, mean, std, axis, dtype }')
+  return changeElements(
+    dense,
+    readInput('The options of affine', () => affineStep(dense, options)),
+  )
+}
+
+function affineStep(dense: DenseTensor, options: AffineOptions): ScalingStep {
+  const { scale, bias, mean, std, axis, dtype: to = 'float32' } = options
+  if (!isDtype(to) || DTYPES[to].kind !== 'float') {
+    throw new TileworkError('ERR_DTYPE', `affine makes floats; dtype is ${valueText(to)}.`)
+  }
+  const isNormal = mean !== undefined || std !== undefined
+  if (isNormal && (scale !== undefined || bias !== undefined)) {
+    throw new TileworkError('ERR_ARGUMENT', 'affine takes scale and bias, or mean and std, not both.')
+  }
+  const place = { axis }
+  const { bits } = DTYPES[dense.dtype]
+  const isWide = (bits >= 32 && dense.dtype !== 'float32') || to === 'float64'
+  const names = affineNames(isNormal, isWide)
+  const given = isNormal
+    ? normalizing(blockedParameters(dense.shape, std ?? 1, mean ?? 0, place, names))
+    : blockedParameters(dense.shape, scale ?? 1, bias ?? 0, place, names)
+  return { kind: 'affine', from: dense.dtype, to, rules: 'onnx', saturate: true, ...given }
+}
+
+/** `(x - mean) / std` is `x * (1 / std) + (-mean / std)`. */
+function normalizing({ scales, offsets, blocks }: ReturnType<typeof blockedParameters>) {
+  return {
+    scales: scales.map((std) => 1 / std),
+    offsets: offsets.map((mean, at) => -mean / scales[at]!),
+    blocks,
+  }
+}
+
+/** The names and bounds of the numbers. @param isWide - they are float64 in the arithmetic, else float32 */
+function affineNames(isNormal: boolean, isWide: boolean): ParameterNames {
+  const staysFinite = (value: number): boolean => Number.isFinite(isWide ? value : Math.fround(value))
+  const refuseInfinite = (value: number): string | undefined =>
+    staysFinite(value) ? undefined : 'it must be finite'
+  const refuseStd = (value: number): string | undefined =>
+    staysFinite(1 / value) && 1 / value !== 0 ? undefined : 'it must be finite and not 0'
+  return isNormal
+    ? { scale: 'std', offset: 'mean', refuseScale: refuseStd, refuseOffset: refuseInfinite }
+    : { scale: 'scale', offset: 'bias', refuseScale: refuseInfinite, refuseOffset: refuseInfinite }
+}

@@ -1,0 +1,168 @@
+/** Quantization parameters: what scales and zero points may be, and for which elements of a tensor each is. */
+import { readInput } from '../caller_input.js'
+import type { ScalingStep } from '../dtype/cast_step.js'
+import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+
+/** The numbers that tell what codes stand for: `real = (code - zeroPoint) * scale`. */
+export interface QuantizationParameters {
+  /** One for the whole tensor; one for each index of `axis`; or one for each block, in row-major order. */
+  readonly scale: number | ArrayLike<number>
+  /** The code of 0, one for all scales or as many as scales. Default 0. */
+  readonly zeroPoint?: number | ArrayLike<number>
+  /** The axis along which scales differ; below 0 it counts from the last. Needed for more than one scale. */
+  readonly axis?: number
+  /**
+   * Elements along `axis` that share a scale, as ONNX's block_size; the last block may have fewer. Along the other axes
+   * every index has scales of its own, so scales have the tensor's shape with `axis` divided and rounded up.
+   */
+  readonly blockSize?: number
+}
+
+/** Scales and offsets as a scaling has them. */
+export type BlockedParameters = Pick<ScalingStep, 'scales' | 'offsets' | 'blocks'>
+
+/** What the numbers are called in messages, and which are refused. */
+export interface ParameterNames {
+  readonly scale: string
+  readonly offset: string
+  /** @returns what is wrong with a number, or undefined */
+  readonly refuseScale: (value: number) => string | undefined
+  readonly refuseOffset: (value: number) => string | undefined
+}
+
+/** Parameters for the elements of a tensor of `shape`. */
+export function blockedParameters(
+  shape: readonly number[],
+  scale: unknown,
+  offset: unknown,
+  place: { readonly axis?: unknown; readonly blockSize?: unknown },
+  names: ParameterNames,
+): BlockedParameters {
+  const scales = numbersOf(scale, names.scale, names.refuseScale)
+  const offsets = numbersOf(offset, names.offset, names.refuseOffset)
+  if (scales.length !== offsets.length && scales.length !== 1 && offsets.length !== 1) {
+    throw quantizationError(
+      `There are ${count(scales, names.scale)} and ${count(offsets, names.offset)}; there must be as many of both, or one`,
+    )
+  }
+  const length = Math.max(scales.length, offsets.length)
+  const blocks = blocksOf(shape, length, place, names.scale)
+  return { scales: spread(scales, length), offsets: spread(offsets, length), blocks }
+}
+
+function count(numbers: Float64Array, name: string): string {
+  return `${numbers.length} ${name}${numbers.length === 1 ? '' : 's'}`
+}
+
+function spread(numbers: Float64Array, length: number): Float64Array {
+  return numbers.length === length ? numbers : new Float64Array(length).fill(numbers[0]!)
+}
+
+function numbersOf(
+  value: unknown,
+  name: string,
+  refuse: (value: number) => string | undefined,
+): Float64Array {
+  const numbers = readInput(`The ${name}`, () => {
+    if (typeof value === 'number') return Float64Array.of(value)
+    const list = value as ArrayLike<unknown>
+    const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))
+    if (!isList || list.length === 0) {
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `The ${name} is ${valueText(value)}; it must be a number, or a list of numbers.`,
+      )
+    }
+    return Float64Array.from({ length: list.length }, (_, at) => numberOf(list[at], `${name}[${at}]`))
+  })
+  for (const [at, number] of numbers.entries()) {
+    const reason = refuse(number)
+    if (reason) throw quantizationError(`${name}[${at}] is ${number}; ${reason}`)
+  }
+  return numbers
+}
+
+function numberOf(value: unknown, name: string): number {
+  if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
+  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be a number.`)
+}
+
+function blocksOf(
+  shape: readonly number[],
+  length: number,
+  { axis, blockSize }: { readonly axis?: unknown; readonly blockSize?: unknown },
+  name: string,
+): readonly number[] {
+  const at = axis === undefined ? undefined : checkAxis(axis, shape)
+  if (blockSize !== undefined) checkBlockSize(blockSize, at)
+  if (length === 1) return shape
+  if (at === undefined) {
+    throw new TileworkError('ERR_ARGUMENT', `There are ${length} ${name}s; 'axis' must say for which axis.`)
+  }
+  const blocks = shape.map((extent, other) => {
+    if (blockSize === undefined) return other === at ? 1 : Math.max(extent, 1)
+    return other === at ? (blockSize as number) : 1
+  })
+  const counts = shape.map((extent, other) => Math.ceil(extent / blocks[other]!))
+  const needed = counts.reduce((product, counted) => product * counted, 1)
+  // A tensor without elements has none that a scale could be wrong for.
+  if (needed !== length && !shape.includes(0)) {
+    const whose = blockSize === undefined ? `axis ${at} has` : `blocks of ${blockSize} along axis ${at} make`
+    throw quantizationError(`There are ${length} ${name}s; ${whose} ${needed}, as the shape is [${shape}]`)
+  }
+  return blocks
+}
+
+function checkAxis(axis: unknown, shape: readonly number[]): number {
+  const rank = shape.length
+  if (Number.isInteger(axis) && (axis as number) >= -rank && (axis as number) < rank) {
+    return (axis as number) < 0 ? (axis as number) + rank : (axis as number)
+  }
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `axis is ${valueText(axis)}; the tensor has axes 0 to ${rank - 1}, also counted from -1 backwards.`,
+  )
+}
+
+function checkBlockSize(blockSize: unknown, axis: number | undefined): void {
+  if (!Number.isSafeInteger(blockSize) || (blockSize as number) < 1) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `blockSize is ${valueText(blockSize)}; it must be a whole number, 1 at least.`,
+    )
+  }
+  if (axis === undefined) throw new TileworkError('ERR_ARGUMENT', `'blockSize' is for an 'axis'.`)
+}
+
+export function quantizationError(reason: string): TileworkError {
+  return new TileworkError('ERR_QUANTIZATION', `${reason}.`)
+}
+
+/** True for types of which some values, and not only codes, are meant: no codes are made of them by scaling. */
+export function isCodeType(dtype: Dtype): boolean {
+  const { kind, bits } = DTYPES[dtype]
+  if (kind === 'float') return bits <= 8 && dtype !== 'float8_e8m0fnu'
+  return (kind === 'int' && bits <= 32) || (kind === 'uint' && bits <= 16)
+}
+
+/**
+ * The names and bounds of quantization parameters. A scale of 0 is what files write for "unknown".
+ *
+ * @param codes - type of the codes
+ * @param isWide - scales are float64 in the arithmetic, else float32
+ */
+export function quantizationNames(codes: Dtype, isWide: boolean): ParameterNames {
+  const { kind, limits } = DTYPES[codes]
+  const refuseScale = (value: number): string | undefined => {
+    const used = isWide ? value : Math.fround(value)
+    return used > 0 && used < Number.POSITIVE_INFINITY ? undefined : 'a scale is above 0 and finite'
+  }
+  const refuseOffset = (value: number): string | undefined => {
+    if (kind === 'float') return value === 0 ? undefined : `${codes} has no zero point but 0`
+    const isCode = Number.isInteger(value) && value >= limits!.min && value <= limits!.max
+    return isCode ? undefined : `a zero point is a number of ${codes}, ${limits!.min} to ${limits!.max}`
+  }
+  return { scale: 'scale', offset: 'zeroPoint', refuseScale, refuseOffset }
+}

@@ -1,0 +1,124 @@
+/** Real numbers to quantized codes and back, lazily: linear maps that join casts, reorders and slices. */
+import { checkOptions, readInput } from '../caller_input.js'
+import type { ScalingStep } from '../dtype/cast_step.js'
+import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import { changeElements } from './change_elements.js'
+import { checkDense } from './check_tensor.js'
+import {
+  blockedParameters,
+  isCodeType,
+  type QuantizationParameters,
+  quantizationNames,
+} from './quantization.js'
+import type { DenseTensor, Tensor } from './tensor.js'
+
+export interface QuantizeOptions extends QuantizationParameters {
+  /**
+   * For float8 types: whether numbers beyond the largest become the largest (the default), or an infinity, or NaN where
+   * the type has none. Integers are always clamped.
+   */
+  readonly saturate?: boolean
+  /**
+   * `onnx` (the default): `round(x / scale) + zeroPoint`, halves to even. `tmfile`: as Tengine's tools quantize,
+   * `round(x / scale + zeroPoint)`, halves away from zero, int8 from -127.
+   */
+  readonly rules?: 'onnx' | 'tmfile'
+}
+
+export interface DequantizeOptions extends QuantizationParameters {
+  /** Type of the result: float32 by default, float16, bfloat16 or float64. */
+  readonly dtype?: Dtype
+}
+
+/**
+ * The codes of a tensor of real numbers, with the same name, shape and layout. Lazy, one pass over memory together with
+ * casts, slices and reorders before and after it.
+ *
+ * Integers: `round(x / scale) + zeroPoint`, clamped to the type, ONNX's QuantizeLinear; NaN becomes the zero point. The
+ * quotient is a float32, a float64 for float64 and for integers of 32 bits and more. float8 and float4: the quotient,
+ * cast. docs/casts.md has every rule.
+ *
+ * @param tensor - a dense tensor of real numbers in any layout
+ * @param dtype - int2 to int32, uint2 to uint16, a float8 type but float8_e8m0fnu, float4_e2m1fn
+ * @throws TileworkError now, not later: ERR_QUANTIZATION for scales that are not above 0 and finite, for zero points that
+ * are no codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
+ * ERR_UNSUPPORTED, ERR_NO_DATA
+ */
+export function quantize(tensor: Tensor, dtype: Dtype, options: QuantizeOptions): DenseTensor {
+  const dense = checkNumbers(tensor, 'quantize')
+  if (!isDtype(dtype) || !isCodeType(dtype)) {
+    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type for codes.`)
+  }
+  const { kind } = DTYPES[dense.dtype]
+  if (kind === 'complex') throw notReal(dense)
+  checkOptions(options, 'quantize', '{ scale, zeroPoint, axis, blockSize, saturate, rules }')
+  return changeElements(
+    dense,
+    readInput('The options of quantize', () => quantizeStep(dense, dtype, options)),
+  )
+}
+
+function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): ScalingStep {
+  const { scale, zeroPoint = 0, axis, blockSize, saturate = true, rules = 'onnx' } = options
+  if (rules !== 'onnx' && rules !== 'tmfile') {
+    throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
+  }
+  if (typeof saturate !== 'boolean') {
+    throw new TileworkError('ERR_ARGUMENT', `saturate is ${valueText(saturate)}; it must be true or false.`)
+  }
+  const { bits } = DTYPES[dense.dtype]
+  const isWide = (bits >= 32 && dense.dtype !== 'float32') || to === 'int32'
+  const names = quantizationNames(to, isWide)
+  const parameters = blockedParameters(dense.shape, scale, zeroPoint, { axis, blockSize }, names)
+  return { kind: 'quantize', from: dense.dtype, to, rules, saturate, ...parameters }
+}
+
+/**
+ * The real numbers of a tensor of codes, `(code - zeroPoint) * scale`, with the same name, shape and layout: ONNX's
+ * DequantizeLinear. Lazy, as `quantize`.
+ *
+ * @param tensor - a dense tensor of a type that `quantize` makes, in any layout
+ * @throws TileworkError as `quantize`
+ */
+export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTensor {
+  const dense = checkNumbers(tensor, 'dequantize')
+  if (!isCodeType(dense.dtype)) {
+    throw new TileworkError(
+      'ERR_DTYPE',
+      `Tensor "${dense.name}" is ${dense.dtype}, which is no type for codes.`,
+    )
+  }
+  checkOptions(options, 'dequantize', '{ scale, zeroPoint, axis, blockSize, dtype }')
+  return changeElements(
+    dense,
+    readInput('The options of dequantize', () => dequantizeStep(dense, options)),
+  )
+}
+
+const REAL_TYPES: readonly Dtype[] = ['float32', 'float16', 'bfloat16', 'float64']
+
+function dequantizeStep(dense: DenseTensor, options: DequantizeOptions): ScalingStep {
+  const { scale, zeroPoint = 0, axis, blockSize, dtype: to = 'float32' } = options
+  if (!REAL_TYPES.includes(to)) {
+    throw new TileworkError('ERR_DTYPE', `${valueText(to)} must be one of ${REAL_TYPES.join(', ')}.`)
+  }
+  const names = quantizationNames(dense.dtype, to === 'float64')
+  const parameters = blockedParameters(dense.shape, scale, zeroPoint, { axis, blockSize }, names)
+  return { kind: 'dequantize', from: dense.dtype, to, rules: 'onnx', saturate: true, ...parameters }
+}
+
+/** A dense tensor, whose elements may be scaled. @param call - names the function in messages */
+export function checkNumbers(tensor: Tensor, call: string): DenseTensor {
+  if (tensor?.kind === undefined) throw new TileworkError('ERR_ARGUMENT', `${call} takes a tensor.`)
+  if (tensor.kind === 'dense') return checkDense(tensor, call)
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `"${tensor.name}" is a ${tensor.kind} tensor; ${call} takes dense ones.`,
+  )
+}
+
+export function notReal({ name, dtype }: DenseTensor): TileworkError {
+  return new TileworkError('ERR_DTYPE', `Tensor "${name}" is ${dtype}, whose elements are no real numbers.`)
+}

@@ -1,0 +1,73 @@
+#include "dtype/bin_counts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "error.h"
+
+namespace tilework {
+namespace {
+
+// No width is smaller: its inverse has to be a number, too.
+constexpr int kLeastExponent = -1000;
+// The largest number is at most 2^30 bins from 0, so that bins have numbers of 32 bits.
+constexpr int kBinBits = 30;
+
+int64_t floor_of(double value, int exponent) {
+  return static_cast<int64_t>(std::floor(std::ldexp(value, -exponent)));
+}
+
+int least_exponent(double low, double high) {
+  const double most = std::max(std::fabs(low), std::fabs(high));
+  return most == 0 ? kLeastExponent : std::max(std::ilogb(most) - kBinBits, kLeastExponent);
+}
+
+}  // namespace
+
+BinCounts::BinCounts(int bins) : most_(bins), exponent_(kLeastExponent) {
+  if (bins >= kFewestBins && bins <= kMostBins) return;
+  throw Error("ERR_ARGUMENT", "'bins' is " + std::to_string(bins) + "; a histogram has from " +
+                                  std::to_string(kFewestBins) + " to " + std::to_string(kMostBins) + ".");
+}
+
+void BinCounts::reach(double low, double high) {
+  const bool is_first = is_empty();
+  low_ = is_first ? low : std::min(low_, low);
+  high_ = is_first ? high : std::max(high_, high);
+  int exponent = std::max(exponent_, least_exponent(low_, high_));
+  while (floor_of(high_, exponent) - floor_of(low_, exponent) >= most_) ++exponent;
+  const int64_t first = floor_of(low_, exponent);
+  const int64_t last = floor_of(high_, exponent);
+  const bool is_same = !is_first && exponent == exponent_ && first == first_ &&
+                       last - first + 1 == static_cast<int64_t>(counts_.size());
+  if (!is_same) set_bins(exponent, first, last);
+}
+
+void BinCounts::set_bins(int exponent, int64_t first, int64_t last) {
+  std::vector<int64_t> counts(static_cast<size_t>(last - first + 1));
+  const int shift = exponent - exponent_;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    // Rounds down, also below 0; nothing is left of a number after 63 bits but its sign.
+    const int64_t bin = (first_ + static_cast<int64_t>(i)) >> std::min(shift, 63);
+    counts[static_cast<size_t>(bin - first)] += counts_[i];
+  }
+  counts_ = std::move(counts);
+  exponent_ = exponent;
+  first_ = first;
+  scale_ = std::ldexp(1.0, -exponent);
+}
+
+int64_t BinCounts::bin_of(double value) const { return floor_of(value, exponent_) - first_; }
+
+void BinCounts::merge(const BinCounts& other) {
+  if (other.is_empty()) return;
+  reach(other.low_, other.high_);
+  const int shift = std::min(exponent_ - other.exponent_, 63);
+  for (size_t i = 0; i < other.counts_.size(); ++i) {
+    add(((other.first_ + static_cast<int64_t>(i)) >> shift) - first_, other.counts_[i]);
+  }
+}
+
+}  // namespace tilework

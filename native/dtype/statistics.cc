@@ -1,0 +1,274 @@
+#include "dtype/statistics.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "dtype/cast.h"
+
+namespace tilework {
+namespace {
+
+// Elements that are read into the first-level cache, and gone over twice there.
+constexpr int64_t kBlockElements = 1024;
+// As many as fill a vector register or two.
+constexpr int kLanes = 8;
+constexpr double kShrink = 0x1p-64;
+constexpr double kHuge = 0x1p960;
+
+Dtype number_of(Dtype dtype) {
+  if (dtype == Dtype::kComplex64) return Dtype::kFloat32;
+  return dtype == Dtype::kComplex128 ? Dtype::kFloat64 : dtype;
+}
+
+bool is_integer64(Dtype dtype) { return dtype == Dtype::kInt64 || dtype == Dtype::kUint64; }
+
+// Types whose numbers float32 has.
+bool is_of_float32(Dtype dtype) { return dtype == Dtype::kFloat32 || info_of(dtype).bits <= 16; }
+
+template <class Number>
+struct BlockSummary {
+  Number least = std::numeric_limits<Number>::infinity();
+  Number most = -std::numeric_limits<Number>::infinity();
+  double sum = 0;
+  int64_t nans = 0;
+  int64_t infinities = 0;
+  int64_t zeros = 0;
+};
+
+// A lane for every eighth number, each with its own sums, so that the compiler may do all lanes at once and
+// the order of the additions is the same with every instruction set.
+template <class Number>
+BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scale) {
+  using Count = std::conditional_t<sizeof(Number) == 4, int32_t, int64_t>;
+  constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
+  constexpr Number kLargest = std::numeric_limits<Number>::max();
+  Number least[kLanes];
+  Number most[kLanes];
+  double sums[kLanes] = {};
+  Count nans[kLanes] = {};
+  Count finites[kLanes] = {};
+  Count zeros[kLanes] = {};
+  std::fill_n(least, kLanes, kInfinity);
+  std::fill_n(most, kLanes, -kInfinity);
+  const auto take = [&](int lane, Number value) {
+    const bool is_finite = value <= kLargest && value >= -kLargest;
+    const Number low = is_finite ? value : kInfinity;
+    const Number high = is_finite ? value : -kInfinity;
+    least[lane] = low < least[lane] ? low : least[lane];
+    most[lane] = high > most[lane] ? high : most[lane];
+    sums[lane] += static_cast<double>(is_finite ? value : Number{0}) * scale;
+    nans[lane] += value != value ? 1 : 0;
+    finites[lane] += is_finite ? 1 : 0;
+    zeros[lane] += value == 0 ? 1 : 0;
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) take(lane, numbers[i + lane]);
+  }
+  for (; i < count; ++i) take(static_cast<int>(i % kLanes), numbers[i]);
+  BlockSummary<Number> summary;
+  summary.infinities = count;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    summary.least = std::min(summary.least, least[lane]);
+    summary.most = std::max(summary.most, most[lane]);
+    summary.sum += sums[lane];
+    summary.nans += nans[lane];
+    summary.infinities -= nans[lane] + finites[lane];
+    summary.zeros += zeros[lane];
+  }
+  return summary;
+}
+
+template <class Number>
+double largest_of(const BlockSummary<Number>& summary) {
+  return std::max(std::fabs(static_cast<double>(summary.least)),
+                  std::fabs(static_cast<double>(summary.most)));
+}
+
+// Elements of one byte that holds several, lowest bits first.
+void unpack(uint8_t byte, Dtype dtype, int64_t count, float* numbers) {
+  Cast(dtype, Dtype::kFloat32, {}).run(&byte, reinterpret_cast<uint8_t*>(numbers), count);
+}
+
+}  // namespace
+
+Statistics::Statistics(Dtype dtype, int bins) : dtype_(number_of(dtype)), bins_(bins), histogram_(bins) {}
+
+void Statistics::add(const uint8_t* elements, int64_t count) {
+  if (dtype_ == Dtype::kInt64) return add_integers<int64_t>(elements, count);
+  if (dtype_ == Dtype::kUint64) return add_integers<uint64_t>(elements, count);
+  if (info_of(dtype_).bits <= 8) return add_bytes(elements, count);
+  const bool is_float32 = is_of_float32(dtype_);
+  const Cast cast(dtype_, is_float32 ? Dtype::kFloat32 : Dtype::kFloat64, {});
+  const bool is_itself = cast.from() == cast.to();
+  alignas(64) double block[kBlockElements];
+  auto* bytes = reinterpret_cast<uint8_t*>(block);
+  for (int64_t at = 0; at < count; at += kBlockElements) {
+    const int64_t size = std::min(kBlockElements, count - at);
+    const uint8_t* from = elements + packed_bytes(dtype_, at);
+    if (is_itself) {
+      std::memcpy(bytes, from, static_cast<size_t>(packed_bytes(dtype_, size)));
+    } else {
+      cast.run(from, bytes, size);
+    }
+    if (is_float32) {
+      add_numbers(reinterpret_cast<const float*>(bytes), size);
+    } else {
+      add_numbers(block, size);
+    }
+  }
+}
+
+template <class Number>
+void Statistics::add_numbers(const Number* numbers, int64_t count) {
+  BlockSummary<Number> summary = summarise(numbers, count, 1);
+  const int64_t finite = count - summary.nans - summary.infinities;
+  nans_ += summary.nans;
+  infinities_ += summary.infinities;
+  zeros_ += summary.zeros;
+  if (finite == 0) return;
+  const double largest = largest_of(summary);
+  if (largest >= kHuge) {
+    small_sum_ += summarise(numbers, count, kShrink).sum;
+  } else {
+    sum_ += summary.sum;
+  }
+  const auto least = static_cast<double>(summary.least);
+  const auto most = static_cast<double>(summary.most);
+  least_ = finite_ == 0 ? least : std::min(least_, least);
+  most_ = finite_ == 0 ? most : std::max(most_, most);
+  finite_ += finite;
+  histogram_.reach(least_, most_);
+  add_histogram(numbers, count);
+}
+
+// Numbers of bins first, which the compiler makes vectors of; then the counts, each in the next of four
+// tables, as adding to one place again has to wait.
+template <class Number>
+void Statistics::add_histogram(const Number* numbers, int64_t count) {
+  constexpr int kTables = 4;
+  int32_t bins[kBlockElements];
+  const double scale = histogram_.scale();
+  const auto first = static_cast<int32_t>(histogram_.first());
+  const auto none = static_cast<int32_t>(histogram_.counts().size());
+  constexpr Number kLargest = std::numeric_limits<Number>::max();
+  for (int64_t i = 0; i < count; ++i) {
+    const Number value = numbers[i];
+    const bool is_finite = value <= kLargest && value >= -kLargest;
+    const double place = static_cast<double>(is_finite ? value : Number{0}) * scale;
+    const auto whole = static_cast<int32_t>(place);
+    const int32_t bin = whole - (place < whole ? 1 : 0) - first;
+    bins[i] = is_finite ? bin : none;
+  }
+  int32_t counts[kTables][BinCounts::kMostBins + 1];
+  for (auto& table : counts) std::fill_n(table, none + 1, 0);
+  for (int64_t i = 0; i < count; ++i) ++counts[i % kTables][bins[i]];
+  for (int32_t bin = 0; bin < none; ++bin) {
+    histogram_.add(bin, int64_t{counts[0][bin]} + counts[1][bin] + counts[2][bin] + counts[3][bin]);
+  }
+}
+
+// There are only 256 bytes: they are counted, and then their numbers.
+void Statistics::add_bytes(const uint8_t* elements, int64_t count) {
+  constexpr int kTables = 4;
+  constexpr int kBytes = 256;
+  constexpr int kMostInByte = 4;
+  const int64_t in_byte = elements_per_byte(dtype_);
+  const int64_t bytes = count / in_byte;
+  // Wide, as a part may have any number of bytes.
+  int64_t counts[kTables][kBytes] = {};
+  for (int64_t i = 0; i < bytes; ++i) ++counts[i % kTables][elements[i]];
+  float numbers[kMostInByte];
+  for (int byte = 0; byte < kBytes; ++byte) {
+    int64_t total = 0;
+    for (const auto& table : counts) total += table[byte];
+    if (total == 0) continue;
+    unpack(static_cast<uint8_t>(byte), dtype_, in_byte, numbers);
+    for (int64_t i = 0; i < in_byte; ++i) add_value(static_cast<double>(numbers[i]), total);
+  }
+  const int64_t rest = count % in_byte;
+  if (rest == 0) return;
+  unpack(elements[bytes], dtype_, rest, numbers);
+  for (int64_t i = 0; i < rest; ++i) add_value(static_cast<double>(numbers[i]), 1);
+}
+
+void Statistics::add_value(double value, int64_t count) {
+  if (std::isnan(value)) {
+    nans_ += count;
+  } else if (std::isinf(value)) {
+    infinities_ += count;
+  } else {
+    least_ = finite_ == 0 ? value : std::min(least_, value);
+    most_ = finite_ == 0 ? value : std::max(most_, value);
+    finite_ += count;
+    zeros_ += value == 0 ? count : 0;
+    sum_ += value * static_cast<double>(count);
+    histogram_.reach(value, value);
+    histogram_.add(histogram_.bin_of(value), count);
+  }
+}
+
+// Their order and their zeros are exact; sums and bins are those of the nearest doubles.
+template <class Integer>
+void Statistics::add_integers(const uint8_t* elements, int64_t count) {
+  double numbers[kBlockElements];
+  for (int64_t at = 0; at < count; at += kBlockElements) {
+    const int64_t size = std::min(kBlockElements, count - at);
+    Integer integers[kBlockElements];
+    std::memcpy(integers, elements + at * 8, static_cast<size_t>(size * 8));
+    auto least = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(least_integer_);
+    auto most = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(most_integer_);
+    for (int64_t i = 0; i < size; ++i) {
+      least = std::min(least, integers[i]);
+      most = std::max(most, integers[i]);
+      numbers[i] = static_cast<double>(integers[i]);
+    }
+    least_integer_ = std::bit_cast<int64_t>(least);
+    most_integer_ = std::bit_cast<int64_t>(most);
+    add_numbers(numbers, size);
+  }
+}
+
+void Statistics::merge(const Statistics& other) {
+  if (other.finite_ > 0) {
+    const bool is_first = finite_ == 0;
+    least_ = is_first ? other.least_ : std::min(least_, other.least_);
+    most_ = is_first ? other.most_ : std::max(most_, other.most_);
+    const auto is_below = [this](int64_t a, int64_t b) {
+      return dtype_ == Dtype::kUint64 ? std::bit_cast<uint64_t>(a) < std::bit_cast<uint64_t>(b) : a < b;
+    };
+    if (is_first || is_below(other.least_integer_, least_integer_)) least_integer_ = other.least_integer_;
+    if (is_first || is_below(most_integer_, other.most_integer_)) most_integer_ = other.most_integer_;
+  }
+  finite_ += other.finite_;
+  nans_ += other.nans_;
+  infinities_ += other.infinities_;
+  zeros_ += other.zeros_;
+  sum_ += other.sum_;
+  small_sum_ += other.small_sum_;
+  histogram_.merge(other.histogram_);
+}
+
+ExactValue Statistics::min() const {
+  if (!is_integer64(dtype_)) return {ExactValue::Kind::kDouble, least_ + 0.0, 0};
+  const bool is_signed = dtype_ == Dtype::kInt64;
+  return {is_signed ? ExactValue::Kind::kSigned : ExactValue::Kind::kUnsigned, 0, least_integer_};
+}
+
+ExactValue Statistics::max() const {
+  ExactValue value = min();
+  value.number = most_ + 0.0;
+  value.integer = most_integer_;
+  return value;
+}
+
+double Statistics::mean() const {
+  const auto count = static_cast<double>(finite_);
+  return sum_ / count + small_sum_ / count / kShrink;
+}
+
+}  // namespace tilework

@@ -1,0 +1,152 @@
+#include "reorder/parameter_places.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "error.h"
+#include "io/checked_math.h"
+#include "reorder/nest_walk.h"
+
+namespace tilework {
+namespace {
+
+// Puts rows one behind the other where they go on: the runs of a range in the order in which a nest has them.
+class RunList {
+ public:
+  explicit RunList(std::vector<ParameterRun>& runs) : runs_(runs) {}
+
+  void add(int64_t at, int64_t count, int64_t index, int64_t stride) {
+    if (!runs_.empty() && goes_on(runs_.back(), at, count, index, stride)) {
+      ParameterRun& last = runs_.back();
+      if (last.count == 1) last.stride = index - last.index;
+      last.count += count;
+    } else {
+      runs_.push_back({at, count, index, count == 1 ? 0 : stride});
+    }
+  }
+
+ private:
+  // A run of one element has any stride.
+  static bool goes_on(const ParameterRun& last, int64_t at, int64_t count, int64_t index, int64_t stride) {
+    if (last.at + last.count != at) return false;
+    const int64_t step = last.count == 1 ? index - last.index : last.stride;
+    return index == last.index + last.count * step && (count == 1 || stride == step);
+  }
+
+  std::vector<ParameterRun>& runs_;
+};
+
+// What the walk over a nest does with its rows: it hands its destination on, which here is the list.
+struct RowsToList {
+  static constexpr bool kWritesZeros = false;
+  static constexpr int64_t kSize = 1;
+  static void take_row(int64_t index, int64_t stride, uint8_t* list, int64_t at, int64_t count) {
+    reinterpret_cast<RunList*>(list)->add(at, count, index, stride);
+  }
+  static void copy_run(const uint8_t*, int64_t index, uint8_t* list, int64_t at, int64_t count) {
+    take_row(index, 1, list, at, count);
+  }
+  static void copy_one(const uint8_t*, int64_t index, uint8_t* list, int64_t at) {
+    take_row(index, 0, list, at, 1);
+  }
+  static void zero_run(uint8_t*, int64_t, int64_t) {}
+};
+
+// Nests of different parts come one after the other, and holes have no parameters: any will do there.
+void sort_and_fill(int64_t first, int64_t last, std::vector<ParameterRun>& runs) {
+  const auto is_before = [](const ParameterRun& a, const ParameterRun& b) { return a.at < b.at; };
+  if (!std::is_sorted(runs.begin(), runs.end(), is_before)) std::sort(runs.begin(), runs.end(), is_before);
+  int64_t covered = first;
+  bool has_holes = false;
+  for (const ParameterRun& run : runs) {
+    has_holes = has_holes || run.at != covered;
+    covered = run.at + run.count;
+  }
+  if (!has_holes && covered == last) return;
+  std::vector<ParameterRun> filled;
+  covered = first;
+  for (const ParameterRun& run : runs) {
+    if (run.at > covered) filled.push_back({covered, run.at - covered, 0, 0});
+    filled.push_back(run);
+    covered = run.at + run.count;
+  }
+  if (covered < last) filled.push_back({covered, last - covered, 0, 0});
+  runs = std::move(filled);
+}
+
+class NestPlaces : public ParameterPlaces {
+ public:
+  // Nests whose source is the tensor of parameters.
+  explicit NestPlaces(std::vector<LoopNest> nests) : nests_(std::move(nests)) {}
+
+  void find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const override {
+    runs.clear();
+    RunList list(runs);
+    // Positions that the walk gives count from the beginning of its range.
+    for (const LoopNest& nest : nests_) {
+      NestWalk<RowsToList, NoRectangles>(nest, {}, nullptr, reinterpret_cast<uint8_t*>(&list),
+                                         Stores::kCached, first, last)
+          .run();
+    }
+    for (ParameterRun& run : runs) run.at += first;
+    sort_and_fill(first, last, runs);
+  }
+
+ private:
+  std::vector<LoopNest> nests_;
+};
+
+int64_t blocks_of(int64_t extent, int64_t block) { return extent == 0 ? 0 : ceil_div(extent, block); }
+
+void check_blocks(const std::vector<int64_t>& shape, const ScalingDescription& scaling) {
+  const bool are_counts =
+      scaling.blocks.size() == shape.size() &&
+      std::all_of(scaling.blocks.begin(), scaling.blocks.end(), [](int64_t block) { return block > 0; });
+  int64_t entries = are_counts ? 1 : -1;
+  for (size_t axis = 0; are_counts && axis < shape.size(); ++axis) {
+    entries = checked_mul(entries, blocks_of(shape[axis], scaling.blocks[axis]), "The number of blocks");
+  }
+  const auto given = static_cast<int64_t>(scaling.scales.size());
+  // A tensor without elements needs none.
+  if (entries == given || entries == 0) return;
+  throw Error("ERR_ARGUMENT", "A scaling has " + std::to_string(given) + " scales and " +
+                                  std::to_string(entries) + " blocks.");
+}
+
+// The tensor of parameters as a side of a join: its entries in row-major order, and no step within a block.
+BoundSide side_of(const std::vector<int64_t>& shape, const ScalingDescription& scaling) {
+  BoundSide side;
+  side.lower.assign(shape.size(), 0);
+  side.padded = shape;
+  side.elements = static_cast<int64_t>(scaling.scales.size());
+  BoundPiece piece{0, 0, kMaxSafeInteger, std::vector<Dimset>(shape.size())};
+  int64_t stride = 1;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    const int64_t block = std::min(scaling.blocks[axis], std::max<int64_t>(shape[axis], 1));
+    const int64_t blocks = blocks_of(shape[axis], block);
+    Dimset& dimset = piece.dimsets[axis];
+    dimset.axes = {static_cast<int>(axis)};
+    dimset.slots = block * blocks;
+    if (block > 1) dimset.digits.push_back({1, block, 0});
+    if (blocks > 1) dimset.digits.push_back({block, blocks, stride});
+    stride *= blocks;
+  }
+  side.pieces.push_back(std::move(piece));
+  return side;
+}
+
+}  // namespace
+
+std::shared_ptr<const ParameterPlaces> parameter_places(const ReorderDescription& description,
+                                                        const ScalingDescription& scaling) {
+  if (scaling.scales.size() == 1) return nullptr;
+  const std::vector<int64_t>& whole = description.slice ? description.slice->shape : description.shape;
+  check_blocks(whole, scaling);
+  const BoundSide to = bind_side(description.shape, description.to, "to");
+  const BoundSlice slice = bind_slice(description.shape, description.slice);
+  return std::make_shared<NestPlaces>(join(description.shape, side_of(whole, scaling), to, slice));
+}
+
+}  // namespace tilework
