@@ -18,6 +18,7 @@ export {
   type NumberLimits,
   type Specials,
 } from './dtype/dtypes.js'
+export type { Float16Numbers } from './dtype/float16_array.js'
 export {
   ERROR_CODES,
   type ErrorCode,
@@ -126,9 +127,9 @@ export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
 export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
-export { type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
+export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export type { QuantizationParameters } from './tensor/quantization.js'
 export {
   type BiasMismatch,
@@ -152,4 +153,5 @@ export type {
   Tensor,
   TensorInfo,
   TypedArray,
+  TypedArrayOptions,
 } from './tensor/tensor.js'

@@ -7,8 +7,11 @@ import { inspect } from 'node:util'
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { readInto } from '../bytes/read_into.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, isDtype, isNarrowFloat } from '../dtype/dtypes.js'
+import { type Float16Numbers, float16Array } from '../dtype/float16_array.js'
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
@@ -18,7 +21,7 @@ import { describeTensor } from './describe_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
-import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
+import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
 
 /** Where a tensor's storage lies and how it is to be understood. */
@@ -39,6 +42,26 @@ export interface StoredTensorInit {
   readonly storage?: DenseStorage
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
+}
+
+/** What the elements of types become that no typed array of every Node holds. Each number is exact there. */
+const UNPACKED_AS: Partial<Record<Dtype, Dtype>> = {
+  ...Object.fromEntries(
+    Object.keys(DTYPES)
+      .filter((dtype) => isNarrowFloat(dtype as Dtype))
+      .map((dtype) => [dtype, 'float32']),
+  ),
+  int4: 'int8',
+  int2: 'int8',
+  uint4: 'uint8',
+  uint2: 'uint8',
+}
+
+/** From so many elements on a cast by the addon is done before a loop in JavaScript would be. */
+const FEWEST_NATIVE = 4096
+
+function exactCast(from: Dtype, to: Dtype): CastStep {
+  return { from, to, mode: 'spec', saturate: true, round: 'up' }
 }
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
@@ -128,9 +151,25 @@ export class StoredTensor implements DenseTensor {
     else throw asyncOnlyError(this.source.label)
   }
 
-  async toTypedArray(): Promise<TypedArray> {
-    const values = typedArrayFor(this.dtype, this.size)
-    if (!values) return decodeAll(this.dtype, await this.#rowMajorBytes(), this.size)
+  toTypedArray(): Promise<TypedArray>
+  toTypedArray(options: TypedArrayOptions): Promise<TypedArray | Float16Numbers>
+  async toTypedArray({
+    float16Array: asFloat16 = false,
+  }: TypedArrayOptions = {}): Promise<TypedArray | Float16Numbers> {
+    if (asFloat16 && this.dtype === 'float16') return this.#float16Array()
+    const unpacked = UNPACKED_AS[this.dtype]
+    if (unpacked && this.size < FEWEST_NATIVE) {
+      return decodeAll(this.dtype, await this.#rowMajorBytes(), this.size)
+    }
+    const values = typedArrayFor(unpacked ?? this.dtype, this.size)!
+    const { source, start } = this.rowMajor(unpacked && exactCast(this.dtype, unpacked))
+    await readInto(source, start, new Uint8Array(values.buffer))
+    return values
+  }
+
+  async #float16Array(): Promise<Float16Numbers> {
+    // Refuses where there are no such arrays before anything is read.
+    const values = float16Array(allocateBytes(2 * this.size).buffer)
     const { source, start } = this.rowMajor()
     await readInto(source, start, new Uint8Array(values.buffer))
     return values
@@ -153,12 +192,16 @@ export class StoredTensor implements DenseTensor {
     return decodeElement(this.dtype, element, slot % perByte)
   }
 
-  /** Where the packed elements lie in row-major order without holes: the storage itself, or a reorder of it. */
-  protected rowMajor(): { readonly source: ByteSource; readonly start: number } {
-    if (!this.#layout) return { source: this.source, start: this.start }
-    const from = { layout: this.#layout, ...this.#padding() }
-    const joined = joinLayouts({ dtype: this.dtype, shape: this.shape, from, to: 'row_major' })
-    return { source: new FusedSource(this, joined), start: 0 }
+  /**
+   * Where the packed elements lie in row-major order without holes, with another type where one is asked for: the storage
+   * itself, or a reorder of it.
+   */
+  protected rowMajor(cast?: CastStep): { readonly source: ByteSource; readonly start: number } {
+    if (!this.#layout && !cast) return { source: this.source, start: this.start }
+    const from = { layout: this.#layout ?? 'row_major', ...this.#padding() }
+    const casts = cast ? [cast] : []
+    const joined = joinLayouts({ dtype: this.dtype, shape: this.shape, from, to: 'row_major', casts })
+    return { source: new FusedSource(this, joined, cast?.to), start: 0 }
   }
 
   async #rowMajorBytes(): Promise<Uint8Array> {

@@ -1,4 +1,4 @@
-/** Makes a tensor in memory from JavaScript values: numbers, nested arrays, typed arrays. */
+/** Makes a tensor in memory from JavaScript values: numbers, strings, nested arrays of them, typed arrays. */
 import { MemorySource } from '../bytes/memory.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -9,12 +9,16 @@ import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { StoredTensor } from './dense.js'
+import { MemoryStringTensor } from './memory_strings.js'
 import { checkShape, MAX_AXES, sizeExactOf, sizeOf } from './shape.js'
-import type { DenseTensor } from './tensor.js'
+import type { DenseTensor, StringTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
 
 /** One element, or arrays of them nested to any depth, all of one shape. */
 export type NestedValues = number | bigint | boolean | readonly NestedValues[]
+
+/** One string, or arrays of them nested to any depth, all of one shape. */
+export type NestedStrings = string | readonly NestedStrings[]
 
 export interface TensorOptions {
   /** Element type. May be left out for a typed array, whose own is then taken. */
@@ -26,13 +30,21 @@ export interface TensorOptions {
 
 /**
  * A tensor that owns a copy of `values`. Values are converted: floats are rounded to nearest even (saturating for
- * 8-bit floats), integers must fit.
+ * 8-bit floats), integers must fit. With the dtype `string` all values are strings, and nothing else takes any.
  *
  * @throws TileworkError ERR_ARGUMENT naming the index of a value that does not fit, of a ragged row, for arrays nested
  * deeper than 255, or for a shape that the number of values does not fill; ERR_DTYPE for complex and string types;
  * ERR_OVERFLOW, ERR_VIEW_TOO_LARGE, ERR_LIMIT for more values than memory can hold
  */
-export function tensor(values: NestedValues | ArrayBufferView, options: TensorOptions = {}): DenseTensor {
+export function tensor(
+  values: NestedStrings,
+  options: TensorOptions & { readonly dtype: 'string' },
+): StringTensor
+export function tensor(values: NestedValues | ArrayBufferView, options?: TensorOptions): DenseTensor
+export function tensor(
+  values: NestedValues | NestedStrings | ArrayBufferView,
+  options: TensorOptions = {},
+): DenseTensor | StringTensor {
   checkOptions(options, 'tensor', '{ dtype, shape, name }')
   const asked = readInput('The options of tensor', () => readOptions(options))
   const dtype = asked.dtype ?? dtypeOfTypedArray(values)
@@ -40,11 +52,23 @@ export function tensor(values: NestedValues | ArrayBufferView, options: TensorOp
   const nesting = readInput('The values', () => nestingOf(values))
   const shape = asked.shape ?? nesting
   checkFill(shape, nesting)
+  if (dtype === 'string') {
+    return new MemoryStringTensor(
+      asked.name,
+      shape,
+      readInput('The values', () => stringsOf(values, nesting)),
+    )
+  }
   const bytes = readInput('The values', () =>
-    ArrayBuffer.isView(values) ? encodeView(dtype, values) : encodeNested(dtype, values, nesting),
+    ArrayBuffer.isView(values)
+      ? encodeView(dtype, values)
+      : encodeNested(dtype, values as NestedValues, nesting),
   )
   return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name: asked.name })
 }
+
+/** As an array of them can be in Node, by far: each takes some 30 bytes at least. */
+const MAX_STRINGS = 2 ** 27
 
 function readOptions({ dtype, shape, name = '' }: TensorOptions): {
   dtype: unknown
@@ -83,7 +107,7 @@ function checkFill(shape: readonly number[], nesting: readonly number[]): void {
 }
 
 /** The shape that the first row of each depth has. */
-function nestingOf(values: NestedValues | ArrayBufferView): readonly number[] {
+function nestingOf(values: unknown): readonly number[] {
   if (ArrayBuffer.isView(values)) {
     // Also refuses an array whose buffer is gone, whose length is 0.
     bytesOfView(values, 'the values')
@@ -119,14 +143,38 @@ function encodeView(dtype: Dtype, values: ArrayBufferView): Uint8Array {
  */
 function encodeNested(dtype: Dtype, values: NestedValues, shape: readonly number[]): Uint8Array {
   const bytes = allocateBytes(packedByteLength(dtype, sizeOf(shape)))
+  let element = 0
+  eachValue(values, shape, (value, where) => encodeElement(dtype, bytes, element++, value, { where }))
+  return bytes
+}
+
+function stringsOf(values: unknown, shape: readonly number[]): readonly string[] {
+  if (sizeOf(shape) > MAX_STRINGS) {
+    throw new TileworkError('ERR_LIMIT', `There are ${sizeOf(shape)} strings; the limit is ${MAX_STRINGS}.`)
+  }
+  const strings: string[] = []
+  eachValue(values, shape, (value, where) => {
+    if (typeof value !== 'string') {
+      throw new TileworkError('ERR_ARGUMENT', `${where()} is ${valueText(value)}; it must be a string.`)
+    }
+    strings.push(value)
+  })
+  return strings
+}
+
+/** Calls `take` with each value in row-major order. @param take - `where` names the value, for example `values[2][0]` */
+function eachValue(
+  values: unknown,
+  shape: readonly number[],
+  take: (value: unknown, where: () => string) => void,
+): void {
   const index: number[] = []
   const where = (): string => placeText(index)
-  let element = 0
-  const encode = (level: unknown): void => {
+  const visit = (level: unknown): void => {
     const extent = shape[index.length]
     if (extent === undefined) {
       if (Array.isArray(level)) throw ragged(index, `an array of ${level.length}`, 'a value')
-      encodeElement(dtype, bytes, element++, level, { where })
+      take(level, where)
       return
     }
     if (!Array.isArray(level)) throw ragged(index, valueText(level), `an array of ${extent}`)
@@ -134,12 +182,11 @@ function encodeNested(dtype: Dtype, values: NestedValues, shape: readonly number
     // Not forEach: it skips the holes of a sparse array, which must be refused like any other missing value.
     for (let at = 0; at < extent; at++) {
       index.push(at)
-      encode(level[at])
+      visit(level[at])
       index.pop()
     }
   }
-  encode(values)
-  return bytes
+  visit(values)
 }
 
 function ragged(index: readonly number[], found: string, expected: string): TileworkError {

@@ -5,7 +5,7 @@
  */
 
 import type { ByteSource } from '../bytes/source.js'
-import type { ElementStep } from '../dtype/cast_step.js'
+import type { CastStep, ElementStep } from '../dtype/cast_step.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
@@ -82,9 +82,10 @@ export class FusedTensor extends StoredTensor {
   }
 
   /** From the base in one pass, not from this layout in two. */
-  protected override rowMajor(): { readonly source: ByteSource; readonly start: number } {
-    const { source } = new FusedTensor({ ...this.recipe, to: { layout: 'row_major' } })
-    return { source, start: 0 }
+  protected override rowMajor(cast?: CastStep): { readonly source: ByteSource; readonly start: number } {
+    const casts = [...(this.recipe.casts ?? []), ...(cast ? [cast] : [])]
+    const recipe = { ...this.recipe, to: { layout: 'row_major' }, ...(casts.length > 0 && { casts }) }
+    return { source: new FusedTensor(recipe).source, start: 0 }
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
+import type { Float16Numbers } from '../dtype/float16_array.js'
 
 export type TypedArray =
   | Int8Array
@@ -16,6 +17,11 @@ export type TypedArray =
   | BigUint64Array
   | Float32Array
   | Float64Array
+
+export interface TypedArrayOptions {
+  /** Elements of float16 in a `Float16Array`, as they are stored. Node has it from version 24 on. Default false. */
+  readonly float16Array?: boolean
+}
 
 /** What every tensor has, whatever its kind. */
 export interface TensorInfo {
@@ -62,8 +68,13 @@ export interface DenseTensor extends TensorInfo {
   copyTo(target: Uint8Array, options?: { readonly start?: number }): Promise<void>
   /** As `copyTo`, at once. ERR_ASYNC_ONLY where the source cannot. */
   copyToSync(target: Uint8Array, options?: { readonly start?: number }): void
-  /** Logical values in row-major order. `Float32Array` for every float below 32 bits, on every Node. */
+  /**
+   * Logical values in row-major order. `Float32Array` for every float below 32 bits, on every Node; `Int8Array` and
+   * `Uint8Array` for integers below 8 bits.
+   */
   toTypedArray(): Promise<TypedArray>
+  /** ERR_UNSUPPORTED for an option that the runtime cannot follow. */
+  toTypedArray(options: TypedArrayOptions): Promise<TypedArray | Float16Numbers>
   /** Raw codes of 8- and 16-bit floats and sub-byte types, in logical row-major order, one code an entry. */
   bits(): Promise<Uint8Array | Uint16Array>
   /** One element, without decoding the rest. */

@@ -10,18 +10,18 @@
 namespace tilework {
 namespace {
 
-// No width is smaller: its inverse has to be a number, too.
-constexpr int kLeastExponent = -1000;
 // The largest number is at most 2^30 bins from 0, so that bins have numbers of 32 bits.
 constexpr int kBinBits = 30;
 
 int64_t floor_of(double value, int exponent) {
-  return static_cast<int64_t>(std::floor(std::ldexp(value, -exponent)));
+  const double quotient = std::ldexp(value, -exponent);
+  // A negative number may be so small beside a bin that nothing is left of it.
+  return quotient == 0 && value < 0 ? -1 : static_cast<int64_t>(std::floor(quotient));
 }
 
 int least_exponent(double low, double high) {
   const double most = std::max(std::fabs(low), std::fabs(high));
-  return most == 0 ? kLeastExponent : std::max(std::ilogb(most) - kBinBits, kLeastExponent);
+  return most == 0 ? BinCounts::kLeastExponent : std::max(std::ilogb(most) - kBinBits, BinCounts::kLeastExponent);
 }
 
 }  // namespace

@@ -14,6 +14,8 @@ class BinCounts {
   static constexpr int kFewestBins = 2;
   // Counters of a thread fit the first-level cache.
   static constexpr int kMostBins = 1024;
+  // No width is smaller: its inverse has to be a number, too.
+  static constexpr int kLeastExponent = -1000;
 
   // At most so many bins. Errors: ERR_ARGUMENT.
   explicit BinCounts(int bins);
@@ -25,7 +27,8 @@ class BinCounts {
   int exponent() const { return exponent_; }
   // Which multiple of the width the first bin begins with.
   int64_t first() const { return first_; }
-  // The width's inverse: value * scale() - first() is the bin, rounded down.
+  // The width's inverse: value * scale() - first() is the bin, rounded down; a negative number
+  // of which that leaves 0 belongs below it.
   double scale() const { return scale_; }
   // As many as numbers reach.
   const std::vector<int64_t>& counts() const { return counts_; }

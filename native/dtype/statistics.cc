@@ -161,7 +161,8 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
     const bool is_finite = value <= kLargest && value >= -kLargest;
     const double place = static_cast<double>(is_finite ? value : Number{0}) * scale;
     const auto whole = static_cast<int32_t>(place);
-    const int32_t bin = whole - (place < whole ? 1 : 0) - first;
+    const bool is_below = place < whole || (place == 0 && value < 0);
+    const int32_t bin = whole - (is_below ? 1 : 0) - first;
     bins[i] = is_finite ? bin : none;
   }
   int32_t counts[kTables][BinCounts::kMostBins + 1];
