@@ -55,7 +55,7 @@ describe('quantizationParameters', () => {
     const found = quantizationParameters({ min: [-1, 0, 5], max: Float32Array.of(1, 0, 10) }, 'int8')
     expect(found).toEqual({
       scale: [2, 1, 10].map((n) => (n === 1 ? 1 : Math.fround(n / 255))),
-      zeroPoint: [0, -128, -128],
+      zeroPoint: [-1, -128, -128],
     })
   })
 
