@@ -8,6 +8,7 @@ export type { HardLinkPolicy, SymlinkPolicy } from './bytes/sibling.js'
 export type { ByteRange, ByteSource } from './bytes/source.js'
 export { type Device, type DeviceChoice, devices } from './device/devices.js'
 export { onDevice } from './device/on_device.js'
+export { type BitOrder, swapBitOrder } from './dtype/bit_order.js'
 export type { CastOptions } from './dtype/cast_step.js'
 export {
   DTYPES,
@@ -127,9 +128,9 @@ export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
 export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
+export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
-export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export type { QuantizationParameters } from './tensor/quantization.js'
 export {
   type BiasMismatch,

@@ -8,6 +8,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
+import { type BitOrder, swapBitOrder } from '../dtype/bit_order.js'
 import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
@@ -25,6 +26,11 @@ export interface AsTensorOptions {
   /** For a typed array. Default: one axis. */
   readonly shape?: readonly number[]
   readonly name?: string
+  /**
+   * For a typed array of elements below a byte: `high-first` where the first one is in the highest bits of its byte. It is
+   * then copied. Default `low-first`, which is what tensors have.
+   */
+  readonly bitOrder?: BitOrder
 }
 
 /** A tensor of onnxruntime. */
@@ -72,11 +78,11 @@ export function asTensor(
   value: TensorLike | OnnxRuntimeStrings,
   options: AsTensorOptions = {},
 ): DenseTensor | StringTensor {
-  checkOptions(options, 'asTensor', '{ dtype, shape, name }')
-  const { dtype, shape, name } = readInput('The options of asTensor', () => readOptions(options))
+  checkOptions(options, 'asTensor', '{ dtype, shape, name, bitOrder }')
+  const { dtype, shape, name, bitOrder } = readInput('The options of asTensor', () => readOptions(options))
   return readInput('The tensor', () => {
     if (isDenseTensor(value)) return value
-    if (ArrayBuffer.isView(value)) return fromTypedArray(value, { dtype, shape, name })
+    if (ArrayBuffer.isView(value)) return fromTypedArray(value, { dtype, shape, name, bitOrder })
     if (isStrings(value)) return stringTensor(value.data, { shape: value.dims, name })
     if (has(value, 'dims', 'type', 'data')) return fromOnnxRuntime(value as OnnxRuntimeTensor, name)
     if (has(value, 'dtype', 'shape') && isMethod(value, 'bytes')) return fromBytes(value as BytesTensor, name)
@@ -95,10 +101,17 @@ interface PlainOptions {
   readonly dtype: string | undefined
   readonly shape: readonly number[] | undefined
   readonly name: string
+  readonly bitOrder: BitOrder
 }
 
-function readOptions({ dtype, shape, name = '' }: AsTensorOptions): PlainOptions {
-  return { dtype, shape, name: checkName(name) }
+function readOptions({ dtype, shape, name = '', bitOrder = 'low-first' }: AsTensorOptions): PlainOptions {
+  if (bitOrder !== 'low-first' && bitOrder !== 'high-first') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `bitOrder is ${valueText(bitOrder)}; it must be low-first or high-first.`,
+    )
+  }
+  return { dtype, shape, name: checkName(name), bitOrder }
 }
 
 function has(value: unknown, ...keys: string[]): boolean {
@@ -118,7 +131,8 @@ function fromTypedArray(array: ArrayBufferView, options: PlainOptions): DenseTen
   if (dtype === undefined) {
     throw new TileworkError('ERR_ARGUMENT', 'A DataView has no element type; pass dtype.')
   }
-  const bytes = bytesOf(array, 'the array')
+  const given = bytesOf(array, 'the array')
+  const bytes = options.bitOrder === 'high-first' ? swapBitOrder(given, dtype as Dtype) : given
   const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
   const elements = bits === 0 ? 0 : Math.floor((bytes.byteLength * 8) / bits)
   return place(dtype, options.shape ?? [elements], options.name, () => new MemorySource(bytes))

@@ -9,8 +9,8 @@ import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { StoredTensor } from './dense.js'
-import { MemoryStringTensor } from './memory_strings.js'
 import { checkShape, MAX_AXES, sizeExactOf, sizeOf } from './shape.js'
+import { stringTensor } from './string_list.js'
 import type { DenseTensor, StringTensor } from './tensor.js'
 import { dtypeOfTypedArray } from './typed_array_dtype.js'
 
@@ -53,11 +53,8 @@ export function tensor(
   const shape = asked.shape ?? nesting
   checkFill(shape, nesting)
   if (dtype === 'string') {
-    return new MemoryStringTensor(
-      asked.name,
-      shape,
-      readInput('The values', () => stringsOf(values, nesting)),
-    )
+    const strings = readInput('The values', () => stringsOf(values, nesting))
+    return stringTensor(strings, { shape, name: asked.name })
   }
   const bytes = readInput('The values', () =>
     ArrayBuffer.isView(values)

@@ -10,6 +10,7 @@ import {
   type StringTensor,
   serialize,
   slice,
+  swapBitOrder,
   tensor,
 } from '../../lib/index.js'
 
@@ -126,5 +127,41 @@ describe('strings', () => {
     ['strings as numbers', () => tensor(['1'] as never, { dtype: 'float32' })],
   ])('refuse %s', (_, act) => {
     expect(act).toThrow(code('ERR_ARGUMENT'))
+  })
+})
+
+describe('the other order of elements below a byte', () => {
+  it('of 4 bits, odd counts too', async () => {
+    const bytes = Uint8Array.of(0x12, 0xf8, 0x70)
+    const low = asTensor(bytes, { dtype: 'int4', shape: [5], bitOrder: 'low-first' })
+    const high = asTensor(bytes, { dtype: 'int4', shape: [5], bitOrder: 'high-first' })
+    expect(await low.toTypedArray()).toEqual(Int8Array.of(2, 1, -8, -1, 0))
+    expect(await high.toTypedArray()).toEqual(Int8Array.of(1, 2, -1, -8, 7))
+    expect(swapBitOrder(await high.bytes(), 'int4')).toEqual(bytes)
+    expect([...bytes]).toEqual([0x12, 0xf8, 0x70])
+  })
+
+  it('of 2 bits', async () => {
+    const bytes = Uint8Array.of(0b00011011, 0b11000000)
+    const high = asTensor(bytes, { dtype: 'uint2', shape: [5], bitOrder: 'high-first' })
+    expect(await high.toTypedArray()).toEqual(Uint8Array.of(0, 1, 2, 3, 3))
+    expect(swapBitOrder(swapBitOrder(bytes, 'uint2'), 'int2')).toEqual(bytes)
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['bytes', () => swapBitOrder(new Uint8Array(1), 'int8'), 'ERR_DTYPE'],
+    ['no bytes', () => swapBitOrder([1] as never, 'int4'), 'ERR_ARGUMENT'],
+    [
+      'another order',
+      () => asTensor(new Uint8Array(1), { dtype: 'int4', bitOrder: 'big' as never }),
+      'ERR_ARGUMENT',
+    ],
+    [
+      'an order of whole bytes',
+      () => asTensor(new Uint8Array(1), { dtype: 'int8', bitOrder: 'high-first' }),
+      'ERR_DTYPE',
+    ],
+  ])('refuses %s', (_, act, error) => {
+    expect(act).toThrow(code(error))
   })
 })

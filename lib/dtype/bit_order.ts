@@ -1,0 +1,43 @@
+/**
+ * Elements below a byte in the other order. tilework, ONNX, safetensors and OpenVINO pack the first element into the
+ * lowest bits; weight files of some other tools begin with the highest.
+ */
+import { bytesOfView } from '../bytes/view_bytes.js'
+import { allocateBytes } from '../bytes/view_limit.js'
+import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
+import { DTYPES, type Dtype, isDtype } from './dtypes.js'
+
+/** Where in a byte the first element of a sub-byte type is. */
+export type BitOrder = 'low-first' | 'high-first'
+
+/**
+ * Packed elements with those of each byte in reverse: `low-first` becomes `high-first`, and back. Of a last byte that is
+ * not full the elements move to the other end.
+ *
+ * @param bytes - packed elements of `dtype`, which has 4 or 2 bits
+ * @returns a copy
+ * @throws TileworkError ERR_DTYPE for elements of a byte and more; ERR_ARGUMENT, ERR_LIMIT
+ */
+export function swapBitOrder(bytes: Uint8Array, dtype: Dtype): Uint8Array<ArrayBuffer> {
+  const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
+  if (bits !== 4 && bits !== 2) {
+    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} has no elements of 4 or 2 bits.`)
+  }
+  if (!ArrayBuffer.isView(bytes)) {
+    throw new TileworkError('ERR_ARGUMENT', `swapBitOrder takes bytes; ${valueText(bytes)} was given.`)
+  }
+  const source = bytesOfView(bytes, 'the bytes')
+  const table = Uint8Array.from({ length: 256 }, (_, byte) => reversed(byte, bits))
+  const swapped = allocateBytes(source.byteLength)
+  for (let i = 0; i < swapped.length; i++) swapped[i] = table[source[i]!]!
+  return swapped
+}
+
+function reversed(byte: number, bits: number): number {
+  let result = 0
+  for (let at = 0; at < 8; at += bits) {
+    result |= ((byte >> at) & (2 ** bits - 1)) << (8 - bits - at)
+  }
+  return result
+}
