@@ -21,7 +21,8 @@ int64_t floor_of(double value, int exponent) {
 
 int least_exponent(double low, double high) {
   const double most = std::max(std::fabs(low), std::fabs(high));
-  return most == 0 ? BinCounts::kLeastExponent : std::max(std::ilogb(most) - kBinBits, BinCounts::kLeastExponent);
+  return most == 0 ? BinCounts::kLeastExponent
+                   : std::max(std::ilogb(most) - kBinBits, BinCounts::kLeastExponent);
 }
 
 }  // namespace
