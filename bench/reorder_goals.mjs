@@ -13,7 +13,7 @@ const CORE =
   'B: the core; asking for lines earlier makes it slower, and strips of other lengths are no faster'
 const PIXELS =
   'C: DRAM, a line of each plane is in a page of its own; asked for two lines ahead, into the second cache'
-const SETS = 'W1 to hwio: L1, columns 4 KiB apart share its sets, each line is read 4 times'
+const SETS = 'to hwio and back: L2 and TLB, pieces of 512 bytes go to lines that share sets, a page each'
 const STREAMS =
   'C: DRAM, out of a block of 16 or 32 images as many streams are written, 3 MB apart in float32'
 

@@ -42,6 +42,9 @@ std::optional<size_t> level_beside_runs(const LoopNest& nest) {
   return best;
 }
 
+// Whether blocks of registers hold so many rows or columns without a rest.
+bool is_whole(int64_t count) { return count % 8 == 0; }
+
 // Long columns and rows are moved in one piece anyway, without the way through a buffer that a chain takes.
 InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   constexpr int64_t kShort = 64;
@@ -55,6 +58,10 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   if (!is_free) return kNone;
   const bool columns = between.source_stride == column.count && column.count < kShort;
   const bool rows = between.destination_stride == row.count && row.count < kShort;
+  // What is no multiple of a block's extent is best a part of the longer side.
+  if (columns && rows && is_whole(row.count) != is_whole(column.count)) {
+    return is_whole(row.count) ? kColumns : kRows;
+  }
   // The other side is copied in runs, of as many elements as it has.
   if (columns && (!rows || 4 * row.count >= 3 * column.count)) return kColumns;
   if (rows && row.source_stride == column.count && column.count < kShort) return kInterleaved;
@@ -173,7 +180,7 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   const bool is_small = row.count * column.count < kSmallTile;
   const bool reads_parts = column.count * element_bytes < kLineBytes && crowds_source;
   const bool writes_parts = row.count * element_bytes < kLineBytes && crowds_destination;
-  return is_narrow || is_small || reads_parts || writes_parts || (crowds_source && crowds_destination);
+  return is_narrow || is_small || reads_parts || writes_parts;
 }
 
 std::optional<LoopNest> in_source_order(const LoopNest& nest, const InnerLoops& inner) {

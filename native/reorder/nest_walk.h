@@ -20,6 +20,18 @@ struct Unit128 {
   uint64_t high;
 };
 
+// A call of the C library's memset costs more than so few bytes.
+inline void zero_bytes(uint8_t* at, int64_t bytes) {
+  constexpr int64_t kFew = 256;
+  constexpr int64_t kStep = 16;
+  if (bytes < kStep || bytes > kFew) {
+    std::memset(at, 0, static_cast<size_t>(bytes));
+    return;
+  }
+  for (int64_t i = 0; i < bytes - kStep; i += kStep) std::memset(at + i, 0, kStep);
+  std::memset(at + bytes - kStep, 0, kStep);
+}
+
 // Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
 // nothing.
 template <class T>
@@ -35,7 +47,7 @@ struct Bytes {
     std::memcpy(destination + d * kSize, &value, sizeof(T));
   }
   static void zero_run(uint8_t* destination, int64_t d, int64_t count) {
-    std::memset(destination + d * kSize, 0, static_cast<size_t>(count * kSize));
+    zero_bytes(destination + d * kSize, count * kSize);
   }
 };
 
@@ -66,6 +78,10 @@ struct RectangleChain {
   int64_t beside = 1;
   int64_t zero_beside = 0;
   int64_t beside_source = 0;
+  // The whole chain comes so many times, its beginnings so many elements apart. Not of interleaved ones.
+  int64_t repeats = 1;
+  int64_t repeat_source = 0;
+  int64_t repeat_destination = 0;
 };
 
 // Groups of pixels, of which the destination has the channels one behind the other: channel c of group g,
@@ -185,8 +201,8 @@ class NestWalk {
         move_groups();
       }
     } else {
-      for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i)
-        pass(level, i, s + i * node.source_stride, d, false);
+      const int64_t first = passes.valid_lo + repeat_columns(level, s, d, passes);
+      for (int64_t i = first; i < passes.valid_hi; ++i) pass(level, i, s + i * node.source_stride, d, false);
     }
     zero(level, d, passes.valid_hi, passes.hi);
   }
@@ -266,7 +282,8 @@ class NestWalk {
       zero_columns(level, d, passes.valid_hi, passes.hi, columns);
       return;
     }
-    const int64_t first = passes.valid_lo + interleave(level, s, d, passes, columns);
+    const int64_t first = passes.valid_lo + interleave(level, s, d, passes, columns) +
+                          repeat_chain(level, s, d, passes, columns);
     for (int64_t i = first; i < passes.valid_hi; ++i) {
       step(level, i, [&](const Node& at) {
         descend_columns(level + 1, s + i * at.source_stride, d + i * at.destination_stride, columns);
@@ -296,6 +313,51 @@ class NestWalk {
     return Kernel::move_chain(
         rectangle(row, s, d, rows, columns),
         {chain_, passes.valid_hi - skipped, node.source_stride, node.destination_stride, 1, 0, 0});
+  }
+
+  // Moves the chain of all passes of the loop around it where each is complete. The number of passes that
+  // need nothing more.
+  int64_t repeat_chain(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    if constexpr (!kHasRectangles) return 0;
+    const int64_t count = passes.valid_hi - passes.valid_lo;
+    if (count < 2 || !is_innermost(level + 2) || !repeats(level + 1)) return 0;
+    if (columns.count != nest_.nodes[column_level_].count) return 0;
+    return move_repeats(level, level + 1, s, d, passes, columns) ? count : 0;
+  }
+
+  // The same for the loop around the columns.
+  int64_t repeat_columns(size_t level, int64_t s, int64_t d, const Passes& passes) {
+    if constexpr (!kHasRectangles) return 0;
+    const int64_t count = passes.valid_hi - passes.valid_lo;
+    if (count < 2 || level + 1 != column_level_ || !is_innermost(level + 3) || !repeats(level + 1)) return 0;
+    const Node& node = nest_.nodes[level];
+    const int64_t first = d + passes.valid_lo * node.destination_stride;
+    const int64_t last = d + (passes.valid_hi - 1) * node.destination_stride + node.span;
+    if (first < begin_ || last > end_) return 0;
+    const Node& column = nest_.nodes[column_level_];
+    const Columns all{column.count, column.source_stride, column.destination_stride};
+    return move_repeats(level, level + 2, s, d, passes, all) ? count : 0;
+  }
+
+  // Whether there are chains that are the same in each pass of the loops around them.
+  bool repeats(size_t level) const {
+    if (chain_ != InnerLoops::Chain::kColumns && chain_ != InnerLoops::Chain::kRows) return false;
+    return std::all_of(nest_.nodes.begin() + static_cast<std::ptrdiff_t>(level), nest_.nodes.end(),
+                       [](const Node& node) { return node.variable == kNone; });
+  }
+
+  bool move_repeats(size_t level, size_t chain_level, int64_t s, int64_t d, const Passes& passes,
+                    const Columns& columns) {
+    const Node& node = nest_.nodes[level];
+    const Node& between = nest_.nodes[chain_level];
+    const Node& row = nest_.nodes.back();
+    RectangleChain chain{chain_, between.count, between.source_stride, between.destination_stride};
+    chain.repeats = passes.valid_hi - passes.valid_lo;
+    chain.repeat_source = node.source_stride;
+    chain.repeat_destination = node.destination_stride;
+    s += passes.valid_lo * node.source_stride;
+    d += passes.valid_lo * node.destination_stride;
+    return Kernel::move_chain(rectangle(row, s, d, {0, row.count, 0, row.count}, columns), chain);
   }
 
   // Moves interleaved tiles, of as many passes of the loop around them as are complete, or of this loop

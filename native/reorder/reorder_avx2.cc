@@ -79,6 +79,8 @@ namespace {
 
 // Streaming stores need aligned lines; others are written the usual way.
 struct LineStores {
+  static constexpr bool kMakesLines = false;
+  static constexpr bool kLinesInRegisters = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     const __m256i low = load32(line);
     const __m256i high = load32(line + 32);
@@ -99,15 +101,48 @@ struct WideBlock : LineStores {
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = 2 * kCount;
   static constexpr int64_t kColumns = kCount;
+  static constexpr bool kMakesLines = true;
+  static constexpr bool kLinesInRegisters = kCount <= 8;
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     __m256i rows[kCount];
+    load_columns(source, row_at, rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+  // Both halves of a line are written one behind the other: a line that is written in two goes is waited for
+  // twice. Where the registers do not hold so many rows, the lines are put together in memory.
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                              Columns column_at) {
+    if constexpr (!kLinesInRegisters) {
+      alignas(kLineBytes) uint8_t lines[kCount * kLineBytes];
+      transpose(source, row_at, lines, Spaced<kLineBytes>{});
+      transpose(source, row_at.from(kRows), lines + 32, Spaced<kLineBytes>{});
+      for (int c = 0; c < kCount; ++c) {
+        const uint8_t* line = lines + c * kLineBytes;
+        store32(destination + column_at(c), load32(line));
+        store32(destination + column_at(c) + 32, load32(line + 32));
+      }
+    } else {
+      __m256i low[kCount];
+      __m256i high[kCount];
+      load_columns(source, row_at, low);
+      load_columns(source, row_at.from(kRows), high);
+      for (int c = 0; c < kCount; ++c) {
+        store32(destination + column_at(c), low[c]);
+        store32(destination + column_at(c) + 32, high[c]);
+      }
+    }
+  }
+
+ private:
+  template <class Rows>
+  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
     for (int r = 0; r < kCount; ++r) {
       rows[r] = load_lanes(source + row_at(r), source + row_at(r + kCount));
     }
     transpose_lanes<sizeof(T)>(rows);
-    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
 };
 
@@ -145,25 +180,57 @@ struct HalfBlock : LineStores {
     for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
     interleave<sizeof(T)>(rows);
     for (int r = 0; r < kCount; ++r) {
-      store_pair(destination, column_at.from(2 * r), _mm256_castsi256_si128(rows[r]));
-      store_pair(destination, column_at.from(kColumns / 2 + 2 * r), _mm256_extracti128_si256(rows[r], 1));
+      store_pair(destination, column_at, 2 * r, _mm256_castsi256_si128(rows[r]));
+      store_pair(destination, column_at, kColumns / 2 + 2 * r, _mm256_extracti128_si256(rows[r], 1));
     }
   }
 
  private:
   template <class Columns>
-  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, __m128i pair) {
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(0)), pair);
+  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, int64_t c, __m128i pair) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(c)), pair);
     // One instruction all the same; the intrinsic for it wants an aligned place.
     const __m128d doubles = _mm_castsi128_pd(pair);
     const double high = _mm_cvtsd_f64(_mm_unpackhi_pd(doubles, doubles));
-    std::memcpy(destination + column_at(1), &high, sizeof(high));
+    std::memcpy(destination + column_at(c + 1), &high, sizeof(high));
+  }
+};
+
+// Rows of 8 bytes, of which two make a lane.
+template <class T>
+struct ThinBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 8 / sizeof(T);
+  static constexpr int64_t kRows = 32 / sizeof(T);
+  static constexpr int64_t kColumns = kCount;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    for (int i = 0; i < kCount; ++i) {
+      rows[i] = _mm256_set_m128i(load_pair(source, row_at.from(kRows / 2 + 2 * i)),
+                                 load_pair(source, row_at.from(2 * i)));
+    }
+    take_apart<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+
+ private:
+  template <class Rows>
+  TILEWORK_INLINE static __m128i load_pair(const uint8_t* source, Rows row_at) {
+    int64_t low = 0;
+    int64_t high = 0;
+    std::memcpy(&low, source + row_at(0), sizeof(low));
+    std::memcpy(&high, source + row_at(1), sizeof(high));
+    return _mm_insert_epi64(_mm_cvtsi64_si128(low), high, 1);
   }
 };
 
 // Wider elements are moved one by one as well.
 template <class T>
 using HalfOrNone = std::conditional_t<sizeof(T) <= 4, HalfBlock<T>, void>;
+template <class T>
+using ThinOrNone = std::conditional_t<sizeof(T) <= 4, ThinBlock<T>, void>;
 
 // Units of a whole lane.
 struct LaneBlock : LineStores {
@@ -192,7 +259,7 @@ struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
 };
 
 template <class T>
-using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, SpecialTiles<T>, HalfOrNone<T>>;
+using Tiles = TileKernel<WideBlock<T>, NarrowBlock<T>, SpecialTiles<T>, HalfOrNone<T>, ThinOrNone<T>>;
 
 struct Vector {
   static constexpr int64_t kBytes = 32;

@@ -13,6 +13,8 @@ struct PlainBlock {
   using Unit = T;
   static constexpr int64_t kRows = kSide;
   static constexpr int64_t kColumns = kSide;
+  static constexpr bool kMakesLines = false;
+  static constexpr bool kLinesInRegisters = false;
   static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
     std::memcpy(destination, line, kLineBytes);
   }

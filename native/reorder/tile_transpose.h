@@ -8,6 +8,12 @@
 //     // destination + column_at(c) + r * sizeof(Unit). Places are Strided or Listed.
 //     template <class Rows, class Columns>
 //     static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at);
+//     // The same for twice as many rows: `kMakesLines` is true where that fills a cache line of each column,
+//     // `kLinesInRegisters` where it takes no more than registers besides.
+//     static constexpr bool kMakesLines, kLinesInRegisters;
+//     template <class Rows, class Columns>
+//     static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
+//                                 Columns column_at);
 //     // Writes a cache line.
 //     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };
@@ -46,13 +52,37 @@ struct Tile {
 
 // Places of rows or columns, in bytes: one as far from the next as all others, or a list.
 struct Strided {
+  static constexpr bool kIsEven = true;
   int64_t stride;
   int64_t base = 0;
   int64_t operator()(int64_t i) const { return base + i * stride; }
   Strided from(int64_t i) const { return {stride, base + i * stride}; }
 };
 
+// Rows of a distance that the compiler knows, and needs no registers for.
+template <int64_t kStride>
+struct Spaced {
+  static constexpr bool kIsEven = true;
+  int64_t base = 0;
+  int64_t operator()(int64_t i) const { return base + i * kStride; }
+  Spaced from(int64_t i) const { return {base + i * kStride}; }
+};
+
+// As many places as a block has columns, which stay in registers.
+template <int64_t kCount>
+struct Few {
+  int64_t places[kCount];
+  template <class Columns>
+  static Few of(Columns column_at) {
+    Few few;
+    for (int64_t i = 0; i < kCount; ++i) few.places[i] = column_at(i);
+    return few;
+  }
+  int64_t operator()(int64_t i) const { return places[i]; }
+};
+
 struct Listed {
+  static constexpr bool kIsEven = false;
   const int64_t* places;
   int64_t operator()(int64_t i) const { return places[i]; }
   Listed from(int64_t i) const { return {places + i}; }
@@ -90,6 +120,126 @@ inline bool crowds_sets(int64_t stride, int64_t count) {
   return count > used * kFewWays;
 }
 
+// A call of the C library's memcpy costs more than so few bytes.
+[[gnu::always_inline]] inline void copy_piece(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  constexpr int64_t kStep = 32;
+  int64_t i = 0;
+  for (; i + kStep <= bytes; i += kStep) std::memcpy(to + i, from + i, kStep);
+  if (i == bytes) return;
+  if (bytes >= kStep) {
+    std::memcpy(to + bytes - kStep, from + bytes - kStep, kStep);
+  } else {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+// Rows or columns of any places, `strip` columns at a time, and a block at least.
+template <class Block, class Rows, class Columns>
+[[gnu::noinline]] void transpose_places(const uint8_t* source, Rows row_at, int64_t rows,
+                                        uint8_t* destination, Columns column_at, int64_t columns,
+                                        int64_t strip) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
+  strip = std::max<int64_t>(strip, Block::kColumns);
+  for (int64_t first = 0; first < columns; first += strip) {
+    const int64_t end = std::min(first + strip, columns);
+    const auto each_column = [&](auto move) {
+      for (int64_t c = first; c < end; c += Block::kColumns) {
+        const int64_t column = std::min(c, columns - Block::kColumns);
+        move(source + column * kSize, column_at.from(column));
+      }
+    };
+    int64_t r = 0;
+    if constexpr (Block::kLinesInRegisters) {
+      for (; r + 2 * Block::kRows <= rows; r += 2 * Block::kRows) {
+        each_column([&](const uint8_t* from, Columns places) {
+          Block::transpose_lines(from, row_at.from(r), destination + r * kSize, places);
+        });
+      }
+    }
+    for (; r < rows; r += Block::kRows) {
+      const int64_t row = std::min(r, rows - Block::kRows);
+      each_column([&](const uint8_t* from, Columns places) {
+        Block::transpose(from, row_at.from(row), destination + row * kSize, places);
+      });
+    }
+  }
+}
+
+// All rows of a block's columns: one long piece of each column. Nothing but the places of rows and columns
+// takes registers and instructions, of which a processor has to see many lines far ahead to wait for them
+// all at once.
+template <class Block, class Rows, class Columns>
+[[gnu::always_inline]] inline void transpose_columns(const uint8_t* source, Rows row_at, int64_t rows,
+                                                     uint8_t* destination, Columns column_at) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
+  const auto few = Few<Block::kColumns>::of(column_at);
+  const auto each = [&](int64_t r, auto move) {
+    if constexpr (Rows::kIsEven) {
+      move(source + row_at(r), row_at, destination + r * kSize);
+    } else {
+      move(source, row_at.from(r), destination + r * kSize);
+    }
+  };
+  int64_t r = 0;
+  if constexpr (Block::kMakesLines) {
+    for (; r + 2 * Block::kRows <= rows; r += 2 * Block::kRows) {
+      each(r, [&](const uint8_t* from, Rows at, uint8_t* to) { Block::transpose_lines(from, at, to, few); });
+    }
+  }
+  for (; r < rows; r += Block::kRows) {
+    each(std::min(r, rows - Block::kRows),
+         [&](const uint8_t* from, Rows at, uint8_t* to) { Block::transpose(from, at, to, few); });
+  }
+}
+
+// The same, all columns.
+template <class Block, class Rows, class Columns>
+[[gnu::noinline]] void transpose_by_columns(const uint8_t* source, Rows row_at, int64_t rows,
+                                            uint8_t* destination, Columns column_at, int64_t columns) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
+  for (int64_t c = 0; c < columns; c += Block::kColumns) {
+    const int64_t column = std::min(c, columns - Block::kColumns);
+    transpose_columns<Block>(source + column * kSize, row_at, rows, destination, column_at.from(column));
+  }
+}
+
+// The same where rows, or columns, share sets of the cache: pieces of rows that are long enough to be read
+// fast are packed side by side first, of as many rows as make pieces of columns that are written fast. Rows
+// from `valid_rows` on have no source and become zeros.
+template <class Block, class Rows, class Columns>
+[[gnu::noinline]] void transpose_packed(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
+                                        uint8_t* destination, Columns column_at, int64_t columns) {
+  constexpr int64_t kSize = sizeof(typename Block::Unit);
+  constexpr int64_t kPackedRows = std::max<int64_t>(std::min<int64_t>(512 / kSize, 256), Block::kRows);
+  constexpr int64_t kPiece = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kColumns);
+  // A line more than the columns, so that rows do not share a set of the cache.
+  constexpr int64_t kStride = (kPiece * kSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+  alignas(kLineBytes) uint8_t packed[kPackedRows * kStride];
+  const int64_t high = std::min(kPackedRows, rows);
+  const int64_t wide = std::min(kPiece, columns);
+  for (int64_t r = 0; r < rows; r += high) {
+    // The last part may begin inside the one before.
+    const int64_t row = std::min(r, rows - high);
+    const int64_t valid = std::clamp<int64_t>(valid_rows - row, 0, high);
+    std::memset(packed + valid * kStride, 0, static_cast<size_t>((high - valid) * kStride));
+    for (int64_t c = 0; c < columns; c += wide) {
+      const int64_t column = std::min(c, columns - wide);
+      const uint8_t* from = source + column * kSize;
+      if (wide == kPiece) {
+        for (int64_t i = 0; i < valid; ++i) {
+          copy_piece(packed + i * kStride, from + row_at(row + i), kPiece * kSize);
+        }
+      } else {
+        for (int64_t i = 0; i < valid; ++i) {
+          copy_piece(packed + i * kStride, from + row_at(row + i), wide * kSize);
+        }
+      }
+      transpose_by_columns<Block>(packed, Spaced<kStride>{}, high, destination + row * kSize,
+                                  column_at.from(column), wide);
+    }
+  }
+}
+
 template <class Block>
 class BlockTranspose {
  public:
@@ -100,7 +250,12 @@ class BlockTranspose {
     if (writes_lines(tile)) {
       run_lines(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
-      run_few_columns(tile);
+      if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
+        transpose_packed<Block>(tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows,
+                                tile.destination, Strided{tile.destination_column}, tile.columns);
+      } else {
+        run_few_columns(tile);
+      }
     } else {
       run_direct(tile, 0, tile.rows, columns_a_strip(tile));
     }
@@ -188,15 +343,17 @@ class BlockTranspose {
   // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
   // that stays in the cache for the next few.
   static void run_few_columns(const Tile tile) {
-    constexpr int64_t kPieceBytes = 12 << 10;
+    constexpr int64_t kPieceBytes = 16 << 10;
     const int64_t rows = kPieceBytes / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
-    const int64_t piece = std::max({rows, 4 * kLineRows, Block::kRows});
+    const int64_t piece = std::min(std::max({rows, 4 * kLineRows, Block::kRows}), tile.rows);
     for (int64_t r = 0; r < tile.rows; r += piece) {
-      run_direct(tile, r, std::min(r + piece, tile.rows), kFewColumns);
+      // The last piece may begin inside the one before.
+      const int64_t first = std::min(r, tile.rows - piece);
+      transpose_by_columns<Block>(tile.source + first * tile.source_row, Strided{tile.source_row}, piece,
+                                  tile.destination + first * kSize, Strided{tile.destination_column},
+                                  tile.columns);
     }
   }
-
-  static constexpr int64_t kFewColumns = std::max<int64_t>(4, Block::kColumns);
 
   // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
   // strip of as many columns as find room in the cache.
@@ -213,11 +370,30 @@ class BlockTranspose {
     for (int64_t c = 0; c < tile.columns; c += strip) {
       const int64_t first = std::min(c, tile.columns - Block::kColumns);
       const int64_t columns = std::min(strip, tile.columns - first);
-      for (int64_t r = begin; r < end; r += Block::kRows) {
+      int64_t r = begin;
+      if constexpr (Block::kLinesInRegisters) {
+        const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
+        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows) move_lines(tile, first, columns, r);
+      }
+      for (; r < end; r += Block::kRows) {
         const int64_t row = std::min(r, tile.rows - Block::kRows);
         move_rows(tile, first, columns, row, tile.destination + first * tile.destination_column + row * kSize,
                   tile.destination_column);
       }
+    }
+  }
+
+  // Rows that share sets of the cache leave it before a line of them is used up.
+  static bool makes_lines(const Tile& tile) { return !crowds_sets(tile.source_row, 2 * Block::kRows); }
+
+  // A line of each column.
+  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose_lines(source + at * kSize, Strided{tile.source_row},
+                             destination + at * tile.destination_column, Strided{tile.destination_column});
     }
   }
 
@@ -252,26 +428,6 @@ class BlockTranspose {
     }
   }
 };
-
-// Rows or columns of any places, `strip` columns at a time, and a block at least.
-template <class Block, class Rows, class Columns>
-[[gnu::noinline]] void transpose_places(const uint8_t* source, Rows row_at, int64_t rows,
-                                        uint8_t* destination, Columns column_at, int64_t columns,
-                                        int64_t strip) {
-  constexpr int64_t kSize = sizeof(typename Block::Unit);
-  strip = std::max<int64_t>(strip, Block::kColumns);
-  for (int64_t first = 0; first < columns; first += strip) {
-    const int64_t end = std::min(first + strip, columns);
-    for (int64_t r = 0; r < rows; r += Block::kRows) {
-      const int64_t row = std::min(r, rows - Block::kRows);
-      for (int64_t c = first; c < end; c += Block::kColumns) {
-        const int64_t column = std::min(c, columns - Block::kColumns);
-        Block::transpose(source + column * kSize, row_at.from(row), destination + row * kSize,
-                         column_at.from(column));
-      }
-    }
-  }
-}
 
 // Listed rows and columns, in blocks where they fit; see box_transpose.h.
 template <class Wide, class Narrow>
@@ -363,8 +519,9 @@ struct NoChannels {
 };
 
 // The kernel of one width: `Channels` for a few rows or columns, else `Wide` blocks where they fit, else
-// `Narrow` ones, else, where there are such, `Half` ones of the fewest rows.
-template <class Wide, class Narrow, class Channels = NoChannels, class Half = void>
+// `Narrow` ones, else, where there are such, `Half` ones of the fewest rows or `Thin` ones of the fewest
+// columns.
+template <class Wide, class Narrow, class Channels = NoChannels, class Half = void, class Thin = void>
 struct TileKernel {
   static constexpr NestClass kClass = NestClass::kTiles;
   static void move(const Rectangle& rectangle) {
@@ -437,12 +594,19 @@ struct TileKernel {
   }
 
   static bool move_chain_of(const Tile& tile, const RectangleChain& chain) {
+    if (move_listed(tile, chain)) return true;
+    Tile at = tile;
+    for (int64_t i = 0; i < chain.repeats; ++i) {
+      if (!move_buffered(at, chain)) return false;
+      at.source += chain.repeat_source * kSize;
+      at.destination += chain.repeat_destination * kSize;
+    }
+    return true;
+  }
+
+  static bool move_buffered(const Tile& tile, const RectangleChain& chain) {
     const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
     const int64_t run = by_columns ? tile.rows : tile.columns;
-    if (by_columns && tile.columns <= kMostPlaces && takes_half(tile, tile.columns * chain.count)) {
-      move_listed_columns(tile, chain.count, chain.destination_stride * kSize);
-      return true;
-    }
     if (run * kSize < kMinRun || (run > kMostOfRun && tile.zero_rows > 0)) return false;
     for (int64_t first = 0; first < run; first += kMostOfRun) {
       Tile part = tile;
@@ -602,99 +766,161 @@ struct TileKernel {
     }
   }
 
+  // Places of one side, which the other has side by side: so many of the innermost of three loops, of the
+  // next one and of the one around them.
+  struct PlaceList {
+    int64_t inner;
+    int64_t inner_stride;
+    int64_t chain;
+    int64_t chain_stride;
+    int64_t repeats;
+    int64_t repeat_stride;
+
+    int64_t count() const { return inner * chain * repeats; }
+    void fill(int64_t* at) const {
+      for (int64_t r = 0; r < repeats; ++r) {
+        for (int64_t k = 0; k < chain; ++k) {
+          for (int64_t i = 0; i < inner; ++i) *at++ = r * repeat_stride + k * chain_stride + i * inner_stride;
+        }
+      }
+    }
+  };
+
   // The same for what is written, where places of `run` bytes have no gaps between them: they come in an
   // order that no processor foresees, and a line that is far away holds up the stores behind it.
-  static void fetch_places_behind(const uint8_t* destination, int64_t run, int64_t columns,
-                                  int64_t column_stride, int64_t count, int64_t stride) {
-    const bool is_dense = (column_stride == run && columns * column_stride == stride) ||
-                          (stride == run && count * stride == column_stride);
-    const int64_t bytes = is_dense ? run * columns * count : 0;
+  static void fetch_places_behind(const uint8_t* destination, const PlaceList& list, int64_t run) {
+    const int64_t chain = list.chain * list.chain_stride;
+    const int64_t inner = list.inner * list.inner_stride;
+    const bool is_dense = (list.inner_stride == run && inner == list.chain_stride) ||
+                          (list.chain_stride == run && chain == list.inner_stride);
+    const bool goes_on = list.repeats == 1 || list.repeat_stride == run * list.inner * list.chain;
+    const int64_t bytes = is_dense && goes_on ? run * list.count() : 0;
     for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(destination + bytes + i, 1);
   }
 
-  // In a chain one side is long pieces of memory, and the other a list of short runs.
-  static bool lists_places(const Tile& tile, int64_t rows, int64_t columns) {
-    return tile.stores == Stores::kCached && tile.zero_rows == 0 && rows >= Narrow::kRows &&
-           columns >= Narrow::kColumns;
+  // Calls body with the block for so many rows and columns; false where they are too few for any.
+  template <class Body>
+  static bool with_block(int64_t rows, int64_t columns, Body body) {
+    return with_one<Wide>(rows, columns, body) || with_one<Narrow>(rows, columns, body) ||
+           with_one<Half>(rows, columns, body) || with_one<Thin>(rows, columns, body);
   }
 
-  template <class Rows, class Columns>
-  static void transpose_listed(const Tile& tile, Rows row_at, int64_t rows, Columns column_at,
-                               int64_t columns, int64_t strip) {
-    if constexpr (kHasHalf) {
-      if (rows < Narrow::kRows) {
-        return transpose_places<Half>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
-      }
-    }
-    if (rows >= Wide::kRows && columns >= Wide::kColumns) {
-      transpose_places<Wide>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
-    } else {
-      transpose_places<Narrow>(tile.source, row_at, rows, tile.destination, column_at, columns, strip);
-    }
-  }
-
-  // Place `i` of the inner and `k` of the outer loop stand at number k * inner + i.
-  static void list_places(int64_t* places, int64_t inner, int64_t inner_stride, int64_t outer,
-                          int64_t outer_stride) {
-    for (int64_t k = 0; k < outer; ++k) {
-      for (int64_t i = 0; i < inner; ++i) *places++ = k * outer_stride + i * inner_stride;
-    }
-  }
-
-  static constexpr int64_t kMostPlaces = 512;
-
-  static constexpr bool kHasHalf = !std::is_void_v<Half>;
-
-  // Rows that are too few for other blocks.
-  static bool takes_half(const Tile& tile, int64_t columns) {
-    if constexpr (kHasHalf) {
-      return tile.rows < Narrow::kRows && tile.rows >= Half::kRows && columns >= Half::kColumns &&
-             tile.zero_rows == 0;
+  template <class Block, class Body>
+  static bool with_one(int64_t rows, int64_t columns, Body body) {
+    if constexpr (!std::is_void_v<Block>) {
+      if (rows < Block::kRows || columns < Block::kColumns) return false;
+      body(std::type_identity<Block>{});
+      return true;
     }
     return false;
   }
 
-  static void move_listed_columns(const Tile tile, int64_t count, int64_t destination_stride) {
-    int64_t places[kMostPlaces];
-    const int64_t at_once = std::min(kMostPlaces / tile.columns, count);
-    list_places(places, tile.columns, tile.destination_column, at_once, destination_stride);
-    Tile part = tile;
-    part.columns = at_once * tile.columns;
-    for (int64_t first = 0; first < count; first += at_once) {
-      // The last part may begin inside the one before.
-      const int64_t from = std::min(first, count - at_once);
-      part.source = tile.source + from * tile.columns * kSize;
-      part.destination = tile.destination + from * destination_stride;
-      fetch_behind(part, part.rows);
-      fetch_places_behind(part.destination, tile.rows * kSize, tile.columns, tile.destination_column, at_once,
-                          destination_stride);
-      transpose_listed(part, Strided{tile.source_row}, tile.rows, Listed{places}, part.columns, kMostOfRun);
+  // In a chain one side is long pieces of memory, and the other a list of short runs. False where nothing is
+  // listed: beyond the caches, where lines have to be complete when they are written, and of a few elements.
+  static bool move_listed(const Tile& tile, const RectangleChain& chain) {
+    if (tile.stores != Stores::kCached || tile.zero_rows > 0) return false;
+    const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
+    if ((by_columns ? tile.columns : tile.rows) > kMostPlaces) return false;
+    const int64_t rows = by_columns ? tile.rows : tile.rows * chain.count;
+    const int64_t columns = by_columns ? tile.columns * chain.count : tile.columns;
+    return with_block(rows, columns, [&](auto block) {
+      using Block = typename decltype(block)::type;
+      if (by_columns) {
+        move_listed_columns<Block>(tile, chain);
+      } else {
+        move_listed_rows<Block>(tile, chain);
+      }
+    });
+  }
+
+  static constexpr int64_t kMostPlaces = 512;
+  static constexpr bool kHasHalf = !std::is_void_v<Half>;
+
+  // As many repeats as there is room for where these go on on the other side, else a part of one; of repeats
+  // a power of two, which leaves the fewest blocks incomplete.
+  static void choose_places(PlaceList& list, int64_t* places, const RectangleChain& chain, bool goes_on) {
+    list.chain = std::min(kMostPlaces / list.inner, chain.count);
+    list.repeats = 1;
+    while (goes_on && list.count() * 2 <= kMostPlaces && list.repeats * 2 <= chain.repeats) list.repeats *= 2;
+    list.fill(places);
+  }
+
+  // Calls body(repeat, first, has_next) for each part of a chain: the first of its repeats and, where these
+  // are in several parts, the first of its rectangles. The last part may begin inside the one before.
+  template <class Body>
+  static void each_part(const PlaceList& list, const RectangleChain& chain, Body body) {
+    for (int64_t r = 0; r < chain.repeats; r += list.repeats) {
+      for (int64_t k = 0; k < chain.count; k += list.chain) {
+        const bool has_next = r + list.repeats < chain.repeats || k + list.chain < chain.count;
+        body(std::min(r, chain.repeats - list.repeats), std::min(k, chain.count - list.chain), has_next);
+      }
     }
   }
 
-  static void move_listed_rows(const Tile tile, int64_t count, int64_t source_stride) {
+  template <class Block>
+  [[gnu::noinline]] static void move_listed_columns(const Tile tile, const RectangleChain chain) {
+    PlaceList list{tile.columns,
+                   tile.destination_column,
+                   1,
+                   chain.destination_stride * kSize,
+                   1,
+                   chain.repeat_destination * kSize};
     int64_t places[kMostPlaces];
-    const int64_t at_once = std::min(kMostPlaces / tile.rows, count);
-    list_places(places, tile.rows, tile.source_row, at_once, source_stride);
+    choose_places(list, places, chain, chain.repeat_source == tile.columns * chain.count);
+    const Listed columns{places};
     Tile part = tile;
-    for (int64_t first = 0; first < count; first += at_once) {
-      // The last part may begin inside the one before.
-      const int64_t from = std::min(first, count - at_once);
-      part.source = tile.source + from * source_stride;
-      part.destination = tile.destination + from * tile.rows * kSize;
-      transpose_listed(part, Listed{places}, at_once * tile.rows, Strided{tile.destination_column},
-                       tile.columns, kFewColumns);
-    }
+    part.columns = list.count();
+    each_part(list, chain, [&](int64_t repeat, int64_t first, bool has_next) {
+      part.source = tile.source + (repeat * chain.repeat_source + first * tile.columns) * kSize;
+      part.destination = tile.destination + repeat * list.repeat_stride + first * list.chain_stride;
+      const Strided rows{tile.source_row};
+      if (tile.rows > kMostOfRun) {
+        return move_long<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
+                                crowds_sets(tile.source_row, tile.rows));
+      }
+      if (has_next) {
+        fetch_behind(part, part.rows);
+        fetch_places_behind(part.destination, list, tile.rows * kSize);
+      }
+      transpose_places<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
+                              part.columns);
+    });
   }
 
-  static constexpr int64_t kFewColumns = 4;
+  template <class Block>
+  [[gnu::noinline]] static void move_listed_rows(const Tile tile, const RectangleChain chain) {
+    PlaceList list{
+        tile.rows, tile.source_row, 1, chain.source_stride * kSize, 1, chain.repeat_source * kSize};
+    int64_t places[kMostPlaces];
+    choose_places(list, places, chain, chain.repeat_destination == tile.rows * chain.count);
+    const Listed rows{places};
+    each_part(list, chain, [&](int64_t repeat, int64_t first, bool) {
+      const uint8_t* from = tile.source + repeat * list.repeat_stride + first * list.chain_stride;
+      uint8_t* to = tile.destination + (repeat * chain.repeat_destination + first * tile.rows) * kSize;
+      const Strided columns{tile.destination_column};
+      if (tile.columns > kMostOfRun) {
+        const bool crowds = crowds_sets(tile.source_row, tile.rows) ||
+                            crowds_sets(list.chain_stride, list.chain * list.repeats);
+        return move_long<Block>(from, rows, list.count(), to, columns, tile.columns, crowds);
+      }
+      transpose_by_columns<Block>(from, rows, list.count(), to, columns, tile.columns);
+    });
+  }
+
+  // Rows and columns that are both long.
+  template <class Block, class Rows, class Columns>
+  static void move_long(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
+                        Columns column_at, int64_t columns, bool crowds) {
+    if (crowds) {
+      transpose_packed<Block>(source, row_at, rows, rows, destination, column_at, columns);
+    } else {
+      transpose_by_columns<Block>(source, row_at, rows, destination, column_at, columns);
+    }
+  }
 
   // The columns of all rectangles are side by side in the source. `at_once` rectangles go through the buffer,
   // and leave it in the order of the destination.
   [[gnu::noinline]] static void move_columns(const Tile tile, int64_t count, int64_t destination_stride) {
-    if (lists_places(tile, tile.rows, count * tile.columns) && tile.columns <= kMostPlaces) {
-      return move_listed_columns(tile, count, destination_stride);
-    }
     alignas(kLineBytes) uint8_t buffer[kBufferBytes];
     const int64_t run = tile.rows * kSize;
     const int64_t at_once = kBufferBytes / (run * tile.columns);
@@ -717,9 +943,6 @@ struct TileKernel {
 
   // The rows of all rectangles are side by side in the destination.
   [[gnu::noinline]] static void move_rows(const Tile tile, int64_t count, int64_t source_stride) {
-    if (lists_places(tile, count * tile.rows, tile.columns) && tile.rows <= kMostPlaces) {
-      return move_listed_rows(tile, count, source_stride);
-    }
     alignas(kLineBytes) uint8_t buffer[kBufferBytes];
     const int64_t run = tile.columns * kSize;
     const int64_t at_once = kBufferBytes / (run * tile.rows);
