@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdlib>
 
+#include "io/checked_math.h"
+
 namespace tilework {
 namespace {
 
@@ -121,6 +123,11 @@ bool crowds_cache(const std::vector<int64_t>& places, int64_t run_bytes) {
   return false;
 }
 
+// Whether squares of a line overlap by a quarter at most.
+bool fills_lines(int64_t bytes) {
+  return bytes >= kLineBytes && 4 * (ceil_div(bytes, kLineBytes) * kLineBytes - bytes) <= bytes;
+}
+
 // The least that an instruction set transposes: 16 bytes one way, 32 the other.
 bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
   return std::min(row_bytes, column_bytes) >= 16 && std::max(row_bytes, column_bytes) >= 32;
@@ -148,15 +155,17 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
   made->row_bytes = row_bytes;
   made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, element_bytes);
   made->columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, element_bytes);
-  made->is_packed = crowds_cache(made->rows, row_bytes);
+  const bool crowds_rows = crowds_cache(made->rows, row_bytes);
+  const bool crowds_columns = crowds_cache(made->columns, column_bytes);
+  made->fetches = crowds_rows || crowds_columns;
+  made->by_lines = made->fetches && fills_lines(row_bytes) && column_bytes >= kLineBytes;
+  made->is_packed = crowds_rows && !made->by_lines;
   for (size_t i = 0; made->is_packed && i < made->rows.size(); ++i) {
     made->packed_rows.push_back(static_cast<int64_t>(i) * (row_bytes + kLineBytes));
   }
   // A few columns at a time fill the lines that they share with no others before these leave the cache.
   const int64_t few = std::max<int64_t>(4, 16 / element_bytes);
-  const bool is_crowded = crowds_cache(made->columns, column_bytes);
-  made->strip = is_crowded ? few : loops.row_elements();
-  made->fetches = is_crowded || made->is_packed;
+  made->strip = crowds_columns ? few : loops.row_elements();
   if (!list_rectangles(nest, box, loops, element_bytes, made->rectangles)) return nullptr;
   return made;
 }

@@ -21,6 +21,8 @@ struct ListedPlaces {
   int64_t column_count;
   // Columns that are written at a time.
   int64_t strip;
+  // Whether whole cache lines are read and written one after the other, by way of a buffer.
+  bool by_lines = false;
 };
 
 // One function for each width of elements.
@@ -42,7 +44,9 @@ struct BoxTranspose {
   std::vector<int64_t> rows;
   std::vector<int64_t> columns;
   int64_t strip = 0;
-  // Where rows lie so that they push each other out of the cache, they are packed first.
+  // Where rows or columns lie so that they push each other out of the cache, each line is used up at once;
+  // rows of less than a line are packed first.
+  bool by_lines = false;
   bool is_packed = false;
   std::vector<int64_t> packed_rows;
   // Whether the lines of a rectangle are asked for before, all at once: no processor follows so many pieces
@@ -57,8 +61,12 @@ struct BoxTranspose {
   std::vector<Rectangle> rectangles;
 
   ListedPlaces places() const {
-    return {(is_packed ? packed_rows : rows).data(), static_cast<int64_t>(rows.size()), columns.data(),
-            static_cast<int64_t>(columns.size()), strip};
+    return {(is_packed ? packed_rows : rows).data(),
+            static_cast<int64_t>(rows.size()),
+            columns.data(),
+            static_cast<int64_t>(columns.size()),
+            strip,
+            by_lines};
   }
   // Of 4-bit elements: a byte is two columns, which go to two places. Columns of bytes go to a buffer first.
   std::vector<int64_t> nibble_columns;

@@ -34,35 +34,69 @@ struct GatherInstructions {
   TransposeListed transpose;
 };
 
+// What a mover takes from the plan; the stage and the rectangles may be null.
+struct GatherPlan {
+  const LoopNest& nest;
+  const NestBox& box;
+  const BoxStage* stage;
+  const BoxTranspose* transpose;
+};
+
 template <class T>
 class GatherMover {
  public:
-  GatherMover(const ReorderArguments& arguments, const BoxStage* stage, const BoxTranspose* transpose,
-              GatherInstructions instructions, int64_t begin, int64_t end)
+  GatherMover(const ReorderArguments& arguments, const GatherPlan& plan, GatherInstructions instructions,
+              int64_t begin, int64_t end)
       : source_(arguments.source),
         destination_(arguments.destination),
-        stage_(stage),
-        transpose_(instructions.transpose == nullptr ? nullptr : transpose),
+        plan_(plan),
         instructions_(instructions),
         begin_(begin),
         end_(end),
-        packed_(bytes_of(stage, transpose_)) {}
+        packed_(bytes_of(plan)) {}
 
   using Moves = GatherMoves;
 
   void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {
-    made.list(nest, box, state, kSize);
+    list_gather(made, nest, box, state, plan_.transpose != nullptr || plan_.stage != nullptr, kSize);
   }
 
   void move(const Moves& made, int64_t s, int64_t d) {
+    const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
+    if (made.is_listed()) return move_listed(made, s, d, is_whole);
+    if (!is_whole) return move_listed(full(), s, d, false);
+    const uint8_t* from = source_ + s * kSize;
+    uint8_t* to = destination_ + (d - begin_) * kSize;
+    if (plan_.transpose != nullptr) return move_transposed(from, to);
+    move_staged(from, to);
+  }
+
+  // Moves what it has put off.
+  void finish() {
+    if (next_.source != nullptr) transpose(next_);
+    next_ = {};
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(T);
+
+  static size_t bytes_of(const GatherPlan& plan) {
+    if (plan.transpose != nullptr) return static_cast<size_t>(plan.transpose->packed_bytes());
+    return plan.stage == nullptr ? 0 : static_cast<size_t>(plan.stage->packed * kSize);
+  }
+
+  // Lists of a full box, for one of which a range has only a part.
+  const Moves& full() {
+    if (!full_) full_.emplace().list(plan_.nest, plan_.box, state_of_full(plan_.box), kSize);
+    return *full_;
+  }
+
+  void move_listed(const Moves& made, int64_t s, int64_t d, bool is_whole) const {
     // Boxes of holes have no place in the source, of which there may be none.
     const uint8_t* from =
         made.moves.destination.empty() ? nullptr : source_ + (s + made.moves.source_base) * kSize;
     uint8_t* to = destination_ + (d - begin_) * kSize;
-    const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
     if (!is_whole) return move_part(made, from, to, d);
-    if (transpose_ != nullptr && made.is_full) return move_transposed(source_ + s * kSize, to);
-    if (stage_ != nullptr && made.is_full) return move_staged(source_ + s * kSize, to);
     for (const BoxRange& zeros : made.moves.zeros) zero(to, zeros.destination, zeros.count);
     if (instructions_.shuffle != nullptr && made.shuffles.windows > 0) {
       return instructions_.shuffle(made.shuffles.groups(), from, to);
@@ -77,14 +111,6 @@ class GatherMover {
       case GatherWay::kPieces:
         return move_pieces(made, from, to);
     }
-  }
-
- private:
-  static constexpr int64_t kSize = sizeof(T);
-
-  static size_t bytes_of(const BoxStage* stage, const BoxTranspose* transpose) {
-    if (transpose != nullptr) return static_cast<size_t>(transpose->packed_bytes());
-    return stage == nullptr ? 0 : static_cast<size_t>(stage->packed * kSize);
   }
 
   static void zero(uint8_t* to, int64_t at, int64_t count) {
@@ -140,38 +166,53 @@ class GatherMover {
     }
   }
 
-  template <bool kWrites>
-  static void fetch(const uint8_t* first, const std::vector<int64_t>& places, int64_t bytes) {
-    constexpr int64_t kLineBytes = 64;
-    for (int64_t place : places) {
-      for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(first + place + i, kWrites);
+  struct Place {
+    const uint8_t* source = nullptr;
+    uint8_t* destination = nullptr;
+  };
+
+  // Lines that are far apart are asked for one rectangle ahead: no processor follows so many by itself.
+  void move_transposed(const uint8_t* from, uint8_t* to) {
+    for (const BoxTranspose::Rectangle& rectangle : plan_.transpose->rectangles) {
+      const Place place{from + rectangle.source, to + rectangle.destination};
+      if (!plan_.transpose->fetches) {
+        transpose(place);
+        continue;
+      }
+      fetch(place.source, plan_.transpose->rows, plan_.transpose->row_bytes);
+      fetch(place.destination, plan_.transpose->columns,
+            static_cast<int64_t>(plan_.transpose->rows.size()) * kSize);
+      finish();
+      next_ = place;
     }
   }
 
-  void move_transposed(const uint8_t* from, uint8_t* to) {
-    const ListedPlaces places = transpose_->places();
-    for (const BoxTranspose::Rectangle& rectangle : transpose_->rectangles) {
-      const uint8_t* source = from + rectangle.source;
-      if (transpose_->fetches) {
-        fetch<false>(source, transpose_->rows, transpose_->row_bytes);
-        fetch<true>(to + rectangle.destination, transpose_->columns, places.row_count * kSize);
-      }
-      if (transpose_->is_packed) {
-        for (size_t i = 0; i < transpose_->rows.size(); ++i) {
-          copy_bytes(packed_.data() + transpose_->packed_rows[i], source + transpose_->rows[i],
-                     transpose_->row_bytes);
-        }
-        source = packed_.data();
-      }
-      instructions_.transpose(places, source, to + rectangle.destination);
+  // Into the second level: those of a rectangle may share a set of the first.
+  static void fetch(const uint8_t* first, const std::vector<int64_t>& places, int64_t bytes) {
+    constexpr int64_t kLineBytes = 64;
+    constexpr int kSecondLevel = 2;
+    for (int64_t place : places) {
+      for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(first + place + i, 0, kSecondLevel);
     }
+  }
+
+  void transpose(const Place& place) {
+    const BoxTranspose& by = *plan_.transpose;
+    const uint8_t* source = place.source;
+    if (by.is_packed) {
+      for (size_t i = 0; i < by.rows.size(); ++i) {
+        copy_bytes(packed_.data() + by.packed_rows[i], source + by.rows[i], by.row_bytes);
+      }
+      source = packed_.data();
+    }
+    instructions_.transpose(by.places(), source, place.destination);
   }
 
   void move_staged(const uint8_t* from, uint8_t* to) {
-    for (const StageRun& run : stage_->runs) {
+    for (const StageRun& run : plan_.stage->runs) {
       copy_strided<T>(from + run.source * kSize, run.step, packed_.data() + run.packed * kSize, run.count);
     }
-    stage_->plan->run(packed_.data(), to, 0, stage_->plan->destination_bytes());
+    plan_.stage->plan->run(packed_.data(), to, 0, plan_.stage->plan->destination_bytes());
   }
 
   // What the range holds of the box.
@@ -199,12 +240,13 @@ class GatherMover {
 
   const uint8_t* source_;
   uint8_t* destination_;
-  const BoxStage* stage_;
-  const BoxTranspose* transpose_;
+  GatherPlan plan_;
   GatherInstructions instructions_;
   int64_t begin_;
   int64_t end_;
   std::vector<uint8_t> packed_;
+  std::optional<Moves> full_;
+  Place next_;
 };
 
 // A plan has boxes where its kernel needs them; a kernel that is called for another plan makes its own.
@@ -216,8 +258,9 @@ void gather(const ReorderArguments& arguments, size_t i, GatherInstructions inst
   const NestBox* box = plan.box(i);
   std::optional<NestBox> own;
   if (box == nullptr) box = &own.emplace(nest, box_limits(plan.element_bits()), plan.source_elements());
-  GatherMover<T> mover(arguments, plan.stage(i), plan.transpose(i), instructions, begin, end);
-  BoxWalk<GatherMover<T>>(nest, *box, begin, end, mover).run();
+  GatherMover<T> mover(arguments, {nest, *box, plan.stage(i), plan.transpose(i)}, instructions, begin, end);
+  BoxWalk<GatherMover<T>>(nest, *box, plan.gather_moves(i), begin, end, mover).run();
+  mover.finish();
 }
 
 }  // namespace

@@ -87,11 +87,30 @@ void GatherMoves::list(const LoopNest& nest, const NestBox& box, const BoxState&
     first = std::min<int64_t>(first, moves.zeros.front().destination);
     last = std::max<int64_t>(last, moves.zeros.back().destination + moves.zeros.back().count - 1);
   }
-  is_full = moves.destination.size() == moves.elements.size();
   choose_way(*this, element_bytes);
   shuffles = gains_by_shuffles(*this, element_bytes)
                  ? shuffles_of(moves.destination, moves.source, element_bytes)
                  : ByteShuffles{};
+}
+
+void GatherMoves::take_full(const NestBox& box) {
+  moves = {};
+  first = 0;
+  last = box.destination.back();
+}
+
+int64_t GatherMoves::bytes() const {
+  const size_t words = moves.destination.size() + moves.source.size() + piece_destination.size() +
+                       piece_source.size() + shuffles.destination.size() + shuffles.source.size();
+  return static_cast<int64_t>(words * sizeof(int32_t) + moves.elements.size() +
+                              moves.zeros.size() * sizeof(BoxRange) + runs.size() * sizeof(GatherRun) +
+                              shuffles.places.size());
+}
+
+void list_gather(GatherMoves& made, const LoopNest& nest, const NestBox& box, const BoxState& state,
+                 bool has_way_for_full, int64_t element_bytes) {
+  if (has_way_for_full && is_full(nest, box, state)) return made.take_full(box);
+  made.list(nest, box, state, element_bytes);
 }
 
 }  // namespace tilework

@@ -30,11 +30,11 @@ struct GatherRun {
 inline constexpr int64_t kLargestPiece = 64;
 
 struct GatherMoves {
+  // Empty where the box is full and goes another way than by lists.
   BoxMoves moves;
   // First and last element that is written.
   int64_t first = 0;
   int64_t last = 0;
-  bool is_full = false;
   GatherWay way = GatherWay::kRuns;
   std::vector<GatherRun> runs;
   int64_t piece_bytes = 0;
@@ -45,6 +45,15 @@ struct GatherMoves {
 
   // Of elements of so many bytes.
   void list(const LoopNest& nest, const NestBox& box, const BoxState& state, int64_t element_bytes);
+  // All elements of the box have a source; they are not listed.
+  void take_full(const NestBox& box);
+  bool is_listed() const { return !moves.elements.empty(); }
+  bool empty() const { return is_listed() && moves.empty(); }
+  int64_t bytes() const;
 };
+
+// Lists the moves of a state; not those of full boxes where these go another way.
+void list_gather(GatherMoves& made, const LoopNest& nest, const NestBox& box, const BoxState& state,
+                 bool has_way_for_full, int64_t element_bytes);
 
 }  // namespace tilework

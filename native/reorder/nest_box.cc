@@ -202,6 +202,96 @@ void NestBox::set_order(const LoopNest& nest) {
   }
 }
 
+int64_t NestBox::bytes() const {
+  size_t words = destination.size() + source.size();
+  for (const BoxIndex& index : indices) words += index.added.size();
+  for (const std::vector<int32_t>& lookup : lookups) words += lookup.size();
+  return static_cast<int64_t>(words * sizeof(int32_t));
+}
+
+BoxPlace::BoxPlace(const LoopNest& nest, const NestBox& box)
+    : nest_(nest),
+      box_(box),
+      index_(nest.variables.size()),
+      lookup_index_(nest.lookups.size()),
+      passes_(box.passes) {}
+
+void BoxPlace::enter(size_t level, int64_t pass) {
+  const Node& node = nest_.nodes[level];
+  if (node.variable != kNone) index_[static_cast<size_t>(node.variable)] += pass * node.weight;
+  if (node.lookup != kNone) lookup_index_[static_cast<size_t>(node.lookup)] += pass * node.lookup_stride;
+  passes_[level] = std::min(box_.passes[level], node.count - pass);
+}
+
+void BoxPlace::leave(size_t level, int64_t pass) {
+  const Node& node = nest_.nodes[level];
+  if (node.variable != kNone) index_[static_cast<size_t>(node.variable)] -= pass * node.weight;
+  if (node.lookup != kNone) lookup_index_[static_cast<size_t>(node.lookup)] -= pass * node.lookup_stride;
+}
+
+void BoxPlace::get_state(BoxState& state) const {
+  state.bounds.clear();
+  for (const BoxIndex& index : box_.indices) state.bounds.push_back(bounds_of(index));
+  state.lookups = lookup_index_;
+}
+
+BoxState::Bounds BoxPlace::bounds_of(const BoxIndex& index) const {
+  if (index.level != kNone) {
+    const int64_t passes = passes_[static_cast<size_t>(index.level)];
+    return {0, passes, 0, passes};
+  }
+  const Variable& variable = nest_.variables[static_cast<size_t>(index.variable)];
+  const int64_t taken = index_[static_cast<size_t>(index.variable)];
+  const auto inside = [&](int64_t bound) { return std::clamp(bound - taken, int64_t{0}, index.most + 1); };
+  return {inside(variable.write_lo), inside(variable.write_hi), inside(variable.valid_lo),
+          inside(variable.valid_hi)};
+}
+
+namespace {
+
+// Steps of the walk that looks for states: there may be many boxes before a new one.
+constexpr int kMostSteps = 256;
+
+void add_states(const LoopNest& nest, const NestBox& box, BoxPlace& place, size_t at, size_t most, int& steps,
+                std::vector<BoxState>& states) {
+  if (at == box.stateful) {
+    BoxState state;
+    place.get_state(state);
+    if (std::find(states.begin(), states.end(), state) == states.end()) states.push_back(std::move(state));
+    return;
+  }
+  const size_t level = box.order[at];
+  for (int64_t pass = 0; pass < nest.nodes[level].count; pass += box.passes[level]) {
+    if (states.size() == most || ++steps > kMostSteps) return;
+    place.enter(level, pass);
+    add_states(nest, box, place, at + 1, most, steps, states);
+    place.leave(level, pass);
+  }
+}
+
+}  // namespace
+
+std::vector<BoxState> first_states(const LoopNest& nest, const NestBox& box, size_t most) {
+  std::vector<BoxState> states;
+  BoxPlace place(nest, box);
+  int steps = 0;
+  add_states(nest, box, place, 0, most, steps, states);
+  return states;
+}
+
+BoxState state_of_full(const NestBox& box) {
+  BoxState state;
+  for (const BoxIndex& index : box.indices) state.bounds.push_back({0, index.most + 1, 0, index.most + 1});
+  state.lookups.assign(box.lookups.size(), 0);
+  return state;
+}
+
+bool is_full(const LoopNest& nest, const NestBox& box, const BoxState& state) {
+  const bool looks_up = std::any_of(box.lookups.begin(), box.lookups.end(),
+                                    [](const std::vector<int32_t>& lookup) { return !lookup.empty(); });
+  return !nest.all_zero && !looks_up && state.bounds == state_of_full(box).bounds;
+}
+
 void BoxMoves::mark(const LoopNest& nest, const NestBox& box, const BoxState& state) {
   elements.assign(static_cast<size_t>(box.elements()),
                   nest.all_zero ? BoxElement::kZero : BoxElement::kMoved);

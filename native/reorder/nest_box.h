@@ -58,6 +58,7 @@ struct NestBox {
   std::vector<std::vector<int32_t>> lookups;
 
   int64_t elements() const { return static_cast<int64_t>(destination.size()); }
+  int64_t bytes() const;
 
  private:
   void set_order(const LoopNest& nest);
@@ -77,6 +78,45 @@ struct BoxState {
 
   bool operator==(const BoxState&) const = default;
 };
+
+// The state of the box that the walk has come to. Loops are entered and left one inside the other.
+class BoxPlace {
+ public:
+  BoxPlace(const LoopNest& nest, const NestBox& box);
+
+  // `pass` is the first that the box has of the loop.
+  void enter(size_t level, int64_t pass);
+  void leave(size_t level, int64_t pass);
+  void get_state(BoxState& state) const;
+
+ private:
+  BoxState::Bounds bounds_of(const BoxIndex& index) const;
+
+  const LoopNest& nest_;
+  const NestBox& box_;
+  std::vector<int64_t> index_;
+  std::vector<int64_t> lookup_index_;
+  std::vector<int64_t> passes_;
+};
+
+// The states of the first boxes, each once and `most` at most.
+std::vector<BoxState> first_states(const LoopNest& nest, const NestBox& box, size_t most);
+
+// The state in which no tail cuts a box.
+BoxState state_of_full(const NestBox& box);
+
+// Whether all elements of a box in this state have a source whose place is known without lookups.
+bool is_full(const LoopNest& nest, const NestBox& box, const BoxState& state);
+
+// The moves of all boxes of a state, as a mover lists them.
+template <class Moves>
+struct KnownMoves {
+  BoxState state;
+  Moves moves;
+};
+
+// The first, the last and the other boxes of two loops are nine states.
+inline constexpr size_t kKnownStates = 9;
 
 // What happens to an element of a box.
 enum class BoxElement : uint8_t { kMoved, kZero, kKept };

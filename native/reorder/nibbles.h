@@ -184,6 +184,8 @@ class NibbleMover {
     // From the first to behind the last element of the source.
     int64_t source_begin;
     int64_t source_end;
+
+    bool empty() const { return moves.empty(); }
   };
 
   void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {

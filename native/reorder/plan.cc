@@ -107,6 +107,9 @@ std::string rectangle_text(const ReorderPlan& plan) {
   return "; " + std::to_string(column.count) + " x " + std::to_string(nodes.back().count) + " at a time";
 }
 
+// Wider elements are moved one by one as well.
+constexpr int kMaxTransposedBits = 64;
+
 // Kernels exist up to this width.
 constexpr int kMaxUnitBits = 128;
 
@@ -189,13 +192,26 @@ ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_element
     : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements,
                   destination_elements) {}
 
-// Boxes are listed before they are moved, which many of them have to bring in again.
+// Chains go through a buffer or touch short pieces; boxes of the same loops have more of both sides at once.
 bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   constexpr double kManyElements = 16384;
-  if (element_bits_ < 8 || element_bits_ > 64 || passes_of(nest) < kManyElements) return false;
+  const InnerLoops& inner = inner_loops_.back();
+  const bool is_candidate = inner.nest_class == NestClass::kTiles && element_bits_ >= 8 &&
+                            element_bits_ <= kMaxTransposedBits && passes_of(nest) >= kManyElements;
+  if (!is_candidate) return false;
   const int64_t size = element_bits_ / 8;
-  if (!wastes_lines(nest, inner_loops_.back(), size)) return false;
-  return make_transpose(nest, NestBox(nest, box_limits(element_bits_), source_elements_), size) != nullptr;
+  const bool wastes = wastes_lines(nest, inner, size);
+  if (!wastes && inner.chain == InnerLoops::Chain::kNone && !inner.pixel_level) return false;
+  const NestBox box(nest, box_limits(element_bits_), source_elements_);
+  const auto transpose = make_transpose(nest, box, size);
+  if (transpose == nullptr || wastes) return transpose != nullptr;
+  // Tails are moved by lists, and no box is streamed.
+  const std::vector<BoxState> states = first_states(nest, box, 2);
+  const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
+  if (!is_whole || stores_of_whole() == Stores::kStreaming) return false;
+  // Pixels are moved well, until their lines push each other out of the cache.
+  if (inner.pixel_level) return transpose->fetches;
+  return !transpose->fetches || transpose->by_lines;
 }
 
 void ReorderPlan::choose_kernel() {
@@ -216,6 +232,7 @@ void ReorderPlan::choose_kernel() {
   boxes_.resize(nests_.size());
   stages_.resize(nests_.size());
   transposes_.resize(nests_.size());
+  gather_moves_.resize(nests_.size());
   if (!copy_offset_) make_boxes();
 }
 
@@ -230,10 +247,26 @@ void ReorderPlan::make_boxes() {
       transposes_[i] = make_nibble_transpose(nests_[i], *boxes_[i]);
       continue;
     }
-    transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);
+    if (element_bits_ <= kMaxTransposedBits)
+      transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);
     if (transposes_[i] == nullptr && turns_steps(nests_[i], *boxes_[i])) {
       stages_[i] = make_stage(nests_[i], *boxes_[i], element_bits_, StageDestination::kInPlace);
     }
+    list_moves(i);
+  }
+}
+
+// Of as many states as there is room for beside the box: lists take longer to make than to follow.
+void ReorderPlan::list_moves(size_t nest) {
+  const NestBox& box = *boxes_[nest];
+  int64_t room = kMaxBoxTableBytes - box.bytes();
+  for (BoxState& state : first_states(nests_[nest], box, kKnownStates)) {
+    GatherMoves moves;
+    list_gather(moves, nests_[nest], box, state, transposes_[nest] != nullptr || stages_[nest] != nullptr,
+                element_bits_ / 8);
+    room -= moves.bytes();
+    if (room < 0) return;
+    gather_moves_[nest].push_back({std::move(state), std::move(moves)});
   }
 }
 

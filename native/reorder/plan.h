@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "dtype/scaling.h"
 #include "layout/join.h"
+#include "reorder/gather_moves.h"
 #include "reorder/nest_box.h"
 #include "reorder/nest_class.h"
 
@@ -97,6 +99,8 @@ class ReorderPlan {
   const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
   // The rectangles of such a box, or null.
   const BoxTranspose* transpose(size_t nest) const { return transposes_[nest].get(); }
+  // Moves of some states of such a box.
+  std::span<const KnownMoves<GatherMoves>> gather_moves(size_t nest) const { return gather_moves_[nest]; }
   // The same plan over units of several elements that both sides keep together, or null.
   const ReorderPlan* units() const { return units_.get(); }
   // The kernel that does the work, which moves units where there are any.
@@ -137,6 +141,7 @@ class ReorderPlan {
  private:
   void choose_kernel();
   bool is_better_in_boxes(const LoopNest& nest) const;
+  void list_moves(size_t nest);
   void make_boxes();
   void run_units(const ReorderArguments& arguments) const;
   void run_cast(const ReorderArguments& arguments) const;
@@ -152,6 +157,7 @@ class ReorderPlan {
   std::vector<std::shared_ptr<const NestBox>> boxes_;
   std::vector<std::shared_ptr<const BoxStage>> stages_;
   std::vector<std::shared_ptr<const BoxTranspose>> transposes_;
+  std::vector<std::vector<KnownMoves<GatherMoves>>> gather_moves_;
   std::optional<int64_t> copy_offset_;
   NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;

@@ -12,6 +12,7 @@
 
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
+#include "reorder/odd_rows.h"
 #include "reorder/run_copy.h"
 #include "reorder/tile_transpose.h"
 
@@ -253,6 +254,8 @@ struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
   static bool run(const Tile& tile) {
     if constexpr (sizeof(T) <= 4) {
       if (PaddedPixels<T>::run(tile) || StreamedBlocks<T>::run(tile)) return true;
+      if (Channels<T, PixelsAvx2<T>>::run(tile)) return true;
+      return OddRows<WideBlock<T>, NarrowBlock<T>, HalfBlock<T>>::run(tile);
     }
     return Channels<T, PixelsAvx2<T>>::run(tile);
   }

@@ -20,7 +20,7 @@ void move_nibbles(const ReorderArguments& a, TransposeListed transpose_bytes) {
       continue;
     }
     NibbleMover mover(a, plan.stage(i), plan.transpose(i), transpose_bytes, *plan.box(i), begin, end);
-    BoxWalk<NibbleMover>(nest, *plan.box(i), begin, end, mover).run();
+    BoxWalk<NibbleMover>(nest, *plan.box(i), {}, begin, end, mover).run();
   }
 }
 

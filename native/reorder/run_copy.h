@@ -205,7 +205,8 @@ struct RunKernel {
   }
 
   template <bool kStreams>
-  static void move_masked(const Rectangle& rectangle, int64_t columns, int64_t run, int64_t end) {
+  [[gnu::noinline]] static void move_masked(const Rectangle& rectangle, int64_t columns, int64_t run,
+                                            int64_t end) {
     uint8_t mask[kPiece] = {};
     std::memset(mask, 0xFF, static_cast<size_t>(run));
     const int64_t source_column = rectangle.source_column * kSize;
@@ -269,13 +270,18 @@ struct RunKernel {
     });
   }
 
+  // A function of its own: among the loops around it there are no registers left for its places.
   template <class Body>
-  static void each_column(const Rectangle& rectangle, Body body) {
+  [[gnu::noinline]] static void each_column(const Rectangle& rectangle, Body body) {
+    const int64_t run = rectangle.rows * kSize;
     const int64_t zeros = rectangle.zero_rows * kSize;
-    for (int64_t c = 0; c < rectangle.columns; ++c) {
-      uint8_t* to = rectangle.destination + c * rectangle.destination_column * kSize;
-      if (zeros > 0) zero_end(to, rectangle.rows * kSize, zeros);
-      body(to, rectangle.source + c * rectangle.source_column * kSize);
+    const int64_t source_column = rectangle.source_column * kSize;
+    const int64_t destination_column = rectangle.destination_column * kSize;
+    const uint8_t* from = rectangle.source;
+    uint8_t* to = rectangle.destination;
+    for (int64_t c = rectangle.columns; c > 0; --c, from += source_column, to += destination_column) {
+      if (zeros > 0) zero_end(to, run, zeros);
+      body(to, from);
     }
   }
 

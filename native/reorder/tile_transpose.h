@@ -88,28 +88,6 @@ struct Listed {
   Listed from(int64_t i) const { return {places + i}; }
 };
 
-// A few rows of a rectangle, completed with rows of zeros.
-template <class Block, int64_t kColumns>
-class StagedRows {
- public:
-  explicit StagedRows(int64_t rows) : rows_(rows) {
-    std::memset(bytes_ + rows * kStride, 0, static_cast<size_t>((Block::kRows - rows) * kStride));
-  }
-  const uint8_t* fill(const uint8_t* source, int64_t source_row, int64_t columns) {
-    for (int64_t r = 0; r < rows_; ++r) {
-      std::memcpy(bytes_ + r * kStride, source + r * source_row,
-                  static_cast<size_t>(columns) * sizeof(typename Block::Unit));
-    }
-    return bytes_;
-  }
-  // A line more than the columns, so that rows do not share a set of the cache.
-  static constexpr int64_t kStride = kColumns * int64_t{sizeof(typename Block::Unit)} + kLineBytes;
-
- private:
-  int64_t rows_;
-  alignas(kLineBytes) uint8_t bytes_[Block::kRows * kStride];
-};
-
 // Whether `count` lines that are `stride` bytes apart crowd a few sets of a first-level cache of 64 sets:
 // then a line leaves the cache before its second half is written.
 inline bool crowds_sets(int64_t stride, int64_t count) {
@@ -405,17 +383,25 @@ class BlockTranspose {
     if (valid >= Block::kRows) {
       run_strip(source, tile.source_row, destination, destination_column, columns);
     } else {
-      run_staged(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
-                 columns);
+      run_completed(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
+                    columns);
     }
   }
 
-  [[gnu::noinline]] static void run_staged(int64_t valid, const uint8_t* source, int64_t source_row,
-                                           uint8_t* destination, int64_t destination_column,
-                                           int64_t columns) {
-    StagedRows<Block, kMaxStrip> staged(valid);
-    run_strip(staged.fill(source, source_row, columns), staged.kStride, destination, destination_column,
-              columns);
+  // Rows behind the valid ones are read where zeros stand.
+  [[gnu::noinline]] static void run_completed(int64_t valid, const uint8_t* source, int64_t source_row,
+                                              uint8_t* destination, int64_t destination_column,
+                                              int64_t columns) {
+    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSize] = {};
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    int64_t places[Block::kRows];
+    for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSize, Listed{places}, destination + at * destination_column,
+                       Strided{destination_column});
+    }
   }
 
   [[gnu::always_inline]] static void run_strip(const uint8_t* source, int64_t source_row,
@@ -429,11 +415,42 @@ class BlockTranspose {
   }
 };
 
+// Squares of whole lines on both sides, each line read and written once. Takes at least one square.
+template <class Block>
+[[gnu::noinline]] void transpose_squares(const uint8_t* source, Listed row_at, int64_t rows,
+                                         uint8_t* destination, Listed column_at, int64_t columns) {
+  constexpr auto kSize = static_cast<int64_t>(sizeof(typename Block::Unit));
+  constexpr int64_t kLine = kLineBytes / kSize;
+  alignas(kLineBytes) uint8_t lines[kLine * kLineBytes];
+  for (int64_t c = 0; c < columns; c += kLine) {
+    const int64_t column = std::min(c, columns - kLine);
+    for (int64_t r = 0; r < rows; r += kLine) {
+      const int64_t row = std::min(r, rows - kLine);
+      for (int64_t part = 0; part < kLine; part += Block::kRows) {
+        for (int64_t i = 0; i < kLine; i += Block::kColumns) {
+          Block::transpose(source + (column + i) * kSize, row_at.from(row + part),
+                           lines + i * kLineBytes + part * kSize, Strided{kLineBytes});
+        }
+      }
+      for (int64_t i = 0; i < kLine; ++i) {
+        Block::store_line(destination + column_at(column + i) + row * kSize, lines + i * kLineBytes,
+                          Stores::kCached);
+      }
+    }
+  }
+}
+
 // Listed rows and columns, in blocks where they fit; see box_transpose.h.
 template <class Wide, class Narrow>
 void transpose_listed(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
   const Listed rows{places.rows};
   const Listed columns{places.columns};
+  if constexpr (kLineBytes / int64_t{sizeof(typename Wide::Unit)} % Wide::kRows == 0) {
+    if (places.by_lines) {
+      return transpose_squares<Wide>(source, rows, places.row_count, destination, columns,
+                                     places.column_count);
+    }
+  }
   if (places.row_count >= Wide::kRows && places.column_count >= Wide::kColumns) {
     transpose_places<Wide>(source, rows, places.row_count, destination, columns, places.column_count,
                            places.strip);

@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "cpu/cache.h"
+#include "reorder/box_transpose.h"
 #include "reorder/kernels.h"
 #include "reorder_case.h"
 
@@ -145,6 +146,25 @@ void test_blocks_of_pixels() {
   }
 }
 
+// Channels that are no multiple of a block, side by side, both ways.
+void test_odd_channels() {
+  std::mt19937_64 random(20240303);
+  for (int64_t channels : {5, 9, 11, 17, 19, 31, 35, 49}) {
+    for (int64_t pixels : {64, 131, 700}) {
+      const std::vector<int64_t> shape = {2, channels, 1, pixels};
+      const Side plain = row_major(shape);
+      Side last = plain;
+      last.pieces[0].digits = {{{0}, 2, 1}, {{2}, 1, 1}, {{3}, pixels, 1}, {{1}, channels, 1}};
+      for (int bits : {8, 16, 32, 64}) {
+        check_reorder({bits, shape, plain, last}, random);
+        check_reorder({bits, shape, last, plain}, random);
+        check_reorder({bits, shape, last, feature_blocks(shape, 16)}, random);
+        check_reorder({bits, shape, feature_blocks(shape, 16), last}, random);
+      }
+    }
+  }
+}
+
 // Weights o, i, y, x in blocks of inputs, of outputs, and of inputs again: os_is_yx_isa<a>_osv<o>_isv<v>.
 Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o, int64_t v) {
   Side side = row_major(shape);
@@ -257,6 +277,46 @@ void test_transposed_boxes() {
   }
   const std::vector<int64_t> crowded = {64, 16, 8, 8};
   CHECK(check_both(4, crowded, outputs_last(crowded)));
+  for (int bits : {8, 16, 32, 64}) {
+    const std::vector<int64_t> lines = {int64_t{72} * 8 / bits * 4, 64, 8, 8};
+    check_both(bits, lines, outputs_last(lines));
+    check_both(bits, {128, 64, 8, 8}, pairs_of_inputs({128, 64, 8, 8}));
+  }
+}
+
+// Lines 4 KiB and more apart on both sides.
+void test_crowded_lines() {
+  const std::vector<int64_t> shape = {64, 64, 8, 8};
+  Side outputs_last = row_major(shape);
+  outputs_last.pieces[0].digits = {{{2}, 8, 1}, {{3}, 8, 1}, {{1}, 64, 1}, {{0}, 64, 1}};
+  const ReorderPlan plan({32, shape, outputs_last, row_major(shape)});
+  CHECK(plan.transpose(0) != nullptr && plan.transpose(0)->by_lines);
+  std::mt19937_64 random(20240313);
+  check_reorder({32, shape, outputs_last, row_major(shape)}, random);
+  check_reorder({32, shape, row_major(shape), outputs_last}, random);
+}
+
+// What is moved by lists has them from the plan, as many as there is room for.
+void test_planned_moves() {
+  std::mt19937_64 random(20240312);
+  const std::vector<int64_t> shape = {5, 7};
+  Side reversed = row_major(shape);
+  reversed.pieces[0].digits = {{{1}, 7, 1}, {{0}, 5, 1}};
+  Side padded = reversed;
+  padded.upper = {2, 1};
+  padded.pieces[0].digits = {{{1}, 8, 1}, {{0}, 7, 1}};
+  padded.elements = 56;
+  for (int bits : {8, 16, 32, 64, 128}) {
+    for (const Slice& slice : {Slice{{5, 14}, {0, 1}, {1, 2}}, Slice{{5, 7}, {4, 6}, {-1, -1}}}) {
+      const ReorderDescription description{bits, shape, row_major(slice.shape), padded, slice};
+      check_reorder(description, random);
+      const ReorderPlan plan(description);
+      CHECK(plan.box(0) != nullptr && !plan.gather_moves(0).empty());
+      int64_t bytes = plan.box(0)->bytes();
+      for (const auto& known : plan.gather_moves(0)) bytes += known.moves.bytes();
+      CHECK(bytes <= kMaxBoxTableBytes);
+    }
+  }
 }
 
 // Tiles whose rows and columns share sets of a cache go through a buffer in parts that overlap, plain ones,
@@ -571,11 +631,14 @@ int main(int count, char** arguments) {
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 20000);
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
   test_blocks_of_pixels();
+  test_odd_channels();
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_block_to_block(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
   test_transposed_boxes();
   test_crowded_tiles();
+  test_crowded_lines();
+  test_planned_moves();
   test_shuffles();
   test_identity();
   test_half_bytes();
