@@ -284,16 +284,20 @@ void test_transposed_boxes() {
   }
 }
 
-// Lines 4 KiB and more apart on both sides.
+// Lines 4 KiB apart on both sides: squares of whole lines, each of them read and written once.
 void test_crowded_lines() {
   const std::vector<int64_t> shape = {64, 64, 8, 8};
-  Side outputs_last = row_major(shape);
-  outputs_last.pieces[0].digits = {{{2}, 8, 1}, {{3}, 8, 1}, {{1}, 64, 1}, {{0}, 64, 1}};
-  const ReorderPlan plan({32, shape, outputs_last, row_major(shape)});
-  CHECK(plan.transpose(0) != nullptr && plan.transpose(0)->by_lines);
+  const Side pairs_of_inputs = interleaved_blocks(shape, 1, 16, 2);
   std::mt19937_64 random(20240313);
-  check_reorder({32, shape, outputs_last, row_major(shape)}, random);
-  check_reorder({32, shape, row_major(shape), outputs_last}, random);
+  for (int bits : {16, 32}) {
+    for (const ReorderDescription& description :
+         {ReorderDescription{bits, shape, row_major(shape), pairs_of_inputs},
+          ReorderDescription{bits, shape, pairs_of_inputs, row_major(shape)}}) {
+      const ReorderPlan plan(description);
+      CHECK(plan.transpose(0) != nullptr && plan.transpose(0)->by_lines);
+      check_reorder(description, random);
+    }
+  }
 }
 
 // What is moved by lists has them from the plan, as many as there is room for.
