@@ -1,5 +1,6 @@
 // Plans that cast and scale, against the oracles and the reference of casts: random layouts, types and blocks
 // of parameters, in memory as a whole and by ranges, and from and to files by tiles.
+#include <cstdlib>
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -275,10 +276,9 @@ ReorderDescription plain(Dtype from, Dtype to, std::vector<int64_t> shape, const
 // Larger than the buffer between moves and casts, with a transpose, and with types of all widths.
 void test_large() {
   std::mt19937_64 random(77);
-  for (const DtypeInfo& from : dtypes()) {
-    if (from.bits < 4 || from.kind == DtypeKind::kComplex) continue;
+  for (const Dtype from : {Dtype::kInt4, Dtype::kUint8, Dtype::kFloat16, Dtype::kFloat32, Dtype::kInt64}) {
     for (const Dtype to : {Dtype::kFloat32, Dtype::kInt8, Dtype::kUint4, Dtype::kComplex128}) {
-      ReorderDescription description = plain(from.dtype, to, {300, 702});
+      ReorderDescription description = plain(from, to, {300, 702});
       std::swap(description.to.pieces[0].digits[0], description.to.pieces[0].digits[1]);
       const ReorderPlan plan(description);
       const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
@@ -342,9 +342,9 @@ void test_refusals() {
 }  // namespace
 }  // namespace tilework::test
 
-int main() {
+int main(int count, char** arguments) {
   using namespace tilework::test;
-  test_random_layouts(2000);
+  test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 2000);
   test_large();
   test_holes();
   test_two_bits();
