@@ -1,7 +1,7 @@
 // Plans that cast and scale, against the oracles and the reference of casts: random layouts, types and blocks
 // of parameters, in memory as a whole and by ranges, and from and to files by tiles.
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
