@@ -35,7 +35,9 @@ function onBase(step: ScalingStep, region: Region, shape: readonly number[]): Sc
     if (isWhole) return { entries: [...Array(counts).keys()], block, counts }
     return { entries: entriesOf(extent, region, axis, block), block: 1, counts }
   })
-  if (axes.every(({ entries, counts }) => entries.length === counts)) {
+  if (
+    axes.every(({ entries, counts }) => entries.length === counts && entries.every((entry, i) => entry === i))
+  ) {
     return { ...step, blocks: axes.map(({ block }) => block) }
   }
   const size = axes.reduce((product, { entries }) => product * entries.length, 1)

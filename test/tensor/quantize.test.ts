@@ -229,6 +229,18 @@ describe('fused', () => {
     }
   })
 
+  it('a reversed axis takes the parameters as they are told', async () => {
+    const pixels = asTensor(new Uint8Array(12).fill(100), { shape: [1, 2, 2, 3] })
+    const swapped = slice(pixels, [null, null, null, { step: -1 }])
+    const scaled = affine(swapped, { mean: [10, 20, 30], axis: 3 })
+    expect([...(await scaled.toTypedArray())].slice(0, 3)).toEqual([90, 80, 70])
+    const codes = quantize(slice(asTensor(new Float32Array(3).fill(100)), [{ step: -1 }]), 'int8', {
+      scale: [1, 2, 4],
+      axis: 0,
+    })
+    expect([...(await codes.toTypedArray())]).toEqual([100, 50, 25])
+  })
+
   it('blocks that a slice cuts keep their scales', async () => {
     const parameters = {
       scale: Array.from({ length: 2 * 19 * 5 * 3 }, (_, i) => 1 + (i % 13) / 8),
