@@ -5,6 +5,7 @@
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { checkNewSibling } from '../../bytes/sibling.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { SiblingPlan, WritePlan } from '../format.js'
@@ -25,9 +26,13 @@ export async function planSiblings(
   path: string,
 ): Promise<SiblingPlan[]> {
   const copied: SiblingPlan[] = []
+  const target = await statOf(path)
   for (const [name, sibling] of siblings) {
     const there = await statOf(join(dirname(path), name))
-    if (there === undefined) copied.push({ name, ...whole(sibling) })
+    if (there === undefined) {
+      await checkNewSibling(path, name)
+      copied.push({ name, ...whole(sibling) })
+    } else if (isSameFile(there, target)) throw ownDataError(name, path)
     else if (!isSameFile(there, await statOf(sibling.label))) throw takenError(name, path)
   }
   return copied
@@ -44,6 +49,12 @@ async function statOf(path: string | undefined): Promise<BigIntStats | undefined
 
 function isSameFile(one: BigIntStats, other: BigIntStats | undefined): boolean {
   return other !== undefined && one.dev === other.dev && one.ino === other.ino
+}
+
+/** The model would be written over the values that it refers to. */
+function ownDataError(name: string, path: string): TileworkError {
+  const message = `The file would replace ${quote(name)}, which it refers to; save it under another name.`
+  return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
 }
 
 function takenError(name: string, path: string): TileworkError {

@@ -285,6 +285,25 @@ describe('saving', () => {
     expect(readdirSync(join(folder, 'copy'))).toEqual(['w.bin'])
   })
 
+  it('refuses to replace the data that it refers to', async () => {
+    const data = writeData('model/w.bin')
+    using file = await open(writeModel({ location: 'w.bin' }))
+    await expect(save(data, file, { format: 'onnx' })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    expect(readFileSync(data)).toEqual(Buffer.from(DATA))
+  })
+
+  it('writes no data through a link that leads out of the folder of the copy', async () => {
+    mkdirSync(join(folder, 'model', 'in'))
+    writeData('model/in/w.bin')
+    for (const name of ['copy', 'elsewhere']) mkdirSync(join(folder, name))
+    symlinkSync(join(folder, 'elsewhere'), join(folder, 'copy', 'in'))
+    using file = await open(writeModel({ location: 'in/w.bin' }))
+    await expect(save(join(folder, 'copy', 'm.onnx'), file)).rejects.toMatchObject({
+      code: 'ERR_PATH_ESCAPE',
+    })
+    expect(readdirSync(join(folder, 'elsewhere'))).toEqual([])
+  })
+
   it('puts external tensors into a new model of tensors', async () => {
     writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin', offset: '8' }))
