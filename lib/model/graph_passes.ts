@@ -52,7 +52,8 @@ function neededNames(graph: Graph): ReadonlySet<string> {
   for (const node of graph.nodes) {
     const outputs = node.outputs.filter((name) => name !== '')
     for (const name of outputs) producers.set(name, node)
-    if (outputs.length === 0) waiting.push(...usedNames(node))
+    if (outputs.length > 0) continue
+    for (const used of usedNames(node)) waiting.push(used)
   }
   const seen = new Set<Node>()
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {

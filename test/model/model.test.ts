@@ -178,6 +178,14 @@ describe('reading', () => {
     expect(model.isChanged).toBe(false)
   })
 
+  it('tells of numbers of an attribute that do not end', async () => {
+    const ints = attribute('ints', 7, field(8, new Uint8Array(12).fill(0xff)))
+    const node = join(field(2, 'y'), field(4, 'Op'), field(5, ints))
+    using file = await open(join(int(1, 8), field(7, field(1, node))), { format: 'onnx' })
+    const [first] = file.onnx!.graph.nodes
+    expect(() => first!.attribute('ints')!.value).toThrow(expect.objectContaining({ code: 'ERR_HEADER' }))
+  })
+
   it('gives attributes of every kind', async () => {
     using file = await open(sample())
     const node = file.onnx!.graph.nodes[0]!

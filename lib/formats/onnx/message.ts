@@ -149,7 +149,9 @@ export class Message {
 
   /** Numbers of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
-    return this.fieldsOf(name).flatMap((field) => this.#intsOf(field))
+    return this.fieldsOf(name).flatMap((field) =>
+      this.#tellFaults(field.kind === 'kept' ? field.start : 0, () => this.#intsOf(field)),
+    )
   }
 
   int(name: string): number | bigint | undefined {
@@ -393,14 +395,19 @@ export class Message {
 
   #walk<T>(steps: Steps<T>): T {
     const { cursor } = this.origin!.file
+    return this.#tellFaults(0, () => walkSourceSync(steps, cursor))
+  }
+
+  /** Faults of the wire in bytes that lie at `offset`, as errors of this message. */
+  #tellFaults<T>(offset: number, read: () => T): T {
     try {
-      return walkSourceSync(steps, cursor)
+      return read()
     } catch (error) {
       if (!(error instanceof WireFault)) throw error
       throw new TileworkError(error.code, error.message, {
         format: FORMAT_NAME,
         path: this.type,
-        offset: error.offset,
+        offset: offset + error.offset,
       })
     }
   }

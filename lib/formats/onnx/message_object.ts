@@ -2,6 +2,7 @@
  * TensorProtos that another library has decoded (protobufjs, @bufbuild/protobuf, onnx-proto): its fields, by either
  * spelling of their names, become a message again, so that one reader has all the rules.
  */
+import { isTypedArray } from 'node:util/types'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { type FieldInfo, isMessageKind, MESSAGES, type MessageName } from './schema.js'
@@ -34,9 +35,10 @@ function writeField(writer: WireWriter, field: FieldInfo, content: unknown, path
     writeValue(writer, field, content, path)
     return
   }
-  if (typeof (content as ArrayLike<unknown>).length !== 'number') throw wrong(path, content, 'a list')
-  const values = Array.from(content as ArrayLike<unknown>)
-  for (const [at, value] of values.entries()) writeValue(writer, field, value, `${path}[${at}]`)
+  // Anything may say that it has a length; walked one by one, a list without its elements ends at the first.
+  if (!Array.isArray(content) && !isTypedArray(content)) throw wrong(path, content, 'a list')
+  for (const [at, value] of (content as readonly unknown[]).entries())
+    writeValue(writer, field, value, `${path}[${at}]`)
 }
 
 function writeValue(writer: WireWriter, { number, kind }: FieldInfo, value: unknown, path: string): void {

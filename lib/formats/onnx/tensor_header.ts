@@ -239,7 +239,7 @@ function takeValue(header: TensorHeader, number: number, value: Uint8Array, valu
   else if (number === TENSOR.segment) header.hasSegment = true
   else if (number === TENSOR.externalData) header.external.push(propertyOf(value, valueStart))
   else if (number === TENSOR.metadata) header.metadata.push(propertyOf(value, valueStart))
-  else header.dims.push(...packedDims(value, valueStart))
+  else for (const dim of packedDims(value, valueStart)) header.dims.push(dim)
 }
 
 /** Text as it is shown: bytes that are no UTF-8 become U+FFFD, and the file keeps its own. */

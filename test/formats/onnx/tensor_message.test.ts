@@ -71,6 +71,11 @@ it.each([
   ['no type', int(1, 1), 'ERR_DTYPE'],
   ['too few values', tensorProto({ dims: [2], type: 2, values: raw(1) }), 'ERR_TRUNCATED'],
   ['no bytes', 'x' as never, 'ERR_ARGUMENT'],
+  [
+    'more axes than arguments of a call',
+    tensorProto({ type: 1, values: field(1, new Uint8Array(200_000).fill(1)) }),
+    'ERR_RANK',
+  ],
 ] as const)('refuses %s', (_, message, code) => {
   expect(() => decodeTensor(message)).toThrow(expect.objectContaining({ code }))
 })
@@ -120,6 +125,7 @@ describe('messages that other libraries have decoded', () => {
   it.each([
     [{ dims: [2], dataType: 1, floatData: ['1'] }],
     [{ dims: 2, dataType: 1 }],
+    [{ dims: { length: 1e9 }, dataType: 1 }],
     [{ dims: [1.5], dataType: 1 }],
     [{ dims: [1], dataType: 1, rawData: 'é', metadataProps: [1] }],
     [{ dims: [1] }],
