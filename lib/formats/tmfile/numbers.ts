@@ -3,6 +3,7 @@ import { TileworkError } from '../../errors.js'
 import { cast } from '../../tensor/cast.js'
 import { tensor as denseTensor } from '../../tensor/from_values.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
+import { valueText } from '../../value_text.js'
 import { replaceConstant } from './edit_constants.js'
 import { findTensor, refuseEdit } from './find.js'
 import { isConstant, type TmfileModel, type TmfileTensor } from './model.js'
@@ -16,6 +17,10 @@ import { denseTensorOf } from './tensors.js'
  * @returns how many were cast
  */
 export function castWeights(model: TmfileModel, dtype: 'float32' | 'float16'): number {
+  if (dtype !== 'float32' && dtype !== 'float16') {
+    const message = `'dtype' is ${valueText(dtype)}; weights are cast to float32 or float16.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
   const from = dtype === 'float16' ? 'float32' : 'float16'
   const weights = model.graph.tensors.filter((tensor) => isConstant(tensor) && tensor.dtype === from)
   for (const weight of weights) castWeight(model, weight, dtype)

@@ -31,6 +31,12 @@ describe('castWeights', () => {
     ])
   })
 
+  it('knows no other type', () => {
+    expect(() => smallModel().castWeights('int8' as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+  })
+
   it('keeps the sizes of weights that have no data', async () => {
     const model = smallModel()
     model.stripWeights()
