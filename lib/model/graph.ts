@@ -160,11 +160,22 @@ export class Graph {
   /** A name that no value of this graph and of those inside it has: `base`, or `base` with a number. */
   uniqueName(base: string): string {
     const isFree = (name: string): boolean =>
-      name !== '' && !this.#defines(name) && !this.outputNames.has(name) && this.usersOf(name).length === 0
+      name !== '' &&
+      !this.#defines(name) &&
+      !this.outputNames.has(name) &&
+      this.usersOf(name).length === 0 &&
+      !this.#definesInside(name)
     if (isFree(base)) return base
     let number = 1
     while (!isFree(`${base}_${number}`)) number += 1
     return `${base}_${number}`
+  }
+
+  /** True where a graph inside makes a value of that name: there it would hide one of this graph. */
+  #definesInside(name: string): boolean {
+    return [...this.#index().enclosing]
+      .flatMap(subgraphsOf)
+      .some((graph) => graph.#defines(name) || graph.#definesInside(name))
   }
 
   /** Names of all initializers, those that are sparse last. */
@@ -311,11 +322,12 @@ export class Graph {
   /**
    * Gives a value another name wherever it stands: where it is made, declared and used.
    *
-   * @throws TileworkError ERR_ARGUMENT where the graph has no such value, or has one of the new name
+   * @throws TileworkError ERR_ARGUMENT where the graph has no such value, or it or a graph inside has one of the new name
    */
   rename(name: string, other: string): void {
     if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
     if (other === '' || this.#defines(other) || this.usersOf(other).length > 0) throw this.#taken(other)
+    if (this.#definesInside(other)) throw this.#taken(other)
     this.replaceAllUses(name, other)
     const producer = this.producerOf(name)
     if (producer) producer.outputs = producer.outputs.map((each) => (each === name ? other : each))

@@ -186,6 +186,17 @@ describe('reading', () => {
     expect(() => first!.attribute('ints')!.value).toThrow(expect.objectContaining({ code: 'ERR_HEADER' }))
   })
 
+  it('takes no name that a graph inside makes, which would hide the value there', async () => {
+    const inner = graphProto({ nodes: [nodeProto({ inputs: ['a'], outputs: ['x'] })] })
+    const node = nodeProto({ outputs: ['y'], attributes: [attribute('body', 5, field(6, inner))] })
+    const maker = nodeProto({ outputs: ['a'] })
+    using file = await open(modelProto(graphProto({ nodes: [maker, node] })))
+    const { graph } = file.onnx!
+    expect(() => graph.rename('a', 'x')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    expect(graph.uniqueName('x')).toBe('x_1')
+    expect(file.onnx!.isChanged).toBe(false)
+  })
+
   it('gives attributes of every kind', async () => {
     using file = await open(sample())
     const node = file.onnx!.graph.nodes[0]!
