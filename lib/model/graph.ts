@@ -173,9 +173,7 @@ export class Graph {
 
   /** True where a graph inside makes a value of that name: there it would hide one of this graph. */
   #definesInside(name: string): boolean {
-    return [...this.#index().enclosing]
-      .flatMap(subgraphsOf)
-      .some((graph) => graph.#defines(name) || graph.#definesInside(name))
+    return [...this.subgraphs()].some((graph) => graph.#defines(name))
   }
 
   /** Names of all initializers, those that are sparse last. */
@@ -326,8 +324,8 @@ export class Graph {
    */
   rename(name: string, other: string): void {
     if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
-    if (other === '' || this.#defines(other) || this.usersOf(other).length > 0) throw this.#taken(other)
-    if (this.#definesInside(other)) throw this.#taken(other)
+    const isTaken = this.#defines(other) || this.usersOf(other).length > 0 || this.#definesInside(other)
+    if (other === '' || isTaken) throw this.#taken(other)
     this.replaceAllUses(name, other)
     const producer = this.producerOf(name)
     if (producer) producer.outputs = producer.outputs.map((each) => (each === name ? other : each))
