@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "dtype/cast_blocks.h"
 #include "dtype/cast_numbers.h"
 #include "dtype/casts.h"
 
@@ -234,14 +235,6 @@ TILEWORK_INLINE __m256 load_lanes(const uint8_t* at) {
   if constexpr (from == Dtype::kUint16) return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(load16(at)));
   if constexpr (from == Dtype::kFloat8E8m0fnu) return decode_scale(_mm256_cvtepu8_epi32(load8(at)));
 }
-
-template <Dtype dtype>
-constexpr int64_t kElementBits = [] {
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
-  if (dtype == Dtype::enumerator) return bits;
-#include "dtype/dtypes.def"
-#undef TILEWORK_DTYPE
-}();
 
 // Whether a code is NaN, or of a value that is not that of the same bits of float16 but for a power of two.
 template <Dtype from>
@@ -699,28 +692,9 @@ TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, con
 
 template <Dtype from, Dtype to>
 void cast_by_blocks(const CastArguments& arguments) {
-  constexpr int64_t kSourceBytes = kBlock * kElementBits<from> / 8;
-  constexpr int64_t kDestinationBytes = kBlock * kElementBits<to> / 8;
-  // A copy, which no store can change.
-  const CastOptions options = arguments.options;
-  const uint8_t* source = arguments.source;
-  uint8_t* destination = arguments.destination;
-  int64_t left = arguments.count;
-  for (; left >= kBlock; left -= kBlock) {
-    cast_block<from, to>(source, destination, options);
-    source += kSourceBytes;
-    destination += kDestinationBytes;
-  }
-  if (left == 0) return;
-  alignas(32) uint8_t padded[kSourceBytes] = {};
-  alignas(32) uint8_t result[kDestinationBytes];
-  std::memcpy(padded, source, static_cast<size_t>((left * kElementBits<from> + 7) / 8));
-  cast_block<from, to>(padded, result, options);
-  const int64_t bytes = (left * kElementBits<to> + 7) / 8;
-  // The rest of the last byte belongs to no element.
-  constexpr int kLast = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
-  if (left % kLast != 0) result[bytes - 1] &= (1 << (left % kLast * kElementBits<to>)) - 1;
-  std::memcpy(destination, result, static_cast<size_t>(bytes));
+  cast_blocks<from, to, kBlock>(
+      arguments, [](const uint8_t* source, uint8_t* destination, const CastOptions& options)
+                     __attribute__((always_inline)) { cast_block<from, to>(source, destination, options); });
 }
 
 // Whether what the compiler makes of a plain loop is as good.

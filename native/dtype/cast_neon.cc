@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "dtype/cast_blocks.h"
 #include "dtype/casts.h"
 
 namespace tilework {
@@ -26,11 +27,7 @@ TILEWORK_INLINE uint16x8_t all_words(int value) { return vdupq_n_u16(static_cast
 
 template <Dtype dtype>
 struct Fields;
-template <Dtype dtype>
-constexpr int64_t kElementBits = 0;
 #define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
-  template <>                                                                       \
-  constexpr int64_t kElementBits<Dtype::enumerator> = bits;                         \
   template <>                                                                       \
   struct Fields<Dtype::enumerator> {                                                \
     static constexpr int kMantissa = mantissa_bits;                                 \
@@ -412,31 +409,9 @@ TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, con
 
 template <Dtype from, Dtype to, CastRounding rounding>
 void cast_neon(const CastArguments& arguments) {
-  constexpr int64_t kSourceBytes = kBlock * kElementBits<from> / 8;
-  constexpr int64_t kDestinationBytes = kBlock * kElementBits<to> / 8;
-  // A copy, which no store can change.
-  const CastOptions options = arguments.options;
-  const uint8_t* source = arguments.source;
-  uint8_t* destination = arguments.destination;
-  int64_t left = arguments.count;
-  for (; left >= kBlock; left -= kBlock) {
-    cast_block<from, to>(source, destination, options);
-    source += kSourceBytes;
-    destination += kDestinationBytes;
-  }
-  if (left == 0) return;
-  alignas(16) uint8_t padded[kSourceBytes] = {};
-  alignas(16) uint8_t result[kDestinationBytes];
-  std::memcpy(padded, source, static_cast<size_t>((left * kElementBits<from> + 7) / 8));
-  cast_block<from, to>(padded, result, options);
-  const int64_t bytes = (left * kElementBits<to> + 7) / 8;
-  // The rest of the last byte belongs to no element.
-  constexpr int kPerByte = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
-  if (left % kPerByte != 0) {
-    const auto mask = static_cast<uint8_t>((1 << (left % kPerByte * kElementBits<to>)) - 1);
-    result[bytes - 1] = result[bytes - 1] & mask;
-  }
-  std::memcpy(destination, result, static_cast<size_t>(bytes));
+  cast_blocks<from, to, kBlock>(
+      arguments, [](const uint8_t* source, uint8_t* destination, const CastOptions& options)
+                     __attribute__((always_inline)) { cast_block<from, to>(source, destination, options); });
 }
 
 #define TILEWORK_INSTANTIATE_kNeon(from, to, rounding) \
