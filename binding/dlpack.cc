@@ -129,10 +129,11 @@ Napi::Value import_dlpack(const Napi::CallbackInfo& info) {
     DlpackCapsule& capsule = opened_capsule(info[0]);
     if (capsule.tensor == nullptr)
       throw Error("ERR_ARGUMENT", "The tensor of the capsule was taken already.");
-    const PackedTensor tensor = is_versioned(capsule)
-                                    ? from_dlpack(static_cast<DLManagedTensorVersioned*>(capsule.tensor))
-                                    : from_legacy_dlpack(static_cast<DLManagedTensor*>(capsule.tensor));
-    capsule.tensor = nullptr;
+    const int64_t max_bytes = whole_number(info[1], "maxBytes");
+    DlpackImport taken = is_versioned(capsule)
+                             ? from_dlpack(static_cast<DLManagedTensorVersioned*>(capsule.tensor), max_bytes)
+                             : from_legacy_dlpack(static_cast<DLManagedTensor*>(capsule.tensor), max_bytes);
+    const PackedTensor& tensor = taken.tensor;
     Napi::Env env = info.Env();
     Napi::Array shape = Napi::Array::New(env);
     for (const int64_t extent : tensor.shape)
@@ -144,6 +145,9 @@ Napi::Value import_dlpack(const Napi::CallbackInfo& info) {
     result.Set("shape", shape);
     result.Set("readOnly", tensor.read_only);
     result.Set("copied", tensor.copied);
+    // Last: whatever has thrown by then leaves the tensor in its capsule.
+    capsule.tensor = nullptr;
+    taken.take();
     return result;
   });
 }

@@ -127,7 +127,13 @@ export {
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
-export { type DlpackCapsule, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
+export {
+  type DlpackCapsule,
+  type FromDlpackOptions,
+  fromDlpack,
+  type ToDlpackOptions,
+  toDlpack,
+} from './tensor/dlpack.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'

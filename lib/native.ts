@@ -369,7 +369,7 @@ export interface NativeAddon {
   /** Bytes of a map are shared where they are aligned for their type, all others copied; `legacy` always copies. */
   exportDlpack(bytes: Uint8Array, dtype: string, shape: readonly number[], legacy: boolean): DlpackCapsule
   /** Throws ERR_ARGUMENT for what is no capsule or is empty, ERR_UNSUPPORTED, ERR_RANK, ERR_OVERFLOW. */
-  importDlpack(capsule: object): NativeDlpackTensor
+  importDlpack(capsule: object, maxBytes: number): NativeDlpackTensor
   /** Forces (false) or allows (true) external buffers: the switch behind TILEWORK_NO_EXTERNAL_BUFFERS=1. */
   setExternalBuffers(allowed: boolean): void
   /**

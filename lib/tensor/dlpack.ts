@@ -44,21 +44,41 @@ export async function toDlpack(tensor: DenseTensor, options: ToDlpackOptions = {
   return systemError.wrap('toDlpack', () => native().exportDlpack(bytes, dtype, shape, legacy))
 }
 
+export interface FromDlpackOptions {
+  readonly name?: string
+  /**
+   * Most bytes of a tensor whose strides have elements more than once, as those of 0 do: such a tensor may be as large as
+   * it likes, whatever memory there is behind it. Default 64 MiB.
+   */
+  readonly maxBytes?: number
+}
+
+/** What broadcast operands of one operator have; more is only made when it is asked for. */
+const DEFAULT_REPEATED_BYTES = 64 * 1024 * 1024
+
 /**
  * The tensor of a capsule, whose memory is shared where it is row-major without gaps. It is taken: the capsule is empty
- * then, and the other side's deleter is called when nobody uses the bytes any more.
+ * then, and the other side's deleter is called when nobody uses the bytes any more. Other tensors are copied before the
+ * call returns, since their owner may write to its memory as soon as it does.
  *
  * @param capsule - from `toDlpack`, or from another addon that makes such capsules
  * @throws TileworkError ERR_ARGUMENT for what is no capsule or is empty, ERR_UNSUPPORTED for another device, version or
- * element type, ERR_RANK, ERR_OVERFLOW; the capsule keeps its tensor then
+ * element type, ERR_RANK, ERR_OVERFLOW, ERR_LIMIT beyond `maxBytes`; the capsule keeps its tensor then
  */
-export function fromDlpack(capsule: DlpackCapsule, options: { readonly name?: string } = {}): DenseTensor {
-  checkOptions(options, 'fromDlpack', '{ name }')
+export function fromDlpack(capsule: DlpackCapsule, options: FromDlpackOptions = {}): DenseTensor {
+  checkOptions(options, 'fromDlpack', '{ name, maxBytes }')
   const name = readInput('The options of fromDlpack', () => checkName(options.name ?? ''))
+  const maxBytes = readInput('The options of fromDlpack', () => options.maxBytes ?? DEFAULT_REPEATED_BYTES)
+  if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {
+    const message = `maxBytes must be a whole number of bytes; it is ${valueText(maxBytes)}.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
   if (typeof capsule !== 'object' || capsule === null) {
     throw new TileworkError('ERR_ARGUMENT', `fromDlpack takes a capsule; ${valueText(capsule)} was given.`)
   }
-  const { bytes, dtype, shape } = systemError.wrap('fromDlpack', () => native().importDlpack(capsule))
+  const { bytes, dtype, shape } = systemError.wrap('fromDlpack', () =>
+    native().importDlpack(capsule, maxBytes),
+  )
   return new StoredTensor({
     source: new MemorySource(bytes, 'a DLPack tensor'),
     start: 0,

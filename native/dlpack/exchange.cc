@@ -91,6 +91,7 @@ std::vector<int64_t> shape_of(const DLTensor& tensor) {
     if (extent < 0) {
       throw Error("ERR_ARGUMENT", "The tensor has the negative extent " + std::to_string(extent) + ".");
     }
+    if (extent > kMaxSafeInteger) throw_overflow("An extent of the tensor");
   }
   return shape;
 }
@@ -168,52 +169,62 @@ void gather(const Elements& elements, uint8_t* to) {
   });
 }
 
-// Steps that do not fit into 64 bits cannot lie in memory.
-void check_strides(const Elements& elements) {
+// Elements from the first to the last in memory. Errors: ERR_OVERFLOW for steps that cannot lie in memory.
+int64_t span_of(const Elements& elements) {
   const int64_t size = std::max(info_of(elements.dtype).bits / 8, 1);
+  int64_t span = 1;
   for (size_t axis = 0; axis < elements.shape.size(); ++axis) {
     const int64_t stride = elements.strides[axis];
     if (stride < -kMaxSafeInteger || stride > kMaxSafeInteger) throw_overflow("A stride of the tensor");
-    checked_mul(checked_mul(stride < 0 ? -stride : stride, elements.shape[axis], "A stride of the tensor"),
-                size, "A stride of the tensor");
+    const int64_t reach =
+        checked_mul(stride < 0 ? -stride : stride, elements.shape[axis] - 1, "A stride of the tensor");
+    span = checked_add(span, reach, "The memory of the tensor");
   }
+  checked_mul(span, size, "The memory of the tensor");
+  return span;
 }
 
 template <class Managed>
-std::shared_ptr<void> hold(Managed* managed) {
-  return {managed, [](void* held) {
-            auto* tensor = static_cast<Managed*>(held);
-            if (tensor->deleter != nullptr) tensor->deleter(tensor);
-          }};
+std::shared_ptr<DlpackHold> hold(Managed* managed) {
+  return std::make_shared<DlpackHold>(managed, [](void* held) {
+    auto* tensor = static_cast<Managed*>(held);
+    if (tensor->deleter != nullptr) tensor->deleter(tensor);
+  });
+}
+
+// A copy of elements that are not row-major without gaps.
+PackedTensor gathered(const Elements& elements, int64_t max_repeated_bytes) {
+  if (info_of(elements.dtype).bits < 8 && !elements.padded) {
+    throw Error("ERR_UNSUPPORTED",
+                "The tensor has packed elements of less than a byte in strides of its own.");
+  }
+  const int64_t bytes = packed_bytes(elements.dtype, elements.count);
+  if (elements.count > span_of(elements) && bytes > max_repeated_bytes) {
+    throw Error("ERR_LIMIT", "The strides of the tensor repeat elements, " + std::to_string(bytes) +
+                                 " bytes together; maxBytes is " + std::to_string(max_repeated_bytes) + ".");
+  }
+  PackedTensor tensor{.dtype = elements.dtype, .shape = elements.shape, .bytes = bytes, .copied = true};
+  tensor.owner = dlpack_memory(bytes);
+  tensor.data = static_cast<uint8_t*>(tensor.owner.get());
+  gather(elements, tensor.data);
+  return tensor;
 }
 
 template <class Managed>
-PackedTensor take(Managed* managed, uint64_t flags) {
+DlpackImport imported(Managed* managed, uint64_t flags, int64_t max_repeated_bytes) {
   const bool padded = (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   const Elements elements = elements_of(managed->dl_tensor, padded);
-  PackedTensor tensor{.dtype = elements.dtype,
-                      .shape = elements.shape,
-                      .data = elements.data,
-                      .bytes = packed_bytes(elements.dtype, elements.count),
-                      .read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0,
-                      .copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0};
-  if (elements.count > 0 && (elements.padded || !is_compact(elements))) {
-    if (info_of(elements.dtype).bits < 8 && !elements.padded) {
-      throw Error("ERR_UNSUPPORTED",
-                  "The tensor has packed elements of less than a byte in strides of its own.");
-    }
-    check_strides(elements);
-    tensor.owner = dlpack_memory(tensor.bytes);
-    tensor.data = static_cast<uint8_t*>(tensor.owner.get());
-    tensor.read_only = false;
-    tensor.copied = true;
-    gather(elements, tensor.data);
-    // What holds the other side's memory ends here, so its deleter is called.
-    hold(managed);
-    return tensor;
-  }
-  tensor.owner = hold(managed);
-  return tensor;
+  std::shared_ptr<DlpackHold> held = hold(managed);
+  if (elements.count > 0 && (elements.padded || !is_compact(elements)))
+    return {gathered(elements, max_repeated_bytes), held};
+  return {{.dtype = elements.dtype,
+           .shape = elements.shape,
+           .data = elements.data,
+           .bytes = packed_bytes(elements.dtype, elements.count),
+           .owner = held,
+           .read_only = (flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0,
+           .copied = (flags & DLPACK_FLAG_BITMASK_IS_COPIED) != 0},
+          held};
 }
 
 }  // namespace
@@ -249,15 +260,17 @@ DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
   return managed;
 }
 
-PackedTensor from_dlpack(DLManagedTensorVersioned* managed) {
+DlpackImport from_dlpack(DLManagedTensorVersioned* managed, int64_t max_repeated_bytes) {
   if (managed->version.major != DLPACK_MAJOR_VERSION) {
     throw Error("ERR_UNSUPPORTED", "The tensor is of DLPack version " +
                                        std::to_string(managed->version.major) + "; only version " +
                                        std::to_string(DLPACK_MAJOR_VERSION) + " can be read.");
   }
-  return take(managed, managed->flags);
+  return imported(managed, managed->flags, max_repeated_bytes);
 }
 
-PackedTensor from_legacy_dlpack(DLManagedTensor* managed) { return take(managed, 0); }
+DlpackImport from_legacy_dlpack(DLManagedTensor* managed, int64_t max_repeated_bytes) {
+  return imported(managed, 0, max_repeated_bytes);
+}
 
 }  // namespace tilework

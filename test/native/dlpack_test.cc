@@ -9,6 +9,14 @@
 namespace tilework::test {
 namespace {
 
+constexpr int64_t kMaxRepeatedBytes = 16;
+
+PackedTensor taken_from(DLManagedTensorVersioned* managed) {
+  DlpackImport found = from_dlpack(managed, kMaxRepeatedBytes);
+  found.take();
+  return std::move(found.tensor);
+}
+
 PackedTensor counted_tensor(Dtype dtype, std::vector<int64_t> shape, int& alive) {
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
@@ -33,7 +41,7 @@ void test_every_type() {
     CHECK_IN(name, given.shape[0] == 3 && given.strides[0] == 5 && given.strides[2] == 1);
     CHECK_IN(name, given.device.device_type == kDLCPU && managed->version.major == 1);
     {
-      const PackedTensor back = from_dlpack(managed);
+      const PackedTensor back = taken_from(managed);
       CHECK_IN(name, back.dtype == info.dtype && back.shape == std::vector<int64_t>({3, 1, 5}));
       CHECK_IN(name, std::vector<uint8_t>(back.data, back.data + back.bytes) == expected);
       CHECK_IN(name, alive == 1 && !back.copied && !back.read_only);
@@ -50,7 +58,7 @@ void test_flags() {
   tensor.copied = true;
   DLManagedTensorVersioned* managed = to_dlpack(std::move(tensor));
   CHECK(managed->flags == (DLPACK_FLAG_BITMASK_READ_ONLY | DLPACK_FLAG_BITMASK_IS_COPIED));
-  const PackedTensor back = from_dlpack(managed);
+  const PackedTensor back = taken_from(managed);
   CHECK(back.read_only && back.copied);
 }
 
@@ -58,16 +66,18 @@ void test_legacy_and_empty() {
   int alive = 0;
   DLManagedTensor* legacy = to_legacy_dlpack(counted_tensor(Dtype::kFloat32, {2, 2}, alive));
   {
-    const PackedTensor back = from_legacy_dlpack(legacy);
+    DlpackImport found = from_legacy_dlpack(legacy, 0);
+    found.take();
+    const PackedTensor& back = found.tensor;
     CHECK(back.bytes == 16 && back.data[4] == 29);
   }
   CHECK(alive == 0);
   DLManagedTensorVersioned* empty = to_dlpack(counted_tensor(Dtype::kFloat32, {2, 0}, alive));
   CHECK(empty->dl_tensor.data == nullptr);
-  CHECK(from_dlpack(empty).bytes == 0);
+  CHECK(taken_from(empty).bytes == 0);
   DLManagedTensorVersioned* scalar = to_dlpack(counted_tensor(Dtype::kBfloat16, {}, alive));
   CHECK(scalar->dl_tensor.ndim == 0);
-  CHECK(from_dlpack(scalar).bytes == 2);
+  CHECK(taken_from(scalar).bytes == 2);
   CHECK(alive == 0);
 }
 
@@ -105,23 +115,34 @@ std::vector<uint8_t> bytes_of(const PackedTensor& tensor) {
 
 void test_strides() {
   Foreign transposed({1, 8, 1}, {3, 2}, {1, 3}, 6);
-  const PackedTensor taken = from_dlpack(&transposed.managed);
+  const PackedTensor taken = taken_from(&transposed.managed);
   CHECK(bytes_of(taken) == std::vector<uint8_t>({0, 3, 1, 4, 2, 5}));
   CHECK(taken.copied && transposed.deleted == 1);
 
   Foreign reversed({1, 16, 1}, {3}, {-1}, 6);
   reversed.managed.dl_tensor.byte_offset = 4;
-  CHECK(bytes_of(from_dlpack(&reversed.managed)) == std::vector<uint8_t>({4, 5, 2, 3, 0, 1}));
+  CHECK(bytes_of(taken_from(&reversed.managed)) == std::vector<uint8_t>({4, 5, 2, 3, 0, 1}));
 
   Foreign repeated({1, 8, 1}, {2, 2}, {0, 1}, 2);
-  CHECK(bytes_of(from_dlpack(&repeated.managed)) == std::vector<uint8_t>({0, 1, 0, 1}));
+  CHECK(bytes_of(taken_from(&repeated.managed)) == std::vector<uint8_t>({0, 1, 0, 1}));
 
   Foreign compact({1, 8, 1}, {1, 2, 1}, {99, 1, 77}, 2);
   {
-    const PackedTensor shared = from_dlpack(&compact.managed);
+    const PackedTensor shared = taken_from(&compact.managed);
     CHECK(shared.data == compact.memory.data() && !shared.copied && compact.deleted == 0);
   }
   CHECK(compact.deleted == 1);
+}
+
+void test_what_is_not_taken() {
+  Foreign compact({1, 8, 1}, {2, 3}, {3, 1}, 6);
+  Foreign strided({1, 8, 1}, {3, 2}, {1, 3}, 6);
+  for (Foreign* each : {&compact, &strided}) {
+    { CHECK(from_dlpack(&each->managed, 0).tensor.bytes == 6); }
+    CHECK(each->deleted == 0);
+    { taken_from(&each->managed); }
+    CHECK(each->deleted == 1);
+  }
 }
 
 void test_small_elements() {
@@ -129,9 +150,9 @@ void test_small_elements() {
   padded.managed.flags = DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   padded.memory = {0xf1, 0x02, 0x0f};
   padded.managed.dl_tensor.data = padded.memory.data();
-  CHECK(bytes_of(from_dlpack(&padded.managed)) == std::vector<uint8_t>({0x21, 0x0f}));
+  CHECK(bytes_of(taken_from(&padded.managed)) == std::vector<uint8_t>({0x21, 0x0f}));
   Foreign packed({1, 2, 1}, {2, 2}, {1, 2}, 1);
-  CHECK(code_of([&] { from_dlpack(&packed.managed); }) == "ERR_UNSUPPORTED");
+  CHECK(code_of([&] { taken_from(&packed.managed); }) == "ERR_UNSUPPORTED");
   CHECK(packed.deleted == 0);
 }
 
@@ -153,12 +174,22 @@ void test_refusals() {
       {"extent", "ERR_ARGUMENT", [](auto& managed) { managed.dl_tensor.shape[0] = -2; }},
       {"product", "ERR_OVERFLOW", [](auto& managed) { managed.dl_tensor.shape[0] = INT64_MAX; }},
       {"stride", "ERR_OVERFLOW", [](auto& managed) { managed.dl_tensor.strides[0] = INT64_MIN; }},
+      {"extent beyond 2^53 beside an empty one", "ERR_OVERFLOW",
+       [](auto& managed) {
+         managed.dl_tensor.shape[0] = INT64_MAX;
+         managed.dl_tensor.shape[1] = 0;
+       }},
+      {"repeated", "ERR_LIMIT",
+       [](auto& managed) {
+         managed.dl_tensor.shape[0] = 6;
+         managed.dl_tensor.strides[0] = 0;
+       }},
       {"memory", "ERR_ARGUMENT", [](auto& managed) { managed.dl_tensor.data = nullptr; }},
   };
   for (const Case& each : cases) {
     Foreign tensor({1, 8, 1}, {2, 3}, {3, 1}, 6);
     each.change(tensor.managed);
-    CHECK_IN(each.what, code_of([&] { from_dlpack(&tensor.managed); }) == each.code);
+    CHECK_IN(each.what, code_of([&] { taken_from(&tensor.managed); }) == each.code);
     CHECK_IN(each.what, tensor.deleted == 0);
   }
 }
@@ -172,6 +203,7 @@ int main() {
   test_flags();
   test_legacy_and_empty();
   test_strides();
+  test_what_is_not_taken();
   test_small_elements();
   test_refusals();
   return result();

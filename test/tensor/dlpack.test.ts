@@ -165,6 +165,27 @@ describe.skipIf(!consumer)('an addon in C', () => {
   })
 })
 
+describe.skipIf(!consumer)('a tensor that repeats one element', () => {
+  const LIMIT = expect.objectContaining({ code: 'ERR_LIMIT' })
+
+  it('is refused beyond the limit and stays in its capsule, from which it can be taken with a higher one', async () => {
+    const before = consumer!.deletedCount()
+    const capsule = consumer!.produce(false, -1000)
+    expect(() => fromDlpack(capsule, { maxBytes: 3999 })).toThrow(LIMIT)
+    expect(() => fromDlpack(capsule, { maxBytes: -1 })).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+    expect(consumer!.deletedCount()).toBe(before)
+    expect(fromDlpack(capsule, { maxBytes: 4000 }).shape).toEqual([1000])
+    expect(consumer!.deletedCount()).toBe(before + 1)
+  })
+
+  it('may have 64 MiB by default', () => {
+    expect(() => fromDlpack(consumer!.produce(false, -(2 ** 24 + 1)))).toThrow(LIMIT)
+    expect(() => fromDlpack(consumer!.produce(false, -(2 ** 40)))).toThrow(LIMIT)
+  })
+})
+
 /** Numbers of DLPack 1.1, written down a second time. */
 const DLPACK_CODES: Partial<Record<Dtype, number>> = {
   int2: 0,

@@ -91,6 +91,7 @@ static napi_value consume(napi_env env, napi_callback_info info) {
 
 static int64_t produced_shape[2] = {2, 3};
 static int64_t produced_strides[2] = {1, 2};
+static int64_t no_strides[1] = {0};
 
 static void delete_produced(DLManagedTensorVersioned* self) {
   free(self->dl_tensor.data);
@@ -106,7 +107,8 @@ static void drop_capsule(napi_env env, void* data, void* hint) {
   free(capsule);
 }
 
-/* produce(strided, extent): float32 values 0, 1, 2 … of [2, 3], column by column, or of one axis in a row. */
+/* produce(strided, extent): float32 values 0, 1, 2 … of [2, 3], column by column, or of one axis in a row; of a
+ * negative extent one value so many times. */
 static napi_value produce(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];
@@ -115,7 +117,8 @@ static napi_value produce(napi_env env, napi_callback_info info) {
   napi_get_cb_info(env, info, &count, arguments, NULL, NULL);
   napi_get_value_bool(env, arguments[0], &strided);
   napi_get_value_int64(env, arguments[1], &extent);
-  const int64_t elements = strided ? 6 : extent;
+  const bool repeated = extent < 0;
+  const int64_t elements = strided ? 6 : repeated ? 1 : extent;
   float* values = malloc((size_t)elements * sizeof(float));
   for (int64_t i = 0; i < elements; ++i) values[i] = (float)i;
   DLManagedTensorVersioned* managed = calloc(1, sizeof(DLManagedTensorVersioned));
@@ -127,9 +130,9 @@ static napi_value produce(napi_env env, napi_callback_info info) {
   managed->dl_tensor.dtype.code = 2;
   managed->dl_tensor.dtype.bits = 32;
   managed->dl_tensor.dtype.lanes = 1;
-  if (!strided) produced_shape[0] = extent;
+  if (!strided) produced_shape[0] = repeated ? -extent : extent;
   managed->dl_tensor.shape = produced_shape;
-  managed->dl_tensor.strides = strided ? produced_strides : NULL;
+  managed->dl_tensor.strides = strided ? produced_strides : repeated ? no_strides : NULL;
   DlpackCapsule* capsule = malloc(sizeof(DlpackCapsule));
   capsule->name = DLPACK_CAPSULE_VERSIONED;
   capsule->tensor = managed;
