@@ -306,15 +306,43 @@ export class Graph {
     names.edits = this.message.edits
   }
 
-  /** Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph. */
+  /**
+   * Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph.
+   *
+   * @throws TileworkError ERR_ARGUMENT where a graph inside uses it and has a value of its own under the other name, which
+   * would be used instead; nothing is changed then
+   */
   replaceAllUses(name: string, other: string): void {
+    if (this.#wouldHide(name, other)) {
+      const message = `A graph inside uses ${valueText(name)} and has a ${valueText(other)} of its own; rename that first.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    this.#replaceUses(name, other)
+  }
+
+  #replaceUses(name: string, other: string): void {
     for (const node of this.#index().usersOf(name)) {
       node.inputs = node.inputs.map((each) => (each === name ? other : each))
     }
-    for (const graph of this.#graphsThatSee(name)) graph.replaceAllUses(name, other)
+    for (const graph of this.#graphsThatSee(name)) graph.#replaceUses(name, other)
+    if (!this.outputNames.has(name)) return
     for (const output of this.message.messages('output')) {
       if (output.text('name') === name) output.setText('name', other)
     }
+  }
+
+  /** True where a graph inside asks for `name` and would find a value of its own under `other`. */
+  #wouldHide(name: string, other: string): boolean {
+    return this.#graphsThatSee(name).some((graph) =>
+      graph.#defines(other) ? graph.#asksFor(name) : graph.#wouldHide(name, other),
+    )
+  }
+
+  /** True where this graph, or one inside in which the name is not another value, uses it or gives it out. */
+  #asksFor(name: string): boolean {
+    const names = this.#index()
+    if (names.usersOf(name).length > 0 || names.outputs.has(name)) return true
+    return this.#graphsThatSee(name).some((graph) => graph.#asksFor(name))
   }
 
   /**
@@ -326,7 +354,7 @@ export class Graph {
     if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
     const isTaken = this.#defines(other) || this.usersOf(other).length > 0 || this.#definesInside(other)
     if (other === '' || isTaken) throw this.#taken(other)
-    this.replaceAllUses(name, other)
+    this.#replaceUses(name, other)
     const producer = this.producerOf(name)
     if (producer) producer.outputs = producer.outputs.map((each) => (each === name ? other : each))
     for (const list of ['input', 'value_info']) {

@@ -7,7 +7,7 @@ import { TileworkError } from '../errors.js'
 import type { Message, MessageField } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import { FORMAT_NAME } from '../formats/onnx/schema.js'
-import type { DenseTensor } from '../tensor/tensor.js'
+import type { DenseTensor, Tensor } from '../tensor/tensor.js'
 import { constantOf } from './constant.js'
 import { type Graph, subgraphsOf } from './graph.js'
 import { Node } from './node.js'
@@ -84,14 +84,25 @@ export function constantsToInitializers(graph: Graph): number {
   }
   const { message } = graph
   const inner = graph.nodes.flatMap((node) => subgraphsOf(node).map(constantsToInitializers))
+  const taken = new Set([...graph.inputNames, ...graph.initializerNames])
   const constants = message.fieldsOf('node').flatMap((field) => {
     const node = Node.of(message.messageOf(field)!)
     const value = constantOf(node)
-    return value ? [{ field, name: node.outputs[0]!, value }] : []
+    const name = node.outputs[0]!
+    // A graph that makes a name twice is broken; two initializers of one name would hide that, and lose a value.
+    if (!value || taken.has(name)) return []
+    taken.add(name)
+    return [{ field, name, value }]
   })
   message.removeAll(constants.map(({ field }) => field))
-  for (const { name, value } of constants) {
-    message.putTensor(value.kind === 'sparse' ? 'sparse_initializer' : 'initializer', value, name)
+  for (const list of ['initializer', 'sparse_initializer'] as const) {
+    const isOfList = ({ value }: { value: Tensor }) =>
+      (value.kind === 'sparse') === (list === 'sparse_initializer')
+    const made = constants.filter(isOfList)
+    message.putTensors(
+      list,
+      made.map(({ value, name }) => ({ tensor: value, name })),
+    )
   }
   return inner.reduce((sum, count) => sum + count, constants.length)
 }
@@ -101,16 +112,18 @@ const FIRST_IR_WITH_FREE_INITIALIZERS = 4
 /** See `Graph.initializersToConstants`. */
 export function initializersToConstants(graph: Graph, names: readonly string[] | undefined): number {
   const { message } = graph
-  const inputs = new Set(graph.inputs.map(({ name }) => name))
   const wanted = names && new Set(names)
+  const taken = new Set([...graph.inputNames, ...graph.nodes.flatMap(({ outputs }) => outputs)])
   const chosen = graph
     .initializerFields('initializer')
-    .filter(({ name }) => !inputs.has(name) && (wanted?.has(name) ?? true))
+    .filter(({ name }) => wanted?.has(name) ?? true)
+    .filter(({ name }) => name !== '' && !taken.has(name) && taken.add(name) !== undefined)
     .map(({ name, field }) => ({ name, field, value: tensorOfField(message, field) }))
     .filter(({ value }) => value.hasData)
   message.removeAll(chosen.map(({ field }) => field))
+  const nodes = message.insertAll('node', chosen.length, 0)
   for (const [at, { name, value }] of chosen.entries()) {
-    const node = Node.of(message.insert('node', at))
+    const node = Node.of(nodes[at]!)
     node.outputs = [name]
     node.opType = 'Constant'
     node.setAttribute('value', { type: 'TENSOR', value })
@@ -123,6 +136,7 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
   refuseTraining(graph)
   const ends = [...graph.inputs, ...graph.outputs].map(({ name }) => name)
   const fixed = new Set([...ends, ...annotatedNames(graph)])
+  const hidden = new Set([...graph.subgraphs()].flatMap((inside) => [...ownNames(inside)]))
   const { message } = graph
   const kept = new Map<string, string>()
   const renamed = new Map<string, string>()
@@ -132,8 +146,10 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
       if (fixed.has(name)) continue
       const key = `${tensor.dtype} ${tensor.shape} ${await digestOf(tensor)}`
       const first = kept.get(key)
-      if (first === undefined) kept.set(key, name)
-      else {
+      // Where a graph inside has a value of that name, those who use another one there could not find this one.
+      if (first === undefined) {
+        if (!hidden.has(name)) kept.set(key, name)
+      } else {
         renamed.set(name, first)
         removed.push(field)
       }

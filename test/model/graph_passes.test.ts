@@ -111,6 +111,29 @@ describe('constants', () => {
     expect(await value.bytes()).toEqual(Uint8Array.of(5, 6))
   })
 
+  it('stay where another value has their name already', async () => {
+    const twice = [constant('w', attribute('value', 4, field(5, one('', 1)))), nodes[0]!, nodes[0]!]
+    using file = await open(modelProto({ nodes: twice, initializers: [one('w', 2)], inputs: ['x'] }))
+    expect(graphOf(file).constantsToInitializers()).toBe(1)
+    expect(graphOf(file).initializerNames).toEqual(['w', 't'])
+    using doubled = await open(
+      modelProto({ nodes: [nodes[0]!], initializers: [one('t', 2), one('v', 3), one('v', 3)] }),
+    )
+    expect(graphOf(doubled).initializersToConstants()).toBe(1)
+    expect(graphOf(doubled).initializerNames).toEqual(['t', 'v'])
+  })
+
+  it('of many thousands move at once', async () => {
+    const count = 50_000
+    const many = Array.from({ length: count }, (_, at) =>
+      constant(`c${at}`, attribute('value_int', 2, int(3, at))),
+    )
+    using file = await open(modelProto({ nodes: many }))
+    expect(graphOf(file).constantsToInitializers()).toBe(count)
+    expect(graphOf(file).initializersToConstants()).toBe(count)
+    expect(outputsOf(graphOf(file))[count - 1]).toBe(`c${count - 1}`)
+  })
+
   it('stay nodes in old models, and inputs stay initializers', async () => {
     using old = await open(join(int(1, 3), field(7, graphProto({ nodes, outputs: ['y'] }))))
     expect(() => graphOf(old).constantsToInitializers()).toThrow(
@@ -141,5 +164,21 @@ describe('deduplicateInitializers', () => {
     expect(graph.nodes[0]!.inputs).toEqual(['a', 'c', 'zero', 'minus', 'nan', 'nan', 'x'])
     const [within] = graph.nodes[1]!.attributes.flatMap(({ graphs }) => graphs)
     expect(within!.nodes[0]!.inputs).toEqual(['a'])
+  })
+
+  it('keeps no initializer whose name a graph inside has for a value of its own', async () => {
+    const inner = graphProto({
+      nodes: [nodeProto({ inputs: ['b', 'c'], outputs: ['a'] })],
+      outputs: ['a'],
+    })
+    const nodes = [nodeProto({ inputs: ['a', 'b', 'c'], outputs: ['y'], attributes: [body(inner)] })]
+    const initializers = [one('a', 1, 2), one('b', 1, 2), one('c', 1, 2)]
+    using file = await open(modelProto({ nodes, initializers, outputs: ['y'] }))
+    const graph = graphOf(file)
+    expect(await graph.deduplicateInitializers()).toBe(1)
+    expect(graph.initializerNames).toEqual(['a', 'b'])
+    expect(graph.nodes[0]!.inputs).toEqual(['a', 'b', 'b'])
+    const [within] = [...graph.subgraphs()]
+    expect(within!.nodes[0]!.inputs).toEqual(['b', 'b'])
   })
 })

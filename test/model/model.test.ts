@@ -197,6 +197,43 @@ describe('reading', () => {
     expect(file.onnx!.isChanged).toBe(false)
   })
 
+  it('replaces no uses inside by a name that stands for something else there', async () => {
+    const inside = (outputs: string[], inputs: string[] = []) =>
+      nodeProto({
+        outputs: ['out'],
+        attributes: [
+          attribute(
+            'body',
+            5,
+            field(6, graphProto({ nodes: [nodeProto({ inputs, outputs: ['x'] })], outputs })),
+          ),
+        ],
+      })
+    const makers = [nodeProto({ outputs: ['a'] }), nodeProto({ outputs: ['x0'] })]
+    for (const user of [inside(['x'], ['a']), inside(['a'])]) {
+      using file = await open(modelProto(graphProto({ nodes: [...makers, user] })))
+      const { graph } = file.onnx!
+      expect(() => graph.replaceAllUses('a', 'x')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+      expect(file.onnx!.isChanged).toBe(false)
+      graph.replaceAllUses('a', 'x0')
+      expect(graph.usersOf('a')).toEqual([])
+    }
+    using unused = await open(modelProto(graphProto({ nodes: [...makers, inside(['x'])] })))
+    unused.onnx!.graph.replaceAllUses('a', 'x')
+  })
+
+  it('refuses a packed run of numbers that ends inside one', async () => {
+    const floats = attribute('floats', 6, field(7, new Uint8Array(7)))
+    const bytes = modelProto({ nodes: [nodeProto({ outputs: ['y'], attributes: [floats] })] })
+    using file = await open(bytes)
+    const found = file.onnx!.graph.nodes[0]!.attribute('floats')!
+    expect(() => found.value).toThrow(expect.objectContaining({ code: 'ERR_HEADER' }))
+    await expect(open(bytes, { level: 'strict' })).rejects.toMatchObject({
+      code: 'ERR_HEADER',
+      path: 'graph.node[0].attribute[0].floats',
+    })
+  })
+
   it('gives attributes of every kind', async () => {
     using file = await open(sample())
     const node = file.onnx!.graph.nodes[0]!

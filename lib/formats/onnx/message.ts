@@ -5,6 +5,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
+import { FileFault } from '../file_fault.js'
 import type { WriteSegment } from '../format.js'
 import { type PlannedMessage, planSparse, planTensor, segmentBytes } from './plan_tensor.js'
 import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
@@ -17,7 +18,6 @@ import {
   type Steps,
   VARINT,
   WireCursor,
-  WireFault,
   walkSourceSync,
 } from './wire.js'
 import { WireWriter } from './wire_writer.js'
@@ -57,6 +57,9 @@ export type MessageField =
 
 /** The number of fields that are kept and never asked for; no field of a message has it. */
 const UNKNOWN_FIELD = 0
+
+/** Of a number of a float field. */
+const FLOAT_BYTES = 4
 
 /** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
@@ -158,13 +161,20 @@ export class Message {
     return this.ints(name).at(-1)
   }
 
-  /** Numbers of a float field, packed or not. */
+  /**
+   * Numbers of a float field, packed or not.
+   *
+   * @throws TileworkError ERR_HEADER for a packed run that ends inside a number
+   */
   floats(name: string): number[] {
-    const bytes = this.fieldsOf(name).flatMap((field) => this.#fixedOf(field))
-    return bytes.flatMap((run) => {
-      const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
-      return Array.from({ length: Math.floor(run.byteLength / 4) }, (_, at) => view.getFloat32(4 * at, true))
-    })
+    return this.fieldsOf(name).flatMap((field) =>
+      this.#fixedOf(field).flatMap((run) => {
+        if (run.byteLength % FLOAT_BYTES !== 0) throw this.#raggedRun(name, run.byteLength, field)
+        const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
+        const count = run.byteLength / FLOAT_BYTES
+        return Array.from({ length: count }, (_, at) => view.getFloat32(FLOAT_BYTES * at, true))
+      }),
+    )
   }
 
   /** Messages of a repeated field. The same objects each time. */
@@ -237,16 +247,26 @@ export class Message {
 
   /** A new message at a place among those of the field; behind them where it is left out. */
   insert(name: string, at?: number): Message {
+    return this.insertAll(name, 1, at)[0]!
+  }
+
+  /** As `insert`, with several behind each other, for the price of one. */
+  insertAll(name: string, count: number, at?: number): Message[] {
     const { kind, number } = this.#info(name)
-    const message = new Message(kind as MessageName, undefined, this)
-    this.#insertField({ kind: 'nested', number, message }, at)
-    return message
+    const messages = Array.from({ length: count }, () => new Message(kind as MessageName, undefined, this))
+    this.#insertFields(
+      number,
+      messages.map((message): MessageField => ({ kind: 'nested', number, message })),
+      at,
+    )
+    return messages
   }
 
   /** A copy of another message, behind those of the field; of this file or another, as it is now. */
   adopt(name: string, other: Message): void {
     const message = other.#clone(this)
-    this.#insertField({ kind: 'nested', number: this.#number(name), message })
+    const number = this.#number(name)
+    this.#insertFields(number, [{ kind: 'nested', number, message }])
   }
 
   #clone(parent: Message): Message {
@@ -263,11 +283,23 @@ export class Message {
     return clone
   }
 
-  /** A tensor at a place among the messages of the field, or in place of one of them. */
+  /** A tensor behind the messages of the field, or in place of one of them. */
   putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): void {
+    if (!replaced) {
+      this.putTensors(name, [{ tensor, name: tensorName }])
+      return
+    }
     const field = { kind: 'tensor', number: this.#number(name), tensor, name: tensorName } as const
-    if (!replaced) this.#insertField(field)
-    else this.#change((fields) => fields.map((each) => (each === replaced ? field : each)))
+    this.#change((fields) => fields.map((each) => (each === replaced ? field : each)))
+  }
+
+  /** Tensors behind the messages of the field, for the price of one. */
+  putTensors(name: string, tensors: readonly { readonly tensor: Tensor; readonly name: string }[]): void {
+    const number = this.#number(name)
+    this.#insertFields(
+      number,
+      tensors.map((each): MessageField => ({ kind: 'tensor', number, tensor: each.tensor, name: each.name })),
+    )
   }
 
   remove(field: MessageField): void {
@@ -403,7 +435,7 @@ export class Message {
     try {
       return read()
     } catch (error) {
-      if (!(error instanceof WireFault)) throw error
+      if (!(error instanceof FileFault)) throw error
       throw new TileworkError(error.code, error.message, {
         format: FORMAT_NAME,
         path: this.type,
@@ -499,16 +531,12 @@ export class Message {
     })
   }
 
-  #insertField(field: MessageField, at = Number.POSITIVE_INFINITY): void {
+  /** @param at - how many of the number stand before them; all where it is left out */
+  #insertFields(number: number, fields: readonly MessageField[], at?: number): void {
+    if (fields.length === 0) return
     this.#change((all) => {
-      let place = -1
-      let before = 0
-      for (let index = 0; index < all.length && before <= at; index++) {
-        if (all[index]!.number !== field.number) continue
-        place = before === at ? index : index + 1
-        before += 1
-      }
-      return all.toSpliced(place < 0 ? placeFor(all, field.number) : place, 0, field)
+      const place = at === undefined ? endOf(all, number) : placeAmong(all, number, at)
+      return [...all.slice(0, place), ...fields, ...all.slice(place)]
     })
   }
 
@@ -533,6 +561,12 @@ export class Message {
 
   #place(): { offset?: number } {
     return this.origin ? { offset: this.origin.start } : {}
+  }
+
+  #raggedRun(name: string, byteLength: number, field: MessageField): TileworkError {
+    const message = `${this.type}.${name} has a packed run of ${byteLength} bytes; its numbers have ${FLOAT_BYTES}.`
+    const offset = field.kind === 'kept' ? field.start : 0
+    return new TileworkError('ERR_HEADER', message, { format: FORMAT_NAME, path: this.type, offset })
   }
 
   #longText(byteLength: number): TileworkError {
@@ -567,6 +601,23 @@ export class Replacements {
 function placeFor(fields: readonly MessageField[], number: number): number {
   const next = fields.findIndex((field) => field.number > number)
   return next < 0 ? fields.length : next
+}
+
+/** Behind the last field of a number, looked for from the end: most edits add there. */
+function endOf(fields: readonly MessageField[], number: number): number {
+  const last = fields.findLastIndex((field) => field.number === number)
+  return last < 0 ? placeFor(fields, number) : last + 1
+}
+
+/** Where a field stands that has `at` of its number before it, or all where there are fewer. */
+function placeAmong(fields: readonly MessageField[], number: number, at: number): number {
+  let before = 0
+  for (const [index, field] of fields.entries()) {
+    if (field.number !== number) continue
+    if (before === at) return index
+    before += 1
+  }
+  return endOf(fields, number)
 }
 
 function textOf(bytes: Uint8Array): string {
