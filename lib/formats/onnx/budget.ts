@@ -1,4 +1,5 @@
 /** Bounds what a file makes a reader walk and keep, and what a user of all its tensors would load. */
+import { FileFault } from '../file_fault.js'
 import type { Limits } from '../format.js'
 import type { Report } from '../report.js'
 import {
@@ -7,7 +8,6 @@ import {
   DEFAULT_TENSORS_LIMIT,
   TOTAL_BYTES_LIMIT_IN_FILES,
 } from './schema.js'
-import { WireFault } from './wire.js'
 
 export class Budget {
   readonly depth: number
@@ -26,30 +26,30 @@ export class Budget {
     this.#fileBytes += byteLength
   }
 
-  /** @throws WireFault when more bytes outside payloads were read than may be */
+  /** @throws FileFault when more bytes outside payloads were read than may be */
   checkHeaderBytes(bytesRead: number, offset: number): void {
     const limit = this.#limits.headerBytes ?? DEFAULT_HEADER_BYTES_LIMIT
     if (bytesRead <= limit) return
     const message = `${bytesRead} bytes outside payloads were read; limits.headerBytes is ${limit}.`
-    throw new WireFault('ERR_LIMIT', message, offset)
+    throw new FileFault('ERR_LIMIT', message, offset)
   }
 
-  /** @throws WireFault for one tensor too many */
+  /** @throws FileFault for one tensor too many */
   spendTensor(offset: number): void {
     this.#tensors += 1
     const limit = this.#limits.tensors ?? DEFAULT_TENSORS_LIMIT
     if (this.#tensors <= limit) return
-    throw new WireFault(
+    throw new FileFault(
       'ERR_LIMIT',
       `The file has more than ${limit} tensors, which is limits.tensors.`,
       offset,
     )
   }
 
-  /** @throws WireFault for messages too deep in each other */
+  /** @throws FileFault for messages too deep in each other */
   checkDepth(depth: number, offset: number): void {
     if (depth <= this.depth) return
-    throw new WireFault(
+    throw new FileFault(
       'ERR_LIMIT',
       `Messages are nested deeper than ${this.depth}, which is limits.depth.`,
       offset,

@@ -13,7 +13,7 @@ import type { Tensor } from '../../tensor/tensor.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
 import { Budget } from './budget.js'
-import { checkExternalRanges } from './external_range_rules.js'
+import { checkExternalRanges, ExternalRanges } from './external_range_rules.js'
 import { FieldSource } from './field_source.js'
 import { checkFunctions } from './function_rules.js'
 import { checkGraphs } from './graph_rules.js'
@@ -30,12 +30,14 @@ export async function check(source: ByteSource, options: ReadOptions): Promise<F
   const message = await chooseMessage(source, options.message, report)
   if (message === undefined) return report.findings()
   const budget = new Budget(limits)
-  const listed = await walkFile(source, message, { budget, report, sibling })
+  const ranges = new ExternalRanges()
+  const listed = await walkFile(source, message, { budget, report, sibling, ranges })
   if (!listed) return report.findings()
-  await validateFile(source, message, budget, report)
-  checkExternalRanges(listed, report)
+  const { files } = listed
+  await validateFile(source, message, { budget, report, files })
+  checkExternalRanges(ranges, files.sources, report)
   await checkPayloads(listed, report)
-  await checkChecksums(listed, report)
+  await checkChecksums(ranges, files.sources, report)
   if (message === 'ModelProto') {
     await checkGraphs(source, budget, report)
     await checkFunctions(source, budget, report)
@@ -128,22 +130,18 @@ async function checkStrings(
 }
 
 /** SHA-1 of whole files, where tensors declare one. */
-async function checkChecksums({ table, sources }: ListedTensors, report: Report): Promise<void> {
+async function checkChecksums(
+  ranges: ExternalRanges,
+  sources: readonly ByteSource[],
+  report: Report,
+): Promise<void> {
   const digests = new Map<number, string>()
-  for (let index = 0; index < table.length; index++) {
-    const { kind, file } = table.at(index)
-    if (kind !== 'range' || file === 0) continue
-    const declared = table.header(index).externalValue('checksum')
-    if (!declared) continue
-    const known = digests.get(file)
-    const digest = known ?? (await sha1Of(sources[file]!))
-    if (known === undefined) digests.set(file, digest)
-    if (declared.value.toLowerCase() === digest) continue
-    const message = `${quote(sources[file]!.label ?? 'A file')} has the SHA-1 ${digest}; a tensor declares ${quote(declared.value)}.`
-    report.deviation('ERR_CHECKSUM', message, {
-      path: `tensors[${index}].external_data`,
-      offset: declared.offset,
-    })
+  for (const { file, value, path, offset } of ranges.digests.values()) {
+    const digest = digests.get(file) ?? (await sha1Of(sources[file]!))
+    digests.set(file, digest)
+    if (value.toLowerCase() === digest) continue
+    const message = `${quote(sources[file]!.label ?? 'A file')} has the SHA-1 ${digest}; ${path} declares ${quote(value)}.`
+    report.deviation('ERR_CHECKSUM', message, { path: `${path}.external_data`, offset })
   }
 }
 

@@ -38,6 +38,19 @@ export async function planSiblings(
   return copied
 }
 
+/**
+ * Refuses a file that is one of those that a model's values lie in: whatever is written there, the model loses them.
+ *
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export async function refuseOwnData(files: ReadonlyMap<string, ByteSource>, path: string): Promise<void> {
+  const target = await statOf(path)
+  if (target === undefined) return
+  for (const [name, file] of files) {
+    if (isSameFile(target, await statOf(file.label))) throw ownDataError(name, path)
+  }
+}
+
 export function whole(source: ByteSource): WritePlan {
   const { byteLength } = source
   return { byteLength, segments: [{ kind: 'range', source, start: 0, end: byteLength }] }

@@ -3,14 +3,15 @@
  * What is broken there is passed over; a check tells it, and whoever asks for such a tensor.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import { FileFault } from '../file_fault.js'
 import { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import type { ExternalFiles } from './external_files.js'
-import { FORMAT_NAME, isMessageKind, MESSAGES, type MessageName } from './schema.js'
+import { FORMAT_NAME, isMessageKind, MAX_EXTERNAL_FILES, MESSAGES, type MessageName } from './schema.js'
 import { WAYS_TO_TENSORS } from './tensor_fields.js'
 import { walkTensor } from './tensor_header.js'
 import { checkTensor } from './tensor_rules.js'
-import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 /** Part of a message, from the tag of a field to the end of one: fields of it that a walk has passed over. */
 export interface PassedFields {
@@ -36,10 +37,10 @@ export async function openFilesOfOthers(
     for (const { message, start, end, depth } of passed)
       await walkSource(finder.message(message, start, end, depth), finder.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
   }
   for (const [location, offset] of finder.locations) {
-    await files.fileFor({ location, start: 0, offset }, 0, 'model')
+    await files.open(location, { path: 'model.external_data', offset })
   }
 }
 
@@ -77,6 +78,8 @@ class LocationFinder {
     const checked = checkTensor(header, { report: this.#unheard, path: () => '', offset: start })
     if (checked?.placement.kind !== 'external') return
     const { location, offset } = checked.placement
-    if (!this.locations.has(location)) this.locations.set(location, offset)
+    // One more than there may be, so that it is told; names beyond would only be kept.
+    const isFull = this.locations.size > MAX_EXTERNAL_FILES
+    if (!isFull && !this.locations.has(location)) this.locations.set(location, offset)
   }
 }

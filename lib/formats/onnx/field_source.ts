@@ -8,6 +8,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
+import { FileFault } from '../file_fault.js'
 import { FORMAT_NAME, quote } from './schema.js'
 import { storageOf } from './tensor_header.js'
 import {
@@ -17,7 +18,6 @@ import {
   type Steps,
   VARINT,
   WireCursor,
-  WireFault,
   walkSource,
   walkSourceSync,
 } from './wire.js'
@@ -109,7 +109,7 @@ export class FieldSource implements ByteSource {
 
 /** The message could be walked when the file was opened. */
 function changedOr(error: unknown): unknown {
-  if (!(error instanceof WireFault)) return error
+  if (!(error instanceof FileFault)) return error
   return new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
 }
 

@@ -3,18 +3,19 @@
  * a reader that puts bodies in the place of calls would never end.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 import { textOf } from './tensor_header.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 export async function checkFunctions(source: ByteSource, budget: Budget, report: Report): Promise<void> {
   const reader = new FunctionReader(source, budget)
   try {
     await walkSource(reader.model(source.byteLength), reader.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: 'functions', offset: error.offset })
     return
   }
@@ -114,7 +115,7 @@ class FunctionReader {
     const parts = new Map<number, string>()
     const keep = function* (cursor: WireCursor, number: number, from: number, to: number): Steps<void> {
       if (to - from > MAX_TEXT_BYTES) {
-        throw new WireFault(
+        throw new FileFault(
           'ERR_LIMIT',
           `A name has ${to - from} bytes; the limit is ${MAX_TEXT_BYTES}.`,
           from,

@@ -3,11 +3,12 @@
  * enclosing graph, and nothing depends on itself. Names become numbers, so that a graph costs little more than its file.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 import { textOf } from './tensor_header.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 /** Checks the main graph, its subgraphs and the bodies of functions. */
 export async function checkGraphs(source: ByteSource, budget: Budget, report: Report): Promise<void> {
@@ -15,7 +16,7 @@ export async function checkGraphs(source: ByteSource, budget: Budget, report: Re
   try {
     await walkSource(walker.model(source.byteLength), walker.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: '', offset: error.offset })
   }
 }
@@ -239,7 +240,7 @@ class GraphWalker {
 
   *#text({ start, end }: Visit, take: (text: string, offset: number) => void): Steps<void> {
     if (end - start > MAX_TEXT_BYTES) {
-      throw new WireFault(
+      throw new FileFault(
         'ERR_LIMIT',
         `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`,
         start,

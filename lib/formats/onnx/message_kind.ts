@@ -17,6 +17,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { packedByteLength } from '../../dtype/decode.js'
 import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { FileFault } from '../file_fault.js'
 import {
   DTYPE_OF_CODE,
   type FieldInfo,
@@ -26,17 +27,7 @@ import {
   MESSAGES,
 } from './schema.js'
 import { storageOf, TENSOR, TYPED_FIELDS } from './tensor_header.js'
-import {
-  eachField,
-  FIXED32,
-  FIXED64,
-  LENGTH,
-  type Steps,
-  VARINT,
-  WireCursor,
-  WireFault,
-  walkSource,
-} from './wire.js'
+import { eachField, FIXED32, FIXED64, LENGTH, type Steps, VARINT, WireCursor, walkSource } from './wire.js'
 
 /** Messages that a file can be. */
 export const FILE_MESSAGES = [
@@ -107,7 +98,7 @@ async function look(source: ByteSource, start: number, end: number): Promise<See
   try {
     await walkSource(steps, cursor)
   } catch (error) {
-    if (error instanceof WireFault) return undefined
+    if (error instanceof FileFault) return undefined
     if (!(error instanceof LookEnded)) throw error
   }
   return seen

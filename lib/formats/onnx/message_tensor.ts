@@ -2,14 +2,15 @@
 import { TileworkError } from '../../errors.js'
 import { AbsentTensor } from '../../tensor/absent.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { FileFault } from '../file_fault.js'
 import { Report } from '../report.js'
 import type { Message, MessageField } from './message.js'
-import { FORMAT_NAME } from './schema.js'
+import { FORMAT_NAME, quote } from './schema.js'
 import { type CheckedPart, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
 import { type TensorHeader, walkTensor } from './tensor_header.js'
 import { entryOf, makeTensor } from './tensor_list.js'
 import { type CheckedTensor, checkTensor } from './tensor_rules.js'
-import { type Steps, WireFault, walkSourceSync } from './wire.js'
+import { type Steps, walkSourceSync } from './wire.js'
 
 /**
  * The tensor of a field of `owner`.
@@ -57,14 +58,18 @@ function placed(
   if (other && placement.start + byteLength <= other.byteLength) {
     return makeTensor(header, { kind: 'range', start: placement.start, end: 0 }, other)
   }
-  return new AbsentTensor({ dtype, shape, name: header.name, reason: `${placement.location} is not open` })
+  const location = quote(placement.location)
+  const reason = other
+    ? `${location} has ${other.byteLength} bytes and they are ${byteLength} at ${placement.start}`
+    : `${location} could not be opened`
+  return new AbsentTensor({ dtype, shape, name: header.name, reason })
 }
 
 function walk<T>(message: Message, steps: Steps<T>): T {
   try {
     return walkSourceSync(steps, message.origin!.file.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     throw new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
   }
 }

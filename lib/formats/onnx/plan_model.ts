@@ -2,7 +2,8 @@
 import { TileworkError } from '../../errors.js'
 import type { OnnxModel } from '../../model/model.js'
 import type { SiblingPlan, WritePlan, WriteTarget } from '../format.js'
-import { planSiblings, whole } from './copy_external.js'
+import { planSiblings, refuseOwnData, whole } from './copy_external.js'
+import { nameOfLocation } from './external_files.js'
 import type { Replacements } from './message.js'
 import { moveValues } from './move_values.js'
 import type { PlannedMessage } from './plan_tensor.js'
@@ -21,6 +22,7 @@ export async function planModel(
   options: OnnxWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
+  if (target.path !== undefined) await refuseOwnData(model.file.files, target.path)
   if (chooseMessage(options, target) === 'TensorProto')
     return plan([...model.graph.initializers()], options, target)
   const { external } = options
@@ -40,9 +42,7 @@ async function planMessage({ message, file }: OnnxModel, other?: Replacements): 
 }
 
 async function filesBeside({ file }: OnnxModel, { path }: WriteTarget): Promise<readonly SiblingPlan[]> {
-  const files = new Map(
-    [...file.files].map(([location, source]) => [location.replace(/^(?:\.\/)+/, ''), source]),
-  )
+  const files = new Map([...file.files].map(([location, source]) => [nameOfLocation(location), source]))
   if (path !== undefined) return planSiblings(files, path)
   return [...files].map(([name, source]): SiblingPlan => ({ name, ...whole(source) }))
 }

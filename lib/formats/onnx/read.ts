@@ -25,8 +25,8 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
   // A walk ends early only where the report has thrown.
   const message = (await chooseMessage(source, options.message, report))!
   const listed = (await walkFile(source, message, { budget, report, sibling }))!
-  if (level === 'strict') await validateFile(source, message, budget, report)
-  const { files } = listed
+  if (level === 'strict') await validateFile(source, message, { budget, report, files: listed.files })
+  const files = listed.files.byLocation
   const model = message === 'ModelProto' && new OnnxModel({ source, files, depthLimit: budget.depth })
   return { tensors: new FileTensors(listed), findings: report.findings(), ...(model && { model }) }
 }

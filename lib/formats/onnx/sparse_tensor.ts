@@ -10,7 +10,7 @@ import { MAX_AXES } from '../../tensor/shape.js'
 import { CooTensor } from '../../tensor/sparse.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
 import { FORMAT_NAME, fieldNumber } from './schema.js'
-import { type TensorHeader, walkTensor } from './tensor_header.js'
+import { addDim, type TensorHeader, walkTensor } from './tensor_header.js'
 import { type CheckedTensor, checkTensor, type TensorPlace } from './tensor_rules.js'
 import { eachField, LENGTH, type Steps, VARINT, type WireCursor } from './wire.js'
 
@@ -21,6 +21,12 @@ const SPARSE = {
 }
 
 const INDEX_BYTES = 8
+
+/**
+ * Most axes where an index is one number. 64 bits have place for 63 axes of two elements, and axes of one say nothing,
+ * but each costs eight bytes when the index becomes a row.
+ */
+const MAX_LINEAR_AXES = 64
 
 /** A TensorProto inside another message, and where it lies. */
 export interface TensorPart {
@@ -52,7 +58,7 @@ export interface CheckedSparse {
   readonly indices?: CheckedPart
 }
 
-/** Reads the SparseTensorProto from the cursor's position to `end`. @throws WireFault */
+/** Reads the SparseTensorProto from the cursor's position to `end`. @throws FileFault */
 export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader> {
   let values: TensorPart | undefined
   let indices: TensorPart | undefined
@@ -71,12 +77,12 @@ export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader
     while (cursor.position < fieldEnd) {
       if (!cursor.holds(10, fieldEnd)) yield 10
       cursor.varint(fieldEnd)
-      dims.push(cursor.int64())
+      addDim(dims, cursor.int64())
     }
   }
   yield* eachField(cursor, end, () => {
     const { number, wireType, valueStart, position } = cursor
-    if (number === SPARSE.dims && wireType === VARINT) dims.push(cursor.int64())
+    if (number === SPARSE.dims && wireType === VARINT) addDim(dims, cursor.int64())
     return wireType === LENGTH ? take(number, valueStart, position) : undefined
   })
   return { ...(values && { values }), ...(indices && { indices }), dims }
@@ -113,6 +119,10 @@ export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSp
     const wanted = `int64 [${entryCount}] or [${entryCount}, ${shape.length}]`
     return refuse(where, 'indices', `The indices are ${found}; they must be ${wanted}.`)
   }
+  if (isLinear && shape.length > MAX_LINEAR_AXES) {
+    const message = `A sparse tensor of ${shape.length} axes has row-major indices; the limit is ${MAX_LINEAR_AXES} for such.`
+    return refuse(where, 'dims', message)
+  }
   return { ...about, isLinear, indices }
 }
 
@@ -136,7 +146,7 @@ function checkDenseShape(
   if (dims.length === 0)
     return refuse(where, 'dims', 'A sparse tensor has no dims; it must have at least one.')
   if (dims.length > MAX_AXES) {
-    return refuse(where, 'dims', `A sparse tensor has ${dims.length} axes; the limit is ${MAX_AXES}.`)
+    return refuse(where, 'dims', `A sparse tensor has more than ${MAX_AXES} axes, which is the limit.`)
   }
   return dims as readonly number[]
 }
@@ -188,16 +198,20 @@ function partOf(tensor: DenseTensor): Part {
 class LinearRows implements Part {
   readonly byteLength: number
   readonly #linear: Part
-  readonly #shape: readonly bigint[]
+  readonly #rank: number
+  /** Axes of more than one element, last first; on the others every index is 0. The first axis takes what is left over. */
+  readonly #steps: readonly { readonly axis: number; readonly extent: bigint }[]
 
   constructor(indices: DenseTensor, shape: readonly number[]) {
     this.#linear = partOf(indices)
-    this.#shape = shape.map(BigInt)
+    this.#rank = shape.length
+    const steps = shape.map((extent, axis) => ({ axis, extent: BigInt(extent) }))
+    this.#steps = steps.filter(({ axis, extent }) => axis > 0 && extent !== 1n).reverse()
     this.byteLength = this.#linear.byteLength * shape.length
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
-    const rowBytes = INDEX_BYTES * this.#shape.length
+    const rowBytes = INDEX_BYTES * this.#rank
     const [first, last] = [Math.floor(start / rowBytes), Math.ceil(end / rowBytes)]
     const linear = await this.#linear.read(first * INDEX_BYTES, last * INDEX_BYTES)
     const rows = allocateBytes((last - first) * rowBytes)
@@ -211,13 +225,14 @@ class LinearRows implements Part {
   /** What is no index of the shape becomes a row that is none either: what is left over stands on the first axis. */
   #writeRow(linear: bigint, rows: DataView, at: number): void {
     let rest = linear
-    for (let axis = this.#shape.length - 1; axis >= 0; axis--) {
-      const extent = this.#shape[axis]!
-      const isLast = axis === 0 || extent === 0n || rest < 0n
-      const index = isLast ? rest : rest % extent
-      rows.setBigInt64(at + axis * INDEX_BYTES, index, true)
-      rest = isLast ? 0n : rest / extent
+    for (const { axis, extent } of this.#steps) {
+      if (rest < 0n || extent === 0n) break
+      const above = rest / extent
+      rows.setBigInt64(at + axis * INDEX_BYTES, rest - above * extent, true)
+      rest = above
+      if (rest === 0n) return
     }
+    rows.setBigInt64(at, rest, true)
   }
 }
 

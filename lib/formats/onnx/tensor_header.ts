@@ -3,6 +3,8 @@
  * the values only their place and length is noted, so that a walk over a file never touches them.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
+import { MAX_AXES } from '../../tensor/shape.js'
+import { FileFault } from '../file_fault.js'
 import {
   DTYPE_OF_CODE,
   FIELD_STORAGE,
@@ -22,7 +24,6 @@ import {
   type Steps,
   VARINT,
   WireCursor,
-  WireFault,
 } from './wire.js'
 
 /** Field numbers of a TensorProto. */
@@ -54,6 +55,12 @@ const ENTRY_WIRE_TYPES: ReadonlyMap<number, number> = new Map(
   Object.values(TYPED_FIELDS).map(({ number, wireType }) => [number, wireType]),
 )
 
+/** Bytes of an entry of the fields whose entries all have as many. */
+const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
+  [TYPED_FIELDS.float_data.number, 4],
+  [TYPED_FIELDS.double_data.number, 8],
+])
+
 /** A key and its value, of `external_data` and `metadata_props`. */
 export interface Property {
   readonly key: string
@@ -71,6 +78,8 @@ export interface Payload {
   /** The last occurrence: of `raw_data` the one that counts. */
   start: number
   end: number
+  /** Bytes of the first packed run of fixed numbers that ends inside one; protobuf takes no such run. */
+  raggedBytes?: number
 }
 
 /** The header of one tensor, filled field by field. */
@@ -108,7 +117,7 @@ export class TensorHeader {
  * Reads the TensorProto from the cursor's position to `end`.
  *
  * @param keep - is given the bytes of every field of the header as they stand, from which `parseHeader` makes it again
- * @throws WireFault
+ * @throws FileFault
  */
 export function* walkTensor(
   cursor: WireCursor,
@@ -171,14 +180,15 @@ function notePayload(cursor: WireCursor, header: TensorHeader): void {
   const isRun = byteLength > 0 || number === TENSOR.stringData || number === TENSOR.rawData
   if (!isRun) return
   const payload = header.payloads.get(number)
-  if (!payload) {
-    header.payloads.set(number, { runs: 1, byteLength, start: valueStart, end: position })
-    return
-  }
-  payload.runs += 1
-  payload.byteLength += byteLength
-  payload.start = valueStart
-  payload.end = position
+  if (payload) {
+    payload.runs += 1
+    payload.byteLength += byteLength
+    payload.start = valueStart
+    payload.end = position
+  } else header.payloads.set(number, { runs: 1, byteLength, start: valueStart, end: position })
+  const entryBytes = FIXED_BYTES.get(number)
+  if (entryBytes === undefined || byteLength % entryBytes === 0) return
+  header.payloads.get(number)!.raggedBytes ??= byteLength
 }
 
 /** Takes one number of the header; unknown fields, and known ones of another wire type, are passed over. */
@@ -189,7 +199,7 @@ function headerField(
 ): void {
   const { number, wireType, start, position } = cursor
   if (wireType !== VARINT) return
-  if (number === TENSOR.dims) header.dims.push(cursor.int64())
+  if (number === TENSOR.dims) addDim(header.dims, cursor.int64())
   else if (number === TENSOR.dataType) header.dtypeCode = cursor.int32()
   else if (number === TENSOR.dataLocation) header.location = cursor.int32()
   else return
@@ -214,7 +224,7 @@ function* textField(
   const { number, start, valueStart, position: end } = cursor
   if (end - valueStart > MAX_TEXT_BYTES) {
     const message = `A name or property of a tensor has ${end - valueStart} bytes; the limit is ${MAX_TEXT_BYTES}.`
-    throw new WireFault('ERR_LIMIT', message, start)
+    throw new FileFault('ERR_LIMIT', message, start)
   }
   const field = yield* holdRange(cursor, start, end)
   keep?.(field)
@@ -239,7 +249,7 @@ function takeValue(header: TensorHeader, number: number, value: Uint8Array, valu
   else if (number === TENSOR.segment) header.hasSegment = true
   else if (number === TENSOR.externalData) header.external.push(propertyOf(value, valueStart))
   else if (number === TENSOR.metadata) header.metadata.push(propertyOf(value, valueStart))
-  else for (const dim of packedDims(value, valueStart)) header.dims.push(dim)
+  else addPackedDims(header.dims, value, valueStart)
 }
 
 /** Text as it is shown: bytes that are no UTF-8 become U+FFFD, and the file keeps its own. */
@@ -263,14 +273,17 @@ export function propertyOf(bytes: Uint8Array, offset: number): Property {
   return { key, value, offset: at }
 }
 
-function packedDims(bytes: Uint8Array, offset: number): (number | bigint)[] {
+function addPackedDims(dims: (number | bigint)[], bytes: Uint8Array, offset: number): void {
   const cursor = WireCursor.over(bytes, offset)
-  const dims: (number | bigint)[] = []
   while (cursor.position < offset + bytes.byteLength) {
     cursor.varint(offset + bytes.byteLength)
-    dims.push(cursor.int64())
+    addDim(dims, cursor.int64())
   }
-  return dims
+}
+
+/** Adds an extent, up to one more than there may be: the rules refuse that many, and a packed one costs a byte of the file. */
+export function addDim(dims: (number | bigint)[], extent: number | bigint): void {
+  if (dims.length <= MAX_AXES) dims.push(extent)
 }
 
 /** How the elements of a type are written, and the field itself. */

@@ -6,6 +6,7 @@ import { StoredTensor } from '../../tensor/dense.js'
 import { sizeOf } from '../../tensor/shape.js'
 import type { SparseTensor, Tensor } from '../../tensor/tensor.js'
 import type { TensorList } from '../format.js'
+import type { ExternalFiles } from './external_files.js'
 import { FieldSource } from './field_source.js'
 import { quote } from './schema.js'
 import { StringFieldTensor } from './string_tensor.js'
@@ -16,10 +17,8 @@ import type { TableEntry, TensorTable } from './tensor_table.js'
 /** An open file and what its walk has found. */
 export interface ListedTensors {
   readonly table: TensorTable
-  /** The file itself, then those of external data. */
-  readonly sources: readonly ByteSource[]
-  /** Those of external data by location. */
-  readonly files: ReadonlyMap<string, ByteSource>
+  /** The file itself, and those of external data. */
+  readonly files: ExternalFiles
   readonly sparse: readonly SparseTensor[]
 }
 
@@ -63,11 +62,11 @@ export class FileTensors implements TensorList {
   }
 }
 
-function tensorOf({ table, sources, sparse }: ListedTensors, index: number): Tensor {
+function tensorOf({ table, files, sparse }: ListedTensors, index: number): Tensor {
   const entry = table.at(index)
   if (entry.kind === 'sparse') return sparse[entry.start]!
   const header = table.header(index)
-  const source = sources[entry.file]!
+  const source = files.sources[entry.file]!
   return makeTensor(header, entry, source)
 }
 

@@ -8,6 +8,7 @@ import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
+import { FileFault } from '../file_fault.js'
 import type { WriteSegment } from '../format.js'
 import { Report } from '../report.js'
 import { messageOfObject, type TensorProtoObject } from './message_object.js'
@@ -16,7 +17,7 @@ import { FORMAT_NAME } from './schema.js'
 import { walkTensor } from './tensor_header.js'
 import { makeTensor } from './tensor_list.js'
 import { checkTensor } from './tensor_rules.js'
-import { WireCursor, WireFault } from './wire.js'
+import { WireCursor } from './wire.js'
 
 /**
  * The tensor of a TensorProto. It shares the memory of `message` where its values lie there as they are.
@@ -38,7 +39,7 @@ export function decodeTensor(message: Uint8Array | TensorProtoObject): DenseTens
     const start = placement.kind === 'range' ? placement.start : 0
     return makeTensor(header, { kind, start, end: bytes.byteLength }, new MemorySource(bytes, 'message'))
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     throw new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
   }
 }

@@ -8,7 +8,7 @@ import type { ErrorCode } from '../../errors.js'
 import { MAX_AXES } from '../../tensor/shape.js'
 import type { Place, Report } from '../report.js'
 import { quote } from './schema.js'
-import { type Payload, storageOf, TENSOR, type TensorHeader } from './tensor_header.js'
+import { type Payload, type Property, storageOf, TENSOR, type TensorHeader } from './tensor_header.js'
 import { VARINT } from './wire.js'
 
 /** Where the values of a tensor are. */
@@ -19,8 +19,19 @@ export type Placement =
   | { readonly kind: 'fields' }
   | { readonly kind: 'strings' }
   /** Another file. */
-  | { readonly kind: 'external'; readonly location: string; readonly start: number; readonly offset: number }
+  | ExternalPlacement
   | { readonly kind: 'none'; readonly reason: string }
+
+export interface ExternalPlacement {
+  readonly kind: 'external'
+  readonly location: string
+  /** Byte offset of the values in that file. */
+  readonly start: number
+  /** Byte offset of the location in the model. */
+  readonly offset: number
+  /** The SHA-1 of that file as the tensor declares it. */
+  readonly checksum?: Property
+}
 
 /** A tensor that can be listed. */
 export interface CheckedTensor {
@@ -74,7 +85,7 @@ export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTe
 function checkDims(header: TensorHeader, where: TensorPlace): readonly number[] | undefined {
   const { dims } = header
   if (dims.length > MAX_AXES) {
-    broken(where, 'dims', 'ERR_RANK', `${nameOf(header)} has ${dims.length} axes; the limit is ${MAX_AXES}.`)
+    broken(where, 'dims', 'ERR_RANK', `${nameOf(header)} has more than ${MAX_AXES} axes, which is the limit.`)
     return undefined
   }
   for (const [axis, extent] of dims.entries()) {
@@ -141,16 +152,21 @@ function placeTyped(
   const payload = header.payloads.get(number)
   const needed = Math.ceil(count / elements) * entries
   if (!payload) return needed === 0 ? { kind: 'fields' } : placeNothing(header, where)
+  if (payload.raggedBytes !== undefined) {
+    const message = `${nameOf(header)} has a packed run of ${payload.raggedBytes} bytes in its ${field}, whose entries have ${entryBytes}.`
+    broken(where, field, 'ERR_HEADER', message)
+    return undefined
+  }
   const isVarint = wireType === VARINT
   // A varint has one to ten bytes: how many there are is counted when they are decoded, or by a check.
   const most = isVarint ? payload.byteLength : Math.floor(payload.byteLength / entryBytes)
-  const least = isVarint ? Math.ceil(payload.byteLength / 10) : payload.byteLength / entryBytes
+  const least = isVarint ? Math.ceil(payload.byteLength / 10) : most
   if (most < needed) {
     const message = `${nameOf(header)} needs ${needed} entries and its ${field} has ${payload.byteLength} bytes.`
     broken(where, field, 'ERR_TRUNCATED', message)
     return undefined
   }
-  if (!Number.isInteger(least) || least > needed) {
+  if (least > needed) {
     const message = `${nameOf(header)} needs ${needed} entries and its ${field} has more: ${payload.byteLength} bytes.`
     deviation(where, field, 'ERR_GAP', message)
   }
@@ -234,7 +250,14 @@ function placeExternal(
     const message = `${nameOf(header)} needs ${needed} bytes and its external length is ${length}.`
     deviation(where, 'external_data.length', 'ERR_GAP', message)
   }
-  return { kind: 'external', location: location.value, start: start ?? 0, offset: location.offset }
+  const checksum = header.externalValue('checksum')
+  return {
+    kind: 'external',
+    location: location.value,
+    start: start ?? 0,
+    offset: location.offset,
+    ...(checksum && { checksum }),
+  }
 }
 
 /** A decimal number without sign, blank or exponent; undefined where the key is absent. */

@@ -4,36 +4,51 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
+import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
+import type { ExternalFiles } from './external_files.js'
 import { canBe, type FileMessage } from './message_kind.js'
 import { type FieldInfo, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
 import { checkSparse, walkSparse } from './sparse_tensor.js'
 import { walkTensor } from './tensor_header.js'
-import { checkTensor } from './tensor_rules.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor_rules.js'
+import { eachField, holdRange, LENGTH, type Steps, VARINT_BYTES, WireCursor, walkSource } from './wire.js'
 
 /** Bytes outside payloads are walked here a second time, and a budget is for one walk. */
 export async function validateFile(
   source: ByteSource,
   message: FileMessage,
-  budget: Budget,
-  report: Report,
+  { budget, report, files }: { budget: Budget; report: Report; files: ExternalFiles },
 ): Promise<void> {
   const validator = new Validator(source, budget, report)
   try {
     await walkSource(validator.message(message, 0, source.byteLength, 1), validator.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: validator.path(), offset: error.offset })
   }
+  for (const { placement, byteLength, path } of validator.external) {
+    await files.fileFor(placement, byteLength, path)
+  }
 }
+
+/** A tensor outside the listed ones whose values lie in another file. */
+interface ExternalTensor {
+  readonly placement: ExternalPlacement
+  readonly byteLength: number
+  readonly path: string
+}
+
+/** Of a number of a float field. */
+const FLOAT_BYTES = 4
 
 /** Tensors of these messages are listed, so the walk that lists them has checked them already. */
 const LISTED_IN: ReadonlySet<string> = new Set(['SequenceProto', 'OptionalProto', 'MapProto'])
 
 class Validator {
   readonly cursor: WireCursor
+  readonly external: ExternalTensor[] = []
   readonly #budget: Budget
   readonly #report: Report
   /** The way from the file to the message that is being walked: a field's name and, where it is repeated, its count. */
@@ -64,7 +79,9 @@ class Validator {
         this.#noteWireType(name, field)
         return undefined
       }
-      if (cursor.wireType !== LENGTH || !hasText(field)) return undefined
+      if (cursor.wireType !== LENGTH) return undefined
+      if (isPackable(name, field)) return this.#packedRun(name, field)
+      if (!hasText(field)) return undefined
       const index = counts[field.number] ?? 0
       counts[field.number] = index + 1
       return this.#enter(name, field, index, depth, isListed)
@@ -87,8 +104,39 @@ class Validator {
 
   *#tensorRules(name: MessageName, start: number, end: number): Steps<void> {
     const where = { report: this.#report, path: () => this.path(), offset: start }
-    if (name === 'TensorProto') checkTensor(yield* walkTensor(this.cursor, end), where)
-    if (name === 'SparseTensorProto') checkSparse(yield* walkSparse(this.cursor, end), where)
+    if (name === 'TensorProto') {
+      this.#note(checkTensor(yield* walkTensor(this.cursor, end), where), this.path())
+    }
+    if (name === 'SparseTensorProto') {
+      const sparse = checkSparse(yield* walkSparse(this.cursor, end), where)
+      this.#note(sparse?.values.checked, `${this.path()}.values`)
+      this.#note(sparse?.indices?.checked, `${this.path()}.indices`)
+    }
+  }
+
+  #note(checked: CheckedTensor | undefined, path: string): void {
+    if (checked?.placement.kind !== 'external') return
+    this.external.push({ placement: checked.placement, byteLength: checked.byteLength, path })
+  }
+
+  /** Numbers behind each other have to end where the field does. */
+  #packedRun(name: MessageName, field: FieldInfo): Steps<void> | undefined {
+    const { start, valueStart, position } = this.cursor
+    if (field.kind !== 'float') return this.#varints(valueStart, position)
+    const byteLength = position - valueStart
+    if (byteLength % FLOAT_BYTES === 0) return undefined
+    const message = `Field ${field.number} (${field.name}) of ${name} is a packed run of ${byteLength} bytes, whose numbers have ${FLOAT_BYTES}.`
+    this.#report.broken('ERR_HEADER', message, { path: [...this.#way, field.name].join('.'), offset: start })
+    return undefined
+  }
+
+  *#varints(start: number, end: number): Steps<void> {
+    const { cursor } = this
+    cursor.position = start
+    while (cursor.position < end) {
+      if (!cursor.holds(VARINT_BYTES, end)) yield VARINT_BYTES
+      cursor.varint(end)
+    }
   }
 
   *#text(start: number, valueStart: number, end: number): Steps<void> {
@@ -109,6 +157,11 @@ class Validator {
     const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}, so it is an unknown field.`
     this.#report.deviation('ERR_HEADER', message, { path, offset: start })
   }
+}
+
+/** Numbers that may stand in one run. Those of tensors are checked with the tensor. */
+function isPackable(name: MessageName, { kind, isRepeated }: FieldInfo): boolean {
+  return isRepeated && name !== 'TensorProto' && (kind === 'float' || kind === 'int64')
 }
 
 function hasText({ kind }: FieldInfo): boolean {

@@ -4,11 +4,13 @@
  */
 import type { ByteSource } from '../../bytes/source.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
+import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { ExternalFiles } from './external_files.js'
 import { openFilesOfOthers, type PassedFields } from './external_places.js'
+import type { ExternalRanges } from './external_range_rules.js'
 import type { FileMessage } from './message_kind.js'
 import { fieldNumber } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
@@ -16,12 +18,12 @@ import { walkTensor } from './tensor_header.js'
 import { entryOf, type ListedTensors, makeTensor } from './tensor_list.js'
 import { type CheckedTensor, checkTensor } from './tensor_rules.js'
 import { type TableEntry, TensorTable } from './tensor_table.js'
-import { eachField, LENGTH, type Steps, WireCursor, WireFault, walkSource } from './wire.js'
+import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 /** A sparse tensor whose files are not open yet. */
 interface PendingSparse {
   readonly checked: CheckedSparse
-  readonly index: number
+  readonly path: string
 }
 
 /** A tensor of the table whose file is not open yet. */
@@ -31,36 +33,43 @@ interface PendingExternal {
   readonly path: string
 }
 
+export interface WalkOptions {
+  readonly budget: Budget
+  readonly report: Report
+  readonly sibling: ReadOptions['sibling']
+  /** Where to note which ranges of other files tensors take. */
+  readonly ranges?: ExternalRanges
+}
+
 /** Every tensor of the file; undefined when it cannot be read to its end, which is then reported. */
 export async function walkFile(
   source: ByteSource,
   message: FileMessage,
-  { budget, report, sibling }: { budget: Budget; report: Report; sibling: ReadOptions['sibling'] },
+  { budget, report, sibling, ranges }: WalkOptions,
 ): Promise<ListedTensors | undefined> {
   budget.addFile(source.byteLength)
   const collector = new Collector(source, budget, report)
   try {
     await walkSource(collector.walk(message, source.byteLength), collector.cursor)
   } catch (error) {
-    if (!(error instanceof WireFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: collector.path(), offset: error.offset })
     return undefined
   }
-  const files = new ExternalFiles(source, { budget, report, sibling })
+  const files = new ExternalFiles(source, { budget, report, sibling, ranges })
   for (const { index, checked, path } of collector.external) {
     const entry = await placeExternal(files, checked, path)
     if (entry) collector.table.set(index, entry)
   }
   const sparse: SparseTensor[] = []
-  for (const { checked, index } of collector.sparse) {
-    const path = `sparse tensor ${index}`
+  for (const { checked, path } of collector.sparse) {
     const values = await storedPart(files, checked.values, `${path}.values`)
     const indices = checked.indices && (await storedPart(files, checked.indices, `${path}.indices`))
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
   await openFilesOfOthers(source, collector.passed, files, budget)
   if (!budget.checkTotal(report)) return undefined
-  return { table: collector.table, sources: files.sources, files: files.byLocation, sparse }
+  return { table: collector.table, files, sparse }
 }
 
 async function placeExternal(
@@ -247,7 +256,7 @@ class Collector {
     const { values, indices } = checked
     this.#budget.spendBytes(values.checked.byteLength + (indices?.checked.byteLength ?? 0))
     const index = this.sparse.length
-    this.sparse.push({ checked, index })
+    this.sparse.push({ checked, path: path() })
     this.table.add({ kind: 'sparse', file: 0, start: index, end: 0 })
   }
 }

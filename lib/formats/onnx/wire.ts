@@ -3,7 +3,7 @@
  * reads tags and values from a window of the source and steps over whatever has a length, so payloads cost nothing.
  *
  * A walk over messages is a generator that yields when the window has to move; `walkSource` and `walkSourceSync` drive
- * one and the same walk over a file or over memory. Errors are `WireFault`s, which whoever drives turns into a report.
+ * one and the same walk over a file or over memory. Errors are `FileFault`s, which whoever drives turns into a report.
  *
  * Source: "Encoding" in the documentation of Protocol Buffers; ten bytes a varint and the low 32 bits of a tag are what
  * its runtimes take.
@@ -13,8 +13,8 @@ import { drive, driveSync } from '../../bytes/drive.js'
 import { readInto } from '../../bytes/read_into.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
-import type { ErrorCode } from '../../errors.js'
 import { isTurnDue } from '../../event_loop.js'
+import { FileFault } from '../file_fault.js'
 
 export const VARINT = 0
 export const FIXED64 = 1
@@ -25,7 +25,7 @@ export const FIXED32 = 5
 
 /** Bytes that tag and value, or tag and length, have at most. */
 const FIELD_BYTES = 20
-const VARINT_BYTES = 10
+export const VARINT_BYTES = 10
 
 /**
  * After a jump over a payload the next fields may be few, so little is read: what the header of a tensor has as a rule. The
@@ -37,19 +37,6 @@ const LAST_WINDOW_BYTES = 256 * 1024
 const TWO_POW_32 = 2 ** 32
 /** High halves of numbers up to 2^53 - 1 are below this. */
 const SAFE_HIGH_LIMIT = 2 ** 21
-
-/** Bytes that are no fields. Becomes a finding or a TileworkError where it is known what they were to be. */
-export class WireFault extends Error {
-  readonly code: ErrorCode
-  /** Byte offset in the source. */
-  readonly offset: number
-
-  constructor(code: ErrorCode, message: string, offset: number) {
-    super(message)
-    this.code = code
-    this.offset = offset
-  }
-}
 
 /** A walk: yields the number of bytes that it wants in the window from the cursor's position on. */
 export type Steps<T> = Generator<number, T, void>
@@ -150,7 +137,7 @@ export class WireCursor {
    * value then.
    *
    * @param end - of the message
-   * @throws WireFault
+   * @throws FileFault
    */
   field(end: number): void {
     this.start = this.position
@@ -178,7 +165,7 @@ export class WireCursor {
       case GROUP_END:
         return
       default:
-        throw new WireFault(
+        throw new FileFault(
           'ERR_HEADER',
           `Field ${this.number} has the wire type ${this.wireType}; there are 0 to 5.`,
           this.start,
@@ -186,7 +173,7 @@ export class WireCursor {
     }
   }
 
-  /** The next varint, for values behind each other; its halves are in `low` and `high`. @throws WireFault */
+  /** The next varint, for values behind each other; its halves are in `low` and `high`. @throws FileFault */
   varint(end: number): void {
     this.#varint(end)
   }
@@ -218,7 +205,7 @@ export class WireCursor {
 
   #sourceAtEnd(count: number): ByteSource {
     if (this.#source) return this.#source
-    throw new WireFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
+    throw new FileFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
   }
 
   #moveWindow(count: number, byteLength: number): Uint8Array {
@@ -264,42 +251,42 @@ export class WireCursor {
   #skip(count: number, end: number): void {
     if (count > end - this.position) {
       const message = `Field ${this.number} has ${count} bytes and its message ends after ${end - this.position}.`
-      throw new WireFault('ERR_TRUNCATED', message, this.start)
+      throw new FileFault('ERR_TRUNCATED', message, this.start)
     }
     this.position += count
   }
 
-  #tagFault(): WireFault {
+  #tagFault(): FileFault {
     const what = this.high === 0 ? 'field number 0' : 'a field number beyond 2^29 - 1'
-    return new WireFault('ERR_HEADER', `A field has ${what}.`, this.start)
+    return new FileFault('ERR_HEADER', `A field has ${what}.`, this.start)
   }
 
-  #varintFault(end: number): WireFault {
+  #varintFault(end: number): FileFault {
     if (end - this.position >= VARINT_BYTES) {
-      return new WireFault('ERR_HEADER', `A number has more than ${VARINT_BYTES} bytes.`, this.position)
+      return new FileFault('ERR_HEADER', `A number has more than ${VARINT_BYTES} bytes.`, this.position)
     }
-    return new WireFault('ERR_TRUNCATED', 'The message ends inside a number.', this.position)
+    return new FileFault('ERR_TRUNCATED', 'The message ends inside a number.', this.position)
   }
 }
 
 /** Most groups in each other; nothing of ONNX has one, so they are unknown fields that are stepped over. */
 const MAX_GROUPS = 100
 
-/** Steps over a group whose start was read last. @throws WireFault where it does not end */
+/** Steps over a group whose start was read last. @throws FileFault where it does not end */
 export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
   const { start } = cursor
   const open = [cursor.number]
   while (open.length > 0) {
     if (cursor.position >= end)
-      throw new WireFault('ERR_TRUNCATED', 'The message ends inside a group.', start)
+      throw new FileFault('ERR_TRUNCATED', 'The message ends inside a group.', start)
     if (!cursor.holdsField(end)) yield FIELD_BYTES
     cursor.field(end)
     if (cursor.wireType === GROUP_START) open.push(cursor.number)
     if (cursor.wireType === GROUP_END && open.pop() !== cursor.number) {
-      throw new WireFault('ERR_HEADER', `Group ${cursor.number} ends where another one began.`, cursor.start)
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends where another one began.`, cursor.start)
     }
     if (open.length > MAX_GROUPS) {
-      throw new WireFault('ERR_LIMIT', `Groups are nested deeper than ${MAX_GROUPS}.`, cursor.start)
+      throw new FileFault('ERR_LIMIT', `Groups are nested deeper than ${MAX_GROUPS}.`, cursor.start)
     }
   }
 }
@@ -318,7 +305,7 @@ export function* eachField(
     cursor.field(end)
     if (cursor.wireType === GROUP_START) yield* skipGroup(cursor, end)
     else if (cursor.wireType === GROUP_END) {
-      throw new WireFault('ERR_HEADER', `Group ${cursor.number} ends and never began.`, cursor.start)
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends and never began.`, cursor.start)
     } else {
       const next = cursor.position
       const inside = visit()

@@ -3,8 +3,9 @@
  * format does not know is passed over, as the reference does.
  */
 import { toUSVString } from 'node:util'
+import { FileFault } from '../file_fault.js'
 import type { Place, Report } from '../report.js'
-import { JsonFault, type JsonHandler } from './json_events.js'
+import type { JsonHandler } from './json_events.js'
 import {
   LAYOUT_KEY_PREFIX,
   MAX_METADATA_ENTRIES,
@@ -170,7 +171,7 @@ export class HeaderEvents implements JsonHandler {
     if (this.#key.startsWith(LAYOUT_KEY_PREFIX)) this.metadataAt.set(this.#key, this.#keyAt)
     if (this.metadata!.size <= MAX_METADATA_ENTRIES) return
     const message = `The metadata have more than ${MAX_METADATA_ENTRIES} entries.`
-    throw new JsonFault('ERR_LIMIT', message, this.#keyAt)
+    throw new FileFault('ERR_LIMIT', message, this.#keyAt)
   }
 
   #refuseMetadata(what: string, at: number): void {

@@ -8,7 +8,7 @@
 import { type ParsedTokenInfo, Tokenizer, TokenType } from '@streamparser/json'
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
-import type { ErrorCode } from '../../errors.js'
+import { FileFault } from '../file_fault.js'
 import { MAX_DEPTH, MAX_TEXT_LENGTH } from './schema.js'
 
 /** Called while the text is read. `at` is the byte offset in the source. */
@@ -22,19 +22,7 @@ export interface JsonHandler {
   value(kind: 'string' | 'number' | 'literal', text: string, at: number): void
 }
 
-/** Ends the reading of a JSON text: it, or what it says, cannot be understood from `offset` on. */
-export class JsonFault extends Error {
-  readonly code: ErrorCode
-  readonly offset: number
-
-  constructor(code: ErrorCode, message: string, offset: number) {
-    super(message)
-    this.code = code
-    this.offset = offset
-  }
-}
-
-/** @throws JsonFault, and what the source and the handler throw */
+/** @throws FileFault, and what the source and the handler throw */
 export async function readJson(
   source: ByteSource,
   start: number,
@@ -118,7 +106,7 @@ class Grammar {
       throw this.#faultOf(error)
     }
     if (this.#expected !== 'nothing') {
-      throw new JsonFault('ERR_HEADER', 'The JSON text ends in the middle.', offset)
+      throw new FileFault('ERR_HEADER', 'The JSON text ends in the middle.', offset)
     }
   }
 
@@ -178,7 +166,7 @@ class Grammar {
   #begin(isObject: boolean, at: number): void {
     this.#expectValue(isObject ? 'an object' : 'an array', at)
     if (this.#isObject.length === MAX_DEPTH) {
-      throw new JsonFault('ERR_LIMIT', `The JSON text nests deeper than ${MAX_DEPTH} levels.`, at)
+      throw new FileFault('ERR_LIMIT', `The JSON text nests deeper than ${MAX_DEPTH} levels.`, at)
     }
     this.#isObject.push(isObject)
     this.#expected = isObject ? 'key or end' : 'value or end'
@@ -202,30 +190,30 @@ class Grammar {
 
   #checkLength(text: string, at: number): void {
     if (text.length <= MAX_TEXT_LENGTH) return
-    throw new JsonFault('ERR_LIMIT', `A text or number is longer than ${MAX_TEXT_LENGTH} characters.`, at)
+    throw new FileFault('ERR_LIMIT', `A text or number is longer than ${MAX_TEXT_LENGTH} characters.`, at)
   }
 
   /** The tokenizer's errors as faults with an offset; those of the handler as they are. */
   #faultOf(error: unknown): unknown {
     if (!(error instanceof Error)) return error
     if (error.name === 'TypeError' && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
-      return new JsonFault('ERR_HEADER', 'A text is not UTF-8.', this.#lastOffset)
+      return new FileFault('ERR_HEADER', 'A text is not UTF-8.', this.#lastOffset)
     }
     const position = /^Unexpected .* \(absolute position "(\d+)"\) in state/s.exec(error.message)
     if (position) {
-      return new JsonFault(
+      return new FileFault(
         'ERR_HEADER',
         'The text is no JSON from here on.',
         this.#start + Number(position[1]),
       )
     }
     if (error.message.startsWith('Tokenizer ended')) {
-      return new JsonFault('ERR_HEADER', 'The JSON text ends in the middle.', this.#lastOffset)
+      return new FileFault('ERR_HEADER', 'The JSON text ends in the middle.', this.#lastOffset)
     }
     return error
   }
 }
 
-function unexpected(what: string, at: number): JsonFault {
-  return new JsonFault('ERR_HEADER', `JSON has no ${what.replace(/^an? /, '')} here.`, at)
+function unexpected(what: string, at: number): FileFault {
+  return new FileFault('ERR_HEADER', `JSON has no ${what.replace(/^an? /, '')} here.`, at)
 }

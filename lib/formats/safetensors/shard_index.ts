@@ -4,10 +4,11 @@
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
+import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import { JsonFault, type JsonHandler, readJson } from './json_events.js'
+import { type JsonHandler, readJson } from './json_events.js'
 import { FORMAT_NAME, MAX_SHARDS, quote } from './schema.js'
 import type { WalkedFile } from './tensor_list.js'
 import { walkFile } from './walk.js'
@@ -107,7 +108,7 @@ class IndexEvents implements JsonHandler {
     this.weightMap.set(name, { shard: text, at })
     // Entries are short and what is kept of one is not: the largest index would have ten million.
     const refusal = this.#budget.refusalOfTensors(this.weightMap.size)
-    if (refusal !== undefined) throw new JsonFault('ERR_LIMIT', refusal, at)
+    if (refusal !== undefined) throw new FileFault('ERR_LIMIT', refusal, at)
   }
 
   #isWeightMap(): boolean {
@@ -163,7 +164,7 @@ async function readEvents(
   try {
     await readJson(source, 0, source.byteLength, events)
   } catch (error) {
-    if (!(error instanceof JsonFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: '', offset: error.offset })
     return undefined
   }

@@ -8,12 +8,13 @@
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
+import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { checkEntry } from './entry_rules.js'
 import { EntryTable } from './entry_table.js'
 import { type HeaderEntry, HeaderEvents } from './header_events.js'
-import { JsonFault, readJson } from './json_events.js'
+import { readJson } from './json_events.js'
 import { type Placement, readLayoutEntries, withoutLayoutEntries } from './layout_entries.js'
 import { LENGTH_BYTES, tensorPath } from './schema.js'
 
@@ -50,7 +51,7 @@ export async function walkFile(
   try {
     await readJson(source, LENGTH_BYTES, dataStart, events)
   } catch (error) {
-    if (!(error instanceof JsonFault)) throw error
+    if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: '', offset: error.offset })
     return undefined
   }
@@ -81,7 +82,7 @@ export async function walkFile(
       )
     }
     const refusal = budget.spendTensor(entry.end - entry.begin)
-    if (refusal !== undefined) throw new JsonFault('ERR_LIMIT', refusal, entry.nameAt)
+    if (refusal !== undefined) throw new FileFault('ERR_LIMIT', refusal, entry.nameAt)
     table.add(entry, entry.typeRank)
   }
 }

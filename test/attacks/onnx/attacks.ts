@@ -164,6 +164,9 @@ const DEPTH: readonly Attack[] = [
   ),
 ]
 
+const ONE_VALUE = tensorProto({ dims: [1], type: 2, name: 'v', values: raw(1) })
+const ONE_INDEX = tensorProto({ dims: [1], type: 7, values: field(7, [0]) })
+
 const SHAPES: readonly Attack[] = [
   refused(
     3,
@@ -199,6 +202,25 @@ const SHAPES: readonly Attack[] = [
     '300 axes: products of more digits than anyone can use',
     'ERR_RANK',
     model(tensorProto({ dims: Array.from({ length: 300 }, () => 1), type: 2, values: raw(1) })),
+  ),
+  refused(
+    3,
+    'too-many-axes-packed',
+    'a million extents of a byte each, which a list of numbers has eight for',
+    'ERR_RANK',
+    model(join(field(1, new Uint8Array(1_000_000).fill(1)), int(2, 2), raw(1))),
+  ),
+  refused(3, 'too-many-axes-sparse', 'the same in a sparse tensor', 'ERR_COO_SHAPE', () =>
+    modelProto({
+      sparse: [join(sparseProto(ONE_VALUE, ONE_INDEX, [1]), field(3, new Uint8Array(1_000_000).fill(1)))],
+    }),
+  ),
+  refused(
+    3,
+    'row-major-indices-of-many-axes',
+    'an index of eight bytes becomes a row of two thousand',
+    'ERR_COO_SHAPE',
+    () => modelProto({ sparse: [sparseProto(ONE_VALUE, ONE_INDEX, new Array(255).fill(1))] }),
   ),
   named(
     3,
@@ -276,6 +298,19 @@ const SIZES: readonly Attack[] = [
     'a typed field of fixed size that is too short',
     'ERR_TRUNCATED',
     model(tensorProto({ dims: [3], type: 1, values: field(4, new Uint8Array(8)) })),
+  ),
+  refused(
+    4,
+    'floats-cut',
+    'packed runs of 3 and 5 bytes are two numbers to one reader and none to protobuf',
+    'ERR_HEADER',
+    model(
+      tensorProto({
+        dims: [2],
+        type: 1,
+        values: join(field(4, new Uint8Array(3)), field(4, new Uint8Array(5))),
+      }),
+    ),
   ),
   refused(
     4,

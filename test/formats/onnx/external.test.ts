@@ -223,6 +223,54 @@ describe('tensors in attributes and subgraphs', () => {
   })
 })
 
+describe('a check of tensors in attributes', () => {
+  const model = (...externals: Record<string, string>[]): string => {
+    const path = join(folder, 'model', 'm.onnx')
+    const attributes = externals.map((external) => {
+      const value = joinBytes(field(1, 'value'), field(5, outside(external, 't')), int(20, 4))
+      return nodeProto({ attributes: [value] })
+    })
+    writeFileSync(path, modelProto({ nodes: attributes }))
+    return path
+  }
+  const location = 'w.bin'
+  const [first, second] = ['graph.node[0].attribute[0].t', 'graph.node[1].attribute[0].t']
+
+  it.each([
+    ['a range behind the end', [{ location, offset: '13' }], [['ERR_OFFSET_RANGE', first]]],
+    [
+      'a range that another has in part',
+      [{ location }, { location, offset: '2' }],
+      [['ERR_OVERLAP', second]],
+    ],
+    [
+      'the same by another spelling',
+      [{ location: './w.bin' }, { location, offset: '2' }],
+      [['ERR_OVERLAP', second]],
+    ],
+    ['a wrong checksum', [{ location, checksum: sha1(DATA.subarray(1)) }], [['ERR_CHECKSUM', first]]],
+    ['a right one', [{ location, checksum: sha1(DATA) }], []],
+  ])('tells %s', async (_, externals, expected) => {
+    writeData('model/w.bin')
+    const found = await check(model(...(externals as Record<string, string>[])), { level: 'strict' })
+    const wanted = (expected as [string, string][]).map(([code, path]) => [code, `${path}.external_data`])
+    expect(found.map(({ code, path }) => [code, path])).toEqual(wanted)
+  })
+
+  it('says of such a tensor why it has no data', async () => {
+    writeData('model/w.bin')
+    using file = await open(model({ location, offset: '13' }, { location: 'gone.bin' }))
+    const [short, gone] = [...file.onnx!.allTensors()].map(({ tensor }) => tensor as DenseTensor)
+    await expect(short!.bytes()).rejects.toThrow('"w.bin" has 16 bytes and they are 4 at 13')
+    await expect(gone!.bytes()).rejects.toThrow('"gone.bin" could not be opened')
+  })
+})
+
+it('looks for no more files than there may be, whether they are there or not', async () => {
+  const externals = Array.from({ length: 6000 }, (_, at) => ({ location: `gone${at}.bin` }))
+  expect(await refusalOf(writeModel(...externals))).toBe('ERR_LIMIT')
+})
+
 describe('a resolver', () => {
   it('gives data from memory, from a path, or leaves it to the folder', async () => {
     writeData('model/a.bin')
@@ -288,7 +336,10 @@ describe('saving', () => {
   it('refuses to replace the data that it refers to', async () => {
     const data = writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin' }))
-    await expect(save(data, file, { format: 'onnx' })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    for (const external of [undefined, false, { threshold: 0 }] as const) {
+      const options = { format: 'onnx', ...(external !== undefined && { external }) } as const
+      await expect(save(data, file, options)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    }
     expect(readFileSync(data)).toEqual(Buffer.from(DATA))
   })
 
