@@ -3,9 +3,12 @@
 import { readInto } from '../../bytes/read_into.js'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
+import { checkDense } from '../../tensor/check_tensor.js'
 import { asStored } from '../../tensor/dense.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
+import { valueText } from '../../value_text.js'
+import { checkQuantization } from './caller_model.js'
 import { NHWC } from './enums.js'
 import { findTensor, refuseEdit } from './find.js'
 import {
@@ -22,7 +25,8 @@ import { FORMAT_NAME, RUNTIME_LIMITS } from './schema.js'
  * Gives a constant other numbers, and their type and shape. Its quantization parameters are those given, none by
  * default: old ones would mean nothing for new numbers.
  *
- * @throws TileworkError ERR_GRAPH for a tensor that is no constant; ERR_UNSUPPORTED for an element type that a tmfile
+ * @throws TileworkError ERR_ARGUMENT for numbers that are no dense tensor and for parameters without one of their lists;
+ * ERR_GRAPH for a tensor that is no constant; ERR_UNSUPPORTED for an element type that a tmfile
  * does not have, ERR_RANK above 8 axes, ERR_NO_DATA
  */
 export function replaceConstant(
@@ -34,6 +38,8 @@ export function replaceConstant(
   const tensor = findTensor(model, key)
   if (!isConstant(tensor)) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no constant.`)
   const { graph } = model
+  checkDense(numbers, 'replaceConstant')
+  checkQuantization(quantization, 'quantization')
   const shape = storedShape(numbers)
   checkNumbers(numbers, shape)
   const buffer: TmfileBuffer = { byteLength: numbers.storage.byteLength, data: { tensor: numbers } }
@@ -63,14 +69,18 @@ export function stripWeights({ graph }: TmfileModel): void {
 /**
  * Gives numbers to constants that have none: a tensor of the constant's type and shape for each.
  *
- * @throws TileworkError ERR_ARGUMENT for one of another type or shape
+ * @throws TileworkError ERR_ARGUMENT for one of another type or shape and for what is no dense tensor
  */
 export function fillWeights(model: TmfileModel, numbersFor: (tensor: TmfileTensor) => DenseTensor): void {
+  if (typeof numbersFor !== 'function') {
+    const message = `numbersFor must be a function that gives a tensor for a constant; it is ${valueText(numbersFor)}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
   for (const tensor of model.graph.tensors) {
     const { buffer, dtype, shape } = tensor
     // Of constants that share a buffer the first fills it.
     if (!buffer || !shape || buffer.data) continue
-    const numbers = numbersFor(tensor)
+    const numbers = checkDense(numbersFor(tensor), 'fillWeights')
     const isSame = numbers.dtype === dtype && String(storedShape(numbers)) === String(shape)
     if (!isSame) {
       const given = `${numbers.dtype} [${numbers.shape.join(', ')}]`

@@ -1,4 +1,7 @@
 /** Changes of the graph: nodes in and out, other ends, and what nobody needs any more. */
+import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
+import { checkGraphTensor, checkKeys, checkNode } from './caller_model.js'
 import { findNode, findTensor, refuseEdit } from './find.js'
 import {
   isConstant,
@@ -8,6 +11,7 @@ import {
   type TmfileTensor,
 } from './model.js'
 import { producerNode } from './producer_node.js'
+import { FORMAT_NAME } from './schema.js'
 
 /**
  * Takes a node out. Its consumers get its first input that is no constant; where it is an output of the graph, the
@@ -83,11 +87,16 @@ function dropUnused(model: TmfileModel, constants: ReadonlySet<TmfileTensor>): v
  * Puts a node where its inputs are made: behind the last node that makes one, or at `index`. Tensors and buffers of it
  * that the graph does not have yet are added.
  *
- * @throws TileworkError ERR_GRAPH where an output is made by another node, or the node would run before its inputs
- * or after its consumers
+ * @throws TileworkError ERR_ARGUMENT for what is no node or no index; ERR_GRAPH where an output is made by another node,
+ * or the node would run before its inputs or after its consumers
  */
 export function insertNode(model: TmfileModel, node: TmfileNode, index?: number): void {
   const { graph } = model
+  checkNewNode(node)
+  if (index !== undefined && !Number.isInteger(index)) {
+    const message = `index must be a whole number; it is ${valueText(index)}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
   const links = model.links()
   const taken = node.outputs.find((tensor) => links.get(tensor)?.producer)
   if (taken) refuseEdit(`Tensor ${JSON.stringify(taken.name)} is made by another node already.`)
@@ -105,6 +114,14 @@ export function insertNode(model: TmfileModel, node: TmfileNode, index?: number)
   addTensors(model, [...node.inputs, ...node.outputs])
 }
 
+/** A node as it must be for a graph to hold it, with its tensors. */
+function checkNewNode(node: TmfileNode): void {
+  checkNode(node, 'node')
+  for (const list of ['inputs', 'outputs'] as const) {
+    for (const [at, tensor] of node[list].entries()) checkGraphTensor(tensor, `node.${list}[${at}]`)
+  }
+}
+
 function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): void {
   for (const tensor of tensors) {
     if (!graph.tensors.includes(tensor)) graph.tensors.push(tensor)
@@ -116,12 +133,15 @@ function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): v
  * Puts a node in the place of another one, whose constants go where nobody else takes them. What the new one does not
  * make of the old outputs must not be needed.
  *
- * @throws TileworkError ERR_GRAPH
+ * @throws TileworkError ERR_ARGUMENT for what is no node, ERR_GRAPH
  */
 export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: TmfileNode): void {
   const { graph } = model
   const old = findNode(model, key)
+  checkNewNode(node)
   const links = model.links()
+  const twice = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
+  if (twice) refuseEdit(`Tensor ${JSON.stringify(twice.name)} is made by another node already.`)
   const lost = old.outputs.filter((tensor) => !node.outputs.includes(tensor))
   const needed = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
   if (needed)
@@ -141,13 +161,17 @@ export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: 
 
 /** Makes other tensors the results: the nodes that make them. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
 export function setOutputs(model: TmfileModel, keys: readonly (TmfileTensor | string)[]): void {
+  model.graph.outputs = makersOf(model, keys)
+}
+
+function makersOf(model: TmfileModel, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
   const links = model.links()
-  const nodes = keys.map((key) => {
+  const nodes = checkKeys(keys, 'outputs').map((key) => {
     const tensor = findTensor(model, key)
     return links.get(tensor)?.producer ?? refuseEdit(`No node makes tensor ${JSON.stringify(tensor.name)}.`)
   })
   if (nodes.length === 0) refuseEdit('A graph has at least one output.')
-  model.graph.outputs = [...new Set(nodes)]
+  return [...new Set(nodes)]
 }
 
 /**
@@ -162,8 +186,8 @@ export function cut(
   outputs: readonly (TmfileTensor | string)[],
 ): void {
   const { graph } = model
-  const starts = inputs.map((key) => findTensor(model, key))
-  setOutputs(model, outputs)
+  const starts = checkKeys(inputs, 'inputs').map((key) => findTensor(model, key))
+  const ends = makersOf(model, outputs)
   const links = model.links()
   const constant = starts.find(isConstant)
   if (constant) refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant, and no input.`)
@@ -171,7 +195,7 @@ export function cut(
     const producer = links.get(tensor)?.producer
     return producer?.operator === 'InputOp' ? producer : producerNode('InputOp', tensor)
   })
-  const between = nodesBetween(graph.outputs, new Set(starts), links)
+  const between = nodesBetween(ends, new Set(starts), links)
   const old = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
   if (old)
     refuseEdit(`The outputs also need the input ${JSON.stringify(old.name)}; name it among the inputs.`)
@@ -179,7 +203,7 @@ export function cut(
   for (const tensor of starts) tensor.role = 'input'
   graph.nodes = [...inputNodes, ...kept]
   graph.inputs = inputNodes
-  graph.outputs = graph.outputs.map(
+  graph.outputs = ends.map(
     (node) => inputNodes.find(({ outputs: made }) => made[0] === node.outputs[0]) ?? node,
   )
   graph.devices = null

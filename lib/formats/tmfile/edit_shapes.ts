@@ -40,13 +40,20 @@ export function setInputShape(
   const isBatchOnly =
     old?.length === shape.length && shape.slice(1).every((extent, at) => extent === old[at + 1])
   const dependent = dependentNodes(model, tensor)
-  if (isBatchOnly && old[0]! > 0) return changeBatch(model, dependent, old[0]!, shape[0]!)
+  if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(model, dependent, old[0]!, shape[0]!)
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
   return { reshaped: [], blocked: dependent.filter(isFixedReshape) }
 }
 
-/** Sets the first extent of every input. Errors: as `setInputShape`; ERR_GRAPH for an input without a shape. */
+/**
+ * Sets the first extent of every input. Errors: as `setInputShape`; ERR_ARGUMENT for what is no whole number from 1,
+ * ERR_GRAPH for an input without a shape.
+ */
 export function setBatch(model: TmfileModel, batch: number): ShapeChange {
+  if (!Number.isInteger(batch) || batch < 1) {
+    const message = `A batch is a whole number from 1; ${valueText(batch)} was given.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
   const changes = model.graph.inputs
     .flatMap(({ outputs }) => outputs)
     .map((tensor) => {
@@ -62,6 +69,10 @@ export function setBatch(model: TmfileModel, batch: number): ShapeChange {
 const NO_CHANGE: ShapeChange = { reshaped: [], blocked: [] }
 
 function checkExtents(shape: readonly number[]): void {
+  if (!Array.isArray(shape) || shape.length === 0) {
+    const message = `The shape of an input is an array of 1 to ${RUNTIME_LIMITS.dims} extents; ${Array.isArray(shape) ? 'an empty one' : valueText(shape)} was given.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
   const bad = shape.find(
     (extent) => !Number.isInteger(extent) || (extent < 1 && extent !== -1) || extent >= 2 ** 31,
   )

@@ -4,6 +4,7 @@ import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan } from '../format.js'
 import { Report } from '../report.js'
+import { checkModelFields } from './caller_model.js'
 import { FileBytes, type Reading } from './file_bytes.js'
 import { layOutModel, type Previous, type WriteMode } from './lay_out.js'
 import { isConstant, type TmfileModel } from './model.js'
@@ -42,6 +43,7 @@ export async function planModel(
     const message = `mode must be ${MODES.join(', ')}; it is ${valueText(mode)}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
+  checkModelFields(model)
   const origin = originOf(model)
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')
   const file = origin && new FileBytes(origin.source, NO_LIMITS, report)

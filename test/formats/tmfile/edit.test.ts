@@ -217,6 +217,88 @@ describe('constants', () => {
   })
 })
 
+/** Calls with what is no argument, each of which leaves the model as it was. */
+const NONSENSE: readonly (readonly [string, (model: TmfileModel) => unknown])[] = [
+  ['no shape', (model) => model.setInputShape('data', null as never)],
+  ['an empty shape', (model) => model.setInputShape('data', [])],
+  ['text for a shape', (model) => model.setInputShape('data', '1,3' as never)],
+  ['a negative batch', (model) => model.setBatch(-1)],
+  ['no batch', (model) => model.setBatch(null as never)],
+  ['no ends', (model) => model.cut(null as never, null as never)],
+  ['text for ends', (model) => model.cut('data' as never, 'conv' as never)],
+  ['no outputs', (model) => model.setOutputs(null as never)],
+  ['numbers for outputs', (model) => model.setOutputs([3] as never)],
+  ['no node', (model) => model.insertNode(null as never)],
+  ['a node without fields', (model) => model.insertNode({} as never)],
+  ['a node with half a tensor', (model) => model.insertNode(node('x', 'ReLu', [{ name: 'y' } as never], []))],
+  ['half an index', (model) => model.insertNode(node('x', 'ReLu', [], []), 1.5)],
+  ['nothing in place of a node', (model) => model.replaceNode('conv', null as never)],
+  ['half a node in place of one', (model) => model.replaceNode('conv', { outputs: [] } as never)],
+  ['nothing in place of a constant', (model) => model.replaceConstant('conv/w', null as never)],
+  [
+    'scales without zero points',
+    (model) => model.replaceConstant('conv/w', tensorOf([1], { dtype: 'int8' }), { scales: [1] } as never),
+  ],
+  [
+    'fewer zero points than scales',
+    (model) =>
+      model.replaceConstant('conv/w', tensorOf([1], { dtype: 'int8' }), {
+        scales: Float32Array.of(1, 2),
+        zeroPoints: Int32Array.of(0),
+        widths: new Int32Array(2),
+      }),
+  ],
+  ['no name', (model) => model.rename('conv', null as never)],
+  ['a node that is nowhere', (model) => model.removeNode({ name: 'x' } as never)],
+]
+
+describe('nonsense', () => {
+  it.each(NONSENSE)('%s is refused in words of tilework', async (_, act) => {
+    const model = smallModel()
+    const before = await serialize(model)
+    expect(() => act(model)).toThrow(expect.objectContaining({ name: 'TileworkError', code: 'ERR_ARGUMENT' }))
+    expect(Buffer.compare(await serialize(model), before)).toBe(0)
+  })
+
+  it('weights are filled by a function that gives tensors', () => {
+    for (const numbersFor of [null, () => undefined, () => ({})]) {
+      const model = smallModel()
+      model.stripWeights()
+      expect(() => model.fillWeights(numbersFor as never)).toThrow(
+        expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+      )
+    }
+  })
+
+  it('a cut that is refused leaves the outputs', async () => {
+    const model = smallModel()
+    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    expect(() => model.cut([], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    expect(names(model.graph.outputs)).toEqual(['conv'])
+  })
+
+  it.each<[string, (graph: TmfileModel['graph']) => unknown]>([
+    ['graph.nodes', (graph) => Object.assign(graph, { nodes: 3 })],
+    ['nodes[3].inputs', (graph) => Object.assign(graph.nodes[3]!, { inputs: null })],
+    ['nodes[3].params', (graph) => Object.assign(graph.nodes[3]!, { params: null })],
+    ['nodes[0].attributes[0].value', (graph) => graph.nodes[0]!.attributes.push({ name: 'a' } as never)],
+    ['tensors[0].shape', (graph) => Object.assign(graph.tensors[0]!, { shape: 'x' })],
+    ['tensors[0].dtype', (graph) => Object.assign(graph.tensors[0]!, { dtype: 'int64' })],
+    ['tensors[1].role', (graph) => Object.assign(graph.tensors[1]!, { role: 'weight' })],
+    ['tensors[1].quantization.scales', (graph) => Object.assign(graph.tensors[1]!, { quantization: {} })],
+    ['tensors[1].buffer.data', (graph) => Object.assign(graph.tensors[1]!.buffer!, { data: {} })],
+    ['devices[0].id', (graph) => Object.assign(graph, { devices: [{}] })],
+  ])('a model whose %s is nonsense is not written, and the error says where', async (path, spoil) => {
+    const model = smallModel()
+    spoil(model.graph)
+    await expect(serialize(model)).rejects.toMatchObject({
+      name: 'TileworkError',
+      code: 'ERR_ARGUMENT',
+      path,
+    })
+  })
+})
+
 /** Operators of one input and one output of its shape. */
 const UNARY: ReadonlySet<string> = new Set([
   'ReLu',
