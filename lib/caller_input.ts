@@ -18,14 +18,32 @@ export function readInput<T>(what: string, action: () => T): T {
   }
 }
 
-/** @throws TileworkError ERR_ARGUMENT unless `options` is an object; null and arrays are none */
-export function checkOptions(options: unknown, call: string, form: string): void {
-  const isObject = typeof options === 'object' && options !== null
-  if (isObject && readInput(`The options of ${call}`, () => !Array.isArray(options))) return
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `The options of ${call} are ${form}; ${valueText(options)} was given.`,
+/**
+ * @param known - all options that there are: one with another name would be passed over, and the caller not know
+ * @throws TileworkError ERR_ARGUMENT unless `options` is an object with these alone; null and arrays are none
+ */
+export function checkOptions<T extends object>(
+  options: T,
+  call: string,
+  known: readonly (keyof T & string)[],
+): void {
+  const form = `{ ${known.join(', ')} }`
+  checkObject(options, `The options of ${call} are ${form}`)
+  const unknown = readInput(`The options of ${call}`, () =>
+    Object.keys(options).find((key) => !(known as readonly string[]).includes(key)),
   )
+  if (unknown === undefined) return
+  throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option of ${call}; known are ${form}.`)
+}
+
+/**
+ * @param expected - the beginning of a sentence that says what was expected
+ * @throws TileworkError ERR_ARGUMENT unless `value` is an object; null and arrays are none
+ */
+export function checkObject(value: unknown, expected: string): void {
+  const isObject = typeof value === 'object' && value !== null
+  if (isObject && readInput('The object', () => !Array.isArray(value))) return
+  throw new TileworkError('ERR_ARGUMENT', `${expected}; ${valueText(value)} was given.`)
 }
 
 /** @throws TileworkError ERR_ARGUMENT unless `name` is a string */

@@ -7,6 +7,7 @@ import { packedByteLength } from '../dtype/decode.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { describeTensor } from './describe_tensor.js'
+import type { QuantizationParameters } from './quantization.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 
@@ -19,6 +20,7 @@ export interface AbsentTensorInit {
   readonly reason: string
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
+  readonly quantization?: QuantizationParameters
 }
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
@@ -32,12 +34,14 @@ export class AbsentTensor implements DenseTensor {
   readonly shape: readonly number[]
   readonly doc?: string
   readonly metadata: ReadonlyMap<string, string>
+  readonly quantization?: QuantizationParameters
   /** Number of elements; 0 while an extent is not known. */
   readonly size: number
   readonly #reason: string
 
   /** @throws TileworkError ERR_ARGUMENT for what is no shape, ERR_OVERFLOW for more elements than can be counted */
-  constructor({ name, dtype, shape, reason, doc, metadata = NO_METADATA }: AbsentTensorInit) {
+  constructor(init: AbsentTensorInit) {
+    const { name, dtype, shape, reason, doc, metadata = NO_METADATA, quantization } = init
     this.name = name
     this.dtype = dtype
     const isKnown = !hasUnknown(shape)
@@ -45,6 +49,7 @@ export class AbsentTensor implements DenseTensor {
     this.size = isKnown ? sizeOf(shape) : 0
     if (doc !== undefined) this.doc = doc
     this.metadata = metadata
+    if (quantization !== undefined) this.quantization = quantization
     this.#reason = reason
   }
 

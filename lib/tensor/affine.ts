@@ -5,7 +5,12 @@ import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
-import { blockedParameters, type ParameterNames } from './quantization.js'
+import {
+  type BlockedParameters,
+  blockedParameters,
+  type ParameterNames,
+  quantizationError,
+} from './quantization.js'
 import { checkNumbers, notReal } from './quantize.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
@@ -37,7 +42,7 @@ export interface AffineOptions {
 export function affine(tensor: Tensor, options: AffineOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'affine')
   if (DTYPES[dense.dtype].kind === 'complex') throw notReal(dense)
-  checkOptions(options, 'affine', '{ scale, bias, mean, std, axis, dtype }')
+  checkOptions(options, 'affine', ['scale', 'bias', 'mean', 'std', 'axis', 'dtype'])
   return changeElements(
     dense,
     readInput('The options of affine', () => affineStep(dense, options)),
@@ -58,18 +63,23 @@ function affineStep(dense: DenseTensor, options: AffineOptions): ScalingStep {
   const isWide = (bits >= 32 && dense.dtype !== 'float32') || to === 'float64'
   const names = affineNames(isNormal, isWide)
   const given = isNormal
-    ? normalizing(blockedParameters(dense.shape, std ?? 1, mean ?? 0, place, names))
+    ? normalizing(blockedParameters(dense.shape, std ?? 1, mean ?? 0, place, names), isWide)
     : blockedParameters(dense.shape, scale ?? 1, bias ?? 0, place, names)
   return { kind: 'affine', from: dense.dtype, to, rules: 'onnx', saturate: true, ...given }
 }
 
-/** `(x - mean) / std` is `x * (1 / std) + (-mean / std)`. */
-function normalizing({ scales, offsets, blocks }: ReturnType<typeof blockedParameters>) {
-  return {
-    scales: scales.map((std) => 1 / std),
-    offsets: offsets.map((mean, at) => -mean / scales[at]!),
-    blocks,
+/** `(x - mean) / std` is `x * (1 / std) + (-mean / std)`. @param isWide - these are float64, else float32 */
+function normalizing(given: BlockedParameters, isWide: boolean): BlockedParameters {
+  const { scales: stds, offsets: means, blocks } = given
+  const offsets = means.map((mean, at) => -mean / stds[at]!)
+  const bad = offsets.findIndex((offset) => !Number.isFinite(isWide ? offset : Math.fround(offset)))
+  if (bad >= 0) {
+    const type = isWide ? 'float64' : 'float32'
+    throw quantizationError(
+      `mean[${bad}] is ${means[bad]} and std[${bad}] ${stds[bad]}; mean / std is beyond ${type}`,
+    )
   }
+  return { scales: stds.map((std) => 1 / std), offsets, blocks }
 }
 
 /** The names and bounds of the numbers. @param isWide - they are float64 in the arithmetic, else float32 */

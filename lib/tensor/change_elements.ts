@@ -11,9 +11,19 @@ import type { DenseTensor } from './tensor.js'
  */
 const MAX_PARAMETERS = 2 ** 24
 
-/** @param step - for the elements of `tensor`; blocks are those of its shape */
+/** Most changes of one tensor: each is a pass over a block in the cache, and the plan of a chain holds all of them. */
+const MAX_CHANGES = 1000
+
+/**
+ * @param step - for the elements of `tensor`; blocks are those of its shape
+ * @throws TileworkError ERR_LIMIT for too many changes, or too many scales of a slice; as `FusedTensor`
+ */
 export function changeElements(tensor: DenseTensor, step: ElementStep): DenseTensor {
   const recipe = FusedTensor.recipeOf(tensor)
+  if ((recipe.casts?.length ?? 0) >= MAX_CHANGES) {
+    const message = `Tensor "${tensor.name}" is cast or scaled ${MAX_CHANGES} times already, which is the limit; materialize it first.`
+    throw new TileworkError('ERR_LIMIT', message)
+  }
   const { layout, lower, upper } = tensor.storage
   // A tensor that is fused already keeps its parsed layout, which may be one of the caller's own.
   const to = tensor instanceof FusedTensor ? recipe.to : { layout, lower, upper }

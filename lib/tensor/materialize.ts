@@ -1,6 +1,7 @@
 /** Turns a lazy tensor, or one that lies in a file, into one that owns its memory. */
 import { MemorySource } from '../bytes/memory.js'
 import { resultBytes } from '../bytes/view_limit.js'
+import { checkOptions, readInput } from '../caller_input.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
 import { checkDense } from './check_tensor.js'
@@ -24,9 +25,10 @@ export async function materialize(
   options: MaterializeOptions = {},
 ): Promise<DenseTensor> {
   const dense = checkDense(tensor, 'materialize')
-  const { device } = options
+  checkOptions(options, 'materialize', ['device'])
+  const device = readInput('The options of materialize', () => options.device)
   const stored = asStored(device === undefined ? dense : onDevice(dense, device))
-  const { storage, name, dtype, shape, metadata, doc } = stored
+  const { storage, name, dtype, shape, metadata, doc, quantization } = stored
   const bytes = resultBytes(storage.byteLength)
   await stored.copyTo(bytes)
   return new StoredTensor({
@@ -38,6 +40,7 @@ export async function materialize(
     metadata,
     layout: storage.layout,
     ...(doc !== undefined && { doc }),
+    ...(quantization && { quantization }),
     lower: storage.lower,
     upper: storage.upper,
   })

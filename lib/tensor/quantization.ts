@@ -140,6 +140,15 @@ export function quantizationError(reason: string): TileworkError {
   return new TileworkError('ERR_QUANTIZATION', `${reason}.`)
 }
 
+/** By whose arithmetic codes and their parameters are made: ONNX's operators, or the tools that write tmfiles. */
+export type QuantizationRules = ScalingStep['rules']
+
+/** @throws TileworkError ERR_ARGUMENT for rules that nobody has */
+export function checkRules(rules: unknown): QuantizationRules {
+  if (rules === 'onnx' || rules === 'tmfile') return rules
+  throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
+}
+
 /** True for types of which some values, and not only codes, are meant: no codes are made of them by scaling. */
 export function isCodeType(dtype: Dtype): boolean {
   const { kind, bits } = DTYPES[dtype]

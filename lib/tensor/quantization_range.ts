@@ -1,14 +1,14 @@
 /** Quantization parameters from what is known of the numbers: their smallest and largest, or those of other tensors. */
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { isCodeType, type QuantizationParameters, quantizationError } from './quantization.js'
+import { checkRules, isCodeType, type QuantizationParameters, quantizationError } from './quantization.js'
 
-/** The range of a tensor, or lists with those of its parts. */
+/** The range of a tensor, or lists with those of its parts. `stats` gives bigints for 64-bit integers. */
 export interface NumberRange {
-  readonly min: number | ArrayLike<number>
-  readonly max: number | ArrayLike<number>
+  readonly min: number | bigint | null | ArrayLike<number | bigint>
+  readonly max: number | bigint | null | ArrayLike<number | bigint>
 }
 
 export interface RangeOptions {
@@ -37,27 +37,47 @@ export function quantizationParameters(
   if (!isDtype(dtype) || !isCodeType(dtype)) {
     throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type for codes.`)
   }
-  checkOptions(range, 'quantizationParameters', 'a range { min, max }')
-  checkOptions(options, 'quantizationParameters', '{ symmetric, rules }')
+  checkObject(range, 'quantizationParameters takes a range { min, max }')
+  checkOptions(options, 'quantizationParameters', ['symmetric', 'rules'])
+  const rules = readInput('The options of quantizationParameters', () => readRules(options))
   return readInput('The range', () => {
     const { min, max } = range
-    if (typeof min === 'number' && typeof max === 'number') return parametersOf(min, max, dtype, options)
-    const lists = [min, max].map((list) => Array.from(list as ArrayLike<number>, Number))
-    if (lists[0]!.length !== lists[1]!.length || lists[0]!.length === 0) {
-      throw quantizationError(
-        `There are ${lists[0]!.length} smallest and ${lists[1]!.length} largest numbers`,
-      )
+    if (isNumber(min) && isNumber(max)) return parametersOf(Number(min), Number(max), dtype, rules)
+    const [least, most] = [numbersOf(min, 'min'), numbersOf(max, 'max')]
+    if (least.length !== most.length || least.length === 0) {
+      throw quantizationError(`There are ${least.length} smallest and ${most.length} largest numbers`)
     }
-    const all = lists[0]!.map((least, at) => parametersOf(least, lists[1]![at]!, dtype, options))
+    const all = least.map((low, at) => parametersOf(low, most[at]!, dtype, rules))
     return { scale: all.map(({ scale }) => scale), zeroPoint: all.map(({ zeroPoint }) => zeroPoint) }
   })
+}
+
+function readRules({ symmetric = false, rules = 'onnx' }: RangeOptions): Required<RangeOptions> {
+  if (typeof symmetric !== 'boolean') {
+    throw new TileworkError('ERR_ARGUMENT', `symmetric is ${valueText(symmetric)}; it must be true or false.`)
+  }
+  return { symmetric, rules: checkRules(rules) }
+}
+
+const isNumber = (value: unknown): value is number | bigint =>
+  typeof value === 'number' || typeof value === 'bigint'
+
+/** @param name - of the list in messages */
+function numbersOf(list: unknown, name: string): number[] {
+  const numbers = listOf(list, name)
+  const bad = numbers.findIndex((number) => !isNumber(number))
+  if (bad < 0) return numbers.map(Number)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${name}[${bad}] is ${valueText(numbers[bad])}; it must be a number.`,
+  )
 }
 
 function parametersOf(
   min: number,
   max: number,
   dtype: Dtype,
-  { symmetric = false, rules = 'onnx' }: RangeOptions,
+  { symmetric, rules }: Required<RangeOptions>,
 ): { scale: number; zeroPoint: number } {
   const low = Math.fround(Math.min(min, 0))
   const high = Math.fround(Math.max(max, 0))
@@ -114,26 +134,48 @@ export function checkBiasScales(
   weight: QuantizationParameters,
   options: { readonly tolerance?: number } = {},
 ): readonly BiasMismatch[] {
-  const { tolerance = PRODUCT_TOLERANCE } = options
-  const [biases, inputs, weights] = [bias, input, weight].map(({ scale }) => listOf(scale)) as [
-    number[],
-    number[],
-    number[],
-  ]
-  if (inputs.length !== 1 || biases.length !== weights.length) {
-    throw quantizationError(
-      `There are ${inputs.length} scales of the input, ${weights.length} of the weights and ${biases.length} of the bias; there must be 1, and as many of the others`,
-    )
-  }
-  const zeros = listOf(bias.zeroPoint ?? 0)
-  return biases.flatMap((scale, index) => {
-    const expected = Math.fround(Math.fround(inputs[0]!) * Math.fround(weights[index]!))
-    const zeroPoint = zeros[index] ?? zeros[0] ?? 0
-    const isRight = Math.abs(scale - expected) <= tolerance * expected && zeroPoint === 0
-    return isRight ? [] : [{ index, expected, scale, zeroPoint }]
+  const given = Object.entries({ bias, input, weight })
+  for (const [name, each] of given) checkObject(each, `checkBiasScales takes a ${name} { scale, zeroPoint }`)
+  checkOptions(options, 'checkBiasScales', ['tolerance'])
+  const tolerance = readInput('The options of checkBiasScales', () => checkTolerance(options))
+  return readInput('The parameters', () => {
+    const [biases, inputs, weights] = given.map(([name, { scale }]) => scalesOf(scale, `${name}.scale`)) as [
+      number[],
+      number[],
+      number[],
+    ]
+    if (inputs.length !== 1 || biases.length !== weights.length) {
+      throw quantizationError(
+        `There are ${inputs.length} scales of the input, ${weights.length} of the weights and ${biases.length} of the bias; there must be 1, and as many of the others`,
+      )
+    }
+    const zeros = scalesOf(bias.zeroPoint ?? 0, 'bias.zeroPoint')
+    if (zeros.length !== 1 && zeros.length !== biases.length) {
+      throw quantizationError(`The bias has ${biases.length} scales and ${zeros.length} zero points`)
+    }
+    return biases.flatMap((scale, index) => {
+      const expected = Math.fround(Math.fround(inputs[0]!) * Math.fround(weights[index]!))
+      const zeroPoint = zeros[index] ?? zeros[0]!
+      const isRight = Math.abs(scale - expected) <= tolerance * expected && zeroPoint === 0
+      return isRight ? [] : [{ index, expected, scale, zeroPoint }]
+    })
   })
 }
 
-function listOf(numbers: number | ArrayLike<number>): number[] {
-  return typeof numbers === 'number' ? [numbers] : Array.from(numbers)
+function checkTolerance({ tolerance = PRODUCT_TOLERANCE }: { readonly tolerance?: number }): number {
+  if (typeof tolerance === 'number' && tolerance >= 0) return tolerance
+  const message = `tolerance is ${valueText(tolerance)}; it must be a number, 0 at least.`
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+function scalesOf(numbers: unknown, name: string): number[] {
+  return isNumber(numbers) ? [Number(numbers)] : numbersOf(numbers, name)
+}
+
+function listOf(list: unknown, name: string): unknown[] {
+  if (Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView))) {
+    return Array.from(list as ArrayLike<unknown>)
+  }
+  const message = `${name} is ${valueText(list)}; it must be a number, or a list of numbers.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }

@@ -8,6 +8,7 @@ import { changeElements } from './change_elements.js'
 import { checkDense } from './check_tensor.js'
 import {
   blockedParameters,
+  checkRules,
   isCodeType,
   type QuantizationParameters,
   quantizationNames,
@@ -38,7 +39,7 @@ export interface DequantizeOptions extends QuantizationParameters {
  *
  * Integers: `round(x / scale) + zeroPoint`, clamped to the type, ONNX's QuantizeLinear; NaN becomes the zero point. The
  * quotient is a float32, a float64 for float64 and for integers of 32 bits and more. float8 and float4: the quotient,
- * cast. docs/casts.md has every rule.
+ * cast. docs/quantization.md has every rule.
  *
  * @param tensor - a dense tensor of real numbers in any layout
  * @param dtype - int2 to int32, uint2 to uint16, a float8 type but float8_e8m0fnu, float4_e2m1fn
@@ -53,7 +54,7 @@ export function quantize(tensor: Tensor, dtype: Dtype, options: QuantizeOptions)
   }
   const { kind } = DTYPES[dense.dtype]
   if (kind === 'complex') throw notReal(dense)
-  checkOptions(options, 'quantize', '{ scale, zeroPoint, axis, blockSize, saturate, rules }')
+  checkOptions(options, 'quantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'saturate', 'rules'])
   return changeElements(
     dense,
     readInput('The options of quantize', () => quantizeStep(dense, dtype, options)),
@@ -62,9 +63,7 @@ export function quantize(tensor: Tensor, dtype: Dtype, options: QuantizeOptions)
 
 function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): ScalingStep {
   const { scale, zeroPoint = 0, axis, blockSize, saturate = true, rules = 'onnx' } = options
-  if (rules !== 'onnx' && rules !== 'tmfile') {
-    throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
-  }
+  checkRules(rules)
   if (typeof saturate !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `saturate is ${valueText(saturate)}; it must be true or false.`)
   }
@@ -90,7 +89,7 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
       `Tensor "${dense.name}" is ${dense.dtype}, which is no type for codes.`,
     )
   }
-  checkOptions(options, 'dequantize', '{ scale, zeroPoint, axis, blockSize, dtype }')
+  checkOptions(options, 'dequantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'dtype'])
   return changeElements(
     dense,
     readInput('The options of dequantize', () => dequantizeStep(dense, options)),

@@ -5,6 +5,7 @@
 import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import type { Float16Numbers } from '../dtype/float16_array.js'
+import type { QuantizationParameters } from './quantization.js'
 
 export type TypedArray =
   | Int8Array
@@ -57,6 +58,11 @@ export interface DenseStorage {
 export interface DenseTensor extends TensorInfo {
   readonly kind: 'dense'
   readonly storage: DenseStorage
+  /**
+   * What the codes stand for, where the file says it with the tensor: `dequantize(tensor, tensor.quantization)`. A scale
+   * of 0 says "unknown". Slices, casts and reorders of the tensor have none of their own.
+   */
+  readonly quantization?: QuantizationParameters
   /** Packed little-endian storage bytes, holes included. Not copied where the runtime allows; not to be written to. */
   bytes(range?: ByteRange): Promise<Uint8Array>
   /** As `bytes`, at once. ERR_ASYNC_ONLY where the source cannot. */

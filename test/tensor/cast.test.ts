@@ -267,6 +267,11 @@ describe('refuses', () => {
     ['strings', () => cast(counting(), 'string'), 'ERR_UNSUPPORTED'],
     ['no tensor', () => cast(undefined as unknown as DenseTensor, 'int8'), 'ERR_ARGUMENT'],
     ['a mode', () => cast(counting(), 'int8', { mode: 'numpy' } as unknown as CastOptions), 'ERR_ARGUMENT'],
+    [
+      'an option that is none',
+      () => cast(counting(), 'int8', { modus: 'onnx' } as CastOptions),
+      'ERR_ARGUMENT',
+    ],
     ['a rounding', () => cast(counting(), 'int8', { round: 1 } as unknown as CastOptions), 'ERR_ARGUMENT'],
     [
       'a saturation',
@@ -292,6 +297,18 @@ describe('refuses', () => {
     expect(() => lazy.bytesSync()).toThrow(code('ERR_ASYNC_ONLY'))
     expect(await lazy.toTypedArray()).toEqual(Int8Array.of(1, 2))
   })
+})
+
+it('too long a chain is refused as it is made, and what was made can be read', async () => {
+  const chain = (length: number): DenseTensor => {
+    let x: DenseTensor = tensor([1, 2.5], { dtype: 'float32' })
+    for (let at = 0; at < length; at++) x = cast(x, at % 2 === 0 ? 'float16' : 'float32')
+    return x
+  }
+  const longest = chain(1000)
+  expect([...(await longest.toTypedArray())]).toEqual([1, 2.5])
+  expect(() => cast(longest, 'float16')).toThrow(code('ERR_LIMIT'))
+  expect([...(await cast(await materialize(longest), 'float16').toTypedArray())]).toEqual([1, 2.5])
 })
 
 it('a plan without casts is as before', () => {

@@ -105,7 +105,49 @@ describe('quantizationParameters', () => {
   })
 })
 
+describe('what is no range', () => {
+  it('the smallest and largest of 64-bit integers are', async () => {
+    const { min, max } = await stats(tensor([1n, -5n, 100n], { dtype: 'int64' }))
+    expect(quantizationParameters({ min, max }, 'int8')).toEqual(
+      quantizationParameters({ min: -5, max: 100 }, 'int8'),
+    )
+  })
+
+  it.each<[unknown, unknown]>([
+    [{ min: 0, max: 1 }, { rules: 'foo' }],
+    [{ min: 0, max: 1 }, { symmetric: 'yes' }],
+    [{ min: 0, max: 1 }, { symetric: true }],
+    [{ min: null, max: null }, {}],
+    [{ min: 'a', max: 'b' }, {}],
+    [{ min: [0], max: 1 }, {}],
+    [{ min: [null], max: [1] }, {}],
+    [null, {}],
+  ])('%j with %j is refused', (range, options) => {
+    expect(() => quantizationParameters(range as never, 'int8', options as never)).toThrow(
+      code('ERR_ARGUMENT'),
+    )
+  })
+})
+
 describe('checkBiasScales', () => {
+  it.each<unknown[]>([
+    [null],
+    [{ scale: 1 }, { scale: 1 }, { scale: 'x' }],
+    [{ scale: null }, { scale: 1 }, { scale: 1 }],
+    [{ scale: 1 }, { scale: 1 }, { scale: 1 }, null],
+    [{ scale: 1 }, { scale: 1 }, { scale: 1 }, { tolerance: 'x' }],
+    [{ scale: 1 }, { scale: 1 }, { scale: 1 }, { tolerence: 1 }],
+  ])('%j are no parameters', (...given) => {
+    expect(() => checkBiasScales(...(given as Parameters<typeof checkBiasScales>))).toThrow(
+      code('ERR_ARGUMENT'),
+    )
+  })
+
+  it('zero points that are not as many as scales are refused', () => {
+    const bias = { scale: [1, 1], zeroPoint: [0, 0, 0] }
+    expect(() => checkBiasScales(bias, { scale: 1 }, { scale: [1, 1] })).toThrow(code('ERR_QUANTIZATION'))
+  })
+
   const input = { scale: 0.1, zeroPoint: 5 }
   const weight = { scale: [0.01, 0.02, 0.3] }
   const products = weight.scale.map((scale) => Math.fround(Math.fround(0.1) * Math.fround(scale)))

@@ -458,6 +458,21 @@ describe('refuses', () => {
     ['integers as features', () => affine(x, { scale: 2, dtype: 'int8' }), 'ERR_DTYPE'],
     ['scale and mean', () => affine(x, { scale: 2, mean: 1 }), 'ERR_ARGUMENT'],
     ['a deviation of 0', () => affine(x, { std: 0 }), 'ERR_QUANTIZATION'],
+    [
+      'a mean over deviation that float32 has not',
+      () => affine(x, { mean: 1e38, std: 1e-5 }),
+      'ERR_QUANTIZATION',
+    ],
+    [
+      'one that float64 has not',
+      () => affine(x, { mean: 1e300, std: 1e-300, dtype: 'float64' }),
+      'ERR_QUANTIZATION',
+    ],
+    [
+      'an option that is none',
+      () => quantize(x, 'int8', { scale: 1, rule: 'onnx' } as never),
+      'ERR_ARGUMENT',
+    ],
     ['an infinite bias', () => affine(x, { bias: Infinity }), 'ERR_QUANTIZATION'],
     ['no tensor', () => affine(undefined as never, { scale: 1 }), 'ERR_ARGUMENT'],
   ])('%s', (_, act, error) => {

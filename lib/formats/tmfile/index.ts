@@ -31,6 +31,7 @@ export type { TmfileWriteOptions, WriteMode } from './write.js'
 export const tmfile: Format<TmfileWriteOptions> = {
   name: FORMAT_NAME,
   extensions: ['.tmfile'],
+  writeOptions: ['mode'],
   detect,
   read,
   check,

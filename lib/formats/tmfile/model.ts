@@ -234,10 +234,11 @@ export class TmfileModel {
   }
 
   /**
-   * The real values of a quantized constant, (stored - zero point) * scale, as float32 in memory. With one scale a
-   * channel a channel is a run of stored values. Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_QUANTIZATION, ERR_NO_DATA.
+   * The real values of a quantized constant, (stored - zero point) * scale, as float32, computed when they are read. With
+   * one scale a channel a channel is a run of stored values.
+   * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_QUANTIZATION, ERR_NO_DATA.
    */
-  dequantize(constant: TmfileTensor | string): Promise<DenseTensor> {
+  async dequantize(constant: TmfileTensor | string): Promise<DenseTensor> {
     return dequantizeConstant(this, constant)
   }
 

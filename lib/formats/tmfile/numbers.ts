@@ -1,7 +1,7 @@
 /** The numbers of constants: in another float type, and as the real values that quantized ones stand for. */
 import { TileworkError } from '../../errors.js'
 import { cast } from '../../tensor/cast.js'
-import { tensor as denseTensor } from '../../tensor/from_values.js'
+import { dequantize } from '../../tensor/quantize.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import { replaceConstant } from './edit_constants.js'
@@ -45,38 +45,22 @@ function castWeight(model: TmfileModel, weight: TmfileTensor, dtype: 'float32' |
 }
 
 /**
- * The real values of a quantized constant, `(stored - zero point) * scale` rounded once to float32, in memory. With a
- * scale for each channel a channel is a run of stored values, which holds also for NHWC depthwise weights, whose
- * shape says another order than their values have.
+ * The real values of a quantized constant, `(stored - zero point) * scale` rounded once to float32, computed when they are
+ * read. With a scale for each channel a channel is a run of stored values, which holds also for NHWC depthwise weights,
+ * whose shape says another order than their values have.
  *
  * @throws TileworkError ERR_GRAPH for a tensor that is no constant, ERR_QUANTIZATION where its parameters are absent,
- * unknown (scale 0) or do not divide it; ERR_NO_DATA
+ * unknown (scale 0) or not one and not one for each entry of its first axis; ERR_NO_DATA
  */
-export async function dequantizeConstant(
-  model: TmfileModel,
-  key: TmfileTensor | string,
-): Promise<DenseTensor> {
+export function dequantizeConstant(model: TmfileModel, key: TmfileTensor | string): DenseTensor {
   const tensor = findTensor(model, key)
   const title = JSON.stringify(tensor.name)
   if (!isConstant(tensor)) refuseEdit(`Tensor ${title} is no constant.`)
   const dense = denseTensorOf(tensor, model.graph.tensors.indexOf(tensor))
-  const { scales, zeroPoints } = tensor.quantization ?? {
-    scales: new Float32Array(0),
-    zeroPoints: new Int32Array(0),
+  const { quantization } = dense
+  if (!quantization) {
+    const message = `Tensor ${title} has no quantization parameters.`
+    throw new TileworkError('ERR_QUANTIZATION', message, { format: FORMAT_NAME })
   }
-  const refuse = (reason: string): never => {
-    throw new TileworkError('ERR_QUANTIZATION', `Tensor ${title} ${reason}.`, { format: FORMAT_NAME })
-  }
-  if (scales.length === 0) refuse('has no quantization parameters')
-  const unusable = scales.find((scale) => !(scale > 0 && scale < Number.POSITIVE_INFINITY))
-  if (unusable !== undefined) refuse(`has the scale ${unusable}, which says nothing`)
-  if (dense.size % scales.length !== 0) refuse(`has ${dense.size} values and ${scales.length} scales`)
-  const stored = (await dense.toTypedArray()) as Int8Array
-  const run = stored.length / scales.length
-  const values = Float32Array.from(stored, (value, at) => {
-    const channel = Math.floor(at / run)
-    return (value - zeroPoints[channel]!) * scales[channel]!
-  })
-  const { name, shape } = dense
-  return denseTensor(values, { name, dtype: 'float32', shape }) as DenseTensor
+  return dequantize(dense, quantization)
 }

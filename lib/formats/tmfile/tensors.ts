@@ -1,9 +1,10 @@
 /** The tensors of a model as tensors of tilework. */
 import { AbsentTensor } from '../../tensor/absent.js'
 import { asStored, StoredTensor } from '../../tensor/dense.js'
+import type { QuantizationParameters } from '../../tensor/quantization.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { TensorList } from '../format.js'
-import { isConstant, type TmfileModel, type TmfileTensor } from './model.js'
+import { isConstant, type TmfileModel, type TmfileQuantization, type TmfileTensor } from './model.js'
 
 /** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
 export const ROLE_KEY = 'tmfile.role'
@@ -20,6 +21,12 @@ function metadataOf({ role }: TmfileTensor): ReadonlyMap<string, string> {
   return known
 }
 
+/** One scale is that of the whole tensor, several are those of the entries of its first axis. */
+function parametersOf({ scales, zeroPoints }: TmfileQuantization): QuantizationParameters {
+  if (scales.length === 1) return { scale: scales[0]!, zeroPoint: zeroPoints[0]! }
+  return { scale: scales, zeroPoint: zeroPoints, axis: 0 }
+}
+
 /**
  * A tensor of the graph with its numbers, where the file has them. A shape that is not known yet is [-1].
  *
@@ -32,6 +39,7 @@ export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor 
     dtype,
     shape: tensor.shape ?? UNKNOWN_SHAPE,
     metadata: metadataOf(tensor),
+    ...(tensor.quantization?.scales.length && { quantization: parametersOf(tensor.quantization) }),
   }
   if (!buffer?.data || !tensor.shape) {
     return new AbsentTensor({ ...about, reason: 'its file has none' })

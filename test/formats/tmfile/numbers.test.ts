@@ -4,6 +4,8 @@ import { ModelTensors } from '../../../lib/formats/tmfile/tensors.js'
 import {
   check,
   type DenseTensor,
+  dequantize,
+  materialize,
   open,
   serialize,
   type TmfileModel,
@@ -120,6 +122,52 @@ describe('dequantize', () => {
   )
 })
 
+describe('parameters on the tensors of a file', () => {
+  it('one scale is that of the tensor, several are those of its first axis', async () => {
+    const model = smallModel()
+    const codes = tensorOf([1, -2, 3, -4, 5, -6], { dtype: 'int8', shape: [2, 3, 1, 1] }) as DenseTensor
+    const quantization = {
+      scales: Float32Array.of(0.5, 2),
+      zeroPoints: Int32Array.of(0, 1),
+      widths: new Int32Array(2),
+    }
+    model.replaceConstant('conv/w', codes, quantization)
+    model.graph.tensors[3]!.quantization = {
+      scales: Float32Array.of(0.25),
+      zeroPoints: Int32Array.of(3),
+      widths: new Int32Array(1),
+    }
+    const file = await open(await serialize(model))
+    const weight = file.dense('conv/w')
+    expect(weight.quantization).toEqual({
+      scale: Float32Array.of(0.5, 2),
+      zeroPoint: Int32Array.of(0, 1),
+      axis: 0,
+    })
+    expect(file.dense('conv').quantization).toEqual({ scale: 0.25, zeroPoint: 3 })
+    expect(file.dense('conv/b').quantization).toBeUndefined()
+    const real = dequantize(weight, weight.quantization!)
+    expect([...(await real.toTypedArray())]).toEqual([0.5, -1, 1.5, -10, 8, -14])
+    expect((await materialize(weight)).quantization).toEqual(weight.quantization)
+  })
+
+  it('go with a tensor into a file of loose tensors', async () => {
+    const model = smallModel()
+    const parameters = await model.quantize('conv/w', 'int8')
+    const weight = (await open(await serialize(model))).dense('conv/w')
+    const loose = await open(await serialize(weight, { format: 'tmfile' }))
+    expect(loose.tmfile!.graph.tensors[0]!.quantization).toEqual(parameters)
+  })
+
+  it.skipIf(!hasFixtures)('every tensor of a uint8 model has them', async () => {
+    const file = await open(fixturePath('from_onnx_UINT8.tmfile'))
+    for (const [at, tensor] of file.tmfile!.graph.tensors.entries()) {
+      const { quantization } = file.dense(at)
+      expect(quantization?.scale).toBe(tensor.quantization?.scales[0])
+    }
+  })
+})
+
 describe('quantize', () => {
   const withWeights = (values: number[]) => {
     const model = smallModel()
@@ -181,6 +229,22 @@ describe('quantize', () => {
   ] as const)('%j as %s with %j is refused', async (values, dtype, options) => {
     const model = withWeights([...values])
     await expect(model.quantize('conv/w', dtype, options)).rejects.toMatchObject({ code: 'ERR_QUANTIZATION' })
+    expect(model.graph.tensors[1]!.dtype).toBe('float32')
+  })
+
+  it.each([
+    ['null', null],
+    ['zero points without scales', { zeroPoints: [1] }],
+    ['a number for scales', { scales: 3 }],
+    ['an unknown option', { perTensor: true }],
+    ['a string for a flag', { perChannel: 'yes' }],
+  ])('%s is no set of options', async (_, options) => {
+    const model = withWeights([1, 2, 3, 4, 5, 6])
+    const rejected = expect(model.quantize('conv/w', 'int8', options as never)).rejects
+    await rejected.toMatchObject({ code: 'ERR_ARGUMENT' })
+    await expect(model.quantize('conv/w', Symbol('int8') as never)).rejects.toMatchObject({
+      code: 'ERR_ARGUMENT',
+    })
     expect(model.graph.tensors[1]!.dtype).toBe('float32')
   })
 
