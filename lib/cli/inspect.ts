@@ -47,8 +47,8 @@ Examples:
 
 The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
 tensor, of the bytes of its indices (64-bit, row-major), then those of its values.
-Shapes are printed as --shape takes them. A histogram has equal parts of the range from the
-smallest to the largest number, zeros included.`
+Shapes are printed as --shape takes them. The bins of a histogram are as
+wide as a power of two, from the one with the smallest number to the one with the largest.`
 
 export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program

@@ -93,6 +93,8 @@ export interface Format<WriteOptions = unknown> {
   readonly name: string
   /** File name extensions, with the dot. */
   readonly extensions: readonly string[]
+  /** Names of the writer's options. */
+  readonly writeOptions: readonly (keyof WriteOptions & string)[]
   /** True when the first bytes and the length could be this format. Cheap; `read` decides. */
   detect(source: ByteSource): Promise<boolean>
   /** Throws a TileworkError at the first thing that cannot be read safely (lenient) or breaks a rule (strict). */

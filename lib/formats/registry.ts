@@ -30,6 +30,11 @@ type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (
 /** Options for the writers of all formats; each writer looks at its own. */
 export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
 
+/** Names of the options of all writers: what is converted may become any format. */
+export function writeOptionNames(): string[] {
+  return [...new Set(allFormats().flatMap(({ writeOptions }) => writeOptions as readonly string[]))]
+}
+
 /** What tensors without a file are written as when nothing says otherwise. */
 const DEFAULT_FORMAT: FormatName = 'btf'
 

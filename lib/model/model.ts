@@ -68,7 +68,7 @@ export class OnnxModel {
    * @throws TileworkError ERR_ARGUMENT for an option that is none
    */
   static create(options: NewModel = {}): OnnxModel {
-    checkOptions(options, 'OnnxModel.create', '{ irVersion, opset, graphName }')
+    checkOptions(options, 'OnnxModel.create', ['irVersion', 'opset', 'graphName'])
     const { irVersion = CURRENT_IR_VERSION, opset = CURRENT_OPSET, graphName = 'graph' } = options
     const graph = new WireWriter().text(fieldNumber('GraphProto', 'name'), graphName)
     const bytes = new WireWriter()

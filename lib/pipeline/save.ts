@@ -11,6 +11,7 @@ import { Writable } from 'node:stream'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
+import { checkOptions } from '../caller_input.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
@@ -20,6 +21,7 @@ import {
   type FormatName,
   formatOfModel,
   type WriteOptions,
+  writeOptionNames,
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { OnnxModel } from '../model/model.js'
@@ -68,12 +70,19 @@ export async function save(
   content: Saveable,
   options: SaveOptions = {},
 ): Promise<void> {
+  checkSaveOptions(options, 'save')
   throwIfAborted(options.signal)
   const path = pathOf(target)
   if (path !== undefined) return saveToPath(path, content, options)
   const planned = await planFile(content, options, path)
   refuseSiblings(planned.plan)
   await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
+}
+
+/** @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has */
+function checkSaveOptions(options: SaveOptions, call: string): void {
+  const known = ['format', 'signal', 'onProgress', ...writeOptionNames()]
+  checkOptions<Record<string, unknown>>(options, call, known)
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
@@ -105,6 +114,7 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
  * @throws TileworkError as `save`, and ERR_VIEW_TOO_LARGE when the file does not fit one Uint8Array
  */
 export async function serialize(content: Saveable, options: SerializeOptions = {}): Promise<Uint8Array> {
+  checkSaveOptions(options, 'serialize')
   throwIfAborted(options.signal)
   const planned = await planFile(content, options, undefined)
   refuseSiblings(planned.plan)

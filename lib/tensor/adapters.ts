@@ -78,7 +78,7 @@ export function asTensor(
   value: TensorLike | OnnxRuntimeStrings,
   options: AsTensorOptions = {},
 ): DenseTensor | StringTensor {
-  checkOptions(options, 'asTensor', '{ dtype, shape, name, bitOrder }')
+  checkOptions(options, 'asTensor', ['dtype', 'shape', 'name', 'bitOrder'])
   const { dtype, shape, name, bitOrder } = readInput('The options of asTensor', () => readOptions(options))
   return readInput('The tensor', () => {
     if (isDenseTensor(value)) return value

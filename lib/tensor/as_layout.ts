@@ -33,7 +33,7 @@ export function asLayout(
 ): DenseTensor {
   const parsed = readInput('The layout', () => layoutOf(layout))
   checkDense(stored, 'asLayout')
-  checkOptions(options, 'asLayout', '{ lower, upper }')
+  checkOptions(options, 'asLayout', ['lower', 'upper'])
   const padding = readInput('The options of asLayout', () => paddingOf(options))
   if (stored.storage.layout !== 'row_major') {
     throw new TileworkError(

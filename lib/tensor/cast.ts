@@ -52,7 +52,7 @@ function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep 
       `Tensor "${tensor.name}" is ${tensor.dtype}; a cast to ${to} would drop the imaginary half.`,
     )
   }
-  checkOptions(options, 'cast', '{ mode, saturate, round }')
+  checkOptions(options, 'cast', ['mode', 'saturate', 'round'])
   return { from: tensor.dtype, to, ...readInput('The options of cast', () => readOptions(options)) }
 }
 

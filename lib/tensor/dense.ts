@@ -5,9 +5,12 @@
 
 import { inspect } from 'node:util'
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { fillMemory, fillMemorySync } from '../bytes/fill_memory.js'
 import { readInto } from '../bytes/read_into.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
+import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
+import { checkOptions, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype, isNarrowFloat } from '../dtype/dtypes.js'
@@ -20,6 +23,7 @@ import { valueText } from '../value_text.js'
 import { describeTensor } from './describe_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
+import type { QuantizationParameters } from './quantization.js'
 import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
@@ -42,6 +46,7 @@ export interface StoredTensorInit {
   readonly storage?: DenseStorage
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
+  readonly quantization?: QuantizationParameters
 }
 
 /** What the elements of types become that no typed array of every Node holds. Each number is exact there. */
@@ -74,6 +79,7 @@ export class StoredTensor implements DenseTensor {
   readonly shape: readonly number[]
   readonly doc?: string
   readonly metadata: ReadonlyMap<string, string>
+  readonly quantization?: QuantizationParameters
   /** The source that holds the storage, for those who copy or map it as a whole. */
   readonly source: ByteSource
   /** Byte offset of the storage in `source`. */
@@ -94,6 +100,7 @@ export class StoredTensor implements DenseTensor {
     this.name = init.name ?? ''
     if (init.doc !== undefined) this.doc = init.doc
     this.metadata = init.metadata ?? NO_METADATA
+    if (init.quantization !== undefined) this.quantization = init.quantization
     this.source = init.source
     this.start = init.start
     const layout = typeof init.layout === 'string' ? parseLayout(init.layout) : init.layout
@@ -139,23 +146,21 @@ export class StoredTensor implements DenseTensor {
     return this.source.readSync(start, end)
   }
 
-  async copyTo(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): Promise<void> {
-    const range = this.#locate(rangeFor(target, start))
-    await readInto(this.source, range.start, target)
+  async copyTo(target: Uint8Array, options: CopyOptions = {}): Promise<void> {
+    const range = this.#locate(rangeFor(target, options))
+    await fillMemory(this.source, range.start, target)
   }
 
-  copyToSync(target: Uint8Array, { start = 0 }: { readonly start?: number } = {}): void {
-    const range = this.#locate(rangeFor(target, start))
-    if (this.source.readIntoSync) this.source.readIntoSync(range.start, target)
-    else if (this.source.readSync) target.set(this.source.readSync(range.start, range.end))
-    else throw asyncOnlyError(this.source.label)
+  copyToSync(target: Uint8Array, options: CopyOptions = {}): void {
+    const range = this.#locate(rangeFor(target, options))
+    fillMemorySync(this.source, range.start, target)
   }
 
   toTypedArray(): Promise<TypedArray>
   toTypedArray(options: TypedArrayOptions): Promise<TypedArray | Float16Numbers>
-  async toTypedArray({
-    float16Array: asFloat16 = false,
-  }: TypedArrayOptions = {}): Promise<TypedArray | Float16Numbers> {
+  async toTypedArray(options: TypedArrayOptions = {}): Promise<TypedArray | Float16Numbers> {
+    checkOptions(options, 'toTypedArray', ['float16Array'])
+    const asFloat16 = readInput('The options of toTypedArray', () => options.float16Array === true)
     if (asFloat16 && this.dtype === 'float16') return this.#float16Array()
     const unpacked = UNPACKED_AS[this.dtype]
     if (unpacked && this.size < FEWEST_NATIVE) {
@@ -252,9 +257,15 @@ export class StoredTensor implements DenseTensor {
   }
 }
 
-function rangeFor(target: Uint8Array, start: number): ByteRange {
-  if (target instanceof Uint8Array && typeof start === 'number')
-    return { start, end: start + target.byteLength }
+/** Storage bytes from `start` on (default 0), as many as the target has. */
+type CopyOptions = NonNullable<Parameters<DenseTensor['copyTo']>[1]>
+
+function rangeFor(target: Uint8Array, options: CopyOptions): ByteRange {
+  checkOptions(options, 'copyTo', ['start'])
+  const start = readInput('The options of copyTo', () => options.start ?? 0)
+  if (target instanceof Uint8Array && typeof start === 'number') {
+    return { start, end: start + bytesOfView(target, 'the target').byteLength }
+  }
   throw new TileworkError('ERR_ARGUMENT', 'copyTo takes a Uint8Array and the byte to start from.')
 }
 
@@ -270,9 +281,10 @@ export function asStored(tensor: DenseTensor): StoredTensor {
   if (!tensor.hasData) {
     throw new TileworkError('ERR_NO_DATA', `Tensor "${tensor.name}" has no data in its file.`)
   }
-  const { name, dtype, shape, metadata, storage, doc } = tensor
+  const { name, dtype, shape, metadata, storage, doc, quantization } = tensor
   const { layout, lower, upper } = storage
   const placed = { layout, lower, upper }
-  const about = { name, dtype, shape, metadata, ...(doc !== undefined && { doc }) }
+  const said = { ...(doc !== undefined && { doc }), ...(quantization && { quantization }) }
+  const about = { name, dtype, shape, metadata, ...said }
   return new StoredTensor({ source: new TensorSource(tensor), start: 0, ...about, ...placed })
 }

@@ -33,7 +33,7 @@ export interface ToDlpackOptions {
  */
 export async function toDlpack(tensor: DenseTensor, options: ToDlpackOptions = {}): Promise<DlpackCapsule> {
   const checked = checkDense(tensor, 'toDlpack')
-  checkOptions(options, 'toDlpack', '{ legacy }')
+  checkOptions(options, 'toDlpack', ['legacy'])
   const legacy = readInput('The options of toDlpack', () => options.legacy === true)
   const { dtype, shape, storage } = checked
   if (!isPlain(storage)) {
@@ -66,7 +66,7 @@ const DEFAULT_REPEATED_BYTES = 64 * 1024 * 1024
  * element type, ERR_RANK, ERR_OVERFLOW, ERR_LIMIT beyond `maxBytes`; the capsule keeps its tensor then
  */
 export function fromDlpack(capsule: DlpackCapsule, options: FromDlpackOptions = {}): DenseTensor {
-  checkOptions(options, 'fromDlpack', '{ name, maxBytes }')
+  checkOptions(options, 'fromDlpack', ['name', 'maxBytes'])
   const name = readInput('The options of fromDlpack', () => checkName(options.name ?? ''))
   const maxBytes = readInput('The options of fromDlpack', () => options.maxBytes ?? DEFAULT_REPEATED_BYTES)
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0) {

@@ -45,7 +45,7 @@ export function tensor(
   values: NestedValues | NestedStrings | ArrayBufferView,
   options: TensorOptions = {},
 ): DenseTensor | StringTensor {
-  checkOptions(options, 'tensor', '{ dtype, shape, name }')
+  checkOptions(options, 'tensor', ['dtype', 'shape', 'name'])
   const asked = readInput('The options of tensor', () => readOptions(options))
   const dtype = asked.dtype ?? dtypeOfTypedArray(values)
   if (!isDtype(dtype)) throw missingDtype(dtype)

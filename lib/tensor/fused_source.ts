@@ -4,6 +4,7 @@
  * size is worked in bounded memory.
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { isResizable } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
@@ -143,7 +144,7 @@ export class FusedSource implements ByteSource {
     const { fromFile } = this
     await systemError.wrapAsync(this.label, async () => {
       if (fromFile) await this.#runner.runFile(fromFile.file, fromFile.offset, target, start, end)
-      else if (this.#base.source instanceof MemorySource) {
+      else if (this.#base.source instanceof MemorySource && !isResizable(this.#base.bytesSync())) {
         await this.#runner.run(this.#base.bytesSync(), target, start, end)
       } else await this.#fillFromRanges(start, target)
     })
@@ -161,10 +162,16 @@ export class FusedSource implements ByteSource {
   async #fillFromRanges(start: number, target: Uint8Array): Promise<void> {
     const fetched = native().createSparseBuffer(this.#plan.sourceBytes)
     for (const { tile, ranges } of this.#tiles(start, start + target.byteLength)) {
-      for (const range of ranges) fetched.fill(await this.#base.bytes(range), range.start)
+      for (const range of ranges) fetched.fill(await this.#fixedBytes(range), range.start)
       await this.#runner.run(fetched, partOf(target, start, tile), tile.start, tile.end)
       fetched.clear()
     }
+  }
+
+  /** The addon takes buffers of fixed length alone. */
+  async #fixedBytes(range: ByteRange): Promise<Uint8Array> {
+    const bytes = await this.#base.bytes(range)
+    return isResizable(bytes) ? new Uint8Array(bytes) : bytes
   }
 
   #fillFromRangesSync(start: number, target: Uint8Array): void {

@@ -37,7 +37,7 @@ export function lazyTensor(
   if (typeof load !== 'function') {
     throw new TileworkError('ERR_ARGUMENT', `lazyTensor takes a function; ${valueText(load)} was given.`)
   }
-  checkOptions(options, 'lazyTensor', '{ dtype, shape, name, keep }')
+  checkOptions(options, 'lazyTensor', ['dtype', 'shape', 'name', 'keep'])
   const { dtype, shape, name, keep } = readInput('The options of lazyTensor', () => ({
     dtype: options.dtype,
     shape: checkShape(options.shape),

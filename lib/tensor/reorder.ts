@@ -1,4 +1,5 @@
 /** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
+import { checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { checkDense } from './check_tensor.js'
@@ -30,15 +31,12 @@ export function reorder(tensor: Tensor, layout: string | Layout, options: Reorde
     const what = `"${tensor.name}" is a ${tensor.kind} tensor`
     throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors have a layout.`)
   }
+  checkOptions(options, 'reorder', ['lower', 'upper', 'as'])
   const recipe = FusedTensor.recipeOf(checkDense(tensor, 'reorder'))
-  const as = options.as ?? recipe.as
+  const { lower, upper, as = recipe.as } = readInput('The options of reorder', () => ({ ...options }))
   return new FusedTensor({
     ...recipe,
-    to: {
-      layout,
-      ...(options.lower && { lower: options.lower }),
-      ...(options.upper && { upper: options.upper }),
-    },
+    to: { layout, ...(lower && { lower }), ...(upper && { upper }) },
     ...(as && { as }),
   })
 }

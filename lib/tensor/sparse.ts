@@ -230,7 +230,7 @@ export interface FromDenseOptions {
  */
 export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
   const checked = checkDense(dense, 'fromDense')
-  checkOptions(options, 'fromDense', '{ name, keepZeros }')
+  checkOptions(options, 'fromDense', ['name', 'keepZeros'])
   const { keepZeros, name } = readInput('The options of fromDense', () => ({
     keepZeros: options.keepZeros === true,
     name: checkName(options.name ?? checked.name),

@@ -1,5 +1,6 @@
 /** What the numbers of a tensor look like: one native pass in bounded memory, whatever the tensor lies in. */
 
+import { isResizable } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import { readInto } from '../bytes/read_into.js'
@@ -20,9 +21,9 @@ import type { DenseTensor, Tensor } from './tensor.js'
 
 /** How many numbers lie in equal parts of their range. */
 export interface Histogram {
-  /** Where the first bin begins: a multiple of `width`. */
+  /** Where the first bin begins: a multiple of `width`, or the least float64 where that is none. */
   readonly start: number
-  /** Of each bin, a power of two. Bin `i` has the finite numbers from `start + i * width` on, below the next bin's. */
+  /** Of each bin, a power of two, or the largest float64 where that is none. Bin `i` has the finite numbers from `start + i * width` on, below the next bin's. */
   readonly width: number
   /** At most as many as asked for, and more than half of that where the numbers differ enough. */
   readonly counts: readonly number[]
@@ -69,8 +70,9 @@ const WINDOW_BYTES = 4 * 1024 * 1024
  */
 export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise<TensorStatistics> {
   const dense = checkNumbers(tensor, 'stats')
-  checkOptions(options, 'stats', '{ bins, signal, onBytes }')
-  const { bins = 64, signal, onBytes = () => undefined } = readInput('The options of stats', () => options)
+  checkOptions(options, 'stats', ['bins', 'signal', 'onBytes'])
+  const given = readInput('The options of stats', () => ({ ...options }))
+  const { bins = 64, signal, onBytes = () => undefined } = given
   if (!Number.isInteger(bins) || bins < 2 || bins > 1024) {
     throw new TileworkError('ERR_ARGUMENT', `bins is ${valueText(bins)}; it must be from 2 to 1024.`)
   }
@@ -105,7 +107,7 @@ async function countAll(
 /** Bytes that stay where they are while other threads read them; absent for memory that its owner may shrink. */
 function heldBytes(tensor: DenseTensor): Uint8Array | undefined {
   const bytes = tensor.bytesSync()
-  return (bytes.buffer as { resizable?: boolean }).resizable ? undefined : bytes
+  return isResizable(bytes) ? undefined : bytes
 }
 
 /** One window is counted while the next is read. */
@@ -158,6 +160,9 @@ function resultOf(result: NativeStatisticsResult): TensorStatistics {
 
 function histogramOf(histogram: NativeStatisticsResult['histogram']): Histogram | null {
   if (!histogram) return null
-  const width = 2 ** histogram.exponent
-  return { start: histogram.first * width, width, counts: Array.from(histogram.counts) }
+  const { first, exponent } = histogram
+  // Of numbers near the largest the bounds may be 2^1024, which no number is.
+  const width = Math.min(2 ** exponent, Number.MAX_VALUE)
+  const start = first === 0 ? 0 : Math.max(first * 2 ** exponent, -Number.MAX_VALUE)
+  return { start, width, counts: Array.from(histogram.counts) }
 }

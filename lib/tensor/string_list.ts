@@ -20,7 +20,7 @@ export function stringTensor(
   values: readonly (string | Uint8Array)[],
   options: StringTensorOptions = {},
 ): StringTensor {
-  checkOptions(options, 'stringTensor', '{ shape, name }')
+  checkOptions(options, 'stringTensor', ['shape', 'name'])
   return readInput('The strings', () => {
     if (!Array.isArray(values)) {
       throw new TileworkError('ERR_ARGUMENT', `stringTensor takes an array; ${valueText(values)} was given.`)

@@ -312,6 +312,21 @@ describe('reorder', () => {
   })
 })
 
+test('options that no writer has are refused, those of other writers are not', async () => {
+  for (const options of [{ compact: true }, { formt: 'npy' }, null, []]) {
+    const given = options as never
+    await expect(serialize(ramp([2]), given)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    await expect(save(join(folder, 'x.btf'), ramp([2]), given)).rejects.toMatchObject({
+      code: 'ERR_ARGUMENT',
+    })
+  }
+  expect(readdirSync(folder)).toEqual([])
+  const others = { alignment: 64, mode: 'exact', zip64: 'auto', cooLayoutCode: 1 } as const
+  expect(await serialize(ramp([2]), { format: 'npy', ...others })).toEqual(
+    await serialize(ramp([2]), { format: 'npy' }),
+  )
+})
+
 function materializedBlocked(): DenseTensor {
   return asLayout(ramp([2, 1, 3, 3, 16]), 'b_fs_yx_fsv16', [2, 9, 3, 3])
 }

@@ -133,6 +133,25 @@ describe('stats', () => {
     read.close()
   })
 
+  it('has finite bins for the largest numbers', async () => {
+    const x = tensor([-1.7e308, 0, 1.7e308], { dtype: 'float64' })
+    for (const bins of [2, 3, 64, 1024]) {
+      const { start, width, counts } = (await stats(x, { bins })).histogram!
+      expect([start, width].every(Number.isFinite)).toBe(true)
+      expect(start).toBeLessThanOrEqual(-1.7e308)
+      expect(counts.reduce((sum, count) => sum + count, 0)).toBe(3)
+    }
+  })
+
+  it('says whose getter threw', async () => {
+    const options = {
+      get bins(): number {
+        throw new Error('boo')
+      },
+    }
+    await expect(stats(tensor([1], { dtype: 'int8' }), options)).rejects.toThrow(code('ERR_ARGUMENT'))
+  })
+
   it('tells how far it is, and stops', async () => {
     const x = asTensor(new Float32Array(1 << 20))
     const steps: number[] = []

@@ -11,6 +11,7 @@ export type { BtfWriteOptions } from './write.js'
 export const btf: Format<BtfWriteOptions> = {
   name: FORMAT_NAME,
   extensions: ['.btf'],
+  writeOptions: ['cooLayoutCode'],
   detect,
   read,
   check,

@@ -18,6 +18,7 @@ export type { NpyWriteOptions } from './write.js'
 export const npy: Format<npyWrite.NpyWriteOptions> = {
   name: NPY,
   extensions: ['.npy'],
+  writeOptions: [],
   detect: npyDetect.detect,
   read: npyRead.read,
   check: npyCheck.check,
@@ -28,6 +29,7 @@ export const npy: Format<npyWrite.NpyWriteOptions> = {
 export const npz: Format<npzWrite.NpzWriteOptions> = {
   name: NPZ,
   extensions: ['.npz'],
+  writeOptions: ['zip64'],
   detect: npzDetect.detect,
   read: npzRead.read,
   check: npzCheck.check,

@@ -18,6 +18,7 @@ export type { OnnxWriteOptions } from './write.js'
 export const onnx: Format<OnnxWriteOptions> = {
   name: FORMAT_NAME,
   extensions: ['.onnx', '.pb'],
+  writeOptions: ['message', 'external'],
   detect,
   read,
   check,

@@ -72,7 +72,7 @@ export interface EncodeTensorOptions {
  * and what reading the tensor throws
  */
 export async function encodeTensor(tensor: Tensor, options: EncodeTensorOptions = {}): Promise<Uint8Array> {
-  checkOptions(options, 'encodeTensor', '{ raw }')
+  checkOptions(options, 'encodeTensor', ['raw'])
   const { raw = true } = options
   if (typeof raw !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `raw must be true or false; it is ${valueText(raw)}.`)

@@ -12,6 +12,7 @@ export type { SafetensorsWriteOptions } from './write.js'
 export const safetensors: Format<SafetensorsWriteOptions> = {
   name: FORMAT_NAME,
   extensions: ['.safetensors', '.safetensors.index.json'],
+  writeOptions: ['metadata', 'maxShardBytes', 'alignment'],
   detect,
   read,
   check,
