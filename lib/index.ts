@@ -57,6 +57,7 @@ export {
   type TmfileGraph,
   TmfileModel,
   type TmfileNode,
+  type TmfileNodeDescription,
   type TmfileQuantization,
   type TmfileQuantizeOptions,
   type TmfileTensor,

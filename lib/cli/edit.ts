@@ -1,45 +1,27 @@
 /** `tilework edit FILE -o OUT`: changes of a model's graph, named on the command line. */
 import { type Command, Option } from 'commander'
-import {
-  type OpenFile,
-  type ShapeChange,
-  save,
-  TileworkError,
-  type TmfileModel,
-  type WriteMode,
-} from '../index.js'
+import { type OpenFile, save, TileworkError, type WriteMode } from '../index.js'
 import { formatBytes } from './byte_count.js'
+import {
+  collect,
+  collectCodes,
+  collectFile,
+  collectName,
+  collectNamedNode,
+  collectNode,
+  collectShape,
+  parseBatch,
+} from './edit_arguments.js'
+import { type EditChoice, ModelChanges } from './edit_changes.js'
+import { ConstantFiles } from './edit_constants.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from './open_input.js'
-import { numberList } from './parse_shape.js'
 import { printJson } from './print_json.js'
 import { printable } from './printable.js'
 import type { Terminal } from './terminal.js'
 
-interface NewName {
-  readonly from: string
-  readonly to: string
-}
-
-interface InputShape {
-  readonly name: string
-  readonly shape: readonly number[]
-}
-
-export interface EditOptions extends ReadChoice {
+export interface EditOptions extends ReadChoice, EditChoice {
   readonly output: string
-  readonly from?: readonly string[]
-  readonly to?: readonly string[]
-  readonly outputs?: readonly string[]
-  readonly removeNode?: readonly string[]
-  readonly setInput?: readonly InputShape[]
-  readonly setBatch?: number
-  readonly rename?: readonly NewName[]
-  readonly castWeights?: 'float32' | 'float16'
-  readonly mergeConstants?: boolean
-  readonly removeUnused?: boolean
-  readonly stripWeights?: boolean
-  readonly stripNames?: boolean
   readonly write?: WriteMode
   readonly json?: boolean
 }
@@ -59,7 +41,20 @@ Examples:
   tilework edit model.tmfile --set-input data=1,3,224,224 --rename prob=scores -o out.tmfile
   tilework edit model.tmfile --from conv1 --to pool5 -o backbone.tmfile
   tilework edit model.tmfile --set-batch 8 --strip-weights -o benchmark.tmfile
+  tilework edit model.tmfile --replace-constant fc/w=trained.safetensors#head.weight -o out.tmfile
+  tilework edit model.tmfile --quantize conv1/w=int8 --quantize 'conv1/b={"dtype":"int32","scales":[0.001]}' -o q.tmfile
+  tilework edit model.tmfile --insert-node '{"operator":"ReLu6","name":"r","inputs":["conv1"],"replaces":"conv1"}' -o out.tmfile
+  tilework edit model.tmfile --replace-node 'r={"operator":"Clip","params":{"min":0,"max":6}}' -o out.tmfile
   tilework edit old.tmfile --write upgrade -o new.tmfile
+
+A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
+such an object. Inputs and outputs are names of tensors; params are those that differ from their
+defaults (docs/tmfile.md lists them). Without outputs it makes a tensor of its own name; a node that
+replaces another has that one's name, inputs and outputs by default. "constants" are new ones, by
+name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. "replaces", of an inserted node:
+all that took this tensor take the new node's first output.
+FILE of a constant is of any format: its tensor with the constant's name, or the only one; or
+FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes bring their scales along.
 
 Changes are made in the order of this list of options, whatever the order of the command. OUT may
 be FILE. Bytes that no change needs stay as they are, unless --write says otherwise.`
@@ -92,6 +87,35 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
       collect,
     )
     .addOption(
+      new Option(
+        '--replace-node <node=json>',
+        'put another node in its place, as JSON or =@FILE; may be repeated',
+      ).argParser(collectNamedNode),
+    )
+    .addOption(
+      new Option('--insert-node <json>', 'put a node in, as JSON or @FILE; may be repeated').argParser(
+        collectNode,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--replace-constant <tensor=file>',
+        'numbers of a constant, from a file of any format; may be repeated',
+      ).argParser(collectFile),
+    )
+    .option('--fill-weights <zeros|file>', 'numbers for all constants that have none, by name')
+    .option(
+      '--dequantize <tensor>',
+      'real numbers in place of the codes of a constant; may be repeated',
+      collect,
+    )
+    .addOption(
+      new Option(
+        '--quantize <tensor=type>',
+        'codes in place of real numbers: int8, uint8, int32 or JSON { dtype, perChannel, scales, zeroPoints }; may be repeated',
+      ).argParser(collectCodes),
+    )
+    .addOption(
       new Option('--set-input <tensor=n,n,…>', 'shape of an input; may be repeated').argParser(collectShape),
     )
     .addOption(new Option('--set-batch <n>', 'first extent of every input').argParser(parseBatch))
@@ -119,32 +143,6 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
 }
 
-const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
-
-function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
-  const [name, extents] = splitAt(text, text.lastIndexOf('='), '--set-input takes NAME=N,N,…')
-  return [...before, { name, shape: numberList('--set-input')(extents) }]
-}
-
-function collectName(text: string, before: readonly NewName[] = []): NewName[] {
-  const use = '--rename takes OLD=NEW, with one "="'
-  if (text.indexOf('=') !== text.lastIndexOf('='))
-    throw new TileworkError('ERR_ARGUMENT', `${use}; "${text}" has several.`)
-  const [from, to] = splitAt(text, text.indexOf('='), use)
-  return [...before, { from, to }]
-}
-
-function splitAt(text: string, at: number, use: string): [string, string] {
-  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw new TileworkError('ERR_ARGUMENT', `${use}; "${text}" is none.`)
-}
-
-function parseBatch(text: string): number {
-  const batch = /^\d+$/.test(text) ? Number(text) : 0
-  if (batch > 0) return batch
-  throw new TileworkError('ERR_ARGUMENT', `--set-batch takes a whole number from 1; "${text}" is none.`)
-}
-
 /** Runs the command. */
 export async function edit(input: string, options: EditOptions, terminal: Terminal): Promise<ExitCode> {
   const file = await openInput(input, options)
@@ -170,94 +168,23 @@ async function editFile(
       `${input} is ${format}, which has no graph that could be edited.`,
     )
   }
-  const changes = new ModelChanges(model)
-  await changes.make(options)
-  let byteLength = 0
-  await save(options.output, model, {
-    format,
-    signal,
-    ...(options.write && { mode: options.write }),
-    onProgress: ({ bytesTotal }) => {
-      byteLength = bytesTotal
-    },
-  })
-  const { made, blocked } = changes
-  return { input, output: options.output, byteLength, changes: made, blocked: [...blocked] }
-}
-
-/** Makes the changes one after the other and notes each. */
-class ModelChanges {
-  readonly made: string[] = []
-  readonly blocked = new Set<string>()
-  readonly #model: TmfileModel
-
-  constructor(model: TmfileModel) {
-    this.#model = model
-  }
-
-  async make(options: EditOptions): Promise<void> {
-    this.#changeGraph(options)
-    for (const { name, shape } of options.setInput ?? []) {
-      this.#note(`input ${name} is [${shape.join(', ')}]`, this.#model.setInputShape(name, shape))
-    }
-    if (options.setBatch !== undefined) {
-      this.#note(`batch is ${options.setBatch}`, this.#model.setBatch(options.setBatch))
-    }
-    for (const { from, to } of options.rename ?? []) {
-      const count = this.#model.rename(from, to)
-      this.#note(`${from} is ${to} now, in ${count} ${count === 1 ? 'place' : 'places'}`)
-    }
-    if (options.castWeights) {
-      const count = this.#model.castWeights(options.castWeights)
-      this.#note(`${count} constants are ${options.castWeights}`)
-    }
-    if (options.mergeConstants) {
-      this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)
-    }
-    this.#strip(options)
-  }
-
-  #changeGraph({ from = [], to = [], outputs, removeNode = [] }: EditOptions): void {
-    if ((from.length === 0) !== (to.length === 0)) {
-      throw new TileworkError('ERR_ARGUMENT', 'A cut has both ends: --from and --to.')
-    }
-    const before = this.#model.graph.nodes.length
-    if (to.length > 0) {
-      this.#model.cut(from, to)
-      this.#note(
-        `cut from ${from.join(', ')} to ${to.join(', ')}: ${this.#model.graph.nodes.length} of ${before} nodes`,
-      )
-    }
-    if (outputs) {
-      this.#model.setOutputs(outputs)
-      this.#note(`outputs are ${outputs.join(', ')}`)
-    }
-    for (const name of removeNode) {
-      this.#model.removeNode(name)
-      this.#note(`node ${name} is out`)
-    }
-  }
-
-  #strip({ removeUnused, stripWeights, stripNames }: EditOptions): void {
-    if (removeUnused) {
-      const before = this.#model.graph.nodes.length
-      this.#model.removeUnused()
-      this.#note(`${before - this.#model.graph.nodes.length} unused nodes are out`)
-    }
-    if (stripWeights) {
-      this.#model.stripWeights()
-      this.#note('constants have no numbers')
-    }
-    if (stripNames) {
-      this.#model.stripNames()
-      this.#note('nothing has a name')
-    }
-  }
-
-  #note(change: string, { reshaped, blocked }: ShapeChange = { reshaped: [], blocked: [] }): void {
-    this.made.push(change)
-    for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
-    for (const { name } of blocked) this.blocked.add(name ?? '-')
+  const files = new ConstantFiles(options)
+  try {
+    const changes = new ModelChanges(model, files)
+    await changes.make(options)
+    let byteLength = 0
+    await save(options.output, model, {
+      format,
+      signal,
+      ...(options.write && { mode: options.write }),
+      onProgress: ({ bytesTotal }) => {
+        byteLength = bytesTotal
+      },
+    })
+    const { made, blocked } = changes
+    return { input, output: options.output, byteLength, changes: made, blocked: [...blocked] }
+  } finally {
+    files.close()
   }
 }
 

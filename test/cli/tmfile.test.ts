@@ -5,7 +5,7 @@ import type { EditReport } from '../../lib/cli/edit.js'
 import type { TensorReport } from '../../lib/cli/tensor_report.js'
 import type { TmfileDump } from '../../lib/formats/tmfile/dump.js'
 import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
-import { check, type DenseTensor, open } from '../../lib/index.js'
+import { check, type DenseTensor, open, save, tensor } from '../../lib/index.js'
 import { FIXTURE_NAMES, fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli, runJson } from './run_cli.js'
@@ -155,7 +155,115 @@ describe('edit', () => {
     expect(model!.graph.outputs[0]!.outputs[0]!.name).toBe(to)
   })
 
+  const edited = async (args: readonly string[], name = 'small.tmfile') => {
+    const out = inFolder(`edited-${name}`)
+    const report = await runJson<EditReport>(['edit', inFolder(name), ...args, '-o', out])
+    expect((await check(out, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual([])
+    return { report, file: await open(out) }
+  }
+  const namesOf = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
+
+  it('puts a node in the way of all that took a tensor, with constants of its own', async () => {
+    const description = inFolder('scale.json')
+    const gamma = { values: [2, 3] }
+    const node = { operator: 'Scale', name: 'scaled', inputs: ['conv', 'gamma'], params: { axis: 1 } }
+    writeFileSync(description, JSON.stringify({ ...node, constants: { gamma }, replaces: 'conv' }))
+    const relu = {
+      operator: 'ReLu',
+      name: 'relu',
+      inputs: ['scaled'],
+      outputs: ['result'],
+      replaces: 'scaled',
+    }
+    const { report, file } = await edited([
+      ...['--insert-node', `@${description}`],
+      ...['--insert-node', JSON.stringify(relu)],
+    ])
+    expect(report.changes).toEqual([
+      'node scaled (Scale) is in, in place of conv for all that took it',
+      'node relu (ReLu) is in, in place of scaled for all that took it',
+    ])
+    const { nodes, outputs } = file.tmfile!.graph
+    expect(namesOf(nodes)).toEqual(['gamma', 'data', 'conv/w', 'conv/b', 'conv', 'scaled', 'relu'])
+    expect(nodes[5]!.params).toEqual({ axis: 1, num_axes: 0, bias_term: 0 })
+    expect(namesOf(outputs)).toEqual(['relu'])
+    expect([...(await file.dense('gamma').toTypedArray())]).toEqual([2, 3])
+  })
+
+  it('puts another node in the place of one, with its name, inputs and outputs', async () => {
+    const pooling = { operator: 'Pooling', inputs: ['data'], params: { alg: 1, kernel_h: 1, kernel_w: 1 } }
+    const { file } = await edited(['--replace-node', `conv=${JSON.stringify(pooling)}`])
+    const { nodes, buffers } = file.tmfile!.graph
+    expect(nodes.map(({ name, operator }) => [name, operator])).toEqual([
+      ['data', 'InputOp'],
+      ['conv', 'Pooling'],
+    ])
+    expect(buffers).toEqual([])
+  })
+
+  it('takes constants from files of other formats, by name, alone, and with scales', async () => {
+    const weights = tensor([6, 5, 4, 3, 2, 1], { dtype: 'float32', shape: [2, 3, 1, 1], name: 'conv/w' })
+    const bias = tensor([9, 10], { dtype: 'float32', name: 'other' })
+    await save(inFolder('both.safetensors'), [weights, bias])
+    await save(inFolder('alone.npy'), [bias])
+    for (const where of ['both.safetensors#other', 'alone.npy', 'alone.npy##0']) {
+      const args = ['--replace-constant', `conv/w=${inFolder('both.safetensors')}`]
+      const { file } = await edited([...args, '--replace-constant', `conv/b=${inFolder(where)}`])
+      expect([...(await file.dense('conv/w').toTypedArray())]).toEqual([6, 5, 4, 3, 2, 1])
+      expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([9, 10])
+    }
+    const codes = inFolder('codes.tmfile')
+    await runCli(['edit', small, '--quantize', 'conv/w=int8', '-o', codes])
+    const { file } = await edited(['--replace-constant', `conv/w=${codes}`])
+    expect(file.dense('conv/w').quantization).toEqual((await open(codes)).dense('conv/w').quantization)
+  })
+
+  it('quantizes constants and gives real numbers back', async () => {
+    const scales = JSON.stringify({ dtype: 'int32', scales: [0.5] })
+    const quantized = await edited(['--quantize', 'conv/w=int8', '--quantize', `conv/b=${scales}`])
+    expect(quantized.report.changes).toEqual([
+      'constant conv/w is int8 with 2 scales',
+      'constant conv/b is int32 with 1 scale',
+    ])
+    const { tensors } = await runJson<InspectJson>(['inspect', inFolder('edited-small.tmfile')])
+    expect(tensors[1]).toMatchObject({ dtype: 'int8', quantization: { zeroPoint: [0, 0], axis: 0 } })
+    expect(tensors[2]).toMatchObject({ dtype: 'int32', quantization: { scale: 0.5, zeroPoint: 0 } })
+    const back = await edited(['--dequantize', 'conv/b'], 'edited-small.tmfile')
+    expect([...(await back.file.dense('conv/b').toTypedArray())]).toEqual([7, 8])
+    expect(back.file.dense('conv/b').quantization).toBeUndefined()
+  })
+
+  it('fills weights that are not there with zeros, or from another file', async () => {
+    const stripped = inFolder('stripped.tmfile')
+    await runCli(['edit', small, '--strip-weights', '-o', stripped])
+    const zeros = await edited(['--fill-weights', 'zeros'], 'stripped.tmfile')
+    expect([...(await zeros.file.dense('conv/b').toTypedArray())]).toEqual([0, 0])
+    await runCli(['convert', small, inFolder('weights.onnx')])
+    const filled = await edited(['--fill-weights', inFolder('weights.onnx')], 'stripped.tmfile')
+    expect([...(await filled.file.dense('conv/b').toTypedArray())]).toEqual([7, 8])
+    expect(filled.report.changes).toEqual([`2 constants filled from ${inFolder('weights.onnx')}`])
+  })
+
   it.each([
+    [['--insert-node', '{"operator":"ReLu","name":"r","inputs":["nobody"]}'], 64],
+    [['--insert-node', '{"operator":"Relu","name":"r"}'], 64],
+    [['--insert-node', '{"operator":"ReLu","name":"r","params":{"slope":1}}'], 64],
+    [['--insert-node', '{"operator":"ReLu","name":"r","after":"conv"}'], 64],
+    [['--insert-node', '{"operator":"ReLu"}'], 64],
+    [['--insert-node', '{"operator":"ReLu","name":"r","constants":{"c":{"values":[1],"file":"x"}}}'], 64],
+    [['--insert-node', '[]'], 64],
+    [['--insert-node', '{'], 64],
+    [['--insert-node', '@nowhere.json'], 74],
+    [['--insert-node', '{"operator":"ReLu","name":"conv","outputs":["conv"]}'], 2],
+    [['--replace-node', 'conv'], 64],
+    [['--replace-node', 'nobody={"operator":"ReLu"}'], 64],
+    [['--replace-constant', 'conv/w'], 64],
+    [['--replace-constant', 'conv/w=nowhere.npy'], 74],
+    [['--quantize', 'conv/w'], 64],
+    [['--quantize', 'conv/w=int4'], 64],
+    [['--quantize', 'conv/w={"dtype":"int8","rules":"onnx"}'], 64],
+    [['--dequantize', 'conv/w'], 2],
+    [['--fill-weights', 'nowhere.npz', '--strip-weights'], 74],
     [['--rename', 'a'], 64],
     [['--rename', 'a=b=c'], 64],
     [['--set-batch', '0'], 64],

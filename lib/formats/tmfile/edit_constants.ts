@@ -20,10 +20,11 @@ import {
   type TmfileTensor,
 } from './model.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from './schema.js'
+import { quantizationOf } from './tensors.js'
 
 /**
- * Gives a constant other numbers, and their type and shape. Its quantization parameters are those given, none by
- * default: old ones would mean nothing for new numbers.
+ * Gives a constant other numbers, and their type and shape. Its quantization parameters are those given, by default those
+ * that the numbers bring, else none: old ones would mean nothing for new numbers.
  *
  * @throws TileworkError ERR_ARGUMENT for numbers that are no dense tensor and for parameters without one of their lists;
  * ERR_GRAPH for a tensor that is no constant; ERR_UNSUPPORTED for an element type that a tmfile
@@ -33,12 +34,13 @@ export function replaceConstant(
   model: TmfileModel,
   key: TmfileTensor | string,
   numbers: DenseTensor,
-  quantization: TmfileQuantization | null = null,
+  given?: TmfileQuantization | null,
 ): void {
   const tensor = findTensor(model, key)
   if (!isConstant(tensor)) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no constant.`)
   const { graph } = model
   checkDense(numbers, 'replaceConstant')
+  const quantization = given === undefined ? quantizationOf(numbers) : given
   checkQuantization(quantization, 'quantization')
   const shape = storedShape(numbers)
   checkNumbers(numbers, shape)

@@ -142,6 +142,12 @@ export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: 
   const links = model.links()
   const twice = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
   if (twice) refuseEdit(`Tensor ${JSON.stringify(twice.name)} is made by another node already.`)
+  const place = graph.nodes.indexOf(old)
+  const late = node.inputs.find((tensor) => {
+    const producer = links.get(tensor)?.producer
+    return producer !== undefined && graph.nodes.indexOf(producer) >= place
+  })
+  if (late) refuseEdit(`Tensor ${JSON.stringify(late.name)} is made behind the place of the new node.`)
   const lost = old.outputs.filter((tensor) => !node.outputs.includes(tensor))
   const needed = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
   if (needed)

@@ -9,6 +9,7 @@ import { modelOfTensors } from './tensor_model.js'
 import { constantsOf } from './tensors.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
+export type { TmfileNodeDescription } from './create_parts.js'
 export type { ShapeChange } from './edit_shapes.js'
 export type {
   KnownNode,

@@ -5,6 +5,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { Dtype } from '../../dtype/dtypes.js'
 import type { DenseTensor } from '../../tensor/tensor.js'
+import { addConstant, createNode, replaceAllUses, type TmfileNodeDescription } from './create_parts.js'
 import { fillWeights, mergeConstants, replaceConstant, stripWeights } from './edit_constants.js'
 import { cut, insertNode, removeNode, removeUnused, replaceNode, setOutputs } from './edit_graph.js'
 import { rename, stripNames } from './edit_names.js'
@@ -181,6 +182,30 @@ export class TmfileModel {
     removeNode(this, node)
   }
 
+  /**
+   * A node for `insertNode` and `replaceNode`: its operator, names of tensors, and the parameters that differ from their
+   * defaults. Errors: ERR_ARGUMENT.
+   */
+  createNode(description: TmfileNodeDescription): TmfileNode {
+    return createNode(this, description)
+  }
+
+  /**
+   * Adds a constant and the node that gives it to others. Errors: ERR_GRAPH for a name that a tensor has; as
+   * `replaceConstant`.
+   */
+  addConstant(name: string, numbers: DenseTensor, quantization?: TmfileQuantization | null): TmfileTensor {
+    return addConstant(this, name, numbers, quantization)
+  }
+
+  /**
+   * Lets every node but the maker of `to` take it in place of `from`, as an output of the graph too.
+   * Errors: ERR_ARGUMENT, ERR_GRAPH where a node would run before its input is made.
+   */
+  replaceAllUses(from: TmfileTensor | string, to: TmfileTensor | string): void {
+    replaceAllUses(this, from, to)
+  }
+
   /** Puts a node at `index`, behind the makers of its inputs by default, with its tensors. Errors: ERR_GRAPH. */
   insertNode(node: TmfileNode, index?: number): void {
     insertNode(this, node, index)
@@ -207,13 +232,14 @@ export class TmfileModel {
   }
 
   /**
-   * Gives a constant other numbers with their type and shape, and these quantization parameters.
+   * Gives a constant other numbers with their type and shape, and these quantization parameters, or those that the numbers
+   * bring.
    * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_UNSUPPORTED, ERR_RANK, ERR_NO_DATA.
    */
   replaceConstant(
     tensor: TmfileTensor | string,
     numbers: DenseTensor,
-    quantization: TmfileQuantization | null = null,
+    quantization?: TmfileQuantization | null,
   ): void {
     replaceConstant(this, tensor, numbers, quantization)
   }

@@ -1,18 +1,12 @@
 /** Loose tensors as a model: each is the output of a Const node. Nothing can be run, but everything be stored. */
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import { isPlain } from '../../tensor/plain_storage.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
-import {
-  type TmfileBuffer,
-  type TmfileDtype,
-  TmfileModel,
-  type TmfileQuantization,
-  type TmfileTensor,
-} from './model.js'
+import { type TmfileBuffer, type TmfileDtype, TmfileModel, type TmfileTensor } from './model.js'
 import { producerNode } from './producer_node.js'
 import { FORMAT_NAME } from './schema.js'
+import { quantizationOf } from './tensors.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
 export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
@@ -53,16 +47,4 @@ function constantOf(tensor: DenseTensor): { readonly tensor: TmfileTensor; reado
     buffer,
   }
   return { tensor: stored, buffer }
-}
-
-/** A tmfile has parameters for a tensor as a whole, or for each entry of its first axis as it is stored. */
-function quantizationOf({ quantization, shape, storage }: DenseTensor): TmfileQuantization | null {
-  if (!quantization) return null
-  const { scale, zeroPoint = 0, axis, blockSize } = quantization
-  const scales = typeof scale === 'number' ? Float32Array.of(scale) : Float32Array.from(scale)
-  const isStored = scales.length === 1 || (axis === 0 && scales.length === shape[0] && isPlain(storage))
-  if (!isStored || blockSize !== undefined) return null
-  const zeroPoints =
-    typeof zeroPoint === 'number' ? new Int32Array(scales.length).fill(zeroPoint) : Int32Array.from(zeroPoint)
-  return { scales, zeroPoints, widths: new Int32Array(scales.length) }
 }

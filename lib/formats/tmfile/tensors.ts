@@ -1,6 +1,7 @@
 /** The tensors of a model as tensors of tilework. */
 import { AbsentTensor } from '../../tensor/absent.js'
 import { asStored, StoredTensor } from '../../tensor/dense.js'
+import { isPlain } from '../../tensor/plain_storage.js'
 import type { QuantizationParameters } from '../../tensor/quantization.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { TensorList } from '../format.js'
@@ -25,6 +26,18 @@ function metadataOf({ role }: TmfileTensor): ReadonlyMap<string, string> {
 function parametersOf({ scales, zeroPoints }: TmfileQuantization): QuantizationParameters {
   if (scales.length === 1) return { scale: scales[0]!, zeroPoint: zeroPoints[0]! }
   return { scale: scales, zeroPoint: zeroPoints, axis: 0 }
+}
+
+/** A tmfile has parameters for a tensor as a whole, or for each entry of its first axis as it is stored. */
+export function quantizationOf({ quantization, shape, storage }: DenseTensor): TmfileQuantization | null {
+  if (!quantization) return null
+  const { scale, zeroPoint = 0, axis, blockSize } = quantization
+  const scales = typeof scale === 'number' ? Float32Array.of(scale) : Float32Array.from(scale)
+  const isStored = scales.length === 1 || (axis === 0 && scales.length === shape[0] && isPlain(storage))
+  if (!isStored || blockSize !== undefined) return null
+  const zeroPoints =
+    typeof zeroPoint === 'number' ? new Int32Array(scales.length).fill(zeroPoint) : Int32Array.from(zeroPoint)
+  return { scales, zeroPoints, widths: new Int32Array(scales.length) }
 }
 
 /**

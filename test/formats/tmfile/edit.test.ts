@@ -149,6 +149,67 @@ describe('nodes', () => {
   })
 })
 
+describe('new parts', () => {
+  it('a node has the defaults of its operator, and a tensor of its own', async () => {
+    const model = smallModel()
+    model.insertNode(
+      model.createNode({ operator: 'Clip', name: 'clip', inputs: ['conv'], params: { max: 6 } }),
+    )
+    model.replaceAllUses('conv', 'clip')
+    const { graph } = await written(model)
+    const clip = named(graph.nodes, 'clip')
+    expect([clip.params, names(clip.inputs), names(graph.outputs)]).toEqual([
+      { max: 6, min: 0 },
+      ['conv'],
+      ['clip'],
+    ])
+    expect(clip.outputs[0]).toMatchObject({ dtype: 'float32', shape: null, role: 'variable' })
+  })
+
+  it('of two operators of one name the number says which', () => {
+    const model = smallModel()
+    const resize = { operator: 'Resize', name: 'resize' } as const
+    expect(model.createNode(resize).operatorNumber).toBe(54)
+    expect(model.createNode({ ...resize, operatorNumber: 2 }).operatorNumber).toBe(2)
+  })
+
+  it('a constant comes with its node and its scales', async () => {
+    const model = smallModel()
+    const numbers = tensorOf([1, 2], { dtype: 'int8' }) as DenseTensor
+    const scales = { scales: Float32Array.of(0.5), zeroPoints: Int32Array.of(1), widths: Int32Array.of(0) }
+    const added = model.addConstant('more', numbers, scales)
+    expect(added.quantization).toEqual(scales)
+    expect(() => model.addConstant('more', numbers)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    const count = model.graph.tensors.length
+    expect(() => model.addConstant('wide', tensorOf([1n], { dtype: 'int64' }) as DenseTensor)).toThrow(
+      expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
+    )
+    expect(model.graph.tensors).toHaveLength(count)
+    expect(named((await written(model)).graph.nodes, 'more').operator).toBe('Const')
+  })
+
+  it.each<[string, object]>([
+    ['an unknown operator', { operator: 'Relu', name: 'x' }],
+    ['another number', { operator: 'ReLu', operatorNumber: 5, name: 'x' }],
+    ['an unknown parameter', { operator: 'ReLu', name: 'x', params: { slope: 1 } }],
+    ['an unknown field', { operator: 'ReLu', name: 'x', input: [] }],
+    ['an input that is nowhere', { operator: 'ReLu', name: 'x', inputs: ['nobody'] }],
+    ['neither name nor outputs', { operator: 'ReLu' }],
+  ])('%s makes no node', (_, description) => {
+    expect(() => smallModel().createNode(description as never)).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+  })
+
+  it('nobody takes a tensor before it is made', () => {
+    const model = smallModel()
+    model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
+    expect(() => model.replaceAllUses('data', 'relu')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+    const late = node('conv', 'ReLu', [model.graph.tensors.at(-1)!], [model.graph.tensors[3]!])
+    expect(() => model.replaceNode('conv', late)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
+  })
+})
+
 describe('constants', () => {
   it('other numbers, of another type, with their quantization parameters', async () => {
     const model = smallModel()

@@ -2,11 +2,13 @@
 import { describe, expect, it } from 'vitest'
 import { ModelTensors } from '../../../lib/formats/tmfile/tensors.js'
 import {
+  asLayout,
   check,
   type DenseTensor,
   dequantize,
   materialize,
   open,
+  reorder,
   serialize,
   type TmfileModel,
   tensor as tensorOf,
@@ -270,3 +272,39 @@ describe('quantize', () => {
     }
   })
 })
+
+describe.skipIf(!hasFixtures).each(['FaceLandmark2d.tmfile', 'from_onnx_UINT8.tmfile'])(
+  'weights of %s in a blocked layout',
+  (name) => {
+    const BLOCKED = 'os_is_yx_isv16_osv16'
+
+    it.each(['btf', 'npz', 'npy', 'safetensors', 'onnx'] as const)('go to %s and back', async (format) => {
+      const file = await open(fixturePath(name))
+      const weights = [...file.tensors].filter(
+        (tensor): tensor is DenseTensor =>
+          tensor.kind === 'dense' && tensor.hasData && tensor.shape.length === 4,
+      )
+      expect(weights.length).toBeGreaterThan(20)
+      const blocked = weights.map((weight) => reorder(weight, BLOCKED, { as: 'weights' }))
+      // An npy file holds one tensor.
+      const lists = format === 'npy' ? blocked.slice(0, 4).map((each) => [each]) : [blocked]
+      let at = 0
+      for (const list of lists) {
+        const stored = await open(await serialize(list, { format }), { format })
+        expect(stored.tensors.length).toBe(list.length)
+        // A format may have an order of its own; BTF and npy have no names.
+        for (const [index, { name: own }] of list.entries()) {
+          const found = stored.tensors.get(own) ? stored.dense(own) : stored.dense(index)
+          const weight = weights[at++]!
+          const isKept = found.storage.layout === BLOCKED
+          const back = isKept ? found : asLayout(found, BLOCKED, weight.shape)
+          expect(Buffer.compare(await found.bytes(), await blocked[at - 1]!.bytes())).toBe(0)
+          const plain = reorder(back, 'row_major')
+          expect([plain.dtype, plain.shape]).toEqual([weight.dtype, weight.shape])
+          expect(Buffer.compare(await plain.bytes(), await weight.bytes())).toBe(0)
+        }
+      }
+      file.close()
+    })
+  },
+)

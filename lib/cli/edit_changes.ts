@@ -1,0 +1,210 @@
+/** The changes of `tilework edit`, made one after the other in a fixed order, each with a sentence about it. */
+import {
+  asTensor,
+  type DenseTensor,
+  DTYPES,
+  type ShapeChange,
+  TileworkError,
+  type TmfileCodes,
+  type TmfileModel,
+  type TmfileNode,
+  type TmfileNodeDescription,
+  type TmfileQuantizeOptions,
+  tensor,
+} from '../index.js'
+import { formatBytes, formatCount } from './byte_count.js'
+import type { InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
+import { type ConstantFiles, constantNamed } from './edit_constants.js'
+
+/** What may be asked for, by option. */
+export interface EditChoice {
+  readonly from?: readonly string[]
+  readonly to?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly removeNode?: readonly string[]
+  readonly replaceNode?: readonly Named<JsonObject>[]
+  readonly insertNode?: readonly JsonObject[]
+  readonly replaceConstant?: readonly Named<string>[]
+  readonly fillWeights?: string
+  readonly dequantize?: readonly string[]
+  readonly quantize?: readonly Named<JsonObject>[]
+  readonly setInput?: readonly InputShape[]
+  readonly setBatch?: number
+  readonly rename?: readonly NewName[]
+  readonly castWeights?: 'float32' | 'float16'
+  readonly mergeConstants?: boolean
+  readonly removeUnused?: boolean
+  readonly stripWeights?: boolean
+  readonly stripNames?: boolean
+}
+
+/** `--fill-weights` with this word takes no file. */
+const ZEROS = 'zeros'
+
+/** Makes the changes one after the other and notes each. */
+export class ModelChanges {
+  readonly made: string[] = []
+  /** Names of Reshape nodes that may not fit the new shapes. */
+  readonly blocked = new Set<string>()
+  readonly #model: TmfileModel
+  readonly #files: ConstantFiles
+
+  /** @param files - where constants of other files come from */
+  constructor(model: TmfileModel, files: ConstantFiles) {
+    this.#model = model
+    this.#files = files
+  }
+
+  /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for descriptions that are none */
+  async make(choice: EditChoice): Promise<void> {
+    this.#cut(choice)
+    await this.#changeNodes(choice)
+    await this.#changeConstants(choice)
+    this.#changeShapes(choice)
+    for (const { from, to } of choice.rename ?? []) {
+      this.#note(`${from} is ${to} now, in ${formatCount(this.#model.rename(from, to), 'place')}`)
+    }
+    if (choice.castWeights) {
+      const count = this.#model.castWeights(choice.castWeights)
+      this.#note(`${formatCount(count, 'constant')} cast to ${choice.castWeights}`)
+    }
+    if (choice.mergeConstants) {
+      this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)
+    }
+    this.#strip(choice)
+  }
+
+  #cut({ from = [], to = [], outputs }: EditChoice): void {
+    if ((from.length === 0) !== (to.length === 0)) {
+      throw new TileworkError('ERR_ARGUMENT', 'A cut has both ends: --from and --to.')
+    }
+    const before = this.#model.graph.nodes.length
+    if (to.length > 0) {
+      this.#model.cut(from, to)
+      const after = this.#model.graph.nodes.length
+      this.#note(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+    }
+    if (outputs) {
+      this.#model.setOutputs(outputs)
+      this.#note(`outputs are ${outputs.join(', ')}`)
+    }
+  }
+
+  async #changeNodes({ removeNode = [], replaceNode = [], insertNode = [] }: EditChoice): Promise<void> {
+    for (const name of removeNode) {
+      this.#model.removeNode(name)
+      this.#note(`node ${name} is out`)
+    }
+    for (const { name, value } of replaceNode) {
+      const old = this.#model.graph.nodes.find((node) => node.name === name)
+      const known = old && { name, inputs: old.inputs, outputs: old.outputs }
+      const { node } = await this.#describe({ ...known, ...value }, '--replace-node')
+      this.#model.replaceNode(name, node)
+      this.#note(`node ${name} is ${node.operator} now`)
+    }
+    for (const description of insertNode) await this.#insert(description)
+  }
+
+  async #insert(description: JsonObject): Promise<void> {
+    const { node, replaces } = await this.#describe(description, '--insert-node')
+    this.#model.insertNode(node)
+    if (replaces !== undefined) this.#model.replaceAllUses(replaces, node.outputs[0]!)
+    const place = replaces === undefined ? '' : `, in place of ${replaces} for all that took it`
+    this.#note(`node ${node.name} (${node.operator}) is in${place}`)
+  }
+
+  /** The node that JSON tells of; its constants are in the graph then. */
+  async #describe(
+    { constants = {}, replaces, ...description }: JsonObject,
+    flag: string,
+  ): Promise<{ readonly node: TmfileNode; readonly replaces?: string }> {
+    for (const [name, values] of Object.entries(objectOf(constants, `${flag}: constants`))) {
+      this.#model.addConstant(
+        name,
+        await this.#constant(name, objectOf(values, `${flag}: constants.${name}`)),
+      )
+    }
+    const node = this.#model.createNode(description as unknown as TmfileNodeDescription)
+    if (replaces === undefined) return { node }
+    if (typeof replaces === 'string') return { node, replaces }
+    throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" is the name of a tensor.`)
+  }
+
+  async #constant(name: string, { file, values, ...about }: JsonObject): Promise<DenseTensor> {
+    if (typeof file === 'string' && Object.keys(about).length === 0 && values === undefined) {
+      return this.#files.constant(name, file)
+    }
+    if (file === undefined)
+      return tensor(values as never, { dtype: 'float32', ...about, name }) as DenseTensor
+    const message = `Constant ${name} has "file", or "values" with "dtype" and "shape".`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+
+  async #changeConstants(choice: EditChoice): Promise<void> {
+    for (const { name, value } of choice.replaceConstant ?? []) {
+      const numbers = await this.#files.constant(name, value)
+      this.#model.replaceConstant(name, numbers)
+      this.#note(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
+    }
+    if (choice.fillWeights !== undefined) await this.#fill(choice.fillWeights)
+    for (const name of choice.dequantize ?? []) {
+      this.#model.replaceConstant(name, await this.#model.dequantize(name))
+      this.#note(`constant ${name} is float32`)
+    }
+    for (const { name, value } of choice.quantize ?? []) {
+      const { dtype, ...options } = value
+      const parameters = await this.#model.quantize(
+        name,
+        dtype as TmfileCodes,
+        options as TmfileQuantizeOptions,
+      )
+      this.#note(`constant ${name} is ${dtype} with ${formatCount(parameters.scales.length, 'scale')}`)
+    }
+  }
+
+  async #fill(from: string): Promise<void> {
+    const file = from === ZEROS ? undefined : await this.#files.open(from)
+    let filled = 0
+    this.#model.fillWeights(({ name, dtype, shape }) => {
+      filled += 1
+      if (file) return constantNamed(file, name, from)
+      const count = shape!.reduce((product, extent) => product * extent, 1)
+      return asTensor(new Uint8Array((count * DTYPES[dtype].bits) / 8), { dtype, shape: shape! })
+    })
+    this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
+  }
+
+  #changeShapes({ setInput = [], setBatch }: EditChoice): void {
+    for (const { name, shape } of setInput) {
+      this.#note(`input ${name} is [${shape.join(', ')}]`, this.#model.setInputShape(name, shape))
+    }
+    if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+  }
+
+  #strip({ removeUnused, stripWeights, stripNames }: EditChoice): void {
+    if (removeUnused) {
+      const before = this.#model.graph.nodes.length
+      this.#model.removeUnused()
+      this.#note(`${before - this.#model.graph.nodes.length} unused nodes are out`)
+    }
+    if (stripWeights) {
+      this.#model.stripWeights()
+      this.#note('constants have no numbers')
+    }
+    if (stripNames) {
+      this.#model.stripNames()
+      this.#note('nothing has a name')
+    }
+  }
+
+  #note(change: string, { reshaped, blocked }: ShapeChange = { reshaped: [], blocked: [] }): void {
+    this.made.push(change)
+    for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
+    for (const { name } of blocked) this.blocked.add(name ?? '-')
+  }
+}
+
+function objectOf(value: unknown, what: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  throw new TileworkError('ERR_ARGUMENT', `${what} must be a JSON object.`)
+}
