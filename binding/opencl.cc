@@ -73,6 +73,7 @@ cl::DeviceOptions options_of(const Napi::Object& from) {
   };
   options.most_bytes = number("mostBytes", options.most_bytes);
   options.own_kernel_bytes = number("ownKernelBytes", options.own_kernel_bytes);
+  options.lose_after = number("loseAfter", options.lose_after);
   options.in_place = from.Get("inPlace").IsUndefined() || from.Get("inPlace").ToBoolean().Value();
   const Napi::Value build_options = from.Get("buildOptions");
   if (!build_options.IsUndefined()) options.build_options = build_options.ToString().Utf8Value();

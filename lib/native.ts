@@ -222,6 +222,8 @@ export interface NativeDeviceSettings {
   readonly ownKernelBytes?: number
   /** For the device's compiler. */
   readonly buildOptions?: string
+  /** For tests: slices after which the device counts as lost. */
+  readonly loseAfter?: number
 }
 
 export interface NativeDeviceWork extends NativeDeviceSettings {

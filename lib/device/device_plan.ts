@@ -82,12 +82,18 @@ export class DevicePlan implements PlanRunner {
 
 /** For tests and for drivers with faults; docs/opencl.md has them. */
 function settings(): NativeDeviceSettings {
-  const { TILEWORK_OPENCL_BUFFER_BYTES, TILEWORK_OPENCL_IN_PLACE, TILEWORK_OPENCL_BUILD_OPTIONS } =
-    process.env
+  const {
+    TILEWORK_OPENCL_BUFFER_BYTES,
+    TILEWORK_OPENCL_IN_PLACE,
+    TILEWORK_OPENCL_BUILD_OPTIONS,
+    TILEWORK_OPENCL_LOSE_AFTER,
+  } = process.env
   const mostBytes = Number(TILEWORK_OPENCL_BUFFER_BYTES)
+  const loseAfter = Number(TILEWORK_OPENCL_LOSE_AFTER)
   return {
     ...(Number.isSafeInteger(mostBytes) && mostBytes > 0 && { mostBytes }),
     ...(TILEWORK_OPENCL_IN_PLACE === '0' && { inPlace: false }),
+    ...(TILEWORK_OPENCL_LOSE_AFTER && Number.isSafeInteger(loseAfter) && { loseAfter }),
     ...(TILEWORK_OPENCL_BUILD_OPTIONS && { buildOptions: TILEWORK_OPENCL_BUILD_OPTIONS }),
   }
 }

@@ -205,6 +205,12 @@ std::vector<uint8_t> Scaling::table_of(const std::vector<double>& numbers) const
   return table;
 }
 
+uint64_t Scaling::code_in(const std::vector<uint8_t>& table, int64_t entry) const {
+  uint64_t code = 0;
+  std::memcpy(&code, table.data() + entry * number_bytes_, static_cast<size_t>(number_bytes_));
+  return code;
+}
+
 void Scaling::run_kernel(const uint8_t* source, uint8_t* destination, int64_t count,
                          const ParameterRun& run) const {
   const int64_t entry = run.index * number_bytes_;

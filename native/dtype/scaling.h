@@ -111,11 +111,25 @@ class Scaling {
   // Bytes of the tables.
   int64_t footprint() const { return static_cast<int64_t>(scales_.size() + offsets_.size()); }
 
+  // For those who do the same elsewhere: a device.
+  ScalingKind kind() const { return kernel_->kind; }
+  QuantizeRules rules() const { return rules_; }
+  // Limits of codes.
+  double low() const { return low_; }
+  double high() const { return high_; }
+  // Pairs of scale and offset, as codes of the type in which the kernel computes.
+  int64_t entries() const { return static_cast<int64_t>(scales_.size()) / number_bytes_; }
+  uint64_t scale_code(int64_t entry) const { return code_in(scales_, entry); }
+  uint64_t offset_code(int64_t entry) const { return code_in(offsets_, entry); }
+  // Null where every element has the first entry.
+  const ParameterPlaces* places() const { return places_.get(); }
+
   // Scales `count` packed elements, of which the first is element `first` of the result.
   void run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const;
 
  private:
   void run_kernel(const uint8_t* source, uint8_t* destination, int64_t count, const ParameterRun& run) const;
+  uint64_t code_in(const std::vector<uint8_t>& table, int64_t entry) const;
   // Numbers of the type in which the kernel computes.
   std::vector<uint8_t> table_of(const std::vector<double>& numbers) const;
 

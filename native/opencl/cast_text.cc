@@ -1,7 +1,5 @@
 #include "opencl/cast_text.h"
 
-#include <array>
-
 #include "error.h"
 
 namespace tilework::cl {
@@ -248,79 +246,30 @@ int64_t rounding_number(ScaleRounding rounding) {
   }
 }
 
-using TypeNumbers = std::array<int64_t, 5>;
+}  // namespace
 
-TypeNumbers numbers_of(const DtypeInfo& type) {
-  return {type.bits, kind_number(type.kind), type.mantissa_bits, type.bias, specials_number(type.specials)};
-}
+std::string exact_numbers_text() { return kExactNumbers; }
 
-std::string type_text(const DtypeInfo& type) {
+std::string type_text(Dtype dtype) {
   std::string text;
-  for (const int64_t number : numbers_of(type)) text += (text.empty() ? "{" : ", ") + std::to_string(number);
+  for (const int64_t number : type_numbers(dtype))
+    text += (text.empty() ? "{" : ", ") + std::to_string(number);
   return text + "}";
 }
 
-void refuse_complex(const Cast& cast) {
-  if (!is_complex(cast.from()) && !is_complex(cast.to())) return;
-  throw Error("ERR_UNSUPPORTED", "A cast from " + std::string(info_of(cast.from()).name) + " to " +
-                                     std::string(info_of(cast.to()).name) +
-                                     " is not done on devices; leave the device out for it.");
+std::array<int64_t, kTypeNumbers> type_numbers(Dtype dtype) {
+  const DtypeInfo& type = info_of(dtype);
+  return {type.bits, kind_number(type.kind), type.mantissa_bits, type.bias, specials_number(type.specials)};
 }
 
-// What encode() takes behind the number.
-std::array<int64_t, 3> options_of(const Cast& cast) {
+std::array<int64_t, 3> cast_numbers(const Cast& cast) {
+  if (is_complex(cast.from()) || is_complex(cast.to())) {
+    throw Error("ERR_UNSUPPORTED", "A cast from " + std::string(info_of(cast.from()).name) + " to " +
+                                       std::string(info_of(cast.to()).name) +
+                                       " is not done on devices; leave the device out for it.");
+  }
   const CastOptions& options = cast.options();
   return {options.mode == CastMode::kOnnx ? 1 : 0, options.saturate ? 1 : 0, rounding_number(options.round)};
-}
-
-std::string step_text(const Cast& cast) {
-  refuse_complex(cast);
-  const auto [onnx, saturate, rounding] = options_of(cast);
-  return "  {\n    const Type from = " + type_text(info_of(cast.from())) +
-         ";\n    const Type to = " + type_text(info_of(cast.to())) +
-         ";\n    code = encode(to, decode(from, code), " + std::to_string(onnx) + ", " +
-         std::to_string(saturate) + ", " + std::to_string(rounding) + ");\n  }\n";
-}
-
-constexpr const char* kTableCast = R"cl(
-Type type_at(__global const long* numbers) {
-  Type type = {(int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3], (int)numbers[4]};
-  return type;
-}
-
-ulong convert(ulong code, __global const long* steps) {
-  const long count = steps[0];
-  ++steps;
-  for (long i = 0; i < count; ++i, steps += 13) {
-    const Number number = decode(type_at(steps), code);
-    code = encode(type_at(steps + 5), number, (int)steps[10], (int)steps[11], (int)steps[12]);
-  }
-  return code;
-}
-)cl";
-
-}  // namespace
-
-std::string cast_text(std::span<const Cast> casts) {
-  std::string text = kExactNumbers;
-  text += "\nulong convert(ulong code) {\n";
-  for (const Cast& cast : casts) text += step_text(cast);
-  return text + "  return code;\n}\n";
-}
-
-std::string table_cast_text() { return std::string(kExactNumbers) + kTableCast; }
-
-void add_casts(std::vector<int64_t>& table, std::span<const Cast> casts) {
-  table.push_back(static_cast<int64_t>(casts.size()));
-  for (const Cast& cast : casts) {
-    refuse_complex(cast);
-    for (const Dtype dtype : {cast.from(), cast.to()}) {
-      const TypeNumbers numbers = numbers_of(info_of(dtype));
-      table.insert(table.end(), numbers.begin(), numbers.end());
-    }
-    const auto options = options_of(cast);
-    table.insert(table.end(), options.begin(), options.end());
-  }
 }
 
 }  // namespace tilework::cl

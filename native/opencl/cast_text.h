@@ -3,23 +3,26 @@
 // every code comes out as on the CPU.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "dtype/cast.h"
 
 namespace tilework::cl {
 
-// Text that defines `ulong convert(ulong code)`, the casts one after the other. Codes stand in the low bits.
-// Errors: ERR_UNSUPPORTED for complex types.
-std::string cast_text(std::span<const Cast> casts);
+// Text that defines `Type` and `Number`, `Number decode(Type, ulong code)` and `ulong encode(Type, Number,
+// int onnx, int saturate, int rounding)`. Codes stand in the low bits.
+std::string exact_numbers_text();
 
-// The same for any casts: `ulong convert(ulong code, __global const long* steps)` reads them from a table.
-std::string table_cast_text();
+inline constexpr size_t kTypeNumbers = 5;
 
-// Appends the table for it. Errors: as cast_text.
-void add_casts(std::vector<int64_t>& table, std::span<const Cast> casts);
+// The members of a `Type`, and the same as an initializer.
+std::array<int64_t, kTypeNumbers> type_numbers(Dtype dtype);
+std::string type_text(Dtype dtype);
+
+// What encode() takes behind the number. Errors: ERR_UNSUPPORTED for complex types.
+std::array<int64_t, 3> cast_numbers(const Cast& cast);
 
 }  // namespace tilework::cl

@@ -1,6 +1,7 @@
 #include "opencl/device.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "opencl/staging.h"
 
@@ -54,12 +55,27 @@ DeviceInfo info_of(Platform platform, Device device) {
   info.largest_buffer = clamped(number_of<Ulong>(device, kDeviceMaxAllocation));
   info.local_memory = clamped(number_of<Ulong>(device, kDeviceLocalMemory));
   info.work_group = static_cast<int64_t>(number_of<size_t>(device, kDeviceMaxWorkGroupSize));
-  info.unified_memory = number_of<Bool>(device, kDeviceUnifiedMemory) != 0;
+  // OpenCL 2.0 calls the question outdated; who does not answer it shares nothing.
+  Bool unified = 0;
+  const Int status = api().clGetDeviceInfo(device, kDeviceUnifiedMemory, sizeof(unified), &unified, nullptr);
+  info.unified_memory = status == kSuccess && unified != 0;
   return info;
 }
 
+// Kernels need 64-bit integers and stores of single bytes, which a device has from this version on where it
+// has the full profile.
+bool is_complete(Device device) {
+  const std::string prefix = "OpenCL ";
+  const std::string version = text_of(device, kDeviceVersion);
+  if (version.compare(0, prefix.size(), prefix) != 0) return false;
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(version.c_str() + prefix.size(), "%d.%d", &major, &minor) != 2) return false;
+  return (major > 1 || (major == 1 && minor >= 2)) && text_of(device, kDeviceProfile) == "FULL_PROFILE";
+}
+
 bool is_usable(Device device) {
-  return number_of<Bool>(device, kDeviceAvailable) != 0 &&
+  return is_complete(device) && number_of<Bool>(device, kDeviceAvailable) != 0 &&
          number_of<Bool>(device, kDeviceCompilerAvailable) != 0 &&
          number_of<Bool>(device, kDeviceLittleEndian) != 0;
 }

@@ -4,9 +4,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <utility>
-#include <variant>
 
-#include "error.h"
 #include "layout/loop_nest.h"
 #include "reorder/fused_cast.h"
 #include "reorder/nest_class.h"
@@ -63,13 +61,7 @@ DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple) {
     widen(result, multiple);
     return result;
   }
-  for (const ElementStep& step : cast->cast().steps()) {
-    const auto* only_cast = std::get_if<Cast>(&step);
-    if (only_cast == nullptr) {
-      throw Error("ERR_UNSUPPORTED", "Devices do not scale elements, as " + cast->kernels() + " would.");
-    }
-    result.casts.push_back(*only_cast);
-  }
+  result.steps = cast->cast().steps();
   result.destination_bits = info_of(cast->cast().to()).bits;
   return result;
 }

@@ -131,6 +131,8 @@ class DeviceRun {
   }
 
   void start(Slice& slice, size_t number, int64_t begin, int64_t end) {
+    if (started_++ == reorder_.options_.lose_after)
+      throw failure(kDeviceNotAvailable, "The test of a lost device");
     slice.begin = begin;
     slice.end = end;
     const Memory destination = destination_of(slice, number);
@@ -280,7 +282,12 @@ class DeviceRun {
 
   static void wait_for(const EventHandle& event) {
     Event waited = event.get();
-    check(api().clWaitForEvents(1, &waited), "clWaitForEvents");
+    Int status = api().clWaitForEvents(1, &waited);
+    // What went wrong is told by the event itself.
+    if (status == kExecStatusError) {
+      api().clGetEventInfo(waited, kEventExecutionStatus, sizeof(status), &status, nullptr);
+    }
+    check(status, "clWaitForEvents");
   }
 
   const DeviceReorder& reorder_;
@@ -296,6 +303,7 @@ class DeviceRun {
   bool is_complete_ = false;
   MemoryHandle whole_source_;
   std::array<Slice, 2> slices_;
+  int64_t started_ = 0;
   size_t next_upload_ = 0;
   // Where a range that is larger than a buffer goes on.
   int64_t cut_at_ = 0;

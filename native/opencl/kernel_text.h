@@ -33,7 +33,8 @@ struct KernelText {
   // What the innermost loops of the nest do, in a word or two, for explanations and measurements.
   const char* shape = "gather";
   std::string source;
-  // Numbers for the buffer that the kernel reads beside the source: the loops, or the lookup tables.
+  // Numbers for the buffer that the kernel reads beside the source: what becomes of elements, the loops, or
+  // the lookup tables.
   std::vector<int64_t> table;
   // Destination elements that a work-item makes (kTable, kWords).
   int64_t elements_per_word = 1;
@@ -52,10 +53,7 @@ inline constexpr int64_t kTileGroup = 256;
 // Local memory that a tile takes at most.
 inline constexpr int64_t kTileBytes = 16 << 10;
 
-// The table of a plan has no more entries, lookups that are arithmetic on the CPU included: 128 MiB.
-inline constexpr int64_t kMostTableEntries = int64_t{1} << 24;
-
-// Errors: ERR_UNSUPPORTED (see cast_text), ERR_LIMIT for lookups that have too many entries.
+// Errors: ERR_UNSUPPORTED (see cast_numbers), ERR_LIMIT for tables that have too many entries.
 KernelText kernel_text(const DeviceMoves& moves, KernelForm form);
 
 // The best form for a large plan.

@@ -54,10 +54,15 @@ inline constexpr Uint kDeviceAvailable = 0x1027;
 inline constexpr Uint kDeviceCompilerAvailable = 0x1028;
 inline constexpr Uint kDeviceName = 0x102b;
 inline constexpr Uint kDriverVersion = 0x102d;
+inline constexpr Uint kDeviceProfile = 0x102e;
 inline constexpr Uint kDeviceVersion = 0x102f;
 inline constexpr Uint kDeviceUnifiedMemory = 0x1035;
 
 inline constexpr Uint kProgramBuildLog = 0x1183;
+
+inline constexpr Uint kKernelWorkGroupSize = 0x11b0;
+
+inline constexpr Uint kEventExecutionStatus = 0x11d3;
 
 inline constexpr Bitfield kQueueProfiling = 1 << 1;
 inline constexpr Uint kProfilingStart = 0x1282;

@@ -145,7 +145,8 @@ constexpr const char* kTileBody = R"cl(
     if (row < rows && column < columns && IS_VALID) {
       const long from = from_tile + (OFFSET)row * SOURCE_ROW + column;
       if (from >= window_first && from < window_last) {
-        element = (ELEMENT)CONVERT(LOAD(source, from - window_first));
+        const INDEX slot = (INDEX)(to_tile + row + (OFFSET)column * DESTINATION_COLUMN);
+        element = (ELEMENT)CONVERT(LOAD(source, from - window_first), slot);
       }
     }
     tile[row * PITCH + column] = element;
@@ -175,19 +176,18 @@ bool can_tile(const DeviceMoves& moves) {
   return column && row.count >= kLeastPasses && nest.nodes[*column].count >= kLeastPasses;
 }
 
-std::string tile_text(const DeviceMoves& moves, bool is_narrow, KernelText& result) {
+std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   const LoopNest& nest = moves.nests.front();
   const size_t column = *column_level(nest);
   const Node& row_loop = nest.nodes.back();
   const Node& column_loop = nest.nodes[column];
   const TileLoops loops{nest, column, tile_shape(moves, row_loop.count, column_loop.count)};
   result.destination_base = nest.destination_base;
-  std::string text = is_narrow ? "typedef uint INDEX;\ntypedef int OFFSET;\n"
-                               : "typedef ulong INDEX;\ntypedef long OFFSET;\n";
-  text += constant("ROWS", loops.shape.rows) + constant("COLUMNS", loops.shape.columns) +
-          constant("GROUP", kTileGroup) + constant("ROW_COUNT", row_loop.count) +
-          constant("COLUMN_COUNT", column_loop.count) + constant("SOURCE_ROW", row_loop.source_stride) +
-          constant("DESTINATION_COLUMN", column_loop.destination_stride);
+  std::string text = constant("ROWS", loops.shape.rows) + constant("COLUMNS", loops.shape.columns) +
+                     constant("GROUP", kTileGroup) + constant("ROW_COUNT", row_loop.count) +
+                     constant("COLUMN_COUNT", column_loop.count) +
+                     constant("SOURCE_ROW", row_loop.source_stride) +
+                     constant("DESTINATION_COLUMN", column_loop.destination_stride);
   text += "#define ROW_PASS p" + number(static_cast<int64_t>(loops.row())) + "\n#define COLUMN_PASS p" +
           number(static_cast<int64_t>(column)) + "\n" + kTileHead + passes_text(loops, result);
   const auto source = [](const Node& node) { return node.source_stride; };

@@ -14,7 +14,7 @@ struct KernelText;
 // both of some length.
 bool can_tile(const DeviceMoves& moves);
 
-// The kernel, and its geometry in `result`. `is_narrow`: 32 bits are enough for every offset.
-std::string tile_text(const DeviceMoves& moves, bool is_narrow, KernelText& result);
+// The kernel, and its geometry in `result`. Goes behind index_text.
+std::string tile_text(const DeviceMoves& moves, KernelText& result);
 
 }  // namespace tilework::cl

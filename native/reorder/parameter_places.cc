@@ -76,27 +76,22 @@ void sort_and_fill(int64_t first, int64_t last, std::vector<ParameterRun>& runs)
   runs = std::move(filled);
 }
 
-class NestPlaces : public ParameterPlaces {
- public:
-  // Nests whose source is the tensor of parameters.
-  explicit NestPlaces(std::vector<LoopNest> nests) : nests_(std::move(nests)) {}
+}  // namespace
 
-  void find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const override {
-    runs.clear();
-    RunList list(runs);
-    // Positions that the walk gives count from the beginning of its range.
-    for (const LoopNest& nest : nests_) {
-      NestWalk<RowsToList, NoRectangles>(nest, {}, nullptr, reinterpret_cast<uint8_t*>(&list),
-                                         Stores::kCached, first, last)
-          .run();
-    }
-    for (ParameterRun& run : runs) run.at += first;
-    sort_and_fill(first, last, runs);
+void NestPlaces::find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const {
+  runs.clear();
+  RunList list(runs);
+  // Positions that the walk gives count from the beginning of its range.
+  for (const LoopNest& nest : nests_) {
+    NestWalk<RowsToList, NoRectangles>(nest, {}, nullptr, reinterpret_cast<uint8_t*>(&list), Stores::kCached,
+                                       first, last)
+        .run();
   }
+  for (ParameterRun& run : runs) run.at += first;
+  sort_and_fill(first, last, runs);
+}
 
- private:
-  std::vector<LoopNest> nests_;
-};
+namespace {
 
 int64_t blocks_of(int64_t extent, int64_t block) { return extent == 0 ? 0 : ceil_div(extent, block); }
 
@@ -139,8 +134,8 @@ BoundSide side_of(const std::vector<int64_t>& shape, const ScalingDescription& s
 
 }  // namespace
 
-std::shared_ptr<const ParameterPlaces> parameter_places(const ReorderDescription& description,
-                                                        const ScalingDescription& scaling) {
+std::shared_ptr<const NestPlaces> parameter_places(const ReorderDescription& description,
+                                                   const ScalingDescription& scaling) {
   if (scaling.scales.size() == 1) return nullptr;
   const std::vector<int64_t>& whole = description.slice ? description.slice->shape : description.shape;
   check_blocks(whole, scaling);

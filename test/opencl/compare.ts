@@ -1,5 +1,6 @@
 /** Runs a plan on the CPU and on the first OpenCL device, and compares every byte. */
 import { devices } from '../../lib/device/devices.js'
+import type { ElementStep } from '../../lib/dtype/cast_step.js'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import type { Layout } from '../../lib/layout/layout.js'
 import { joinLayouts, type PlacedLayout } from '../../lib/layout/plan.js'
@@ -13,6 +14,9 @@ export interface Comparison {
   readonly shape: readonly number[]
   readonly from: string | Layout | PlacedLayout
   readonly to: string | Layout | PlacedLayout
+  readonly casts?: readonly ElementStep[]
+  /** Of the source, in place of noise. */
+  readonly source?: Uint8Array<ArrayBuffer>
   readonly settings?: NativeDeviceSettings
   /** Memory is copied to the device and back, in three slices, each of up to three windows of the source. */
   readonly isCopied?: boolean
@@ -24,11 +28,13 @@ export async function compareWithCpu({
   shape,
   from,
   to,
+  casts = [],
+  source: given,
   settings,
   isCopied = false,
 }: Comparison): Promise<void> {
-  const { plan } = joinLayouts({ dtype, shape, from, to })
-  const source = noise(plan.sourceBytes)
+  const { plan } = joinLayouts({ dtype, shape, from, to, ...(casts.length > 0 && { casts }) })
+  const source = given ?? noise(plan.sourceBytes)
   const wanted = new Uint8Array(plan.destinationBytes).fill(0xaa)
   const found = new Uint8Array(plan.destinationBytes).fill(0x55)
   plan.runSync(source, wanted)
@@ -37,14 +43,22 @@ export async function compareWithCpu({
     ...settings,
     ...(isCopied && { inPlace: false, mostBytes: Math.ceil(Math.max(source.length, found.length) / 3) }),
   })
+  if (Buffer.compare(wanted, found) === 0) return
   const at = wanted.findIndex((byte, i) => byte !== found[i])
-  if (at < 0) return
   const what = `${nameOf(from)} to ${nameOf(to)}, ${dtype} [${shape}], ${JSON.stringify({ from, to, settings, isCopied })}`
   throw new Error(`${what}: byte ${at} is ${found[at]} on the device and ${wanted[at]} on the CPU`)
 }
 
+/** The longest that was asked for. */
+let made = new Uint8Array(0)
+
 /** The same bytes each time, without any pattern that a wrong order would keep. */
-export function noise(size: number): Uint8Array {
+export function noise(size: number): Uint8Array<ArrayBuffer> {
+  if (made.length < size) made = makeNoise(Math.max(size, 2 ** 20))
+  return made.slice(0, size)
+}
+
+function makeNoise(size: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(size)
   let state = 1
   for (let i = 0; i < size; i++) {

@@ -79,7 +79,7 @@ describe('without an OpenCL library', () => {
 
 describe.skipIf(!hasDevice)('on an OpenCL device', () => {
   beforeEach(() => {
-    for (const name of ['BUFFER_BYTES', 'IN_PLACE', 'BUILD_OPTIONS'])
+    for (const name of ['BUFFER_BYTES', 'IN_PLACE', 'BUILD_OPTIONS', 'LOSE_AFTER'])
       delete process.env[`TILEWORK_OPENCL_${name}`]
   })
 
@@ -180,6 +180,28 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     })
     delete process.env.TILEWORK_OPENCL_BUILD_OPTIONS
     await materialize(reorder(image(), 'byxf'), { device: 'opencl' })
+  })
+
+  it('a device that is lost in mid-run is an error, also while others run, and the next run works', async () => {
+    const plan = planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'byxf' })
+    const source = noise(plan.sourceBytes)
+    const wanted = new Uint8Array(plan.destinationBytes)
+    plan.runSync(source, wanted)
+    process.env.TILEWORK_OPENCL_BUFFER_BYTES = '16384'
+    const run = () => {
+      const found = new Uint8Array(plan.destinationBytes)
+      return plan.run(source, found, { device: 'opencl' }).then(() => Buffer.compare(found, wanted))
+    }
+    const before = run()
+    process.env.TILEWORK_OPENCL_LOSE_AFTER = '2'
+    const lost = run()
+    delete process.env.TILEWORK_OPENCL_LOSE_AFTER
+    const beside = run()
+    await expect(lost).rejects.toMatchObject({
+      code: 'ERR_DEVICE_LOST',
+      message: expect.stringContaining('CL_DEVICE_NOT_AVAILABLE'),
+    })
+    expect(await Promise.all([before, beside, run()])).toEqual([0, 0, 0])
   })
 
   it('a save that fails leaves the old file', async () => {

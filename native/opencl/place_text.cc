@@ -1,0 +1,227 @@
+#include "opencl/place_text.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "error.h"
+#include "opencl/slot_digits.h"
+
+namespace tilework::cl {
+namespace {
+
+// Loops, bounds and lookups are read from `table`, as add_nest wrote them.
+constexpr const char* kTablePlace = R"cl(
+#define MOST_VARIABLES 16
+
+// The offset in the source, or a negative number for a slot without an element.
+long place_in(ulong slot, __global const long* table) {
+  const long digits = table[1];
+  const long variables = table[2];
+  const long lookups = table[3];
+  if (table[4] != 0) return HOLE;
+  long source = table[5];
+  long rest = (long)slot - table[6];
+  if (rest < 0) return HOLE;
+  long index[MOST_VARIABLES];
+  long looked_up[MOST_VARIABLES];
+  for (long i = 0; i < variables; ++i) index[i] = 0;
+  for (long i = 0; i < lookups; ++i) looked_up[i] = 0;
+  __global const long* at = table + 7;
+  for (long i = 0; i < digits; ++i) {
+    const long value = rest / at[0];
+    if (value >= at[2]) return HOLE;
+    rest -= value * at[0];
+    long left = value + at[1];
+    const long loops = at[3];
+    at += 4;
+    for (long k = 0; k < loops; ++k, at += 6) {
+      const long pass = left / at[0];
+      left -= pass * at[0];
+      source += pass * at[1];
+      if (at[2] >= 0) index[at[2]] += pass * at[3];
+      if (at[4] >= 0) looked_up[at[4]] += pass * at[5];
+    }
+  }
+  if (rest != 0) return HOLE;
+  for (long i = 0; i < variables; ++i, at += 2) {
+    if (index[i] < at[0] || index[i] >= at[1]) return HOLE;
+  }
+  for (long i = 0; i < lookups; ++i, ++at) {
+    const long offset = at[looked_up[i] + at[0]];
+    if (offset <= NO_OFFSET) return HOLE;
+    source += offset;
+  }
+  return source;
+}
+
+long place(ulong slot, __global const long* table) {
+  for (; table[0] != 0; table += table[0]) {
+    const long source = place_in(slot, table);
+    if (source >= 0) return source;
+  }
+  return HOLE;
+}
+)cl";
+
+constexpr size_t kMostTableVariables = 16;
+
+// The entries of a lookup that the loops of a nest reach.
+int64_t entries_of(const LoopNest& nest, size_t lookup) {
+  int64_t entries = 1;
+  for (const Node& node : nest.nodes) {
+    if (node.lookup == static_cast<int>(lookup)) entries += (node.count - 1) * node.lookup_stride;
+  }
+  return entries;
+}
+
+// Appends a lookup's table. Offsets may be negative, as they are added to others; kHole and kSkip, which are
+// the two smallest numbers, stand for no element.
+void add_lookup(std::vector<int64_t>& table, const LoopNest& nest, size_t number) {
+  const Lookup& lookup = nest.lookups[number];
+  const int64_t entries = entries_of(nest, number);
+  if (entries > kMostTableEntries - static_cast<int64_t>(table.size())) {
+    throw Error("ERR_LIMIT", "The layouts do not divide each other, and a table of their " +
+                                 std::to_string(entries) + " offsets is more than the " +
+                                 std::to_string(kMostTableEntries) +
+                                 " that are made for a device; leave the device out for it.");
+  }
+  for (int64_t i = 0; i < entries; ++i) table.push_back(lookup.at(i));
+}
+
+// A slot has an element where its index lies in both bounds: what is not written by this nest has another.
+std::pair<int64_t, int64_t> bounds_of(const Variable& variable) {
+  return {std::max(variable.write_lo, variable.valid_lo), std::min(variable.write_hi, variable.valid_hi)};
+}
+
+// Size, numbers of digits, variables and lookups, whether all is zero, bases, digits with their loops,
+// bounds, then for each lookup how far behind this entry its table begins, then the tables.
+void add_nest(std::vector<int64_t>& table, const LoopNest& nest) {
+  const size_t start = table.size();
+  const auto count = [](size_t size) { return static_cast<int64_t>(size); };
+  const SlotDigits slots = slot_digits(nest);
+  table.insert(table.end(),
+               {0, count(slots.digits.size()), count(nest.variables.size()), count(nest.lookups.size()),
+                nest.all_zero ? 1 : 0, nest.source_base, slots.base});
+  for (const SlotDigit& digit : slots.digits) {
+    table.insert(table.end(), {digit.stride, digit.first, digit.count, count(digit.loops.size())});
+    for (const auto& [number, weight] : digit.loops) {
+      const Node& node = nest.nodes[number];
+      table.insert(table.end(),
+                   {weight, node.source_stride, node.variable, node.weight, node.lookup, node.lookup_stride});
+    }
+  }
+  for (const Variable& variable : nest.variables) {
+    const auto [lo, hi] = bounds_of(variable);
+    table.insert(table.end(), {lo, hi});
+  }
+  const size_t places = table.size();
+  table.resize(places + nest.lookups.size());
+  for (size_t i = 0; i < nest.lookups.size(); ++i) {
+    table[places + i] = count(table.size() - (places + i));
+    add_lookup(table, nest, i);
+  }
+  table[start] = count(table.size() - start);
+}
+
+// Adds `pass * factor` to a sum.
+void add_term(std::string& sum, size_t node, int64_t factor) {
+  if (factor == 0) return;
+  sum += " + (OFFSET)p" + std::to_string(node) + " * " + std::to_string(factor);
+}
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+// Declares the passes of the loops over a digit.
+std::string digit_text(const SlotDigit& digit, size_t which) {
+  const std::string name = "q" + std::to_string(which);
+  std::string text = "    const INDEX " + name + " = rest / " + number(digit.stride) + ";\n    if (" + name +
+                     " >= " + number(digit.count) + ") break;\n    rest -= " + name + " * " +
+                     number(digit.stride) + ";\n";
+  std::string left = digit.first == 0 ? name : "(" + name + " + " + number(digit.first) + ")";
+  for (const auto& [loop, weight] : digit.loops) {
+    const std::string pass = "p" + std::to_string(loop);
+    text += "    const INDEX " + pass + " = " + left + (weight == 1 ? "" : " / " + number(weight)) + ";\n";
+    left = "(" + left + " % " + number(weight) + ")";
+  }
+  return text;
+}
+
+// The nest as straight code; see kTablePlace for what it does.
+std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
+  const SlotDigits slots = slot_digits(nest);
+  std::string text = "  do {\n";
+  if (slots.base > 0) text += "    if (slot < " + number(slots.base) + ") break;\n";
+  text += "    INDEX rest = slot - " + number(slots.base) + ";\n";
+  for (size_t i = 0; i < slots.digits.size(); ++i) text += digit_text(slots.digits[i], i);
+  std::string source = number(nest.source_base);
+  std::vector<std::string> index(nest.variables.size(), "0");
+  std::vector<std::string> looked_up(nest.lookups.size(), "0");
+  for (size_t i = 0; i < nest.nodes.size(); ++i) {
+    const Node& node = nest.nodes[i];
+    add_term(source, i, node.source_stride);
+    if (node.variable != kNone) add_term(index[node.variable], i, node.weight);
+    if (node.lookup != kNone) add_term(looked_up[node.lookup], i, node.lookup_stride);
+  }
+  text += "    if (rest != 0) break;\n";
+  for (size_t i = 0; i < nest.variables.size(); ++i) {
+    const auto [lo, hi] = bounds_of(nest.variables[i]);
+    const std::string name = "v" + std::to_string(i);
+    text += "    const OFFSET " + name + " = " + index[i] + ";\n    if (" + name + " < " +
+            std::to_string(lo) + " || " + name + " >= " + std::to_string(hi) + ") break;\n";
+  }
+  for (size_t i = 0; i < nest.lookups.size(); ++i) {
+    const std::string name = "o" + std::to_string(i);
+    text += "    const long " + name + " = table[" + std::to_string(table.size()) + " + " + looked_up[i] +
+            "];\n    if (" + name + " <= NO_OFFSET) break;\n";
+    source += " + (OFFSET)" + name;
+    add_lookup(table, nest, i);
+  }
+  return text + "    return " + source + ";\n  } while (0);\n";
+}
+
+}  // namespace
+
+bool is_narrow(const std::vector<LoopNest>& nests) {
+  constexpr int64_t kMost = INT32_MAX / 4;
+  return std::all_of(nests.begin(), nests.end(), [](const LoopNest& nest) {
+    int64_t reach = nest.destination_base + std::abs(nest.source_base);
+    for (const Node& node : nest.nodes) {
+      const int64_t most = std::max({std::abs(node.source_stride), node.destination_stride,
+                                     node.variable == kNone ? 0 : node.weight, node.lookup_stride});
+      if (most > kMost || node.count > kMost || reach > kMost) return false;
+      reach += (node.count - 1) * most;
+    }
+    return reach <= kMost;
+  });
+}
+
+std::string index_text(bool is_narrow) {
+  const std::string types = is_narrow ? "typedef uint INDEX;\ntypedef int OFFSET;\n"
+                                      : "typedef ulong INDEX;\ntypedef long OFFSET;\n";
+  return types + "#define HOLE (-1)\n#define NO_OFFSET (LONG_MIN + 1)\n";
+}
+
+std::string table_place_text() { return kTablePlace; }
+
+bool fits_table(const std::vector<LoopNest>& nests) {
+  return std::all_of(nests.begin(), nests.end(), [](const LoopNest& nest) {
+    return nest.variables.size() <= kMostTableVariables && nest.lookups.size() <= kMostTableVariables;
+  });
+}
+
+void add_nests(std::vector<int64_t>& table, const std::vector<LoopNest>& nests) {
+  for (const LoopNest& nest : nests) add_nest(table, nest);
+  table.push_back(0);
+}
+
+std::string literal_place_text(const std::string& name, const std::vector<LoopNest>& nests,
+                               std::vector<int64_t>& table) {
+  std::string text = "\nOFFSET " + name + "(INDEX slot, __global const long* table) {\n";
+  for (const LoopNest& nest : nests) {
+    if (!nest.all_zero) text += nest_text(nest, table);
+  }
+  return text + "  return HOLE;\n}\n";
+}
+
+}  // namespace tilework::cl

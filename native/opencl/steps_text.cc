@@ -1,0 +1,196 @@
+#include "opencl/steps_text.h"
+
+#include <algorithm>
+#include <array>
+#include <variant>
+
+#include "error.h"
+#include "opencl/cast_text.h"
+#include "opencl/place_text.h"
+#include "opencl/scaling_text.h"
+#include "reorder/parameter_places.h"
+
+namespace tilework::cl {
+namespace {
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+// Whose nests find the parameters; null where there is one pair for all elements.
+const NestPlaces* places_of(const ElementStep& step) {
+  const auto* scaling = std::get_if<Scaling>(&step);
+  return scaling == nullptr ? nullptr : dynamic_cast<const NestPlaces*>(scaling->places());
+}
+
+bool has_scaling(std::span<const ElementStep> steps) {
+  return std::any_of(steps.begin(), steps.end(),
+                     [](const ElementStep& step) { return std::holds_alternative<Scaling>(step); });
+}
+
+// What scaled() takes behind the codes. Limits are whole.
+std::array<int64_t, 3> scaling_numbers(const Scaling& scaling) {
+  return {static_cast<int64_t>(scaling.low()), static_cast<int64_t>(scaling.high()),
+          scaling.rules() == QuantizeRules::kTmfile ? 1 : 0};
+}
+
+std::string text_of(const std::array<int64_t, 3>& numbers) {
+  return number(numbers[0]) + ", " + number(numbers[1]) + ", " + number(numbers[2]);
+}
+
+// Pairs of codes.
+void add_parameters(std::vector<int64_t>& table, const Scaling& scaling) {
+  if (2 * scaling.entries() > kMostTableEntries - static_cast<int64_t>(table.size())) {
+    throw Error("ERR_LIMIT", "A scaling has " + number(scaling.entries()) +
+                                 " pairs of parameters; a device takes " + number(kMostTableEntries / 2) +
+                                 " of all scalings; leave the device out for it.");
+  }
+  for (int64_t i = 0; i < scaling.entries(); ++i) {
+    table.push_back(static_cast<int64_t>(scaling.scale_code(i)));
+    table.push_back(static_cast<int64_t>(scaling.offset_code(i)));
+  }
+}
+
+// Names the types of a step.
+template <class Step>
+std::string types_text(const Step& step) {
+  return "    const Type from = " + type_text(step.from()) +
+         ";\n    const Type to = " + type_text(step.to()) + ";\n";
+}
+
+std::string step_text(const Cast& cast) {
+  const std::string options = text_of(cast_numbers(cast));
+  return types_text(cast) + "    code = encode(to, decode(from, code), " + options + ");\n";
+}
+
+// With the parameters as literals, or from where `places`, the name of a function, says.
+std::string step_text(const Scaling& scaling, const std::string& places, std::vector<int64_t>& table) {
+  std::string text = types_text(scaling);
+  std::string scale = std::to_string(scaling.scale_code(0)) + "ul";
+  std::string offset = std::to_string(scaling.offset_code(0)) + "ul";
+  if (!places.empty()) {
+    const std::string first = number(static_cast<int64_t>(table.size()));
+    add_parameters(table, scaling);
+    text +=
+        "    __global const long* entry = table + " + first + " + 2 * (long)" + places + "(slot, table);\n";
+    scale = "(ulong)entry[0]";
+    offset = "(ulong)entry[1]";
+  }
+  return text + "    code = scaled(" + number(static_cast<int64_t>(scaling.kind())) + ", from, to, code, " +
+         scale + ", " + offset + ", " + text_of(scaling_numbers(scaling)) + ");\n";
+}
+
+constexpr const char* kTableSteps = R"cl(
+Type type_at(__global const long* numbers) {
+  Type type = {(int)numbers[0], (int)numbers[1], (int)numbers[2], (int)numbers[3], (int)numbers[4]};
+  return type;
+}
+
+ulong convert(ulong code, INDEX slot, __global const long* table) {
+  __global const long* step = table + 2;
+  for (long i = 0; i < table[1]; ++i, step += STEP_NUMBERS) {
+    const Type from = type_at(step + 1);
+    const Type to = type_at(step + 6);
+#if HAS_SCALING
+    if (step[0] != CAST) {
+      __global const long* entry = table + step[14];
+      if (step[15] != 0) entry += 2 * place(slot, table + step[15]);
+      code = scaled((int)step[0], from, to, code, (ulong)entry[0], (ulong)entry[1], step[11], step[12],
+                    (int)step[13]);
+      continue;
+    }
+#endif
+    code = encode(to, decode(from, code), (int)step[11], (int)step[12], (int)step[13]);
+  }
+  return code;
+}
+)cl";
+
+// Of a step in a table: its kind, two types, three numbers, where its parameters are and where the nests that
+// find them, if any, are.
+constexpr size_t kStepNumbers = 1 + 2 * kTypeNumbers + 3 + 2;
+constexpr size_t kParametersNumber = kStepNumbers - 2;
+constexpr size_t kPlacesNumber = kStepNumbers - 1;
+constexpr int64_t kCastKind = -1;
+
+template <class Step>
+void add_step(std::vector<int64_t>& table, int64_t kind, const Step& step,
+              const std::array<int64_t, 3>& numbers) {
+  table.push_back(kind);
+  for (const Dtype dtype : {step.from(), step.to()}) {
+    const auto type = type_numbers(dtype);
+    table.insert(table.end(), type.begin(), type.end());
+  }
+  table.insert(table.end(), numbers.begin(), numbers.end());
+  table.insert(table.end(), {0, 0});
+}
+
+}  // namespace
+
+bool is_narrow(std::span<const ElementStep> steps) {
+  return std::all_of(steps.begin(), steps.end(), [](const ElementStep& step) {
+    const NestPlaces* places = places_of(step);
+    return places == nullptr || is_narrow(places->nests());
+  });
+}
+
+bool fits_table(std::span<const ElementStep> steps) {
+  return std::all_of(steps.begin(), steps.end(), [](const ElementStep& step) {
+    const NestPlaces* places = places_of(step);
+    return places == nullptr || fits_table(places->nests());
+  });
+}
+
+std::string literal_steps_text(std::span<const ElementStep> steps, std::vector<int64_t>& table) {
+  if (steps.empty()) return "#define CONVERT(code, slot) (code)\n";
+  std::string text = exact_numbers_text() + (has_scaling(steps) ? scaling_text() : "");
+  std::string body;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    body += "  {\n";
+    if (const auto* cast = std::get_if<Cast>(&steps[i])) {
+      body += step_text(*cast);
+    } else {
+      const NestPlaces* places = places_of(steps[i]);
+      const std::string name = places == nullptr ? "" : "parameter_place" + std::to_string(i);
+      if (places != nullptr) text += literal_place_text(name, places->nests(), table);
+      body += step_text(std::get<Scaling>(steps[i]), name, table);
+    }
+    body += "  }\n";
+  }
+  return text + "\nulong convert(ulong code, INDEX slot, __global const long* table) {\n" + body +
+         "  return code;\n}\n#define CONVERT(code, slot) convert(code, slot, table)\n";
+}
+
+std::string table_steps_text(std::span<const ElementStep> steps) {
+  if (steps.empty()) return "#define CONVERT(code, slot) (code)\n";
+  const bool scales = has_scaling(steps);
+  return std::string("#define HAS_SCALING ") + (scales ? "1" : "0") +
+         "\n#define CAST (-1)\n#define STEP_NUMBERS " + std::to_string(kStepNumbers) + "\n" +
+         exact_numbers_text() + (scales ? scaling_text() : "") + kTableSteps +
+         "#define CONVERT(code, slot) convert(code, slot, table)\n";
+}
+
+void add_steps(std::vector<int64_t>& table, std::span<const ElementStep> steps) {
+  table = {0, static_cast<int64_t>(steps.size())};
+  for (const ElementStep& step : steps) {
+    if (const auto* cast = std::get_if<Cast>(&step)) {
+      add_step(table, kCastKind, *cast, cast_numbers(*cast));
+    } else {
+      const auto& scaling = std::get<Scaling>(step);
+      add_step(table, static_cast<int64_t>(scaling.kind()), scaling, scaling_numbers(scaling));
+    }
+  }
+  const auto end = [&table] { return static_cast<int64_t>(table.size()); };
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto* scaling = std::get_if<Scaling>(&steps[i]);
+    if (scaling == nullptr) continue;
+    const size_t numbers = 2 + i * kStepNumbers;
+    table[numbers + kParametersNumber] = end();
+    add_parameters(table, *scaling);
+    const NestPlaces* places = places_of(steps[i]);
+    if (places == nullptr) continue;
+    table[numbers + kPlacesNumber] = end();
+    add_nests(table, places->nests());
+  }
+  table.front() = end();
+}
+
+}  // namespace tilework::cl
