@@ -13,22 +13,19 @@ namespace tilework::test {
 
 using Coordinate = std::vector<int64_t>;
 
-inline std::vector<int64_t> padded_extents(const std::vector<int64_t>& shape, const Side& side) {
-  std::vector<int64_t> padded = shape;
-  for (size_t i = 0; i < shape.size(); ++i) padded[i] += side.lower[i] + side.upper[i];
-  return padded;
-}
-
-// Offset of a logical coordinate.
+// Offset of a logical coordinate. Like all that is done for every element here, it allocates nothing: under
+// sanitizers that would take most of the time of the tests.
 inline int64_t offset_of(const std::vector<int64_t>& shape, const Side& side, const Coordinate& logical) {
-  const std::vector<int64_t> padded = padded_extents(shape, side);
   for (const Piece& piece : side.pieces) {
     const int64_t at = shape.empty() ? 0 : logical[piece.axis] + side.lower[piece.axis];
     if (at < piece.lo || at >= piece.hi) continue;
     int64_t offset = 0;
     for (const Digit& digit : piece.digits) {
       int64_t index = 0;
-      for (int axis : digit.axes) index = index * padded[axis] + logical[axis] + side.lower[axis];
+      for (int axis : digit.axes) {
+        const int64_t padded = shape[axis] + side.lower[axis] + side.upper[axis];
+        index = index * padded + logical[axis] + side.lower[axis];
+      }
       offset = offset * digit.radix + index / digit.weight % digit.radix;
     }
     return offset;
@@ -36,26 +33,32 @@ inline int64_t offset_of(const std::vector<int64_t>& shape, const Side& side, co
   return -1;
 }
 
-// For each slot its logical coordinate, or none for a hole: every coordinate is put where it belongs.
-inline std::vector<std::optional<Coordinate>> slots_of(const std::vector<int64_t>& shape, const Side& side) {
-  std::vector<std::optional<Coordinate>> slots(static_cast<size_t>(side.elements));
+inline constexpr int64_t kNoElement = -1;
+
+// The coordinate of an element by its place in row-major order, into `logical`.
+inline void find_coordinate(const std::vector<int64_t>& shape, int64_t element, Coordinate& logical) {
+  logical.resize(shape.size());
+  for (size_t i = shape.size(); i-- > 0; element /= shape[i]) logical[i] = element % shape[i];
+}
+
+// For each slot its element's place in row-major order, or none for a hole: every element is put where it
+// belongs.
+inline std::vector<int64_t> slots_of(const std::vector<int64_t>& shape, const Side& side) {
+  std::vector<int64_t> slots(static_cast<size_t>(side.elements), kNoElement);
   int64_t total = 1;
   for (int64_t extent : shape) total *= extent;
-  for (int64_t flat = 0; flat < total; ++flat) {
-    Coordinate logical(shape.size());
-    int64_t rest = flat;
-    for (size_t i = shape.size(); i-- > 0; rest /= shape[i]) logical[i] = rest % shape[i];
-    slots[static_cast<size_t>(offset_of(shape, side, logical))] = logical;
+  Coordinate logical;
+  for (int64_t element = 0; element < total; ++element) {
+    find_coordinate(shape, element, logical);
+    slots[static_cast<size_t>(offset_of(shape, side, logical))] = element;
   }
   return slots;
 }
 
-// The source's coordinate of one of the plan's.
-inline Coordinate sliced(const Coordinate& logical, const std::optional<Slice>& slice) {
-  Coordinate source = logical;
-  for (size_t i = 0; slice && i < source.size(); ++i)
-    source[i] = slice->start[i] + slice->step[i] * logical[i];
-  return source;
+// From a coordinate of the plan to that of the source.
+inline void step_into(const std::optional<Slice>& slice, Coordinate& logical) {
+  for (size_t i = 0; slice && i < logical.size(); ++i)
+    logical[i] = slice->start[i] + slice->step[i] * logical[i];
 }
 
 }  // namespace tilework::test

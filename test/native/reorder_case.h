@@ -80,10 +80,12 @@ inline void copy_element(const uint8_t* source, int64_t s, uint8_t* destination,
 // The source element of every destination slot; -1 for a hole.
 inline std::vector<int64_t> sources_of(const ReorderDescription& description) {
   std::vector<int64_t> sources(static_cast<size_t>(description.to.elements), -1);
-  const auto slots = slots_of(description.shape, description.to);
+  const std::vector<int64_t> slots = slots_of(description.shape, description.to);
+  Coordinate source;
   for (size_t slot = 0; slot < slots.size(); ++slot) {
-    if (!slots[slot]) continue;
-    const Coordinate source = sliced(*slots[slot], description.slice);
+    if (slots[slot] == kNoElement) continue;
+    find_coordinate(description.shape, slots[slot], source);
+    step_into(description.slice, source);
     sources[slot] = offset_of(source_shape(description), description.from, source);
   }
   return sources;
@@ -104,9 +106,9 @@ inline std::vector<uint8_t> expected_of(const ReorderDescription& description, c
 inline void poison_holes(const ReorderDescription& description, const Storage& source) {
   const int64_t unit = description.element_bits / 8;
   if (unit < 8) return;
-  const auto slots = slots_of(source_shape(description), description.from);
+  const std::vector<int64_t> slots = slots_of(source_shape(description), description.from);
   for (size_t slot = 0; slot < slots.size(); ++slot) {
-    if (slots[slot]) continue;
+    if (slots[slot] != kNoElement) continue;
     ASAN_POISON_MEMORY_REGION(source.data.get() + static_cast<int64_t>(slot) * unit,
                               static_cast<size_t>(unit));
   }

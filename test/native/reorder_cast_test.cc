@@ -1,6 +1,7 @@
 // Plans that cast and scale, against the oracles and the reference of casts: random layouts, types and blocks
 // of parameters, in memory as a whole and by ranges, and from and to files by tiles.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -68,11 +69,13 @@ struct SourceElement {
   int64_t index;
 };
 
-// What a source element becomes, one change after the other, in the low bytes of 16.
-std::vector<uint8_t> change_element(const ReorderDescription& description, const uint8_t* source,
-                                    SourceElement at) {
+// The low bytes of an element; no memory of its own, as each element has one.
+using ElementBytes = std::array<uint8_t, 16>;
+
+// What a source element becomes, one change after the other.
+ElementBytes change_element(const ReorderDescription& description, const uint8_t* source, SourceElement at) {
   const int bits = info_of(from_of(description.casts.front())).bits;
-  std::vector<uint8_t> bytes(16);
+  ElementBytes bytes{};
   if (bits == 128) {
     std::memcpy(bytes.data(), source + at.slot * 16, 16);
   } else {
@@ -80,7 +83,7 @@ std::vector<uint8_t> change_element(const ReorderDescription& description, const
     std::memcpy(bytes.data(), &code, sizeof(code));
   }
   for (const ElementChange& change : description.casts) {
-    std::vector<uint8_t> next(16);
+    ElementBytes next{};
     if (const auto* cast = std::get_if<Cast>(&change)) {
       cast_reference({bytes.data(), next.data(), 1, cast->from(), cast->to(), cast->options()});
     } else {
@@ -109,7 +112,7 @@ std::vector<uint8_t> expected_casts(const ReorderDescription& description, const
   const std::vector<int64_t> indices = indices_of(description);
   for (size_t slot = 0; slot < sources.size(); ++slot) {
     if (sources[slot] < 0) continue;
-    const std::vector<uint8_t> changed = change_element(description, source, {sources[slot], indices[slot]});
+    const ElementBytes changed = change_element(description, source, {sources[slot], indices[slot]});
     if (bits >= 8) {
       std::memcpy(expected.data() + slot * static_cast<size_t>(bits / 8), changed.data(),
                   static_cast<size_t>(bits / 8));
