@@ -90,11 +90,18 @@ export const ATTRIBUTE_TYPES: ReadonlyMap<number, string> = new Map([
   [5, 'generic'],
 ])
 
-/** The activation that a convolution has swallowed; undefined for none. */
+const ACTIVATIONS: ReadonlyMap<number, string> = new Map([
+  [0, 'ReLU'],
+  [1, 'clamp to [-1, 1]'],
+  [6, 'ReLU6'],
+])
+
+/** True for the activations of a convolution that the runtime knows; every negative number is none to it. */
+export function isActivation(code: number): boolean {
+  return code < 0 || ACTIVATIONS.has(code)
+}
+
+/** The activation that a convolution has swallowed; undefined for none, also for the -4 that a converter writes for tanh. */
 export function fusedActivation(code: number): string | undefined {
-  if (code === 0) return 'ReLU'
-  if (code === 1) return 'clamp to [-1, 1]'
-  if (code === 6) return 'ReLU6'
-  // Every negative number is none to the runtime, also the -4 that a converter writes for tanh.
-  return code < 0 ? undefined : `activation ${code}`
+  return code < 0 ? undefined : (ACTIVATIONS.get(code) ?? `activation ${code}`)
 }

@@ -5,11 +5,19 @@
 import type { Report } from '../report.js'
 import { NHWC, TENSOR_TYPE } from './enums.js'
 import { quote, tensorTitle } from './link_rules.js'
-import type { FileRecords, ListRecord, NodeRecord, SubgraphRecord, TensorRecord } from './records.js'
+import type {
+  FileRecords,
+  ListRecord,
+  NodeRecord,
+  SubgraphRecord,
+  TensorRecord,
+  TextRecord,
+} from './records.js'
 import { RUNTIME_LIMITS } from './schema.js'
 
 export function checkGraph(records: FileRecords, report: Report): void {
   const { graph, subgraphs } = records
+  checkText(records.name, 'name', report)
   checkCounts(records, report)
   checkEnds(graph, report)
   checkOrder(graph, report)
@@ -121,12 +129,23 @@ function checkMissingOutputs({ nodes }: SubgraphRecord, report: Report): void {
 
 /** The reference writes tensors by name: of two with one name it saves one, and without names it aborts. */
 function checkNames(graph: SubgraphRecord, report: Report): void {
+  checkText(graph.name, 'subgraphs[0].name', report)
+  for (const [index, device] of graph.devices?.list.entries() ?? []) {
+    checkText(device?.name, `devices[${index}].name`, report)
+  }
   checkNamesOf(graph.tensors, 'tensors', report)
   checkNamesOf(graph.nodes, 'nodes', report)
   const unnamed = graph.tensors.list.filter((tensor) => tensor && !tensor.name).length
   if (unnamed === 0) return
   const message = `${unnamed} tensors have no name; the reference runs such a model and aborts when it is to save it.`
   report.note('NAMES_ABSENT', message, { path: 'tensors', offset: graph.tensors.vector.at })
+}
+
+/** Names end at a NUL in C, and are keys. */
+function checkText(record: TextRecord | undefined, path: string, report: Report): void {
+  if (!record || record.isClean) return
+  const message = `${path} is no UTF-8, or has a NUL inside: ${quote(record.text)}.`
+  report.deviation('ERR_HEADER', message, { path, offset: record.at })
 }
 
 function checkNamesOf(
@@ -139,13 +158,7 @@ function checkNamesOf(
     if (!entry?.name) continue
     const { text, isClean, at } = entry.name
     const place = () => ({ path: `${path}[${index}].name`, offset: at })
-    if (!isClean) {
-      report.deviation(
-        'ERR_HEADER',
-        `${place().path} is no UTF-8, or has a NUL inside: ${quote(text)}.`,
-        place(),
-      )
-    }
+    if (!isClean) checkText(entry.name, place().path, report)
     const other = first.get(text)
     if (other === undefined) first.set(text, index)
     else if (path === 'tensors') {

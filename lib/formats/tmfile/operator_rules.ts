@@ -3,13 +3,33 @@
  * operators it cannot load, values that nobody knows, and shapes of weights that crash it.
  */
 import type { Report } from '../report.js'
-import { ATTRIBUTE_TYPES, NHWC, PARAMETER_VALUES } from './enums.js'
+import { ATTRIBUTE_TYPES, isActivation, NHWC, PARAMETER_VALUES } from './enums.js'
 import { isUninitialised } from './fields.js'
 import type { FileRecords, NodeRecord, SubgraphRecord } from './records.js'
 import { Spot } from './spot.js'
 
-const MATMUL = 91
-const EXPAND = 92
+/**
+ * Operators that a number stood for in files of 2020 and early 2021. Which one a file means shows where one of the two has
+ * parameters and the other has none.
+ */
+const OLDER_OPERATORS: ReadonlyMap<number, string> = new Map([
+  [88, 'MatMul'],
+  [90, 'Unsqueeze'],
+  [91, 'Expand'],
+  [92, 'MatMul'],
+  [98, 'L2Normalization'],
+  [99, 'ReLU1'],
+  [101, 'LogSoftmax'],
+  [102, 'Scatter'],
+  [103, 'L2Pool'],
+  [105, 'Where'],
+])
+
+/** Those that changed places while the format was in wide use; a mismatch says nothing else there. */
+const SWAPPED_OPERATORS: ReadonlySet<number> = new Set([91, 92])
+
+/** Convolution and Deconvolution. */
+const CONVOLUTIONS: ReadonlySet<number> = new Set([5, 6])
 
 const NODES = new Spot(0, 'nodes')
 
@@ -22,6 +42,7 @@ export function checkOperators({ graph }: FileRecords, report: Report): void {
     checkValues(node, place, report)
     checkRuntimeTraps(node, place, report)
     checkConvolution(node, graph, place, report)
+    checkInputs(node, place, report)
     checkAttributes(node, place, report)
     if (graph.values.graph_layout === NHWC) checkTurnedShape(node, place, report)
   }
@@ -47,12 +68,17 @@ function checkBlock(node: NodeRecord, place: Spot, report: Report): void {
   const { schema, block, values } = node.operator
   if (!schema) return
   const blockPlace = place.at('params', block?.at ?? place.offset)
-  const isSwapped = (values.number === MATMUL) === (block !== undefined)
-  if ((values.number === MATMUL || values.number === EXPAND) && isSwapped) {
-    const other = values.number === MATMUL ? 'Expand' : 'MatMul'
-    const message = `${title(node, place)} ${block ? 'has' : 'has no'} parameters: number ${values.number} was ${other} in files of early 2021.`
+  const older = OLDER_OPERATORS.get(values.number)
+  const isOlder = older !== undefined && schema.layout.byteLength > 0 === (block === undefined)
+  if (isOlder) {
+    const message = `${title(node, place)} ${block ? 'has' : 'has no'} parameters: number ${values.number} was ${older} in older files.`
     report.note('OPERATOR_NUMBERING', message, blockPlace)
-  } else if (block && !block.form) {
+  }
+  if (isOlder && SWAPPED_OPERATORS.has(values.number)) {
+    checkMandatory(node, blockPlace, report)
+    return
+  }
+  if (block && !block.form) {
     report.deviation('ERR_VALUE', `${title(node, place)} has parameters; this operator has none.`, blockPlace)
   } else if (!block && schema.layout.byteLength > 0) {
     reportMissingBlock(node, blockPlace, report)
@@ -107,6 +133,15 @@ function checkValues(node: NodeRecord, place: Spot, report: Report): void {
     report.deviation('ERR_VALUE', message, place.at('params', block.at).at(name, block.at))
   }
   checkPads(node, place, report)
+  checkActivation(node, place, report)
+}
+
+/** Every negative number is none. */
+function checkActivation(node: NodeRecord, place: Spot, report: Report): void {
+  const { activation } = node.operator.params as Record<string, number>
+  if (!CONVOLUTIONS.has(node.operator.values.number) || isActivation(activation!)) return
+  const message = `${title(node, place)}: activation is ${activation}; known are 0, 1, 6 and those below 0.`
+  report.deviation('ERR_VALUE', message, place.at('params', place.offset).at('activation', place.offset))
 }
 
 /** -1 on all four sides is "same" with the extra cell at the end, -2 at the start; no other negative number means anything. */
@@ -143,8 +178,7 @@ function swappedScales(x: number, y: number): string {
 }
 
 function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, report: Report): void {
-  const { number } = node.operator.values
-  if (number !== 5 && number !== 6) return
+  if (!CONVOLUTIONS.has(node.operator.values.number)) return
   const params = node.operator.params as Record<string, number>
   const deviate = (message: string): void =>
     report.deviation('ERR_GRAPH', `${title(node, place)} ${message}.`, place)
@@ -161,6 +195,17 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, 
   if (params.group! > 0 && outputs % params.group! !== 0) {
     deviate(`has ${outputs} output channels in ${params.group} groups, which do not divide them`)
   }
+}
+
+/** Operators that make something of nothing. */
+const SOURCES: ReadonlySet<string> = new Set(['InputOp', 'Const'])
+
+/** The runtime reads the first input of every other node. */
+function checkInputs(node: NodeRecord, place: Spot, report: Report): void {
+  const { schema } = node.operator
+  const isFed = node.inputs !== undefined && node.inputs.entries.length > 0
+  if (!schema || isFed || SOURCES.has(schema.name)) return
+  report.deviation('ERR_GRAPH', `${title(node, place)} has no inputs; the runtime reads the first.`, place)
 }
 
 function checkAttributes(node: NodeRecord, place: Spot, report: Report): void {

@@ -321,6 +321,18 @@ const COUNTS: readonly Attack[] = [
     file.writeUInt8(0, convolution(records).name!.bytesAt)
     return undefined
   }),
+  {
+    kind: 'crashes',
+    rule: 6,
+    name: 'model-name-nul',
+    reason: 'a model name that ends early in C',
+    code: 'ERR_HEADER',
+    bytes: () =>
+      patched(
+        (file, { name }) => void file.writeUInt8(0, name!.bytesAt),
+        Object.assign(smallModel(), { name: 'model' }),
+      ),
+  },
   attack('crashes', 6, 'text-not-utf-8', 'bytes that are no character', 'ERR_HEADER', (file, records) => {
     file.writeUInt8(0xff, convolution(records).name!.bytesAt)
     return undefined
@@ -640,6 +652,26 @@ const CRASHES: readonly Attack[] = [
     'ERR_GRAPH',
     set((records) => block(records) + 32, 3),
   ),
+  ofModel(
+    'crashes',
+    17,
+    'no-inputs',
+    'the runtime reads the first input of a node that has none',
+    'ERR_GRAPH',
+    ({ graph }) => {
+      const result = variable('sigmoid')
+      graph.tensors.push(result)
+      graph.nodes.push(node('sigmoid', 'Sigmoid', [], [result]))
+    },
+  ),
+  attack(
+    'crashes',
+    18,
+    'activation',
+    'an activation that nobody knows',
+    'ERR_VALUE',
+    set((records) => block(records) + 36, 3),
+  ),
   attack(
     'crashes',
     18,
@@ -863,6 +895,20 @@ const DIFFERS: readonly Attack[] = [
       const expand = nodeOfNumber('expand', 91, [graph.tensors[3]!], [result])
       expand.opaqueParams = new Uint8Array(8)
       graph.nodes.push(expand)
+    },
+  ),
+  ofModel(
+    'crashes',
+    25,
+    'mean-with-parameters',
+    'number 90 was Unsqueeze in 2020',
+    'ERR_VALUE',
+    ({ graph }) => {
+      const result = variable('unsqueezed')
+      graph.tensors.push(result)
+      const mean = nodeOfNumber('unsqueezed', 90, [graph.tensors[3]!], [result])
+      mean.opaqueParams = new Uint8Array(4)
+      graph.nodes.push(mean)
     },
   ),
   ofModel(
