@@ -1,13 +1,16 @@
 /** Attributes of nodes: a name, and a value of one of fourteen kinds, or the name of a function's own attribute. */
+import { checkObject, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { checkBytes, checkFloat, checkInt64, checkList } from '../formats/onnx/field_input.js'
 import type { Message, MessageFile } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import { LOCATION_EXTERNAL } from '../formats/onnx/schema.js'
 import { denseFields } from '../formats/onnx/tensor_fields.js'
+import { checkTensor } from '../tensor/check_tensor.js'
 import type { SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { Graph } from './graph.js'
-import { readValueType, type ValueType, writeValueType } from './value_type.js'
+import { checkValueType, readValueType, type ValueType, writeValueType } from './value_type.js'
 
 /** In the order of their numbers. */
 export const ATTRIBUTE_TYPES = [
@@ -157,16 +160,29 @@ export class Attribute {
    * @throws TileworkError ERR_ARGUMENT for a kind that there is not, a value that is not of it, and a graph inside itself;
    * ERR_UNSUPPORTED for a graph of another model whose tensors lie in other files
    */
-  set({ type, value }: NewAttribute): void {
+  set(attribute: NewAttribute): void {
     const { message } = this
-    if (!Object.hasOwn(SETTERS, type)) {
-      throw new TileworkError('ERR_ARGUMENT', `An attribute cannot be set to ${valueText(type)}.`)
-    }
-    CHECKS[type]?.(message, value as never)
+    const { type, value } = checkNewAttribute(message, attribute)
     for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
     SETTERS[type](message, value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))
   }
+}
+
+/**
+ * Looks at an attribute before anything is changed.
+ *
+ * @param place - a message that it is to be inside of
+ * @throws TileworkError as `Attribute.set`
+ */
+export function checkNewAttribute(place: Message, attribute: NewAttribute): NewAttribute {
+  checkObject(attribute, 'An attribute is { type, value }')
+  const { type, value } = readInput('The attribute', () => ({ ...attribute })) as NewAttribute
+  if (!Object.hasOwn(SETTERS, type)) {
+    throw new TileworkError('ERR_ARGUMENT', `An attribute cannot be set to ${valueText(type)}.`)
+  }
+  CHECKS[type](place, value as never)
+  return { type, value } as NewAttribute
 }
 
 const TENSOR_FIELDS = ['t', 'tensors', 'sparse_tensor', 'sparse_tensors'] as const
@@ -215,24 +231,34 @@ function putTensors(message: Message, field: string, tensors: readonly Tensor[])
   for (const tensor of tensors) message.putTensor(field, tensor, tensor.name)
 }
 
+const VALUE = 'The value of an attribute'
+const VALUES = 'The values of an attribute'
+
 /** Looks at values before anything is changed. */
-const CHECKS: { [New in NewAttribute as New['type']]?: (message: Message, value: New['value']) => void } = {
+const CHECKS: { [New in NewAttribute as New['type']]: (place: Message, value: New['value']) => void } = {
+  FLOAT: (_, value) => checkFloat(VALUE, value),
+  INT: (_, value) => checkInt64(VALUE, value),
+  STRING: (_, value) => checkBytes(VALUE, value),
+  FLOATS: (_, values) => checkEach(values, (value) => checkFloat(VALUES, value)),
+  INTS: (_, values) => checkEach(values, (value) => checkInt64(VALUES, value)),
+  STRINGS: (_, values) => checkEach(values, (value) => checkBytes(VALUES, value)),
   TENSOR: (_, value) => checkKind(value, ['dense', 'string']),
-  TENSORS: (_, values) => {
-    for (const value of values) checkKind(value, ['dense', 'string'])
-  },
+  TENSORS: (_, values) => checkEach(values, (value) => checkKind(value, ['dense', 'string'])),
   SPARSE_TENSOR: (_, value) => checkKind(value, ['sparse']),
-  SPARSE_TENSORS: (_, values) => {
-    for (const value of values) checkKind(value, ['sparse'])
-  },
+  SPARSE_TENSORS: (_, values) => checkEach(values, (value) => checkKind(value, ['sparse'])),
   GRAPH: checkGraph,
-  GRAPHS: (message, values) => {
-    for (const value of values) checkGraph(message, value)
-  },
+  GRAPHS: (place, values) => checkEach(values, (value) => checkGraph(place, value)),
+  TYPE_PROTO: (_, value) => checkValueType(value),
+  TYPE_PROTOS: (_, values) => checkEach(values, checkValueType),
+}
+
+function checkEach<T>(values: readonly T[], check: (value: T) => void): void {
+  checkList(VALUES, values)
+  for (const value of values) check(value)
 }
 
 function checkKind(value: Tensor, kinds: readonly Tensor['kind'][]): void {
-  if (kinds.includes(value?.kind)) return
+  if (kinds.includes(checkTensor(value, 'An attribute').kind)) return
   throw new TileworkError(
     'ERR_ARGUMENT',
     `The attribute takes ${kinds.join(' or ')} tensors, not ${valueText(value)}.`,

@@ -2,12 +2,15 @@
  * A graph: values that have names, and nodes that make them. Names tie everything together, as in the file, so each edit
  * looks at who uses a name before it changes who makes it.
  */
+import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { checkText, checkTexts } from '../formats/onnx/field_input.js'
 import { Message, type MessageField } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
+import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
-import type { NewAttribute } from './attribute.js'
+import { checkNewAttribute, type NewAttribute } from './attribute.js'
 import { GraphNames, type Use } from './graph_names.js'
 import {
   constantsToInitializers,
@@ -20,7 +23,7 @@ import { metadataOf } from './metadata.js'
 import { Node } from './node.js'
 import { sortedNodes } from './node_order.js'
 import { Value } from './value.js'
-import { readValueType, type ValueType, writeValueType } from './value_type.js'
+import { checkValueType, readValueType, type ValueType, writeValueType } from './value_type.js'
 
 /** A value that the graph declares: an input, an output, or one in between. */
 export interface ValueInfo {
@@ -119,12 +122,18 @@ export class Graph {
   setType(name: string, type: ValueType): void {
     if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
     const known = this.#index().declared.get(name)
-    known?.clear('type')
-    if (known) writeValueType(known.insert('type'), type)
-    else this.#declare('value_info', name, type)
+    if (!known) {
+      this.#declare('value_info', name, type)
+      return
+    }
+    checkValueType(type)
+    known.clear('type')
+    writeValueType(known.insert('type'), type)
   }
 
   #declare(list: string, name: string, type: ValueType): void {
+    checkText('The name of a value', name)
+    checkValueType(type)
     const value = this.message.insert(list)
     value.setText('name', name)
     writeValueType(value.insert('type'), type)
@@ -159,6 +168,7 @@ export class Graph {
 
   /** A name that no value of this graph and of those inside it has: `base`, or `base` with a number. */
   uniqueName(base: string): string {
+    checkText('The base of a name', base)
     const isFree = (name: string): boolean =>
       name !== '' &&
       !this.#defines(name) &&
@@ -196,9 +206,11 @@ export class Graph {
    * Puts a tensor in the place of the initializer of that name, or behind the last one. Its own name does not matter. It
    * is read when the model is saved.
    *
-   * @throws TileworkError ERR_ARGUMENT for a name that a node makes
+   * @throws TileworkError ERR_ARGUMENT for a name that a node makes, and for what is no tensor
    */
   setInitializer(name: string, tensor: Tensor): void {
+    checkText('The name of an initializer', name)
+    checkTensor(tensor, 'setInitializer')
     if (this.producerOf(name)) throw this.#taken(name)
     const field = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
     const found = this.#index().initializers.get(name)
@@ -276,10 +288,16 @@ export class Graph {
    * Adds a node.
    *
    * @param at - its place among the nodes; default behind the last one
-   * @throws TileworkError ERR_ARGUMENT for an output whose name is taken
+   * @throws TileworkError ERR_ARGUMENT for an output whose name is taken, and for what is no node
    */
   addNode(node: NewNode, at?: number): Node {
-    const { opType, domain, name, inputs = [], outputs = [], attributes = {} } = node
+    const { opType, domain, name, inputs, outputs, attributes } = checkNewNode(this.message, node)
+    if (at !== undefined && !Number.isSafeInteger(at)) {
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `The place of a node is a whole number; ${valueText(at)} was given.`,
+      )
+    }
     for (const output of outputs) if (output !== '' && this.#defines(output)) throw this.#taken(output)
     const names = this.#index()
     const added = Node.of(this.message.insert('node', at))
@@ -296,6 +314,9 @@ export class Graph {
 
   /** @throws TileworkError ERR_ARGUMENT for a node of another graph, and for one whose outputs are used */
   removeNode(node: Node): void {
+    if (!(node instanceof Node)) {
+      throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
+    }
     const field = this.message.fieldsOf('node').find((each) => this.message.messageOf(each) === node.message)
     if (!field)
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not of this graph.`)
@@ -313,6 +334,7 @@ export class Graph {
    * would be used instead; nothing is changed then
    */
   replaceAllUses(name: string, other: string): void {
+    checkText('The name of a value', other)
     if (this.#wouldHide(name, other)) {
       const message = `A graph inside uses ${valueText(name)} and has a ${valueText(other)} of its own; rename that first.`
       throw new TileworkError('ERR_ARGUMENT', message)
@@ -352,6 +374,7 @@ export class Graph {
    */
   rename(name: string, other: string): void {
     if (!this.#defines(name)) throw new TileworkError('ERR_ARGUMENT', `There is no value ${valueText(name)}.`)
+    checkText('The name of a value', other)
     const isTaken = this.#defines(other) || this.usersOf(other).length > 0 || this.#definesInside(other)
     if (other === '' || isTaken) throw this.#taken(other)
     this.#replaceUses(name, other)
@@ -417,6 +440,7 @@ export class Graph {
    * @returns how many
    */
   initializersToConstants(names?: readonly string[]): number {
+    if (names !== undefined) checkTexts('initializersToConstants', names)
     return initializersToConstants(this, names)
   }
 
@@ -491,6 +515,33 @@ export class Graph {
       message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(message, list, field) })),
     )
   }
+}
+
+/** A node with all that may be left out. @throws TileworkError ERR_ARGUMENT */
+function checkNewNode(
+  graph: Message,
+  node: NewNode,
+): NewNode & Required<Pick<NewNode, 'inputs' | 'outputs' | 'attributes'>> {
+  checkOptions(node, 'addNode', ['opType', 'domain', 'name', 'inputs', 'outputs', 'attributes'])
+  const {
+    opType,
+    domain,
+    name,
+    inputs = [],
+    outputs = [],
+    attributes = {},
+  } = readInput('The node', () => ({ ...node }))
+  checkText('The operator of a node', opType)
+  for (const text of [domain, name]) if (text !== undefined) checkText('The domain or name of a node', text)
+  checkTexts('The inputs of a node', inputs)
+  checkTexts('The outputs of a node', outputs)
+  checkObject(attributes, 'The attributes of a node are { name: value }')
+  for (const [key, value] of Object.entries(attributes)) {
+    checkText('The name of an attribute', key)
+    checkNewAttribute(graph, value)
+  }
+  const known = { opType, inputs, outputs, attributes }
+  return { ...known, ...(domain !== undefined && { domain }), ...(name !== undefined && { name }) }
 }
 
 const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const

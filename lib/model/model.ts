@@ -4,8 +4,9 @@
  */
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
-import { checkOptions } from '../caller_input.js'
+import { checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { checkInt64, checkText } from '../formats/onnx/field_input.js'
 import { Message, type MessageFile } from '../formats/onnx/message.js'
 import { tensorOfField } from '../formats/onnx/message_tensor.js'
 import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME, fieldNumber } from '../formats/onnx/schema.js'
@@ -69,8 +70,10 @@ export class OnnxModel {
    */
   static create(options: NewModel = {}): OnnxModel {
     checkOptions(options, 'OnnxModel.create', ['irVersion', 'opset', 'graphName'])
-    const { irVersion = CURRENT_IR_VERSION, opset = CURRENT_OPSET, graphName = 'graph' } = options
-    const graph = new WireWriter().text(fieldNumber('GraphProto', 'name'), graphName)
+    const given = readInput('The options of OnnxModel.create', () => ({ ...options }))
+    const { irVersion = CURRENT_IR_VERSION, opset = CURRENT_OPSET, graphName = 'graph' } = given
+    checkInt64('irVersion', irVersion)
+    const graph = new WireWriter().text(fieldNumber('GraphProto', 'name'), checkText('graphName', graphName))
     const bytes = new WireWriter()
       .varint(fieldNumber('ModelProto', 'ir_version'), irVersion)
       .message(fieldNumber('ModelProto', 'graph'), graph)
@@ -138,6 +141,8 @@ export class OnnxModel {
 
   /** Sets the version of an operator set; the empty domain is that of ONNX itself. */
   setOpsetImport(domain: string, version: number | bigint): void {
+    checkText('The domain of an operator set', domain)
+    checkInt64('The version of an operator set', version)
     const known = this.message.messages('opset_import').findLast((each) => each.text('domain') === domain)
     const entry = known ?? this.message.insert('opset_import')
     if (!known && domain !== '') entry.setText('domain', domain)

@@ -1,6 +1,7 @@
 /** A node: an operator with its inputs, outputs and attributes. Empty names stand for inputs that are left out. */
+import { checkText } from '../formats/onnx/field_input.js'
 import type { Message } from '../formats/onnx/message.js'
-import { Attribute, type NewAttribute } from './attribute.js'
+import { Attribute, checkNewAttribute, type NewAttribute } from './attribute.js'
 import { Graph } from './graph.js'
 import { metadataOf, setMetadata } from './metadata.js'
 
@@ -106,11 +107,14 @@ export class Node {
     return this.attributes.find((attribute) => attribute.name === name)
   }
 
-  /** Sets an attribute, which becomes the last one where it was not there. */
+  /** Sets an attribute, which becomes the last one where it was not there. @throws TileworkError as `Attribute.set` */
   setAttribute(name: string, value: NewAttribute): void {
+    checkText('The name of an attribute', name)
+    const known = this.attribute(name)
+    checkNewAttribute(known?.message ?? this.message, value)
     this.#tell(() => {
-      const attribute = this.attribute(name) ?? new Attribute(this.message.insert('attribute'))
-      if (attribute.name !== name) attribute.message.setText('name', name)
+      const attribute = known ?? new Attribute(this.message.insert('attribute'))
+      if (!known) attribute.message.setText('name', name)
       attribute.set(value)
     })
   }

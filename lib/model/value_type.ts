@@ -1,7 +1,10 @@
 /** Types of values, as data: what a TypeProto says, and back. */
+
+import { readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import type { Message } from '../formats/onnx/message.js'
+import { checkList } from '../formats/onnx/field_input.js'
+import { Message } from '../formats/onnx/message.js'
 import { DTYPE_OF_CODE } from '../formats/onnx/schema.js'
 import { valueText } from '../value_text.js'
 
@@ -90,12 +93,28 @@ function dtypeOf(code: number | bigint | undefined): Dtype | number {
   return DTYPE_OF_CODE.get(number) ?? number
 }
 
+/** Most types in each other: each is two levels of messages, of which readers take a hundred. */
+const MAX_NESTED_TYPES = 45
+
+/**
+ * Looks at a type before anything is changed.
+ *
+ * @throws TileworkError as `writeValueType`
+ */
+export function checkValueType(type: ValueType): void {
+  readInput('The type', () => writeValueType(new Message('TypeProto'), type))
+}
+
 /**
  * Writes a type into a TypeProto that has none yet.
  *
+ * @param level - how many types are around it
  * @throws TileworkError ERR_ARGUMENT for what is no type, ERR_DTYPE for an element type that nobody knows by that name
  */
-export function writeValueType(message: Message, type: ValueType): void {
+export function writeValueType(message: Message, type: ValueType, level = 0): void {
+  if (level > MAX_NESTED_TYPES) {
+    throw new TileworkError('ERR_ARGUMENT', `More than ${MAX_NESTED_TYPES} types are in each other.`)
+  }
   switch (type?.kind) {
     case 'tensor':
     case 'sparse':
@@ -104,13 +123,13 @@ export function writeValueType(message: Message, type: ValueType): void {
     case 'sequence':
     case 'optional': {
       const inside = message.insert(type.kind === 'sequence' ? 'sequence_type' : 'optional_type')
-      writeValueType(inside.insert('elem_type'), type.of)
+      writeValueType(inside.insert('elem_type'), type.of, level + 1)
       break
     }
     case 'map': {
       const inside = message.insert('map_type')
       inside.setInt('key_type', codeOf(type.key))
-      writeValueType(inside.insert('value_type'), type.value)
+      writeValueType(inside.insert('value_type'), type.value, level + 1)
       break
     }
     case 'opaque': {
@@ -131,6 +150,7 @@ function writeTensorType(message: Message, type: ValueType & { kind: 'tensor' | 
   message.setInt('elem_type', codeOf(type.dtype))
   if (!type.shape) return
   const shape = message.insert('shape')
+  checkList('The shape of a type', type.shape)
   for (const [axis, extent] of type.shape.entries()) {
     const dim = shape.insert('dim')
     if (typeof extent === 'string') dim.setText('dim_param', extent)

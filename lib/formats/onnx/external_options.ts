@@ -1,4 +1,5 @@
 /** How values are written into other files: which tensors, where in them, and how large these may be. */
+import { readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { FORMAT_NAME } from './schema.js'
@@ -50,9 +51,10 @@ const OPTION_NAMES = {
 } as const satisfies Record<keyof ExternalOptions, true>
 
 /** @throws TileworkError ERR_ARGUMENT */
-export function checkExternalOptions(options: ExternalOptions): CheckedExternal {
-  if (typeof options !== 'object' || options === null)
-    throw wrong(`external must be an object or false; it is ${valueText(options)}`)
+export function checkExternalOptions(given: ExternalOptions): CheckedExternal {
+  if (typeof given !== 'object' || given === null)
+    throw wrong(`external must be an object or false; it is ${valueText(given)}`)
+  const options = readInput('The options of external', () => ({ ...given }))
   const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
   if (unknown !== undefined) {
     const known = Object.keys(OPTION_NAMES).join(', ')

@@ -7,6 +7,7 @@ import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import { FileFault } from '../file_fault.js'
 import type { WriteSegment } from '../format.js'
+import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { type PlannedMessage, planSparse, planTensor, segmentBytes } from './plan_tensor.js'
 import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
 import {
@@ -200,11 +201,14 @@ export class Message {
     throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME, ...this.#place() })
   }
 
+  /** This and the other setters change nothing where they throw. @throws TileworkError ERR_ARGUMENT for what is no such value */
   setText(name: string, value: string): void {
+    checkText(this.#what(name), value)
     this.#replaceAll(name, [new WireWriter().text(this.#number(name), value).finish()])
   }
 
   setTexts(name: string, values: readonly string[]): void {
+    checkTexts(this.#what(name), values)
     const number = this.#number(name)
     this.#replaceAll(
       name,
@@ -213,6 +217,7 @@ export class Message {
   }
 
   setInt(name: string, value: number | bigint): void {
+    checkInt64(this.#what(name), value)
     this.#replaceAll(name, [new WireWriter().varint(this.#number(name), value).finish()])
   }
 
@@ -547,6 +552,10 @@ export class Message {
       message.#isChanged = true
       if (distance++ <= COUNTED_LEVELS) message.#edits += 1
     }
+  }
+
+  #what(name: string): string {
+    return `${this.type}.${name}`
   }
 
   #info(name: string): NonNullable<(typeof MESSAGES)[MessageName][number]> {

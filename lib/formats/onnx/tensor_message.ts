@@ -4,6 +4,7 @@ import { bytesOfView } from '../../bytes/view_bytes.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { checkOptions, readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
+import { checkTensor as checkIsTensor } from '../../tensor/check_tensor.js'
 import { isPlain } from '../../tensor/plain_storage.js'
 import { reorder } from '../../tensor/reorder.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
@@ -72,8 +73,9 @@ export interface EncodeTensorOptions {
  * and what reading the tensor throws
  */
 export async function encodeTensor(tensor: Tensor, options: EncodeTensorOptions = {}): Promise<Uint8Array> {
+  checkIsTensor(tensor, 'encodeTensor')
   checkOptions(options, 'encodeTensor', ['raw'])
-  const { raw = true } = options
+  const raw = readInput('The options of encodeTensor', () => options.raw ?? true)
   if (typeof raw !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `raw must be true or false; it is ${valueText(raw)}.`)
   }
