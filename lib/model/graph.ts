@@ -141,11 +141,9 @@ export class Graph {
 
   /** Graphs inside the nodes of this one, and inside those, outermost first. */
   *subgraphs(): Generator<Graph> {
-    for (const node of this.#index().enclosing) {
-      for (const graph of subgraphsOf(node)) {
-        yield graph
-        yield* graph.subgraphs()
-      }
+    for (const graph of this.#inside()) {
+      yield graph
+      yield* graph.subgraphs()
     }
   }
 
@@ -153,16 +151,14 @@ export class Graph {
   *allNodes(): Generator<Node> {
     for (const node of this.nodes) {
       yield node
-      for (const graph of this.#index().enclosing.has(node) ? subgraphsOf(node) : []) yield* graph.allNodes()
+      for (const graph of this.#index().enclosing.get(node) ?? []) yield* graph.allNodes()
     }
   }
 
   /** Names that this graph takes from those around it; of a main graph, names that nobody makes. */
   outerNames(): ReadonlySet<string> {
     const used = this.nodes.flatMap((node) => node.inputs.filter((name) => name !== ''))
-    const inside = [...this.#index().enclosing]
-      .flatMap(subgraphsOf)
-      .flatMap((graph) => [...graph.outerNames()])
+    const inside = this.#inside().flatMap((graph) => [...graph.outerNames()])
     return new Set([...used, ...inside, ...this.outputNames].filter((name) => !this.#defines(name)))
   }
 
@@ -183,7 +179,7 @@ export class Graph {
 
   /** True where a graph inside makes a value of that name: there it would hide one of this graph. */
   #definesInside(name: string): boolean {
-    return [...this.subgraphs()].some((graph) => graph.#defines(name))
+    return this.#inside().some((graph) => graph.#defines(name) || graph.#definesInside(name))
   }
 
   /** Names of all initializers, those that are sparse last. */
@@ -212,10 +208,13 @@ export class Graph {
     checkText('The name of an initializer', name)
     checkTensor(tensor, 'setInitializer')
     if (this.producerOf(name)) throw this.#taken(name)
-    const field = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
-    const found = this.#index().initializers.get(name)
-    if (found && found.list !== field) this.message.remove(found.field)
-    this.message.putTensor(field, tensor, name, found?.list === field ? found.field : undefined)
+    const list = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
+    const names = this.#index()
+    const found = names.initializers.get(name)
+    if (found && found.list !== list) this.message.remove(found.field)
+    const field = this.message.putTensor(list, tensor, name, found?.list === list ? found.field : undefined)
+    names.initializers.set(name, { list, field, name })
+    names.edits = this.message.edits
   }
 
   /** @throws TileworkError ERR_ARGUMENT where there is none, or where it is used */
@@ -317,7 +316,7 @@ export class Graph {
     if (!(node instanceof Node)) {
       throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
     }
-    const field = this.message.fieldsOf('node').find((each) => this.message.messageOf(each) === node.message)
+    const field = node.message.parent === this.message ? this.message.fieldOf(node.message) : undefined
     if (!field)
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not of this graph.`)
     for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
@@ -486,7 +485,12 @@ export class Graph {
 
   /** Graphs inside nodes of this one in which the name stands for the value of this one. */
   #graphsThatSee(name: string): readonly Graph[] {
-    return [...this.#index().enclosing].flatMap(subgraphsOf).filter((graph) => !graph.#defines(name))
+    return this.#inside().filter((graph) => !graph.#defines(name))
+  }
+
+  /** Graphs in attributes of nodes of this one. */
+  #inside(): readonly Graph[] {
+    return [...this.#index().enclosing.values()].flat()
   }
 
   #refuseUsed(name: string, by?: Node): void {

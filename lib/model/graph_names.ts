@@ -3,7 +3,7 @@
  * asks, follows the edits that nodes and graphs tell it of, and is made anew after any other.
  */
 import type { Message } from '../formats/onnx/message.js'
-import type { Graph, NamedField } from './graph.js'
+import { type Graph, type NamedField, subgraphsOf } from './graph.js'
 import type { Node } from './node.js'
 
 /** A place where a node asks for a value. */
@@ -23,11 +23,11 @@ export class GraphNames {
   edits: number
   readonly inputs: ReadonlySet<string>
   readonly outputs: ReadonlySet<string>
-  readonly initializers: ReadonlyMap<string, NamedField>
+  readonly initializers: Map<string, NamedField>
   /** Messages that say what type a value has. */
   readonly declared: ReadonlyMap<string, Message>
-  /** Nodes that have graphs inside, which may use names of this one. */
-  readonly enclosing = new Set<Node>()
+  /** Nodes that have graphs inside, which may use names of this one, and these graphs. */
+  readonly enclosing = new Map<Node, readonly Graph[]>()
   readonly #nodes = new Map<Node, NamesOfNode>()
   readonly #producers = new Map<string, Node[]>()
   readonly #users = new Map<string, Set<Node>>()
@@ -84,7 +84,7 @@ export class GraphNames {
       if (users) users.add(node)
       else this.#users.set(name, new Set([node]))
     }
-    if (hasGraphs(node)) this.enclosing.add(node)
+    if (hasGraphs(node)) this.enclosing.set(node, subgraphsOf(node))
   }
 
   delete(node: Node): void {

@@ -19,6 +19,7 @@ import { checkFunctions } from './function_rules.js'
 import { checkGraphs } from './graph_rules.js'
 import { chooseMessage } from './read.js'
 import { FORMAT_NAME, quote } from './schema.js'
+import { StringFieldTensor } from './string_tensor.js'
 import { FileTensors, type ListedTensors } from './tensor_list.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
@@ -72,8 +73,10 @@ async function checkPayload(
   if (tensor instanceof CooTensor) {
     const disorder = await tensor.firstDisorder()
     if (disorder) report.deviation(disorder.code, disorder.message, place)
-  } else if (tensor.kind === 'string') {
-    await checkStrings(tensor.name, await tensor.rawStrings(), place, report)
+  } else if (tensor instanceof StringFieldTensor) {
+    const bad = await tensor.firstBad()
+    const message = `String ${bad} of tensor ${quote(tensor.name)} is no UTF-8 text, or has a NUL in it.`
+    if (bad !== undefined) report.note('ERR_DTYPE', message, place)
   } else if (tensor instanceof StoredTensor) {
     if (tensor.source instanceof FieldSource) await checkEntries(tensor.source, place, report)
     if (tensor.dtype === 'bool') await checkBooleans(tensor, place, report)
@@ -107,26 +110,6 @@ async function checkBooleans(
     report.note('ERR_DTYPE', message, place)
     return
   }
-}
-
-async function checkStrings(
-  name: string,
-  strings: readonly Uint8Array[],
-  place: { path: string; offset: number },
-  report: Report,
-): Promise<void> {
-  const decoder = new TextDecoder('utf-8', { fatal: true })
-  const bad = strings.findIndex((bytes) => {
-    try {
-      decoder.decode(bytes)
-      return bytes.includes(0)
-    } catch {
-      return true
-    }
-  })
-  if (bad < 0) return
-  const message = `String ${bad} of tensor ${quote(name)} is no UTF-8 text, or has a NUL in it.`
-  report.note('ERR_DTYPE', message, place)
 }
 
 /** SHA-1 of whole files, where tensors declare one. */

@@ -6,7 +6,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
+import { fieldNumber, MAX_FUNCTIONS, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 import { textOf } from './tensor_header.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
@@ -86,6 +86,9 @@ class FunctionReader {
   *#function(start: number, end: number): Steps<void> {
     const calls = new Set<string>()
     const key = yield* this.#key(start, end, FUNCTION_KEY)
+    if (this.bodies.length === MAX_FUNCTIONS) {
+      throw new FileFault('ERR_LIMIT', `The model has more than ${MAX_FUNCTIONS} functions.`, start)
+    }
     const path = `functions[${this.bodies.length}]`
     this.bodies.push({ key, path, offset: start, calls })
     yield* this.#nodes(start, end, FUNCTION_NODE, calls, 2)

@@ -10,6 +10,7 @@ import type { WriteSegment } from '../format.js'
 import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { type PlannedMessage, planSparse, planTensor, segmentBytes } from './plan_tensor.js'
 import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
+import { checkTinyMessages } from './tiny_messages.js'
 import {
   eachField,
   FIXED32,
@@ -48,8 +49,11 @@ export type MessageField =
       readonly wireType: number
       readonly start: number
       readonly valueStart: number
-      readonly end: number
+      /** Changes only while fields are read. */
+      end: number
       message?: Message
+      /** Several fields of one number behind each other, of which `valueStart` is of the first. */
+      isRun?: boolean
     }
   /** Bytes of the whole field. */
   | { readonly kind: 'made'; readonly number: number; readonly bytes: Uint8Array }
@@ -61,6 +65,12 @@ const UNKNOWN_FIELD = 0
 
 /** Of a number of a float field. */
 const FLOAT_BYTES = 4
+
+/** Most bytes of fields that are kept as one: they are copied when one of them is asked for. */
+const MAX_RUN_BYTES = 64 * 1024
+
+/** Of a tag with a length. */
+const TAG_BYTES = 20
 
 /** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
@@ -108,8 +118,7 @@ export class Message {
 
   /** @throws TileworkError for bytes that are no fields, ERR_ASYNC_ONLY for a source that cannot be read at once */
   get fields(): readonly MessageField[] {
-    this.#fields ??= this.#parse()
-    return this.#fields
+    return this.#ownFields()
   }
 
   /**
@@ -127,7 +136,7 @@ export class Message {
 
   /** Bytes of the values of a field with a length. */
   byteValues(name: string): Uint8Array[] {
-    return this.fieldsOf(name).flatMap((field) => this.#valueOf(field))
+    return this.fieldsOf(name).flatMap((field) => this.#valuesOf(field))
   }
 
   /** The last value of a text, as protobuf reads it; empty where there is none. */
@@ -145,17 +154,15 @@ export class Message {
     const number = this.#number(name)
     const texts: string[] = []
     for (const field of this.fields) {
-      const text = field.number === number ? this.#textOf(field) : undefined
-      if (text !== undefined) texts.push(text)
+      if (field.number !== number) continue
+      for (const text of this.#textsOf(field)) texts.push(text)
     }
     return texts
   }
 
   /** Numbers of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
-    return this.fieldsOf(name).flatMap((field) =>
-      this.#tellFaults(field.kind === 'kept' ? field.start : 0, () => this.#intsOf(field)),
-    )
+    return this.fieldsOf(name).flatMap((field) => this.#intsOf(field))
   }
 
   int(name: string): number | bigint | undefined {
@@ -288,14 +295,16 @@ export class Message {
     return clone
   }
 
-  /** A tensor behind the messages of the field, or in place of one of them. */
-  putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): void {
-    if (!replaced) {
-      this.putTensors(name, [{ tensor, name: tensorName }])
-      return
+  /** A tensor behind the messages of the field, or in place of one of them. @returns the field that it is now */
+  putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): MessageField {
+    const number = this.#number(name)
+    const field = { kind: 'tensor', number, tensor, name: tensorName } as const
+    if (!replaced) this.#insertFields(number, [field])
+    else {
+      this.#ownFields()[this.fields.indexOf(replaced)] = field
+      this.#noteChange()
     }
-    const field = { kind: 'tensor', number: this.#number(name), tensor, name: tensorName } as const
-    this.#change((fields) => fields.map((each) => (each === replaced ? field : each)))
+    return field
   }
 
   /** Tensors behind the messages of the field, for the price of one. */
@@ -308,7 +317,15 @@ export class Message {
   }
 
   remove(field: MessageField): void {
-    this.#change((fields) => fields.filter((each) => each !== field))
+    const place = this.fields.indexOf(field)
+    if (place < 0) return
+    this.#ownFields().splice(place, 1)
+    this.#noteChange()
+  }
+
+  /** The field that a message is; undefined where it is none of this one. */
+  fieldOf(message: Message): MessageField | undefined {
+    return this.fields.find((field) => 'message' in field && field.message === message)
   }
 
   removeAll(removed: Iterable<MessageField>): void {
@@ -353,7 +370,8 @@ export class Message {
     const pieces = new Pieces()
     const { origin } = this
     if (origin && !this.isWritten(other)) pieces.range(origin.file.source, origin.start, origin.end)
-    else for (const field of this.fields) await this.#planField(field, pieces, other)
+    // A copy: whoever edits the model while it is written gets old or new fields, and each once.
+    else for (const field of [...this.fields]) await this.#planField(field, pieces, other)
     return pieces.finish()
   }
 
@@ -404,17 +422,37 @@ export class Message {
     const fields: MessageField[] = []
     cursor.position = start
     let keptTo = start
+    let messages = 0
     const steps = eachField(cursor, end, () => {
       const { wireType, start: tagStart, valueStart, position } = cursor
       const number = known(cursor.number, wireType)
       keepGroups(tagStart)
-      fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+      const info = infos[number]
+      if (!info || !isMessageKind(info.kind)) {
+        if (!goesOn(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
+          fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+        }
+      } else {
+        checkTinyMessages(++messages, position - start, tagStart)
+        fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+      }
       keptTo = position
       return undefined
     })
     this.#walk(steps)
     keepGroups(end)
     return fields
+
+    /** Makes the last field longer by one of its kind: a list of a million numbers is no million objects. */
+    function goesOn(number: number, wireType: number, from: number, to: number, isList: boolean): boolean {
+      const last = fields.at(-1)
+      if (!isList || last?.kind !== 'kept' || last.number !== number || last.wireType !== wireType)
+        return false
+      if (last.end !== from || to - last.start > MAX_RUN_BYTES) return false
+      last.end = to
+      last.isRun = true
+      return true
+    }
 
     /** Groups are stepped over without a visit; what lies between two fields is some of them. */
     function keepGroups(next: number): void {
@@ -449,23 +487,18 @@ export class Message {
     }
   }
 
-  /** Value bytes of a field with a length. */
-  #valueOf(field: MessageField): Uint8Array[] {
-    if (field.kind === 'kept') {
-      if (field.wireType !== LENGTH) return []
-      if (field.end - field.valueStart > MAX_TEXT_BYTES) throw this.#longText(field.end - field.valueStart)
-      const { cursor } = this.origin!.file
-      return [new Uint8Array(this.#walk(holdRange(cursor, field.valueStart, field.end)))]
-    }
-    if (field.kind !== 'made') return []
-    const cursor = WireCursor.over(field.bytes)
-    cursor.field(field.bytes.byteLength)
-    return cursor.wireType === LENGTH ? [field.bytes.subarray(cursor.valueStart)] : []
+  /** Value bytes of fields with a length. */
+  #valuesOf(field: MessageField): Uint8Array[] {
+    const values: Uint8Array[] = []
+    this.#eachOf(field, (cursor) => {
+      if (cursor.wireType === LENGTH) values.push(cursor.held(cursor.valueStart, cursor.position))
+    })
+    return values
   }
 
-  /** A value with a length as text; undefined for what has none. */
+  /** The last of values with a length as text; undefined for what has none. */
   #textOf(field: MessageField): string | undefined {
-    if (field.kind !== 'kept') return this.#valueOf(field).map(textOf)[0]
+    if (field.kind !== 'kept' || field.isRun) return this.#valuesOf(field).map(textOf).at(-1)
     if (field.wireType !== LENGTH) return undefined
     const { valueStart, end } = field
     if (end - valueStart > MAX_TEXT_BYTES) throw this.#longText(end - valueStart)
@@ -475,42 +508,54 @@ export class Message {
     return cursor.heldText(valueStart, end)
   }
 
+  #textsOf(field: MessageField): string[] {
+    if (field.kind !== 'kept' || field.isRun) return this.#valuesOf(field).map(textOf)
+    const text = this.#textOf(field)
+    return text === undefined ? [] : [text]
+  }
+
   #intsOf(field: MessageField): (number | bigint)[] {
-    const bytes = this.#fieldBytes(field)
-    const cursor = WireCursor.over(bytes)
-    if (bytes.byteLength === 0) return []
-    cursor.field(bytes.byteLength)
-    if (cursor.wireType === VARINT) return [cursor.int64()]
-    if (cursor.wireType !== LENGTH) return []
-    cursor.position = cursor.valueStart
     const numbers: (number | bigint)[] = []
-    while (cursor.position < bytes.byteLength) {
-      cursor.varint(bytes.byteLength)
-      numbers.push(cursor.int64())
-    }
+    this.#eachOf(field, (cursor) => {
+      if (cursor.wireType === VARINT) numbers.push(cursor.int64())
+      if (cursor.wireType !== LENGTH) return
+      const end = cursor.position
+      cursor.position = cursor.valueStart
+      while (cursor.position < end) {
+        cursor.varint(end)
+        numbers.push(cursor.int64())
+      }
+    })
     return numbers
   }
 
   #fixedOf(field: MessageField): Uint8Array[] {
-    const bytes = this.#fieldBytes(field)
-    if (bytes.byteLength === 0) return []
-    const cursor = WireCursor.over(bytes)
-    cursor.field(bytes.byteLength)
-    return cursor.wireType === FIXED32 || cursor.wireType === LENGTH
-      ? [bytes.subarray(cursor.valueStart)]
-      : []
+    const values: Uint8Array[] = []
+    this.#eachOf(field, (cursor) => {
+      const isFloats = cursor.wireType === FIXED32 || cursor.wireType === LENGTH
+      if (isFloats) values.push(cursor.held(cursor.valueStart, cursor.position))
+    })
+    return values
   }
 
-  /** Tag and value. */
+  /** Reads the fields that stand behind each other as one, from a copy of their bytes. */
+  #eachOf(field: MessageField, visit: (cursor: WireCursor) => void): void {
+    const bytes = this.#fieldBytes(field)
+    this.#tellFaults(field.kind === 'kept' ? field.start : 0, () => {
+      const cursor = WireCursor.over(bytes)
+      while (cursor.position < bytes.byteLength) {
+        cursor.field(bytes.byteLength)
+        visit(cursor)
+      }
+    })
+  }
+
+  /** Tags and values. */
   #fieldBytes(field: MessageField): Uint8Array {
     if (field.kind === 'made') return field.bytes
     if (field.kind !== 'kept') return new Uint8Array(0)
-    if (field.end - field.start > MAX_TEXT_BYTES) throw this.#longText(field.end - field.start)
-    const value = new Uint8Array(this.#walk(holdRange(this.origin!.file.cursor, field.valueStart, field.end)))
-    const writer = new WireWriter()
-    if (field.wireType === LENGTH) return writer.bytes(field.number, value).finish()
-    if (field.wireType === VARINT) return writer.tag(field.number, VARINT).raw(value).finish()
-    return writer.fixed(field.number, value).finish()
+    if (field.end - field.start > MAX_TEXT_BYTES + TAG_BYTES) throw this.#longText(field.end - field.start)
+    return new Uint8Array(this.#walk(holdRange(this.origin!.file.cursor, field.start, field.end)))
   }
 
   #messageOf(field: MessageField, remembers = true): Message | undefined {
@@ -539,14 +584,25 @@ export class Message {
   /** @param at - how many of the number stand before them; all where it is left out */
   #insertFields(number: number, fields: readonly MessageField[], at?: number): void {
     if (fields.length === 0) return
-    this.#change((all) => {
-      const place = at === undefined ? endOf(all, number) : placeAmong(all, number, at)
-      return [...all.slice(0, place), ...fields, ...all.slice(place)]
-    })
+    const place = at === undefined ? endOf(this.fields, number) : placeAmong(this.fields, number, at)
+    const [field] = fields
+    // A list of many is not copied for one more.
+    if (fields.length === 1) this.#ownFields().splice(place, 0, field!)
+    else this.#fields = this.fields.slice(0, place).concat(fields, this.fields.slice(place))
+    this.#noteChange()
+  }
+
+  #ownFields(): MessageField[] {
+    this.#fields ??= this.#parse()
+    return this.#fields
   }
 
   #change(change: (fields: readonly MessageField[]) => MessageField[]): void {
     this.#fields = change(this.fields)
+    this.#noteChange()
+  }
+
+  #noteChange(): void {
     let distance = 0
     for (let message: Message | undefined = this; message; message = message.#parent) {
       message.#isChanged = true

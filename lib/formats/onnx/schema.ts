@@ -189,6 +189,15 @@ export const MAX_TEXT_BYTES = 2 ** 24
 /** Most files of external data. Each is an open file; old exporters wrote one a tensor. */
 export const MAX_EXTERNAL_FILES = 4096
 
+/** Most sparse tensors of a file: each is an object from the start, and no model is known to have a hundred. */
+export const MAX_SPARSE_TENSORS = 10_000
+
+/** Most entries of metadata, or of a place in another file, of one tensor: they are read whenever the tensor is. */
+export const MAX_PROPERTIES = 10_000
+
+/** Most functions of a model: those that the checker of onnx takes. */
+export const MAX_FUNCTIONS = 10_000
+
 /** Characters of a name in a message. */
 const SHOWN_LENGTH = 80
 

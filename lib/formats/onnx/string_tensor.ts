@@ -1,4 +1,5 @@
 /** Tensors of strings: each an occurrence of `string_data`, bytes that should be UTF-8 and may be anything. */
+import { isUtf8 } from 'node:buffer'
 import { TileworkError } from '../../errors.js'
 import { sizeExactOf, sizeOf } from '../../tensor/shape.js'
 import type { StringTensor } from '../../tensor/tensor.js'
@@ -61,22 +62,54 @@ export class StringFieldTensor implements StringTensor {
     if (!this.hasData) {
       throw new TileworkError('ERR_NO_DATA', `Tensor ${quote(this.name)} has no data in its file.`)
     }
+    const strings: Uint8Array[] = []
+    await this.#each((bytes) => {
+      strings.push(bytes.byteLength === 0 ? NO_BYTES : new Uint8Array(bytes))
+    })
+    return strings
+  }
+
+  /** The number of the first string that is no text, or has a NUL in it; none of them is kept. @throws what the source throws */
+  async firstBad(): Promise<number | undefined> {
+    let index = 0
+    let bad: number | undefined
+    await this.#each((bytes) => {
+      if (bad === undefined && (!isUtf8(bytes) || bytes.includes(0))) bad = index
+      index += 1
+    })
+    return bad
+  }
+
+  /** @param visit - is given bytes that the next string writes over */
+  #each(visit: (bytes: Uint8Array) => void): Promise<void> {
     const { source, start, end } = this.#message
     const cursor = new WireCursor(source)
     cursor.position = start
-    return walkSource(stringsOf(cursor, end, this.size), cursor)
+    return walkSource(eachString(cursor, end, this.size, visit), cursor)
   }
 }
 
+/** Empty strings are many in some files, and one list of no bytes is as good as another. */
+const NO_BYTES = new Uint8Array(0)
+
 /** At most `count` strings of the TensorProto that ends at `end`. */
-function* stringsOf(cursor: WireCursor, end: number, count: number): Steps<Uint8Array[]> {
-  const strings: Uint8Array[] = []
+function* eachString(
+  cursor: WireCursor,
+  end: number,
+  count: number,
+  visit: (bytes: Uint8Array) => void,
+): Steps<void> {
+  let index = 0
   function* take(start: number, stringEnd: number): Steps<void> {
-    strings.push(new Uint8Array(yield* holdRange(cursor, start, stringEnd)))
+    visit(yield* holdRange(cursor, start, stringEnd))
   }
   yield* eachField(cursor, end, () => {
     const isString = cursor.number === TENSOR.stringData && cursor.wireType === LENGTH
-    return isString && strings.length < count ? take(cursor.valueStart, cursor.position) : undefined
+    if (!isString || index === count) return undefined
+    index += 1
+    const { valueStart, position } = cursor
+    if (!cursor.holdsRange(valueStart, position)) return take(valueStart, position)
+    visit(cursor.held(valueStart, position))
+    return undefined
   })
-  return strings
 }

@@ -11,6 +11,7 @@ import {
   type FieldStorage,
   fieldNumber,
   LOCATION_EXTERNAL,
+  MAX_PROPERTIES,
   MAX_TEXT_BYTES,
   type TypedField,
 } from './schema.js'
@@ -247,9 +248,16 @@ function takeValue(header: TensorHeader, number: number, value: Uint8Array, valu
   if (number === TENSOR.name) header.name = textOf(value)
   else if (number === TENSOR.docString) header.doc = textOf(value)
   else if (number === TENSOR.segment) header.hasSegment = true
-  else if (number === TENSOR.externalData) header.external.push(propertyOf(value, valueStart))
-  else if (number === TENSOR.metadata) header.metadata.push(propertyOf(value, valueStart))
+  else if (number === TENSOR.externalData) addProperty(header.external, value, valueStart)
+  else if (number === TENSOR.metadata) addProperty(header.metadata, value, valueStart)
   else addPackedDims(header.dims, value, valueStart)
+}
+
+function addProperty(properties: Property[], value: Uint8Array, valueStart: number): void {
+  if (properties.length === MAX_PROPERTIES) {
+    throw new FileFault('ERR_LIMIT', `A tensor has more than ${MAX_PROPERTIES} properties.`, valueStart)
+  }
+  properties.push(propertyOf(value, valueStart))
 }
 
 /** Text as it is shown: bytes that are no UTF-8 become U+FFFD, and the file keeps its own. */

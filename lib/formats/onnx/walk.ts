@@ -6,30 +6,24 @@ import type { ByteSource } from '../../bytes/source.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
 import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
-import type { Report } from '../report.js'
+import { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { ExternalFiles } from './external_files.js'
 import { openFilesOfOthers, type PassedFields } from './external_places.js'
 import type { ExternalRanges } from './external_range_rules.js'
 import type { FileMessage } from './message_kind.js'
-import { fieldNumber } from './schema.js'
+import { NumberList } from './number_list.js'
+import { FORMAT_NAME, fieldNumber, MAX_SPARSE_TENSORS } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
 import { walkTensor } from './tensor_header.js'
 import { entryOf, type ListedTensors, makeTensor } from './tensor_list.js'
-import { type CheckedTensor, checkTensor } from './tensor_rules.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor_rules.js'
 import { type TableEntry, TensorTable } from './tensor_table.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 /** A sparse tensor whose files are not open yet. */
 interface PendingSparse {
   readonly checked: CheckedSparse
-  readonly path: string
-}
-
-/** A tensor of the table whose file is not open yet. */
-interface PendingExternal {
-  readonly index: number
-  readonly checked: CheckedTensor
   readonly path: string
 }
 
@@ -57,9 +51,14 @@ export async function walkFile(
     return undefined
   }
   const files = new ExternalFiles(source, { budget, report, sibling, ranges })
-  for (const { index, checked, path } of collector.external) {
-    const entry = await placeExternal(files, checked, path)
-    if (entry) collector.table.set(index, entry)
+  const { table, external } = collector
+  for (let at = 0; at < external.length; at += PENDING_NUMBERS) {
+    const [index, count, offset] = [external.at(at), external.at(at + 1), external.at(at + 2)]
+    const path = `${collector.externalList}[${count}]`
+    // What was checked once is known to hold; an object for each would take many times what the file has for it.
+    const unheard = new Report(FORMAT_NAME, 'lenient', 'collect')
+    const checked = checkTensor(table.header(index), { report: unheard, path: () => path, offset })!
+    table.set(index, await placeExternal(files, checked, path, offset))
   }
   const sparse: SparseTensor[] = []
   for (const { checked, path } of collector.sparse) {
@@ -72,15 +71,29 @@ export async function walkFile(
   return { table: collector.table, files, sparse }
 }
 
+/** Of a tensor whose file is not open yet: its number in the table, its place in the list, its byte offset. */
+const PENDING_NUMBERS = 3
+
+/** @param offset - where the location is in the file, if not where the placement says */
 async function placeExternal(
   files: ExternalFiles,
   { placement, byteLength }: CheckedTensor,
   path: string,
+  offset?: number,
 ): Promise<TableEntry> {
   if (placement.kind !== 'external') throw new RangeError('only external tensors wait for a file')
-  const file = await files.fileFor(placement, byteLength, path)
+  const file = await files.fileFor(
+    offset === undefined ? placement : placedAt(placement, offset),
+    byteLength,
+    path,
+  )
   if (file === undefined) return { kind: 'none', file: 0, start: 0, end: 0 }
   return { kind: 'range', file, start: placement.start, end: placement.start + byteLength }
+}
+
+/** A placement that was read from a copy of the header, which knows no offsets of the file. */
+function placedAt({ checksum, ...placement }: ExternalPlacement, offset: number): ExternalPlacement {
+  return { ...placement, offset, ...(checksum && { checksum: { ...checksum, offset } }) }
 }
 
 /** Values or indices of a sparse tensor as a tensor of their own. */
@@ -115,7 +128,10 @@ const MAP_VALUES = fieldNumber('MapProto', 'values')
 class Collector {
   readonly cursor: WireCursor
   readonly table = new TensorTable()
-  readonly external: PendingExternal[] = []
+  /** `PENDING_NUMBERS` for each tensor of the table that lies in another file. */
+  readonly external = new NumberList(Float64Array)
+  /** What they are called in findings. */
+  externalList = ''
   readonly sparse: PendingSparse[] = []
   /** Where tensors may be that are not listed. Fields that stand behind each other are one part. */
   readonly passed: PassedFields[] = []
@@ -241,13 +257,17 @@ class Collector {
     }
     if (checked.placement.kind !== 'none') this.#budget.spendBytes(checked.byteLength)
     if (checked.placement.kind === 'external') {
-      this.external.push({ index: table.length, checked, path: path() })
+      this.externalList = this.#list
+      for (const number of [table.length, this.#count, checked.placement.offset]) this.external.push(number)
     }
     table.add(entryOf(checked, start, end))
   }
 
   *#sparseTensor(start: number, end: number): Steps<void> {
     this.#budget.spendTensor(start)
+    if (this.sparse.length === MAX_SPARSE_TENSORS) {
+      throw new FileFault('ERR_LIMIT', `The file has more than ${MAX_SPARSE_TENSORS} sparse tensors.`, start)
+    }
     this.cursor.position = start
     const header = yield* walkSparse(this.cursor, end)
     const path = (): string => this.path()

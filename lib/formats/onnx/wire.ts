@@ -213,9 +213,8 @@ export class WireCursor {
     const goesOn = this.position >= this.#windowStart && this.position <= windowEnd
     this.#windowBytes = goesOn ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
     const length = Math.min(Math.max(count, this.#windowBytes), byteLength - this.position)
-    if (length > this.#buffer.byteLength) {
-      this.#buffer = allocateBytes(Math.max(length, Math.min(LAST_WINDOW_BYTES, byteLength)))
-    }
+    // No more than is read: there may be a cursor for every tensor, and most of them read once.
+    if (length > this.#buffer.byteLength) this.#buffer = allocateBytes(length)
     this.#window = this.#buffer.subarray(0, length)
     this.#text = undefined
     this.#windowStart = this.position

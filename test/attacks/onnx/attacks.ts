@@ -363,6 +363,42 @@ const SIZES: readonly Attack[] = [
   ),
 ]
 
+/** `count` times the same bytes. */
+function repeated(bytes: Bytes, count: number): Bytes {
+  const all = new Uint8Array(count * bytes.length)
+  for (let at = 0; at < all.length; at += bytes.length) all.set(bytes, at)
+  return all
+}
+
+const BOMBS: readonly Attack[] = [
+  attack(
+    8,
+    'empty-nodes',
+    'a node of two bytes that is hundreds in memory',
+    ['ERR_LIMIT', 'ERR_LIMIT'],
+    () => modelProto(join(field(2, 'g'), repeated(field(1, []), 70_000))),
+    'check',
+  ),
+  attack(
+    8,
+    'empty-functions',
+    'more functions than anybody takes',
+    ['ERR_LIMIT', 'ERR_LIMIT'],
+    () => modelProto({}, repeated(field(25, []), 10_001)),
+    'check',
+  ),
+  refused(8, 'sparse-tensors', 'an object for every ten bytes', 'ERR_LIMIT', () =>
+    modelProto(join(field(2, 'g'), repeated(field(15, sparseProto(ONE_VALUE, ONE_INDEX, [1])), 10_001))),
+  ),
+  refused(
+    8,
+    'metadata',
+    'entries of metadata without end, which are read whenever the tensor is',
+    'ERR_LIMIT',
+    model(join(GOOD, repeated(field(16, []), 10_001))),
+  ),
+]
+
 const EXTERNAL: readonly Attack[] = [
   refused(
     5,
@@ -579,6 +615,7 @@ export const ATTACKS: readonly Attack[] = [
   ...DEPTH,
   ...SHAPES,
   ...SIZES,
+  ...BOMBS,
   ...EXTERNAL,
   ...SPARSE,
   ...NAMES,
