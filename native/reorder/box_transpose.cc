@@ -137,7 +137,7 @@ bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
 
 int64_t BoxTranspose::bytes() const {
   return static_cast<int64_t>(sizeof(BoxTranspose) +
-                              (rows.size() + columns.size() + packed_rows.size() + nibble_columns.size()) *
+                              (rows.size() + columns.size() + packed_rows.size() + odd_columns.size()) *
                                   sizeof(int64_t) +
                               rectangles.size() * sizeof(Rectangle));
 }
@@ -171,18 +171,23 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
 }
 
 std::shared_ptr<const BoxTranspose> make_nibble_transpose(const LoopNest& nest, const NestBox& box) {
+  constexpr int64_t kFewColumns = 16;
   const RectangleLoops loops(nest, box);
   const int64_t row_bytes = loops.row_elements() / 2;
   const int64_t column_elements = loops.column_elements();
   const bool is_whole = loops.row_elements() % 2 == 0 && column_elements % 2 == 0;
-  if (!is_whole || !fills_registers(row_bytes, column_elements)) return nullptr;
+  if (!is_whole || !fills_registers(row_bytes, column_elements / 2)) return nullptr;
   auto made = std::make_shared<BoxTranspose>();
   made->row_bytes = row_bytes;
-  made->strip = row_bytes;
   made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, 1);
-  made->nibble_columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, 1);
-  for (int64_t i = 0; i < row_bytes; ++i) made->columns.push_back(i * column_elements);
-  if (!take_bytes(made->rows) || !take_bytes(made->nibble_columns)) return nullptr;
+  std::vector<int64_t> columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, 1);
+  if (!take_bytes(made->rows) || !take_bytes(columns)) return nullptr;
+  for (size_t i = 0; i < columns.size(); i += 2) {
+    made->columns.push_back(columns[i]);
+    made->odd_columns.push_back(columns[i + 1]);
+  }
+  for (int64_t r = 0; r < column_elements / 2; ++r) made->packed_rows.push_back(r * row_bytes);
+  made->strip = crowds_cache(made->columns, column_elements / 2) ? kFewColumns : row_bytes;
   if (!list_rectangles(nest, box, loops, 1, made->rectangles)) return nullptr;
   for (BoxTranspose::Rectangle& rectangle : made->rectangles) {
     if (rectangle.source % 2 != 0 || rectangle.destination % 2 != 0) return nullptr;

@@ -39,6 +39,27 @@ void transpose_listed_x32__avx2(const ListedPlaces& places, const uint8_t* sourc
 void transpose_listed_x64__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
 #endif
 
+// Places of 4-bit elements, in bytes. A byte of a row has an element of an even column and one of the odd
+// column beside it; a byte of a column those of two rows.
+struct NibblePlaces {
+  const int64_t* rows;
+  int64_t row_bytes;
+  // Of pairs of rows, which lie side by side.
+  ListedPlaces even;
+  ListedPlaces odd;
+};
+
+// `pairs` has room for all bytes of the rectangle. A row has 16 at least.
+using TransposeNibbles = void (*)(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
+                                  uint8_t* pairs);
+
+void transpose_listed_x4(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
+                         uint8_t* pairs);
+#if defined(__x86_64__)
+void transpose_listed_x4__avx2(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
+                               uint8_t* pairs);
+#endif
+
 struct BoxTranspose {
   // Bytes from the first element of a rectangle.
   std::vector<int64_t> rows;
@@ -68,8 +89,16 @@ struct BoxTranspose {
             strip,
             by_lines};
   }
-  // Of 4-bit elements: a byte is two columns, which go to two places. Columns of bytes go to a buffer first.
-  std::vector<int64_t> nibble_columns;
+  // Of 4-bit elements: `columns` are the even ones, and `packed_rows` pairs of `rows`.
+  std::vector<int64_t> odd_columns;
+
+  NibblePlaces nibble_places() const {
+    const auto of = [this](const std::vector<int64_t>& at) {
+      return ListedPlaces{packed_rows.data(), static_cast<int64_t>(packed_rows.size()), at.data(),
+                          static_cast<int64_t>(at.size()), strip};
+    };
+    return {rows.data(), row_bytes, of(columns), of(odd_columns)};
+  }
 
   int64_t packed_bytes() const { return is_packed ? packed_rows.back() + row_bytes : 0; }
   int64_t bytes() const;

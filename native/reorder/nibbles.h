@@ -96,23 +96,6 @@ inline void pack_nibbles(const uint8_t* bytes, uint8_t* destination, int64_t fir
   if (count % 2 != 0) destination[pairs] = static_cast<uint8_t>(destination[pairs] | bytes[count - 1]);
 }
 
-// The low halves of `count` bytes, an even number, go to one place and the high halves to another.
-inline void split_nibbles(const uint8_t* bytes, int64_t count, uint8_t* low, uint8_t* high) {
-  int64_t i = 0;
-  for (; i + 32 <= count; i += 32) {
-    const Bytes16 first = load_bytes16(bytes + i);
-    const Bytes16 second = load_bytes16(bytes + i + 16);
-    const Bytes16 even = even_bytes(first, second);
-    const Bytes16 odd = odd_bytes(first, second);
-    store_bytes16(low + i / 2, (even & 15) | (odd << 4));
-    store_bytes16(high + i / 2, (even >> 4) | (odd & 0xF0));
-  }
-  for (; i < count; i += 2) {
-    low[i / 2] = static_cast<uint8_t>((bytes[i] & 15) | bytes[i + 1] << 4);
-    high[i / 2] = static_cast<uint8_t>(bytes[i] >> 4 | (bytes[i + 1] & 0xF0));
-  }
-}
-
 inline void copy_nibble(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
   const int value = (source[s / 2] >> (s % 2 * 4)) & 15;
   destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | value << (d % 2 * 4));
@@ -154,19 +137,19 @@ struct NibbleRuns {
 
 class NibbleMover {
  public:
-  // `transpose_bytes` moves bytes by listed places.
-  NibbleMover(const ReorderArguments& arguments, const BoxStage* stage, const BoxTranspose* transpose,
-              TransposeListed transpose_bytes, const NestBox& box, int64_t begin, int64_t end)
+  NibbleMover(const ReorderArguments& arguments, size_t nest, TransposeNibbles transpose_nibbles,
+              int64_t begin, int64_t end)
       : source_(arguments.source),
         destination_(arguments.destination),
-        stage_(stage),
-        transpose_(transpose),
-        transpose_bytes_(transpose_bytes),
-        box_(box),
+        stage_(arguments.plan.stage(nest)),
+        transpose_(arguments.plan.transpose(nest)),
+        transpose_nibbles_(transpose_nibbles),
+        nest_(arguments.plan.nests()[nest]),
+        box_(*arguments.plan.box(nest)),
         begin_(begin),
         end_(end),
-        packed_(stage == nullptr ? 0 : static_cast<size_t>(stage->packed)),
-        bytes_(static_cast<size_t>(box.elements())) {}
+        packed_(stage_ == nullptr ? 0 : static_cast<size_t>(stage_->packed)),
+        bytes_(static_cast<size_t>(box_.elements())) {}
 
   // Elements [first, first + count) of the box, side by side in the destination.
   struct Run {
@@ -175,6 +158,7 @@ class NibbleMover {
   };
 
   struct Moves {
+    // Empty where the box is full and goes by rectangles.
     BoxMoves moves;
     std::vector<Run> writes;
     // 15 for elements that have a source, else 0; empty where all have.
@@ -185,14 +169,27 @@ class NibbleMover {
     int64_t source_begin;
     int64_t source_end;
 
-    bool empty() const { return moves.empty(); }
+    bool is_listed() const { return !moves.elements.empty(); }
+    bool empty() const { return is_listed() && moves.empty(); }
   };
 
   void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {
-    made.moves.list(nest, box, state);
-    made.writes.clear();
-    made.mask.clear();
-    made.places.clear();
+    made = {};
+    if (transpose_ == nullptr || !is_full(nest, box, state)) list_all(made, state);
+  }
+
+  void move(const Moves& made, int64_t s, int64_t d) {
+    if (made.is_listed()) return move_listed(made, s, d);
+    const bool is_whole = d + box_.destination.front() >= begin_ && d + box_.destination.back() < end_;
+    const bool has_bytes = s % 2 == 0 && d % 2 == 0 && begin_ % 2 == 0;
+    if (is_whole && has_bytes) return move_transposed(s, d);
+    if (!full_.is_listed()) list_all(full_, state_of_full(box_));
+    move_listed(full_, s, d);
+  }
+
+ private:
+  void list_all(Moves& made, const BoxState& state) const {
+    made.moves.list(nest_, box_, state);
     const std::vector<BoxElement>& elements = made.moves.elements;
     for (size_t k = 0; k < elements.size(); ++k) {
       if (elements[k] == BoxElement::kMoved) made.places.push_back(static_cast<int32_t>(k));
@@ -212,11 +209,9 @@ class NibbleMover {
     set_hull(made, 0, made.places.size(), made.source_begin, made.source_end);
   }
 
-  void move(const Moves& made, int64_t s, int64_t d) {
+  void move_listed(const Moves& made, int64_t s, int64_t d) {
     const int64_t last = made.writes.back().first + made.writes.back().count - 1;
     const bool is_whole = d + place(made.writes.front().first) >= begin_ && d + place(last) < end_;
-    const bool has_bytes = s % 2 == 0 && d % 2 == 0 && begin_ % 2 == 0;
-    if (is_whole && transpose_ != nullptr && made.mask.empty() && has_bytes) return move_transposed(s, d);
     size_t first_move = 0;
     size_t last_move = made.places.size();
     int64_t source_begin = made.source_begin;
@@ -241,7 +236,6 @@ class NibbleMover {
     for (const Run& run : made.writes) pack(run, d, is_whole);
   }
 
- private:
   int64_t place(int64_t element) const { return box_.destination[static_cast<size_t>(element)]; }
 
   static void set_hull(const Moves& made, size_t first, size_t last, int64_t& begin, int64_t& end) {
@@ -295,16 +289,11 @@ class NibbleMover {
     }
   }
 
-  // Two columns at a time, as bytes, which are taken apart when they stand side by side.
   void move_transposed(int64_t s, int64_t d) {
-    const auto column = static_cast<int64_t>(transpose_->rows.size());
+    const NibblePlaces places = transpose_->nibble_places();
     for (const BoxTranspose::Rectangle& rectangle : transpose_->rectangles) {
-      transpose_bytes_(transpose_->places(), source_ + s / 2 + rectangle.source, bytes_.data());
-      uint8_t* to = destination_ + (d - begin_) / 2 + rectangle.destination;
-      for (size_t i = 0; i < transpose_->columns.size(); ++i) {
-        split_nibbles(bytes_.data() + transpose_->columns[i], column, to + transpose_->nibble_columns[2 * i],
-                      to + transpose_->nibble_columns[2 * i + 1]);
-      }
+      transpose_nibbles_(places, source_ + s / 2 + rectangle.source,
+                         destination_ + (d - begin_) / 2 + rectangle.destination, bytes_.data());
     }
   }
 
@@ -332,13 +321,16 @@ class NibbleMover {
   uint8_t* destination_;
   const BoxStage* stage_;
   const BoxTranspose* transpose_;
-  TransposeListed transpose_bytes_;
+  TransposeNibbles transpose_nibbles_;
+  const LoopNest& nest_;
   const NestBox& box_;
   int64_t begin_;
   int64_t end_;
   // The source of a box, a byte an element, packed and as the destination has it.
   std::vector<uint8_t> packed_;
   std::vector<uint8_t> bytes_;
+  // The moves of a full box that the range cuts, once there is one.
+  Moves full_;
 };
 
 // Shorter runs cost more to walk than to move by boxes.

@@ -130,15 +130,20 @@ std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan) {
                                        plan.destination_elements() / elements);
 }
 
-// Bytes that boxes reach over, so that ranges cut none of them; a cache line where they are more than `most`.
-int64_t box_unit(const ReorderPlan& plan, size_t nest, int64_t most) {
-  constexpr int64_t kCacheLine = 64;
+// Bytes that boxes reach over: ranges that begin and end at multiples of them cut none.
+int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
   int64_t reach = 1;
   for (size_t level = 0; level < plan.nests()[nest].nodes.size(); ++level) {
     const int64_t passes = plan.box(nest)->passes[level];
     if (passes > 1) reach = std::max(reach, passes * plan.nests()[nest].nodes[level].destination_stride);
   }
-  const int64_t bytes = reach * plan.element_bits() / 8;
+  return bytes_of(reach, plan.element_bits());
+}
+
+// The same; a cache line where they are more than `most`.
+int64_t box_unit(const ReorderPlan& plan, size_t nest, int64_t most) {
+  constexpr int64_t kCacheLine = 64;
+  const int64_t bytes = reach_of_box(plan, nest);
   return bytes < kCacheLine || bytes > most ? kCacheLine : bytes;
 }
 
@@ -254,6 +259,15 @@ void ReorderPlan::make_boxes() {
     }
     list_moves(i);
   }
+  if (element_bits_ < 8) note_whole_boxes();
+}
+
+void ReorderPlan::note_whole_boxes() {
+  if (nests_.size() != 1 || transposes_.front() == nullptr) return;
+  if (passes_of(nests_.front()) != static_cast<double>(destination_elements_)) return;
+  const std::vector<BoxState> states = first_states(nests_.front(), *boxes_.front(), 2);
+  const bool is_whole = states.size() == 1 && is_full(nests_.front(), *boxes_.front(), states.front());
+  if (is_whole) bytes_of_whole_boxes_ = reach_of_box(*this, 0);
 }
 
 // Of as many states as there is room for beside the box: lists take longer to make than to follow.

@@ -99,6 +99,9 @@ class ReorderPlan {
   const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
   // The rectangles of such a box, or null.
   const BoxTranspose* transpose(size_t nest) const { return transposes_[nest].get(); }
+  // Of 4-bit elements: so many bytes of the destination, and multiples of them, are whole boxes that go by
+  // rectangles and leave no half of a byte. None where any box of the plan goes another way.
+  std::optional<int64_t> bytes_of_whole_boxes() const { return bytes_of_whole_boxes_; }
   // Moves of some states of such a box.
   std::span<const KnownMoves<GatherMoves>> gather_moves(size_t nest) const { return gather_moves_[nest]; }
   // The same plan over units of several elements that both sides keep together, or null.
@@ -143,6 +146,7 @@ class ReorderPlan {
   bool is_better_in_boxes(const LoopNest& nest) const;
   void list_moves(size_t nest);
   void make_boxes();
+  void note_whole_boxes();
   void run_units(const ReorderArguments& arguments) const;
   void run_cast(const ReorderArguments& arguments) const;
 
@@ -159,6 +163,7 @@ class ReorderPlan {
   std::vector<std::shared_ptr<const BoxTranspose>> transposes_;
   std::vector<std::vector<KnownMoves<GatherMoves>>> gather_moves_;
   std::optional<int64_t> copy_offset_;
+  std::optional<int64_t> bytes_of_whole_boxes_;
   NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;
   std::shared_ptr<const ReorderPlan> units_;

@@ -12,6 +12,7 @@
 
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
+#include "reorder/nibble_transpose.h"
 #include "reorder/odd_rows.h"
 #include "reorder/run_copy.h"
 #include "reorder/tile_transpose.h"
@@ -315,6 +316,10 @@ void reorder_x32_runs__avx2(const ReorderArguments& a) { run_runs<uint32_t>(a); 
 void reorder_x64_runs__avx2(const ReorderArguments& a) { run_runs<uint64_t>(a); }
 void reorder_x128_runs__avx2(const ReorderArguments& a) { run_runs<Unit128>(a); }
 
+void transpose_listed_x4__avx2(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
+                               uint8_t* pairs) {
+  transpose_nibbles(places, transpose_listed_x8__avx2, source, destination, pairs);
+}
 void transpose_listed_x8__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
   transpose_listed<WideBlock<uint8_t>, NarrowBlock<uint8_t>>(places, source, destination);
 }

@@ -1,5 +1,6 @@
 // Tile transposes in plain C++, for processors without a kernel of their own.
 #include "reorder/kernels.h"
+#include "reorder/nibble_transpose.h"
 #include "reorder/tile_transpose.h"
 
 namespace tilework {
@@ -44,6 +45,10 @@ void reorder_x32_tiles(const ReorderArguments& a) { walk_bytes<uint32_t, PlainTi
 void reorder_x64_tiles(const ReorderArguments& a) { walk_bytes<uint64_t, PlainTiles<uint64_t>>(a); }
 void reorder_x128_tiles(const ReorderArguments& a) { walk_bytes<Unit128, PlainTiles<Unit128>>(a); }
 
+void transpose_listed_x4(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
+                         uint8_t* pairs) {
+  transpose_nibbles(places, transpose_listed_x8, source, destination, pairs);
+}
 void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
   transpose_listed<PlainBlock<uint8_t, kLineBytes / sizeof(uint8_t)>,
                    PlainBlock<uint8_t, 16 / sizeof(uint8_t)>>(places, source, destination);
