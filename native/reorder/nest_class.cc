@@ -18,9 +18,10 @@ bool looks_up_from(const LoopNest& nest, size_t level) {
                      [](const Node& node) { return node.lookup != kNone; });
 }
 
-std::optional<size_t> source_run_level(const LoopNest& nest) {
+// The innermost loop beside the last that steps so through the source.
+std::optional<size_t> level_of_step(const LoopNest& nest, int64_t source_stride) {
   for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
-    if (nest.nodes[i].source_stride == 1 && is_plain(nest.nodes[i])) return i;
+    if (nest.nodes[i].source_stride == source_stride && is_plain(nest.nodes[i])) return i;
   }
   return std::nullopt;
 }
@@ -139,6 +140,13 @@ int64_t piece_of(const LoopNest& nest, size_t column_level) {
 
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
+// Columns that lie backwards in the source: pixels whose channels are reversed. Of these there are no chains.
+InnerLoops reversed_tiles(const LoopNest& nest) {
+  const std::optional<size_t> level = level_of_step(nest, -1);
+  if (!level || looks_up_from(nest, *level) || is_small(nest, *level)) return {};
+  return {NestClass::kTiles, level};
+}
+
 }  // namespace
 
 InnerLoops inner_loops(const LoopNest& nest) {
@@ -148,8 +156,9 @@ InnerLoops inner_loops(const LoopNest& nest) {
     const std::optional<size_t> beside = level_beside_runs(nest);
     return {NestClass::kRuns, beside, chain_of_runs(nest, beside)};
   }
-  const std::optional<size_t> level = source_run_level(nest);
-  if (!level || looks_up_from(nest, *level)) return {};
+  const std::optional<size_t> level = level_of_step(nest, 1);
+  if (!level) return reversed_tiles(nest);
+  if (looks_up_from(nest, *level)) return {};
   InnerLoops tiles{NestClass::kTiles, level, chain_of(nest, *level)};
   if (tiles.chain == InnerLoops::Chain::kNone) tiles.pixel_level = pixel_level_of(nest, *level);
   if (tiles.pixel_level) return tiles;

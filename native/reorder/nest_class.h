@@ -20,7 +20,7 @@ enum class NestClass {
   kView,
   // The innermost loop is contiguous on both sides.
   kRuns,
-  // One loop is contiguous in the source, another in the destination.
+  // One loop is contiguous in the source, forwards or backwards, another in the destination.
   kTiles,
   // Anything: moved box by box (nest_box.h).
   kLoopNest,

@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -93,7 +94,7 @@ struct Listed {
 inline bool crowds_sets(int64_t stride, int64_t count) {
   constexpr int64_t kSets = 64;
   constexpr int64_t kFewWays = 4;
-  const int64_t lines = std::max<int64_t>(stride / kLineBytes, 1);
+  const int64_t lines = std::max<int64_t>(std::abs(stride) / kLineBytes, 1);
   const int64_t used = stride % kLineBytes == 0 ? kSets / std::min(lines & -lines, kSets) : kSets;
   return count > used * kFewWays;
 }
@@ -181,42 +182,91 @@ template <class Block, class Rows, class Columns>
   }
 }
 
+// Asks for the lines of a piece, into the second level of the cache: the first has other things to keep.
+constexpr int kSecondLevel = 2;
+[[gnu::always_inline]] inline void fetch_piece(const uint8_t* piece, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
+}
+
 // The same where rows, or columns, share sets of the cache: pieces of rows that are long enough to be read
 // fast are packed side by side first, of as many rows as make pieces of columns that are written fast. Rows
-// from `valid_rows` on have no source and become zeros.
+// from `valid_rows` on have no source and become zeros. No processor follows so many pieces in pages of their
+// own: those that are written next are asked for while rows are packed, and those that are read next while
+// columns are written.
 template <class Block, class Rows, class Columns>
-[[gnu::noinline]] void transpose_packed(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
-                                        uint8_t* destination, Columns column_at, int64_t columns) {
-  constexpr int64_t kSize = sizeof(typename Block::Unit);
-  constexpr int64_t kPackedRows = std::max<int64_t>(std::min<int64_t>(512 / kSize, 256), Block::kRows);
-  constexpr int64_t kPiece = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kColumns);
-  // A line more than the columns, so that rows do not share a set of the cache.
-  constexpr int64_t kStride = (kPiece * kSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
-  alignas(kLineBytes) uint8_t packed[kPackedRows * kStride];
-  const int64_t high = std::min(kPackedRows, rows);
-  const int64_t wide = std::min(kPiece, columns);
-  for (int64_t r = 0; r < rows; r += high) {
-    // The last part may begin inside the one before.
-    const int64_t row = std::min(r, rows - high);
-    const int64_t valid = std::clamp<int64_t>(valid_rows - row, 0, high);
-    std::memset(packed + valid * kStride, 0, static_cast<size_t>((high - valid) * kStride));
-    for (int64_t c = 0; c < columns; c += wide) {
-      const int64_t column = std::min(c, columns - wide);
-      const uint8_t* from = source + column * kSize;
-      if (wide == kPiece) {
-        for (int64_t i = 0; i < valid; ++i) {
-          copy_piece(packed + i * kStride, from + row_at(row + i), kPiece * kSize);
+class PackedTranspose {
+ public:
+  [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
+                                    uint8_t* destination, Columns column_at, int64_t columns) {
+    alignas(kLineBytes) uint8_t packed[kRows * kStride];
+    const int64_t high = std::min(kRows, rows);
+    const int64_t wide = std::min(kPiece, columns);
+    for (int64_t r = 0; r < rows; r += high) {
+      // The last part may begin inside the one before.
+      const int64_t row = std::min(r, rows - high);
+      const int64_t valid = std::clamp<int64_t>(valid_rows - row, 0, high);
+      std::memset(packed + valid * kStride, 0, static_cast<size_t>((high - valid) * kStride));
+      for (int64_t c = 0; c < columns; c += wide) {
+        const int64_t column = std::min(c, columns - wide);
+        const Part part{row, valid, high, column, wide};
+        uint8_t* to = destination + row * kSize;
+        if (wide == kPiece) {
+          pack(packed, source, row_at, part, kPiece * kSize, to, column_at);
+        } else {
+          pack(packed, source, row_at, part, wide * kSize, to, column_at);
         }
-      } else {
-        for (int64_t i = 0; i < valid; ++i) {
-          copy_piece(packed + i * kStride, from + row_at(row + i), wide * kSize);
-        }
+        write(packed, source, row_at, part, to, column_at, c + wide < columns);
       }
-      transpose_by_columns<Block>(packed, Spaced<kStride>{}, high, destination + row * kSize,
-                                  column_at.from(column), wide);
     }
   }
-}
+
+ private:
+  static constexpr int64_t kSize = sizeof(typename Block::Unit);
+  static constexpr int64_t kRows = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kRows);
+  static constexpr int64_t kPiece = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kColumns);
+  // A line more than the columns, so that rows do not share a set of the cache.
+  static constexpr int64_t kStride = (kPiece * kSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+
+  // Rows [row, row + high), of which `valid` have a source, and columns [column, column + wide).
+  struct Part {
+    int64_t row;
+    int64_t valid;
+    int64_t high;
+    int64_t column;
+    int64_t wide;
+  };
+
+  [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, Rows row_at,
+                                          const Part& part, int64_t bytes, const uint8_t* destination,
+                                          Columns column_at) {
+    const uint8_t* from = source + part.column * kSize;
+    const int64_t columns_a_row = (part.wide + part.high - 1) / part.high;
+    int64_t next = 0;
+    for (int64_t i = 0; i < part.valid; ++i) {
+      for (const int64_t end = std::min(next + columns_a_row, part.wide); next < end; ++next) {
+        fetch_piece(destination + column_at(part.column + next), part.high * kSize);
+      }
+      copy_piece(packed + i * kStride, from + row_at(part.row + i), bytes);
+    }
+  }
+
+  [[gnu::always_inline]] static void write(const uint8_t* packed, const uint8_t* source, Rows row_at,
+                                           const Part& part, uint8_t* destination, Columns column_at,
+                                           bool has_next) {
+    const uint8_t* behind = source + (part.column + part.wide) * kSize;
+    const int64_t blocks = (part.wide + Block::kColumns - 1) / Block::kColumns;
+    const int64_t rows_a_block = has_next ? (part.valid + blocks - 1) / blocks : 0;
+    int64_t next = 0;
+    for (int64_t c = 0; c < part.wide; c += Block::kColumns) {
+      for (const int64_t end = std::min(next + rows_a_block, part.valid); next < end; ++next) {
+        fetch_piece(behind + row_at(part.row + next), part.wide * kSize);
+      }
+      const int64_t column = std::min(c, part.wide - Block::kColumns);
+      transpose_columns<Block>(packed + column * kSize, Spaced<kStride>{}, part.high, destination,
+                               column_at.from(part.column + column));
+    }
+  }
+};
 
 template <class Block>
 class BlockTranspose {
@@ -229,8 +279,9 @@ class BlockTranspose {
       run_lines(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
       if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
-        transpose_packed<Block>(tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows,
-                                tile.destination, Strided{tile.destination_column}, tile.columns);
+        PackedTranspose<Block, Strided, Strided>::run(tile.source, Strided{tile.source_row}, tile.rows,
+                                                      tile.rows - tile.zero_rows, tile.destination,
+                                                      Strided{tile.destination_column}, tile.columns);
       } else {
         run_few_columns(tile);
       }
@@ -278,7 +329,6 @@ class BlockTranspose {
 
   static constexpr int64_t kPanelLines = 2;
   static constexpr int64_t kStripsAhead = 2;
-  static constexpr int kSecondLevel = 2;
 
   // Rows before the first line of the destination; none where columns begin at different places of a line.
   static int64_t rows_before_line(const Tile& tile) {
@@ -544,6 +594,7 @@ struct TileKernel {
   static void move(const Rectangle& rectangle) {
     Tile tile = tile_of(rectangle);
     if (rectangle.source_column == 1) return transpose(tile);
+    if (rectangle.source_column == -1) return transpose(from_last_column(tile));
     // A part of a chain that is not complete.
     tile.columns = 1;
     for (int64_t c = 0; c < rectangle.columns; ++c) {
@@ -647,8 +698,14 @@ struct TileKernel {
   static constexpr int64_t kMinRun = 16;
   static constexpr int64_t kMostOfRun = kLineBytes / kSize;
   static constexpr int64_t kBufferBytes = 16 << 10;
-  // Of a prefetch: the first level has other things to keep.
-  static constexpr int kSecondLevel = 2;
+
+  // Columns that lie backwards in the source, forwards: then they go backwards in the destination.
+  static Tile from_last_column(Tile tile) {
+    tile.source -= (tile.columns - 1) * kSize;
+    tile.destination += (tile.columns - 1) * tile.destination_column;
+    tile.destination_column = -tile.destination_column;
+    return tile;
+  }
 
   static Tile tile_of(const Rectangle& rectangle) {
     return {rectangle.source,
@@ -929,7 +986,7 @@ struct TileKernel {
   static void move_long(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
                         Columns column_at, int64_t columns, bool crowds) {
     if (crowds) {
-      transpose_packed<Block>(source, row_at, rows, rows, destination, column_at, columns);
+      PackedTranspose<Block, Rows, Columns>::run(source, row_at, rows, rows, destination, column_at, columns);
     } else {
       transpose_by_columns<Block>(source, row_at, rows, destination, column_at, columns);
     }
