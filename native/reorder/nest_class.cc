@@ -129,6 +129,15 @@ InnerLoops::Chain chain_of_runs(const LoopNest& nest, std::optional<size_t> colu
   return goes_on && is_plain(between) && run.variable == tilework::kNone ? kRuns : kNone;
 }
 
+// The loop in which runs follow each other in the source: it uses up the lines that they share.
+std::optional<size_t> level_of_next_run(const LoopNest& nest) {
+  for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
+    if (nest.nodes[i].lookup != kNone) break;
+    if (is_plain(nest.nodes[i]) && nest.nodes[i].source_stride == nest.nodes.back().count) return i;
+  }
+  return std::nullopt;
+}
+
 // Elements of the destination that a rectangle writes in one piece.
 int64_t piece_of(const LoopNest& nest, size_t column_level) {
   int64_t piece = nest.nodes.back().count;
@@ -153,6 +162,10 @@ InnerLoops inner_loops(const LoopNest& nest) {
   const Node& inner = nest.nodes.back();
   if (nest.all_zero || inner.destination_stride != 1 || !is_plain(inner)) return {};
   if (inner.source_stride == 1) {
+    const std::optional<size_t> next = level_of_next_run(nest);
+    if (chain_of_runs(nest, next) != InnerLoops::Chain::kNone) {
+      return {NestClass::kRuns, next, InnerLoops::Chain::kRuns};
+    }
     const std::optional<size_t> beside = level_beside_runs(nest);
     return {NestClass::kRuns, beside, chain_of_runs(nest, beside)};
   }

@@ -10,7 +10,7 @@
 namespace tilework {
 namespace {
 
-// Parts a thread, so that threads that are held up do not hold up the rest.
+// Parts a thread, so that threads that are held up do not hold up the rest. One alone waits for nobody.
 constexpr int64_t kPartsPerThread = 4;
 constexpr int64_t kCacheLine = 64;
 
@@ -40,7 +40,7 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const double read = static_cast<double>(plan_->source_bytes()) * static_cast<double>(bytes) /
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
-  const int64_t wanted = static_cast<int64_t>(threads) * kPartsPerThread;
+  const int64_t wanted = threads > 1 ? static_cast<int64_t>(threads) * kPartsPerThread : 1;
   const int64_t share = std::clamp(bytes / wanted, limits.least, limits.most);
   const int64_t unit = plan_->range_unit(limits.most);
   const bool is_all = begin == 0 && end == plan_->destination_bytes();

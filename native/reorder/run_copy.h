@@ -78,13 +78,18 @@ struct RunKernel {
   static constexpr NestClass kClass = NestClass::kRuns;
 
   // As many of the runs that go on as fill lines, and let lines of the source be used up before they leave
-  // the first-level cache.
+  // the first-level cache; beyond the caches a few more, as memory takes longer pieces faster. Of columns
+  // that are too many for that, each pass reads as many places as processors follow. Runs of whole lines that
+  // stay in the caches gain nothing.
   static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
-    constexpr int64_t kKeptBytes = 16 << 10;
+    constexpr int64_t kManyColumns = 128;
+    constexpr int64_t kFollowed = 8;
+    const bool streams = rectangle.stores == Stores::kStreaming;
     const int64_t run = rectangle.rows * kSize;
     const int64_t a_line = kLine / std::gcd(kLine, run);
-    const int64_t kept = kKeptBytes / (run * rectangle.columns);
-    const int64_t at_once = std::max(kept, int64_t{1}) + a_line - 1;
+    const int64_t kept = (streams ? 4 << 10 : 1 << 10) / (run * rectangle.columns);
+    const int64_t wanted = rectangle.columns >= kManyColumns ? kFollowed : std::max<int64_t>(kept, 1);
+    const int64_t at_once = streams || a_line > 1 ? wanted + a_line - 1 : chain.count;
     for (int64_t first = 0; first < chain.count;) {
       RectangleChain part = chain;
       part.count = std::min(at_once / a_line * a_line, chain.count - first);
@@ -160,12 +165,38 @@ struct RunKernel {
   static void each_run(const Rectangle& rectangle, const RectangleChain& chain, Body body) {
     const int64_t source_stride = chain.source_stride * kSize;
     const int64_t run = rectangle.rows * kSize;
+    NextRuns next(rectangle, chain);
     for (int64_t c = 0; c < rectangle.columns; ++c) {
+      next.fetch();
       const uint8_t* from = rectangle.source + c * rectangle.source_column * kSize;
       uint8_t* to = rectangle.destination + c * rectangle.destination_column * kSize;
       for (int64_t i = 0; i < chain.count; ++i, from += source_stride, to += run) body(to, from);
     }
   }
+
+  // Asks for the source of the runs that come next, where those of all columns are one piece of memory: their
+  // steps from pixel to pixel are too wide for processors to follow.
+  class NextRuns {
+   public:
+    NextRuns(const Rectangle& rectangle, const RectangleChain& chain) {
+      const int64_t step = chain.source_stride * kSize;
+      const bool is_dense = rectangle.source_column == rectangle.rows &&
+                            rectangle.columns * rectangle.source_column == chain.source_stride;
+      if (rectangle.stores != Stores::kStreaming || !is_dense) return;
+      const int64_t bytes = chain.count * step;
+      next_ = rectangle.source + bytes;
+      lines_ = ceil_div(bytes, kLine * rectangle.columns);
+    }
+    // A column's share.
+    void fetch() {
+      constexpr int kSecondLevel = 2;
+      for (int64_t i = 0; i < lines_; ++i, next_ += kLine) __builtin_prefetch(next_, 0, kSecondLevel);
+    }
+
+   private:
+    const uint8_t* next_ = nullptr;
+    int64_t lines_ = 0;
+  };
 
   // Runs below this many bytes are moved as so many, with what lies behind them in the source.
   static constexpr int64_t kPiece = 16;

@@ -300,6 +300,25 @@ void test_crowded_lines() {
   }
 }
 
+// Pixels whose channels are reversed, of all of the source's channels and of the last ones.
+void test_reversed_channels() {
+  std::mt19937_64 random(20240314);
+  for (int64_t channels : {2, 3, 4, 8, 19, 33}) {
+    const std::vector<int64_t> shape = {2, channels, 7, 11};
+    for (int64_t left_out : {0, 1}) {
+      const std::vector<int64_t> whole = {2, channels + left_out, 7, 11};
+      Side pixels = row_major(whole);
+      pixels.pieces[0].digits = {{{0}, 2, 1}, {{2}, 7, 1}, {{3}, 11, 1}, {{1}, channels + left_out, 1}};
+      const Slice slice{whole, {0, channels + left_out - 1, 0, 0}, {1, -1, 1, 1}};
+      for (int bits : {8, 16, 32, 64, 128}) {
+        const ReorderDescription description{bits, shape, pixels, row_major(shape), slice};
+        CHECK(ReorderPlan(description).nest_class() == NestClass::kTiles);
+        check_reorder(description, random);
+      }
+    }
+  }
+}
+
 // What is moved by lists has them from the plan, as many as there is room for.
 void test_planned_moves() {
   std::mt19937_64 random(20240312);
@@ -311,7 +330,7 @@ void test_planned_moves() {
   padded.pieces[0].digits = {{{1}, 8, 1}, {{0}, 7, 1}};
   padded.elements = 56;
   for (int bits : {8, 16, 32, 64, 128}) {
-    for (const Slice& slice : {Slice{{5, 14}, {0, 1}, {1, 2}}, Slice{{5, 7}, {4, 6}, {-1, -1}}}) {
+    for (const Slice& slice : {Slice{{5, 14}, {0, 1}, {1, 2}}, Slice{{10, 14}, {8, 13}, {-2, -2}}}) {
       const ReorderDescription description{bits, shape, row_major(slice.shape), padded, slice};
       check_reorder(description, random);
       const ReorderPlan plan(description);
@@ -642,6 +661,7 @@ int main(int count, char** arguments) {
   test_transposed_boxes();
   test_crowded_tiles();
   test_crowded_lines();
+  test_reversed_channels();
   test_planned_moves();
   test_shuffles();
   test_identity();
