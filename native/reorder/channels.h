@@ -19,7 +19,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "reorder/tile_transpose.h"
+#include "reorder/tile.h"
 
 namespace tilework {
 namespace {

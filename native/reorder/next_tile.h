@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "reorder/tile_transpose.h"
+#include "reorder/tile.h"
 
 namespace tilework {
 namespace {
@@ -31,7 +31,6 @@ class NextTile {
 
  private:
   static constexpr int64_t kMostBytes = 416 << 10;
-  static constexpr int kSecondLevel = 2;
 
   const uint8_t* next_;
   int64_t lines_ = 0;

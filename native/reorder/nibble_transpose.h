@@ -1,7 +1,7 @@
 // Transposes 4-bit elements. Rows are paired first: of two rows that lie below each other in a column of the
 // destination, the low halves of their bytes make the bytes of the even columns, the high halves those of the
 // odd columns. That takes no shuffle. What is left are two transposes of bytes, which end in the destination.
-// Internal to each file, as tile_transpose.h.
+// Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // Rectangles whose columns are short and no multiple of a block: pixels of 19 channels, say. A block that
 // overlaps the one before would move half of them twice, so what is left of the widest blocks takes blocks of
-// fewer rows. Internal to each file, as tile_transpose.h.
+// fewer rows. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 
-#include "reorder/tile_transpose.h"
+#include "reorder/transpose_places.h"
 
 namespace tilework {
 namespace {

@@ -12,9 +12,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "reorder/any_tile.h"
 #include "reorder/channels_avx2.h"
 #include "reorder/next_tile.h"
-#include "reorder/tile_transpose.h"
 
 namespace tilework {
 namespace {

@@ -12,10 +12,11 @@
 
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
+#include "reorder/listed_transpose.h"
 #include "reorder/nibble_transpose.h"
 #include "reorder/odd_rows.h"
 #include "reorder/run_copy.h"
-#include "reorder/tile_transpose.h"
+#include "reorder/tile_kernel.h"
 
 namespace tilework {
 namespace {

@@ -8,7 +8,7 @@
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
 #include "reorder/run_copy.h"
-#include "reorder/tile_transpose.h"
+#include "reorder/tile_kernel.h"
 
 namespace tilework {
 namespace {

@@ -1,7 +1,8 @@
 // Tile transposes in plain C++, for processors without a kernel of their own.
 #include "reorder/kernels.h"
+#include "reorder/listed_transpose.h"
 #include "reorder/nibble_transpose.h"
-#include "reorder/tile_transpose.h"
+#include "reorder/tile_kernel.h"
 
 namespace tilework {
 namespace {

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "reorder/tile_transpose.h"
+#include "reorder/any_tile.h"
 
 namespace tilework {
 namespace {

@@ -1,0 +1,157 @@
+// Transposes tiles of any extents, each in the way that suits it. Internal to each file, as
+// transpose_places.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "reorder/block_transpose.h"
+
+namespace tilework {
+namespace {
+
+// Rectangles that are narrower than any block.
+template <class Unit>
+class NarrowTranspose {
+ public:
+  static void run(const Tile& tile) {
+    const int64_t rows = tile.rows - tile.zero_rows;
+    for (int64_t r = rows; r < tile.rows; ++r) {
+      for (int64_t c = 0; c < tile.columns; ++c) zero(tile.destination + c * tile.destination_column, r);
+    }
+    if (tile.columns <= rows) {
+      dispatch(tile.columns, [&](auto columns) { by_rows(tile, rows, columns); });
+    } else {
+      dispatch(rows, [&](auto fixed) { by_columns(tile, fixed); });
+    }
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(Unit);
+  template <int64_t kCount>
+  struct Fixed {
+    constexpr operator int64_t() const { return kCount; }
+  };
+
+  // Loops over a count that the compiler knows are unrolled.
+  template <class Body>
+  static void dispatch(int64_t count, Body body) {
+    switch (count) {
+      case 1:
+        return body(Fixed<1>{});
+      case 2:
+        return body(Fixed<2>{});
+      case 3:
+        return body(Fixed<3>{});
+      case 4:
+        return body(Fixed<4>{});
+      case 8:
+        return body(Fixed<8>{});
+      default:
+        return body(count);
+    }
+  }
+
+  static void zero(uint8_t* column, int64_t r) { std::memset(column + r * kSize, 0, sizeof(Unit)); }
+
+  [[gnu::always_inline]] static void move(const Tile& tile, int64_t r, int64_t c) {
+    std::memcpy(tile.destination + c * tile.destination_column + r * kSize,
+                tile.source + r * tile.source_row + c * kSize, sizeof(Unit));
+  }
+  template <class Columns>
+  static void by_rows(const Tile tile, int64_t rows, Columns columns) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c) move(tile, r, c);
+  }
+  template <class Rows>
+  static void by_columns(const Tile tile, Rows rows) {
+    for (int64_t c = 0; c < tile.columns; ++c)
+      for (int64_t r = 0; r < rows; ++r) move(tile, r, c);
+  }
+};
+
+// For instruction sets without a way of their own for few rows or columns.
+struct NoChannels {
+  static bool run(const Tile&) { return false; }
+  static bool run_pieces(const Tile&, int64_t, int64_t) { return false; }
+  static bool fits_pieces(int64_t, int64_t, int64_t) { return false; }
+  static void take_pieces_apart(const Tile&, int64_t, int64_t) {}
+};
+
+// `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else, where
+// there are such, `Half` ones of the fewest rows.
+template <class Wide, class Narrow, class Channels, class Half>
+class AnyTile {
+ public:
+  [[gnu::noinline]] static void run(const Tile& tile) {
+    if (Channels::run(tile)) return;
+    if (BlockTranspose<Wide>::fits(tile)) {
+      BlockTranspose<Wide>::run(tile);
+    } else if (BlockTranspose<Narrow>::fits(tile)) {
+      BlockTranspose<Narrow>::run(tile);
+    } else if (has_small_holes(tile)) {
+      transpose_with_holes(tile);
+    } else if (!transpose_by_half(tile)) {
+      NarrowTranspose<Unit>::run(tile);
+    }
+  }
+
+ private:
+  using Unit = typename Wide::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+
+  // Holes of this many bytes behind the columns of each row may be read, but not behind those of the last;
+  // and none between elements of eight bytes, which could be left out of memory one by one.
+  static constexpr int64_t kSmallHole = 16;
+
+  static bool has_small_holes(const Tile& tile) {
+    const int64_t hole = tile.source_row - tile.columns * kSize;
+    return kSize <= 4 && tile.columns < Wide::kColumns && hole <= kSmallHole &&
+           tile.source_row >= Wide::kColumns * kSize && tile.zero_rows == 0 && tile.rows > Wide::kRows;
+  }
+
+  // Rows are read as whole blocks: a few channels of an image that is stored in slots of more.
+  [[gnu::noinline]] static void transpose_with_holes(const Tile tile) {
+    alignas(kLineBytes) uint8_t buffer[Wide::kColumns * (kHoledRun + kLineBytes)];
+    static_assert(Wide::kRows * kSize <= kHoledRun);
+    const int64_t rows = tile.rows - 1;
+    Tile part = tile;
+    part.columns = Wide::kColumns;
+    part.destination = buffer;
+    part.destination_column = kHoledRun + kLineBytes;
+    part.stores = Stores::kCached;
+    for (int64_t r = 0; r < rows; r += kHoledRun / kSize) {
+      part.rows = std::clamp(rows - r, Wide::kRows, kHoledRun / kSize);
+      // The last part may begin inside the one before.
+      const int64_t first = std::min(r, rows - part.rows);
+      part.source = tile.source + first * tile.source_row;
+      BlockTranspose<Wide>::run(part);
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        std::memcpy(tile.destination + c * tile.destination_column + first * kSize,
+                    buffer + c * part.destination_column, static_cast<size_t>(part.rows * kSize));
+      }
+    }
+    Tile last = tile;
+    last.rows = 1;
+    last.source += rows * tile.source_row;
+    last.destination += rows * kSize;
+    NarrowTranspose<Unit>::run(last);
+  }
+
+  // Bytes of a column that are made at a time.
+  static constexpr int64_t kHoledRun = 512;
+
+  static bool transpose_by_half(const Tile& tile) {
+    if constexpr (!std::is_void_v<Half>) {
+      if (!BlockTranspose<Half>::fits(tile)) return false;
+      BlockTranspose<Half>::run(tile);
+      return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace
+}  // namespace tilework

@@ -1,0 +1,213 @@
+// Transposes tiles of at least a block (transpose_places.h): line by line beyond the caches, by way of packed
+// pieces where rows and columns share sets of the cache, else directly. Internal to each file, as
+// transpose_places.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "reorder/packed_transpose.h"
+#include "reorder/transpose_places.h"
+
+namespace tilework {
+namespace {
+
+template <class Block>
+class BlockTranspose {
+ public:
+  static bool fits(const Tile& tile) { return tile.columns >= Block::kColumns && tile.rows >= Block::kRows; }
+
+  // One copy of the loops, however many callers there are.
+  [[gnu::noinline]] static void run(const Tile& tile) {
+    if (writes_lines(tile)) {
+      run_lines(tile);
+    } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
+      if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
+        PackedTranspose<Block, Strided, Strided>::run(tile.source, Strided{tile.source_row}, tile.rows,
+                                                      tile.rows - tile.zero_rows, tile.destination,
+                                                      Strided{tile.destination_column}, tile.columns);
+      } else {
+        run_few_columns(tile);
+      }
+    } else {
+      run_direct(tile, 0, tile.rows, columns_a_strip(tile));
+    }
+  }
+
+ private:
+  using Unit = typename Block::Unit;
+  static constexpr int64_t kSize = sizeof(Unit);
+  static constexpr int64_t kLine = std::max(kLineBytes / kSize, Block::kColumns);
+  // Longer pieces of a row are read faster, until a strip of few rows no longer fits into a first-level
+  // cache.
+  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSize), kLine);
+  // Rows that make a line of the destination.
+  static constexpr int64_t kLineRows = kLineBytes / kSize;
+
+  static bool writes_lines(const Tile& tile) {
+    if constexpr (kLineRows % Block::kRows != 0) return false;
+    return tile.rows >= kLineRows && tile.stores == Stores::kStreaming;
+  }
+
+  // Line by line of the destination, by way of a buffer that stays in the first-level cache. The source is
+  // read a line of each row at a time. Rows are in pages of their own, or shorter than what processors follow
+  // by themselves, so the lines that come next are asked for: into the second-level cache, as requests of the
+  // first, which are few, would hold up the loads.
+  static void run_lines(const Tile tile) {
+    const int64_t first = rows_before_line(tile);
+    const int64_t lines = (tile.rows - first) / kLineRows;
+    const int64_t end = first + lines * kLineRows;
+    const bool is_near = are_near(tile, kLineRows);
+    const int64_t panel = (is_near ? 1 : kPanelLines) * kLineRows;
+    const int64_t ahead = is_near ? panel * tile.source_row : kStripsAhead * kLine * kSize;
+    const int64_t width = std::min(kLine, tile.columns);
+    if (first > 0) run_direct(tile, 0, std::max(first, Block::kRows), kMaxStrip);
+    for (int64_t r = first; r < end; r += panel) {
+      const int64_t rows = std::min(panel, end - r);
+      for (int64_t c = 0; c < tile.columns; c += width) {
+        run_panel(tile, std::min(c, tile.columns - width), width, r, rows, ahead);
+      }
+    }
+    if (end < tile.rows) run_direct(tile, end, tile.rows, columns_a_strip(tile));
+  }
+
+  static constexpr int64_t kPanelLines = 2;
+  static constexpr int64_t kStripsAhead = 2;
+
+  // Rows before the first line of the destination; none where columns begin at different places of a line.
+  static int64_t rows_before_line(const Tile& tile) {
+    const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes);
+    const bool has_lines = tile.destination_column % kLineBytes == 0 && past % kSize == 0;
+    const int64_t rows = has_lines && past > 0 ? (kLineBytes - past) / kSize : 0;
+    return tile.rows >= rows + kLineRows ? rows : 0;
+  }
+
+  // Whether rows lie side by side, and so near that `rows` of them and the next ones fit into a second-level
+  // cache.
+  static bool are_near(const Tile& tile, int64_t rows) {
+    constexpr int64_t kMostPanelBytes = 128 << 10;
+    const int64_t row = tile.columns * kSize;
+    return tile.source_row >= row && tile.source_row <= 2 * row && tile.source_row * rows <= kMostPanelBytes;
+  }
+
+  // `rows` rows from row `r` on, a line or more of each of `columns` columns.
+  [[gnu::always_inline]] static void run_panel(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               int64_t rows, int64_t ahead) {
+    alignas(kLineBytes) uint8_t lines[kPanelLines * kLine * kLineBytes];
+    const int64_t bytes = rows * kSize;
+    for (int64_t part = 0; part < rows; part += Block::kRows) {
+      fetch(tile.source + (r + part) * tile.source_row + first * kSize + ahead, tile.source_row);
+      move_rows(tile, first, columns, r + part, lines + part * kSize, bytes);
+    }
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; ++c) {
+      for (int64_t i = 0; i < bytes; i += kLineBytes) {
+        Block::store_line(destination + c * tile.destination_column + i, lines + c * bytes + i, tile.stores);
+      }
+    }
+  }
+
+  // A line of each row of a block.
+  [[gnu::always_inline]] static void fetch(const uint8_t* source, int64_t source_row) {
+    for (int64_t r = 0; r < Block::kRows; ++r) __builtin_prefetch(source + r * source_row, 0, kSecondLevel);
+  }
+
+  // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
+  // that stays in the cache for the next few.
+  static void run_few_columns(const Tile tile) {
+    constexpr int64_t kPieceBytes = 16 << 10;
+    const int64_t rows = kPieceBytes / std::max<int64_t>(tile.source_row, 1) / kLineRows * kLineRows;
+    const int64_t piece = std::min(std::max({rows, 4 * kLineRows, Block::kRows}), tile.rows);
+    for (int64_t r = 0; r < tile.rows; r += piece) {
+      // The last piece may begin inside the one before.
+      const int64_t first = std::min(r, tile.rows - piece);
+      transpose_by_columns<Block>(tile.source + first * tile.source_row, Strided{tile.source_row}, piece,
+                                  tile.destination + first * kSize, Strided{tile.destination_column},
+                                  tile.columns);
+    }
+  }
+
+  // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
+  // strip of as many columns as find room in the cache.
+  static int64_t columns_a_strip(const Tile& tile) {
+    if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
+    if (are_near(tile, 4 * kLineRows)) return kLine;
+    int64_t strip = kMaxStrip;
+    while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
+    return std::max(strip, kLine);
+  }
+
+  // Rows [begin, end), `strip` columns at a time.
+  static void run_direct(const Tile tile, int64_t begin, int64_t end, int64_t strip) {
+    for (int64_t c = 0; c < tile.columns; c += strip) {
+      const int64_t first = std::min(c, tile.columns - Block::kColumns);
+      const int64_t columns = std::min(strip, tile.columns - first);
+      int64_t r = begin;
+      if constexpr (Block::kLinesInRegisters) {
+        const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
+        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows) move_lines(tile, first, columns, r);
+      }
+      for (; r < end; r += Block::kRows) {
+        const int64_t row = std::min(r, tile.rows - Block::kRows);
+        move_rows(tile, first, columns, row, tile.destination + first * tile.destination_column + row * kSize,
+                  tile.destination_column);
+      }
+    }
+  }
+
+  // Rows that share sets of the cache leave it before a line of them is used up.
+  static bool makes_lines(const Tile& tile) { return !crowds_sets(tile.source_row, 2 * Block::kRows); }
+
+  // A line of each column.
+  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose_lines(source + at * kSize, Strided{tile.source_row},
+                             destination + at * tile.destination_column, Strided{tile.destination_column});
+    }
+  }
+
+  // One block of rows from row `r` on, `columns` wide.
+  [[gnu::always_inline]] static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                               uint8_t* destination, int64_t destination_column) {
+    const int64_t valid = tile.rows - tile.zero_rows - r;
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    if (valid >= Block::kRows) {
+      run_strip(source, tile.source_row, destination, destination_column, columns);
+    } else {
+      run_completed(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
+                    columns);
+    }
+  }
+
+  // Rows behind the valid ones are read where zeros stand.
+  [[gnu::noinline]] static void run_completed(int64_t valid, const uint8_t* source, int64_t source_row,
+                                              uint8_t* destination, int64_t destination_column,
+                                              int64_t columns) {
+    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSize] = {};
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    int64_t places[Block::kRows];
+    for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSize, Listed{places}, destination + at * destination_column,
+                       Strided{destination_column});
+    }
+  }
+
+  [[gnu::always_inline]] static void run_strip(const uint8_t* source, int64_t source_row,
+                                               uint8_t* destination, int64_t destination_column,
+                                               int64_t columns) {
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose(source + at * kSize, Strided{source_row}, destination + at * destination_column,
+                       Strided{destination_column});
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework

@@ -1,0 +1,177 @@
+// Chains of rectangles (nest_walk.h), of which one side is long pieces of memory and the other a list of
+// short runs: where each of these stands is listed once for all pieces. Internal to each file, as
+// transpose_places.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "reorder/packed_transpose.h"
+#include "reorder/transpose_places.h"
+
+namespace tilework {
+namespace {
+
+// Places of one side, which the other has side by side: so many of the innermost of three loops, of the
+// next one and of the one around them.
+struct PlaceList {
+  int64_t inner;
+  int64_t inner_stride;
+  int64_t chain;
+  int64_t chain_stride;
+  int64_t repeats;
+  int64_t repeat_stride;
+
+  int64_t count() const { return inner * chain * repeats; }
+  void fill(int64_t* at) const {
+    for (int64_t r = 0; r < repeats; ++r) {
+      for (int64_t k = 0; k < chain; ++k) {
+        for (int64_t i = 0; i < inner; ++i) *at++ = r * repeat_stride + k * chain_stride + i * inner_stride;
+      }
+    }
+  }
+};
+
+// In blocks of the first of these that fits; the last two may be void.
+template <class Wide, class Narrow, class Half, class Thin>
+class ListedChain {
+ public:
+  // False where nothing is listed: beyond the caches, where lines have to be complete when they are written,
+  // and of a few elements.
+  static bool move(const Tile& tile, const RectangleChain& chain) {
+    if (tile.stores != Stores::kCached || tile.zero_rows > 0) return false;
+    const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
+    if ((by_columns ? tile.columns : tile.rows) > kMostPlaces) return false;
+    const int64_t rows = by_columns ? tile.rows : tile.rows * chain.count;
+    const int64_t columns = by_columns ? tile.columns * chain.count : tile.columns;
+    return with_block(rows, columns, [&](auto block) {
+      using Block = typename decltype(block)::type;
+      if (by_columns) {
+        move_listed_columns<Block>(tile, chain);
+      } else {
+        move_listed_rows<Block>(tile, chain);
+      }
+    });
+  }
+
+ private:
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(typename Wide::Unit));
+  static constexpr int64_t kMostPlaces = 512;
+  // Longer runs go piece by piece.
+  static constexpr int64_t kMostOfRun = kLineBytes / kSize;
+
+  // Asks for what the next part writes, where places of `run` bytes have no gaps between them: they come in
+  // an order that no processor foresees, and a line that is far away holds up the stores behind it.
+  static void fetch_places_behind(const uint8_t* destination, const PlaceList& list, int64_t run) {
+    const int64_t chain = list.chain * list.chain_stride;
+    const int64_t inner = list.inner * list.inner_stride;
+    const bool is_dense = (list.inner_stride == run && inner == list.chain_stride) ||
+                          (list.chain_stride == run && chain == list.inner_stride);
+    const bool goes_on = list.repeats == 1 || list.repeat_stride == run * list.inner * list.chain;
+    const int64_t bytes = is_dense && goes_on ? run * list.count() : 0;
+    for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(destination + bytes + i, 1);
+  }
+
+  // Calls body with the block for so many rows and columns; false where they are too few for any.
+  template <class Body>
+  static bool with_block(int64_t rows, int64_t columns, Body body) {
+    return with_one<Wide>(rows, columns, body) || with_one<Narrow>(rows, columns, body) ||
+           with_one<Half>(rows, columns, body) || with_one<Thin>(rows, columns, body);
+  }
+
+  template <class Block, class Body>
+  static bool with_one(int64_t rows, int64_t columns, Body body) {
+    if constexpr (!std::is_void_v<Block>) {
+      if (rows < Block::kRows || columns < Block::kColumns) return false;
+      body(std::type_identity<Block>{});
+      return true;
+    }
+    return false;
+  }
+
+  // As many repeats as there is room for where these go on on the other side, else a part of one; of repeats
+  // a power of two, which leaves the fewest blocks incomplete.
+  static void choose_places(PlaceList& list, int64_t* places, const RectangleChain& chain, bool goes_on) {
+    list.chain = std::min(kMostPlaces / list.inner, chain.count);
+    list.repeats = 1;
+    while (goes_on && list.count() * 2 <= kMostPlaces && list.repeats * 2 <= chain.repeats) list.repeats *= 2;
+    list.fill(places);
+  }
+
+  // Calls body(repeat, first, has_next) for each part of a chain: the first of its repeats and, where these
+  // are in several parts, the first of its rectangles. The last part may begin inside the one before.
+  template <class Body>
+  static void each_part(const PlaceList& list, const RectangleChain& chain, Body body) {
+    for (int64_t r = 0; r < chain.repeats; r += list.repeats) {
+      for (int64_t k = 0; k < chain.count; k += list.chain) {
+        const bool has_next = r + list.repeats < chain.repeats || k + list.chain < chain.count;
+        body(std::min(r, chain.repeats - list.repeats), std::min(k, chain.count - list.chain), has_next);
+      }
+    }
+  }
+
+  template <class Block>
+  [[gnu::noinline]] static void move_listed_columns(const Tile tile, const RectangleChain chain) {
+    PlaceList list{tile.columns,
+                   tile.destination_column,
+                   1,
+                   chain.destination_stride * kSize,
+                   1,
+                   chain.repeat_destination * kSize};
+    int64_t places[kMostPlaces];
+    choose_places(list, places, chain, chain.repeat_source == tile.columns * chain.count);
+    const Listed columns{places};
+    Tile part = tile;
+    part.columns = list.count();
+    each_part(list, chain, [&](int64_t repeat, int64_t first, bool has_next) {
+      part.source = tile.source + (repeat * chain.repeat_source + first * tile.columns) * kSize;
+      part.destination = tile.destination + repeat * list.repeat_stride + first * list.chain_stride;
+      const Strided rows{tile.source_row};
+      if (tile.rows > kMostOfRun) {
+        return move_long<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
+                                crowds_sets(tile.source_row, tile.rows));
+      }
+      if (has_next) {
+        fetch_behind(part, part.rows, kSize);
+        fetch_places_behind(part.destination, list, tile.rows * kSize);
+      }
+      transpose_places<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
+                              part.columns);
+    });
+  }
+
+  template <class Block>
+  [[gnu::noinline]] static void move_listed_rows(const Tile tile, const RectangleChain chain) {
+    PlaceList list{
+        tile.rows, tile.source_row, 1, chain.source_stride * kSize, 1, chain.repeat_source * kSize};
+    int64_t places[kMostPlaces];
+    choose_places(list, places, chain, chain.repeat_destination == tile.rows * chain.count);
+    const Listed rows{places};
+    each_part(list, chain, [&](int64_t repeat, int64_t first, bool) {
+      const uint8_t* from = tile.source + repeat * list.repeat_stride + first * list.chain_stride;
+      uint8_t* to = tile.destination + (repeat * chain.repeat_destination + first * tile.rows) * kSize;
+      const Strided columns{tile.destination_column};
+      if (tile.columns > kMostOfRun) {
+        const bool crowds = crowds_sets(tile.source_row, tile.rows) ||
+                            crowds_sets(list.chain_stride, list.chain * list.repeats);
+        return move_long<Block>(from, rows, list.count(), to, columns, tile.columns, crowds);
+      }
+      transpose_by_columns<Block>(from, rows, list.count(), to, columns, tile.columns);
+    });
+  }
+
+  // Rows and columns that are both long.
+  template <class Block, class Rows, class Columns>
+  static void move_long(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
+                        Columns column_at, int64_t columns, bool crowds) {
+    if (crowds) {
+      PackedTranspose<Block, Rows, Columns>::run(source, row_at, rows, rows, destination, column_at, columns);
+    } else {
+      transpose_by_columns<Block>(source, row_at, rows, destination, column_at, columns);
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework

@@ -1,0 +1,95 @@
+// Transposes rectangles whose rows, or columns, share sets of the cache: those of 1024 x 1024 weights, say.
+// Internal to each file, as transpose_places.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "reorder/transpose_places.h"
+
+namespace tilework {
+namespace {
+
+// The same where rows, or columns, share sets of the cache: pieces of rows that are long enough to be read
+// fast are packed side by side first, of as many rows as make pieces of columns that are written fast. Rows
+// from `valid_rows` on have no source and become zeros. No processor follows so many pieces in pages of their
+// own: those that are written next are asked for while rows are packed, and those that are read next while
+// columns are written.
+template <class Block, class Rows, class Columns>
+class PackedTranspose {
+ public:
+  [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
+                                    uint8_t* destination, Columns column_at, int64_t columns) {
+    alignas(kLineBytes) uint8_t packed[kRows * kStride];
+    const int64_t high = std::min(kRows, rows);
+    const int64_t wide = std::min(kPiece, columns);
+    for (int64_t r = 0; r < rows; r += high) {
+      // The last part may begin inside the one before.
+      const int64_t row = std::min(r, rows - high);
+      const int64_t valid = std::clamp<int64_t>(valid_rows - row, 0, high);
+      std::memset(packed + valid * kStride, 0, static_cast<size_t>((high - valid) * kStride));
+      for (int64_t c = 0; c < columns; c += wide) {
+        const int64_t column = std::min(c, columns - wide);
+        const Part part{row, valid, high, column, wide};
+        uint8_t* to = destination + row * kSize;
+        if (wide == kPiece) {
+          pack(packed, source, row_at, part, kPiece * kSize, to, column_at);
+        } else {
+          pack(packed, source, row_at, part, wide * kSize, to, column_at);
+        }
+        write(packed, source, row_at, part, to, column_at, c + wide < columns);
+      }
+    }
+  }
+
+ private:
+  static constexpr int64_t kSize = sizeof(typename Block::Unit);
+  static constexpr int64_t kRows = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kRows);
+  static constexpr int64_t kPiece = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kColumns);
+  // A line more than the columns, so that rows do not share a set of the cache.
+  static constexpr int64_t kStride = (kPiece * kSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+
+  // Rows [row, row + high), of which `valid` have a source, and columns [column, column + wide).
+  struct Part {
+    int64_t row;
+    int64_t valid;
+    int64_t high;
+    int64_t column;
+    int64_t wide;
+  };
+
+  [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, Rows row_at,
+                                          const Part& part, int64_t bytes, const uint8_t* destination,
+                                          Columns column_at) {
+    const uint8_t* from = source + part.column * kSize;
+    const int64_t columns_a_row = (part.wide + part.high - 1) / part.high;
+    int64_t next = 0;
+    for (int64_t i = 0; i < part.valid; ++i) {
+      for (const int64_t end = std::min(next + columns_a_row, part.wide); next < end; ++next) {
+        fetch_piece(destination + column_at(part.column + next), part.high * kSize);
+      }
+      copy_piece(packed + i * kStride, from + row_at(part.row + i), bytes);
+    }
+  }
+
+  [[gnu::always_inline]] static void write(const uint8_t* packed, const uint8_t* source, Rows row_at,
+                                           const Part& part, uint8_t* destination, Columns column_at,
+                                           bool has_next) {
+    const uint8_t* behind = source + (part.column + part.wide) * kSize;
+    const int64_t blocks = (part.wide + Block::kColumns - 1) / Block::kColumns;
+    const int64_t rows_a_block = has_next ? (part.valid + blocks - 1) / blocks : 0;
+    int64_t next = 0;
+    for (int64_t c = 0; c < part.wide; c += Block::kColumns) {
+      for (const int64_t end = std::min(next + rows_a_block, part.valid); next < end; ++next) {
+        fetch_piece(behind + row_at(part.row + next), part.wide * kSize);
+      }
+      const int64_t column = std::min(c, part.wide - Block::kColumns);
+      transpose_columns<Block>(packed + column * kSize, Spaced<kStride>{}, part.high, destination,
+                               column_at.from(part.column + column));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework

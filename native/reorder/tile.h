@@ -1,0 +1,109 @@
+// A rectangle in bytes, and where its rows and columns stand. Internal to each file, as nest_walk.h.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+#include "reorder/nest_walk.h"
+
+namespace tilework {
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+
+// A rectangle in bytes. Loops take it by value: stores of bytes may change any object that others can see, so
+// its fields would be read again after each.
+struct Tile {
+  const uint8_t* source;
+  uint8_t* destination;
+  int64_t columns;
+  // Rows of the destination; of these, `rows` - `zero_rows` have a source.
+  int64_t rows;
+  int64_t zero_rows;
+  int64_t source_row;
+  int64_t destination_column;
+  Stores stores;
+};
+
+// Places of rows or columns, in bytes: one as far from the next as all others, or a list.
+struct Strided {
+  static constexpr bool kIsEven = true;
+  int64_t stride;
+  int64_t base = 0;
+  int64_t operator()(int64_t i) const { return base + i * stride; }
+  Strided from(int64_t i) const { return {stride, base + i * stride}; }
+};
+
+// Rows of a distance that the compiler knows, and needs no registers for.
+template <int64_t kStride>
+struct Spaced {
+  static constexpr bool kIsEven = true;
+  int64_t base = 0;
+  int64_t operator()(int64_t i) const { return base + i * kStride; }
+  Spaced from(int64_t i) const { return {base + i * kStride}; }
+};
+
+// As many places as a block has columns, which stay in registers.
+template <int64_t kCount>
+struct Few {
+  int64_t places[kCount];
+  template <class Columns>
+  static Few of(Columns column_at) {
+    Few few;
+    for (int64_t i = 0; i < kCount; ++i) few.places[i] = column_at(i);
+    return few;
+  }
+  int64_t operator()(int64_t i) const { return places[i]; }
+};
+
+struct Listed {
+  static constexpr bool kIsEven = false;
+  const int64_t* places;
+  int64_t operator()(int64_t i) const { return places[i]; }
+  Listed from(int64_t i) const { return {places + i}; }
+};
+
+// Whether `count` lines that are `stride` bytes apart crowd a few sets of a first-level cache of 64 sets:
+// then a line leaves the cache before its second half is written.
+inline bool crowds_sets(int64_t stride, int64_t count) {
+  constexpr int64_t kSets = 64;
+  constexpr int64_t kFewWays = 4;
+  const int64_t lines = std::max<int64_t>(std::abs(stride) / kLineBytes, 1);
+  const int64_t used = stride % kLineBytes == 0 ? kSets / std::min(lines & -lines, kSets) : kSets;
+  return count > used * kFewWays;
+}
+
+// A call of the C library's memcpy costs more than so few bytes.
+[[gnu::always_inline]] inline void copy_piece(uint8_t* to, const uint8_t* from, int64_t bytes) {
+  constexpr int64_t kStep = 32;
+  int64_t i = 0;
+  for (; i + kStep <= bytes; i += kStep) std::memcpy(to + i, from + i, kStep);
+  if (i == bytes) return;
+  if (bytes >= kStep) {
+    std::memcpy(to + bytes - kStep, from + bytes - kStep, kStep);
+  } else {
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+// Of a prefetch: the first level of the cache has other things to keep.
+constexpr int kSecondLevel = 2;
+
+// Asks for the lines of a piece.
+[[gnu::always_inline]] inline void fetch_piece(const uint8_t* piece, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
+}
+
+// Asks for what comes behind a few rows that are far apart: the next tile, more often than not. No processor
+// follows as many rows by itself.
+inline void fetch_behind(const Tile& tile, int64_t rows, int64_t element_bytes) {
+  const int64_t bytes = tile.columns * element_bytes;
+  for (int64_t r = 0; r < rows; ++r) {
+    fetch_piece(tile.source + r * tile.source_row + bytes, bytes);
+  }
+}
+
+}  // namespace
+}  // namespace tilework
