@@ -10,57 +10,187 @@
 namespace tilework::cl {
 namespace {
 
-// Shorter loops leave most of a tile empty; words are made one by one then.
-constexpr int64_t kLeastPasses = 8;
+// What a group wants side by side: a line of most devices' caches. Less than the least of it is not worth a
+// way through local memory.
+constexpr int64_t kRunBytes = 128;
+constexpr int64_t kLeastRunBytes = 16;
+// Runs of this length are read well without.
+constexpr int64_t kWholeRunBytes = 32;
+// Smaller tiles leave most of a group without work.
+constexpr int64_t kWantedTileBytes = 4 << 10;
+constexpr int64_t kLeastTileElements = 128;
+constexpr int64_t kWordBytes = 4;
 
-// The loop that is contiguous in the source; absent where that is also the innermost one.
-std::optional<size_t> column_level(const LoopNest& nest) {
-  for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
-    if (nest.nodes[i].source_stride == 1) return i;
+// A loop of which a tile has `count` passes at a time.
+struct TileLoop {
+  size_t level;
+  int64_t count;
+};
+
+struct Tile {
+  // Innermost first: those along the source, which are contiguous there, and those along the destination.
+  std::vector<TileLoop> along_source;
+  std::vector<TileLoop> along_destination;
+};
+
+template <class Stride>
+std::optional<size_t> loop_with(const LoopNest& nest, int64_t wanted, Stride stride) {
+  for (size_t level = nest.nodes.size(); level-- > 0;) {
+    if (stride(nest.nodes[level]) == wanted && nest.nodes[level].count > 1) return level;
   }
   return std::nullopt;
 }
 
-struct TileShape {
-  int64_t rows;
-  int64_t columns;
-};
+// The loops that step through memory side by side, up to a run of `elements`; of the last one a power of two
+// or all.
+template <class Stride>
+std::vector<TileLoop> run_of(const LoopNest& nest, int64_t elements, Stride stride) {
+  std::vector<TileLoop> loops;
+  int64_t run = 1;
+  while (run < elements) {
+    const std::optional<size_t> level = loop_with(nest, run, stride);
+    if (!level) break;
+    const int64_t all = nest.nodes[*level].count;
+    const auto needed = static_cast<uint64_t>((elements + run - 1) / run);
+    const int64_t count = std::min(all, static_cast<int64_t>(std::bit_ceil(needed)));
+    loops.push_back({*level, count});
+    run *= count;
+    if (count < all) break;
+  }
+  return loops;
+}
 
-// Squares of 128 bytes each way where both loops are long; where one is short, the other takes its room.
-TileShape tile_shape(const DeviceMoves& moves, int64_t rows, int64_t columns) {
-  const int64_t bytes = std::max(moves.source_bits, moves.destination_bits) / 8;
-  const int64_t side = bytes <= 2 ? 64 : bytes <= 4 ? 32 : 16;
-  const auto ceiled = [](int64_t count) {
-    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min<int64_t>(count, 1 << 20))));
-  };
-  const int64_t height = std::min(ceiled(rows), std::max(side, side * side / ceiled(columns)));
-  return {height, std::min(ceiled(columns), side * side / height)};
+int64_t elements_of(const std::vector<TileLoop>& loops) {
+  int64_t elements = 1;
+  for (const TileLoop& loop : loops) elements *= loop.count;
+  return elements;
+}
+
+TileLoop* find_loop(std::vector<TileLoop>& loops, size_t level) {
+  const auto at =
+      std::find_if(loops.begin(), loops.end(), [=](const TileLoop& loop) { return loop.level == level; });
+  return at == loops.end() ? nullptr : &*at;
+}
+
+// A loop of both runs has the larger part in both.
+void agree(Tile& tile) {
+  for (TileLoop& loop : tile.along_source) {
+    TileLoop* other = find_loop(tile.along_destination, loop.level);
+    if (other != nullptr) loop.count = other->count = std::max(loop.count, other->count);
+  }
+}
+
+int64_t tile_elements(const Tile& tile) {
+  int64_t elements = elements_of(tile.along_source);
+  std::vector<TileLoop> source = tile.along_source;
+  for (const TileLoop& loop : tile.along_destination) {
+    if (find_loop(source, loop.level) == nullptr) elements *= loop.count;
+  }
+  return elements;
+}
+
+Tile tile_of(const LoopNest& nest, int64_t source_elements, int64_t destination_elements) {
+  const auto source = [](const Node& node) { return node.source_stride; };
+  const auto destination = [](const Node& node) { return node.destination_stride; };
+  Tile tile{run_of(nest, source_elements, source), run_of(nest, destination_elements, destination)};
+  agree(tile);
+  return tile;
+}
+
+// Runs as long as they should be, or half of that and so on until the tile fits; absent where they would be
+// too short, or where there is nothing to turn.
+std::optional<Tile> best_tile(const DeviceMoves& moves) {
+  if (moves.nests.size() != 1 || moves.source_bits < 8 || moves.destination_bits < 8) return std::nullopt;
+  const LoopNest& nest = moves.nests.front();
+  if (nest.all_zero || !nest.lookups.empty()) return std::nullopt;
+  const int64_t from = moves.source_bits / 8;
+  const int64_t to = moves.destination_bits / 8;
+  const int64_t widest = std::max(from, to);
+  const Node& inner = nest.nodes.back();
+  if (inner.source_stride == 1 && inner.count * from >= kWholeRunBytes) return std::nullopt;
+  std::optional<Tile> best;
+  for (int64_t bytes = kRunBytes; bytes >= kLeastRunBytes; bytes /= 2) {
+    const Tile tile = tile_of(nest, std::max<int64_t>(bytes / from, 1), std::max<int64_t>(bytes / to, 1));
+    const int64_t elements = tile_elements(tile);
+    if ((elements + elements / 4) * widest > kTileBytes) continue;
+    if (elements_of(tile.along_source) * from < kLeastRunBytes) return std::nullopt;
+    if (elements_of(tile.along_destination) * to < kLeastRunBytes) return std::nullopt;
+    best = tile;
+    break;
+  }
+  // Longer runs, while there is room, for short loops between long ones.
+  for (int64_t bytes = 2 * kRunBytes; best && tile_elements(*best) * widest < kWantedTileBytes; bytes *= 2) {
+    const Tile tile = tile_of(nest, bytes / from, bytes / to);
+    if (tile_elements(tile) * widest > kWantedTileBytes || bytes > kWantedTileBytes) break;
+    best = tile;
+  }
+  if (best && tile_elements(*best) < kLeastTileElements) return std::nullopt;
+  return best;
 }
 
 std::string number(int64_t value) { return std::to_string(value); }
+
+std::string name(const char* prefix, size_t level) { return prefix + number(static_cast<int64_t>(level)); }
 
 std::string constant(const char* name, int64_t value) {
   return std::string("#define ") + name + " " + number(value) + "\n";
 }
 
-// "((v0) >= 0 && (v0) < 19 && ...)" with the sums of each variable.
-std::string inside(const std::vector<std::string>& sums, const LoopNest& nest, bool is_valid) {
-  std::string text = "(1";
-  for (size_t i = 0; i < nest.variables.size(); ++i) {
-    const Variable& variable = nest.variables[i];
-    const int64_t lo = is_valid ? variable.valid_lo : variable.write_lo;
-    const int64_t hi = is_valid ? variable.valid_hi : variable.write_hi;
-    text += " && (" + sums[i] + ") >= " + number(lo) + " && (" + sums[i] + ") < " + number(hi);
-  }
-  return text + ")";
-}
-
-struct TileLoops {
+// All of a nest that the text is made of.
+struct TileText {
   const LoopNest& nest;
-  size_t column;
-  TileShape shape;
-  size_t row() const { return nest.nodes.size() - 1; }
+  Tile tile;
+  int64_t columns;
+  int64_t pitch;
+
+  // Passes of a loop in a tile; 1 for those that no tile has.
+  int64_t count(size_t level) const {
+    for (const auto* loops : {&tile.along_source, &tile.along_destination}) {
+      for (const TileLoop& loop : *loops) {
+        if (loop.level == level) return loop.count;
+      }
+    }
+    return 1;
+  }
+  bool is_in_tile(size_t level) const { return count(level) > 1; }
+  bool is_along_source(size_t level) const {
+    return std::any_of(tile.along_source.begin(), tile.along_source.end(),
+                       [=](const TileLoop& loop) { return loop.level == level; });
+  }
+  // Levels of the tile in the order in which a group walks through it, fastest first.
+  std::vector<size_t> order(bool by_source) const {
+    std::vector<size_t> levels;
+    const auto add = [&](size_t level) {
+      if (is_in_tile(level) && std::find(levels.begin(), levels.end(), level) == levels.end())
+        levels.push_back(level);
+    };
+    for (const TileLoop& loop : by_source ? tile.along_source : tile.along_destination) add(loop.level);
+    for (size_t level = nest.nodes.size(); level-- > 0;) add(level);
+    return levels;
+  }
+  // Where an element lies in local memory: columns are along the source, and every row has an odd number of
+  // words, so that neither order has its work-items in one bank.
+  int64_t local_stride(size_t level) const {
+    int64_t stride = 1;
+    for (const TileLoop& loop : tile.along_source) {
+      if (loop.level == level) return stride;
+      stride *= loop.count;
+    }
+    stride = pitch;
+    for (size_t at = nest.nodes.size(); at-- > 0;) {
+      if (!is_in_tile(at) || is_along_source(at)) continue;
+      if (at == level) return stride;
+      stride *= count(at);
+    }
+    return 0;
+  }
 };
+
+int64_t pitch_of(int64_t columns, int64_t element_bytes) {
+  if (element_bytes >= kWordBytes) return columns | 1;
+  const int64_t per_word = kWordBytes / element_bytes;
+  return ((columns + per_word - 1) / per_word | 1) * per_word;
+}
 
 // Slots from the first to the last of one pass of a loop.
 int64_t span_of(const LoopNest& nest, size_t level) {
@@ -72,132 +202,212 @@ int64_t span_of(const LoopNest& nest, size_t level) {
 }
 
 // Declares p0, p1, ... : the pass of every loop with which the group's tile begins.
-std::string passes_text(const TileLoops& loops, KernelText& result) {
+std::string passes_text(const TileText& text_of, KernelText& result) {
+  const std::vector<Node>& nodes = text_of.nest.nodes;
   std::string text = "  INDEX group = (INDEX)get_group_id(0);\n";
   int64_t groups = 1;
-  const auto add = [&](size_t level, int64_t step, bool is_last) {
-    const int64_t count = (loops.nest.nodes[level].count + step - 1) / step;
-    const std::string pass = is_last ? "(group + (INDEX)first_pass)" : "group % " + number(count);
-    text +=
-        "  const INDEX p" + number(static_cast<int64_t>(level)) + " = " + pass + " * " + number(step) + ";\n";
-    if (is_last) {
-      result.passes = count;
-      result.pass_stride = loops.nest.nodes[level].destination_stride * step;
-      result.pass_span = span_of(loops.nest, level) + result.pass_stride;
-      return;
-    }
+  const auto declare = [&](size_t level, const std::string& pass) {
+    text += "  const INDEX " + name("p", level) + " = " + pass + " * " + number(text_of.count(level)) + ";\n";
+  };
+  const auto tiles = [&](size_t level) {
+    return (nodes[level].count + text_of.count(level) - 1) / text_of.count(level);
+  };
+  const auto add = [&](size_t level) {
+    const int64_t count = tiles(level);
+    declare(level, "group % " + number(count));
     text += "  group /= " + number(count) + ";\n";
     groups *= count;
   };
-  add(loops.row(), loops.shape.rows, false);
-  // Tiles that go on in the source come one after the other.
-  if (loops.column != 0) add(loops.column, loops.shape.columns, false);
-  for (size_t level = loops.row(); level-- > 1;) {
-    if (level != loops.column) add(level, 1, false);
-  }
-  add(0, loops.column == 0 ? loops.shape.columns : 1, true);
+  // Tiles that go on in the destination come one after the other, then those that go on in the source.
+  std::vector<size_t> levels;
+  for (size_t level = nodes.size(); level-- > 1;) levels.push_back(level);
+  std::stable_partition(levels.begin(), levels.end(),
+                        [&](size_t level) { return text_of.is_in_tile(level); });
+  for (const size_t level : levels) add(level);
+  declare(0, "(group + (INDEX)first_pass)");
+  result.passes = tiles(0);
+  result.pass_stride = nodes[0].destination_stride * text_of.count(0);
+  result.pass_span = span_of(text_of.nest, 0) + result.pass_stride;
   result.groups_per_pass = groups;
   return text;
 }
 
-// base + p0 * stride + ..., for one of a loop's factors.
+// base + p0 * factor + ...
 template <class Factor>
-std::string sum_text(const LoopNest& nest, int64_t base, Factor factor) {
-  std::string text = number(base);
+std::string sum_text(const LoopNest& nest, const char* prefix, const std::string& base, Factor factor) {
+  std::string text = base;
   for (size_t i = 0; i < nest.nodes.size(); ++i) {
-    const int64_t by = factor(nest.nodes[i]);
-    if (by != 0) text += " + (OFFSET)p" + number(static_cast<int64_t>(i)) + " * " + number(by);
+    const int64_t by = factor(i);
+    if (by != 0) text += " + (OFFSET)" + name(prefix, i) + " * " + number(by);
   }
   return text;
 }
 
-// Declares v0, v1, ..., and gives "v0 + row * 4 + column * 1", ...
-std::vector<std::string> variables_text(const TileLoops& loops, std::string& text) {
-  std::vector<std::string> sums;
-  for (size_t i = 0; i < loops.nest.variables.size(); ++i) {
-    const int of = static_cast<int>(i);
-    const auto weight = [of](const Node& node) { return node.variable == of ? node.weight : 0; };
-    const std::string name = "v" + number(of);
-    text += "  const OFFSET " + name + " = " + sum_text(loops.nest, 0, weight) + ";\n";
-    sums.push_back(name + " + (OFFSET)row * " + number(weight(loops.nest.nodes[loops.row()])) +
-                   " + (OFFSET)column * " + number(weight(loops.nest.nodes[loops.column])));
+// Declares d0, d1, ... : the passes within the tile, of element number `i` in an order.
+std::string digits_text(const TileText& text_of, const std::vector<size_t>& order) {
+  std::string text = "    uint rest = i;\n";
+  for (size_t k = 0; k < order.size(); ++k) {
+    const std::string count = number(text_of.count(order[k]));
+    const bool is_last = k + 1 == order.size();
+    text += "    const uint " + name("d", order[k]) + " = rest" + (is_last ? "" : " % " + count) + ";\n";
+    if (!is_last) text += "    rest /= " + count + ";\n";
   }
-  return sums;
+  return text;
+}
+
+// Whether element (d0, d1, ...) is in the loops, and in the bounds of all variables.
+std::string inside_text(const TileText& text_of, bool is_valid) {
+  const LoopNest& nest = text_of.nest;
+  std::string text = "1";
+  for (size_t level = 0; level < nest.nodes.size(); ++level) {
+    const int64_t count = nest.nodes[level].count;
+    if (!text_of.is_in_tile(level) || count % text_of.count(level) == 0) continue;
+    text += " && " + name("p", level) + " + " + name("d", level) + " < " + number(count);
+  }
+  for (size_t i = 0; i < nest.variables.size(); ++i) {
+    const Variable& variable = nest.variables[i];
+    const int64_t lo = is_valid ? variable.valid_lo : variable.write_lo;
+    const int64_t hi = is_valid ? variable.valid_hi : variable.write_hi;
+    const std::string value = sum_text(nest, "d", name("v", i), [&](size_t level) {
+      const Node& node = nest.nodes[level];
+      return text_of.is_in_tile(level) && node.variable == static_cast<int>(i) ? node.weight : 0;
+    });
+    text += " && (" + value + ") >= " + number(lo) + " && (" + value + ") < " + number(hi);
+  }
+  return text;
+}
+
+std::string variables_text(const LoopNest& nest) {
+  std::string text;
+  for (size_t i = 0; i < nest.variables.size(); ++i) {
+    text +=
+        "  const OFFSET " + name("v", i) + " = " +
+        sum_text(nest, "p", "0",
+                 [&](size_t level) {
+                   return nest.nodes[level].variable == static_cast<int>(i) ? nest.nodes[level].weight : 0;
+                 }) +
+        ";\n";
+  }
+  return text;
+}
+
+// How far an element of a tile lies behind the tile's first one.
+std::string within_text(const TileText& text_of, bool by_source) {
+  return sum_text(text_of.nest, "d", "0", [&](size_t level) {
+    const Node& node = text_of.nest.nodes[level];
+    if (!text_of.is_in_tile(level)) return int64_t{0};
+    return by_source ? node.source_stride : node.destination_stride;
+  });
+}
+
+std::string local_text(const TileText& text_of) {
+  std::string text = "0";
+  for (size_t level = 0; level < text_of.nest.nodes.size(); ++level) {
+    if (text_of.is_in_tile(level))
+      text += " + " + name("d", level) + " * " + number(text_of.local_stride(level));
+  }
+  return text;
 }
 
 constexpr const char* kTileHead = R"cl(
-#define PITCH (COLUMNS + 1)
-
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void reorder(__global const SOURCE* restrict source, __global ELEMENT* restrict destination,
              __global const long* restrict table, const ulong first, const ulong last,
              const long window_first, const long window_last, const uint adds, const ulong first_pass) {
-  __local ELEMENT tile[ROWS * PITCH];
+  __local ELEMENT tile[TILE_ROOM] __attribute__((aligned(16)));
 )cl";
 
-constexpr const char* kTileBody = R"cl(
-  const INDEX rows = min((INDEX)ROWS, ROW_COUNT - ROW_PASS);
-  const INDEX columns = min((INDEX)COLUMNS, COLUMN_COUNT - COLUMN_PASS);
-  for (uint i = get_local_id(0); i < ROWS * COLUMNS; i += GROUP) {
-    const uint row = i / COLUMNS;
-    const uint column = i % COLUMNS;
+constexpr const char* kLoad = R"cl(
     ELEMENT element = 0;
-    if (row < rows && column < columns && IS_VALID) {
-      const long from = from_tile + (OFFSET)row * SOURCE_ROW + column;
-      if (from >= window_first && from < window_last) {
-        const INDEX slot = (INDEX)(to_tile + row + (OFFSET)column * DESTINATION_COLUMN);
-        element = (ELEMENT)CONVERT(LOAD(source, from - window_first), slot);
-      }
+    const long from = from_tile + (FROM_WITHIN);
+    if ((IS_VALID) && from >= window_first && from < window_last) {
+      const INDEX slot = (INDEX)(to_tile + (TO_WITHIN));
+      element = (ELEMENT)CONVERT(LOAD(source, from - window_first), slot);
     }
-    tile[row * PITCH + column] = element;
+    tile[LOCAL] = element;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint i = get_local_id(0); i < ROWS * COLUMNS; i += GROUP) {
-    const uint row = i % ROWS;
-    const uint column = i / ROWS;
-    if (row >= rows || column >= columns || !IS_WRITTEN) continue;
-    const ulong to = (ulong)(to_tile + row + (OFFSET)column * DESTINATION_COLUMN);
+)cl";
+
+constexpr const char* kStore = R"cl(
+    if (!(IS_WRITTEN)) continue;
+    const ulong to = (ulong)(to_tile + (TO_WITHIN));
     if (to < first || to >= last) continue;
-    const ELEMENT element = tile[row * PITCH + column];
+    const ELEMENT element = tile[LOCAL];
     destination[to - first] = adds ? destination[to - first] | element : element;
   }
 }
 )cl";
 
+// Small elements leave by words where all of a word is the tile's: `i` is the first of PER_WORD elements that
+// lie side by side along INNER, the loop whose pass is DIGIT.
+constexpr const char* kStoreWords = R"cl(
+    uint word = 0;
+    uint written = 0;
+    const uint begin = DIGIT;
+    for (uint k = 0; k < PER_WORD; ++k) {
+      const uint DIGIT = begin + k;
+      if (!(IS_WRITTEN)) continue;
+      word |= (uint)tile[LOCAL] << (k * ELEMENT_BITS);
+      written |= 1u << k;
+    }
+    const ulong to = (ulong)(to_tile + (TO_WITHIN));
+    if (written == (1u << PER_WORD) - 1 && to >= first && to + PER_WORD <= last && (to - first) % PER_WORD == 0) {
+      __global uint* whole = (__global uint*)(destination + (to - first));
+      *whole = adds ? *whole | word : word;
+      continue;
+    }
+    for (uint k = 0; k < PER_WORD; ++k) {
+      if ((written & 1u << k) == 0 || to + k < first || to + k >= last) continue;
+      const ELEMENT element = (ELEMENT)(word >> (k * ELEMENT_BITS));
+      destination[to + k - first] = adds ? destination[to + k - first] | element : element;
+    }
+  }
+}
+)cl";
+
+std::string loop_text(int64_t elements, int64_t step) {
+  return "  for (uint i = get_local_id(0) * " + number(step) + "; i < " + number(elements) +
+         "; i += GROUP * " + number(step) + ") {\n";
+}
+
+std::string macro(const char* name, const std::string& value) {
+  return std::string("#define ") + name + " " + value + "\n";
+}
+
 }  // namespace
 
-bool can_tile(const DeviceMoves& moves) {
-  if (moves.nests.size() != 1 || moves.source_bits < 8 || moves.destination_bits < 8) return false;
-  const LoopNest& nest = moves.nests.front();
-  const Node& row = nest.nodes.back();
-  if (nest.all_zero || !nest.lookups.empty() || row.destination_stride != 1 || row.source_stride == 1)
-    return false;
-  const std::optional<size_t> column = column_level(nest);
-  return column && row.count >= kLeastPasses && nest.nodes[*column].count >= kLeastPasses;
-}
+bool can_tile(const DeviceMoves& moves) { return best_tile(moves).has_value(); }
 
 std::string tile_text(const DeviceMoves& moves, KernelText& result) {
   const LoopNest& nest = moves.nests.front();
-  const size_t column = *column_level(nest);
-  const Node& row_loop = nest.nodes.back();
-  const Node& column_loop = nest.nodes[column];
-  const TileLoops loops{nest, column, tile_shape(moves, row_loop.count, column_loop.count)};
+  const Tile tile = *best_tile(moves);
+  const int64_t bytes = moves.destination_bits / 8;
+  const int64_t columns = elements_of(tile.along_source);
+  const TileText text_of{nest, tile, columns, pitch_of(columns, bytes)};
+  const int64_t elements = tile_elements(tile);
   result.destination_base = nest.destination_base;
-  std::string text = constant("ROWS", loops.shape.rows) + constant("COLUMNS", loops.shape.columns) +
-                     constant("GROUP", kTileGroup) + constant("ROW_COUNT", row_loop.count) +
-                     constant("COLUMN_COUNT", column_loop.count) +
-                     constant("SOURCE_ROW", row_loop.source_stride) +
-                     constant("DESTINATION_COLUMN", column_loop.destination_stride);
-  text += "#define ROW_PASS p" + number(static_cast<int64_t>(loops.row())) + "\n#define COLUMN_PASS p" +
-          number(static_cast<int64_t>(column)) + "\n" + kTileHead + passes_text(loops, result);
-  const auto source = [](const Node& node) { return node.source_stride; };
-  const auto destination = [](const Node& node) { return node.destination_stride; };
-  text += "  const long from_tile = " + sum_text(nest, nest.source_base, source) + ";\n";
-  text += "  const long to_tile = " + sum_text(nest, nest.destination_base, destination) + ";\n";
-  const std::vector<std::string> sums = variables_text(loops, text);
-  text +=
-      "#define IS_VALID " + inside(sums, nest, true) + "\n#define IS_WRITTEN " + inside(sums, nest, false);
-  return text + kTileBody;
+  const std::vector<size_t> by_destination = text_of.order(false);
+  const size_t inner = by_destination.front();
+  const int64_t per_word = std::max<int64_t>(kWordBytes / bytes, 1);
+  const bool has_words = per_word > 1 && text_of.count(inner) % per_word == 0;
+  std::string text =
+      constant("GROUP", kTileGroup) + constant("PER_WORD", per_word) +
+      constant("TILE_ROOM", elements / columns * text_of.pitch) +
+      macro("IS_VALID", inside_text(text_of, true)) + macro("IS_WRITTEN", inside_text(text_of, false)) +
+      macro("FROM_WITHIN", within_text(text_of, true)) + macro("TO_WITHIN", within_text(text_of, false)) +
+      macro("LOCAL", local_text(text_of)) + macro("DIGIT", name("d", inner));
+  text += kTileHead + passes_text(text_of, result);
+  const auto stride = [&nest](auto side) {
+    return [&nest, side](size_t level) { return nest.nodes[level].*side; };
+  };
+  text += "  const long from_tile = " +
+          sum_text(nest, "p", number(nest.source_base), stride(&Node::source_stride)) + ";\n";
+  text += "  const long to_tile = " +
+          sum_text(nest, "p", number(nest.destination_base), stride(&Node::destination_stride)) + ";\n";
+  text += variables_text(nest) + loop_text(elements, 1) + digits_text(text_of, text_of.order(true)) + kLoad;
+  text += loop_text(elements, has_words ? per_word : 1) + digits_text(text_of, by_destination);
+  return text + (has_words ? kStoreWords : kStore);
 }
 
 }  // namespace tilework::cl

@@ -21,7 +21,7 @@ namespace tilework::test {
 namespace {
 
 // Each costs a compilation for every form that it has.
-constexpr int kOwnKernels = 6;
+constexpr int kOwnKernels = 12;
 constexpr int kCases = 400;
 
 bool is_equal(const Storage& a, const Storage& b) {
