@@ -197,6 +197,14 @@ KernelHandle ComputeDevice::Session::kernel(const std::string& source, const cha
   return kernel;
 }
 
+int64_t ComputeDevice::Session::room_for(const KernelHandle& kernel) const {
+  size_t room = 0;
+  check(api().clGetKernelWorkGroupInfo(kernel.get(), device_, kKernelWorkGroupSize, sizeof(room), &room,
+                                       nullptr),
+        "clGetKernelWorkGroupInfo");
+  return std::max<int64_t>(static_cast<int64_t>(room), 1);
+}
+
 size_t ComputeDevice::Session::programs() {
   const std::lock_guard lock(mutex_);
   return programs_.size();

@@ -94,6 +94,8 @@ class ComputeDevice {
     // A kernel of the caller's own, of a program with this text, which is built once. Kernels may not be
     // shared by threads. Errors: ERR_DEVICE_BUILD with the log of the compiler.
     KernelHandle kernel(const std::string& source, const char* name, const std::string& options);
+    // Work-items that a group of this kernel may have; fewer than the device's where it needs many registers.
+    int64_t room_for(const KernelHandle& kernel) const;
     QueueHandle queue(Bitfield properties = 0) const;
     // Errors: ERR_DEVICE_MEMORY.
     MemoryHandle buffer(Bitfield flags, int64_t size, void* host = nullptr) const;

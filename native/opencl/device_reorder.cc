@@ -76,7 +76,8 @@ class DeviceRun {
         target_(target),
         session_(std::move(session)),
         lane_(session_->take_lane()),
-        kernel_(*session_, reorder.text_, reorder.moves_, reorder.options_.build_options) {
+        kernel_(*session_, reorder.text_, reorder.moves_, reorder.options_.build_options,
+                reorder.options_.most_group) {
     const DeviceInfo& info = reorder.device_.info();
     limit_ = reorder.options_.most_bytes > 0 ? reorder.options_.most_bytes
                                              : std::min(info.largest_buffer, info.memory / kShareOfMemory);

@@ -43,6 +43,8 @@ struct DeviceOptions {
   int64_t own_kernel_bytes = int64_t{4} << 20;
   // For the compiler of kernels.
   std::string build_options;
+  // Work-items of a group at most; the device may allow fewer.
+  int64_t most_group = INT64_MAX;
   // For tests: slices after which the device counts as lost; none where negative.
   int64_t lose_after = -1;
 };

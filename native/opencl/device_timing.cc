@@ -39,7 +39,8 @@ DeviceTiming::DeviceTiming(const DeviceReorder& reorder, int rounds) {
   PinnedBuffer pinned;
   uint8_t* memory = pinned.of_size(*session, queue.get(), std::max(source_bytes, destination_bytes));
   std::memset(memory, 1, static_cast<size_t>(source_bytes));
-  KernelRun kernel(*session, reorder.text_, reorder.moves_, reorder.options_.build_options);
+  KernelRun kernel(*session, reorder.text_, reorder.moves_, reorder.options_.build_options,
+                   reorder.options_.most_group);
   constexpr double kNever = std::numeric_limits<double>::infinity();
   times_ = {kNever, kNever, kNever, kNever};
   const auto keep = [](double& best, const EventHandle& event) { best = std::min(best, seconds_of(event)); };

@@ -17,11 +17,18 @@ int64_t elements_of(int64_t bytes, int bits) { return bits < 8 ? bytes * (8 / bi
 }  // namespace
 
 KernelRun::KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
-                     const std::string& build_options)
-    : text_(text), moves_(moves), kernel_(session.kernel(text.source, kKernelName, build_options)) {
-  const auto size = static_cast<int64_t>(text.table.size() * sizeof(int64_t));
-  table_ =
-      session.buffer(kMemoryReadOnly | kMemoryCopyHostPointer, size, const_cast<int64_t*>(text.table.data()));
+                     const std::string& build_options, int64_t most_group)
+    : text_(text),
+      moves_(moves),
+      kernel_(session.kernel(text_.source, kKernelName, build_options)),
+      room_(std::min(session.room_for(kernel_), most_group)) {
+  if (text_.form == KernelForm::kTiles && room_ < kTileGroup) {
+    text_ = kernel_text(moves, KernelForm::kWords);
+    kernel_ = session.kernel(text_.source, kKernelName, build_options);
+    room_ = std::min(session.room_for(kernel_), most_group);
+  }
+  const auto size = static_cast<int64_t>(text_.table.size() * sizeof(int64_t));
+  table_ = session.buffer(kMemoryReadOnly | kMemoryCopyHostPointer, size, text_.table.data());
 }
 
 template <class Value>
@@ -42,8 +49,8 @@ EventHandle KernelRun::enqueue(Queue queue, Memory source, Memory destination, c
   set(5, elements_of(window.begin, moves_.source_bits));
   set(6, window_last);
   set(7, static_cast<Uint>(adds));
-  size_t group = kWordGroup;
-  int64_t groups = ceil_div(ceil_div(last - first, text_.elements_per_word), kWordGroup);
+  auto group = static_cast<size_t>(std::min(kWordGroup, room_));
+  int64_t groups = ceil_div(ceil_div(last - first, text_.elements_per_word), static_cast<int64_t>(group));
   if (text_.form == KernelForm::kTiles) {
     group = kTileGroup;
     const int64_t before = first - text_.destination_base - text_.pass_span;

@@ -13,9 +13,10 @@ namespace tilework::cl {
 
 class KernelRun {
  public:
-  // Errors: ERR_DEVICE_BUILD, ERR_DEVICE_MEMORY.
+  // A kernel for whose groups the device has no room, as registers may take it, is replaced by one that takes
+  // groups of any size; `most_group` is the room at most. Errors: ERR_DEVICE_BUILD, ERR_DEVICE_MEMORY.
   KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
-            const std::string& build_options);
+            const std::string& build_options, int64_t most_group);
 
   // Makes the destination bytes of `slice`, with which the buffer `destination` begins, of the source bytes
   // of `window`, with which `source` begins. Elements from elsewhere are zero, or stay what they were where
@@ -27,9 +28,11 @@ class KernelRun {
   template <class Value>
   void set(Uint number, const Value& value);
 
-  const KernelText& text_;
+  KernelText text_;
   const DeviceMoves& moves_;
   KernelHandle kernel_;
+  // Work-items that a group may have.
+  int64_t room_;
   MemoryHandle table_;
 };
 

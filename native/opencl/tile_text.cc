@@ -310,8 +310,7 @@ std::string local_text(const TileText& text_of) {
 }
 
 constexpr const char* kTileHead = R"cl(
-__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
-void reorder(__global const SOURCE* restrict source, __global ELEMENT* restrict destination,
+__kernel void reorder(__global const SOURCE* restrict source, __global ELEMENT* restrict destination,
              __global const long* restrict table, const ulong first, const ulong last,
              const long window_first, const long window_last, const uint adds, const ulong first_pass) {
   __local ELEMENT tile[TILE_ROOM] __attribute__((aligned(16)));

@@ -1,5 +1,8 @@
-// A transpose as OpenCL C: a group of work-items reads a tile along the source and writes it along the
-// destination, with local memory between, so that neighbours touch neighbouring memory on both sides.
+// Elements that change their order within a tile, as OpenCL C: transposes, and interleaves of several loops.
+// A tile has the loops that are innermost in the source and those that are innermost in the destination, of
+// each so many passes that both sides have runs of a cache line. A group of work-items reads it along the
+// source and writes it along the destination, with local memory between, so that neighbours touch
+// neighbouring memory on both sides.
 #pragma once
 
 #include <string>
@@ -10,8 +13,8 @@ namespace tilework::cl {
 
 struct KernelText;
 
-// Whether a plan is one nest with a loop that is contiguous in the source, and another in the destination,
-// both of some length.
+// Whether a plan is one nest without lookups, with runs on both sides that do not go the same way, and with a
+// tile that fits local memory.
 bool can_tile(const DeviceMoves& moves);
 
 // The kernel, and its geometry in `result`. Goes behind index_text.

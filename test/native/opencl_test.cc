@@ -65,6 +65,11 @@ void test_random_cases() {
     // Slices and windows cost a run of the kernel for each pair of them.
     ways.push_back(way(false, largest / 3, false));
     if (i < kOwnKernels) ways.push_back(way(false, largest / 2, true));
+    if (i < kOwnKernels / 2) {
+      // Too few for tiles.
+      ways.push_back(way(true, 0, true));
+      ways.back().most_group = 32;
+    }
     check_plan(plan, describe(description), ways, random);
   }
 }

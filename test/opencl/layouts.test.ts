@@ -98,6 +98,9 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     ['runs', 'byxf', 'b_fs_yx_fsv16', 'float16', [2, 32, 9, 13]],
     ['runs with a tail', 'byxf', 'b_fs_yx_fsv16', 'uint8', [2, 35, 9, 13]],
     ['k x n interleave', 'oiyx', 'os_is_yx_osv16_isv4', 'uint8', [35, 19, 3, 3]],
+    ['tiles of many loops', 'oiyx', 'os_is_yx_isa8_osv16_isv4', 'uint8', [35, 67, 3, 3]],
+    ['tiles of short loops', 'byxf', 'bfyx', 'uint8', [2, 3, 21, 13]],
+    ['tiles that leave by words', 'bfyx', 'b_fs_yx_fsv4', 'float16', [2, 35, 9, 13]],
     ['nibbles', 'oiyx', 'os_is_yx_osv32_isv2', 'uint4', [35, 19, 1, 1]],
     ['two nests', 'oiyx', 'iy_xs_os_xsv2_osv16__ao32', 'float16', [35, 5, 3, 3]],
   ]
