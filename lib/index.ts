@@ -138,7 +138,7 @@ export {
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
-export type { QuantizationParameters } from './tensor/quantization.js'
+export type { QuantizationParameters, QuantizationRules } from './tensor/quantization.js'
 export {
   type BiasMismatch,
   checkBiasScales,

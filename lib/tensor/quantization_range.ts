@@ -3,7 +3,13 @@ import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { checkRules, isCodeType, type QuantizationParameters, quantizationError } from './quantization.js'
+import {
+  checkRules,
+  isCodeType,
+  type QuantizationParameters,
+  type QuantizationRules,
+  quantizationError,
+} from './quantization.js'
 
 /** The range of a tensor, or lists with those of its parts. `stats` gives bigints for 64-bit integers. */
 export interface NumberRange {
@@ -18,7 +24,7 @@ export interface RangeOptions {
    */
   readonly symmetric?: boolean
   /** `tmfile`: zero points are cut, as Tengine's tools do, where ONNX rounds them to the nearest. Default `onnx`. */
-  readonly rules?: 'onnx' | 'tmfile'
+  readonly rules?: QuantizationRules
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   checkRules,
   isCodeType,
   type QuantizationParameters,
+  type QuantizationRules,
   quantizationNames,
 } from './quantization.js'
 import type { DenseTensor, Tensor } from './tensor.js'
@@ -25,7 +26,7 @@ export interface QuantizeOptions extends QuantizationParameters {
    * `onnx` (the default): `round(x / scale) + zeroPoint`, halves to even. `tmfile`: as Tengine's tools quantize,
    * `round(x / scale + zeroPoint)`, halves away from zero, int8 from -127.
    */
-  readonly rules?: 'onnx' | 'tmfile'
+  readonly rules?: QuantizationRules
 }
 
 export interface DequantizeOptions extends QuantizationParameters {

@@ -38,7 +38,7 @@ function roundAway(value: number): number {
   return Math.sign(value) * Math.floor(Math.abs(value) + (Math.abs(value) % 1 >= 0.5 ? 0.5 : 0))
 }
 
-/** One code, in the words of docs/casts.md. */
+/** One code, in the words of docs/quantization.md. */
 function codeOf(x: number, scale: number, zero: number, dtype: Dtype, rules: 'onnx' | 'tmfile'): number {
   const { min, max } = DTYPES[dtype].limits as { min: number; max: number }
   const quotient = dtype === 'int32' ? x / scale : Math.fround(x / Math.fround(scale))
