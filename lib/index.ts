@@ -84,6 +84,7 @@ export {
   type AttributeValue,
   type NewAttribute,
 } from './model/attribute.js'
+export type { NewFunction } from './model/function_edits.js'
 export { Graph, type NewNode, type ValueInfo } from './model/graph.js'
 export type { Use } from './model/graph_names.js'
 export type { Removed } from './model/graph_passes.js'

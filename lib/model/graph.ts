@@ -290,24 +290,20 @@ export class Graph {
    * @throws TileworkError ERR_ARGUMENT for an output whose name is taken, and for what is no node
    */
   addNode(node: NewNode, at?: number): Node {
-    const { opType, domain, name, inputs, outputs, attributes } = checkNewNode(this.message, node)
+    const checked = checkNewNode(this.message, node)
     if (at !== undefined && !Number.isSafeInteger(at)) {
       throw new TileworkError(
         'ERR_ARGUMENT',
         `The place of a node is a whole number; ${valueText(at)} was given.`,
       )
     }
-    for (const output of outputs) if (output !== '' && this.#defines(output)) throw this.#taken(output)
+    for (const output of checked.outputs)
+      if (output !== '' && this.#defines(output)) throw this.#taken(output)
     const names = this.#index()
     const added = Node.of(this.message.insert('node', at))
     names.add(added)
     names.edits = this.message.edits
-    if (inputs.length > 0) added.inputs = inputs
-    if (outputs.length > 0) added.outputs = outputs
-    if (name !== undefined) added.name = name
-    added.opType = opType
-    for (const [key, value] of Object.entries(attributes)) added.setAttribute(key, value)
-    if (domain !== undefined) added.domain = domain
+    added.fill(checked)
     return added
   }
 
@@ -521,11 +517,11 @@ export class Graph {
   }
 }
 
-/** A node with all that may be left out. @throws TileworkError ERR_ARGUMENT */
-function checkNewNode(
-  graph: Message,
-  node: NewNode,
-): NewNode & Required<Pick<NewNode, 'inputs' | 'outputs' | 'attributes'>> {
+/** A node with all that may be left out. */
+export type CheckedNode = NewNode & Required<Pick<NewNode, 'inputs' | 'outputs' | 'attributes'>>
+
+/** @param place - a message that it is to be inside of. @throws TileworkError ERR_ARGUMENT for what is no node */
+export function checkNewNode(place: Message, node: NewNode): CheckedNode {
   checkOptions(node, 'addNode', ['opType', 'domain', 'name', 'inputs', 'outputs', 'attributes'])
   const {
     opType,
@@ -542,7 +538,7 @@ function checkNewNode(
   checkObject(attributes, 'The attributes of a node are { name: value }')
   for (const [key, value] of Object.entries(attributes)) {
     checkText('The name of an attribute', key)
-    checkNewAttribute(graph, value)
+    checkNewAttribute(place, value)
   }
   const known = { opType, inputs, outputs, attributes }
   return { ...known, ...(domain !== undefined && { domain }), ...(name !== undefined && { name }) }

@@ -14,6 +14,7 @@ import { tensorFields } from '../formats/onnx/tensor_fields.js'
 import { WireCursor } from '../formats/onnx/wire.js'
 import { WireWriter } from '../formats/onnx/wire_writer.js'
 import type { Tensor } from '../tensor/tensor.js'
+import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
 import { Graph } from './graph.js'
 import { metadataOf, setMetadata } from './metadata.js'
 import { ModelFunction } from './model_function.js'
@@ -158,6 +159,22 @@ export class OnnxModel {
 
   get functions(): readonly ModelFunction[] {
     return this.message.messages('functions').map((message) => new ModelFunction(message))
+  }
+
+  /**
+   * Adds a function. The model imports its domain from then on.
+   *
+   * @throws TileworkError ERR_ARGUMENT for a key that another has, for values that are made twice or not before they are
+   * used, and for domains that nobody imports; ERR_GRAPH for one that calls itself; ERR_UNSUPPORTED below IR version 8, or
+   * 10 for overloads; ERR_LIMIT
+   */
+  addFunction(added: NewFunction): ModelFunction {
+    return addFunction(this, added)
+  }
+
+  /** @throws TileworkError ERR_ARGUMENT where there is none, and where a node anywhere calls it */
+  removeFunction(domain: string, name: string, overload = ''): void {
+    removeFunction(this, domain, name, overload)
   }
 
   /** Graphs of training, and the values that they give to initializers. */

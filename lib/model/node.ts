@@ -2,7 +2,7 @@
 import { checkText } from '../formats/onnx/field_input.js'
 import type { Message } from '../formats/onnx/message.js'
 import { Attribute, checkNewAttribute, type NewAttribute } from './attribute.js'
-import { Graph } from './graph.js'
+import { type CheckedNode, Graph } from './graph.js'
 import { metadataOf, setMetadata } from './metadata.js'
 
 const nodes = new WeakMap<Message, Node>()
@@ -47,8 +47,13 @@ export class Node {
     this.#tell(() => this.message.setText('domain', domain))
   }
 
+  /** Which of several functions of a name it calls. */
   get overload(): string {
     return this.message.text('overload')
+  }
+
+  set overload(overload: string) {
+    this.#tell(() => this.message.setText('overload', overload))
   }
 
   get docString(): string {
@@ -125,6 +130,16 @@ export class Node {
     const field = message.fieldsOf('attribute').find((each) => message.messageOf(each)?.text('name') === name)
     if (field) this.#tell(() => message.remove(field))
     return field !== undefined
+  }
+
+  /** For code of the library itself: sets all of a node that has nothing yet. */
+  fill({ opType, domain, name, inputs, outputs, attributes }: CheckedNode): void {
+    if (inputs.length > 0) this.inputs = inputs
+    if (outputs.length > 0) this.outputs = outputs
+    if (name !== undefined) this.name = name
+    this.opType = opType
+    for (const [key, value] of Object.entries(attributes)) this.setAttribute(key, value)
+    if (domain !== undefined) this.domain = domain
   }
 
   /** Makes a change that the graph of this node follows; a node of a function is in none. */
