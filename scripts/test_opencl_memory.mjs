@@ -1,7 +1,7 @@
 /**
- * Shows that runs on an OpenCL device leave nothing behind: `npm run test:opencl`. Ten thousand runs in
- * one process, by turns in place, copied, copied in slices, with a cast, refused by the compiler, and aborted. Resident
- * memory must be flat after a warm-up.
+ * Shows that runs on an OpenCL device leave nothing behind: `npm run test:opencl`. Ten thousand runs in one process, by
+ * turns in place, copied, copied in slices, with a cast, refused by the compiler, and aborted; now and then the device is
+ * lost, after which it has a new context. Resident memory must be flat after a warm-up.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -16,6 +16,9 @@ const SHAPE = [2, 19, 16, 16]
 const WARM_UP_PART = 0.4
 /** More than drivers and V8 breathe; a buffer of a run that is kept would be 100 times as much. */
 const MOST_GROWTH_BYTES = 8 * MIB
+
+/** A new context costs as much as some hundred runs. */
+const LOST_EVERY = 50
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
@@ -47,7 +50,7 @@ else process.exitCode = await measure()
 async function measure() {
   const looks = []
   for (let run = 0; run < runs; run++) {
-    await KINDS[run % KINDS.length]()
+    await (run % LOST_EVERY === 0 ? lost() : KINDS[run % KINDS.length]())
     if (run % 200 === 0) looks.push(look(run))
   }
   looks.push(look(runs))
@@ -83,6 +86,11 @@ async function runWith(settings) {
     for (const name of Object.keys(settings)) delete process.env[`TILEWORK_OPENCL_${name}`]
   }
   if (Buffer.compare(target, wanted) !== 0) throw new Error('The device wrote something else than the CPU.')
+}
+
+function lost() {
+  const settings = { IN_PLACE: '0', BUFFER_BYTES: '16384', LOSE_AFTER: '1' }
+  return fails('ERR_DEVICE_LOST', () => runWith(settings))
 }
 
 async function aborted() {
