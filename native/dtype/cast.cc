@@ -164,10 +164,10 @@ std::string Cast::kernels() const {
   return names;
 }
 
-void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count) const {
+void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const {
   if (count == 0) return;
-  if (steps_.empty()) return cast_reference({source, destination, count, from_, to_, options_});
-  if (steps_.size() == 1) return steps_[0]->run({source, destination, count, from_, to_, options_});
+  if (steps_.empty()) return cast_reference({source, destination, count, from_, to_, options_, stores});
+  if (steps_.size() == 1) return steps_[0]->run({source, destination, count, from_, to_, options_, stores});
   alignas(64) uint8_t blocks[2][kBlockElements * kMaxElementBytes];
   for (int64_t at = 0; at < count; at += kBlockElements) {
     const int64_t size = std::min(kBlockElements, count - at);
@@ -175,7 +175,8 @@ void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count) const
     for (size_t i = 0; i < steps_.size(); ++i) {
       const bool is_last = i + 1 == steps_.size();
       uint8_t* output = is_last ? destination + packed_bytes(to_, at) : blocks[i % 2];
-      steps_[i]->run({input, output, size, steps_[i]->from, steps_[i]->to, options_});
+      const CastKernel& step = *steps_[i];
+      step.run({input, output, size, step.from, step.to, options_, is_last ? stores : Stores::kCached});
       input = output;
     }
   }

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "dtype/dtypes.h"
+#include "memory/streaming_copy.h"
 
 namespace tilework {
 
@@ -40,7 +41,8 @@ struct CastOptions {
 };
 
 // What a kernel gets: `count` packed elements on both sides, which begin with whole bytes and lie at any
-// address. Of a last byte that is not full the rest is written as zero.
+// address. Of a last byte that is not full the rest is written as zero. A kernel may take cached stores where
+// streaming ones are asked for; after these, end_streaming (memory/streaming_copy.h) is left to the caller.
 struct CastArguments {
   const uint8_t* source;
   uint8_t* destination;
@@ -48,6 +50,7 @@ struct CastArguments {
   Dtype from;
   Dtype to;
   const CastOptions& options;
+  Stores stores = Stores::kCached;
 };
 
 enum class CastIsa { kBaseline, kAvx2, kNeon };
@@ -85,7 +88,7 @@ class Cast {
   std::string kernels() const;
 
   // Casts `count` elements; see CastArguments.
-  void run(const uint8_t* source, uint8_t* destination, int64_t count) const;
+  void run(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores = Stores::kCached) const;
 
  private:
   Dtype from_;

@@ -323,20 +323,25 @@ TILEWORK_INLINE void store_bfloat16(uint8_t* at, const Block& block) {
   store32(at + 32, upper_halves(rounded[2], rounded[3]));
 }
 
+// The code of the largest number of a type.
+template <Dtype to>
+constexpr int kLimit = [] {
+  constexpr int kAllOnes = to == Dtype::kFloat4E2m1fn ? 7 : 127;
+  constexpr Specials kSpecials = Fields<to>::kSpecials;
+  if (kSpecials == Specials::kIeee) return kAllOnes - (1 << Fields<to>::kMantissa);
+  return kSpecials == Specials::kFn ? kAllOnes - 1 : kAllOnes;
+}();
+
 // The magnitudes of eight codes. Adding a power of two that leaves as many bits behind the point as the code
 // has makes the adder round, subnormals included: their power is that of the least normal number.
 template <Dtype to>
 TILEWORK_INLINE __m256i round_magnitude(__m256 value, bool saturate, int nan_code) {
   using F = Fields<to>;
   constexpr int kShift = 23 - F::kMantissa;
-  constexpr int kBits = to == Dtype::kFloat4E2m1fn ? 4 : 8;
-  constexpr int kAllOnes = (1 << (kBits - 1)) - 1;
-  constexpr int kLimit = F::kSpecials == Specials::kIeee ? kAllOnes - (1 << F::kMantissa)
-                         : F::kSpecials == Specials::kFn ? kAllOnes - 1
-                                                         : kAllOnes;
   constexpr int kLeastExponent = 127 + 1 - F::kBias;
+  constexpr int kMost = kLimit<to>;
   // A power of two beyond all numbers of the type: rounding it needs no more exponent than there is.
-  constexpr int kBeyond = (kLeastExponent + (kLimit >> F::kMantissa) + 1) << 23;
+  constexpr int kBeyond = (kLeastExponent + (kMost >> F::kMantissa) + 1) << 23;
   const __m256i magnitude = _mm256_and_si256(bits_of(value), all(0x7fffffff));
   const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, all(0x7f800000));
   const __m256i bounded = _mm256_min_epi32(magnitude, all(kBeyond));
@@ -349,7 +354,7 @@ TILEWORK_INLINE __m256i round_magnitude(__m256 value, bool saturate, int nan_cod
       _mm256_sub_epi32(_mm256_srli_epi32(exponent, kShift), all(kLeastExponent << F::kMantissa));
   const __m256i code = _mm256_add_epi32(start, steps);
   // One past the limit stands for what is beyond in every type that has it.
-  const __m256i capped = _mm256_min_epi32(code, all(saturate ? kLimit : kLimit + 1));
+  const __m256i capped = _mm256_min_epi32(code, all(kMost + (saturate ? 0 : 1)));
   return _mm256_blendv_epi8(capped, all(nan_code), is_nan);
 }
 
@@ -360,10 +365,8 @@ TILEWORK_INLINE __m256i packed_signs(const Block& block) {
   return _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(char(0x80)));
 }
 
-// 8 in the bytes of negative lanes, in order.
-TILEWORK_INLINE __m256i nibble_signs(const Block& block) {
-  return bytes_in_order(_mm256_and_si256(_mm256_srli_epi16(packed_signs(block), 4), _mm256_set1_epi8(8)));
-}
+// 8 in the bytes of negative lanes, in the order of packs.
+TILEWORK_INLINE __m256i nibble_signs(const Block& block) { return _mm256_srli_epi16(packed_signs(block), 4); }
 
 template <Dtype to>
 TILEWORK_INLINE __m256i with_signs(__m256i magnitudes, __m256i signs) {
@@ -383,41 +386,34 @@ TILEWORK_INLINE __m256i encode_float8_or_nan(const Block& block, bool saturate) 
   return with_signs<to>(pack_bytes(codes), bytes_in_order(packed_signs(block)));
 }
 
-// The largest number of a type as a float32.
-template <Dtype to>
-constexpr int kLargestBits = [] {
-  using F = Fields<to>;
-  constexpr int kAllOnes = to == Dtype::kFloat4E2m1fn ? 7 : 127;
-  constexpr int kLimit = F::kSpecials == Specials::kIeee ? kAllOnes - (1 << F::kMantissa)
-                         : F::kSpecials == Specials::kFn ? kAllOnes - 1
-                                                         : kAllOnes;
-  return (kLimit << (23 - F::kMantissa)) + ((127 - F::kBias) << 23);
-}();
-
-// 32 codes of lanes that are not NaN, without their signs and in the order of packs. The steps of a lane are
-// counted from the code of its power of two; what all lanes have too much is taken away when they are half as
-// wide. What is beyond becomes the largest number, or the code after it, which says so in every type that
-// does.
+// 32 codes of lanes that are not NaN, without their signs and in the order of packs. A lane and a power of
+// two that leaves as many bits behind the point as the code has are added, which rounds. The sum has the
+// exponent of the power in its upper half and the steps from there in its lower one, so that one
+// multiplication of halves puts both behind each other: the code, shifted and with a start that is the same
+// for all. A sum that is infinite gives a code beyond the limit too.
 template <Dtype to>
 TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate) {
   using F = Fields<to>;
   constexpr int kShift = 23 - F::kMantissa;
   constexpr int kLeastExponent = 127 + 1 - F::kBias;
-  const __m256i most = all(kLargestBits<to> + (saturate ? 0 : 1 << kShift));
+  constexpr int kCodeShift = 7 - F::kMantissa;
+  const __m256i halves = all((1 << 16) + (1 << kCodeShift));
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) {
-    const __m256i magnitude =
-        _mm256_min_epi32(_mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff)), most);
+    const __m256i magnitude = _mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff));
     const __m256i exponent =
         _mm256_max_epi32(_mm256_and_si256(magnitude, all(0x7f800000)), all(kLeastExponent << 23));
-    const __m256i power = _mm256_add_epi32(exponent, all(kShift << 23));
-    const __m256i sum = bits_of(_mm256_add_ps(floats_of(magnitude), floats_of(power)));
-    codes[i] = _mm256_add_epi32(_mm256_srli_epi32(exponent, kShift), _mm256_sub_epi32(sum, power));
+    const __m256 sum =
+        _mm256_fmadd_ps(floats_of(exponent), _mm256_set1_ps(1 << kShift), floats_of(magnitude));
+    codes[i] = _mm256_madd_epi16(bits_of(sum), halves);
   }
-  const __m256i start = _mm256_set1_epi16(kLeastExponent << F::kMantissa);
+  const __m256i start = _mm256_set1_epi16(static_cast<int16_t>((kLeastExponent + kShift) << 7));
   const __m256i low = _mm256_sub_epi16(_mm256_packus_epi32(codes[0], codes[1]), start);
   const __m256i high = _mm256_sub_epi16(_mm256_packus_epi32(codes[2], codes[3]), start);
-  return _mm256_packus_epi16(low, high);
+  const __m256i bytes =
+      _mm256_packus_epi16(_mm256_srli_epi16(low, kCodeShift), _mm256_srli_epi16(high, kCodeShift));
+  // One past the limit stands for what is beyond in every type that has it.
+  return _mm256_min_epu8(bytes, _mm256_set1_epi8(static_cast<char>(kLimit<to> + (saturate ? 0 : 1))));
 }
 
 template <Dtype to>
@@ -434,7 +430,7 @@ TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) 
     codes[i] = round_magnitude<Dtype::kFloat4E2m1fn>(block.lanes[i], true, is_onnx ? 0x80 : 0x47);
   }
   const __m256i found = pack_bytes(codes);
-  const __m256i sign = nibble_signs(block);
+  const __m256i sign = bytes_in_order(nibble_signs(block));
   if (is_onnx) {
     const __m256i is_nan = _mm256_cmpeq_epi8(found, _mm256_set1_epi8(char(0x80)));
     return pack_nibbles(
@@ -446,8 +442,8 @@ TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) 
 
 TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
   if (__builtin_expect(has_nan(block), 0)) return encode_float4_or_nan(block, mode);
-  const __m256i magnitudes = bytes_in_order(round_magnitudes<Dtype::kFloat4E2m1fn>(block, true));
-  return pack_nibbles(_mm256_or_si256(magnitudes, nibble_signs(block)));
+  const __m256i magnitudes = round_magnitudes<Dtype::kFloat4E2m1fn>(block, true);
+  return pack_nibbles(bytes_in_order(_mm256_or_si256(magnitudes, nibble_signs(block))));
 }
 
 // Toward zero; NaN is 0. Numbers beyond what an int32 holds become its least, or `most` where they are
@@ -562,13 +558,33 @@ TILEWORK_INLINE __m256i encode_scale_of_onnx(__m256 value, const CastOptions& op
   return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
 }
 
-TILEWORK_INLINE __m256i encode_scales(const Block& block, const CastOptions& options) {
+// Any 32 lanes.
+TILEWORK_INLINE __m256i encode_all_scales(const Block& block, const CastOptions& options) {
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) {
     codes[i] = options.mode == CastMode::kSpec ? encode_scale(block.lanes[i], options)
                                                : encode_scale_of_onnx(block.lanes[i], options);
   }
   return pack_bytes(codes);
+}
+
+// Of normal numbers the rounded exponent is the code; the others show by codes below 2 and above 254.
+TILEWORK_INLINE __m256i encode_scales(const Block& block, const CastOptions& options) {
+  const __m256i addend = all(scale_addend(options.round));
+  __m256i codes[4];
+  for (int i = 0; i < 4; ++i) {
+    const __m256i magnitude = _mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff));
+    codes[i] = _mm256_srli_epi32(_mm256_add_epi32(magnitude, addend), 23);
+  }
+  const __m256i found =
+      _mm256_packus_epi16(_mm256_packus_epi32(codes[0], codes[1]), _mm256_packus_epi32(codes[2], codes[3]));
+  const __m256i past_two = _mm256_sub_epi8(found, _mm256_set1_epi8(2));
+  const __m256i is_special =
+      _mm256_cmpeq_epi8(_mm256_max_epu8(past_two, _mm256_set1_epi8(char(0xff - 2))), past_two);
+  if (__builtin_expect(_mm256_movemask_epi8(is_special) != 0, 0)) return encode_all_scales(block, options);
+  if (options.mode == CastMode::kOnnx) return bytes_in_order(found);
+  const __m256i is_negative = _mm256_cmpgt_epi8(_mm256_setzero_si256(), packed_signs(block));
+  return bytes_in_order(_mm256_or_si256(found, is_negative));
 }
 
 template <Dtype to>
@@ -627,13 +643,38 @@ TILEWORK_INLINE __m256i low_bits_of_doubles(const uint8_t* at, CastMode mode) {
   return _mm256_set_m128i(halves[1], halves[0]);
 }
 
+// 32 float64 as the lanes of bytes. The processor gives the least int32 for NaN and for what is beyond; packs
+// make it the least int16.
+template <Dtype to>
+TILEWORK_INLINE __m256i bytes_of_doubles(const uint8_t* at) {
+  __m256i whole[4];
+  for (int i = 0; i < 4; ++i) {
+    const auto half = [&](int k) {
+      return _mm256_cvttpd_epi32(_mm256_loadu_pd(reinterpret_cast<const double*>(at + 64 * i + 32 * k)));
+    };
+    whole[i] = _mm256_set_m128i(half(1), half(0));
+  }
+  __m256i low = _mm256_packs_epi32(whole[0], whole[1]);
+  __m256i high = _mm256_packs_epi32(whole[2], whole[3]);
+  const __m256i is_least =
+      _mm256_cmpeq_epi16(_mm256_min_epi16(low, high), _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
+  if (__builtin_expect(_mm256_movemask_epi8(is_least) != 0, 0)) {
+    using Limits = std::numeric_limits<typename NumberOf<to>::Type>;
+    for (int i = 0; i < 4; ++i) whole[i] = truncate_doubles(at + 64 * i, Limits::min(), Limits::max());
+    low = _mm256_packs_epi32(whole[0], whole[1]);
+    high = _mm256_packs_epi32(whole[2], whole[3]);
+  }
+  return pack_bytes_of<to>(low, high);
+}
+
 template <Dtype to>
 TILEWORK_INLINE void cast_doubles(const uint8_t* source, uint8_t* destination, const CastOptions& options) {
   constexpr bool kIsByte = to == Dtype::kInt8 || to == Dtype::kUint8;
   constexpr bool kIsWord = to == Dtype::kInt16 || to == Dtype::kUint16;
+  if constexpr (kIsByte) return store32(destination, bytes_of_doubles<to>(source));
   __m256i whole[4];
   for (int i = 0; i < 4; ++i) {
-    if constexpr (kIsByte || kIsWord || to == Dtype::kInt32) {
+    if constexpr (kIsWord || to == Dtype::kInt32) {
       using Limits = std::numeric_limits<typename NumberOf<to>::Type>;
       whole[i] = truncate_doubles(source + 64 * i, Limits::min(), Limits::max());
     } else {
@@ -648,14 +689,49 @@ TILEWORK_INLINE void cast_doubles(const uint8_t* source, uint8_t* destination, c
                                                 : _mm256_packus_epi32(whole[2 * i], whole[2 * i + 1]);
       store32(destination + 32 * i, in_order(words));
     }
-  } else if constexpr (kIsByte) {
-    store32(destination, pack_bytes_of<to>(_mm256_packs_epi32(whole[0], whole[1]),
-                                           _mm256_packs_epi32(whole[2], whole[3])));
   } else if constexpr (kElementBits<to> == 4) {
     store16(destination, pack_nibbles(pack_bytes(whole)));
   } else {
     store_crumbs(destination, pack_bytes(whole));
   }
+}
+
+// 32 float64 as float32 whose last bit says whether anything was lost, so that a float with fewer bits and
+// smaller exponents comes of them by one rounding. Not so of subnormal float32, which are 0 there.
+TILEWORK_INLINE Block load_odd_doubles(const uint8_t* at) {
+  constexpr int64_t kLost = (int64_t{1} << 29) - 1;
+  const __m256i lost_bits = _mm256_set1_epi64x(kLost);
+  const auto odd = [&](const uint8_t* from) {
+    const __m256i bits = load32(from);
+    // Carries into the last bit that stays.
+    const __m256i carried = _mm256_add_epi64(_mm256_and_si256(bits, lost_bits), lost_bits);
+    const __m256i number = _mm256_andnot_si256(lost_bits, _mm256_or_si256(bits, carried));
+    return _mm256_cvtpd_ps(_mm256_castsi256_pd(number));
+  };
+  Block block;
+  for (int i = 0; i < 4; ++i) block.lanes[i] = _mm256_set_m128(odd(at + 64 * i + 32), odd(at + 64 * i));
+  return block;
+}
+
+// 32 int64. Up to 2^51 they are float64 by an addition to the bits of 1.5 * 2^52, and rounded once after it.
+TILEWORK_INLINE void cast_int64_to_float32(const uint8_t* source, uint8_t* destination) {
+  constexpr int64_t kOnes = 0x4338000000000000;
+  const __m256i ones = _mm256_set1_epi64x(kOnes);
+  const __m256i exponent = _mm256_set1_epi64x(static_cast<int64_t>(0xfff0000000000000));
+  __m256i differs = _mm256_setzero_si256();
+  __m128 numbers[8];
+  for (int i = 0; i < 8; ++i) {
+    const __m256i sum = _mm256_add_epi64(load32(source + 32 * i), ones);
+    differs = _mm256_or_si256(differs, _mm256_xor_si256(sum, ones));
+    numbers[i] = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_castsi256_pd(sum), _mm256_castsi256_pd(ones)));
+  }
+  if (__builtin_expect(_mm256_testz_si256(differs, exponent) == 0, 0)) {
+    for (int64_t i = 0; i < kBlock; ++i) {
+      cast_number<CastRounding::kNearest, int64_t, float>(source, destination, i);
+    }
+    return;
+  }
+  for (int i = 0; i < 8; ++i) store16(destination + 16 * i, _mm_castps_si128(numbers[i]));
 }
 
 // 32 elements of bfloat16 for a kernel that makes NaN of its own.
@@ -681,6 +757,10 @@ TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, con
   } else if constexpr ((from == Dtype::kInt8 && to == Dtype::kInt2) ||
                        (from == Dtype::kUint8 && to == Dtype::kUint2)) {
     store_crumbs(destination, load32(source));
+  } else if constexpr (from == Dtype::kInt64 && to == Dtype::kFloat32) {
+    cast_int64_to_float32(source, destination);
+  } else if constexpr (from == Dtype::kFloat64 && (to == Dtype::kFloat16 || kIsSmallFloat<to>)) {
+    store_block<to>(destination, load_odd_doubles(source), options);
   } else if constexpr (from == Dtype::kFloat64) {
     cast_doubles<to>(source, destination, options);
   } else if constexpr (from == Dtype::kBfloat16 && to != Dtype::kFloat32) {
@@ -706,7 +786,7 @@ constexpr bool kIsPlain = [] {
   };
   constexpr bool is_by_float32 =
       (from == Dtype::kFloat32 && kElementBits<to> <= 32 && to != Dtype::kUint32) ||
-      (to == Dtype::kFloat32 && kElementBits<from> <= 16);
+      (to == Dtype::kFloat32 && (kElementBits<from> <= 16 || from == Dtype::kInt64));
   constexpr bool is_narrow = to == Dtype::kInt8 || to == Dtype::kUint8 || to == Dtype::kInt16 ||
                              to == Dtype::kUint16 || to == Dtype::kInt32;
   constexpr bool is_by_int32 = from == Dtype::kFloat64 && is_narrow;
@@ -719,7 +799,7 @@ constexpr bool kIsPlain = [] {
 template <Dtype from, Dtype to, CastRounding rounding>
 void cast_avx2(const CastArguments& arguments) {
   if constexpr (kIsPlain<from, to, rounding>) {
-    cast_numbers<rounding, typename NumberOf<from>::Type, typename NumberOf<to>::Type>(arguments);
+    cast_numbers<rounding, from, to>(arguments);
   } else {
     cast_by_blocks<from, to>(arguments);
   }

@@ -2,8 +2,14 @@
 // go by way of a block of their own.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 #include "dtype/cast.h"
 
@@ -18,35 +24,114 @@ constexpr int64_t kElementBits = [] {
 #undef TILEWORK_DTYPE
 }();
 
+// Whole lines to an aligned place, by stores that go past the caches where the architecture has some.
+template <int64_t kBytes>
+void stream_lines(uint8_t* destination, const uint8_t* lines) {
+#if defined(__AVX__)
+  for (int64_t i = 0; i < kBytes; i += 32) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + i),
+                        _mm256_load_si256(reinterpret_cast<const __m256i*>(lines + i)));
+  }
+#elif defined(__SSE2__)
+  for (int64_t i = 0; i < kBytes; i += 16) {
+    _mm_stream_si128(reinterpret_cast<__m128i*>(destination + i),
+                     _mm_load_si128(reinterpret_cast<const __m128i*>(lines + i)));
+  }
+#else
+  std::memcpy(destination, lines, kBytes);
+#endif
+}
+
 // `cast_block` takes source, destination and options, and casts `kBlock` elements, of which whole bytes are
 // made.
 template <Dtype from, Dtype to, int64_t kBlock, class CastBlock>
+class BlockCast {
+ public:
+  BlockCast(const CastArguments& arguments, CastBlock cast_block)
+      : options_(arguments.options), cast_block_(cast_block) {
+    const uint8_t* source = arguments.source;
+    uint8_t* destination = arguments.destination;
+    int64_t left = arguments.count;
+    const int64_t head = arguments.stores == Stores::kStreaming ? elements_to_line(destination) : kNever;
+    if (head < left) {
+      cast_cached(source, destination, head);
+      source += head * kElementBits<from> / 8;
+      destination += head * kElementBits<to> / 8;
+      left -= head;
+      const int64_t streamed = left / kGroup * kGroup;
+      cast_streaming(source, destination, streamed);
+      source += streamed * kElementBits<from> / 8;
+      destination += streamed * kElementBits<to> / 8;
+      left -= streamed;
+    }
+    cast_cached(source, destination, left);
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kSourceBytes = kBlock * kElementBits<from> / 8;
+  static constexpr int64_t kDestinationBytes = kBlock * kElementBits<to> / 8;
+  // Elements whose results fill lines.
+  static constexpr int64_t kGroup = kBlock * std::max<int64_t>(kLine / kDestinationBytes, 1);
+
+  // Before the first whole line; kNever where no whole elements of whole bytes end there.
+  static int64_t elements_to_line(const uint8_t* destination) {
+    const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination) % kLine);
+    const int64_t bits = (kLine - past_line) % kLine * 8;
+    const int64_t elements = bits / kElementBits<to>;
+    return bits % kElementBits<to> == 0 && elements * kElementBits<from> % 8 == 0 ? elements : kNever;
+  }
+
+  void cast_cached(const uint8_t* source, uint8_t* destination, int64_t count) const {
+    // A copy, which no store can change.
+    const CastOptions options = options_;
+    for (; count >= kBlock; count -= kBlock) {
+      cast_block_(source, destination, options);
+      source += kSourceBytes;
+      destination += kDestinationBytes;
+    }
+    if (count > 0) cast_rest(source, destination, count);
+  }
+
+  // A group at a time through a place in the first-level cache, from which whole lines leave.
+  void cast_streaming(const uint8_t* source, uint8_t* destination, int64_t count) const {
+    const CastOptions options = options_;
+    constexpr int64_t kBlocks = kGroup / kBlock;
+    alignas(kLine) uint8_t lines[kBlocks * kDestinationBytes];
+    for (; count > 0; count -= kGroup) {
+      for (int64_t i = 0; i < kBlocks; ++i) {
+        cast_block_(source + i * kSourceBytes, lines + i * kDestinationBytes, options);
+      }
+      stream_lines<kBlocks * kDestinationBytes>(destination, lines);
+      source += kBlocks * kSourceBytes;
+      destination += kBlocks * kDestinationBytes;
+    }
+  }
+
+  // Fewer elements than a block.
+  void cast_rest(const uint8_t* source, uint8_t* destination, int64_t count) const {
+    alignas(32) uint8_t padded[kSourceBytes] = {};
+    alignas(32) uint8_t result[kDestinationBytes];
+    std::memcpy(padded, source, static_cast<size_t>((count * kElementBits<from> + 7) / 8));
+    cast_block_(padded, result, options_);
+    const int64_t bytes = (count * kElementBits<to> + 7) / 8;
+    // The rest of the last byte belongs to no element.
+    constexpr int kPerByte = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
+    if (count % kPerByte != 0) {
+      const auto mask = static_cast<uint8_t>((1 << (count % kPerByte * kElementBits<to>)) - 1);
+      result[bytes - 1] = result[bytes - 1] & mask;
+    }
+    std::memcpy(destination, result, static_cast<size_t>(bytes));
+  }
+
+  const CastOptions options_;
+  CastBlock cast_block_;
+};
+
+template <Dtype from, Dtype to, int64_t kBlock, class CastBlock>
 void cast_blocks(const CastArguments& arguments, CastBlock cast_block) {
-  constexpr int64_t kSourceBytes = kBlock * kElementBits<from> / 8;
-  constexpr int64_t kDestinationBytes = kBlock * kElementBits<to> / 8;
-  // A copy, which no store can change.
-  const CastOptions options = arguments.options;
-  const uint8_t* source = arguments.source;
-  uint8_t* destination = arguments.destination;
-  int64_t left = arguments.count;
-  for (; left >= kBlock; left -= kBlock) {
-    cast_block(source, destination, options);
-    source += kSourceBytes;
-    destination += kDestinationBytes;
-  }
-  if (left == 0) return;
-  alignas(32) uint8_t padded[kSourceBytes] = {};
-  alignas(32) uint8_t result[kDestinationBytes];
-  std::memcpy(padded, source, static_cast<size_t>((left * kElementBits<from> + 7) / 8));
-  cast_block(padded, result, options);
-  const int64_t bytes = (left * kElementBits<to> + 7) / 8;
-  // The rest of the last byte belongs to no element.
-  constexpr int kPerByte = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
-  if (left % kPerByte != 0) {
-    const auto mask = static_cast<uint8_t>((1 << (left % kPerByte * kElementBits<to>)) - 1);
-    result[bytes - 1] = result[bytes - 1] & mask;
-  }
-  std::memcpy(destination, result, static_cast<size_t>(bytes));
+  const BlockCast<from, to, kBlock, CastBlock> cast(arguments, cast_block);
 }
 
 }  // namespace

@@ -28,10 +28,26 @@ int64_t elements_of_block(const std::vector<ElementStep>& steps) {
   return kBlockBytes / widest;
 }
 
+// What a scaling writes before it is streamed on.
+constexpr int64_t kStreamedBytes = 4096;
+
+void scale_streaming(const Scaling& scaling, const uint8_t* source, uint8_t* destination, int64_t first,
+                     int64_t count) {
+  alignas(64) uint8_t block[kStreamedBytes];
+  const int64_t at_a_time = kStreamedBytes / packed_bytes(scaling.to(), 1);
+  for (int64_t at = 0; at < count; at += at_a_time) {
+    const int64_t size = std::min(at_a_time, count - at);
+    scaling.run(source + packed_bytes(scaling.from(), at), block, first + at, size);
+    copy_streaming(destination + packed_bytes(scaling.to(), at), block, packed_bytes(scaling.to(), size));
+  }
+}
+
 void run_step(const ElementStep& step, const uint8_t* source, uint8_t* destination, int64_t first,
-              int64_t count) {
-  if (const auto* cast = std::get_if<Cast>(&step)) return cast->run(source, destination, count);
-  std::get<Scaling>(step).run(source, destination, first, count);
+              int64_t count, Stores stores) {
+  if (const auto* cast = std::get_if<Cast>(&step)) return cast->run(source, destination, count, stores);
+  const Scaling& scaling = std::get<Scaling>(step);
+  if (stores == Stores::kStreaming) return scale_streaming(scaling, source, destination, first, count);
+  scaling.run(source, destination, first, count);
 }
 
 }  // namespace
@@ -89,8 +105,9 @@ std::string CastChain::kernels() const {
   return names;
 }
 
-void CastChain::run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const {
-  if (steps_.size() == 1) return run_step(steps_[0], source, destination, first, count);
+void CastChain::run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count,
+                    Stores stores) const {
+  if (steps_.size() == 1) return run_step(steps_[0], source, destination, first, count, stores);
   alignas(64) uint8_t blocks[2][kBlockBytes];
   for (int64_t at = 0; at < count; at += block_elements_) {
     const int64_t size = std::min(block_elements_, count - at);
@@ -98,7 +115,7 @@ void CastChain::run(const uint8_t* source, uint8_t* destination, int64_t first, 
     for (size_t i = 0; i < steps_.size(); ++i) {
       const bool is_last = i + 1 == steps_.size();
       uint8_t* output = is_last ? destination + packed_bytes(to(), at) : blocks[i % 2];
-      run_step(steps_[i], input, output, first + at, size);
+      run_step(steps_[i], input, output, first + at, size, is_last ? stores : Stores::kCached);
       input = output;
     }
   }

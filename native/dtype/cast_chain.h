@@ -30,7 +30,8 @@ class CastChain {
   std::string kernels() const;
 
   // As Cast::run, of elements of which the first is element `first` of the result.
-  void run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const;
+  void run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count,
+           Stores stores = Stores::kCached) const;
 
  private:
   std::vector<ElementStep> steps_;

@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "dtype/cast.h"
+#include "dtype/cast_blocks.h"
 
 namespace tilework {
 namespace {
@@ -97,17 +97,30 @@ To number_cast(From value) {
 
 // Elements lie at any address, so they are copied, which costs nothing.
 template <CastRounding rounding, class From, class To>
+void cast_number(const uint8_t* source, uint8_t* destination, int64_t i) {
+  From value;
+  std::memcpy(&value, source + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
+  const To cast = number_cast<rounding, To>(value);
+  std::memcpy(destination + i * static_cast<int64_t>(sizeof(To)), &cast, sizeof(To));
+}
+
+template <CastRounding rounding, Dtype from, Dtype to>
 void cast_numbers(const CastArguments& arguments) {
+  using From = typename NumberOf<from>::Type;
+  using To = typename NumberOf<to>::Type;
+  if (arguments.stores == Stores::kStreaming) {
+    constexpr int64_t kBlock = 64;
+    return cast_blocks<from, to, kBlock>(arguments,
+                                         [](const uint8_t* source, uint8_t* destination, const CastOptions&) {
+                                           for (int64_t i = 0; i < kBlock; ++i)
+                                             cast_number<rounding, From, To>(source, destination, i);
+                                         });
+  }
   // All of it said to the compiler: bytes that are written are neither the source nor the count.
   const uint8_t* __restrict source = arguments.source;
   uint8_t* __restrict destination = arguments.destination;
   const int64_t count = arguments.count;
-  for (int64_t i = 0; i < count; ++i) {
-    From value;
-    std::memcpy(&value, source + i * static_cast<int64_t>(sizeof(From)), sizeof(From));
-    const To cast = number_cast<rounding, To>(value);
-    std::memcpy(destination + i * static_cast<int64_t>(sizeof(To)), &cast, sizeof(To));
-  }
+  for (int64_t i = 0; i < count; ++i) cast_number<rounding, From, To>(source, destination, i);
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ void cast_baseline(const CastArguments& arguments) {
   } else if constexpr (kPackedBits<to> > 0) {
     pack<kPackedBits<to>>(arguments);
   } else {
-    cast_numbers<rounding, typename NumberOf<from>::Type, typename NumberOf<to>::Type>(arguments);
+    cast_numbers<rounding, from, to>(arguments);
   }
 }
 

@@ -38,19 +38,22 @@ const DtypeInfo& number_type(const DtypeInfo& type) {
 }  // namespace
 
 void cast_reference(const CastArguments& arguments) {
-  const auto& [source, destination, count, from, to, options] = arguments;
+  const uint8_t* source = arguments.source;
+  uint8_t* destination = arguments.destination;
+  const Dtype from = arguments.from;
+  const Dtype to = arguments.to;
   const DtypeInfo& from_number = number_type(info_of(from));
   const DtypeInfo& to_number = number_type(info_of(to));
   const int64_t from_halves = is_complex(from) ? 2 : 1;
   const int64_t to_halves = is_complex(to) ? 2 : 1;
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < arguments.count; ++i) {
     for (int64_t half = 0; half < to_halves; ++half) {
       uint64_t code = 0;
       // A real number has no imaginary half.
       if (half < from_halves) {
         const ExactNumber number =
             decode(from_number, load_code(source, from_number.bits, i * from_halves + half));
-        code = encode(to_number, number, options);
+        code = encode(to_number, number, arguments.options);
       }
       store_code(destination, to_number.bits, i * to_halves + half, code);
     }

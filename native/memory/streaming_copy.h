@@ -12,6 +12,10 @@
 
 namespace tilework {
 
+// Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
+// source and destination are larger than the caches and nobody reads the destination soon.
+enum class Stores { kCached, kStreaming };
+
 // Places that do not overlap; any size and address. Call end_streaming before others read what was written.
 inline void copy_streaming(uint8_t* destination, const uint8_t* source, int64_t size) {
   int64_t i = 0;

@@ -18,8 +18,6 @@ namespace {
 constexpr int64_t kBufferBytes = int64_t{64} << 10;
 // As much where rectangles are larger: cut into planes, each line of the source would be read again for each.
 constexpr int64_t kMostBufferBytes = int64_t{1} << 20;
-// What is cast before it is streamed on, so that it stays in the first-level cache.
-constexpr int64_t kStreamedBytes = int64_t{4} << 10;
 
 // Memory of a thread, got with its first run that needs so much.
 class ThreadBuffer {
@@ -183,16 +181,8 @@ void FusedCast::run(const ReorderArguments& all) const {
 
 void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, Elements elements,
                          Stores stores) const {
-  const int64_t count = elements.last - elements.first;
-  if (stores == Stores::kCached) return cast_.run(source, destination, elements.first, count);
-  alignas(64) uint8_t block[kStreamedBytes];
-  const int64_t at_a_time = kStreamedBytes * 8 / std::max(info_of(cast_.to()).bits, 8);
-  for (int64_t at = 0; at < count; at += at_a_time) {
-    const int64_t here = std::min(at_a_time, count - at);
-    cast_.run(source + packed_bytes(cast_.from(), at), block, elements.first + at, here);
-    copy_streaming(destination + packed_bytes(cast_.to(), at), block, packed_bytes(cast_.to(), here));
-  }
-  end_streaming();
+  cast_.run(source, destination, elements.first, elements.last - elements.first, stores);
+  if (stores == Stores::kStreaming) end_streaming();
 }
 
 // `piece` is a range of the moves, with the place of its elements after the cast.

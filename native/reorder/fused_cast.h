@@ -40,8 +40,6 @@ class FusedCast {
 
  private:
   void run_piece(const ReorderArguments& piece) const;
-  // Streams by way of a block in the first-level cache: casts write it as they like, and whole lines leave
-  // it.
   // Elements [first, last) of the result.
   struct Elements {
     int64_t first;

@@ -13,6 +13,7 @@
 
 #include "dtype/scaling.h"
 #include "layout/join.h"
+#include "memory/streaming_copy.h"
 #include "reorder/gather_moves.h"
 #include "reorder/nest_box.h"
 #include "reorder/nest_class.h"
@@ -40,10 +41,6 @@ class ReorderPlan;
 class FusedCast;
 struct BoxStage;
 struct BoxTranspose;
-
-// Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
-// source and destination are larger than the caches and nobody reads the destination soon.
-enum class Stores { kCached, kStreaming };
 
 // What a kernel gets: the whole source, and the place of destination bytes [begin, end).
 struct ReorderArguments {

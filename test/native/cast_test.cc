@@ -316,6 +316,30 @@ void check_tails(Dtype from, Dtype to) {
   }
 }
 
+// By streaming stores to the start of a line, to places after it, and to where no element ends with a line;
+// nothing is written before or behind the result.
+void check_streams(Dtype from, Dtype to) {
+  constexpr size_t kLine = 64;
+  std::mt19937_64 random(8);
+  const Cast cast(from, to, kSpec);
+  for (const int64_t count : {1, 63, 64, 700, 1025}) {
+    const Packed source(from, count);
+    for (size_t i = 0; i < source.size(); ++i) source.data()[i] = static_cast<uint8_t>(random());
+    const Packed expected(to, count);
+    cast_reference({source.data(), expected.data(), count, from, to, kSpec});
+    for (const size_t past : {size_t{0}, size_t{8}, size_t{31}, size_t{62}}) {
+      std::vector<uint8_t> room(expected.size() + 4 * kLine, 0xA5);
+      const size_t start = kLine + (kLine - reinterpret_cast<uintptr_t>(room.data()) % kLine) + past;
+      std::vector<uint8_t> wanted = room;
+      std::memcpy(wanted.data() + start, expected.data(), expected.size());
+      cast.run(source.data(), room.data() + start, count, Stores::kStreaming);
+      end_streaming();
+      CHECK_IN(cast.kernels() + " streams " + std::to_string(count) + " " + std::to_string(past),
+               room == wanted);
+    }
+  }
+}
+
 bool is_cast(Dtype from, Dtype to) { return from != to && (!is_complex(from) || is_complex(to)); }
 
 void check_all_pairs() {
@@ -325,6 +349,7 @@ void check_all_pairs() {
       if (!is_cast(from.dtype, to.dtype)) continue;
       for (const CastOptions& options : kAll) check_pair(patterns, from.dtype, to.dtype, options);
       check_tails(from.dtype, to.dtype);
+      check_streams(from.dtype, to.dtype);
     }
   }
 }
