@@ -99,7 +99,10 @@ int64_t footprint_of(const ReorderPlan& plan) {
     }
   }
   if (plan.units() != nullptr) bytes += footprint_of(*plan.units());
-  if (plan.cast() != nullptr) bytes += footprint_of(plan.cast()->moves()) + plan.cast()->cast().footprint();
+  if (const FusedCast* cast = plan.cast()) {
+    bytes += footprint_of(cast->moves()) + cast->cast().footprint();
+    if (cast->narrow_moves() != nullptr) bytes += footprint_of(*cast->narrow_moves());
+  }
   // Only those of large tensors are cut.
   const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
   return is_cut ? bytes + ReorderParts::kMostBytes : bytes;

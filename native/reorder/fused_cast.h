@@ -1,15 +1,18 @@
 // A reorder whose elements change their type on the way. The elements of a piece of the destination are moved
-// at the width they have in the source, into a buffer that stays in the caches, and cast from there; so every
-// kernel that moves and every kernel that casts works with every other, and memory is gone over once.
+// at the width they have in the source, into a buffer that stays in the caches, and cast from there; or,
+// where they become narrower, cast into the buffer and moved from there, as narrow elements move faster. So
+// every kernel that moves and every kernel that casts works with every other, and memory is gone over once.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dtype/cast_chain.h"
 #include "reorder/plan.h"
+#include "reorder/source_ranges.h"
 
 namespace tilework {
 
@@ -21,6 +24,8 @@ class FusedCast {
 
   // From the source to the places of the destination, at the width of the source.
   const ReorderPlan& moves() const { return moves_; }
+  // The same of elements that were cast before, at the width of the destination; null where these move first.
+  const ReorderPlan* narrow_moves() const { return narrow_moves_.get(); }
   const CastChain& cast() const { return cast_; }
   int64_t destination_bytes() const;
   // Ranges of the destination begin at multiples of this many bytes, so that they are whole bytes of the
@@ -39,7 +44,14 @@ class FusedCast {
   void run(const ReorderArguments& arguments) const;
 
  private:
+  void run_wide(const ReorderArguments& all) const;
   void run_piece(const ReorderArguments& piece) const;
+  void run_narrow(const ReorderArguments& all) const;
+  bool run_narrow_piece(const ReorderArguments& piece) const;
+  int64_t narrow_piece() const;
+  // Of the source, for a range of destination bytes.
+  std::vector<ByteRange> ranges_of(const ByteRange& destination) const;
+  bool fits_narrow(const ByteRange& destination, const std::vector<ByteRange>& ranges) const;
   // Elements [first, last) of the result.
   struct Elements {
     int64_t first;
@@ -49,6 +61,10 @@ class FusedCast {
 
   ReorderPlan moves_;
   CastChain cast_;
+  // Null where elements move before they are cast.
+  std::unique_ptr<const ReorderPlan> narrow_moves_;
+  // Destination bytes that are cast and moved at a time.
+  int64_t narrow_piece_ = 0;
   // Writes a byte of ones for each element, and zeros for holes.
   std::unique_ptr<const ReorderPlan> coverage_;
 };

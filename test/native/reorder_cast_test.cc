@@ -295,6 +295,40 @@ void test_large() {
   }
 }
 
+// Images that become narrower: whole ones are cast before they move, and so are pieces of them; ranges that cut
+// these are not.
+void test_images() {
+  const std::vector<int64_t> shape = {3, 40, 64, 80};
+  const Side planes = row_major(shape);
+  Side pixels = planes;
+  std::rotate(pixels.pieces[0].digits.begin() + 1, pixels.pieces[0].digits.begin() + 2,
+              pixels.pieces[0].digits.end());
+  std::mt19937_64 random(78);
+  for (const Dtype to : {Dtype::kFloat16, Dtype::kInt8, Dtype::kFloat8E8m0fnu}) {
+    for (const auto& [before, after] :
+         {std::pair{planes, pixels}, std::pair{pixels, planes}, std::pair{planes, feature_blocks(shape, 16)}}) {
+      ReorderDescription description = plain(Dtype::kFloat32, to, shape);
+      description.from = before;
+      description.to = after;
+      const ReorderPlan plan(description);
+      CHECK_IN(text(description.casts), plan.cast()->narrow_moves() != nullptr);
+      const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+      const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+      for (const int64_t parts : {1, 7}) {
+        std::vector<uint8_t> found(expected.size(), 0xA5);
+        const int64_t unit = plan.range_quantum();
+        for (int64_t part = 0; part < parts; ++part) {
+          const int64_t all = plan.destination_bytes();
+          const int64_t begin = all * part / parts / unit * unit;
+          const int64_t end = all * (part + 1) / parts / unit * unit;
+          plan.run(source.data(), found.data() + begin, begin, end, Stores::kStreaming);
+        }
+        CHECK_IN(text(description.casts) + " in parts " + std::to_string(parts), found == expected);
+      }
+    }
+  }
+}
+
 // Holes are zero also where a cast makes something else of zeros.
 void test_holes() {
   for (const auto& [from, to] : {std::pair{Dtype::kFloat8E8m0fnu, Dtype::kFloat32},
@@ -349,6 +383,7 @@ int main(int count, char** arguments) {
   using namespace tilework::test;
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 2000);
   test_large();
+  test_images();
   test_holes();
   test_two_bits();
   test_refusals();
