@@ -12,7 +12,7 @@ import { bestOfRounds } from './rounds.mjs'
 const MOST_ROUNDS = 60
 /** Calls in JavaScript of a slow library are few. */
 const FLOAT16_ROUNDS = 3
-/** A magnitude that every integer type holds, so that no library has to say what is beyond. */
+/** A magnitude that every integer type holds, so that no library has to say what is beyond; nor below zero. */
 const MOST = 100
 
 /** Types that onnxruntime's JavaScript API takes, with their arrays. */
@@ -79,10 +79,11 @@ function loop({ Float16Array: Halves }, source) {
 
 function buffersOf({ shape, dtype, castTo }) {
   const elements = shape.reduce((product, extent) => product * extent, 1)
-  const numbers = Float32Array.from(
-    { length: elements },
-    (_, i) => ((Math.imul(i, 2654435761) >> 8) / 2 ** 23) * MOST,
-  )
+  const isUnsigned = DTYPES[castTo].kind === 'uint'
+  const numbers = Float32Array.from({ length: elements }, (_, i) => {
+    const number = ((Math.imul(i, 2654435761) >> 8) / 2 ** 23) * MOST
+    return isUnsigned ? Math.abs(number) : number
+  })
   const source = cast(tensor(numbers, { dtype: 'float32', shape }), dtype).bytesSync()
   const byteLength = Math.ceil((elements * DTYPES[castTo].bits) / 8)
   return {

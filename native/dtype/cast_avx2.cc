@@ -731,7 +731,9 @@ TILEWORK_INLINE void cast_int64_to_float32(const uint8_t* source, uint8_t* desti
     }
     return;
   }
-  for (int i = 0; i < 8; ++i) store16(destination + 16 * i, _mm_castps_si128(numbers[i]));
+  for (int i = 0; i < 4; ++i) {
+    store32(destination + 32 * i, bits_of(_mm256_set_m128(numbers[2 * i + 1], numbers[2 * i])));
+  }
 }
 
 // 32 elements of bfloat16 for a kernel that makes NaN of its own.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#if defined(__SSE2__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -24,18 +24,32 @@ constexpr int64_t kElementBits = [] {
 #undef TILEWORK_DTYPE
 }();
 
-// Whole lines to an aligned place, by stores that go past the caches where the architecture has some.
-template <int64_t kBytes>
+// Whole lines to an aligned place, by stores that go past the caches where the architecture has some. They
+// are read in pieces no wider than they were written in: a processor waits where one read needs two recent
+// stores.
+template <int64_t kBytes, int64_t kWritten>
 void stream_lines(uint8_t* destination, const uint8_t* lines) {
+#if defined(__x86_64__)
 #if defined(__AVX__)
-  for (int64_t i = 0; i < kBytes; i += 32) {
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + i),
-                        _mm256_load_si256(reinterpret_cast<const __m256i*>(lines + i)));
+  if constexpr (kWritten >= 32) {
+    for (int64_t i = 0; i < kBytes; i += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + i),
+                          _mm256_load_si256(reinterpret_cast<const __m256i*>(lines + i)));
+    }
+    return;
   }
-#elif defined(__SSE2__)
-  for (int64_t i = 0; i < kBytes; i += 16) {
-    _mm_stream_si128(reinterpret_cast<__m128i*>(destination + i),
-                     _mm_load_si128(reinterpret_cast<const __m128i*>(lines + i)));
+#endif
+  if constexpr (kWritten >= 16) {
+    for (int64_t i = 0; i < kBytes; i += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(destination + i),
+                       _mm_load_si128(reinterpret_cast<const __m128i*>(lines + i)));
+    }
+  } else {
+    for (int64_t i = 0; i < kBytes; i += 8) {
+      long long eight;
+      std::memcpy(&eight, lines + i, sizeof(eight));
+      _mm_stream_si64(reinterpret_cast<long long*>(destination + i), eight);
+    }
   }
 #else
   std::memcpy(destination, lines, kBytes);
@@ -103,7 +117,7 @@ class BlockCast {
       for (int64_t i = 0; i < kBlocks; ++i) {
         cast_block_(source + i * kSourceBytes, lines + i * kDestinationBytes, options);
       }
-      stream_lines<kBlocks * kDestinationBytes>(destination, lines);
+      stream_lines<kBlocks * kDestinationBytes, kDestinationBytes>(destination, lines);
       source += kBlocks * kSourceBytes;
       destination += kBlocks * kDestinationBytes;
     }

@@ -295,8 +295,8 @@ void test_large() {
   }
 }
 
-// Images that become narrower: whole ones are cast before they move, and so are pieces of them; ranges that cut
-// these are not.
+// Images that become narrower: whole ones are cast before they move, and so are pieces of them; ranges that
+// cut these are not.
 void test_images() {
   const std::vector<int64_t> shape = {3, 40, 64, 80};
   const Side planes = row_major(shape);
@@ -305,8 +305,8 @@ void test_images() {
               pixels.pieces[0].digits.end());
   std::mt19937_64 random(78);
   for (const Dtype to : {Dtype::kFloat16, Dtype::kInt8, Dtype::kFloat8E8m0fnu}) {
-    for (const auto& [before, after] :
-         {std::pair{planes, pixels}, std::pair{pixels, planes}, std::pair{planes, feature_blocks(shape, 16)}}) {
+    for (const auto& [before, after] : {std::pair{planes, pixels}, std::pair{pixels, planes},
+                                        std::pair{planes, feature_blocks(shape, 16)}}) {
       ReorderDescription description = plain(Dtype::kFloat32, to, shape);
       description.from = before;
       description.to = after;
