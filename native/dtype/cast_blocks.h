@@ -98,14 +98,21 @@ class BlockCast {
   }
 
   void cast_cached(const uint8_t* source, uint8_t* destination, int64_t count) const {
+    const int64_t blocks = count / kBlock;
+    cast_all(source, destination, blocks);
+    if (count % kBlock == 0) return;
+    cast_rest(source + blocks * kSourceBytes, destination + blocks * kDestinationBytes, count % kBlock);
+  }
+
+  // One function for all that is not streamed: what casts a block is a part of each that calls it.
+  [[gnu::noinline]] void cast_all(const uint8_t* source, uint8_t* destination, int64_t blocks) const {
     // A copy, which no store can change.
     const CastOptions options = options_;
-    for (; count >= kBlock; count -= kBlock) {
+    for (; blocks > 0; --blocks) {
       cast_block_(source, destination, options);
       source += kSourceBytes;
       destination += kDestinationBytes;
     }
-    if (count > 0) cast_rest(source, destination, count);
   }
 
   // A group at a time through a place in the first-level cache, from which whole lines leave.
@@ -114,6 +121,7 @@ class BlockCast {
     constexpr int64_t kBlocks = kGroup / kBlock;
     alignas(kLine) uint8_t lines[kBlocks * kDestinationBytes];
     for (; count > 0; count -= kGroup) {
+#pragma GCC unroll 1
       for (int64_t i = 0; i < kBlocks; ++i) {
         cast_block_(source + i * kSourceBytes, lines + i * kDestinationBytes, options);
       }
@@ -128,7 +136,7 @@ class BlockCast {
     alignas(32) uint8_t padded[kSourceBytes] = {};
     alignas(32) uint8_t result[kDestinationBytes];
     std::memcpy(padded, source, static_cast<size_t>((count * kElementBits<from> + 7) / 8));
-    cast_block_(padded, result, options_);
+    cast_all(padded, result, 1);
     const int64_t bytes = (count * kElementBits<to> + 7) / 8;
     // The rest of the last byte belongs to no element.
     constexpr int kPerByte = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
