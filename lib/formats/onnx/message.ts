@@ -69,6 +69,9 @@ const FLOAT_BYTES = 4
 /** Most bytes of fields that are kept as one: they are copied when one of them is asked for. */
 const MAX_RUN_BYTES = 64 * 1024
 
+/** So many fields of a message are kept one by one: those of a node are read without a copy then. */
+const FIRST_FIELDS = 16
+
 /** Of a tag with a length. */
 const TAG_BYTES = 20
 
@@ -446,7 +449,13 @@ export class Message {
     /** Makes the last field longer by one of its kind: a list of a million numbers is no million objects. */
     function goesOn(number: number, wireType: number, from: number, to: number, isList: boolean): boolean {
       const last = fields.at(-1)
-      if (!isList || last?.kind !== 'kept' || last.number !== number || last.wireType !== wireType)
+      if (
+        !isList ||
+        fields.length < FIRST_FIELDS ||
+        last?.kind !== 'kept' ||
+        last.number !== number ||
+        last.wireType !== wireType
+      )
         return false
       if (last.end !== from || to - last.start > MAX_RUN_BYTES) return false
       last.end = to
