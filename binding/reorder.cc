@@ -127,8 +127,8 @@ const char* cut_of(ReorderParts::Cut cut) {
   switch (cut) {
     case ReorderParts::Cut::kRanges:
       return "ranges";
-    case ReorderParts::Cut::kInnermostLoop:
-      return "innermost-loop";
+    case ReorderParts::Cut::kLoop:
+      return "loop";
     case ReorderParts::Cut::kWhole:
       break;
   }

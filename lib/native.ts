@@ -309,7 +309,7 @@ export interface NativeExplanation {
   /** `streaming` stores leave nothing in the caches; they are for what no cache holds. */
   readonly stores: 'cached' | 'streaming'
   /** How a run of the whole destination is cut for as many threads as there are now. */
-  readonly cut: 'whole' | 'ranges' | 'innermost-loop'
+  readonly cut: 'whole' | 'ranges' | 'loop'
   /** Parts of that cut. */
   readonly parts: number
   /** Threads that run them, the calling one included. */

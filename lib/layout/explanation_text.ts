@@ -12,7 +12,7 @@ export interface ExplainedSides {
 const CUTS: Record<NativeExplanation['cut'], string> = {
   whole: 'in one part',
   ranges: 'in ranges of the destination',
-  'innermost-loop': 'in passes of the innermost loop',
+  loop: 'in passes of a loop',
 }
 
 const STORES: Record<NativeExplanation['stores'], string> = {

@@ -10,6 +10,9 @@
 //     // The way back; place(p) is where pixel p comes from.
 //     template <int kCount, class Place>
 //     static void take_pixels_apart(const Tile& tile, int64_t p, Place place);
+//     // The same for 2 * kPixels, past the caches, where `kTakesLines` is there.
+//     template <int kCount, class Place>
+//     static void take_lines_apart(const Tile& tile, int64_t p, Place place);
 //   };
 #pragma once
 
@@ -127,7 +130,12 @@ class Channels {
         std::memcpy(tile.destination + c * tile.destination_column + p * kSize, place(p) + c * kSize, kSize);
       }
     }
-    for (int64_t p = 0; p < pixels; p += kPixels) {
+    int64_t p = 0;
+    if constexpr (requires { Groups::kTakesLines; }) {
+      const int64_t whole = tile.stores == Stores::kStreaming ? pixels / (2 * kPixels) * (2 * kPixels) : 0;
+      for (; p < whole; p += 2 * kPixels) Groups::template take_lines_apart<kCount>(tile, p, place);
+    }
+    for (; p < pixels; p += kPixels) {
       Groups::template take_pixels_apart<kCount>(tile, std::min(p, pixels - kPixels), place);
     }
   }

@@ -105,11 +105,8 @@ class PixelsAvx2 {
 
   template <int kCount, class Place>
   TILEWORK_INLINE static void take_pixels_apart(const Tile& tile, int64_t p, Place place) {
-    const uint8_t* low = place(p);
-    const uint8_t* high = place(p + kPixels / 2);
     __m256i pixels[kCount];
-    for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(low + i * 16, high + i * 16);
-    take_apart<kSize>(pixels);
+    take_group_apart<kCount>(p, place, pixels);
     for (int c = 0; c < kCount && c < tile.columns; ++c) {
       uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
       if (tile.stores == Stores::kStreaming && is_aligned(to, 16)) {
@@ -120,7 +117,40 @@ class PixelsAvx2 {
     }
   }
 
+  // A processor has few buffers for lines that are written past the caches, fewer still where two threads
+  // share it: each line is written at once.
+  static constexpr bool kTakesLines = true;
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void take_lines_apart(const Tile& tile, int64_t p, Place place) {
+    __m256i first[kCount];
+    take_group_apart<kCount>(p, place, first);
+    alignas(32) uint8_t lines[kCount * 32];
+    for (int c = 0; c < kCount; ++c) store32(lines + c * 32, first[c]);
+    __m256i second[kCount];
+    take_group_apart<kCount>(p + kPixels, place, second);
+    for (int c = 0; c < kCount && c < tile.columns; ++c) {
+      uint8_t* to = tile.destination + c * tile.destination_column + p * kSize;
+      const __m256i begin = load32(lines + c * 32);
+      if (is_aligned(to, 16)) {
+        stream32(to, begin);
+        stream32(to + 32, second[c]);
+      } else {
+        store32(to, begin);
+        store32(to + 32, second[c]);
+      }
+    }
+  }
+
  private:
+  // kPixels from pixel `p` on, channel by channel.
+  template <int kCount, class Place>
+  TILEWORK_INLINE static void take_group_apart(int64_t p, Place place, __m256i (&pixels)[kCount]) {
+    const uint8_t* low = place(p);
+    const uint8_t* high = place(p + kPixels / 2);
+    for (int i = 0; i < kCount; ++i) pixels[i] = load_lanes(low + i * 16, high + i * 16);
+    take_apart<kSize>(pixels);
+  }
+
   static constexpr int kSize = sizeof(T);
 
   static bool is_aligned(const uint8_t* at, uintptr_t to) {

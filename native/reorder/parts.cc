@@ -1,8 +1,11 @@
 #include "reorder/parts.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "io/checked_math.h"
 #include "reorder/boxes.h"
@@ -10,7 +13,7 @@
 namespace tilework {
 namespace {
 
-// Parts a thread, so that threads that are held up do not hold up the rest. One alone waits for nobody.
+// Parts a thread, so that threads that are held up do not hold up the rest.
 constexpr int64_t kPartsPerThread = 4;
 constexpr int64_t kCacheLine = 64;
 
@@ -23,7 +26,9 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
 
 bool can_cut_loops(const ReorderPlan& plan) {
   if (plan.nests().size() != 1) return false;
-  if (plan.nest_class() != NestClass::kTiles && plan.transpose(0) == nullptr) return false;
+  const bool has_rectangles = plan.nest_class() == NestClass::kTiles ||
+                              plan.nest_class() == NestClass::kRuns || plan.transpose(0) != nullptr;
+  if (!has_rectangles) return false;
   return plan.nests().front().lookups.empty() && plan.element_bits() >= 8;
 }
 
@@ -40,12 +45,15 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const double read = static_cast<double>(plan_->source_bytes()) * static_cast<double>(bytes) /
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
-  const int64_t wanted = threads > 1 ? static_cast<int64_t>(threads) * kPartsPerThread : 1;
+  const int64_t wanted = static_cast<int64_t>(threads) * kPartsPerThread;
   const int64_t share = std::clamp(bytes / wanted, limits.least, limits.most);
   const int64_t unit = plan_->range_unit(limits.most);
   const bool is_all = begin == 0 && end == plan_->destination_bytes();
   const bool are_few = unit > share && bytes / unit < wanted;
-  if (are_few && is_all && cut_innermost_loop(ceil_div(bytes, share))) return;
+  if (is_all && (are_few ? cut_innermost_loop(ceil_div(bytes, share))
+                         : cut_between_columns(ceil_div(bytes, share), limits.most))) {
+    return;
+  }
   // One thread gains nothing by parts that cut rectangles.
   cut_at_units(are_few && threads > 1 ? kCacheLine : unit, share);
 }
@@ -62,29 +70,51 @@ void ReorderParts::cut_at_units(int64_t unit, int64_t share) {
 
 bool ReorderParts::cut_innermost_loop(int64_t parts) {
   const ReorderPlan* plan = plan_to_cut(*plan_);
-  if (plan == nullptr || !can_cut_loops(*plan)) return false;
-  const LoopNest& nest = plan->nests().front();
-  const int64_t passes = nest.nodes.back().count;
-  const int64_t line = std::max<int64_t>(kCacheLine * 8 / plan->element_bits(), 1);
+  if (plan == nullptr || !can_cut_loops(*plan) || plan->nest_class() == NestClass::kRuns) return false;
+  return cut_loop(*plan, plan->nests().front().nodes.size() - 1, parts);
+}
+
+// Runs of one block that go to places farther apart than a part: a range of the destination has the runs of
+// one place alone, and every line of the source would be read for each of them. The loops between have all.
+bool ReorderParts::cut_between_columns(int64_t parts, int64_t most) {
+  const ReorderPlan* plan = plan_to_cut(*plan_);
+  if (plan == nullptr || !can_cut_loops(*plan) || plan->nest_class() != NestClass::kRuns) return false;
+  const std::vector<Node>& nodes = plan->nests().front().nodes;
+  const std::optional<size_t> column = plan->inner_loops().front().column_level;
+  if (!column) return false;
+  const int64_t reach = nodes[*column].count * nodes[*column].destination_stride * plan->element_bits() / 8;
+  const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(*column) + 1;
+  const auto longest = std::max_element(first, nodes.end() - 1,
+                                        [](const Node& a, const Node& b) { return a.count < b.count; });
+  if (reach <= most || longest == nodes.end() - 1) return false;
+  return cut_loop(*plan, static_cast<size_t>(longest - nodes.begin()), parts);
+}
+
+bool ReorderParts::cut_loop(const ReorderPlan& plan, size_t level, int64_t parts) {
+  const LoopNest& nest = plan.nests().front();
+  const int64_t passes = nest.nodes[level].count;
+  // As many as end with a cache line.
+  const int64_t pass_bits = nest.nodes[level].destination_stride * plan.element_bits();
+  const int64_t line = kCacheLine * 8 / std::gcd(pass_bits, kCacheLine * 8);
   const int64_t share = ceil_div(ceil_div(passes, std::min(parts, kMaxLoopParts)), line) * line;
   if (share >= passes) return false;
   Box box;
   for (const Node& node : nest.nodes) box.push_back({0, node.count});
   for (int64_t begin = 0; begin < passes; begin += share) {
-    box.back() = {begin, std::min(begin + share, passes)};
+    box[level] = {begin, std::min(begin + share, passes)};
     std::optional<LoopNest> part = nest_of_box(nest, box);
     if (!part) continue;
-    loop_parts_.emplace_back(plan->element_bits(), std::move(*part), plan->source_elements(),
-                             plan->destination_elements());
+    loop_parts_.emplace_back(plan.element_bits(), std::move(*part), plan.source_elements(),
+                             plan.destination_elements());
   }
-  cut_ = Cut::kInnermostLoop;
+  cut_ = Cut::kLoop;
   count_ = static_cast<int64_t>(loop_parts_.size());
   part_bytes_ = ceil_div(plan_->destination_bytes(), std::max<int64_t>(count_, 1));
   return true;
 }
 
 void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination) const {
-  if (cut_ == Cut::kInnermostLoop) {
+  if (cut_ == Cut::kLoop) {
     loop_parts_[static_cast<size_t>(part)].run(source, destination, 0, plan_->destination_bytes(), stores_);
     return;
   }

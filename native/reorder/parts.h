@@ -1,7 +1,8 @@
 // How a run of a plan is cut for threads. Parts are ranges of the destination that end where rectangles end,
 // so that no two threads write a cache line and no kernel meets half a rectangle. Where such ranges are too
 // few (a picture of three planes is one rectangle), parts are passes of the innermost loop: some pixels of
-// every plane, so that no thread reads what another reads. What is written does not depend on the cut.
+// every plane, so that no thread reads what another reads; and passes of another inner loop where blocks are
+// taken apart to places that no range has together. What is written does not depend on the cut.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ inline constexpr PartLimits kPartLimits{kThreadedBytes, int64_t{64} << 10, int64
 class ReorderParts {
  public:
   // How the destination is cut.
-  enum class Cut { kWhole, kRanges, kInnermostLoop };
+  enum class Cut { kWhole, kRanges, kLoop };
 
   // Plans that are made and kept to cut a loop, each of about a KiB; more parts would gain nothing.
   static constexpr int64_t kMaxLoopParts = 64;
@@ -59,6 +60,8 @@ class ReorderParts {
  private:
   void cut_at_units(int64_t unit, int64_t share);
   bool cut_innermost_loop(int64_t parts);
+  bool cut_between_columns(int64_t parts, int64_t most);
+  bool cut_loop(const ReorderPlan& plan, size_t level, int64_t parts);
 
   std::shared_ptr<const ReorderPlan> plan_;
   int64_t begin_;
@@ -67,7 +70,7 @@ class ReorderParts {
   Cut cut_ = Cut::kWhole;
   int64_t count_ = 1;
   int64_t part_bytes_;
-  // Plans of parts of the innermost loop.
+  // Plans of parts of a loop.
   std::vector<ReorderPlan> loop_parts_;
 };
 

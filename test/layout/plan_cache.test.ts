@@ -147,8 +147,8 @@ describe('explain', () => {
       from: 'byxf',
       to: 'bfyx',
     }).explain()
-    expect(planes.cut).toBe('innermost-loop')
-    expect(planes.text).toContain('in passes of the innermost loop')
+    expect(planes.cut).toBe('loop')
+    expect(planes.text).toContain('in passes of a loop')
     const small = planReorder({
       dtype: 'float32',
       shape: [1, 3, 4, 4],

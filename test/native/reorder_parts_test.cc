@@ -88,11 +88,30 @@ void test_cuts() {
   CHECK(parts_of({1, 3, 100, 100}, 8).cut() == Cut::kWhole);
   // Three planes are one rectangle, of which each part takes some pixels.
   const ReorderParts picture = parts_of({1, 3, 224, 224}, 2);
-  CHECK(picture.cut() == Cut::kInnermostLoop && picture.count() == 8);
+  CHECK(picture.cut() == Cut::kLoop && picture.count() == 8);
   // Many pictures are cut between them.
   const ReorderParts pictures = parts_of({64, 3, 224, 224}, 2);
   CHECK(pictures.cut() == Cut::kRanges && pictures.part_bytes() % (3 * 224 * 224 * 4) == 0);
   CHECK(parts_of({0, 3, 224, 224}, 2).count() == 1);
+}
+
+// Blocks whose runs go to places farther apart than a part.
+void test_far_columns() {
+  std::mt19937_64 random(20250303);
+  constexpr PartLimits kSmallLimits{0, 64, 4096};
+  for (int bits : {8, 16, 32}) {
+    for (int64_t features : {32, 37}) {
+      const std::vector<int64_t> shape = {2, features, 33, 35};
+      const auto plan = std::make_shared<const ReorderPlan>(
+          ReorderDescription{bits, shape, feature_blocks(shape, 32), feature_blocks(shape, 16)});
+      CHECK(plan->nest_class() == NestClass::kRuns);
+      // Runs of one unit are a transpose, and a last block with holes is moved by itself.
+      const bool has_far_columns = bits > 8 && features == 32;
+      CHECK((ReorderParts(plan, 2, kSmallLimits).cut() == ReorderParts::Cut::kLoop) == has_far_columns);
+      check_parts(plan, std::to_string(bits) + " bits, " + std::to_string(features) + " features",
+                  kSmallLimits, random);
+    }
+  }
 }
 
 }  // namespace
@@ -103,5 +122,6 @@ int main(int count, char** arguments) {
   test_random_cases(count > 1 ? std::atoi(arguments[1]) : 400);
   test_planes();
   test_cuts();
+  test_far_columns();
   return result();
 }
