@@ -59,6 +59,7 @@ export async function convertFile(
   const isOwnFormat = !isReordered && !isSelection && format.name === file.format
   const isUnchanged = isOwnFormat && !isCast
   if (isOwnFormat && isCast && file.tmfile) return convertModel(file, run, file.tmfile, dtype)
+  if (!isUnchanged && !isSelection && format.name === file.format) refuseToDropGraph(file, run.input)
   const kept = isCast && !isReordered ? castAll(selected, dtype, isSelection) : selected
   const tensors = isReordered
     ? reordered.map(({ after }) => after)
@@ -75,6 +76,19 @@ export async function convertFile(
     findings: file.findings,
     undo: undoNotes({ path: output, format }, reordered, choice.as),
   }
+}
+
+/**
+ * Its tensors in another type or layout would not fit the nodes of a model, and without these it is none; over itself it
+ * would be lost.
+ */
+function refuseToDropGraph({ onnx, tmfile }: OpenFile, input: string): void {
+  const nodes = onnx?.graph.nodes.length ?? tmfile?.graph.nodes.length ?? 0
+  if (nodes === 0) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `${input} is a model of ${nodes} nodes, which its tensors would no longer fit; name them with --tensor to take them out.`,
+  )
 }
 
 /** A model stays one: its weights are cast where they are, and no activation. */

@@ -165,7 +165,7 @@ async function editFile(
   if (!model) {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `${input} is ${format}, which has no graph that could be edited.`,
+      `${input} is ${format}; only tmfile models are edited here (ONNX models in programs, by \`file.onnx\`).`,
     )
   }
   const files = new ConstantFiles(options)

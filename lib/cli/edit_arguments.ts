@@ -1,5 +1,5 @@
 /** What the options of `tilework edit` take: NAME=VALUE, and JSON on the command line or in a file. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { TileworkError } from '../index.js'
 import { ioError } from './io_error.js'
 import { numberList } from './parse_shape.js'
@@ -96,12 +96,16 @@ function parsed(json: string, flag: string): unknown {
 
 function textOf(path: string, flag: string): string {
   try {
-    const bytes = readFileSync(path)
-    if (bytes.byteLength <= MAX_JSON_BYTES) return bytes.toString('utf8')
+    // Of devices and pipes nobody knows the length before the end, which may never come.
+    const stats = statSync(path)
+    if (!stats.isFile()) throw wrongUse(`${flag}: ${path} is no regular file.`)
+    if (stats.size > MAX_JSON_BYTES) {
+      throw wrongUse(`${flag}: ${path} has ${stats.size} bytes; at most ${MAX_JSON_BYTES} are read.`)
+    }
+    return readFileSync(path, 'utf8')
   } catch (cause) {
-    throw ioError(path, path, cause)
+    throw cause instanceof TileworkError ? cause : ioError(path, path, cause)
   }
-  throw wrongUse(`${flag}: ${path} has more than ${MAX_JSON_BYTES} bytes.`)
 }
 
 /** Longest part of an argument in a message. */

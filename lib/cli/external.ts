@@ -8,6 +8,7 @@ import {
   type SaveProgress,
   TileworkError,
 } from '../index.js'
+import { valueText } from '../value_text.js'
 import { formatBytes } from './byte_count.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from './open_input.js'
@@ -115,6 +116,17 @@ function externalOf({
   }
 }
 
+/** A model without its data would be one whose data nobody finds: it names files from another folder. */
+function refuseMissingData(file: OpenFile): void {
+  for (const { name, hasData } of file.tensors) {
+    if (hasData) continue
+    throw new TileworkError(
+      'ERR_NO_DATA',
+      `The data of ${valueText(name)} are not there; \`tilework check\` says why.`,
+    )
+  }
+}
+
 async function run(
   input: string,
   options: WriteChoice,
@@ -128,6 +140,7 @@ async function run(
     if (!file.onnx) {
       throw new TileworkError('ERR_UNSUPPORTED', `${input} is no ONNX model, so it has no external data.`)
     }
+    refuseMissingData(file)
     await write(file, (now) => {
       byteLength = now.bytesTotal
       progress.update(now)

@@ -323,7 +323,9 @@ export class Graph {
   }
 
   /**
-   * Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph.
+   * Makes all who use a value use another one: nodes here and in graphs inside, and the outputs of the graph. That a node
+   * which makes the other one uses the first is no exception, and nobody has to make the other one yet: `check` says where
+   * a graph is left broken.
    *
    * @throws TileworkError ERR_ARGUMENT where a graph inside uses it and has a value of its own under the other name, which
    * would be used instead; nothing is changed then

@@ -67,6 +67,11 @@ function neededNames(graph: Graph): ReadonlySet<string> {
   return needed
 }
 
+/** Values that have annotations of their own: others of the same bits may have other scales. */
+function valuesWithAnnotations({ message }: Graph): string[] {
+  return message.messages('quantization_annotation').map((annotation) => annotation.text('tensor_name'))
+}
+
 /** Tensors of parameters of quantization, which no node has to use. */
 function annotatedNames({ message }: Graph): string[] {
   return message
@@ -135,7 +140,7 @@ export function initializersToConstants(graph: Graph, names: readonly string[] |
 export async function deduplicateInitializers(graph: Graph): Promise<number> {
   refuseTraining(graph)
   const ends = [...graph.inputs, ...graph.outputs].map(({ name }) => name)
-  const fixed = new Set([...ends, ...annotatedNames(graph)])
+  const fixed = new Set([...ends, ...annotatedNames(graph), ...valuesWithAnnotations(graph)])
   const hidden = new Set([...graph.subgraphs()].flatMap((inside) => [...ownNames(inside)]))
   const { message } = graph
   const kept = new Map<string, string>()

@@ -1,5 +1,5 @@
 /** ONNX on the command line: conversions there and back, and data with a second name. */
-import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -10,6 +10,7 @@ import {
   int,
   join as joinBytes,
   modelProto,
+  nodeProto,
   raw,
   tensorProto,
 } from '../formats/onnx/onnx_bytes.js'
@@ -138,4 +139,33 @@ describe('inspect', () => {
     expect([code, tensors.length, onnx]).toEqual([0, 1, undefined])
     expect(findings.map((finding: { code: string }) => finding.code)).toEqual(['ERR_TRUNCATED'])
   })
+})
+
+it('moves no values that are not there', async () => {
+  const [model, out] = [join(folder, 'm.onnx'), join(folder, 'out.onnx')]
+  const outside = tensorProto({ dims: [2], type: 2, name: 'w', external: { location: 'w.bin' } })
+  writeFileSync(model, modelProto({ initializers: [outside] }))
+  for (const command of ['internalize', 'externalize']) {
+    const { code, stderr } = await runCli([command, model, '-o', out])
+    expect([command, code]).not.toEqual([command, 0])
+    expect(stderr).toContain('ERR_NO_DATA')
+    expect(existsSync(out)).toBe(false)
+  }
+})
+
+it('leaves no model without its nodes, and takes tensors out by name', async () => {
+  const [model, out] = [join(folder, 'm.onnx'), join(folder, 'out.onnx')]
+  const nodes = [nodeProto({ inputs: ['w'], outputs: ['y'] })]
+  writeFileSync(model, modelProto({ nodes, initializers: [one('w')], outputs: ['y'] }))
+  const before = readFileSync(model)
+  for (const options of [
+    ['--dtype', 'f16'],
+    ['--layout', 'row_major'],
+  ]) {
+    const { code, stderr } = await runCli(['convert', model, model, ...options])
+    expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('is a model of 1 nodes')])
+    expect(code).not.toBe(0)
+  }
+  expect(readFileSync(model)).toEqual(before)
+  expect((await runCli(['convert', model, out, '--tensor', 'w', '--dtype', 'f16'])).code).toBe(0)
 })

@@ -254,6 +254,7 @@ describe('edit', () => {
     [['--insert-node', '[]'], 64],
     [['--insert-node', '{'], 64],
     [['--insert-node', '@nowhere.json'], 74],
+    [['--insert-node', '@/dev/zero'], 64],
     [['--insert-node', '{"operator":"ReLu","name":"conv","outputs":["conv"]}'], 2],
     [['--replace-node', 'conv'], 64],
     [['--replace-node', 'nobody={"operator":"ReLu"}'], 64],

@@ -166,6 +166,16 @@ describe('deduplicateInitializers', () => {
     expect(within!.nodes[0]!.inputs).toEqual(['a'])
   })
 
+  it('leaves initializers that have annotations, whose scales may differ', async () => {
+    const nodes = [nodeProto({ inputs: ['a', 'b', 'c'], outputs: ['y'] })]
+    const initializers = [one('a', 1, 2), one('b', 1, 2), one('c', 1, 2), one('s', 3, 3)]
+    const annotation = field(14, join(field(1, 'b'), field(2, join(field(1, 'SCALE_TENSOR'), field(2, 's')))))
+    const graph = join(graphProto({ nodes, initializers, outputs: ['y'] }), annotation)
+    using file = await open(modelProto(graph))
+    expect(await graphOf(file).deduplicateInitializers()).toBe(1)
+    expect(graphOf(file).nodes[0]!.inputs).toEqual(['a', 'b', 'a'])
+  })
+
   it('keeps no initializer whose name a graph inside has for a value of its own', async () => {
     const inner = graphProto({
       nodes: [nodeProto({ inputs: ['b', 'c'], outputs: ['a'] })],
