@@ -95,13 +95,23 @@ function parametersOf(
   const { min: least, max: most } = DTYPES[dtype].limits as { min: number; max: number }
   if (symmetric || kind === 'float') {
     const half = kind === 'uint' ? 2 ** (bits - 1) : 0
-    const scale = Math.fround(Math.max(-low, high) / (most - half))
-    return { scale: scale || 1, zeroPoint: half }
+    return { scale: scaleOf(Math.max(-low, high), most - half), zeroPoint: half }
   }
-  const scale = Math.fround(extent / (most - least)) || 1
+  const scale = scaleOf(extent, most - least)
   const zero = Math.fround(least - Math.fround(low / scale))
   const whole = rules === 'tmfile' ? Math.trunc(zero) : roundEven(zero)
   return { scale, zeroPoint: Math.min(most, Math.max(least, whole)) }
+}
+
+const SMALLEST_FLOAT32 = 2 ** -149
+const SMALLEST_NORMAL_FLOAT32 = 2 ** -126
+
+/** As float32; below its normal numbers the one above, as the nearest may be so small that no code reaches the range's end. */
+function scaleOf(extent: number, steps: number): number {
+  const scale = extent / steps
+  if (scale === 0) return 1
+  if (scale >= SMALLEST_NORMAL_FLOAT32) return Math.fround(scale)
+  return Math.ceil(scale / SMALLEST_FLOAT32) * SMALLEST_FLOAT32
 }
 
 function roundEven(value: number): number {

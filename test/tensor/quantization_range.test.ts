@@ -59,6 +59,12 @@ describe('quantizationParameters', () => {
     })
   })
 
+  it('have a scale above 0 for the smallest numbers, with which all are reached', async () => {
+    const { scale } = quantizationParameters({ min: 0, max: 17 * 2 ** -149 }, 'uint4')
+    expect(scale).toBe(2 ** -148)
+    expect(quantizationParameters({ min: 0, max: 2 ** -149 }, 'int8').scale).toBe(2 ** -149)
+  })
+
   it('keep every number within half a step', async () => {
     const numbers = fc.array(fc.float({ min: -1000, max: 1000, noNaN: true }), { minLength: 1 })
     await fc.assert(
