@@ -13,6 +13,7 @@ import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName 
 import { checkTinyMessages } from './tiny_messages.js'
 import {
   eachField,
+  FIELD_BYTES,
   FIXED32,
   GROUP_START,
   holdRange,
@@ -71,9 +72,6 @@ const MAX_RUN_BYTES = 64 * 1024
 
 /** So many fields of a message are kept one by one: those of a node are read without a copy then. */
 const FIRST_FIELDS = 16
-
-/** Of a tag with a length. */
-const TAG_BYTES = 20
 
 /** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
@@ -563,7 +561,7 @@ export class Message {
   #fieldBytes(field: MessageField): Uint8Array {
     if (field.kind === 'made') return field.bytes
     if (field.kind !== 'kept') return new Uint8Array(0)
-    if (field.end - field.start > MAX_TEXT_BYTES + TAG_BYTES) throw this.#longText(field.end - field.start)
+    if (field.end - field.start > MAX_TEXT_BYTES + FIELD_BYTES) throw this.#longText(field.end - field.start)
     return new Uint8Array(this.#walk(holdRange(this.origin!.file.cursor, field.start, field.end)))
   }
 

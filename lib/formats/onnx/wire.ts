@@ -24,7 +24,7 @@ export const GROUP_END = 4
 export const FIXED32 = 5
 
 /** Bytes that tag and value, or tag and length, have at most. */
-const FIELD_BYTES = 20
+export const FIELD_BYTES = 20
 export const VARINT_BYTES = 10
 
 /**
