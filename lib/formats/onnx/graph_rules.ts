@@ -4,10 +4,10 @@
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
+import { NumberList } from '../number_list.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { NameTable } from './name_table.js'
-import { NumberList } from './number_list.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 import { checkTinyMessages } from './tiny_messages.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'

@@ -2,15 +2,15 @@
  * Names as numbers: each is kept once, as bytes in one run, so that a million of them cost little more than they have in the
  * file. A number is found by a hash with open addressing.
  */
-import { allocateBytes } from '../../bytes/view_limit.js'
-import { NumberList } from './number_list.js'
+import { ByteList } from '../byte_list.js'
+import { NumberList } from '../number_list.js'
 
 const FIRST_SLOTS = 256
 const FNV_OFFSET = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
 export class NameTable {
-  #bytes: Uint8Array = allocateBytes(1024)
+  readonly #bytes = new ByteList()
   /** Where each name ends in `#bytes`. */
   readonly #ends = new NumberList(Float64Array)
   /** A number and one in every slot that is taken; at most half of them are. */
@@ -44,15 +44,8 @@ export class NameTable {
   }
 
   #keep(name: Uint8Array): void {
-    const start = this.length === 0 ? 0 : this.#ends.at(this.length - 1)
-    const end = start + name.byteLength
-    if (end > this.#bytes.byteLength) {
-      const grown = allocateBytes(Math.max(end, Math.ceil(this.#bytes.byteLength * 1.5)))
-      grown.set(this.#bytes)
-      this.#bytes = grown
-    }
-    this.#bytes.set(name, start)
-    this.#ends.push(end)
+    this.#bytes.append(name)
+    this.#ends.push(this.#bytes.length)
   }
 
   /** The slot that has the name, or the empty one where it belongs. */

@@ -3,7 +3,8 @@
  * have millions of tensors of a few bytes, and an object for each would take many times the file; they are made when
  * someone asks for one.
  */
-import { allocateBytes } from '../../bytes/view_limit.js'
+import { ByteList } from '../byte_list.js'
+import { NumberList } from '../number_list.js'
 import { nameOfHeader, parseHeader, type TensorHeader } from './tensor_header.js'
 
 export const ENTRY_KINDS = ['range', 'fields', 'strings', 'none', 'sparse'] as const
@@ -20,66 +21,48 @@ export interface TableEntry {
 
 /** Kind and file, start, end, offset of the header. */
 const NUMBERS = 4
+const HEADER_START = 3
 const KINDS = 8
 
 export class TensorTable {
-  #numbers = new Float64Array(NUMBERS * 16)
-  #headers: Uint8Array = allocateBytes(1024)
-  #headerEnd = 0
+  readonly #numbers = new NumberList(Float64Array)
+  readonly #headers = new ByteList()
   /** Where the header that is being kept begins. */
   #headerStart = 0
-  #length = 0
 
   get length(): number {
-    return this.#length
+    return this.#numbers.length / NUMBERS
   }
 
   /** Keeps bytes of the header of the tensor that is added next. */
   keep(bytes: Uint8Array): void {
-    const end = this.#headerEnd + bytes.byteLength
-    if (end > this.#headers.byteLength) {
-      const grown = allocateBytes(Math.max(end, Math.ceil(this.#headers.byteLength * 1.5)))
-      grown.set(this.#headers)
-      this.#headers = grown
-    }
-    this.#headers.set(bytes, this.#headerEnd)
-    this.#headerEnd = end
+    this.#headers.append(bytes)
   }
 
   /** Forgets what was kept since the last tensor. */
   drop(): void {
-    this.#headerEnd = this.#headerStart
+    this.#headers.truncate(this.#headerStart)
   }
 
   add(entry: TableEntry): void {
-    const at = this.#length * NUMBERS
-    if (at + NUMBERS > this.#numbers.length) {
-      const grown = new Float64Array(NUMBERS * Math.ceil(this.#length * 1.5))
-      grown.set(this.#numbers)
-      this.#numbers = grown
-    }
-    this.#length += 1
-    this.#numbers[at + 3] = this.#headerStart
-    this.#headerStart = this.#headerEnd
-    this.set(this.#length - 1, entry)
+    for (const number of numbersOf(entry)) this.#numbers.push(number)
+    this.#numbers.push(this.#headerStart)
+    this.#headerStart = this.#headers.length
   }
 
   /** Places a tensor anew, when its other file is known. */
-  set(index: number, { kind, file, start, end }: TableEntry): void {
-    const at = index * NUMBERS
-    this.#numbers[at] = file * KINDS + ENTRY_KINDS.indexOf(kind)
-    this.#numbers[at + 1] = start
-    this.#numbers[at + 2] = end
+  set(index: number, entry: TableEntry): void {
+    for (const [at, number] of numbersOf(entry).entries()) this.#numbers.set(index * NUMBERS + at, number)
   }
 
   at(index: number): TableEntry {
     const at = index * NUMBERS
-    const packed = this.#numbers[at]!
+    const packed = this.#numbers.at(at)
     return {
       kind: ENTRY_KINDS[packed % KINDS]!,
       file: Math.floor(packed / KINDS),
-      start: this.#numbers[at + 1]!,
-      end: this.#numbers[at + 2]!,
+      start: this.#numbers.at(at + 1),
+      end: this.#numbers.at(at + 2),
     }
   }
 
@@ -93,9 +76,13 @@ export class TensorTable {
   }
 
   #kept(index: number): Uint8Array {
-    const at = index * NUMBERS + 3
-    const start = this.#numbers[at]!
-    const end = index + 1 < this.#length ? this.#numbers[at + NUMBERS]! : this.#headerStart
-    return this.#headers.subarray(start, end)
+    const at = index * NUMBERS + HEADER_START
+    const end = index + 1 < this.length ? this.#numbers.at(at + NUMBERS) : this.#headerStart
+    return this.#headers.subarray(this.#numbers.at(at), end)
   }
+}
+
+/** Those before the offset of the header. */
+function numbersOf({ kind, file, start, end }: TableEntry): readonly [number, number, number] {
+  return [file * KINDS + ENTRY_KINDS.indexOf(kind), start, end]
 }

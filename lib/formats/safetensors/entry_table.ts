@@ -2,7 +2,7 @@
  * What opening a file keeps of its header: a name and some numbers an entry. A header of the largest size has two
  * million entries, and as many objects would take many times its bytes; tensors are made when someone asks for one.
  */
-import { allocateBytes } from '../../bytes/view_limit.js'
+import { NumberList } from '../number_list.js'
 import { TENSOR_CODES, type TensorCode } from './schema.js'
 
 /** An entry whose numbers are checked: its range lies inside the byte buffer. */
@@ -27,8 +27,8 @@ export class EntryTable {
   readonly #names: string[] = []
   /** The last entry of each name. A Map, since `__proto__` and `constructor` are names like others. */
   readonly #byName = new Map<string, number>()
-  readonly #positions = new NumberList()
-  readonly #pool = new NumberList()
+  readonly #positions = new NumberList(Float64Array)
+  readonly #pool = new NumberList(Float64Array)
 
   get length(): number {
     return this.#names.length
@@ -103,29 +103,5 @@ export class EntryTable {
   #unlist(index: number): void {
     const rank = this.#number(index, 0) % 256
     this.#pool.set(this.#positions.at(index), UNLISTED * 256 + rank)
-  }
-}
-
-/** A growing list of doubles, which holds every whole number of a file up to 2^53 - 1. */
-class NumberList {
-  length = 0
-  #numbers = new Float64Array(64)
-
-  at(index: number): number {
-    return this.#numbers[index]!
-  }
-
-  set(index: number, value: number): void {
-    this.#numbers[index] = value
-  }
-
-  push(value: number): void {
-    if (this.length === this.#numbers.length) {
-      // Half as much again: with the old one still alive that is 2.5 times what is used.
-      const grown = new Float64Array(allocateBytes(8 * Math.ceil(this.length * 1.5)).buffer)
-      grown.set(this.#numbers)
-      this.#numbers = grown
-    }
-    this.#numbers[this.length++] = value
   }
 }
