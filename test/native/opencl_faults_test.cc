@@ -13,12 +13,8 @@
 
 #include "check.h"
 #include "opencl/device_reorder.h"
+#include "opencl_device.h"
 #include "reorder_case.h"
-
-// Drivers and their compilers keep memory until the process ends; what this project forgets is still told.
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
-}
 
 namespace tilework::test {
 namespace {
@@ -212,18 +208,15 @@ Run transpose(bool in_place) {
 }  // namespace tilework::test
 
 int main() {
-  using namespace tilework;
-  if (cl::devices().empty()) {
-    std::printf("skipped: there is no OpenCL device\n");
-    return 0;
-  }
-  test::watch();
-  for (const bool in_place : {false, true}) {
-    const test::Run run = test::transpose(in_place);
-    test::test_every_call(run);
-    test::test_stopped_run(run);
-    test::test_refused_kernel(run);
-    test::test_lost_device(run);
-  }
-  return test::result();
+  return tilework::test::run_on_device([] {
+    using namespace tilework::test;
+    watch();
+    for (const bool in_place : {false, true}) {
+      const Run run = transpose(in_place);
+      test_every_call(run);
+      test_stopped_run(run);
+      test_refused_kernel(run);
+      test_lost_device(run);
+    }
+  });
 }

@@ -10,12 +10,8 @@
 
 #include "check.h"
 #include "opencl/device_reorder.h"
+#include "opencl_device.h"
 #include "reorder_case.h"
-
-// Drivers and their compilers keep memory until the process ends; what this project forgets is still told.
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
-}
 
 namespace tilework::test {
 namespace {
@@ -77,12 +73,4 @@ void test_random_cases() {
 }  // namespace
 }  // namespace tilework::test
 
-int main() {
-  using namespace tilework;
-  if (cl::devices().empty()) {
-    std::printf("skipped: there is no OpenCL device\n");
-    return 0;
-  }
-  test::test_random_cases();
-  return test::result();
-}
+int main() { return tilework::test::run_on_device(tilework::test::test_random_cases); }
