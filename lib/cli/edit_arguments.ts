@@ -81,9 +81,20 @@ function splitAt(text: string, at: number, use: string): [string, string] {
 /** @param text - a JSON object, or @ and the file that has it */
 function jsonOf(text: string, flag: string): JsonObject {
   const json = text.startsWith('@') ? textOf(text.slice(1), flag) : text
-  const value = parsed(json, flag)
+  return objectOf(
+    parsed(json, flag),
+    `${flag} takes a JSON object, or @FILE with one; "${shortened(text)}" is none.`,
+  )
+}
+
+/**
+ * @param value - of JSON
+ * @param refusal - one sentence, for a value that is no object
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function objectOf(value: unknown, refusal: string): JsonObject {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
-  throw wrongUse(`${flag} takes a JSON object, or @FILE with one; "${shortened(text)}" is none.`)
+  throw wrongUse(refusal)
 }
 
 function parsed(json: string, flag: string): unknown {

@@ -13,7 +13,7 @@ import {
   tensor,
 } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
-import type { InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
+import { type InputShape, type JsonObject, type Named, type NewName, objectOf } from './edit_arguments.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
 
 /** What may be asked for, by option. */
@@ -118,11 +118,11 @@ export class ModelChanges {
     { constants = {}, replaces, ...description }: JsonObject,
     flag: string,
   ): Promise<{ readonly node: TmfileNode; readonly replaces?: string }> {
-    for (const [name, values] of Object.entries(objectOf(constants, `${flag}: constants`))) {
-      this.#model.addConstant(
-        name,
-        await this.#constant(name, objectOf(values, `${flag}: constants.${name}`)),
-      )
+    const objectAt = (value: unknown, path: string) =>
+      objectOf(value, `${flag}: ${path} must be a JSON object.`)
+    for (const [name, values] of Object.entries(objectAt(constants, 'constants'))) {
+      const numbers = await this.#constant(name, objectAt(values, `constants.${name}`))
+      this.#model.addConstant(name, numbers)
     }
     const node = this.#model.createNode(description as unknown as TmfileNodeDescription)
     if (replaces === undefined) return { node }
@@ -202,9 +202,4 @@ export class ModelChanges {
     for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
     for (const { name } of blocked) this.blocked.add(name ?? '-')
   }
-}
-
-function objectOf(value: unknown, what: string): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
-  throw new TileworkError('ERR_ARGUMENT', `${what} must be a JSON object.`)
 }
