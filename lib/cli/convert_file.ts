@@ -56,10 +56,13 @@ export async function convertFile(
   const reordered = isReordered ? reorderAll(selected, choice, isSelection) : []
   const { dtype } = choice
   const isCast = dtype !== undefined && selected.some((tensor) => tensor.dtype !== dtype)
-  const isOwnFormat = !isReordered && !isSelection && format.name === file.format
-  const isUnchanged = isOwnFormat && !isCast
-  if (isOwnFormat && isCast && file.tmfile) return convertModel(file, run, file.tmfile, dtype)
-  if (!isUnchanged && !isSelection && format.name === file.format) refuseToDropGraph(file, run.input)
+  // Whoever names tensors wants these out of the model, and no model.
+  const staysWhole = !isSelection && format.name === file.format
+  const isUnchanged = staysWhole && !isReordered && !isCast
+  if (staysWhole && !isReordered && isCast && file.tmfile) {
+    return convertModel(file, run, file.tmfile, dtype)
+  }
+  if (staysWhole && !isUnchanged) refuseToDropGraph(file, run.input)
   const kept = isCast && !isReordered ? castAll(selected, dtype, isSelection) : selected
   const tensors = isReordered
     ? reordered.map(({ after }) => after)
