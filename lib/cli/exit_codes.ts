@@ -23,7 +23,10 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** What each error code means when it does not come from opening the input. */
+/**
+ * What each error code means when it does not come from opening the input: those of headers and data may still be the
+ * input's, parts of which are read late; those of graphs, names and scales are then about what was asked for.
+ */
 const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_ABORTED: EXIT.cancelled,
   ERR_ARGUMENT: EXIT.usage,
@@ -38,10 +41,10 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_DEVICE_LOST: EXIT.io,
   ERR_DEVICE_MEMORY: EXIT.io,
   ERR_DTYPE: EXIT.usage,
-  ERR_DUPLICATE: EXIT.unreadable,
+  ERR_DUPLICATE: EXIT.usage,
   ERR_FILE_CHANGED: EXIT.io,
   ERR_GAP: EXIT.unreadable,
-  ERR_GRAPH: EXIT.unreadable,
+  ERR_GRAPH: EXIT.usage,
   ERR_HEADER: EXIT.unreadable,
   ERR_IO: EXIT.io,
   ERR_LAYOUT_JOIN: EXIT.usage,
@@ -56,7 +59,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_OVERFLOW: EXIT.usage,
   ERR_OVERLAP: EXIT.unreadable,
   ERR_PATH_ESCAPE: EXIT.unreadable,
-  ERR_QUANTIZATION: EXIT.unreadable,
+  ERR_QUANTIZATION: EXIT.usage,
   ERR_RANGE: EXIT.usage,
   ERR_RANK: EXIT.usage,
   ERR_TRUNCATED: EXIT.unreadable,
