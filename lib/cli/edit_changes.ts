@@ -10,6 +10,7 @@ import {
   type TmfileNode,
   type TmfileNodeDescription,
   type TmfileQuantizeOptions,
+  type TmfileTensor,
   tensor,
 } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
@@ -164,14 +165,22 @@ export class ModelChanges {
 
   async #fill(from: string): Promise<void> {
     const file = from === ZEROS ? undefined : await this.#files.open(from)
+    const links = this.#model.links()
+    const left: string[] = []
     let filled = 0
-    this.#model.fillWeights(({ name, dtype, shape }) => {
+    this.#model.fillWeights((constant) => {
+      const { name, dtype, shape } = constant
+      if (!file && isAboutShapes(constant, links.get(constant)?.consumers ?? [])) {
+        left.push(name ?? '-')
+        return null
+      }
       filled += 1
       if (file) return constantNamed(file, name, from)
       const count = shape!.reduce((product, extent) => product * extent, 1)
       return asTensor(new Uint8Array((count * DTYPES[dtype].bits) / 8), { dtype, shape: shape! })
     })
     this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
+    for (const name of left) this.made.push(`constant ${name} tells of a shape, and stays without numbers`)
   }
 
   #changeShapes({ setInput = [], setBatch }: EditChoice): void {
@@ -202,4 +211,14 @@ export class ModelChanges {
     for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
     for (const { name } of blocked) this.blocked.add(name ?? '-')
   }
+}
+
+/** Operators whose third input is a bias, which has int32 numbers where the weights are codes. */
+const BIASED: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution', 'FullyConnected'])
+const BIAS_INPUT = 2
+
+/** Whole numbers of a model that are no bias are extents, axes and indices, of which zeros would be other ones. */
+function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[]): boolean {
+  if (constant.dtype !== 'int32' && constant.dtype !== 'int16') return false
+  return !consumers.some(({ operator, inputs }) => BIASED.has(operator) && inputs[BIAS_INPUT] === constant)
 }

@@ -69,11 +69,15 @@ export function stripWeights({ graph }: TmfileModel): void {
 }
 
 /**
- * Gives numbers to constants that have none: a tensor of the constant's type and shape for each.
+ * Gives numbers to constants that have none: a tensor of the constant's type and shape for each, or null to leave it as it
+ * is.
  *
  * @throws TileworkError ERR_ARGUMENT for one of another type or shape and for what is no dense tensor
  */
-export function fillWeights(model: TmfileModel, numbersFor: (tensor: TmfileTensor) => DenseTensor): void {
+export function fillWeights(
+  model: TmfileModel,
+  numbersFor: (tensor: TmfileTensor) => DenseTensor | null,
+): void {
   if (typeof numbersFor !== 'function') {
     const message = `numbersFor must be a function that gives a tensor for a constant; it is ${valueText(numbersFor)}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
@@ -82,11 +86,16 @@ export function fillWeights(model: TmfileModel, numbersFor: (tensor: TmfileTenso
     const { buffer, dtype, shape } = tensor
     // Of constants that share a buffer the first fills it.
     if (!buffer || !shape || buffer.data) continue
-    const numbers = checkDense(numbersFor(tensor), 'fillWeights')
+    const given = numbersFor(tensor)
+    if (given === null) continue
+    const numbers = checkDense(given, 'fillWeights')
     const isSame = numbers.dtype === dtype && String(storedShape(numbers)) === String(shape)
     if (!isSame) {
-      const given = `${numbers.dtype} [${numbers.shape.join(', ')}]`
-      const message = `Constant ${JSON.stringify(tensor.name)} is ${dtype} [${shape.join(', ')}]; ${given} was given.`
+      const [wanted, found] = [
+        `${dtype} [${shape.join(', ')}]`,
+        `${numbers.dtype} [${numbers.shape.join(', ')}]`,
+      ]
+      const message = `Constant ${JSON.stringify(tensor.name)} is ${wanted}; ${found} was given.`
       throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
     }
     Object.assign(buffer, { byteLength: numbers.storage.byteLength, data: { tensor: numbers } })
