@@ -197,14 +197,17 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, 
   }
 }
 
-/** Operators that make something of nothing. */
-const SOURCES: ReadonlySet<string> = new Set(['InputOp', 'Const'])
+/**
+ * Operators that may have no inputs: two make something of nothing, a Noop does nothing with it, and a Generic has as many as
+ * its own operator takes.
+ */
+const UNFED: ReadonlySet<string> = new Set(['InputOp', 'Const', 'Noop', 'Generic'])
 
-/** The runtime reads the first input of every other node. */
+/** The runtime infers no shapes for nodes without inputs, and then reads the first of every other node as it prepares it. */
 function checkInputs(node: NodeRecord, place: Spot, report: Report): void {
   const { schema } = node.operator
   const isFed = node.inputs !== undefined && node.inputs.entries.length > 0
-  if (!schema || isFed || SOURCES.has(schema.name)) return
+  if (!schema || isFed || UNFED.has(schema.name)) return
   report.deviation('ERR_GRAPH', `${title(node, place)} has no inputs; the runtime reads the first.`, place)
 }
 

@@ -5,7 +5,7 @@ import { PARAMETER_VALUES } from '../../../lib/formats/tmfile/enums.js'
 import type { Field } from '../../../lib/formats/tmfile/fields.js'
 import { isUninitialised } from '../../../lib/formats/tmfile/fields.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
-import { open, serialize, TmfileModel } from '../../../lib/index.js'
+import { check, open, serialize, TmfileModel } from '../../../lib/index.js'
 import { nodeOfNumber, variable } from './tmfile_bytes.js'
 
 const i32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
@@ -64,6 +64,17 @@ describe.each(OPERATORS as readonly OperatorSchema[])('operator $number $name', 
       { numRuns: 12, seed: 7 },
     )
   })
+})
+
+it('only operators that read none may have no inputs', async () => {
+  const unfed: string[] = []
+  for (const { name, number } of OPERATORS) {
+    const model = modelOf(number, {})
+    model.graph.nodes[1]!.inputs = []
+    const findings = await check(await serialize(model), { level: 'strict' })
+    if (!findings.some(({ message }) => message.includes('has no inputs'))) unfed.push(name)
+  }
+  expect(unfed).toEqual(['Const', 'InputOp', 'Generic', 'Noop'])
 })
 
 /** Numbers as 32 bits hold them; -0 stays. */
