@@ -244,6 +244,25 @@ describe('edit', () => {
     expect(filled.report.changes).toEqual([`2 constants filled from ${inFolder('weights.onnx')}`])
   })
 
+  it('leaves constants that tell of shapes without numbers where zeros would be other ones', async () => {
+    const model = (await open(small)).tmfile!
+    const [, , bias, conv] = model.graph.tensors
+    const words = tensor([0, -1], { dtype: 'int32' }) as DenseTensor
+    const target = model.addConstant('target', words)
+    const description = { operator: 'Reshape', name: 'flat', inputs: [conv!, target] } as const
+    model.insertNode(model.createNode({ ...description, params: { re_shape: [0, -1] } }))
+    Object.assign(bias!, { dtype: 'int32' })
+    model.stripWeights()
+    await save(inFolder('shapes.tmfile'), model)
+    const { file, report } = await edited(['--fill-weights', 'zeros'], 'shapes.tmfile')
+    expect(report.changes).toEqual([
+      '2 constants filled from zeros',
+      'constant target tells of a shape, and stays without numbers',
+    ])
+    expect(file.dense('target').hasData).toBe(false)
+    expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([0, 0])
+  })
+
   it.each([
     [['--insert-node', '{"operator":"ReLu","name":"r","inputs":["nobody"]}'], 64],
     [['--insert-node', '{"operator":"Relu","name":"r"}'], 64],
@@ -255,7 +274,7 @@ describe('edit', () => {
     [['--insert-node', '{'], 64],
     [['--insert-node', '@nowhere.json'], 74],
     [['--insert-node', '@/dev/zero'], 64],
-    [['--insert-node', '{"operator":"ReLu","name":"conv","outputs":["conv"]}'], 2],
+    [['--insert-node', '{"operator":"ReLu","name":"conv","outputs":["conv"]}'], 64],
     [['--replace-node', 'conv'], 64],
     [['--replace-node', 'nobody={"operator":"ReLu"}'], 64],
     [['--replace-constant', 'conv/w'], 64],
@@ -263,7 +282,13 @@ describe('edit', () => {
     [['--quantize', 'conv/w'], 64],
     [['--quantize', 'conv/w=int4'], 64],
     [['--quantize', 'conv/w={"dtype":"int8","rules":"onnx"}'], 64],
-    [['--dequantize', 'conv/w'], 2],
+    [['--dequantize', 'conv/w'], 64],
+    [['--set-input', 'data=1,3,4'], 64],
+    [['--rename', 'conv='], 64],
+    [['--rename', 'conv=data'], 64],
+    [['--insert-node', '{"operator":"ReLu","name":"conv","inputs":["conv"],"outputs":["r"]}'], 64],
+    [['--outputs', 'nobody'], 64],
+    [['--set-input', 'conv=1'], 64],
     [['--fill-weights', 'nowhere.npz', '--strip-weights'], 74],
     [['--rename', 'a'], 64],
     [['--rename', 'a=b=c'], 64],
@@ -271,7 +296,7 @@ describe('edit', () => {
     [['--set-input', 'data'], 64],
     [['--from', 'data'], 64],
     [['--set-input', 'nobody=1'], 64],
-    [['--rename', 'nobody=b'], 2],
+    [['--rename', 'nobody=b'], 64],
   ])('%j is refused, and nothing is written', async (args, code) => {
     const out = inFolder('refused.tmfile')
     const result = await runCli(['edit', small, ...args, '-o', out])

@@ -6,6 +6,7 @@ import { valueText } from '../../value_text.js'
 import { checkKeys } from './caller_model.js'
 import { replaceConstant } from './edit_constants.js'
 import { insertNode } from './edit_graph.js'
+import { checkNewName, refuseTakenName } from './edit_names.js'
 import { findTensor, refuseEdit } from './find.js'
 import {
   isConstant,
@@ -63,6 +64,7 @@ export function createNode(model: TmfileModel, description: TmfileNodeDescriptio
     const { name, inputs = [], outputs, params = {}, operatorVersion = OPERATOR_VERSION } = description
     const schema = schemaOf(description)
     const taken = checkKeys(inputs, 'inputs').map((key) => findTensor(model, key))
+    if (name !== undefined) checkNewName(name, 'The name of a node')
     const names = outputs ?? (name === undefined ? [] : [name])
     if (names.length === 0) throw wrongPart('A node has a name, or outputs, the first of which names it.')
     const made = checkKeys(names, 'outputs').map((key) => outputOf(model, key, taken))
@@ -98,6 +100,7 @@ function outputOf(
   if (typeof key !== 'string') return key
   const known = graph.tensors.find(({ name }) => name === key)
   if (known) return known
+  checkNewName(key, 'The name of an output')
   const dtype = inputs.find((tensor) => !isConstant(tensor))?.dtype ?? 'float32'
   const nothing = { shape: null, quantization: null, buffer: null }
   return { name: key, dtype, role: 'variable', layout: graph.graphLayout, ...nothing }
@@ -117,7 +120,8 @@ function checkParams(
 /**
  * Adds a constant with these numbers, and the node that gives it to others, in front of all nodes.
  *
- * @throws TileworkError ERR_GRAPH for a name that a tensor has already; and as `replaceConstant`
+ * @throws TileworkError ERR_ARGUMENT for what is no name, ERR_GRAPH for one that a tensor or a node has already; and as
+ * `replaceConstant`
  */
 export function addConstant(
   model: TmfileModel,
@@ -125,11 +129,11 @@ export function addConstant(
   numbers: DenseTensor,
   quantization?: TmfileQuantization | null,
 ): TmfileTensor {
-  if (typeof name !== 'string') throw wrongPart(`name must be a string; it is ${valueText(name)}.`)
   const { graph } = model
-  if (graph.tensors.some((tensor) => tensor.name === name)) {
-    refuseEdit(`A tensor has the name ${JSON.stringify(name)} already.`)
-  }
+  const named = { name: checkNewName(name, 'The name of a constant') }
+  refuseTakenName('tensor', named, graph.tensors)
+  // Before anything is added: the node that gives the constant has its name.
+  refuseTakenName('node', named, graph.nodes)
   const constant: TmfileTensor = {
     ...{ name, dtype: 'float32', shape: null, role: 'constant', layout: graph.graphLayout },
     ...{ quantization: null, buffer: null },

@@ -2,6 +2,7 @@
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { checkGraphTensor, checkKeys, checkNode } from './caller_model.js'
+import { checkNewName, refuseTakenName } from './edit_names.js'
 import { findNode, findTensor, refuseEdit } from './find.js'
 import {
   isConstant,
@@ -88,7 +89,7 @@ function dropUnused(model: TmfileModel, constants: ReadonlySet<TmfileTensor>): v
  * that the graph does not have yet are added.
  *
  * @throws TileworkError ERR_ARGUMENT for what is no node or no index; ERR_GRAPH where an output is made by another node,
- * or the node would run before its inputs or after its consumers
+ * the node would run before its inputs or after its consumers, or the graph has one of its names already
  */
 export function insertNode(model: TmfileModel, node: TmfileNode, index?: number): void {
   const { graph } = model
@@ -110,6 +111,7 @@ export function insertNode(model: TmfileModel, node: TmfileNode, index?: number)
       `Node ${JSON.stringify(node.name)} cannot stand at ${at}: its inputs are made before ${earliest}, and it is needed at ${latest}.`,
     )
   }
+  checkNewNames(node, graph)
   graph.nodes.splice(at, 0, node)
   addTensors(model, [...node.inputs, ...node.outputs])
 }
@@ -119,6 +121,22 @@ function checkNewNode(node: TmfileNode): void {
   checkNode(node, 'node')
   for (const list of ['inputs', 'outputs'] as const) {
     for (const [at, tensor] of node[list].entries()) checkGraphTensor(tensor, `node.${list}[${at}]`)
+  }
+}
+
+/** The node and the tensors that come with it have names of their own among those that stay. */
+function checkNewNames(
+  node: TmfileNode,
+  { nodes, tensors }: Pick<TmfileModel['graph'], 'nodes' | 'tensors'>,
+): void {
+  if (node.name !== null) checkNewName(node.name, 'The name of a node')
+  refuseTakenName('node', node, nodes)
+  const known = new Set(tensors)
+  for (const tensor of [...node.inputs, ...node.outputs]) {
+    if (known.has(tensor)) continue
+    if (tensor.name !== null) checkNewName(tensor.name, 'The name of a tensor')
+    refuseTakenName('tensor', tensor, [...known])
+    known.add(tensor)
   }
 }
 
@@ -133,7 +151,7 @@ function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): v
  * Puts a node in the place of another one, whose constants go where nobody else takes them. What the new one does not
  * make of the old outputs must not be needed.
  *
- * @throws TileworkError ERR_ARGUMENT for what is no node, ERR_GRAPH
+ * @throws TileworkError ERR_ARGUMENT for what is no node, ERR_GRAPH also where what stays has one of its names
  */
 export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: TmfileNode): void {
   const { graph } = model
@@ -152,6 +170,22 @@ export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: 
   const needed = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
   if (needed)
     refuseEdit(`Tensor ${JSON.stringify(needed.name)} is needed, and the new node does not make it.`)
+  const freed = old.inputs.filter(
+    (tensor) =>
+      isConstant(tensor) &&
+      !node.inputs.includes(tensor) &&
+      links.get(tensor)!.consumers.every((consumer) => consumer === old),
+  )
+  const gone = new Set<unknown>([
+    old,
+    ...lost,
+    ...freed,
+    ...freed.map((tensor) => links.get(tensor)!.producer),
+  ])
+  checkNewNames(node, {
+    nodes: graph.nodes.filter((each) => !gone.has(each)),
+    tensors: graph.tensors.filter((each) => !gone.has(each)),
+  })
   const put = (list: readonly TmfileNode[]) => list.map((each) => (each === old ? node : each))
   graph.nodes = put(graph.nodes)
   graph.inputs = put(graph.inputs)
@@ -159,10 +193,7 @@ export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: 
   for (const device of graph.devices ?? []) device.nodes = put(device.nodes)
   addTensors(model, [...node.inputs, ...node.outputs])
   dropTensors(graph, new Set(lost))
-  dropUnused(
-    model,
-    new Set(old.inputs.filter((tensor) => isConstant(tensor) && !node.inputs.includes(tensor))),
-  )
+  dropUnused(model, new Set(freed))
 }
 
 /** Makes other tensors the results: the nodes that make them. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
@@ -184,7 +215,8 @@ function makersOf(model: TmfileModel, keys: readonly (TmfileTensor | string)[]):
  * Keeps what leads from some tensors to others: the first become inputs of the graph, the nodes that make the second its
  * outputs, and whatever is not between them goes.
  *
- * @throws TileworkError ERR_GRAPH where an output does not depend on the inputs alone
+ * @throws TileworkError ERR_GRAPH where an output does not depend on the inputs alone, or what is needed of a node makes
+ * one of the inputs as well
  */
 export function cut(
   model: TmfileModel,
@@ -192,7 +224,7 @@ export function cut(
   outputs: readonly (TmfileTensor | string)[],
 ): void {
   const { graph } = model
-  const starts = checkKeys(inputs, 'inputs').map((key) => findTensor(model, key))
+  const starts = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(model, key)))]
   const ends = makersOf(model, outputs)
   const links = model.links()
   const constant = starts.find(isConstant)
@@ -206,6 +238,13 @@ export function cut(
   if (old)
     refuseEdit(`The outputs also need the input ${JSON.stringify(old.name)}; name it among the inputs.`)
   const kept = graph.nodes.filter((node) => between.has(node) && !inputNodes.includes(node))
+  const again = kept.flatMap(({ outputs: made }) => made).find((tensor) => starts.includes(tensor))
+  if (again) {
+    refuseEdit(`Tensor ${JSON.stringify(again.name)} cannot be an input: a node that is needed makes it.`)
+  }
+  for (const node of inputNodes) {
+    if (!graph.nodes.includes(node)) refuseTakenName('node', node, kept)
+  }
   for (const tensor of starts) tensor.role = 'input'
   graph.nodes = [...inputNodes, ...kept]
   graph.inputs = inputNodes

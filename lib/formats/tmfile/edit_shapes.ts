@@ -21,7 +21,8 @@ export interface ShapeChange {
  * Sets the shape of an input. Shapes that depend on it become unknown until the runtime infers them; where only the
  * batch is another, they follow it, and so do Reshape nodes that have it written down.
  *
- * @throws TileworkError ERR_ARGUMENT for no shape of positive extents, ERR_RANK above 8, ERR_GRAPH for a tensor that is
+ * @throws TileworkError ERR_ARGUMENT for no shape of positive extents and for one of another rank than before, since
+ * parameters count axes; ERR_RANK above 8, ERR_GRAPH for a tensor that is
  * no input, ERR_ASYNC_ONLY where the stored target of a Reshape cannot be read at once
  */
 export function setInputShape(
@@ -34,11 +35,14 @@ export function setInputShape(
   if (!isInput) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no input of the graph.`)
   checkExtents(shape)
   const old = tensor.shape
+  // A file may have a shape of no axes for one that is not known.
+  if (old && old.length > 0 && old.length !== shape.length) {
+    const message = `Input ${JSON.stringify(tensor.name)} has ${old.length} axes, [${old.join(', ')}]; [${shape.join(', ')}] has ${shape.length}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
   tensor.shape = [...shape]
-  if (old && shape.every((extent, axis) => extent === old[axis]) && shape.length === old.length)
-    return NO_CHANGE
-  const isBatchOnly =
-    old?.length === shape.length && shape.slice(1).every((extent, at) => extent === old[at + 1])
+  if (old && shape.every((extent, axis) => extent === old[axis])) return NO_CHANGE
+  const isBatchOnly = old && shape.slice(1).every((extent, at) => extent === old[at + 1])
   const dependent = dependentNodes(model, tensor)
   if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(model, dependent, old[0]!, shape[0]!)
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null

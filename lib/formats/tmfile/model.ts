@@ -150,7 +150,10 @@ export class TmfileModel {
     return links
   }
 
-  /** Renames every tensor and node of a name. Returns how many there were. Errors: ERR_GRAPH. */
+  /**
+   * Renames every tensor and node of a name. Returns how many there were.
+   * Errors: ERR_ARGUMENT for an empty name; ERR_GRAPH where nothing has the old one, or another one of its kind the new one.
+   */
   rename(from: string, to: string): number {
     return rename(this, from, to)
   }
@@ -163,7 +166,7 @@ export class TmfileModel {
   /**
    * Sets the shape of an input. Shapes that depend on it become unknown until the runtime infers them; where only the
    * batch is another, they follow it, and so do Reshape nodes that have it written down.
-   * Errors: ERR_ARGUMENT, ERR_RANK, ERR_GRAPH for a tensor that is no input.
+   * Errors: ERR_ARGUMENT, also for another number of axes; ERR_RANK, ERR_GRAPH for a tensor that is no input.
    */
   setInputShape(input: TmfileTensor | string, shape: readonly number[]): ShapeChange {
     return setInputShape(this, input, shape)
@@ -191,7 +194,7 @@ export class TmfileModel {
   }
 
   /**
-   * Adds a constant and the node that gives it to others. Errors: ERR_GRAPH for a name that a tensor has; as
+   * Adds a constant and the node that gives it to others. Errors: ERR_GRAPH for a name that a tensor or a node has; as
    * `replaceConstant`.
    */
   addConstant(name: string, numbers: DenseTensor, quantization?: TmfileQuantization | null): TmfileTensor {
@@ -249,8 +252,8 @@ export class TmfileModel {
     stripWeights(this)
   }
 
-  /** Gives numbers to constants that have none. Errors: ERR_ARGUMENT for another type or shape. */
-  fillWeights(numbersFor: (tensor: TmfileTensor) => DenseTensor): void {
+  /** Gives numbers to constants that have none; null leaves one as it is. Errors: ERR_ARGUMENT for another type or shape. */
+  fillWeights(numbersFor: (tensor: TmfileTensor) => DenseTensor | null): void {
     fillWeights(this, numbersFor)
   }
 

@@ -38,6 +38,75 @@ describe('names', () => {
     expect(() => smallModel().rename('nobody', 'x')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 
+  it('nothing gets a name that another one of its kind has, and a model that is refused one stays as it was', async () => {
+    const refused = expect.objectContaining({ code: 'ERR_GRAPH' })
+    const model = smallModel()
+    const before = await serialize(model)
+    const [data, , , conv] = model.graph.tensors
+    const twin = (name: string) => node(name, 'ReLu', [conv!], [variable('new')])
+    expect(() => model.insertNode(twin('conv'))).toThrow(refused)
+    expect(() => model.insertNode(node('r', 'ReLu', [data!], [variable('conv')]))).toThrow(refused)
+    const pair = [variable('twice'), variable('twice')]
+    expect(() => model.insertNode(node('r', 'Split', [data!], pair))).toThrow(refused)
+    expect(() => model.replaceNode('conv', node('data', 'ReLu', [data!], [conv!]))).toThrow(refused)
+    expect(() => model.replaceNode('conv', node('conv', 'ReLu', [variable('data')], [conv!]))).toThrow(
+      refused,
+    )
+    expect(() => model.addConstant('conv', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(
+      refused,
+    )
+    expect(await serialize(model)).toEqual(before)
+    named(model.graph.nodes, 'conv').name = 'c'
+    expect(() => model.rename('c', 'data')).toThrow(refused)
+    expect(() => model.addConstant('c', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
+  })
+
+  it('a cut makes no tensor twice, and no name', () => {
+    const refused = expect.objectContaining({ code: 'ERR_GRAPH' })
+    const model = smallModel()
+    const [left, right] = [variable('left'), variable('right')]
+    model.insertNode(node('left', 'Split', [model.graph.tensors[3]!], [left, right]))
+    model.insertNode(node('sum', 'Eltwise', [left, right], [variable('sum')]))
+    expect(() => model.cut(['left', 'data'], ['sum'])).toThrow(refused)
+    named(model.graph.nodes, 'sum').name = 'conv'
+    named(model.graph.nodes, 'conv').name = 'c'
+    named(model.graph.nodes, 'left').name = 'conv'
+    expect(() => model.cut(['conv', 'conv'], ['sum'])).toThrow(refused)
+    named(model.graph.nodes, 'conv').name = 'l'
+    named(model.graph.nodes, 'conv').name = 's'
+    model.cut(['conv', 'conv'], ['sum'])
+    expect(names(model.graph.nodes)).toEqual(['conv', 'l', 's'])
+  })
+
+  it('a node that takes the place of another one may have its names and those of its constants', async () => {
+    const model = smallModel()
+    const [data, , , conv] = model.graph.tensors
+    const scale = constant('conv/w', [3], [1, 2, 3])
+    model.insertNode(node('gamma', 'Const', [], [{ ...scale, name: 'gamma' }]))
+    model.replaceNode(
+      'conv',
+      node('conv', 'Scale', [data!, scale], [variable('conv', conv!.shape)], { axis: 1 }),
+    )
+    model.insertNode(node('conv/w', 'Const', [], [scale]), 0)
+    expect(names(model.graph.tensors)).toEqual(['data', 'gamma', 'conv/w', 'conv'])
+  })
+
+  it.each(['', 'a\0b', '\ud800'])('%j is no name', (name) => {
+    const refused = expect.objectContaining({ code: 'ERR_ARGUMENT' })
+    const model = smallModel()
+    const inputs = ['data']
+    expect(() => model.rename('conv', name)).toThrow(refused)
+    expect(() => model.addConstant(name, tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
+    expect(() => model.createNode({ operator: 'ReLu', name, inputs })).toThrow(refused)
+    expect(() => model.createNode({ operator: 'ReLu', outputs: [name], inputs })).toThrow(refused)
+    expect(() => model.insertNode(node(name, 'ReLu', [model.graph.tensors[0]!], [variable('r')]))).toThrow(
+      refused,
+    )
+    expect(() => model.insertNode(node('r', 'ReLu', [model.graph.tensors[0]!], [variable(name)]))).toThrow(
+      refused,
+    )
+  })
+
   it('names can be left away', async () => {
     const model = smallModel()
     model.stripNames()
@@ -79,10 +148,21 @@ describe('shapes', () => {
     ['nobody', [1], 'ERR_ARGUMENT'],
     ['data', [0, 3, 4, 4], 'ERR_ARGUMENT'],
     ['data', [1.5], 'ERR_ARGUMENT'],
+    ['data', [1, 3, 4], 'ERR_ARGUMENT'],
+    ['data', [1, 3, 4, 4, 1], 'ERR_ARGUMENT'],
     ['data', new Array(9).fill(1), 'ERR_RANK'],
   ])('%s cannot be %j', (name, shape, code) => {
     expect(() => smallModel().setInputShape(name, shape)).toThrow(expect.objectContaining({ code }))
   })
+})
+
+it('an input whose shape nobody knows gets one of any rank', () => {
+  for (const shape of [null, []]) {
+    const model = smallModel()
+    model.graph.tensors[0]!.shape = shape
+    model.setInputShape('data', [1, 3, 4])
+    expect(model.graph.tensors[0]!.shape).toEqual([1, 3, 4])
+  }
 })
 
 describe('nodes', () => {
