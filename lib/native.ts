@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { Dtype } from './dtype/dtypes.js'
 import { TileworkError } from './errors.js'
 import type { DlpackCapsule } from './tensor/dlpack.js'
+import { valueText } from './value_text.js'
 
 /**
  * An open file that is read. Mapped, its views share memory with the page cache; the mapping is private and writable,
@@ -451,7 +452,7 @@ export function setThreads(count: number): void {
   if (!Number.isInteger(count) || count < 1 || count > MAX_THREADS) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `threads must be a whole number from 1 to ${MAX_THREADS}; it is ${count}.`,
+      `threads must be a whole number from 1 to ${MAX_THREADS}; it is ${valueText(count)}.`,
     )
   }
   native().setThreads(count)

@@ -4,6 +4,7 @@ import type { Dtype } from '../dtype/dtypes.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
 import { type DigitRule, digitNames, formatOrder } from './digit_rule.js'
 import { hasAnyRank, type Layout } from './layout.js'
+import { checkParsedLayout } from './parse_layout.js'
 import { formatConstraint, rulesFor } from './storage.js'
 
 const AXIS_WORDS: Readonly<Record<string, string>> = {
@@ -31,9 +32,13 @@ const KIND_WORDS: Readonly<Record<Layout['kind'], string>> = {
   winograd: 'a Winograd-domain layout',
 }
 
-/** Sentences that explain the name, each digit of the offset, the padding and what else a reader should know. */
+/**
+ * Sentences that explain the name, each digit of the offset, the padding and what else a reader should know.
+ *
+ * @throws TileworkError ERR_ARGUMENT for what `parseLayout` did not give
+ */
 export function describeLayout(layout: Layout): string[] {
-  const definition = defineLayout(layout.name)
+  const definition = defineLayout(checkParsedLayout(layout, 'describeLayout').name)
   return [
     headline(definition),
     ...(hasAnyRank(definition) ? [] : [`Memory order, outermost first: ${definition.order}.`]),

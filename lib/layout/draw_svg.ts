@@ -3,7 +3,7 @@
  * order, with the coordinates in every cell. The same channel has the same colour on both sides.
  */
 import { describeDigits, orderFor } from './describe.js'
-import type { DrawOptions } from './draw.js'
+import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
 import { cutMemory, formatShape, type MemoryPicture, type MemoryRow } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
@@ -52,9 +52,13 @@ interface Drawn {
  * Draws where each element of `shape` lands in memory, as a self-contained SVG document on a white ground.
  * Large shapes are cut, and the drawing says so.
  *
- * @throws TileworkError as `layout.storage`
+ * @throws TileworkError as `layout.storage`; ERR_ARGUMENT for what is no layout of `parseLayout` and for wrong options
  */
 export function drawLayoutSvg(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
+  return drawSvg(layout, shape, checkDrawing(layout, options, 'drawLayoutSvg'))
+}
+
+function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions): string {
   const picture = cutMemory(layout, shape, options, {
     maxRows: MAX_ROWS,
     fits: (cells, labelLength, gapCount) => cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,

@@ -1,6 +1,6 @@
 /** A layout drawn for the terminal: memory in its order, a row of slots a line. */
 import { describeDigits, orderFor } from './describe.js'
-import type { DrawOptions } from './draw.js'
+import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
 import {
   cutMemory,
@@ -22,9 +22,13 @@ const BACKGROUNDS = [117, 222, 115, 228, 111, 216, 182] as const
  * Draws where each element of `shape` lands in memory. Every row is a stretch of memory with the offset of its first
  * slot; rows are grouped by the blocks they belong to; holes are `·`. Large shapes are cut, and the drawing says so.
  *
- * @throws TileworkError as `layout.storage`
+ * @throws TileworkError as `layout.storage`; ERR_ARGUMENT for what is no layout of `parseLayout` and for wrong options
  */
 export function drawLayoutText(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
+  return drawText(layout, shape, checkDrawing(layout, options, 'drawLayoutText'))
+}
+
+function drawText(layout: Layout, shape: readonly number[], options: DrawOptions): string {
   const width = Math.min(400, Math.max(40, Math.floor(options.width ?? DEFAULT_WIDTH) || DEFAULT_WIDTH))
   const bound = layout.storage(shape, options)
   // Address, two gaps, and the coordinates that a row may share.

@@ -1,5 +1,6 @@
 /** From a name to a layout that can be asked. */
 import { TileworkError } from '../errors.js'
+import { valueText } from '../value_text.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
 import type { Layout, LayoutStorage, StorageOptions } from './layout.js'
 import { coordinateInStorage, offsetInStorage } from './offset.js'
@@ -37,6 +38,16 @@ export function parseLayout(name: string): Layout {
 /** Whether a layout was made here: then its name says all of it. */
 export function isParsedLayout(layout: Layout): boolean {
   return parsed.has(layout)
+}
+
+/**
+ * @param call - names the function at the start of the message
+ * @throws TileworkError ERR_ARGUMENT for what `parseLayout` did not give
+ */
+export function checkParsedLayout(layout: unknown, call: string): Layout {
+  if (parsed.has(layout as Layout)) return layout as Layout
+  const message = `${call} takes a layout that parseLayout gave; ${valueText(layout)} was given.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 function layoutOf(definition: LayoutDefinition): Layout {

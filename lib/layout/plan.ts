@@ -204,8 +204,7 @@ function isSide(side: unknown): boolean {
 
 function place(side: string | Layout | PlacedLayout): PlannedSide {
   if (typeof side === 'string') return { layout: parseLayout(side) }
-  if ('storage' in side) return { layout: side }
-  const { layout, lower, upper } = side
+  const { layout, lower, upper }: PlacedLayout = 'storage' in side ? { layout: side } : side
   if (typeof layout === 'string') return { layout: parseLayout(layout), lower, upper }
   if (typeof layout?.storage === 'function') return { layout, lower, upper }
   throw new TileworkError('ERR_ARGUMENT', 'A layout is a name or what parseLayout gave.')

@@ -2,6 +2,7 @@
  * Binds a layout to a shape: radices, padded extents, number of slots. All arithmetic is checked, since shapes come
  * from files; what does not fit a double exactly is refused, so `offset.ts` may calculate in plain numbers.
  */
+import { checkObject } from '../caller_input.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import type { NativePiece } from '../native.js'
@@ -29,6 +30,7 @@ export function bindStorage(
   shape: readonly number[],
   options: StorageOptions = {},
 ): LayoutStorage {
+  checkObject(options, 'The options of a layout are { dtype, lower, upper }')
   const bits = elementBits(options.dtype)
   const full = padShape(layout, shape, options)
   checkConstraints(layout, full.extents)
@@ -49,7 +51,7 @@ export function bindStorage(
 
 function elementBits(dtype: Dtype | undefined): number {
   if (dtype === undefined) return 8
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${JSON.stringify(dtype)} is no element type.`)
+  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type.`)
   const { bits } = DTYPES[dtype]
   if (bits === 0)
     throw new TileworkError(
