@@ -8,6 +8,7 @@ import { MemorySource } from './memory.js'
 import { RangedFileSource } from './ranged_file.js'
 import type { ByteSource } from './source.js'
 import { UserSource } from './user_source.js'
+import { bytesOfBuffer } from './view_bytes.js'
 
 export interface OpenSourceOptions {
   /** `map` (default) maps a file; `read` reads ranges of it. Without meaning for bytes in memory. */
@@ -32,7 +33,7 @@ export async function openSource(
   if (typeof input === 'string') return openPath(input, mode, guard)
   if (input instanceof URL) return openPath(pathOfUrl(input), mode, guard)
   if (input instanceof Uint8Array) return new MemorySource(input)
-  if (input instanceof ArrayBuffer) return new MemorySource(new Uint8Array(input))
+  if (input instanceof ArrayBuffer) return new MemorySource(bytesOfBuffer(input, 'memory'))
   if (isOwnSource(input)) return input
   if (readInput('The input', () => isByteSource(input))) return new UserSource(input)
   throw new TileworkError(

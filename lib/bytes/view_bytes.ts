@@ -1,4 +1,4 @@
-/** The memory behind a typed array or DataView of a caller. */
+/** The memory behind a typed array, DataView or ArrayBuffer of a caller. */
 import { TileworkError } from '../errors.js'
 
 const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as { values(this: unknown): unknown }
@@ -11,10 +11,25 @@ const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as { values(this:
  * and for what only looks like a view (a Proxy)
  */
 export function bytesOfView(view: ArrayBufferView, what: string): Uint8Array {
-  try {
+  return readable(what, () => {
     // A method of typed arrays refuses such a view; its length alone cannot be told from that of an empty one.
     if (!(view instanceof DataView)) typedArray.values.call(view)
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
+  })
+}
+
+/**
+ * All bytes of a buffer.
+ *
+ * @throws TileworkError ERR_ARGUMENT for one that was transferred
+ */
+export function bytesOfBuffer(buffer: ArrayBuffer, what: string): Uint8Array {
+  return readable(what, () => new Uint8Array(buffer))
+}
+
+function readable(what: string, read: () => Uint8Array): Uint8Array {
+  try {
+    return read()
   } catch (cause) {
     const message = `The memory of ${what} cannot be read: its buffer was transferred or made smaller, or it is no typed array.`
     throw new TileworkError('ERR_ARGUMENT', message, { cause })
