@@ -46,6 +46,12 @@ export function checkObject(value: unknown, expected: string): void {
   throw new TileworkError('ERR_ARGUMENT', `${expected}; ${valueText(value)} was given.`)
 }
 
+/** @throws TileworkError ERR_ARGUMENT unless `listener` is a function, or undefined for none */
+export function checkListener(listener: unknown, name: string): void {
+  if (listener === undefined || typeof listener === 'function') return
+  throw new TileworkError('ERR_ARGUMENT', `${name} must be a function; it is ${valueText(listener)}.`)
+}
+
 /** @throws TileworkError ERR_ARGUMENT unless `name` is a string */
 export function checkName(name: unknown): string {
   if (typeof name === 'string') return name

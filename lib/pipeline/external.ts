@@ -1,5 +1,6 @@
 /** ONNX models with their values in files beside them, and in one file again. */
 import type { Writable } from 'node:stream'
+import { checkObject, checkOptions } from '../caller_input.js'
 import type { ExternalOptions } from '../formats/onnx/index.js'
 import type { OnnxModel } from '../model/model.js'
 import type { OpenFile } from './open.js'
@@ -22,6 +23,7 @@ export async function externalize(
   content: Saveable,
   options: ExternalizeOptions = {},
 ): Promise<void> {
+  checkObject(options, 'The options of externalize are those of the data files, signal and onProgress')
   const { signal, onProgress, ...external } = options
   await save(target, content, { format: 'onnx', external, ...running({ signal, onProgress }) })
 }
@@ -34,8 +36,10 @@ export async function externalize(
 export async function internalize(
   target: string | URL | WritableStream<Uint8Array> | Writable,
   content: OpenFile | OnnxModel,
-  { signal, onProgress }: InternalizeOptions = {},
+  options: InternalizeOptions = {},
 ): Promise<void> {
+  checkOptions(options, 'internalize', ['signal', 'onProgress'])
+  const { signal, onProgress } = options
   await save(target, content, { format: 'onnx', external: false, ...running({ signal, onProgress }) })
 }
 
@@ -45,5 +49,5 @@ function running({
 }: {
   [Name in keyof InternalizeOptions]: InternalizeOptions[Name] | undefined
 }): InternalizeOptions {
-  return { ...(signal && { signal }), ...(onProgress && { onProgress }) }
+  return { ...(signal !== undefined && { signal }), ...(onProgress !== undefined && { onProgress }) }
 }

@@ -11,7 +11,7 @@ import { Writable } from 'node:stream'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
-import { checkOptions } from '../caller_input.js'
+import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
@@ -25,6 +25,7 @@ import {
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { OnnxModel } from '../model/model.js'
+import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { piecesOf } from './pieces.js'
@@ -79,10 +80,11 @@ export async function save(
   await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
 }
 
-/** @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has */
+/** @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none */
 function checkSaveOptions(options: SaveOptions, call: string): void {
   const known = ['format', 'signal', 'onProgress', ...writeOptionNames()]
   checkOptions<Record<string, unknown>>(options, call, known)
+  checkListener(options.onProgress, 'onProgress')
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
@@ -216,11 +218,13 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
 }
 
 function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
-  if (typeof content === 'object' && content !== null) {
-    if (Symbol.iterator in content) return [...content]
-    if ('dtype' in content && 'shape' in content) return [content]
-  }
-  throw new TileworkError('ERR_ARGUMENT', 'Only tensors, lists of tensors and open files can be saved.')
+  return readInput('What is to be saved', () => {
+    if (typeof content === 'object' && content !== null) {
+      if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))
+      if ('dtype' in content && 'shape' in content) return [checkTensor(content, 'A save')]
+    }
+    throw new TileworkError('ERR_ARGUMENT', 'Only tensors, lists of tensors and open files can be saved.')
+  })
 }
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {

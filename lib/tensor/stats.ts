@@ -6,7 +6,7 @@ import { nativeFileOf } from '../bytes/native_file.js'
 import { readInto } from '../bytes/read_into.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES } from '../dtype/dtypes.js'
@@ -73,6 +73,7 @@ export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise
   checkOptions(options, 'stats', ['bins', 'signal', 'onBytes'])
   const given = readInput('The options of stats', () => ({ ...options }))
   const { bins = 64, signal, onBytes = () => undefined } = given
+  checkListener(onBytes, 'onBytes')
   if (!Number.isInteger(bins) || bins < 2 || bins > 1024) {
     throw new TileworkError('ERR_ARGUMENT', `bins is ${valueText(bins)}; it must be from 2 to 1024.`)
   }
