@@ -148,7 +148,8 @@ export function checkModelFields(model: TmfileModel): void {
  * @throws TileworkError ERR_ARGUMENT
  */
 export function checkKeys<T>(keys: readonly T[], name: string): readonly T[] {
-  if (Array.isArray(keys)) return keys
+  // A hole of the array is no key, and would be passed over.
+  if (Array.isArray(keys)) return Array.from(keys)
   const message = `${name} must be an array of tensors or their names; it is ${valueText(keys)}.`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }

@@ -5,6 +5,7 @@
  *
  * A channel is a run of stored values, as the reference takes it also where a shape says another order (NHWC depthwise).
  */
+import { bytesOfView } from '../../bytes/view_bytes.js'
 import { checkOptions, readInput } from '../../caller_input.js'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -82,6 +83,10 @@ function checkGiven(perChannel: unknown, scales: unknown, zeroPoints: unknown): 
   for (const [name, list] of Object.entries({ scales, zeroPoints })) {
     const isList = Array.isArray(list) || ArrayBuffer.isView(list)
     if (list !== undefined && !isList) refuse(`${name} must be a list of numbers; it is ${valueText(list)}.`)
+    if (ArrayBuffer.isView(list)) bytesOfView(list, name)
+    const entries = Array.from((list ?? []) as ArrayLike<unknown>)
+    const at = entries.findIndex((each) => typeof each !== 'number')
+    if (at >= 0) refuse(`${name}[${at}] must be a number; it is ${valueText(entries[at])}.`)
   }
   if (zeroPoints !== undefined && scales === undefined) {
     refuse(

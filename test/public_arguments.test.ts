@@ -1,0 +1,385 @@
+/**
+ * Every function that the package exports, and every method of what it gives out, with each argument and each option in
+ * turn replaced by what no program should pass: the outcome is a TileworkError or a success.
+ */
+import { afterAll, expect, it } from 'vitest'
+import * as tilework from '../lib/index.js'
+import {
+  asTensor,
+  check,
+  type DenseTensor,
+  fromDense,
+  open,
+  parseLayout,
+  planReorder,
+  serialize,
+  setMemoryBudget,
+  setThreads,
+  stringTensor,
+  TileworkError,
+  tensor,
+  toDlpack,
+} from '../lib/index.js'
+import { temporaryFolder } from './cli/temporary_folder.js'
+import { smallModel } from './formats/tmfile/tmfile_bytes.js'
+
+const inFolder = temporaryFolder()
+const [threads, budget] = [tilework.threads(), tilework.memoryBudget()]
+afterAll(() => {
+  setThreads(threads)
+  setMemoryBudget(budget)
+})
+
+function detached<T extends ArrayBuffer | ArrayBufferView>(memory: T): T {
+  const buffer = ArrayBuffer.isView(memory) ? memory.buffer : memory
+  structuredClone(memory, { transfer: [buffer as ArrayBuffer] })
+  return memory
+}
+
+/** New ones each time, because some get used up. No text that could be the name of a file. */
+const wrongValues = (): unknown[] => [
+  ...[undefined, null, true, false, 0, 1, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53],
+  ...[1n, -(2n ** 70n), '', Symbol('s'), () => 1, new Map(), new Date(Number.NaN)],
+  ...[{}, [], [null], [undefined], [1n], [{}], [[]], ['x'], [Symbol('s')], new Array(3)],
+  ...[
+    Object.create(null),
+    { kind: 'dense' },
+    { name: Symbol('n') },
+    { layout: {} },
+    { layout: null },
+    { storage: null },
+  ],
+  ...[new Uint8Array(3), new DataView(new ArrayBuffer(4)), new SharedArrayBuffer(4), new Float64Array(1)],
+  ...[detached(new Uint8Array(4)), detached(new ArrayBuffer(4)), detached(new Float32Array(1))],
+]
+
+const small = () => tensor([1, 2, 3, 4], { dtype: 'float32', shape: [2, 2], name: 'small' }) as DenseTensor
+const codes = () => tensor([1, 2, 3, 4], { dtype: 'int8', shape: [2, 2], name: 'codes' }) as DenseTensor
+const sparse = () => fromDense(small())
+const bytes = await serialize(small())
+const onnxBytes = await serialize(smallModel(), { format: 'onnx' })
+const onnx = () => open(onnxBytes)
+const parsed = parseLayout('b_fs_yx_fsv16')
+const sides = { dtype: 'float32', shape: [1, 2, 1, 1], from: 'bfyx', to: 'byxf', as: 'weights' } as const
+const plan = () => planReorder({ dtype: 'int8', shape: [1, 2, 1, 1], from: 'bfyx', to: 'byxf' })
+const onProgress = () => undefined
+const { signal } = new AbortController()
+const model = smallModel
+const weights = { name: 'conv/w', dtype: 'int8', scale: 1, zeroPoint: 0 } as const
+
+interface Call {
+  // biome-ignore lint/suspicious/noExplicitAny: wrong arguments are what this is about
+  readonly run: (...args: any[]) => unknown
+  readonly args: () => readonly unknown[]
+}
+
+/** Of functions by their names; of methods by the name of what has them. */
+const CALLS: Readonly<Record<string, Call>> = {
+  affine: {
+    run: tilework.affine,
+    args: () => [small(), { scale: [1, 2], bias: [0, 1], axis: 0, dtype: 'float16' }],
+  },
+  'affine by mean': { run: tilework.affine, args: () => [small(), { mean: [1, 2], std: [1, 1], axis: 1 }] },
+  asLayout: { run: tilework.asLayout, args: () => [small(), 'row_major', [4], { lower: [0], upper: [0] }] },
+  asTensor: { run: asTensor, args: () => [new Uint8Array(4), { dtype: 'int8', shape: [4], name: 'x' }] },
+  cast: {
+    run: tilework.cast,
+    args: () => [small(), 'float8_e4m3fn', { mode: 'onnx', saturate: false, round: 'up' }],
+  },
+  check: { run: check, args: () => [bytes, openOptions()] },
+  checkBiasScales: {
+    run: tilework.checkBiasScales,
+    args: () => [weights, weights, weights, { tolerance: 0.1 }].map(parameters),
+  },
+  decodeTensor: {
+    run: tilework.decodeTensor,
+    args: () => [{ dims: [1], data_type: 1, float_data: [1], name: 'x' }],
+  },
+  dequantize: {
+    run: tilework.dequantize,
+    args: () => [codes(), { scale: [1, 2], zeroPoint: [0, 1], axis: 0, dtype: 'float16' }],
+  },
+  'dequantize by blocks': {
+    run: tilework.dequantize,
+    args: () => [codes(), { scale: small(), axis: 0, blockSize: 1 }],
+  },
+  describeLayout: { run: tilework.describeLayout, args: () => [parsed] },
+  devices: { run: tilework.devices, args: () => [] },
+  drawLayoutSvg: { run: tilework.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
+  drawLayoutText: { run: tilework.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
+  encodeTensor: { run: tilework.encodeTensor, args: () => [small(), { raw: true }] },
+  externalize: {
+    run: async (target, content, options) =>
+      tilework.externalize(target, content === undefined ? await onnx() : content, options),
+    args: () => [
+      inFolder('external.onnx'),
+      undefined,
+      { threshold: 0, alignment: 64, checksum: true, signal, onProgress },
+    ],
+  },
+  fromDense: { run: fromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
+  fromDlpack: {
+    run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
+    args: () => [undefined, { name: 'x', maxBytes: 100 }],
+  },
+  internalize: {
+    run: async (target, content, options) =>
+      tilework.internalize(target, content === undefined ? await onnx() : content, options),
+    args: () => [inFolder('internal.onnx'), undefined, { signal, onProgress }],
+  },
+  lazyTensor: {
+    run: tilework.lazyTensor,
+    args: () => [() => small(), { dtype: 'float32', shape: [2, 2], name: 'x', keep: false }],
+  },
+  materialize: { run: tilework.materialize, args: () => [small(), { device: undefined }] },
+  memoryBudget: { run: tilework.memoryBudget, args: () => [] },
+  onDevice: { run: tilework.onDevice, args: () => [small(), 'opencl'] },
+  open: { run: open, args: () => [bytes, openOptions()] },
+  parseLayout: { run: parseLayout, args: () => ['bfyx'] },
+  planReorder: { run: planReorder, args: () => [sides] },
+  'planReorder with padding': {
+    run: (from) => planReorder({ ...sides, as: undefined as never, from }),
+    args: () => [{ layout: 'bfyx', lower: [0, 0, 1, 0], upper: [0, 0, 0, 1] }],
+  },
+  quantizationParameters: {
+    run: tilework.quantizationParameters,
+    args: () => [{ min: 0, max: 1 }, 'int8', { symmetric: true, rules: 'onnx' }],
+  },
+  quantize: {
+    run: tilework.quantize,
+    args: () => [
+      small(),
+      'int8',
+      { scale: [1, 2], zeroPoint: [0, 0], axis: 0, saturate: true, rules: 'tmfile' },
+    ],
+  },
+  reorder: {
+    run: tilework.reorder,
+    args: () => [small(), 'bfyx', { lower: [0, 0, 0, 0], upper: [0, 0, 0, 0], as: 'weights' }],
+  },
+  save: {
+    run: tilework.save,
+    args: () => [inFolder('saved.btf'), small(), { format: 'btf', signal, onProgress }],
+  },
+  serialize: { run: serialize, args: () => [small(), { format: 'btf', signal, onProgress }] },
+  'serialize a model': { run: serialize, args: () => [model(), { mode: 'canonical' }] },
+  'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },
+  setMemoryBudget: { run: setMemoryBudget, args: () => [budget] },
+  setThreads: { run: setThreads, args: () => [1] },
+  slice: { run: tilework.slice, args: () => [small(), [{ start: 0, end: 2, step: 1 }]] },
+  'slice by a range': {
+    run: (range) => tilework.slice(small(), [range]),
+    args: () => [{ start: 0, end: 2, step: 1 }],
+  },
+  stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
+  stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
+  swapBitOrder: { run: tilework.swapBitOrder, args: () => [new Uint8Array(2), 'int4'] },
+  tensor: { run: tensor, args: () => [[1, 2], { dtype: 'float32', shape: [2], name: 'x' }] },
+  threads: { run: tilework.threads, args: () => [] },
+  toDlpack: { run: toDlpack, args: () => [small(), { legacy: true }] },
+
+  'OpenFile.dense': { run: async (key) => (await open(bytes)).dense(key), args: () => [0] },
+  'OpenFile.sparse': { run: async (key) => (await open(bytes)).sparse(key), args: () => [0] },
+  'OpenFile.close': {
+    run: async (options) => (await open(bytes)).close(options),
+    args: () => [{ revoke: true }],
+  },
+  'OpenFile.tensors.at': { run: async (index) => (await open(bytes)).tensors.at(index), args: () => [0] },
+  'OpenFile.tensors.get': {
+    run: async (name) => (await open(bytes)).tensors.get(name),
+    args: () => ['small'],
+  },
+  'Layout.storage': {
+    run: (...args) => parsed.storage(...(args as [never])),
+    args: () => [[1, 2, 2, 2], { dtype: 'int8', lower: [0, 0, 0, 0], upper: [0, 0, 0, 0] }],
+  },
+  'ReorderPlan.run': {
+    run: (...args) => plan().run(...(args as [never, never])),
+    args: () => [new Uint8Array(2), new Uint8Array(2), { signal }],
+  },
+  'ReorderPlan.runSync': {
+    run: (...args) => plan().runSync(...(args as [never, never])),
+    args: () => [new Uint8Array(2), new Uint8Array(2)],
+  },
+  'DenseTensor.at': { run: (...index) => small().at(...index), args: () => [0, 1] },
+  'DenseTensor.bits': { run: () => codes().bits(), args: () => [] },
+  'DenseTensor.bytes': { run: (range) => small().bytes(range), args: () => [{ start: 0, end: 4 }] },
+  'DenseTensor.bytesSync': { run: (range) => small().bytesSync(range), args: () => [{ start: 0, end: 4 }] },
+  'DenseTensor.copyTo': {
+    run: (...args) => small().copyTo(...(args as [never])),
+    args: () => [new Uint8Array(4), { start: 4 }],
+  },
+  'DenseTensor.copyToSync': {
+    run: (...args) => small().copyToSync(...(args as [never])),
+    args: () => [new Uint8Array(4), { start: 4 }],
+  },
+  'DenseTensor.toTypedArray': {
+    run: (options) => small().toTypedArray(options),
+    args: () => [{ float16: false }],
+  },
+  'SparseTensor.toDense': {
+    run: async (options) => (await sparse()).toDense(options),
+    args: () => [{ maxBytes: 100 }],
+  },
+
+  'TmfileModel.addConstant': {
+    run: (...args) => model().addConstant(...(args as [never, never])),
+    args: () => ['c', small(), null],
+  },
+  'TmfileModel.castWeights': { run: (dtype) => model().castWeights(dtype), args: () => ['float16'] },
+  'TmfileModel.createNode': {
+    run: (description) => model().createNode(description),
+    args: () => [
+      {
+        operator: 'Concat',
+        operatorNumber: 3,
+        operatorVersion: 1,
+        name: 'n',
+        inputs: ['conv'],
+        outputs: ['n'],
+        params: { axis: 1 },
+      },
+    ],
+  },
+  'TmfileModel.cut': {
+    run: (...args) => model().cut(...(args as [never, never])),
+    args: () => [['data'], ['conv']],
+  },
+  'TmfileModel.dequantize': { run: (constant) => model().dequantize(constant), args: () => ['conv/w'] },
+  'TmfileModel.fillWeights': {
+    run: (numbersFor) => stripped().fillWeights(numbersFor),
+    args: () => [() => null],
+  },
+  'TmfileModel.insertNode': {
+    run: (node, index) => model().insertNode(node === undefined ? reluOf(model()) : node, index),
+    args: () => [undefined, 4],
+  },
+  'TmfileModel.quantize': {
+    run: (...args) => model().quantize(...(args as [never, never])),
+    args: () => ['conv/w', 'int8', { perChannel: false, scales: [1], zeroPoints: [0] }],
+  },
+  'TmfileModel.removeNode': { run: (node) => model().removeNode(node), args: () => ['conv'] },
+  'TmfileModel.rename': {
+    run: (...args) => model().rename(...(args as [never, never])),
+    args: () => ['conv', 'x'],
+  },
+  'TmfileModel.replaceAllUses': {
+    run: (...args) => model().replaceAllUses(...(args as [never, never])),
+    args: () => ['conv', 'data'],
+  },
+  'TmfileModel.replaceConstant': {
+    run: (...args) => model().replaceConstant(...(args as [never, never])),
+    args: () => ['conv/w', small(), null],
+  },
+  'TmfileModel.replaceNode': {
+    run: (...args) => model().replaceNode(...(args as [never, never])),
+    args: () => ['conv', reluOf(model())],
+  },
+  'TmfileModel.setBatch': { run: (batch) => model().setBatch(batch), args: () => [2] },
+  'TmfileModel.setInputShape': {
+    run: (...args) => model().setInputShape(...(args as [never, never])),
+    args: () => ['data', [1, 3, 8, 8]],
+  },
+  'TmfileModel.setOutputs': { run: (outputs) => model().setOutputs(outputs), args: () => [['conv']] },
+}
+
+function openOptions() {
+  const choices = {
+    mode: 'read',
+    guard: false,
+    symlinks: 'follow',
+    hardLinks: 'allow',
+    message: 'model',
+  } as const
+  return { format: 'btf', level: 'strict', resolve: () => undefined, limits: { tensors: 5 }, ...choices }
+}
+
+const drawOptions = () => ({
+  dtype: 'int8',
+  lower: [0, 0, 0, 0],
+  upper: [0, 0, 0, 0],
+  color: true,
+  width: 80,
+})
+
+function parameters(value: object): object {
+  return 'tolerance' in value ? value : { scale: [1], zeroPoint: [0] }
+}
+
+function stripped() {
+  const made = model()
+  made.stripWeights()
+  return made
+}
+
+const reluOf = (made: ReturnType<typeof model>) =>
+  made.createNode({ operator: 'ReLu', name: 'r', inputs: ['conv'] })
+
+/** Everything that can be asked of what a call gave. */
+async function use(result: unknown): Promise<void> {
+  const made = (await result) as tilework.Tensor | undefined
+  if (made?.kind === 'dense') {
+    await made.bytes()
+    await made.toTypedArray()
+  } else if (made?.kind === 'sparse') await made.toDense({ maxBytes: 1000 })
+  else if (made?.kind === 'string') await made.rawStrings()
+}
+
+/** What the call did wrong; undefined when it did what it may. */
+async function fault(call: () => unknown): Promise<string | undefined> {
+  try {
+    await use(call())
+    return undefined
+  } catch (error) {
+    if (error instanceof TileworkError) return undefined
+    return error instanceof Error ? (error.stack ?? error.message) : `threw ${typeof error}`
+  }
+}
+
+/** The arguments with one of them, or one of its fields where it is an object of options, replaced. */
+function* wrongArguments({ args }: Call): Generator<readonly [string, readonly unknown[]]> {
+  const [count, values] = [args().length, wrongValues().length]
+  for (let at = 0; at < count; at++) {
+    for (let value = 0; value < values; value++) {
+      yield [`argument ${at}, value ${value}`, args().with(at, wrongValues()[value])]
+    }
+    const given = args()[at]
+    if (typeof given !== 'object' || given === null || Object.getPrototypeOf(given) !== Object.prototype)
+      continue
+    for (const name of Object.keys(given)) {
+      for (let value = 0; value < values; value++) {
+        const wrong = { ...given, [name]: wrongValues()[value] }
+        yield [`argument ${at}, ${name}, value ${value}`, args().with(at, wrong)]
+      }
+    }
+  }
+  for (let length = 0; length < count; length++) yield [`${length} arguments`, args().slice(0, length)]
+}
+
+it('the table has every function that the package exports', () => {
+  const isClass = (value: unknown) => /^class\b/.test(Function.prototype.toString.call(value))
+  const functions = Object.entries(tilework).filter(
+    ([, value]) => typeof value === 'function' && !isClass(value),
+  )
+  expect(functions.map(([name]) => name).filter((name) => !(name in CALLS))).toEqual([])
+})
+
+it('the table has every method of a tmfile model that takes something', () => {
+  const { prototype } = tilework.TmfileModel
+  const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')
+  const withArguments = methods.filter(
+    (name) => (prototype[name as keyof typeof prototype] as () => void).length > 0,
+  )
+  expect(withArguments.filter((name) => !(`TmfileModel.${name}` in CALLS))).toEqual([])
+})
+
+it.each(Object.keys(CALLS))('%s', async (name) => {
+  const call = CALLS[name]!
+  expect(await fault(() => call.run(...call.args())), 'good arguments').toBe(undefined)
+  const faults: string[] = []
+  for (const [what, args] of wrongArguments(call)) {
+    const found = await fault(() => call.run(...args))
+    if (found !== undefined) faults.push(`${what}: ${found}`)
+  }
+  expect(faults).toEqual([])
+})
