@@ -23,13 +23,6 @@ constexpr size_t kViewsBeforeSweep = 64;
 // thread.
 constexpr int64_t kReadTileBytes = int64_t{64} << 20;
 
-void check_range(const InputFile& file, int64_t start, int64_t end) {
-  if (start <= end && end <= file.size()) return;
-  throw Error("ERR_RANGE", "The range [" + std::to_string(start) + ", " + std::to_string(end) +
-                               ") does not lie in the " + std::to_string(file.size()) +
-                               " bytes of the file.");
-}
-
 // The memory that a read from `start` on fills.
 Bytes target_bytes(const InputFile& file, int64_t start, const Napi::Value& value) {
   const Bytes target = bytes(value, "target");
@@ -68,6 +61,13 @@ class ReadJob : public AsyncJob {
 };
 
 }  // namespace
+
+void check_range(const InputFile& file, int64_t start, int64_t end) {
+  if (start <= end && end <= file.size()) return;
+  throw Error("ERR_RANGE", "The range [" + std::to_string(start) + ", " + std::to_string(end) +
+                               ") does not lie in the " + std::to_string(file.size()) +
+                               " bytes of the file.");
+}
 
 Napi::Function InputFileObject::define(Napi::Env env) {
   return DefineClass(

@@ -10,6 +10,9 @@
 
 namespace tilework::binding {
 
+// Errors: ERR_RANGE for what is no range of the file.
+void check_range(const InputFile& file, int64_t start, int64_t end);
+
 class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
  public:
   static Napi::Function define(Napi::Env env);

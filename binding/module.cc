@@ -12,6 +12,7 @@
 #include "opencl.h"
 #include "output_file.h"
 #include "parallel/thread_count.h"
+#include "plain_tensors.h"
 #include "reorder.h"
 #include "sparse_buffer.h"
 #include "statistics.h"
@@ -85,6 +86,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
   exports.Set("exportDlpack", Napi::Function::New<export_dlpack>(env, "exportDlpack"));
   exports.Set("importDlpack", Napi::Function::New<import_dlpack>(env, "importDlpack"));
+  exports.Set("plainTensors", Napi::Function::New<plain_tensors>(env, "plainTensors"));
   exports.Set("devices", Napi::Function::New<devices>(env, "devices"));
   exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
   return exports;

@@ -36,6 +36,33 @@ export interface NativeInputFile {
   close(revoke: boolean): void
 }
 
+/** Numbers of the fields of ONNX that plain tensors have. */
+export interface NativePlainTensorRules {
+  /** Of the message: its tensors. */
+  readonly list: number
+  readonly dims: number
+  readonly dataType: number
+  readonly name: number
+  readonly rawData: number
+  readonly docString: number
+  readonly dataLocation: number
+  /** Bits of an element by data type; 0 for types that are not plain. */
+  readonly elementBits: Uint8Array
+  readonly maxAxes: number
+}
+
+export interface NativePlainTensors {
+  /** Of the first field that was not taken. */
+  readonly position: number
+  readonly bytesRead: number
+  /** Bytes of all values together. */
+  readonly valueBytes: number
+  /** Three a tensor: byte offset of its values, end of its message, end of its header in `headers`. */
+  readonly places: Float64Array
+  /** All fields as they stand, but the values. */
+  readonly headers: Uint8Array
+}
+
 /** One digit of a layout in memory, as the planner takes it. */
 export interface NativeDigit {
   /** Positions of the axes in logical order; more than one means a fused row-major index over padded extents. */
@@ -382,6 +409,18 @@ export interface NativeAddon {
   preparePages(bytes: Uint8Array): void
   /** Mappings that are still mapped in this environment; for tests of their life. */
   liveMappings(): number
+  /**
+   * Tensors of a message of ONNX with a known type, a shape, a name and exactly the bytes in the file that they need, from
+   * the field at `start` on, as far as they stand behind each other; at most `most`, fewer where headers are long. Of what
+   * is not so nothing is said. Throws ERR_RANGE, ERR_CLOSED, ERR_FILE_CHANGED, a system error.
+   */
+  plainTensors(
+    file: NativeInputFile,
+    rules: NativePlainTensorRules,
+    start: number,
+    end: number,
+    most: number,
+  ): NativePlainTensors
   /** OpenCL devices, and why the library could not be loaded where there is none. */
   devices(): { readonly devices: readonly NativeDevice[]; readonly reason: string }
   cpu(): { readonly architecture: string; readonly features: readonly string[] }

@@ -34,16 +34,25 @@ export class Budget {
     throw new FileFault('ERR_LIMIT', message, offset)
   }
 
+  /** How many more tensors there may be. */
+  get tensorsLeft(): number {
+    return this.#tensorsLimit - this.#tensors
+  }
+
   /** @throws FileFault for one tensor too many */
-  spendTensor(offset: number): void {
-    this.#tensors += 1
-    const limit = this.#limits.tensors ?? DEFAULT_TENSORS_LIMIT
+  spendTensors(count: number, offset: number): void {
+    this.#tensors += count
+    const limit = this.#tensorsLimit
     if (this.#tensors <= limit) return
     throw new FileFault(
       'ERR_LIMIT',
       `The file has more than ${limit} tensors, which is limits.tensors.`,
       offset,
     )
+  }
+
+  get #tensorsLimit(): number {
+    return this.#limits.tensors ?? DEFAULT_TENSORS_LIMIT
   }
 
   /** @throws FileFault for messages too deep in each other */

@@ -147,16 +147,15 @@ function isTextField({ number, wireType }: WireCursor): boolean {
   return wireType === LENGTH && LENGTH_FIELDS.has(number)
 }
 
-/** The name in what `walkTensor` has kept of a header. */
-export function nameOfHeader(kept: Uint8Array): string {
-  const cursor = WireCursor.over(kept)
-  let name = ''
-  heldFields(cursor, kept.byteLength, () => {
-    const { number, wireType, valueStart, position } = cursor
-    if (number === TENSOR.name && wireType === LENGTH) name = cursor.heldText(valueStart, position)
-    return true
-  })
-  return name
+/** The name in what `walkTensor` has kept of a header, which the cursor holds from its position to `end`. */
+export function nameOfHeader(cursor: WireCursor, end: number): string {
+  let [from, to] = [end, end]
+  while (cursor.position < end) {
+    cursor.field(end)
+    if (cursor.number === TENSOR.name && cursor.wireType === LENGTH)
+      [from, to] = [cursor.valueStart, cursor.position]
+  }
+  return cursor.heldText(from, to)
 }
 
 /** The header from what `walkTensor` has kept of it. */

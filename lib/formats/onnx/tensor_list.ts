@@ -22,9 +22,13 @@ export interface ListedTensors {
   readonly sparse: readonly SparseTensor[]
 }
 
+/** Who asks for so few tensors of a file gets them by search; all names are read for who asks for more. */
+const MAX_SEARCHES = 4
+
 /** In file order. Of tensors of one name `get` gives the first. */
 export class FileTensors implements TensorList {
   readonly #listed: ListedTensors
+  #searches = 0
   #byName: ReadonlyMap<string, number> | undefined
 
   constructor(listed: ListedTensors) {
@@ -42,8 +46,7 @@ export class FileTensors implements TensorList {
   }
 
   get(name: string): Tensor | undefined {
-    this.#byName ??= this.#indexNames()
-    const index = this.#byName.get(name)
+    const index = this.#indexOf(name)
     return index === undefined ? undefined : tensorOf(this.#listed, index)
   }
 
@@ -51,8 +54,22 @@ export class FileTensors implements TensorList {
     for (let index = 0; index < this.length; index++) yield tensorOf(this.#listed, index)
   }
 
+  #indexOf(name: string): number | undefined {
+    const { table, sparse } = this.#listed
+    // Sparse tensors have their names elsewhere.
+    const isSearched = !this.#byName && sparse.length === 0 && this.#searches < MAX_SEARCHES
+    if (isSearched && typeof name === 'string') {
+      this.#searches += 1
+      const found = table.search(name)
+      if (found !== 'unsure') return found
+    }
+    this.#byName ??= this.#indexNames()
+    return this.#byName.get(name)
+  }
+
   #indexNames(): ReadonlyMap<string, number> {
     const { table, sparse } = this.#listed
+    if (sparse.length === 0) return table.names()
     const byName = new Map<string, number>()
     for (let index = table.length - 1; index >= 0; index--) {
       const { kind, start } = table.at(index)

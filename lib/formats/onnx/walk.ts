@@ -3,6 +3,7 @@
  * else are stepped over. One walk serves read and check, lenient and strict; the report decides what a broken rule does.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import type { NativePlainTensors } from '../../native.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
 import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
@@ -13,6 +14,7 @@ import { ExternalFiles } from './external_files.js'
 import { openFilesOfOthers, type PassedFields } from './external_places.js'
 import type { ExternalRanges } from './external_range_rules.js'
 import type { FileMessage } from './message_kind.js'
+import { PlainTensorRuns } from './plain_tensors.js'
 import { FORMAT_NAME, fieldNumber, MAX_SPARSE_TENSORS } from './schema.js'
 import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
 import { walkTensor } from './tensor_header.js'
@@ -137,6 +139,7 @@ class Collector {
   readonly passed: PassedFields[] = []
   readonly #budget: Budget
   readonly #report: Report
+  readonly #plain: PlainTensorRuns
   /** What the next tensor is called in findings. */
   #list = ''
   #count = 0
@@ -145,6 +148,7 @@ class Collector {
     this.cursor = new WireCursor(source)
     this.#budget = budget
     this.#report = report
+    this.#plain = new PlainTensorRuns(source, GRAPH.initializer)
   }
 
   /** The tensor that is being read. */
@@ -182,6 +186,11 @@ class Collector {
     }
     yield* this.#inside(start, end, (number, from, to) => {
       if (number === GRAPH.initializer) {
+        const run = this.#plain.take(this.cursor.start, end, this.#budget.tensorsLeft)
+        if (run) {
+          counts.initializer += this.#takeRun(run)
+          return run.position
+        }
         listed('initializer')
         return this.#tensor(from, to)
       }
@@ -233,7 +242,7 @@ class Collector {
   *#inside(
     start: number,
     end: number,
-    visit: (number: number, start: number, end: number) => Steps<void> | undefined,
+    visit: (number: number, start: number, end: number) => Steps<void> | number | undefined,
   ): Steps<void> {
     const { cursor } = this
     cursor.position = start
@@ -244,8 +253,21 @@ class Collector {
     })
   }
 
+  /** @returns how many tensors it has */
+  #takeRun(run: NativePlainTensors): number {
+    const { cursor, table } = this
+    const before = table.length
+    table.addRun(run)
+    const count = table.length - before
+    this.#budget.spendTensors(count, cursor.start)
+    this.#budget.spendBytes(run.valueBytes)
+    cursor.bytesRead += run.bytesRead
+    this.#budget.checkHeaderBytes(cursor.bytesRead, run.position)
+    return count
+  }
+
   *#tensor(start: number, end: number): Steps<void> {
-    this.#budget.spendTensor(start)
+    this.#budget.spendTensors(1, start)
     const { cursor, table } = this
     cursor.position = start
     const header = yield* walkTensor(cursor, end, (bytes) => table.keep(bytes))
@@ -264,7 +286,7 @@ class Collector {
   }
 
   *#sparseTensor(start: number, end: number): Steps<void> {
-    this.#budget.spendTensor(start)
+    this.#budget.spendTensors(1, start)
     if (this.sparse.length === MAX_SPARSE_TENSORS) {
       throw new FileFault('ERR_LIMIT', `The file has more than ${MAX_SPARSE_TENSORS} sparse tensors.`, start)
     }

@@ -293,11 +293,13 @@ export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
 /**
  * Reads fields from the position to `end` and hands each to `visit`, which finds it in the cursor; it may walk on
  * inside a value. Groups are stepped over.
+ *
+ * @param visit - a number is the byte offset to go on at, of a field further on
  */
 export function* eachField(
   cursor: WireCursor,
   end: number,
-  visit: () => Steps<void> | undefined,
+  visit: () => Steps<void> | number | undefined,
 ): Steps<void> {
   while (cursor.position < end) {
     if (!cursor.holdsField(end)) yield FIELD_BYTES
@@ -308,8 +310,8 @@ export function* eachField(
     } else {
       const next = cursor.position
       const inside = visit()
-      if (inside) yield* inside
-      cursor.position = next
+      if (typeof inside === 'object') yield* inside
+      cursor.position = typeof inside === 'number' ? inside : next
     }
   }
 }
