@@ -86,6 +86,7 @@ function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   for (const text of [domain, name, overload]) checkText('The domain, name or overload of a function', text)
   for (const texts of [inputs, outputs, attributeNames]) checkTexts('A list of names of a function', texts)
   checkKey(model, domain, name, overload)
+  checkFormalNames({ inputs, outputs, attributeNames })
   const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
     checkNewNode(model.message, node as NewNode),
   )
@@ -96,7 +97,7 @@ function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
 }
 
 function checkKey(model: OnnxModel, domain: string, name: string, overload: string): void {
-  if (name === '' || domain === '') throw wrong('A function has a name and a domain of its own')
+  if (name === '' || setOf(domain) === '') throw wrong('A function has a name and a domain of its own')
   const version = Number(model.irVersion)
   const needed = overload === '' ? FIRST_IR : FIRST_IR_WITH_OVERLOADS
   if (version < needed) {
@@ -116,7 +117,16 @@ function checkKey(model: OnnxModel, domain: string, name: string, overload: stri
   }
 }
 
-/** Every value is made once, and before it is used. */
+/** A call gives values to names, so each stands once in its list. */
+function checkFormalNames(lists: Readonly<Record<string, readonly string[]>>): void {
+  for (const [list, names] of Object.entries(lists)) {
+    if (names.includes('')) throw wrong(`The ${list} of a function have names; an empty one was given`)
+    const repeated = names.find((name, at) => names.indexOf(name) < at)
+    if (repeated !== undefined) throw wrong(`The ${list} of a function have ${valueText(repeated)} twice`)
+  }
+}
+
+/** Every value is made once, and before it is used, also by graphs inside nodes. */
 function checkValues(
   inputs: readonly string[],
   outputs: readonly string[],
@@ -134,6 +144,7 @@ function checkValues(
   inputs.forEach(make)
   for (const node of nodes) {
     node.inputs.forEach(use)
+    for (const graph of graphsOf(node)) graph.outerNames().forEach(use)
     for (const name of node.outputs) if (name !== '') make(name)
   }
   outputs.forEach(use)
@@ -170,13 +181,24 @@ function importsOf(
     checkText('The domain of an operator set', domain)
     checkInt64('The version of an operator set', version)
   }
-  for (const { domain = '' } of nodes) {
-    const version = imports.get(domain) ?? model.opsetImports.get(domain)
+  for (const domain of new Set(nodes.flatMap(domainsOf))) {
+    if (versionOf(domain, imports) !== undefined) continue
+    const version = versionOf(domain, model.opsetImports)
     if (version === undefined)
       throw wrong(`Neither function nor model imports the domain ${valueText(domain)}`)
     imports.set(domain, version)
   }
   return Object.fromEntries(imports)
+}
+
+/** Operator sets that a node needs, and those of graphs inside it. */
+function domainsOf(node: CheckedNode): string[] {
+  const inside = graphsOf(node).flatMap((graph) => [...graph.allNodes()])
+  return [node.domain ?? '', ...inside.map(({ domain }) => domain)].map(setOf)
+}
+
+function versionOf(set: string, imports: ReadonlyMap<string, number | bigint>): number | bigint | undefined {
+  return [...imports].find(([domain]) => setOf(domain) === set)?.[1]
 }
 
 function graphsOf({ attributes }: CheckedNode) {
@@ -203,7 +225,12 @@ function callOf({ domain, opType, overload }: Node): string {
 }
 
 function keyOf(domain: string, name: string, overload: string): string {
-  return JSON.stringify([domain === 'ai.onnx' ? '' : domain, name, overload])
+  return JSON.stringify([setOf(domain), name, overload])
+}
+
+/** ONNX's own operator set has two names, of which the empty one is the usual. */
+function setOf(domain: string): string {
+  return domain === 'ai.onnx' ? '' : domain
 }
 
 function wrong(message: string): TileworkError {

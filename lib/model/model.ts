@@ -164,8 +164,8 @@ export class OnnxModel {
   /**
    * Adds a function. The model imports its domain from then on.
    *
-   * @throws TileworkError ERR_ARGUMENT for a key that another has, for values that are made twice or not before they are
-   * used, and for domains that nobody imports; ERR_GRAPH for one that calls itself; ERR_UNSUPPORTED below IR version 8, or
+   * @throws TileworkError ERR_ARGUMENT for a key that another has or whose domain is ONNX's own, for names that stand twice in
+   * a list or are empty, for values that are made twice or not before they are used, and for domains that nobody imports; ERR_GRAPH for one that calls itself; ERR_UNSUPPORTED below IR version 8, or
    * 10 for overloads; ERR_LIMIT
    */
   addFunction(added: NewFunction): ModelFunction {

@@ -1,6 +1,6 @@
 /** ONNX models with their values in files beside them, and in one file again. */
 import type { Writable } from 'node:stream'
-import { checkObject, checkOptions } from '../caller_input.js'
+import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import type { ExternalOptions } from '../formats/onnx/index.js'
 import type { OnnxModel } from '../model/model.js'
 import type { OpenFile } from './open.js'
@@ -24,7 +24,7 @@ export async function externalize(
   options: ExternalizeOptions = {},
 ): Promise<void> {
   checkObject(options, 'The options of externalize are those of the data files, signal and onProgress')
-  const { signal, onProgress, ...external } = options
+  const { signal, onProgress, ...external } = readInput('The options of externalize', () => ({ ...options }))
   await save(target, content, { format: 'onnx', external, ...running({ signal, onProgress }) })
 }
 
@@ -39,7 +39,7 @@ export async function internalize(
   options: InternalizeOptions = {},
 ): Promise<void> {
   checkOptions(options, 'internalize', ['signal', 'onProgress'])
-  const { signal, onProgress } = options
+  const { signal, onProgress } = readInput('The options of internalize', () => ({ ...options }))
   await save(target, content, { format: 'onnx', external: false, ...running({ signal, onProgress }) })
 }
 

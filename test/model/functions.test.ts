@@ -1,6 +1,6 @@
 /** Functions of a model's own that are added and removed. */
 import { describe, expect, it } from 'vitest'
-import { check, Graph, type NewFunction, OnnxModel, open, serialize } from '../../lib/index.js'
+import { check, Graph, type NewFunction, type NewNode, OnnxModel, open, serialize } from '../../lib/index.js'
 
 const double: NewFunction = {
   domain: 'own',
@@ -19,6 +19,15 @@ function model(): OnnxModel {
   made.graph.addNode({ opType: 'Double', domain: 'own', inputs: ['x'], outputs: ['y'] })
   made.graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [2] })
   return made
+}
+
+/** An attribute with a graph in a graph, which uses a value and an operator set from outside. */
+const graphOf = (input: string, domain = ''): NonNullable<NewNode['attributes']> => {
+  const value = Graph.create()
+  value.addNode({ opType: 'Neg', domain, inputs: [input], outputs: ['z'] })
+  const around = Graph.create()
+  around.addNode({ opType: 'If', outputs: ['w'], attributes: { then_branch: { type: 'GRAPH', value } } })
+  return { body: { type: 'GRAPH', value: around } }
 }
 
 describe('addFunction', () => {
@@ -55,6 +64,22 @@ describe('addFunction', () => {
     ['an output that nobody makes', { outputs: ['c'] }, 'ERR_ARGUMENT'],
     ['an input that nobody makes', { inputs: [] }, 'ERR_ARGUMENT'],
     ['a value that is made twice', { nodes: [node, node] }, 'ERR_ARGUMENT'],
+    [
+      'a value that only a graph inside uses',
+      { nodes: [{ ...node, attributes: graphOf('c') }] },
+      'ERR_ARGUMENT',
+    ],
+    [
+      'a domain of a graph inside',
+      { nodes: [{ ...node, attributes: graphOf('a', 'other') }] },
+      'ERR_ARGUMENT',
+    ],
+    ['a domain that is another name of the own', { domain: 'ai.onnx' }, 'ERR_ARGUMENT'],
+    ['an input twice', { inputs: ['a', 'a'] }, 'ERR_ARGUMENT'],
+    ['an output twice', { outputs: ['b', 'b'] }, 'ERR_ARGUMENT'],
+    ['an attribute twice', { attributeNames: ['alpha', 'beta', 'alpha'] }, 'ERR_ARGUMENT'],
+    ['an input without a name', { inputs: ['a', ''] }, 'ERR_ARGUMENT'],
+    ['an output without a name', { outputs: ['b', ''] }, 'ERR_ARGUMENT'],
     ['a value before it is made', { nodes: [{ ...node, inputs: ['b'] }] }, 'ERR_ARGUMENT'],
     ['a domain that nobody imports', { nodes: [{ ...node, domain: 'other' }] }, 'ERR_ARGUMENT'],
     [
@@ -77,6 +102,21 @@ describe('addFunction', () => {
     const before = await serialize(made)
     expect(() => made.addFunction({ ...double, ...change })).toThrow(expect.objectContaining({ code }))
     expect(await serialize(made)).toEqual(before)
+  })
+
+  it('takes graphs inside its nodes, which use its values and import their domains', async () => {
+    const made = model()
+    made.setOpsetImport('other', 3)
+    const [node] = double.nodes
+    made.addFunction({ ...double, nodes: [{ ...node!, attributes: graphOf('a', 'other') }] })
+    made.addFunction({ ...double, name: 'Renamed', nodes: [{ ...node!, domain: 'ai.onnx' }] })
+    made.addFunction({ ...double, name: 'Older', opsetImports: { 'ai.onnx': 17 } })
+    expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
+    expect(made.functions.map(({ opsetImports }) => Object.fromEntries(opsetImports))).toEqual([
+      { '': 21, other: 3 },
+      { '': 21 },
+      { 'ai.onnx': 17 },
+    ])
   })
 
   it('needs a model of the time of functions', () => {

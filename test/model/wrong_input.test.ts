@@ -1,9 +1,13 @@
 /** Wrong values from programs without types: each is an error of the library or does nothing, and changes nothing. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
   decodeTensor,
   encodeTensor,
+  externalize,
   Graph,
+  internalize,
   type OnnxModel,
   OnnxModel as OnnxModels,
   open,
@@ -23,6 +27,9 @@ const WRONG: readonly unknown[] = [
 function fail(): never {
   throw new RangeError('a trap')
 }
+
+/** In a folder that is not there, so that nothing is written. */
+const NOWHERE = join(tmpdir(), 'tilework-no-such-folder', 'm.onnx')
 
 /** What takes a value of the caller's, by what it is called in the report of a failure. */
 const DEEDS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown>> = {
@@ -90,6 +97,26 @@ const DEEDS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
   decodeTensor: (_, wrong) => decodeTensor(wrong),
   encodeTensor: (_, wrong) => encodeTensor(wrong),
   'encodeTensor options': (_, wrong) => encodeTensor(tensor([1], { dtype: 'int8' }), wrong),
+  ...Object.fromEntries(
+    ['domain', 'name', 'overload', 'inputs', 'outputs', 'attributeNames', 'opsetImports', 'nodes'].map(
+      (key) => [
+        `addFunction ${key}`,
+        (model: OnnxModel, wrong: never) =>
+          model.addFunction({ domain: 'own', name: 'F', nodes: [], [key]: wrong }),
+      ],
+    ),
+  ),
+  addFunction: (model, wrong) => model.addFunction(wrong),
+  ...Object.fromEntries(
+    Object.entries({ externalize, internalize }).flatMap(([name, move]) => [
+      [name, (_: OnnxModel, wrong: never) => move(NOWHERE, wrong)],
+      [`${name} of a list`, (_: OnnxModel, wrong: never) => move(NOWHERE, [wrong] as never)],
+      [`${name} target`, (model: OnnxModel, wrong: never) => move([wrong] as never, model)],
+      [`${name} options`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, wrong)],
+      [`${name} signal`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, { signal: wrong })],
+      [`${name} onProgress`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, { onProgress: wrong })],
+    ]),
+  ),
   'serialize external': (model, wrong) => serialize(model as never, { format: 'onnx', external: wrong }),
 }
 
