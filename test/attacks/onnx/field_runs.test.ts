@@ -1,0 +1,200 @@
+/**
+ * Fields of one number that stand behind each other are kept as one from the seventeenth field on. Messages of many fields,
+ * right and wrong ones, must say the same, be changed to the same bytes and be refused in the same cases as their fields
+ * are each by itself.
+ */
+import { expect, it } from 'vitest'
+import { MemorySource } from '../../../lib/bytes/memory.js'
+import { TileworkError } from '../../../lib/errors.js'
+import { FileFault } from '../../../lib/formats/file_fault.js'
+import { Message, type MessageFile } from '../../../lib/formats/onnx/message.js'
+import {
+  type FieldInfo,
+  isMessageKind,
+  MESSAGES,
+  type MessageName,
+} from '../../../lib/formats/onnx/schema.js'
+import { eachField, WireCursor, walkSourceSync } from '../../../lib/formats/onnx/wire.js'
+import { bytesOfPlan, field, fixed, int, join, varint } from '../../formats/onnx/onnx_bytes.js'
+import { ANY_FORMAT, mutate, mutationCount } from '../mutations.js'
+import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'
+
+const COUNT = mutationCount(1500)
+
+/** Messages with lists of every kind. */
+const TYPES = ['NodeProto', 'AttributeProto', 'FunctionProto', 'ShardingSpecProto', 'MapProto'] as const
+
+function fileOf(bytes: Uint8Array): MessageFile {
+  const source = new MemorySource(bytes)
+  return { source, cursor: new WireCursor(source), files: new Map(), depthLimit: 100 }
+}
+
+function messageOf(type: MessageName, file: MessageFile, start: number, end: number): Message {
+  return new Message(type, { file, start, end })
+}
+
+/** A field of a kind, or at times of another one, with a value that is right or not. */
+function randomField({ number, kind }: Pick<FieldInfo, 'number' | 'kind'>, random: Random): Uint8Array {
+  switch (random(12) === 0 ? random(4) : isMessageKind(kind) ? 3 : SHAPE_OF_KIND[kind]) {
+    case 0:
+      return random(4) === 0
+        ? field(number, join(varint(random(300)), varint(-random(3))))
+        : int(number, random(2 ** 20))
+    case 1:
+      return random(4) === 0
+        ? field(number, new Uint8Array(4 * random(3) + (random(9) === 0 ? 1 : 0)))
+        : fixed(
+            number,
+            Uint8Array.from({ length: 4 }, () => random(256)),
+          )
+    case 2:
+      return fixed(number, new Uint8Array(8))
+    default:
+      return field(
+        number,
+        Uint8Array.from({ length: random(6) }, () => random(random(4) === 0 ? 256 : 128)),
+      )
+  }
+}
+
+const SHAPE_OF_KIND = {
+  int32: 0,
+  int64: 0,
+  uint64: 0,
+  enum: 0,
+  float: 1,
+  double: 2,
+  string: 3,
+  bytes: 3,
+} as const
+
+const GROUP = Uint8Array.from([(30 << 3) | 3, 0x08, 0x01, (30 << 3) | 4].flatMap((tag) => [...varint(tag)]))
+
+/** Runs of fields of one number, of which some are long, in any order. */
+function randomMessage(type: MessageName, random: Random): Uint8Array {
+  const known = MESSAGES[type].filter((info) => info !== undefined)
+  const runs = Array.from({ length: 1 + random(6) }, () => {
+    const info = random(8) === 0 ? ({ number: 77, kind: 'bytes' } as const) : known[random(known.length)]!
+    const count = random(3) === 0 ? 1 + random(60) : 1 + random(4)
+    return join(...Array.from({ length: count }, () => randomField(info, random)))
+  })
+  return join(...runs, random(5) === 0 ? GROUP : [], random(3) === 0 ? runs[0]! : [])
+}
+
+/** Each field, or what lies between two, as a message of its own; undefined where the bytes are none. */
+function piecesOf(type: MessageName, file: MessageFile): Message[] | undefined {
+  const cursor = new WireCursor(file.source)
+  const { byteLength } = file.source
+  const bounds = [0]
+  const note = (offset: number): void => {
+    if (offset > bounds.at(-1)!) bounds.push(offset)
+  }
+  const steps = eachField(cursor, byteLength, () => {
+    note(cursor.start)
+    note(cursor.position)
+    return undefined
+  })
+  try {
+    walkSourceSync(steps, cursor)
+  } catch (error) {
+    if (error instanceof FileFault) return undefined
+    throw error
+  }
+  note(byteLength)
+  return bounds.slice(1).map((end, at) => messageOf(type, file, bounds[at]!, end))
+}
+
+/** What an action gives, or the code with which it is refused. */
+function resultOf<T>(action: () => T): T | { readonly refused: string } {
+  try {
+    return action()
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    return { refused: error.code }
+  }
+}
+
+/** Readers of a kind; each gives a list. */
+function readersOf({ name, kind }: FieldInfo): ((message: Message) => unknown[])[] {
+  const inside = (message: Message): unknown[] =>
+    message.messages(name).map(({ origin }) => [origin!.start, origin!.end])
+  if (isMessageKind(kind)) return [inside]
+  return [
+    (message) => message.texts(name),
+    (message) => message.byteValues(name),
+    (message) => message.ints(name),
+    (message) => message.floats(name),
+  ]
+}
+
+function expectSameValues(whole: Message, pieces: readonly Message[], info: FieldInfo): void {
+  for (const reader of readersOf(info)) {
+    expect(resultOf(() => reader(whole))).toEqual(resultOf(() => pieces.flatMap(reader)))
+  }
+  expect(whole.has(info.name)).toBe(pieces.some((piece) => piece.has(info.name)))
+  if (isMessageKind(info.kind)) return
+  const lastText = pieces.flatMap((piece) =>
+    piece.texts(info.name).length > 0 ? [piece.text(info.name)] : [],
+  )
+  expect(whole.text(info.name)).toBe(lastText.at(-1) ?? '')
+}
+
+/** Changes of a list, and the fields that they put there. */
+const CHANGES: readonly ((message: Message, name: string) => void)[] = [
+  (message, name) => message.clear(name),
+  (message, name) => message.setTexts(name, ['one', '', 'two']),
+  (message, name) => message.setInts(name, [1, -1, 300]),
+  (message, name) => message.setFloats(name, [0.5, Number.NaN]),
+  (message, name) => message.setBytes(name, [new Uint8Array(3)]),
+]
+
+/** The bytes that a change makes of fields that are each by itself: new ones stand where the first old one stood. */
+async function changedBytes(
+  type: MessageName,
+  pieces: readonly Message[],
+  { name, number }: FieldInfo,
+  change: (message: Message, name: string) => void,
+): Promise<Uint8Array> {
+  const made = new Message(type)
+  change(made, name)
+  const numbers = pieces.map(({ fields }) => fields[0]!.number)
+  const first = numbers.indexOf(number)
+  const next = numbers.findIndex((each) => each > number)
+  const at = first >= 0 ? first : next >= 0 ? next : pieces.length
+  const kept = pieces.map(async (piece, index) =>
+    numbers[index] === number ? new Uint8Array(0) : bytesOfPlan(await piece.plan()),
+  )
+  const parts = await Promise.all(kept)
+  parts.splice(at, 0, await bytesOfPlan(await made.plan()))
+  return join(...parts)
+}
+
+it(`${COUNT} messages of many fields are read and changed as their fields are`, {
+  timeout: 60_000 + 20 * COUNT,
+}, async () => {
+  const random = randomNumbers(fuzzSeed(20_261_123))
+  const seen = { refused: 0, runs: 0 }
+  for (let turn = 0; turn < COUNT; turn++) {
+    const type = TYPES[random(TYPES.length)]!
+    const made = randomMessage(type, random)
+    const bytes = random(3) === 0 ? mutate(made, ANY_FORMAT, 2, random) : made
+    const file = fileOf(bytes)
+    const whole = messageOf(type, file, 0, bytes.length)
+    const pieces = piecesOf(type, file)
+    if (!pieces) {
+      expect(() => whole.fields).toThrow(TileworkError)
+      seen.refused += 1
+      continue
+    }
+    seen.runs += whole.fields.some((each) => each.kind === 'kept' && each.isRun) ? 1 : 0
+    const infos = MESSAGES[type].filter((info) => info !== undefined)
+    for (const info of infos) expectSameValues(whole, pieces, info)
+    const info = infos[random(infos.length)]!
+    const change = CHANGES[random(CHANGES.length)]!
+    const expected = await changedBytes(type, pieces, info, change)
+    change(whole, info.name)
+    expect(await bytesOfPlan(await whole.plan())).toEqual(expected)
+  }
+  expect(seen.refused).toBeGreaterThan(COUNT / 50)
+  expect(seen.runs).toBeGreaterThan(COUNT / 10)
+})
