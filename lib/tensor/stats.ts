@@ -29,7 +29,10 @@ export interface Histogram {
   readonly counts: readonly number[]
 }
 
-/** Statistics of the logical elements; padding does not count. Of complex tensors each half counts as a number. */
+/**
+ * Statistics of the logical elements; padding does not count. Of complex elements, which have no order, all but `count` are
+ * those of their magnitudes: one with an infinite half is infinite, and one with NaN beside a finite half is NaN.
+ */
 export interface TensorStatistics {
   readonly count: number
   /** Smallest and largest finite number, of 64-bit integers as a bigint; null without one. */
@@ -79,7 +82,7 @@ export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise
   }
   throwIfAborted(signal)
   const plain = asStored(isPlain(dense.storage) ? dense : reorder(dense, 'row_major'))
-  const counted = native().createStatistics(dense.dtype, bins)
+  const counted = native().createStatistics(isComplex(dense) ? 'float64' : dense.dtype, bins)
   await systemError.wrapAsync(plain.source.label ?? dense.name, () =>
     countAll(plain, counted, signal, onBytes),
   )
@@ -92,6 +95,7 @@ async function countAll(
   signal: AbortSignal | undefined,
   onBytes: (bytes: number) => void,
 ): Promise<void> {
+  if (isComplex(tensor)) return countWindows(tensor, counted, signal, onBytes)
   const file = nativeFileOf(tensor.source)
   const memory = tensor.source instanceof MemorySource ? heldBytes(tensor) : undefined
   if (!file && !memory) return countWindows(tensor, counted, signal, onBytes)
@@ -127,7 +131,7 @@ async function countWindows(
       const bytes = windows[(start / WINDOW_BYTES) % 2]!.subarray(0, end - start)
       await readInto(tensor.source, tensor.start + start, bytes)
       await counting
-      counting = counted.add(bytes, count)
+      counting = counted.add(isComplex(tensor) ? magnitudesOf(bytes, tensor) : bytes, count)
       // Awaited before the next is begun; without this Node would take a failure meanwhile for one that nobody sees.
       counting.catch(() => undefined)
       onBytes(end - start)
@@ -137,19 +141,35 @@ async function countWindows(
   }
 }
 
-/** Ranges of the storage that are whole elements, and how many numbers each has. */
+function isComplex({ dtype }: DenseTensor): boolean {
+  return DTYPES[dtype].kind === 'complex'
+}
+
+/** As float64, in which those beyond the largest number are infinity. */
+function magnitudesOf({ buffer, byteOffset, byteLength }: Uint8Array, { dtype }: DenseTensor): Uint8Array {
+  const halves =
+    dtype === 'complex64'
+      ? new Float32Array(buffer, byteOffset, byteLength / 4)
+      : new Float64Array(buffer, byteOffset, byteLength / 8)
+  const magnitudes = new Float64Array(halves.length / 2)
+  for (let at = 0; at < magnitudes.length; at++) {
+    magnitudes[at] = Math.hypot(halves[2 * at]!, halves[2 * at + 1]!)
+  }
+  return new Uint8Array(magnitudes.buffer)
+}
+
+/** Ranges of the storage that are whole elements, and how many each has. */
 function* stepsOf(
   { dtype, size }: DenseTensor,
   stepBytes: number,
 ): Generator<{ start: number; end: number; count: number }> {
   const byteLength = packedByteLength(dtype, size)
-  const { bits, kind } = DTYPES[dtype]
-  const inElement = kind === 'complex' ? 2 : 1
+  const { bits } = DTYPES[dtype]
   for (let start = 0; start < byteLength; start += stepBytes) {
     const end = Math.min(start + stepBytes, byteLength)
     const first = (start / bits) * 8
     const last = end === byteLength ? size : (end / bits) * 8
-    yield { start, end, count: (last - first) * inElement }
+    yield { start, end, count: last - first }
   }
 }
 

@@ -83,9 +83,27 @@ describe('stats', () => {
     expect(large).toMatchObject({ min: 2n ** 63n, max: 2n ** 64n - 1n })
   })
 
-  it('of complex numbers, each half', async () => {
-    const pairs = cast(tensor([3, 5], { dtype: 'float32' }), 'complex64')
-    expect(await stats(pairs)).toMatchObject({ count: 4, min: 0, max: 5, mean: 2, zeros: 2 })
+  it.each([
+    ['complex64', Float32Array],
+    ['complex128', Float64Array],
+  ] as const)('of %s elements by their magnitudes', async (dtype, Halves) => {
+    const halves = Halves.of(3, 4, 0, -0, Number.NaN, 1, Infinity, Number.NaN, -6, 8, 1e30, 0)
+    const pairs = asTensor(new Uint8Array(halves.buffer), { dtype, shape: [6] })
+    const largest = halves[10]!
+    const expected = { count: 6, min: 0, max: largest, zeros: 1, zeroShare: 1 / 6, nans: 1, infinities: 1 }
+    const found = await stats(pairs)
+    expect(found).toMatchObject(expected)
+    expect(found.mean! / (largest / 4)).toBeCloseTo(1)
+    await save(inFolder(`${dtype}.npy`), pairs)
+    expect(await stats((await open(inFolder(`${dtype}.npy`))).dense(0))).toEqual(found)
+  })
+
+  it('of more complex elements than a window has', async () => {
+    const count = 1_100_000
+    const numbers = tensor(Float32Array.from({ length: count }, (_, i) => (i % 3) - 1))
+    const found = await stats(cast(numbers, 'complex64'))
+    expect(found).toMatchObject({ count, min: 0, max: 1, nans: 0 })
+    expect(found.zeros + found.mean! * count).toBeCloseTo(count)
   })
 
   it('without elements, and with none that is finite', async () => {
