@@ -12,6 +12,7 @@ import { checkTensor } from '../../tensor/check_tensor.js'
 import { asStored } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import type { WritePlan, WriteSegment } from '../format.js'
+import { madeNames } from '../made_names.js'
 import { contentOf, type NpyContent } from './content.js'
 import { quote } from './literal.js'
 import { directoryOf, localHeader, type PlannedMember, paddingBefore } from './zip_print.js'
@@ -32,7 +33,7 @@ const CHECKSUM_WINDOW_BYTES = 2 * 1024 * 1024
 const MAX_NAME_BYTES = 0xffff
 
 /**
- * Plans an archive with a member NAME.npy for each tensor.
+ * Plans an archive with a member NAME.npy for each tensor; those without a name get numpy's.
  *
  * @throws TileworkError ERR_UNSUPPORTED for names that are no member names and for what numpy has no type for,
  * ERR_DUPLICATE for two tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
@@ -124,10 +125,13 @@ async function checksumOfTensor(
   return crc
 }
 
+/** numpy calls arrays without a name `arr_0` and so on. */
+const MADE_NAME = 'arr_'
+
 function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   const seen = new Set<string>()
-  return tensors.map((tensor, index) => {
-    const { name } = checkTensor(tensor, `An ${FORMAT_NAME} file`)
+  const named = tensors.map((tensor) => checkTensor(tensor, `An ${FORMAT_NAME} file`))
+  return madeNames(named, MADE_NAME).map((name, index) => {
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
       throw new TileworkError('ERR_DUPLICATE', `${what}, as one before it.`, { format: FORMAT_NAME })
@@ -141,7 +145,6 @@ function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
 
 /** Why a name cannot be a member's: such a member could not be read back, or would be unpacked elsewhere. */
 function nameFault(name: string): string | undefined {
-  if (name === '') return 'is empty; an array of an archive has a name'
   if (Buffer.from(name).toString() !== name) return 'is not valid Unicode'
   if (name.includes('\0')) return 'has a zero in it'
   if (name.startsWith('/') || name.includes('\\')) return 'is no relative path of an archive'

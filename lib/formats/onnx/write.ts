@@ -8,6 +8,7 @@ import { TileworkError } from '../../errors.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { SiblingPlan, WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { madeNames } from '../made_names.js'
 import { ExternalData } from './external_data.js'
 import { checkExternalOptions, type ExternalOptions } from './external_options.js'
 import {
@@ -189,11 +190,5 @@ function namesOf(tensors: readonly Tensor[]): readonly string[] {
     }
     taken.set(name, index)
   }
-  return tensors.map(({ name }, index) => {
-    if (name !== '') return name
-    let made = `tensor_${index}`
-    while (taken.has(made)) made = `${made}_`
-    taken.set(made, index)
-    return made
-  })
+  return madeNames(tensors, 'tensor_')
 }

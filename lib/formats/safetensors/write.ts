@@ -8,6 +8,7 @@ import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import { madeNames } from '../made_names.js'
 import { compareCodePoints } from './code_points.js'
 import { layoutEntryOf } from './layout_entries.js'
 import {
@@ -57,7 +58,7 @@ const DEFAULT_ALIGNMENT = 8
 const MAX_ALIGNMENT = 65_536
 
 /**
- * Plans a file of `tensors`, whose names must differ. A blocked tensor is stored as the dense row-major array that its
+ * Plans a file of `tensors`, whose names must differ; several without a name get names. A blocked tensor is stored as the dense row-major array that its
  * storage is, under the shape of its digits, with an entry of the metadata from which opening makes it again.
  *
  * @throws TileworkError ERR_UNSUPPORTED for what the format has no code for; ERR_ARGUMENT for options, equal names and
@@ -71,7 +72,8 @@ export async function plan(
   const alignment = checkAlignment(options.alignment)
   const maxShardBytes = checkShardBytes(options.maxShardBytes)
   const metadata = options.metadata === undefined ? joinMetadata(tensors) : checkMetadata(options.metadata)
-  const planned = tensors.map(planTensor)
+  const names = namesOf(tensors)
+  const planned = tensors.map((tensor, index) => planTensor(tensor, names[index]!, index))
   checkNames(planned)
   const isIndex = target.path?.toLowerCase().endsWith(INDEX_EXTENSION) === true
   const total = planned.reduce((sum, { byteLength }) => sum + byteLength, 0)
@@ -134,8 +136,14 @@ function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
   return joined
 }
 
-function planTensor(tensor: Tensor, index: number): PlannedTensor {
-  const what = `Tensor ${index} (${quote(tensor.name)})`
+/** An empty text is a name, too, but only of one tensor. */
+function namesOf(tensors: readonly Tensor[]): readonly string[] {
+  const isAlone = tensors.filter(({ name }) => name === '').length < 2
+  return isAlone ? tensors.map(({ name }) => name) : madeNames(tensors, 'tensor_')
+}
+
+function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor {
+  const what = `Tensor ${index} (${quote(name)})`
   if (tensor.kind === 'sparse') {
     throw unsupported(`${what} is sparse; safetensors has dense tensors only. toDense() makes one.`)
   }
@@ -147,9 +155,8 @@ function planTensor(tensor: Tensor, index: number): PlannedTensor {
   if (!tensor.hasData) {
     throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format: FORMAT_NAME })
   }
-  if (tensor.name === METADATA_KEY)
-    throw unsupported(`${what} has the name that the format keeps for metadata.`)
-  checkUnicode(tensor.name, 'tensor name')
+  if (name === METADATA_KEY) throw unsupported(`${what} has the name that the format keeps for metadata.`)
+  checkUnicode(name, 'tensor name')
   const { byteLength } = tensor.storage
   const shape = storedShape(tensor)
   const bits = shape.reduce((size, extent) => size * extent, 1) * DTYPES[tensor.dtype].bits
@@ -160,7 +167,7 @@ function planTensor(tensor: Tensor, index: number): PlannedTensor {
     const message = `${what} has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  return { tensor, name: tensor.name, shape, typeRank, byteLength, layoutEntry: layoutEntryOf(tensor) }
+  return { tensor, name, shape, typeRank, byteLength, layoutEntry: layoutEntryOf(tensor) }
 }
 
 function unsupported(message: string): TileworkError {

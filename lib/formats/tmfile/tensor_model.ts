@@ -3,6 +3,7 @@ import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { madeNames } from '../made_names.js'
 import { type TmfileBuffer, type TmfileDtype, TmfileModel, type TmfileTensor } from './model.js'
 import { producerNode } from './producer_node.js'
 import { FORMAT_NAME } from './schema.js'
@@ -10,7 +11,8 @@ import { quantizationOf } from './tensors.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
 export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
-  const constants = tensors.map((tensor) => constantOf(storable(tensor)))
+  const names = madeNames(tensors, 'tensor_')
+  const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
   const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))
   return new TmfileModel({
     nodes,
@@ -35,10 +37,13 @@ function storable(tensor: Tensor): DenseTensor {
   return tensor
 }
 
-function constantOf(tensor: DenseTensor): { readonly tensor: TmfileTensor; readonly buffer: TmfileBuffer } {
+function constantOf(
+  tensor: DenseTensor,
+  name: string,
+): { readonly tensor: TmfileTensor; readonly buffer: TmfileBuffer } {
   const buffer: TmfileBuffer = { byteLength: tensor.storage.byteLength, data: { tensor } }
   const stored: TmfileTensor = {
-    name: tensor.name,
+    name,
     dtype: tensor.dtype as TmfileDtype,
     shape: [...storedShape(tensor)],
     role: 'constant',

@@ -355,7 +355,7 @@ describe('writing', () => {
     expect((await header.compute(undefined)).byteLength).toBe(header.byteLength)
   })
 
-  it.each(['', '/etc/x', '../x', 'a/../../x', 'a\\b', 'a\0b', '\ud800', 'x'.repeat(65_533)])(
+  it.each(['/etc/x', '../x', 'a/../../x', 'a\\b', 'a\0b', '\ud800', 'x'.repeat(65_533)])(
     'refuses the name %j',
     async (name) => {
       await expect(npz.plan([named(name)])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED', format: 'npz' })
