@@ -1,4 +1,5 @@
 /** `tilework externalize FILE` and `tilework internalize FILE`: where the values of an ONNX model lie. */
+import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import {
   type ExternalOptions,
@@ -8,6 +9,7 @@ import {
   type SaveProgress,
   TileworkError,
 } from '../index.js'
+import { openedFile } from '../pipeline/open.js'
 import { valueText } from '../value_text.js'
 import { formatBytes } from './byte_count.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
@@ -29,16 +31,29 @@ export interface ExternalReport {
   readonly output: string
   /** Length of the model and of the files beside it that were written. */
   readonly byteLength: number
+  /** Those files, relative to the folder of the output. */
+  readonly dataFiles: readonly DataFile[]
 }
 
-const EXAMPLES = `
+export interface DataFile {
+  readonly name: string
+  readonly byteLength: number
+}
+
+const EXTERNALIZE_HELP = `
 Examples:
+  tilework externalize model.onnx -o out.onnx
   tilework externalize model.onnx -o out.onnx --shard-bytes 2000000000
-  tilework internalize out.onnx -o whole.onnx
 
 Unless --location names another, values go to OUT.data. No file that is there is written over but
 OUT itself: where the name is taken, a number is put behind its stem. Data of a model that OUT
 replaces stay, since other models may use them.`
+
+const INTERNALIZE_HELP = `
+Examples:
+  tilework internalize model.onnx -o whole.onnx
+
+A file of this kind has at most 2 GiB. The files that the model had its values in stay.`
 
 export function addExternalize(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -60,7 +75,7 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
     )
     .option('--shard-bytes <bytes>', 'most bytes of one file', bytesOf('--shard-bytes'))
     .option('--checksum', 'write the SHA-1 of its file with each tensor')
-  finishCommand(command, async (file: string, options: ExternalizeChoice) =>
+  finishCommand(command, EXTERNALIZE_HELP, async (file: string, options: ExternalizeChoice) =>
     finish(
       await run(file, options, terminal, (onnx, onProgress) => {
         const { signal } = terminal
@@ -77,7 +92,7 @@ export function addInternalize(program: Command, terminal: Terminal, finish: (co
     .description('Writes an ONNX model as one file, with all external data in it.')
     .argument('<file>', 'an ONNX model')
     .requiredOption('-o, --output <file>', 'where to write it')
-  finishCommand(command, async (file: string, options: WriteChoice) =>
+  finishCommand(command, INTERNALIZE_HELP, async (file: string, options: WriteChoice) =>
     finish(
       await run(file, options, terminal, (onnx, onProgress) =>
         internalize(options.output, onnx, { signal: terminal.signal, onProgress }),
@@ -88,9 +103,10 @@ export function addInternalize(program: Command, terminal: Terminal, finish: (co
 
 function finishCommand<Options>(
   command: Command,
+  help: string,
   action: (file: string, options: Options) => Promise<void>,
 ): void {
-  addReadOptions(command).option('--json', 'print JSON').addHelpText('after', EXAMPLES).action(action)
+  addReadOptions(command).option('--json', 'print JSON').addHelpText('after', help).action(action)
 }
 
 function bytesOf(flag: string): (text: string) => number {
@@ -149,8 +165,30 @@ async function run(
     progress.stop()
     file.close()
   }
-  const report: ExternalReport = { input, output: options.output, byteLength }
+  const { output } = options
+  const report: ExternalReport = { input, output, byteLength, dataFiles: await dataFilesOf(output) }
   if (options.json) printJson(report, terminal)
-  else terminal.stdout.write(`${printable(options.output)}: ${formatBytes(byteLength)}\n`)
+  else terminal.stdout.write(formatReport(report))
   return EXIT.ok
+}
+
+/** The files beside a model, as it names them now. */
+async function dataFilesOf(output: string): Promise<DataFile[]> {
+  const written = await openInput(output)
+  try {
+    const { siblings } = openedFile(written)!
+    return [...siblings].map(([name, { byteLength }]) => ({ name, byteLength }))
+  } finally {
+    written.close()
+  }
+}
+
+/** The data files of a model lie in its folder, or below it. */
+function formatReport({ output, byteLength, dataFiles }: ExternalReport): string {
+  const inside = dataFiles.reduce((rest, { byteLength: outside }) => rest - outside, byteLength)
+  const files = [
+    { path: output, bytes: inside },
+    ...dataFiles.map((file) => ({ path: join(dirname(output), file.name), bytes: file.byteLength })),
+  ]
+  return files.map(({ path, bytes }) => `${printable(path)}: ${formatBytes(bytes)}\n`).join('')
 }

@@ -1,5 +1,15 @@
 /** ONNX on the command line: conversions there and back, and data with a second name. */
-import { existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -64,7 +74,10 @@ it('puts values outside and back', async () => {
   writeFileSync(model, modelProto({ initializers: [values] }))
   const options = ['--threshold', '3', '--location', 'w.bin', '--alignment', '16', '--checksum', '--json']
   const { code, stdout } = await runCli(['externalize', model, '-o', out, ...options])
-  expect([code, JSON.parse(stdout)]).toMatchObject([0, { input: model, output: out }])
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { input: model, output: out, dataFiles: [{ name: 'w.bin', byteLength: 3 }] },
+  ])
   expect(readFileSync(join(folder, 'w.bin'))).toEqual(Buffer.from([1, 2, 3]))
   expect((await runCli(['internalize', out, '-o', back])).code).toBe(0)
   expect(readFileSync(back)).toEqual(readFileSync(model))
@@ -73,6 +86,24 @@ it('puts values outside and back', async () => {
     (await runCli(['externalize', model, '-o', out, '--threshold', '1', '--location', '../w'])).code,
   ).not.toBe(0)
   expect((await runCli(['internalize', join(folder, 'w.bin'), '-o', back])).code).not.toBe(0)
+})
+
+it('names the files that values were put into, and the model alone where there are none', async () => {
+  const [model, out, whole] = ['m.onnx', 'out.onnx', 'whole.onnx'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const bytes = raw(...new Uint8Array(2000))
+  const values = ['a', 'b'].map((name) => tensorProto({ dims: [2000], type: 2, name, values: bytes }))
+  writeFileSync(model, modelProto({ initializers: values }))
+  const { stdout } = await runCli(['externalize', model, '-o', out, '--shard-bytes', '2000'])
+  const data = readdirSync(folder).filter((name) => name.includes('.data'))
+  expect(data).toHaveLength(2)
+  const lines = data.map((name) => `${join(folder, name)}: 1.95 KiB`)
+  expect(stdout.split('\n').sort()).toEqual(['', ...lines, `${out}: ${statSync(out).size} B`].sort())
+  const again = await runCli(['internalize', out, '-o', whole])
+  expect(again.stdout).toMatch(/^\S+whole\.onnx: [\d.]+ KiB\n$/)
 })
 
 describe('inspect', () => {
