@@ -97,6 +97,16 @@ export function objectOf(value: unknown, refusal: string): JsonObject {
   throw wrongUse(refusal)
 }
 
+/**
+ * @param what - names the object at the start of a sentence
+ * @throws TileworkError ERR_ARGUMENT for a field that it may not have, which would be passed over
+ */
+export function checkFields(object: JsonObject, what: string, known: readonly string[]): void {
+  const unknown = Object.keys(object).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw wrongUse(`${what} has no "${shortened(unknown)}"; known are ${known.join(', ')}.`)
+}
+
 function parsed(json: string, flag: string): unknown {
   try {
     return JSON.parse(json)

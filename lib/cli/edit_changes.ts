@@ -1,4 +1,5 @@
 /** The changes of `tilework edit`, made one after the other in a fixed order, each with a sentence about it. */
+import { NODE_FIELDS } from '../formats/tmfile/create_parts.js'
 import {
   asTensor,
   type DenseTensor,
@@ -14,7 +15,14 @@ import {
   tensor,
 } from '../index.js'
 import { formatBytes, formatCount } from './byte_count.js'
-import { type InputShape, type JsonObject, type Named, type NewName, objectOf } from './edit_arguments.js'
+import {
+  checkFields,
+  type InputShape,
+  type JsonObject,
+  type Named,
+  type NewName,
+  objectOf,
+} from './edit_arguments.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
 
 /** What may be asked for, by option. */
@@ -41,6 +49,14 @@ export interface EditChoice {
 
 /** `--fill-weights` with this word takes no file. */
 const ZEROS = 'zeros'
+
+/** What JSON says of a node, by the option that takes it. */
+const NODE_FLAGS = {
+  '--insert-node': [...NODE_FIELDS, 'constants', 'replaces'],
+  '--replace-node': [...NODE_FIELDS, 'constants'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+type NodeFlag = keyof typeof NODE_FLAGS
 
 /** Makes the changes one after the other and notes each. */
 export class ModelChanges {
@@ -116,9 +132,11 @@ export class ModelChanges {
 
   /** The node that JSON tells of; its constants are in the graph then. */
   async #describe(
-    { constants = {}, replaces, ...description }: JsonObject,
-    flag: string,
+    given: JsonObject,
+    flag: NodeFlag,
   ): Promise<{ readonly node: TmfileNode; readonly replaces?: string }> {
+    checkFields(given, `A node of ${flag}`, NODE_FLAGS[flag])
+    const { constants = {}, replaces, ...description } = given
     const objectAt = (value: unknown, path: string) =>
       objectOf(value, `${flag}: ${path} must be a JSON object.`)
     for (const [name, values] of Object.entries(objectAt(constants, 'constants'))) {
@@ -131,7 +149,9 @@ export class ModelChanges {
     throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" is the name of a tensor.`)
   }
 
-  async #constant(name: string, { file, values, ...about }: JsonObject): Promise<DenseTensor> {
+  async #constant(name: string, given: JsonObject): Promise<DenseTensor> {
+    checkFields(given, `Constant ${name}`, ['file', 'values', 'dtype', 'shape'])
+    const { file, values, ...about } = given
     if (typeof file === 'string' && Object.keys(about).length === 0 && values === undefined) {
       return this.#files.constant(name, file)
     }
@@ -153,6 +173,7 @@ export class ModelChanges {
       this.#note(`constant ${name} is float32`)
     }
     for (const { name, value } of choice.quantize ?? []) {
+      checkFields(value, `--quantize of ${name}`, ['dtype', 'perChannel', 'scales', 'zeroPoints'])
       const { dtype, ...options } = value
       const parameters = await this.#model.quantize(
         name,

@@ -304,6 +304,22 @@ describe('edit', () => {
     await expect(open(out)).rejects.toMatchObject({ code: 'ERR_IO' })
   })
 
+  it.each([
+    [['--insert-node', '{"operator":"ReLu","name":"r","constant":{}}'], 'constants, replaces.'],
+    [['--replace-node', 'conv={"operator":"ReLu","replaces":"conv"}'], 'no "replaces"; known are operator,'],
+    [
+      ['--replace-node', 'conv={"operator":"ReLu","constants":{"c":{"value":[1]}}}'],
+      'known are file, values, dtype, shape.',
+    ],
+    [
+      ['--quantize', 'conv/w={"dtype":"int8","rules":"onnx"}'],
+      'known are dtype, perChannel, scales, zeroPoints.',
+    ],
+  ])('%j is told with all that is known', async (args, advice) => {
+    const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
+    expect([code, stderr]).toEqual([64, expect.stringContaining(advice)])
+  })
+
   it('a file without a graph cannot be edited', async () => {
     const path = inFolder('weights.npz')
     expect((await runCli(['convert', small, path])).code).toBe(0)

@@ -39,6 +39,17 @@ export interface TmfileNodeDescription {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
+/** Fields of a description. */
+export const NODE_FIELDS = [
+  'operator',
+  'operatorNumber',
+  'operatorVersion',
+  'name',
+  'inputs',
+  'outputs',
+  'params',
+] as const satisfies readonly (keyof TmfileNodeDescription)[]
+
 function wrongPart(message: string): TileworkError {
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
@@ -50,16 +61,7 @@ function wrongPart(message: string): TileworkError {
  * a node without name and outputs
  */
 export function createNode(model: TmfileModel, description: TmfileNodeDescription): TmfileNode {
-  const known = [
-    'operator',
-    'operatorNumber',
-    'operatorVersion',
-    'name',
-    'inputs',
-    'outputs',
-    'params',
-  ] as const
-  checkOptions(description, 'createNode', known)
+  checkOptions(description, 'createNode', NODE_FIELDS)
   return readInput('The node', () => {
     const { name, inputs = [], outputs, params = {}, operatorVersion = OPERATOR_VERSION } = description
     const schema = schemaOf(description)
