@@ -34,7 +34,7 @@ export function addCheck(program: Command, terminal: Terminal, finish: (code: Ex
     .command('check')
     .summary('look for damage and broken rules in files')
     .description(
-      'Checks files by the rules of their format, costly checks included, and prints one line a finding: severity, code, place, @offset, message.',
+      'Checks files by the rules of their format, costly checks included, and prints one line a finding: severity, code, the place unless the message names it, @offset, message.',
     )
     .argument('<files...>', 'files of any known format')
     .addOption(

@@ -13,7 +13,7 @@ export const EXIT = {
   unreadable: 2,
   /** Wrong use: options, names, shapes, or a wish that the target cannot hold. */
   usage: 64,
-  /** A fault of tilework itself. */
+  /** A fault of tilework itself, or of how it was installed. */
   fault: 70,
   /** The operating system refused, or the file changed under us. */
   io: 74,
@@ -52,7 +52,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_LAYOUT_SHAPE: EXIT.usage,
   ERR_LIMIT: EXIT.usage,
   ERR_MISALIGNED: EXIT.unreadable,
-  ERR_NATIVE_LOAD: EXIT.io,
+  ERR_NATIVE_LOAD: EXIT.fault,
   ERR_NO_DATA: EXIT.usage,
   ERR_NO_DEVICE: EXIT.usage,
   ERR_OFFSET_RANGE: EXIT.unreadable,

@@ -5,11 +5,11 @@ import { optionAdvice } from './option_advice.js'
 import { printable } from './printable.js'
 import type { Colors } from './terminal.js'
 
-/** `severity code path @offset message` */
+/** `severity code path @offset message`; without the path where the message names it. */
 export function findingLine(finding: Finding, colors: Colors): string {
   const { severity, code, path, offset, message } = finding
   const paint = severity === 'error' ? colors.red : colors.yellow
-  const place = [path, `@${offset}`].filter((part) => part !== '').join(' ')
+  const place = message.includes(path) ? `@${offset}` : `${path} @${offset}`
   return `${paint(severity)} ${code} ${colors.dim(printable(place))} ${printable(optionAdvice(code, message))}`
 }
 

@@ -23,7 +23,7 @@ Examples:
 
 "tilework COMMAND --help" has examples for each command.
 Exit codes: 0 no error, 1 findings of severity error, 2 not readable as any known format,
-64 wrong use, 70 a fault of tilework itself, 74 input or output error, 130 cancelled.`
+64 wrong use, 70 a fault of tilework itself or of its installation, 74 input or output error, 130 cancelled.`
 
 /**
  * Runs `tilework` with the given arguments (without the names of node and the script). Never throws and never ends

@@ -4,11 +4,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { EXIT, exitCodeOf } from '../../lib/cli/exit_codes.js'
+import { findingLine } from '../../lib/cli/finding_line.js'
 import { InputError } from '../../lib/cli/open_input.js'
 import { numberList } from '../../lib/cli/parse_shape.js'
 import { printable, printableJson } from '../../lib/cli/printable.js'
 import { shellQuote } from '../../lib/cli/shell_quote.js'
-import { ERROR_CODES, type ErrorCode, save, TileworkError, tensor } from '../../lib/index.js'
+import { createTerminal } from '../../lib/cli/terminal.js'
+import { check, ERROR_CODES, type ErrorCode, save, TileworkError, tensor } from '../../lib/index.js'
 import { runCli } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -16,11 +18,20 @@ const execFile = promisify(execFileCallback)
 const inFolder = temporaryFolder()
 
 describe('help', () => {
-  it.each(['inspect', 'check', 'convert', 'edit', 'layout'])('of %s has an example', async (command) => {
-    const { code, stdout, stderr } = await runCli([command, '--help'])
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
-    expect(stdout).toContain('--json')
+  it.each(['inspect', 'check', 'convert', 'edit', 'externalize', 'internalize', 'layout'])(
+    'of %s has an example',
+    async (command) => {
+      const { code, stdout, stderr } = await runCli([command, '--help'])
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(new RegExp(`Examples:\\n {2}tilework ${command} \\S`))
+      expect(stdout).toContain('--json')
+    },
+  )
+
+  it('of internalize says nothing of data files that only externalize writes', async () => {
+    const { stdout } = await runCli(['internalize', '--help'])
+    expect(stdout).not.toContain('externalize')
+    expect(stdout).not.toContain('--location')
   })
 
   it('lists the commands, and goes to stderr with wrong use where no command is named', async () => {
@@ -132,6 +143,19 @@ describe('errors of files', () => {
     expect(svg.stderr.split(none)).toHaveLength(2)
   })
 
+  it('a finding names its place once', async () => {
+    const path = inFolder('bytes.tmfile')
+    const header = Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0)
+    writeFileSync(path, Buffer.concat([header, new Uint8Array(100)]))
+    const { stdout } = await runCli(['check', path])
+    expect(stdout).toContain('error ERR_OFFSET_RANGE @65535 The root of root is missing')
+    const [finding] = await check(path)
+    const { severity, code, message } = finding!
+    const moved = { severity, code, message, path: 'tensors[3]', offset: 7 }
+    const plain = createTerminal({ stdout: { write: () => undefined }, stderr: { write: () => undefined } })
+    expect(findingLine(moved, plain.colors)).toBe(`${severity} ${code} tensors[3] @7 ${message}`)
+  })
+
   it('says that a text file is none', async () => {
     const path = inFolder('page.btf')
     writeFileSync(path, '<!doctype html>\n<title>Not found – é</title>\n')
@@ -162,6 +186,11 @@ describe('exit codes', () => {
       expect(Object.values(EXIT)).toContain(exitCode)
       expect(exitCode).not.toBe(EXIT.ok)
     }
+  })
+
+  it('blame the installation for an addon that cannot be loaded', () => {
+    const load = new TileworkError('ERR_NATIVE_LOAD', 'A test.')
+    expect([exitCodeOf(load), exitCodeOf(new InputError(load))]).toEqual([70, 70])
   })
 
   it('blame the input for what comes from opening it', () => {
