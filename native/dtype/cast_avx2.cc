@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "dtype/cast_blocks.h"
@@ -19,6 +20,8 @@ namespace {
 
 // Elements that a kernel takes at a time: 32 codes of a byte fill a register.
 constexpr int64_t kBlock = 32;
+// Blocks that some kernels look through at once (see kIsTogether).
+constexpr int64_t kBlocksTogether = 4;
 
 struct Block {
   __m256 lanes[4];
@@ -66,11 +69,22 @@ TILEWORK_INLINE __m128i pack_nibbles(__m256i bytes) {
   return _mm256_castsi256_si128(in_order(_mm256_packus_epi16(pairs, pairs)));
 }
 
-// 16 bytes become 32 of 4 bits each.
-TILEWORK_INLINE __m256i unpack_nibbles(const uint8_t* at) {
-  const __m256i pairs = _mm256_cvtepu8_epi16(load16(at));
+// The byte of each half word becomes two of 4 bits each.
+TILEWORK_INLINE __m256i split_nibbles(__m256i pairs) {
   const __m256i high = _mm256_slli_epi16(pairs, 4);
   return _mm256_and_si256(_mm256_or_si256(pairs, high), _mm256_set1_epi8(15));
+}
+
+// 32 bytes below 16 in the order of packs, four of each register after the other.
+TILEWORK_INLINE __m128i pack_nibbles_in_order(__m256i packed) {
+  const __m256i pairs = _mm256_maddubs_epi16(packed, _mm256_set1_epi16(0x1001));
+  const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+  return _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
+}
+
+// 16 bytes become 32 of 4 bits each.
+TILEWORK_INLINE __m256i unpack_nibbles(const uint8_t* at) {
+  return split_nibbles(_mm256_cvtepu8_epi16(load16(at)));
 }
 
 // Four bytes that hold 2 bits each become one; the first gives the lowest bits.
@@ -193,9 +207,16 @@ TILEWORK_INLINE __m256 decode_bfloat16(__m256i codes) {
   return floats_of(_mm256_or_si256(bits, _mm256_and_si256(is_nan, all(0x400000))));
 }
 
-// 32 codes of float4: the two upper bytes of their values are looked up.
+// 32 codes of float4: the two upper bytes of their values are looked up. The codes are first spread so that
+// registers are in order once bytes, then halves are put side by side in each half of a register.
 TILEWORK_INLINE Block decode_float4(const uint8_t* at) {
-  const __m256i codes = unpack_nibbles(at);
+  const __m256i both = _mm256_broadcastsi128_si256(load16(at));
+  constexpr char kNone = -1;
+  const __m256i pairs =
+      _mm256_shuffle_epi8(both, _mm256_setr_epi8(0, kNone, 1, kNone, 4, kNone, 5, kNone, 8, kNone, 9, kNone,
+                                                 12, kNone, 13, kNone, 2, kNone, 3, kNone, 6, kNone, 7, kNone,
+                                                 10, kNone, 11, kNone, 14, kNone, 15, kNone));
+  const __m256i codes = split_nibbles(pairs);
   const __m256i upper = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40, char(0x80), char(0xbf), char(0xbf),
                     char(0xbf), char(0xc0), char(0xc0), char(0xc0), char(0xc0)));
@@ -206,11 +227,9 @@ TILEWORK_INLINE Block decode_float4(const uint8_t* at) {
   const __m256i low = _mm256_shuffle_epi8(lower, codes);
   const __m256i first = _mm256_unpacklo_epi8(low, high);
   const __m256i second = _mm256_unpackhi_epi8(low, high);
-  const auto widen = [](__m128i halves) {
-    return floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
-  };
-  return {{widen(_mm256_castsi256_si128(first)), widen(_mm256_castsi256_si128(second)),
-           widen(_mm256_extracti128_si256(first, 1)), widen(_mm256_extracti128_si256(second, 1))}};
+  const __m256i zero = _mm256_setzero_si256();
+  return {{floats_of(_mm256_unpacklo_epi16(zero, first)), floats_of(_mm256_unpackhi_epi16(zero, first)),
+           floats_of(_mm256_unpacklo_epi16(zero, second)), floats_of(_mm256_unpackhi_epi16(zero, second))}};
 }
 
 TILEWORK_INLINE Block float_block(__m256i bytes, bool is_signed) {
@@ -287,7 +306,7 @@ TILEWORK_INLINE Block load_block(const uint8_t* at) {
 }
 
 // Numbers of real data are hardly ever NaN, infinite or beyond the target; kernels look once for a whole
-// block and take a longer way there.
+// block, or for several, and take a longer way there.
 TILEWORK_INLINE bool has_nan(const Block& block) {
   const __m256 first = _mm256_cmp_ps(block.lanes[0], block.lanes[1], _CMP_UNORD_Q);
   const __m256 second = _mm256_cmp_ps(block.lanes[2], block.lanes[3], _CMP_UNORD_Q);
@@ -370,10 +389,8 @@ TILEWORK_INLINE __m256i nibble_signs(const Block& block) { return _mm256_srli_ep
 
 template <Dtype to>
 TILEWORK_INLINE __m256i with_signs(__m256i magnitudes, __m256i signs) {
-  // 0x80 is NaN there, so zero has no sign.
-  if constexpr (Fields<to>::kSpecials == Specials::kFnuz) {
-    signs = _mm256_andnot_si256(_mm256_cmpeq_epi8(magnitudes, _mm256_setzero_si256()), signs);
-  }
+  // 0x80 is NaN there, so zero has no sign; that of NaN is 0x80 itself.
+  if constexpr (Fields<to>::kSpecials == Specials::kFnuz) signs = _mm256_sign_epi8(signs, magnitudes);
   return _mm256_or_si256(magnitudes, signs);
 }
 
@@ -389,37 +406,53 @@ TILEWORK_INLINE __m256i encode_float8_or_nan(const Block& block, bool saturate) 
 // 32 codes of lanes that are not NaN, without their signs and in the order of packs. A lane and a power of
 // two that leaves as many bits behind the point as the code has are added, which rounds. The sum has the
 // exponent of the power in its upper half and the steps from there in its lower one, so that one
-// multiplication of halves puts both behind each other: the code, shifted and with a start that is the same
-// for all. A sum that is infinite gives a code beyond the limit too.
+// multiplication of halves puts both behind each other: the code, shifted. The power is larger by a constant
+// which makes the lower half begin below 0, by what is too much in the upper one; it is even, as the last
+// bit decides ties. A sum that is infinite gives a code beyond the limit too. `has_nan` becomes NaN where a
+// lane is: the sums are all above 1, so that nothing else makes one.
 template <Dtype to>
-TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate) {
+TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate, __m256* has_nan) {
   using F = Fields<to>;
   constexpr int kShift = 23 - F::kMantissa;
   constexpr int kLeastExponent = 127 + 1 - F::kBias;
   constexpr int kCodeShift = 7 - F::kMantissa;
+  constexpr int kStart = (kLeastExponent + kShift) << F::kMantissa;
+  static_assert(kStart % 2 == 0 && kStart < 1 << 15);
+  constexpr float kPower = static_cast<float>((1 << 23) + (1 << kShift) - kStart) / (1 << F::kMantissa);
   const __m256i halves = all((1 << 16) + (1 << kCodeShift));
+  __m256 sums[4];
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) {
     const __m256i magnitude = _mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff));
     const __m256i exponent =
         _mm256_max_epi32(_mm256_and_si256(magnitude, all(0x7f800000)), all(kLeastExponent << 23));
-    const __m256 sum =
-        _mm256_fmadd_ps(floats_of(exponent), _mm256_set1_ps(1 << kShift), floats_of(magnitude));
-    codes[i] = _mm256_madd_epi16(bits_of(sum), halves);
+    sums[i] = _mm256_fmadd_ps(floats_of(exponent), _mm256_set1_ps(kPower), floats_of(magnitude));
+    codes[i] = _mm256_madd_epi16(bits_of(sums[i]), halves);
   }
-  const __m256i start = _mm256_set1_epi16(static_cast<int16_t>((kLeastExponent + kShift) << 7));
-  const __m256i low = _mm256_sub_epi16(_mm256_packus_epi32(codes[0], codes[1]), start);
-  const __m256i high = _mm256_sub_epi16(_mm256_packus_epi32(codes[2], codes[3]), start);
-  const __m256i bytes =
-      _mm256_packus_epi16(_mm256_srli_epi16(low, kCodeShift), _mm256_srli_epi16(high, kCodeShift));
+  *has_nan = _mm256_fmadd_ps(_mm256_fmadd_ps(sums[0], sums[1], sums[2]), sums[3], *has_nan);
+  const __m256i low = _mm256_srli_epi16(_mm256_packus_epi32(codes[0], codes[1]), kCodeShift);
+  const __m256i high = _mm256_srli_epi16(_mm256_packus_epi32(codes[2], codes[3]), kCodeShift);
   // One past the limit stands for what is beyond in every type that has it.
-  return _mm256_min_epu8(bytes, _mm256_set1_epi8(static_cast<char>(kLimit<to> + (saturate ? 0 : 1))));
+  return _mm256_min_epu8(_mm256_packus_epi16(low, high),
+                         _mm256_set1_epi8(static_cast<char>(kLimit<to> + (saturate ? 0 : 1))));
+}
+
+TILEWORK_INLINE bool is_any_nan(__m256 value) {
+  return _mm256_movemask_ps(_mm256_cmp_ps(value, value, _CMP_UNORD_Q)) != 0;
+}
+
+// As round_magnitudes, with signs and in order.
+template <Dtype to>
+TILEWORK_INLINE __m256i encode_float8_number(const Block& block, bool saturate, __m256* has_nan) {
+  return bytes_in_order(with_signs<to>(round_magnitudes<to>(block, saturate, has_nan), packed_signs(block)));
 }
 
 template <Dtype to>
 TILEWORK_INLINE __m256i encode_float8(const Block& block, bool saturate) {
-  if (__builtin_expect(has_nan(block), 0)) return encode_float8_or_nan<to>(block, saturate);
-  return bytes_in_order(with_signs<to>(round_magnitudes<to>(block, saturate), packed_signs(block)));
+  __m256 has_nan = _mm256_setzero_ps();
+  const __m256i codes = encode_float8_number<to>(block, saturate, &has_nan);
+  if (__builtin_expect(is_any_nan(has_nan), 0)) return encode_float8_or_nan<to>(block, saturate);
+  return codes;
 }
 
 TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) {
@@ -440,10 +473,16 @@ TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) 
   return pack_nibbles(_mm256_or_si256(found, _mm256_andnot_si256(is_nan, sign)));
 }
 
+TILEWORK_INLINE __m128i encode_float4_number(const Block& block, __m256* has_nan) {
+  const __m256i magnitudes = round_magnitudes<Dtype::kFloat4E2m1fn>(block, true, has_nan);
+  return pack_nibbles_in_order(_mm256_or_si256(magnitudes, nibble_signs(block)));
+}
+
 TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
-  if (__builtin_expect(has_nan(block), 0)) return encode_float4_or_nan(block, mode);
-  const __m256i magnitudes = round_magnitudes<Dtype::kFloat4E2m1fn>(block, true);
-  return pack_nibbles(bytes_in_order(_mm256_or_si256(magnitudes, nibble_signs(block))));
+  __m256 has_nan = _mm256_setzero_ps();
+  const __m128i codes = encode_float4_number(block, &has_nan);
+  if (__builtin_expect(is_any_nan(has_nan), 0)) return encode_float4_or_nan(block, mode);
+  return codes;
 }
 
 // Toward zero; NaN is 0. Numbers beyond what an int32 holds become its least, or `most` where they are
@@ -696,16 +735,16 @@ TILEWORK_INLINE void cast_doubles(const uint8_t* source, uint8_t* destination, c
   }
 }
 
-// 32 float64 as float32 whose last bit says whether anything was lost, so that a float with fewer bits and
-// smaller exponents comes of them by one rounding. Not so of subnormal float32, which are 0 there.
+// 32 float64 as float32 of which at least 20 bits behind the first are those of the number and the last one
+// says whether anything was lost after them, so that a float with fewer bits and smaller exponents comes of
+// them by one rounding. Not so of subnormal float32, which are 0 there.
 TILEWORK_INLINE Block load_odd_doubles(const uint8_t* at) {
-  constexpr int64_t kLost = (int64_t{1} << 29) - 1;
-  const __m256i lost_bits = _mm256_set1_epi64x(kLost);
+  // The last bit of a float32, in the lower half of a float64.
+  const __m256i last = _mm256_set1_epi64x(int64_t{1} << 29);
   const auto odd = [&](const uint8_t* from) {
     const __m256i bits = load32(from);
-    // Carries into the last bit that stays.
-    const __m256i carried = _mm256_add_epi64(_mm256_and_si256(bits, lost_bits), lost_bits);
-    const __m256i number = _mm256_andnot_si256(lost_bits, _mm256_or_si256(bits, carried));
+    const __m256i is_zero = _mm256_cmpeq_epi32(bits, _mm256_setzero_si256());
+    const __m256i number = _mm256_blend_epi32(bits, _mm256_andnot_si256(is_zero, last), 0x55);
     return _mm256_cvtpd_ps(_mm256_castsi256_pd(number));
   };
   Block block;
@@ -743,6 +782,224 @@ TILEWORK_INLINE Block load_bfloat16(const uint8_t* at) {
   return block;
 }
 
+// 32 elements of bfloat16 to float16. The elements with even and those with odd places are widened apart,
+// which takes no more than a shift and a mask.
+TILEWORK_INLINE void cast_bfloat16_to_float16(const uint8_t* source, uint8_t* destination) {
+  for (int i = 0; i < 2; ++i) {
+    const __m256i codes = load32(source + 32 * i);
+    const auto narrow = [](__m256i bits) {
+      return _mm256_cvtps_ph(floats_of(bits), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    };
+    const __m128i even = narrow(_mm256_slli_epi32(codes, 16));
+    const __m128i odd = narrow(_mm256_and_si256(codes, all(static_cast<int>(0xffff0000))));
+    store32(destination + 32 * i,
+            _mm256_set_m128i(_mm_unpackhi_epi16(even, odd), _mm_unpacklo_epi16(even, odd)));
+  }
+}
+
+// 16 of float16 to bfloat16 where none is infinite, NaN or subnormal: to nearest even by the carry of an
+// addition, and to the other bias by one that has the sign of the number. Zeros stay what they are.
+TILEWORK_INLINE __m256i float16_to_bfloat16(__m256i codes, __m256i is_zero) {
+  const __m256i even = _mm256_and_si256(_mm256_srli_epi16(codes, 3), _mm256_set1_epi16(1));
+  const __m256i carried = _mm256_add_epi16(_mm256_add_epi16(codes, _mm256_set1_epi16(3)), even);
+  // The sign fills the four highest bits, of which an addition of that sign leaves one.
+  const __m256i bias = _mm256_sign_epi16(_mm256_set1_epi16((127 - 15) << 7), codes);
+  const __m256i number = _mm256_add_epi16(_mm256_srai_epi16(carried, 3), bias);
+  return _mm256_blendv_epi8(number, codes, is_zero);
+}
+
+// 128 elements.
+TILEWORK_INLINE void cast_float16_to_bfloat16(const uint8_t* source, uint8_t* destination) {
+  constexpr int64_t kRegisters = 2 * kBlocksTogether;
+  // Below 0x1000 for codes that are infinite, NaN or subnormal, and for none else.
+  __m256i least = _mm256_set1_epi16(-1);
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < kRegisters; ++i) {
+    const __m256i codes = load32(source + 32 * i);
+    const __m256i doubled = _mm256_add_epi16(codes, codes);
+    const __m256i is_zero = _mm256_cmpeq_epi16(doubled, _mm256_setzero_si256());
+    const __m256i distance = _mm256_or_si256(_mm256_add_epi16(doubled, _mm256_set1_epi16(0x800)), is_zero);
+    least = _mm256_min_epu16(least, distance);
+    store32(destination + 32 * i, float16_to_bfloat16(codes, is_zero));
+  }
+  const __m256i special = _mm256_subs_epu16(_mm256_set1_epi16(0x1000), least);
+  if (__builtin_expect(_mm256_testz_si256(special, special) != 0, 1)) return;
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < kBlocksTogether; ++i) {
+    store_bfloat16(destination + 64 * i, load_block<Dtype::kFloat16>(source + 64 * i));
+  }
+}
+
+// How a 16-bit float becomes a float8 without a detour: it is brought to a half word whose upper byte has the
+// exponent and the mantissa of the target, and whose lower byte what is to be rounded away. Bytes of both
+// kinds go on, 32 at a time.
+template <Dtype from, Dtype to>
+struct ByHalfWords {
+  static constexpr int kMantissa = Fields<to>::kMantissa;
+  // Where float16 has the exponents of the target, or those after them.
+  static constexpr bool kIsAligned = from == Dtype::kFloat16 && kMantissa == 2;
+  // So many exponents below that of the least normal number have codes, too, or are a tie with 0.
+  static constexpr int kBelow = kMantissa + 1;
+  // Upper bytes that stand for those.
+  static constexpr int kSubnormals = kIsAligned ? 0 : kBelow << kMantissa;
+  // The upper byte of a normal number less its code.
+  static constexpr int kOffset = kIsAligned ? 0 : kMantissa << kMantissa;
+  // Of the source; the half word of the first number that has it is 0, as is that of all smaller ones.
+  static constexpr int kFirstExponent = Fields<from>::kBias + 1 - Fields<to>::kBias - kBelow;
+  // From a doubled code of the source, whose sign is gone, to the half word.
+  static constexpr int kShift = 7 + kMantissa - Fields<from>::kMantissa;
+};
+
+// What the upper byte of a subnormal stands for: its code is `base`, or the next one if `addend` and the
+// lower byte are more than a half. They are where that is sure, and the half itself where a tie begins.
+struct SubnormalBytes {
+  // 16 bytes in both halves of a register.
+  struct Table {
+    alignas(32) std::array<uint8_t, 32> bytes{};
+    constexpr void set(int place, int byte) {
+      for (int half = 0; half < 2; ++half)
+        bytes[static_cast<size_t>(place + 16 * half)] = static_cast<uint8_t>(byte);
+    }
+  };
+  // Less what the byte says of a normal number.
+  Table bases[2];
+  Table addends[2];
+};
+
+template <class How>
+constexpr SubnormalBytes kSubnormalBytes = [] {
+  SubnormalBytes bytes;
+  for (int upper = 0; upper < How::kSubnormals; ++upper) {
+    // In units of which the least code has 2 << kMantissa.
+    const int exponent = upper >> How::kMantissa;
+    const int number = ((1 << How::kMantissa) + (upper & ((1 << How::kMantissa) - 1))) << exponent;
+    const int code = number >> (How::kMantissa + 1);
+    const int rest = number & ((2 << How::kMantissa) - 1);
+    constexpr int kHalf = 1 << How::kMantissa;
+    const int base = rest >= kHalf ? code : code - 1;
+    bytes.bases[upper / 16].set(upper % 16, base - std::max(upper - How::kOffset, 0));
+    bytes.addends[upper / 16].set(upper % 16, rest == kHalf ? 0x80 : 0xff);
+  }
+  return bytes;
+}();
+
+// The bytes of a table that bytes below 16 or 32 stand for; 0 of others.
+template <int kSize>
+TILEWORK_INLINE __m256i look_up(const SubnormalBytes::Table (&tables)[2], const __m256i (&places)[2]) {
+  const auto part = [&](int i) { return _mm256_shuffle_epi8(load32(tables[i].bytes.data()), places[i]); };
+  return kSize <= 16 ? part(0) : _mm256_or_si256(part(0), part(1));
+}
+
+// 16 codes without their signs, between 0 and the limit; `doubled` are the codes of the source times 2.
+template <Dtype from, Dtype to>
+TILEWORK_INLINE __m256i half_words(__m256i codes, __m256i doubled, int limit) {
+  using How = ByHalfWords<from, to>;
+  if constexpr (How::kIsAligned) {
+    const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi16(0x7fff));
+    const __m256i most = _mm256_set1_epi16(static_cast<int16_t>(limit << 8));
+    if constexpr (to == Dtype::kFloat8E5m2) return _mm256_min_epu16(magnitude, most);
+    // With the next exponent; the subnormals of float16 are the first half of those of the target.
+    const __m256i next = _mm256_add_epi16(magnitude, _mm256_set1_epi16(1 << 10));
+    return _mm256_min_epu16(_mm256_min_epu16(doubled, next), most);
+  } else {
+    constexpr int kFirst = How::kFirstExponent << (Fields<from>::kMantissa + 1);
+    const __m256i number = _mm256_subs_epu16(doubled, _mm256_set1_epi16(static_cast<int16_t>(kFirst)));
+    const auto most = static_cast<int16_t>(((limit + How::kOffset) << 8) >> How::kShift);
+    return _mm256_slli_epi16(_mm256_min_epu16(number, _mm256_set1_epi16(most)), How::kShift);
+  }
+}
+
+// The codes of 32 half words, in the order in which packs leave them.
+template <class How>
+TILEWORK_INLINE __m256i round_half_words(__m256i low, __m256i high) {
+  const __m256i apart =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15));
+  const __m256i first = _mm256_shuffle_epi8(low, apart);
+  const __m256i second = _mm256_shuffle_epi8(high, apart);
+  const __m256i upper = _mm256_unpackhi_epi64(first, second);
+  __m256i rest = _mm256_unpacklo_epi64(first, second);
+  __m256i code = upper;
+  if constexpr (!How::kIsAligned) {
+    // A shuffle gives 0 for places whose highest bit is set.
+    const __m256i past = _mm256_set1_epi8(0x70);
+    const __m256i places[2] = {_mm256_adds_epu8(upper, past),
+                               _mm256_adds_epu8(_mm256_xor_si256(upper, _mm256_set1_epi8(0x10)), past)};
+    constexpr const SubnormalBytes& kBytes = kSubnormalBytes<How>;
+    code = _mm256_add_epi8(_mm256_subs_epu8(upper, _mm256_set1_epi8(How::kOffset)),
+                           look_up<How::kSubnormals>(kBytes.bases, places));
+    rest = _mm256_adds_epu8(rest, look_up<How::kSubnormals>(kBytes.addends, places));
+  }
+  // More than a half, or a half after an odd code.
+  const __m256i odd = _mm256_and_si256(code, _mm256_set1_epi8(1));
+  const __m256i sum = _mm256_adds_epu8(_mm256_adds_epu8(rest, _mm256_set1_epi8(0x7e)), odd);
+  return _mm256_sub_epi8(code, _mm256_cmpeq_epi8(sum, _mm256_set1_epi8(-1)));
+}
+
+// 128 elements of float16 or bfloat16 to a float8 with a sign.
+template <Dtype from, Dtype to>
+TILEWORK_INLINE void cast_half_words(const uint8_t* source, uint8_t* destination,
+                                     const CastOptions& options) {
+  // One past the limit stands for what is beyond in every type that has it.
+  const int limit = kLimit<to> + (options.saturate ? 0 : 1);
+  __m256i largest = _mm256_setzero_si256();
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kBlocksTogether; ++i) {
+    const __m256i low = load32(source + 64 * i);
+    const __m256i high = load32(source + 64 * i + 32);
+    const __m256i doubled_low = _mm256_add_epi16(low, low);
+    const __m256i doubled_high = _mm256_add_epi16(high, high);
+    largest = _mm256_max_epu16(largest, _mm256_max_epu16(doubled_low, doubled_high));
+    const __m256i magnitudes = round_half_words<ByHalfWords<from, to>>(
+        half_words<from, to>(low, doubled_low, limit), half_words<from, to>(high, doubled_high, limit));
+    const __m256i signs =
+        _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(static_cast<char>(0x80)));
+    store32(destination + kBlock * i, in_order(with_signs<to>(magnitudes, signs)));
+  }
+  constexpr int kInfinity = from == Dtype::kFloat16 ? 0xf800 : 0xff00;
+  const __m256i is_nan = _mm256_subs_epu16(largest, _mm256_set1_epi16(static_cast<int16_t>(kInfinity)));
+  if (__builtin_expect(_mm256_testz_si256(is_nan, is_nan) != 0, 1)) return;
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < kBlocksTogether; ++i) {
+    const Block block = load_block<from>(source + 64 * i);
+    store32(destination + kBlock * i, encode_float8_or_nan<to>(block, options.saturate));
+  }
+}
+
+// 128 elements of float32 to a type of 8 or 4 bits with a sign, an exponent and a mantissa.
+template <Dtype to>
+TILEWORK_INLINE void cast_to_small_float(const uint8_t* source, uint8_t* destination,
+                                         const CastOptions& options) {
+  constexpr int64_t kSourceBytes = kBlock * 4;
+  constexpr int64_t kBytes = kBlock * kElementBits<to> / 8;
+  __m256 has_nan = _mm256_setzero_ps();
+#pragma GCC unroll 4
+  for (int64_t i = 0; i < kBlocksTogether; ++i) {
+    const Block block = load_block<Dtype::kFloat32>(source + kSourceBytes * i);
+    if constexpr (to == Dtype::kFloat4E2m1fn) {
+      store16(destination + kBytes * i, encode_float4_number(block, &has_nan));
+    } else {
+      store32(destination + kBytes * i, encode_float8_number<to>(block, options.saturate, &has_nan));
+    }
+  }
+  if (__builtin_expect(!is_any_nan(has_nan), 1)) return;
+#pragma GCC unroll 1
+  for (int64_t i = 0; i < kBlocksTogether; ++i) {
+    const Block block = load_block<Dtype::kFloat32>(source + kSourceBytes * i);
+    if constexpr (to == Dtype::kFloat4E2m1fn) {
+      store16(destination + kBytes * i, encode_float4_or_nan(block, options.mode));
+    } else {
+      store32(destination + kBytes * i, encode_float8_or_nan<to>(block, options.saturate));
+    }
+  }
+}
+
+// Pairs that are looked through for what is special, and seldom, once for several blocks. There all of them
+// are cast again.
+template <Dtype from, Dtype to>
+constexpr bool kIsTogether = (from == Dtype::kFloat32 && (kIsSmallFloat<to> || to == Dtype::kFloat4E2m1fn)) ||
+                             ((from == Dtype::kFloat16 || from == Dtype::kBfloat16) && kIsSmallFloat<to>) ||
+                             (from == Dtype::kFloat16 && to == Dtype::kBfloat16);
+
 template <Dtype from, Dtype to>
 TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, const CastOptions& options) {
   if constexpr (from == Dtype::kInt4 && to == Dtype::kInt8) {
@@ -765,6 +1022,14 @@ TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, con
     store_block<to>(destination, load_odd_doubles(source), options);
   } else if constexpr (from == Dtype::kFloat64) {
     cast_doubles<to>(source, destination, options);
+  } else if constexpr (from == Dtype::kFloat16 && to == Dtype::kBfloat16) {
+    cast_float16_to_bfloat16(source, destination);
+  } else if constexpr (from == Dtype::kBfloat16 && to == Dtype::kFloat16) {
+    cast_bfloat16_to_float16(source, destination);
+  } else if constexpr (kIsTogether<from, to> && from == Dtype::kFloat32) {
+    cast_to_small_float<to>(source, destination, options);
+  } else if constexpr (kIsTogether<from, to>) {
+    cast_half_words<from, to>(source, destination, options);
   } else if constexpr (from == Dtype::kBfloat16 && to != Dtype::kFloat32) {
     store_block<to>(destination, load_bfloat16(source), options);
   } else {
@@ -774,7 +1039,7 @@ TILEWORK_INLINE void cast_block(const uint8_t* source, uint8_t* destination, con
 
 template <Dtype from, Dtype to>
 void cast_by_blocks(const CastArguments& arguments) {
-  cast_blocks<from, to, kBlock>(
+  cast_blocks<from, to, kIsTogether<from, to> ? kBlock * kBlocksTogether : kBlock>(
       arguments, [](const uint8_t* source, uint8_t* destination, const CastOptions& options)
                      __attribute__((always_inline)) { cast_block<from, to>(source, destination, options); });
 }
