@@ -35,27 +35,38 @@ export class GatheredEntries {
     this.#keepsZeros = keepsZeros
   }
 
-  /** Takes the next `count` elements in row-major order, packed from the first byte on. */
+  /**
+   * Takes the next `count` elements in row-major order.
+   *
+   * @param packed - begins where its memory does
+   */
   add(packed: Uint8Array, count: number): void {
     const elements = this.#bits < 8 ? unpackCodes(this.#bits, packed, count) : packed
-    const size = this.#itemBytes
-    const kept: number[] = []
-    for (let at = 0; at < elements.byteLength; at += size) {
-      if (this.#keepsZeros || !isZero(elements, at, size)) kept.push(at)
-    }
-    const values = allocateBytes(size * kept.length)
-    const rowBytes = INDEX_BYTES * this.#shape.length
-    const indices = allocateBytes(rowBytes * kept.length)
-    const rows = new DataView(indices.buffer)
+    const words = wordsOf(elements, this.#itemBytes)
+    const inElement = this.#itemBytes / words.BYTES_PER_ELEMENT
+    const kept = this.#keptOf(words, inElement)
+    const bytes = allocateBytes(this.#itemBytes * kept.length)
+    const values = wordsOf(bytes, this.#itemBytes)
     for (let entry = 0; entry < kept.length; entry++) {
-      const at = kept[entry]!
-      for (let byte = 0; byte < size; byte++) values[entry * size + byte] = elements[at + byte]!
-      this.#writeRow(rows, entry * rowBytes, this.#slot + at / size)
+      const at = kept[entry]! * inElement
+      for (let word = 0; word < inElement; word++) values[entry * inElement + word] = words[at + word]!
     }
-    this.#slot += elements.byteLength / size
+    this.#values.push(bytes)
+    this.#indices.push(this.#rowsOf(kept))
+    this.#slot += words.length / inElement
     this.#entryCount += kept.length
-    this.#indices.push(indices)
-    this.#values.push(values)
+  }
+
+  /** Numbers, among those of the window, of the elements that become entries. */
+  #keptOf(words: Words, inElement: number): Uint32Array {
+    const all = new Uint32Array(allocateBytes((4 * words.length) / inElement).buffer)
+    let count = 0
+    for (let element = 0, at = 0; at < words.length; element++) {
+      let bits = 0
+      for (const end = at + inElement; at < end; at++) bits |= words[at]!
+      if (bits !== 0 || this.#keepsZeros) all[count++] = element
+    }
+    return all.subarray(0, count)
   }
 
   /** All index rows, then all values. @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT */
@@ -69,16 +80,45 @@ export class GatheredEntries {
     return { source: new MemorySource(bytes), indicesStart: 0, valuesStart, entryCount: this.#entryCount }
   }
 
-  #writeRow(rows: DataView, at: number, slot: number): void {
-    let rest = slot
-    for (let axis = this.#shape.length - 1; axis >= 0; axis--) {
-      const extent = this.#shape[axis]!
-      const index = rest % extent
-      rows.setUint32(at + INDEX_BYTES * axis, index % 2 ** 32, true)
-      rows.setUint32(at + INDEX_BYTES * axis + 4, Math.floor(index / 2 ** 32), true)
-      rest = Math.floor(rest / extent)
+  /** Index rows, from each to the next: most entries differ from the one before in the last axis alone. */
+  #rowsOf(kept: Uint32Array): Uint8Array {
+    const shape = this.#shape
+    const bytes = allocateBytes(INDEX_BYTES * shape.length * kept.length)
+    const rows = new Uint32Array(bytes.buffer)
+    const index = shape.map(() => 0)
+    let before = 0
+    let at = 0
+    for (let entry = 0; entry < kept.length; entry++) {
+      const slot = this.#slot + kept[entry]!
+      advance(index, slot - before, shape)
+      before = slot
+      for (let axis = 0; axis < index.length; axis++) {
+        // Whole numbers below 2^53 in 64 bits, the low half first; all but the largest tensors have none in the other.
+        rows[at++] = index[axis]!
+        rows[at++] = index[axis]! / 2 ** 32
+      }
     }
+    return bytes
   }
+}
+
+/** Moves a row-major index `steps` elements on. */
+function advance(index: number[], steps: number, shape: readonly number[]): void {
+  let carry = steps
+  for (let axis = index.length - 1; carry > 0 && axis >= 0; axis--) {
+    const moved = index[axis]! + carry
+    const extent = shape[axis]!
+    carry = moved < extent ? 0 : Math.floor(moved / extent)
+    index[axis] = moved - carry * extent
+  }
+}
+
+type Words = Uint8Array | Uint16Array | Uint32Array
+
+/** Elements as words of at most 32 bits. @param bytes - begin where their memory does */
+function wordsOf({ buffer, byteLength }: Uint8Array, itemBytes: number): Words {
+  const Words = itemBytes === 1 ? Uint8Array : itemBytes === 2 ? Uint16Array : Uint32Array
+  return new Words(buffer as ArrayBuffer, 0, byteLength / Words.BYTES_PER_ELEMENT)
 }
 
 /** Puts pieces behind each other into `target`, which is given back. */
@@ -89,9 +129,4 @@ function fill(target: Uint8Array, pieces: readonly Uint8Array[]): Uint8Array {
     at += piece.byteLength
   }
   return target
-}
-
-function isZero(bytes: Uint8Array, start: number, length: number): boolean {
-  for (let at = start; at < start + length; at++) if (bytes[at] !== 0) return false
-  return true
 }

@@ -1,12 +1,14 @@
 /** Dense and sparse tensors: from values, from others' tensors, element by element. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
+import { DTYPES } from '../../lib/dtype/dtypes.js'
 import { asTensor } from '../../lib/tensor/adapters.js'
 import { asLayout } from '../../lib/tensor/as_layout.js'
 import { asStored, StoredTensor } from '../../lib/tensor/dense.js'
 import { tensor } from '../../lib/tensor/from_values.js'
 import { CooTensor, fromDense } from '../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseEntry, SparseTensor } from '../../lib/tensor/tensor.js'
+import { randomNumbers } from '../attacks/random_numbers.js'
 
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
@@ -249,6 +251,34 @@ describe('sparse tensors', () => {
     expect(await listed(await fromDense(tensor(7, { dtype: 'int8' })))).toEqual([{ index: [], value: 7 }])
     expect(await listed(await fromDense(tensor([], { dtype: 'int8' })))).toEqual([])
   })
+
+  it.each(['uint2', 'int4', 'int8', 'float16', 'float32', 'int64', 'complex128'] as const)(
+    'of %s hold every element that has a bit, wherever it lies, and give all back',
+    async (dtype) => {
+      const shape = [3, 7, 60_001]
+      const size = 3 * 7 * 60_001
+      const bytes = new Uint8Array(Math.ceil((size * DTYPES[dtype].bits) / 8))
+      const random = randomNumbers(5)
+      for (let i = 0; i < 2000; i++) bytes[random(bytes.length - 1)] = 0x80
+      const dense = asTensor(bytes, { dtype, shape })
+      const sparse = await fromDense(dense)
+      const indices = await sparse.indices()
+      const slots = Array.from({ length: sparse.entryCount }, (_, entry) => {
+        const [z, y, x] = indices.subarray(3 * entry, 3 * entry + 3)
+        return Number((z! * 7n + y!) * 60_001n + x!)
+      })
+      expect(slots.every((slot, entry) => entry === 0 || slot > slots[entry - 1]!)).toBe(true)
+      const all = await fromDense(dense, { keepZeros: true })
+      expect([all.entryCount, (await all.indices()).subarray(-3)]).toEqual([
+        size,
+        BigInt64Array.of(2n, 6n, 60_000n),
+      ])
+      for (const each of [sparse, all]) {
+        const back = await each.toDense({ maxBytes: bytes.length })
+        expect(Buffer.compare(await back.bytes(), bytes)).toBe(0)
+      }
+    },
+  )
 
   it.each(['int4', 'uint4', 'float4_e2m1fn', 'int2', 'uint2'] as const)('hold %s', async (dtype) => {
     const dense = tensor(
