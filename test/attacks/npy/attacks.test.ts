@@ -67,7 +67,20 @@ it('a check goes on behind a member that cannot be read', async () => {
     ['ERR_HEADER', 'members[1]'],
     ['ERR_DTYPE', 'members[2].data'],
     ['ERR_COMPRESSED', 'members[3].header'],
-    ['ERR_COMPRESSED', 'members[3]'],
+  ])
+})
+
+it('what is no array is never inflated, and its checksum compared only where it is stored', async () => {
+  const bytes = zipBytes([
+    { name: 'bomb.bin', content: new Uint8Array(1), method: 8, stored: new Uint8Array(50) },
+    { name: 'notes.txt', content: new Uint8Array(9), local: { crc: 1 }, entry: { crc: 1 } },
+    { name: 'a.npy', content: npyBytes() },
+  ])
+  const findings = await npz.check(new MemorySource(bytes), readOptions('lenient'))
+  expect(findings.map(({ code, path }) => [code, path])).toEqual([
+    ['ERR_UNSUPPORTED', 'members[0]'],
+    ['ERR_UNSUPPORTED', 'members[1]'],
+    ['ERR_CHECKSUM', 'members[1]'],
   ])
 })
 
