@@ -51,3 +51,40 @@ export class NumberList {
     return new this.#kind(allocateBytes(this.#kind.BYTES_PER_ELEMENT * length).buffer)
   }
 }
+
+const MAX_UINT32 = 2 ** 32 - 1
+
+/** Offsets in files: four bytes each as long as all are below 4 GiB, eight from the first one on that is not. */
+export class OffsetList {
+  #numbers = new NumberList(Uint32Array)
+  #isWide = false
+
+  get length(): number {
+    return this.#numbers.length
+  }
+
+  /** @param index - below the length */
+  at(index: number): number {
+    return this.#numbers.at(index)
+  }
+
+  /** @param index - below the length; `number` from 0 to 2^53 - 1 */
+  set(index: number, number: number): void {
+    if (number > MAX_UINT32) this.#widen()
+    this.#numbers.set(index, number)
+  }
+
+  /** @param number - from 0 to 2^53 - 1. @throws TileworkError as `NumberList.push` */
+  push(number: number): void {
+    if (number > MAX_UINT32) this.#widen()
+    this.#numbers.push(number)
+  }
+
+  #widen(): void {
+    if (this.#isWide) return
+    const narrow = this.#numbers
+    this.#numbers = new NumberList(Float64Array)
+    for (let index = 0; index < narrow.length; index++) this.#numbers.push(narrow.at(index))
+    this.#isWide = true
+  }
+}

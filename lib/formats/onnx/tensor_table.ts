@@ -5,7 +5,7 @@
  */
 import type { NativePlainTensors } from '../../native.js'
 import { ByteList } from '../byte_list.js'
-import { NumberList } from '../number_list.js'
+import { OffsetList } from '../number_list.js'
 import { nameOfHeader, parseHeader, type TensorHeader } from './tensor_header.js'
 import { WireCursor } from './wire.js'
 
@@ -33,7 +33,7 @@ const NUMBERS_OF_RUN = 3
 const MAX_SEARCH_TRIES = 8
 
 export class TensorTable {
-  readonly #numbers = new NumberList(Float64Array)
+  readonly #numbers = new OffsetList()
   readonly #headers = new ByteList()
   /** Where the header that is being kept begins. */
   #headerStart = 0
@@ -89,6 +89,12 @@ export class TensorTable {
   header(index: number): TensorHeader {
     const [start, end] = this.#headerRange(index)
     return parseHeader(this.#headers.subarray(start, end))
+  }
+
+  /** Length of the header as it stands in the file. */
+  headerBytes(index: number): number {
+    const [start, end] = this.#headerRange(index)
+    return end - start
   }
 
   /** As `header`, of which only the name is read. */
