@@ -159,7 +159,7 @@ export async function convert(
     const { signal } = terminal
     const report = await convertFile(file, { input, output, signal, onProgress: progress.update }, options)
     progress.stop()
-    if (options.json) printJson({ ...report, undo: undoOf(report) }, terminal)
+    if (options.json) printJson({ status: 'written', ...report, undo: undoOf(report) }, terminal)
     else printReport(report, terminal)
   } finally {
     progress.stop()

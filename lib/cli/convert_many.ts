@@ -11,7 +11,7 @@ import { type FilePair, pairOutputs } from '../pipeline/many/output_paths.js'
 import { settingsHash } from '../pipeline/many/settings_hash.js'
 import { takeShard } from '../pipeline/many/shard.js'
 import { formatBytes, formatCount } from './byte_count.js'
-import { convertFile } from './convert_file.js'
+import { type ConvertReport, convertFile } from './convert_file.js'
 import type { ConvertChoice, ConvertOptions } from './convert_options.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
 import { FilesProgress } from './files_progress.js'
@@ -31,11 +31,8 @@ const MANIFEST_NAME = '.tilework-manifest.jsonl'
 
 type ManyOptions = ConvertOptions & { readonly outDir: string }
 
-/** What is told of a file that was written. */
-interface FileWritten extends Written {
-  /** How many the lenient read of the input had. */
-  readonly findings: number
-}
+/** What is told of a file that was written: as of one that is written alone. */
+interface FileWritten extends Written, Pick<ConvertReport, 'tensors' | 'findings'> {}
 
 /** Runs `convert` over many files. */
 export async function convertMany(
@@ -156,13 +153,13 @@ class ManyRun {
       convert: async (file, pair) => {
         const { signal } = this.#terminal
         const { input, output } = pair
-        const { format, byteLength, findings, undo } = await convertFile(
+        const { format, byteLength, tensors, findings, undo } = await convertFile(
           file,
           { input, output, signal, onProgress: (state) => this.#progress.advance(pair, state) },
           options,
         )
         this.#tellFindings(input, findings)
-        return { format, byteLength, findings: findings.length, undo }
+        return { format, byteLength, tensors, findings, undo }
       },
       onBegin: (pair) => this.#progress.begin(pair),
       onEnd: (outcome) => this.#end(outcome),

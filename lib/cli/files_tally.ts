@@ -37,13 +37,13 @@ export class FilesTally {
   readonly #groups = new Map<string, FailureGroup>()
   readonly #startedAt = performance.now()
 
-  add(outcome: Outcome<Written & { readonly findings: number }>): void {
+  add(outcome: Outcome<Written & { readonly findings: readonly unknown[] }>): void {
     if (outcome.status === 'failed') this.#addFailure(outcome.pair.input, outcome.error)
     else if (outcome.status === 'skipped') this.skipped++
     else {
       this.written++
       this.bytes += outcome.written.byteLength
-      if (outcome.written.findings > 0) this.withFindings++
+      if (outcome.written.findings.length > 0) this.withFindings++
     }
   }
 

@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { save, serialize, tensor } from '../../lib/index.js'
-import { type CliSetting, runCli } from './run_cli.js'
+import { type CliSetting, runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
 const inFolder = temporaryFolder()
@@ -28,7 +28,7 @@ interface Line {
   readonly status: 'written' | 'skipped' | 'failed'
   readonly format?: string
   readonly byteLength?: number
-  readonly findings?: number
+  readonly findings?: readonly object[]
   readonly undo?: { readonly args: string[] }[]
   readonly error?: { readonly code: string; readonly message: string }
 }
@@ -110,11 +110,19 @@ describe('inputs', () => {
       status: 'written',
       format: 'btf',
       byteLength: 824,
-      findings: 0,
+      findings: [],
       undo: [],
     })
     expect(summary).toMatchObject({ written: 4, skipped: 0, failed: 0, byCode: {}, bytes: 4 * 824 })
     for (const { input, output } of lines) expect(readFileSync(output)).toEqual(readFileSync(input))
+  })
+
+  it('a line of a file that was written is the report of one that is written alone', async () => {
+    const folder = await makeFiles(['x.btf'])
+    const [input, alone] = [join(folder, 'x.btf'), join(folder, 'alone.btf')]
+    const { lines } = await convertMany([input, '--out-dir', join(folder, 'out'), '--jobs', '1'])
+    const report = await runJson<Line>(['convert', input, alone])
+    expect({ ...lines[0], output: alone }).toEqual(report)
   })
 
   it('a path that exists is no pattern; a backslash makes signs plain', async () => {

@@ -44,7 +44,7 @@ describe('sums over files', () => {
     tally.add({
       status: 'written',
       pair: pair('e', 1),
-      written: { format: 'btf', byteLength: 7, undo: [], findings: 1 },
+      written: { format: 'btf', byteLength: 7, undo: [], findings: ['one'] },
     })
     tally.add({ status: 'skipped', pair: pair('f', 1), written: { format: 'btf', byteLength: 9, undo: [] } })
     expect(tally.exitCode).toBe(74)
