@@ -2,6 +2,8 @@
  * Every function that the package exports, and every method of what it gives out, with each argument and each option in
  * turn replaced by what no program should pass: the outcome is a TileworkError or a success.
  */
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, expect, it } from 'vitest'
 import * as tilework from '../lib/index.js'
 import {
@@ -315,6 +317,18 @@ function stripped() {
 const reluOf = (made: ReturnType<typeof model>) =>
   made.createNode({ operator: 'ReLu', name: 'r', inputs: ['conv'] })
 
+/** What getters of options throw; it may come out as it is. */
+const THROWN = new Error('thrown by a getter')
+
+function withThrowingGetter(given: object, name: string): object {
+  return Object.defineProperty({ ...given }, name, {
+    enumerable: true,
+    get: () => {
+      throw THROWN
+    },
+  })
+}
+
 /** Everything that can be asked of what a call gave. */
 async function use(result: unknown): Promise<void> {
   const made = (await result) as tilework.Tensor | undefined
@@ -331,7 +345,7 @@ async function fault(call: () => unknown): Promise<string | undefined> {
     await use(call())
     return undefined
   } catch (error) {
-    if (error instanceof TileworkError) return undefined
+    if (error instanceof TileworkError || error === THROWN) return undefined
     return error instanceof Error ? (error.stack ?? error.message) : `threw ${typeof error}`
   }
 }
@@ -347,6 +361,7 @@ function* wrongArguments({ args }: Call): Generator<readonly [string, readonly u
     if (typeof given !== 'object' || given === null || Object.getPrototypeOf(given) !== Object.prototype)
       continue
     for (const name of Object.keys(given)) {
+      yield [`argument ${at}, ${name} throws`, args().with(at, withThrowingGetter(given, name))]
       for (let value = 0; value < values; value++) {
         const wrong = { ...given, [name]: wrongValues()[value] }
         yield [`argument ${at}, ${name}, value ${value}`, args().with(at, wrong)]
@@ -383,3 +398,19 @@ it.each(Object.keys(CALLS))('%s', async (name) => {
   }
   expect(faults).toEqual([])
 })
+
+it.each(['save', 'externalize', 'internalize'])(
+  '%s writes nothing where an option cannot be read',
+  async (name) => {
+    const { run, args } = CALLS[name]!
+    const [, content, options] = args() as [unknown, unknown, object]
+    const folder = inFolder(`nothing of ${name}`)
+    mkdirSync(folder)
+    for (const option of Object.keys(options)) {
+      const target = join(folder, 'target.onnx')
+      const call = async () => run(target, content, withThrowingGetter(options, option))
+      await expect(call()).rejects.toThrow('thrown by a getter')
+      expect(readdirSync(folder)).toEqual([])
+    }
+  },
+)
