@@ -68,6 +68,23 @@ export function removeFunction(model: OnnxModel, domain: string, name: string, o
   model.message.remove(model.message.fieldOf(found.message)!)
 }
 
+/** Removes functions that no node calls, itself or by way of other functions. */
+export function removeUncalledFunctions(model: OnnxModel): void {
+  const bodies = new Map(
+    model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
+  )
+  const called = new Set<string>()
+  const waiting = [...model.graphs()].flatMap(({ nodes }) => nodes.map(callOf))
+  for (let call = waiting.pop(); call !== undefined; call = waiting.pop()) {
+    const body = bodies.get(call)
+    if (!body || called.has(call)) continue
+    called.add(call)
+    for (const node of withInner(body.nodes)) waiting.push(callOf(node))
+  }
+  const uncalled = [...bodies].filter(([key]) => !called.has(key))
+  model.message.removeAll(uncalled.map(([, { message }]) => model.message.fieldOf(message)!))
+}
+
 function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   checkOptions(added, 'addFunction', [
     ...([

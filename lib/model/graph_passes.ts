@@ -73,7 +73,7 @@ function valuesWithAnnotations({ message }: Graph): string[] {
 }
 
 /** Tensors of parameters of quantization, which no node has to use. */
-function annotatedNames({ message }: Graph): string[] {
+export function annotatedNames({ message }: Graph): string[] {
   return message
     .messages('quantization_annotation')
     .flatMap((annotation) => annotation.messages('quant_parameter_tensor_names'))
@@ -112,7 +112,8 @@ export function constantsToInitializers(graph: Graph): number {
   return inner.reduce((sum, count) => sum + count, constants.length)
 }
 
-const FIRST_IR_WITH_FREE_INITIALIZERS = 4
+/** In older ones every initializer is an input as well. */
+export const FIRST_IR_WITH_FREE_INITIALIZERS = 4
 
 /** See `Graph.initializersToConstants`. */
 export function initializersToConstants(graph: Graph, names: readonly string[] | undefined): number {

@@ -14,6 +14,7 @@ import { tensorFields } from '../formats/onnx/tensor_fields.js'
 import { WireCursor } from '../formats/onnx/wire.js'
 import { WireWriter } from '../formats/onnx/wire_writer.js'
 import type { Tensor } from '../tensor/tensor.js'
+import { extractModel } from './extract.js'
 import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
 import { Graph } from './graph.js'
 import { metadataOf, setMetadata } from './metadata.js'
@@ -53,13 +54,25 @@ export interface OnnxModelInit {
   readonly depthLimit?: number
 }
 
+/** A message of the file, as it is now, and the file. */
+interface CopiedModel {
+  readonly message: Message
+  readonly file: MessageFile
+}
+
 export class OnnxModel {
   /** For code of the library itself. */
   readonly message: Message
   readonly file: MessageFile
 
   /** For code of the library itself: models come from `open`. */
-  constructor({ source, files, depthLimit = DEFAULT_DEPTH_LIMIT }: OnnxModelInit) {
+  constructor(init: OnnxModelInit | CopiedModel) {
+    if ('message' in init) {
+      this.message = init.message
+      this.file = init.file
+      return
+    }
+    const { source, files, depthLimit = DEFAULT_DEPTH_LIMIT } = init
     this.file = { source, cursor: new WireCursor(source), files, depthLimit }
     this.message = new Message('ModelProto', { file: this.file, start: 0, end: source.byteLength })
   }
@@ -175,6 +188,29 @@ export class OnnxModel {
   /** @throws TileworkError ERR_ARGUMENT where there is none, and where a node anywhere calls it */
   removeFunction(domain: string, name: string, overload = ''): void {
     removeFunction(this, domain, name, overload)
+  }
+
+  /**
+   * Another model with all that this one has now. It reads the same file, so it lives as long as that is open; changes of
+   * one are none of the other.
+   */
+  copy(): OnnxModel {
+    return new OnnxModel({ message: this.message.copy(), file: this.file })
+  }
+
+  /**
+   * The part of the model between values, as a model of its own: the nodes of the main graph that the outputs need, with
+   * the initializers, types and functions that these use. Inputs and outputs are those that are named, in this order; an
+   * initializer that is named as an input has no value of its own any more. This model stays as it is; the other one reads
+   * the same file. Graphs of training are left out.
+   *
+   * @param inputs - names of values where the part begins; none where its outputs need initializers alone
+   * @param outputs - names of values, at least one
+   * @throws TileworkError ERR_ARGUMENT for names that no value has or that stand twice, for an input without a declared type,
+   * where the outputs need an input of the graph that is not named, and where a node that is needed makes an input as well
+   */
+  extract(inputs: readonly string[], outputs: readonly string[]): OnnxModel {
+    return extractModel(this, inputs, outputs)
   }
 
   /** Graphs of training, and the values that they give to initializers. */

@@ -282,7 +282,12 @@ export class Message {
     this.#insertFields(number, [{ kind: 'nested', number, message }])
   }
 
-  #clone(parent: Message): Message {
+  /** A copy as it is now, which has no parent; changes of one are none of the other. */
+  copy(): Message {
+    return this.#clone(undefined)
+  }
+
+  #clone(parent: Message | undefined): Message {
     const clone = new Message(this.type, this.origin, parent)
     if (!this.#isChanged) return clone
     clone.#isChanged = true
