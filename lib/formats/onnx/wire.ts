@@ -156,7 +156,7 @@ export class WireCursor {
       case LENGTH:
         this.#varint(end)
         this.valueStart = this.position
-        this.#skip(this.high * TWO_POW_32 + this.low, end)
+        this.#skip(this.#whole(), end)
         return
       case FIXED32:
         this.#skip(4, end)
@@ -180,7 +180,7 @@ export class WireCursor {
 
   /** The last varint as a signed 64-bit number: exact, as a bigint beyond 2^53 - 1. */
   int64(): number | bigint {
-    if (this.high < SAFE_HIGH_LIMIT) return this.high * TWO_POW_32 + this.low
+    if (this.high < SAFE_HIGH_LIMIT) return this.#whole()
     const value = BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low))
     const isSafe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
     return isSafe ? Number(value) : value
@@ -245,6 +245,14 @@ export class WireCursor {
       }
     }
     throw this.#varintFault(end)
+  }
+
+  /**
+   * The last varint as one number, exact below 2^53. A product is a number that V8 keeps in memory of its own even where it
+   * is small, and so are all offsets that it is added to: 16 bytes each.
+   */
+  #whole(): number {
+    return this.high === 0 ? this.low : this.high * TWO_POW_32 + this.low
   }
 
   #skip(count: number, end: number): void {
