@@ -14,6 +14,7 @@ import type { Tensor } from '../../tensor/tensor.js'
 import type { WritePlan, WriteSegment } from '../format.js'
 import { madeNames } from '../made_names.js'
 import { contentOf, type NpyContent } from './content.js'
+import { heldBetweenReads } from './held_tensor.js'
 import { quote } from './literal.js'
 import { directoryOf, localHeader, type PlannedMember, paddingBefore } from './zip_print.js'
 import { FORMAT_NAME, MEMBER_ENDING } from './zip_schema.js'
@@ -48,7 +49,7 @@ export async function plan(tensors: readonly Tensor[], options: NpzWriteOptions 
   const segments: WriteSegment[] = []
   let position = 0
   for (const [index, tensor] of tensors.entries()) {
-    const content = await contentOf(tensor, index, FORMAT_NAME)
+    const content = await contentOf(heldBetweenReads(tensor), index, FORMAT_NAME)
     const member = planMember(names[index]!, content, position, zip64 === 'always')
     const header = localHeader(member, 0)
     segments.push(

@@ -7,6 +7,7 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import type { Level } from '../../../lib/errors.js'
 import type { ReadResult } from '../../../lib/formats/format.js'
 import { npz } from '../../../lib/formats/npy/index.js'
+import { asTensor, lazyTensor, open, serialize } from '../../../lib/index.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import { tensor as makeTensor } from '../../../lib/tensor/from_values.js'
 import { reorder } from '../../../lib/tensor/reorder.js'
@@ -344,6 +345,37 @@ describe('writing', () => {
     expect(one.byteLength).toBeGreaterThan(5 * 2 ** 30 + 128 + 20 + 24 + 76)
     const directory = two.byteLength - one.byteLength
     expect(directory).toBeGreaterThan(64 + 128 + 2 + 46 + 9)
+  })
+
+  it.each([
+    [1000, 1],
+    [3 * 1024 * 1024, 4],
+  ])('a lazy tensor of %i bytes is loaded %i times', async (count, times) => {
+    let loads = 0
+    const values = Uint8Array.from({ length: count }, (_, i) => i)
+    const load = () => {
+      loads += 1
+      return asTensor(values, { dtype: 'uint8', shape: [count] })
+    }
+    const lazy = lazyTensor(load, { dtype: 'uint8', shape: [count], name: 'x', keep: false })
+    const file = await open(await serialize(lazy, { format: 'npz' }), { format: 'npz' })
+    expect(loads).toBe(times)
+    expect(Buffer.compare(await file.dense('x').bytes(), values)).toBe(0)
+  })
+
+  it('a tensor whose first reading fails is read again', async () => {
+    let loads = 0
+    const load = () => {
+      loads += 1
+      if (loads === 1) throw new Error('not yet')
+      return asTensor(Uint8Array.of(1, 2), { dtype: 'uint8', shape: [2] })
+    }
+    const lazy = lazyTensor(load, { dtype: 'uint8', shape: [2], name: 'x', keep: false })
+    const { segments } = await npz.plan([lazy])
+    const [header] = segments
+    if (header?.kind !== 'computed') throw new Error('the first segment is not computed')
+    await expect(header.compute(undefined)).rejects.toThrow('not yet')
+    expect((await header.compute(undefined)).byteLength).toBe(header.byteLength)
   })
 
   it('stops computing a checksum when it is cancelled', async () => {
