@@ -65,6 +65,7 @@ async function measureOne(each, { onnxruntime, float16 }) {
       ...(peer && { onnxruntime: peer.run }),
     },
     roundsOf(bytes, MOST_ROUNDS),
+    { warm: true },
   )
   await peer?.release()
   const equal = peer ? Buffer.compare(ours, theirs) === 0 : true
