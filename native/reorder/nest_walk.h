@@ -20,16 +20,24 @@ struct Unit128 {
   uint64_t high;
 };
 
-// A call of the C library's memset costs more than so few bytes.
+// As wide as the registers of the instruction set that a file is compiled for, or several of them.
+using ZeroStore [[gnu::vector_size(32), gnu::aligned(1), gnu::may_alias]] = uint64_t;
+
+// A call of the C library's memset costs more than so few bytes. What is no multiple of a store ends with one
+// that overlaps the one before.
 inline void zero_bytes(uint8_t* at, int64_t bytes) {
   constexpr int64_t kFew = 256;
-  constexpr int64_t kStep = 16;
-  if (bytes < kStep || bytes > kFew) {
+  constexpr int64_t kStep = sizeof(ZeroStore);
+  constexpr int64_t kHalf = kStep / 2;
+  if (bytes >= kStep && bytes <= kFew) {
+    for (int64_t i = 0; i < bytes - kStep; i += kStep) *reinterpret_cast<ZeroStore*>(at + i) = ZeroStore{};
+    *reinterpret_cast<ZeroStore*>(at + bytes - kStep) = ZeroStore{};
+  } else if (bytes >= kHalf && bytes < kStep) {
+    std::memset(at, 0, kHalf);
+    std::memset(at + bytes - kHalf, 0, kHalf);
+  } else {
     std::memset(at, 0, static_cast<size_t>(bytes));
-    return;
   }
-  for (int64_t i = 0; i < bytes - kStep; i += kStep) std::memset(at + i, 0, kStep);
-  std::memset(at + bytes - kStep, 0, kStep);
 }
 
 // Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
@@ -270,8 +278,12 @@ class NestWalk {
   // As descend, for several columns at once, all inside the range.
   void descend_columns(size_t level, int64_t s, int64_t d, const Columns& columns) {
     const Node& node = nest_.nodes[level];
-    const Passes passes = passes_of(node, d, false);
+    Passes passes = passes_of(node, d, false);
     if (passes.lo >= passes.hi) return;
+    if (zero_all_columns(node, d, passes, columns)) {
+      passes.lo = passes.valid_lo;
+      passes.hi = passes.valid_hi;
+    }
     zero_columns(level, d, passes.lo, passes.valid_lo, columns);
     if (is_innermost(level) && passes.valid_lo < passes.valid_hi) {
       move(node, s, d, passes, columns);
@@ -292,9 +304,32 @@ class NestWalk {
     zero_columns(level, d, passes.valid_hi, passes.hi, columns);
   }
 
+  // Zeros of columns that lie one behind the other, with what is written over afterwards: a processor fetches
+  // lines that are written in order before they are needed, and the others, then, are in the first-level
+  // cache.
+  bool zero_all_columns(const Node& node, int64_t d, const Passes& passes, const Columns& columns) {
+    constexpr int64_t kMostBytes = 32 << 10;
+    const int64_t elements = columns.count * columns.destination_stride;
+    const bool has_zeros = passes.hi - passes.lo > passes.valid_hi - passes.valid_lo;
+    if (!Element::kWritesZeros || !has_zeros || elements * Element::kSize > kMostBytes) return false;
+    if (!node.dense || passes.lo != 0 || passes.hi != node.count) return false;
+    if (node.span != node.destination_stride || node.count * node.span != columns.destination_stride)
+      return false;
+    Element::zero_run(destination_, d - begin_, elements);
+    return true;
+  }
+
   void zero_columns(size_t level, int64_t d, int64_t lo, int64_t hi, const Columns& columns) {
-    if (lo >= hi) return;
-    for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
+    if (!Element::kWritesZeros || lo >= hi) return;
+    const Node& node = nest_.nodes[level];
+    if (node.dense && node.span == node.destination_stride) {
+      const int64_t first = d + lo * node.span - begin_;
+      for (int64_t i = 0; i < columns.count; ++i) {
+        Element::zero_run(destination_, first + i * columns.destination_stride, (hi - lo) * node.span);
+      }
+    } else {
+      for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
+    }
   }
 
   // False where the tails of the loops make no box.
