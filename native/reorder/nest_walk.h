@@ -341,8 +341,11 @@ class NestWalk {
     s += skipped * node.source_stride;
     d += skipped * node.destination_stride;
     const Passes rows = passes_of(row, d, false);
+    const Node& column = nest_.nodes[column_level_];
+    // Crossed columns are what is counted, and may be fewer.
+    const bool has_columns = column.source_stride != 1 || columns.count == column.count;
     const bool is_box = chain_ == InnerLoops::Chain::kColumns
-                            ? rows.lo == rows.valid_lo && columns.count == nest_.nodes[column_level_].count
+                            ? rows.lo == rows.valid_lo && has_columns
                             : rows.valid_lo == 0 && rows.valid_hi == row.count;
     if (!is_box || rows.valid_lo >= rows.valid_hi || passes.valid_lo >= passes.valid_hi) return false;
     return Kernel::move_chain(

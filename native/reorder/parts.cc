@@ -24,6 +24,17 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
   return plan.destination_elements() % elements == 0 ? plan.units() : nullptr;
 }
 
+// Bytes of the destination over which the runs of one block go; 0 where runs do not stand beside others, or
+// come between those of other blocks.
+int64_t reach_of_runs(const ReorderPlan& plan) {
+  if (plan.nests().size() != 1 || plan.nest_class() != NestClass::kRuns) return 0;
+  const std::optional<size_t> level = plan.inner_loops().front().column_level;
+  if (!level) return 0;
+  const Node& column = plan.nests().front().nodes[*level];
+  if (column.span > column.destination_stride) return 0;
+  return column.count * column.destination_stride * plan.element_bits() / 8;
+}
+
 bool can_cut_loops(const ReorderPlan& plan) {
   if (plan.nests().size() != 1) return false;
   const bool has_rectangles = plan.nest_class() == NestClass::kTiles ||
@@ -47,13 +58,15 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
   const int64_t wanted = static_cast<int64_t>(threads) * kPartsPerThread;
   const int64_t share = std::clamp(bytes / wanted, limits.least, limits.most);
-  const int64_t unit = plan_->range_unit(limits.most);
   const bool is_all = begin == 0 && end == plan_->destination_bytes();
+  const ReorderPlan* to_cut = plan_to_cut(*plan_);
+  const int64_t reach = to_cut == nullptr ? 0 : reach_of_runs(*to_cut);
+  const bool cuts_runs = reach > share || (reach > 0 && bytes / reach < wanted);
+  if (is_all && cuts_runs && cut_between_columns(ceil_div(bytes, share))) return;
+  const int64_t unit =
+      0 < reach && reach <= limits.most ? std::lcm(reach, kCacheLine) : plan_->range_unit(limits.most);
   const bool are_few = unit > share && bytes / unit < wanted;
-  if (is_all && (are_few ? cut_innermost_loop(ceil_div(bytes, share))
-                         : cut_between_columns(ceil_div(bytes, share), limits.most))) {
-    return;
-  }
+  if (is_all && are_few && cut_innermost_loop(ceil_div(bytes, share))) return;
   // One thread gains nothing by parts that cut rectangles.
   cut_at_units(are_few && threads > 1 ? kCacheLine : unit, share);
 }
@@ -75,18 +88,16 @@ bool ReorderParts::cut_innermost_loop(int64_t parts) {
 }
 
 // Runs of one block that go to places farther apart than a part: a range of the destination has the runs of
-// one place alone, and every line of the source would be read for each of them. The loops between have all.
-bool ReorderParts::cut_between_columns(int64_t parts, int64_t most) {
+// some places alone, and every line of the source would be read for each of them. The loops between have all.
+bool ReorderParts::cut_between_columns(int64_t parts) {
   const ReorderPlan* plan = plan_to_cut(*plan_);
-  if (plan == nullptr || !can_cut_loops(*plan) || plan->nest_class() != NestClass::kRuns) return false;
+  if (plan == nullptr || !can_cut_loops(*plan)) return false;
   const std::vector<Node>& nodes = plan->nests().front().nodes;
-  const std::optional<size_t> column = plan->inner_loops().front().column_level;
-  if (!column) return false;
-  const int64_t reach = nodes[*column].count * nodes[*column].destination_stride * plan->element_bits() / 8;
-  const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(*column) + 1;
+  const size_t column = *plan->inner_loops().front().column_level;
+  const auto first = nodes.begin() + static_cast<std::ptrdiff_t>(column) + 1;
   const auto longest = std::max_element(first, nodes.end() - 1,
                                         [](const Node& a, const Node& b) { return a.count < b.count; });
-  if (reach <= most || longest == nodes.end() - 1) return false;
+  if (longest == nodes.end() - 1) return false;
   return cut_loop(*plan, static_cast<size_t>(longest - nodes.begin()), parts);
 }
 

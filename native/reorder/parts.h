@@ -60,7 +60,7 @@ class ReorderParts {
  private:
   void cut_at_units(int64_t unit, int64_t share);
   bool cut_innermost_loop(int64_t parts);
-  bool cut_between_columns(int64_t parts, int64_t most);
+  bool cut_between_columns(int64_t parts);
   bool cut_loop(const ReorderPlan& plan, size_t level, int64_t parts);
 
   std::shared_ptr<const ReorderPlan> plan_;

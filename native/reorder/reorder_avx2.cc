@@ -76,6 +76,7 @@ TILEWORK_INLINE void transpose_lanes(__m256i (&rows)[kCount]) {
 #include "reorder/channels_avx2.h"
 #include "reorder/padded_pixels_avx2.h"
 #include "reorder/streamed_blocks_avx2.h"
+#include "reorder/streamed_lanes_avx2.h"
 
 namespace tilework {
 namespace {
@@ -308,7 +309,7 @@ void reorder_x16_tiles__avx2(const ReorderArguments& a) { run_tiles<uint16_t>(a)
 void reorder_x32_tiles__avx2(const ReorderArguments& a) { run_tiles<uint32_t>(a); }
 void reorder_x64_tiles__avx2(const ReorderArguments& a) { run_tiles<uint64_t>(a); }
 void reorder_x128_tiles__avx2(const ReorderArguments& a) {
-  run_tiles<Unit128, TileKernel<LaneBlock, LaneBlock>>(a);
+  run_tiles<Unit128, TileKernel<LaneBlock, LaneBlock, StreamedLanes>>(a);
 }
 
 void reorder_x8_runs__avx2(const ReorderArguments& a) { run_runs<uint8_t>(a); }

@@ -92,12 +92,36 @@ struct TileKernel {
   }
 
   static bool move_chain_of(const Tile& tile, const RectangleChain& chain) {
+    if (writes_pieces(tile)) return move_each(tile, chain);
     if (ListedChain<Wide, Narrow, Half, Thin>::move(tile, chain)) return true;
     Tile at = tile;
     for (int64_t i = 0; i < chain.repeats; ++i) {
       if (!Buffered::move(at, chain)) return false;
       at.source += chain.repeat_source * kSize;
       at.destination += chain.repeat_destination * kSize;
+    }
+    return true;
+  }
+
+  // Beyond the caches, tiles that each write whole lines one behind the other need no buffer.
+  static bool writes_pieces(const Tile& tile) {
+    constexpr int64_t kLongPiece = 256;
+    const int64_t piece = tile.rows * tile.columns * kSize;
+    const bool is_dense = tile.destination_column == tile.rows * kSize;
+    return kSize == 16 && tile.stores == Stores::kStreaming && is_dense && tile.zero_rows == 0 &&
+           piece >= kLongPiece && piece % kLineBytes == 0;
+  }
+
+  static bool move_each(Tile tile, const RectangleChain& chain) {
+    for (int64_t r = 0; r < chain.repeats; ++r) {
+      const uint8_t* source = tile.source + r * chain.repeat_source * kSize;
+      uint8_t* destination = tile.destination + r * chain.repeat_destination * kSize;
+      Tile at = tile;
+      for (int64_t i = 0; i < chain.count; ++i) {
+        at.source = source + i * chain.source_stride * kSize;
+        at.destination = destination + i * chain.destination_stride * kSize;
+        Tiles::run(at);
+      }
     }
     return true;
   }

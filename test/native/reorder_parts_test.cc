@@ -114,6 +114,32 @@ void test_far_columns() {
   }
 }
 
+// Ranges of runs end where all runs of a block have been written: others would be walked one by one.
+void test_whole_columns() {
+  const std::vector<int64_t> shape = {16, 32, 32, 40};
+  Side pixels = row_major(shape);
+  pixels.pieces[0].digits = {{{0}, shape[0], 1}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}};
+  const auto blocks_of = [&](int64_t images) {
+    std::vector<int64_t> some = shape;
+    some[0] = images;
+    Side from = pixels;
+    from.pieces[0].digits[0].radix = images;
+    from.elements = images * 32 * 32 * 40;
+    return std::make_shared<const ReorderPlan>(ReorderDescription{16, some, from, feature_blocks(some, 16)});
+  };
+  using Cut = ReorderParts::Cut;
+  constexpr int64_t kImageBytes = 32 * 32 * 40 * 2;
+  const ReorderParts many(blocks_of(16), 1);
+  CHECK(many.cut() == Cut::kRanges && many.part_bytes() % kImageBytes == 0);
+  // Of a few images each part has some pixels of all.
+  const ReorderParts few(blocks_of(3), 1);
+  CHECK(few.cut() == Cut::kLoop);
+  std::mt19937_64 random(20250304);
+  for (int64_t images : {1, 3, 16}) {
+    check_parts(blocks_of(images), std::to_string(images) + " images", kPartLimits, random);
+  }
+}
+
 }  // namespace
 }  // namespace tilework::test
 
@@ -123,5 +149,6 @@ int main(int count, char** arguments) {
   test_planes();
   test_cuts();
   test_far_columns();
+  test_whole_columns();
   return result();
 }

@@ -63,15 +63,17 @@ void check_reorder(const ReorderDescription& description, std::mt19937_64& rando
   for (int64_t i = 0; i < source.size; ++i) source.data[i] = static_cast<uint8_t>(random());
   const std::vector<uint8_t> expected = expected_of(description, plan, source.data.get());
   poison_holes(description, source);
-  const Storage destination(plan.destination_bytes());
-  std::memset(destination.data.get(), 0xA5, static_cast<size_t>(destination.size));
-  plan.run(source.data.get(), destination.data.get(), 0, plan.destination_bytes());
-  const bool equal = std::equal(expected.begin(), expected.end(), destination.data.get());
-  CHECK_IN(describe(description), equal);
-  check_ranges(
-      description, plan,
-      [&](uint8_t* part, int64_t begin, int64_t end) { plan.run(source.data.get(), part, begin, end); },
-      expected, layouts);
+  // Also as the plan moves elements that are put together to units.
+  for (Stores stores : {Stores::kCached, Stores::kStreaming}) {
+    const auto run = [&](uint8_t* part, int64_t begin, int64_t end) {
+      plan.run(source.data.get(), part, begin, end, stores);
+    };
+    const Storage destination(plan.destination_bytes());
+    std::memset(destination.data.get(), 0xA5, static_cast<size_t>(destination.size));
+    run(destination.data.get(), 0, plan.destination_bytes());
+    CHECK_IN(describe(description), std::equal(expected.begin(), expected.end(), destination.data.get()));
+    check_ranges(description, plan, run, expected, layouts);
+  }
   check_kernels(description, plan, source, expected, layouts);
   if (plan.units() != nullptr) check_kernels(description, *plan.units(), source, expected, layouts);
 }
@@ -240,6 +242,21 @@ void test_block_to_block(int rounds) {
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kRuns);
   const ReorderPlan blocks({32, shape, batch_blocks(shape, 32, 32), batch_blocks(shape, 16, 16)});
   CHECK(&blocks.ordered_nest(0) != &blocks.nests()[0]);
+}
+
+// Blocks of 16 small channels, which are moved as units, put together to larger blocks and taken apart;
+// places that are no multiple of a line, and shapes whose last line is not whole.
+void test_units_of_lanes() {
+  std::mt19937_64 random(20240303);
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{1, 64, 4, 4}, {2, 128, 5, 7}, {3, 64, 1, 3}, {32, 64, 3, 5}, {33, 32, 2, 2}}) {
+    for (int64_t block : {32, 64}) {
+      check_reorder({8, shape, feature_blocks(shape, block), feature_blocks(shape, 16)}, random);
+      check_reorder({8, shape, feature_blocks(shape, 16), feature_blocks(shape, block)}, random);
+      check_reorder({8, shape, batch_blocks(shape, 16, 16), batch_blocks(shape, block, block)}, random);
+      check_reorder({8, shape, batch_blocks(shape, block, block), batch_blocks(shape, 16, 16)}, random);
+    }
+  }
 }
 
 // Boxes whose rectangles take several loops together, both ways, with and without tails; strides of powers of
@@ -658,6 +675,7 @@ int main(int count, char** arguments) {
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_block_to_block(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
+  test_units_of_lanes();
   test_transposed_boxes();
   test_crowded_tiles();
   test_crowded_lines();

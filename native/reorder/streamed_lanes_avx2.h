@@ -1,0 +1,69 @@
+// Tiles of units of 16 bytes beyond the caches, with AVX2: blocks of 16 small channels that are put together
+// to larger ones or taken apart. Lines of the destination are made in registers and streamed at once, as a
+// line that is written in two goes costs as much as two. Included by reorder_avx2.cc only.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "reorder/any_tile.h"
+
+namespace tilework {
+namespace {
+
+struct StreamedLanes : NoChannels {
+  // False where the tile is of another kind.
+  static bool run(const Tile& tile) {
+    const bool is_aligned = reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes == 0;
+    if (tile.stores != Stores::kStreaming || tile.zero_rows > 0 || !is_aligned) return false;
+    if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFew) {
+      put_together(tile);
+      return true;
+    }
+    const bool has_lines = tile.destination_column % kLineBytes == 0 && tile.rows >= kUnitsOfLine;
+    if (!has_lines || tile.columns > kFew || tile.source_row > kNear) return false;
+    take_apart(tile);
+    return true;
+  }
+
+ private:
+  static constexpr int64_t kUnit = sizeof(Unit128);
+  static constexpr int64_t kUnitsOfLine = kLineBytes / kUnit;
+  // Places of memory that a processor follows by itself.
+  static constexpr int64_t kFew = 8;
+  // Rows that are so near to each other are followed as one place.
+  static constexpr int64_t kNear = 512;
+
+  // A few rows go to columns that lie one behind the other.
+  [[gnu::noinline]] static void put_together(const Tile tile) {
+    uint8_t* to = tile.destination;
+    for (int64_t c = 0; c < tile.columns; ++c) {
+      const uint8_t* from = tile.source + c * kUnit;
+      for (int64_t r = 0; r < tile.rows; r += 2, to += 2 * kUnit, from += 2 * tile.source_row) {
+        stream32(to, load_lanes(from, from + tile.source_row));
+      }
+    }
+  }
+
+  // A line of each column in turn.
+  [[gnu::noinline]] static void take_apart(const Tile tile) {
+    const int64_t whole = tile.rows / kUnitsOfLine * kUnitsOfLine;
+    for (int64_t r = 0; r < whole; r += kUnitsOfLine) {
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        const uint8_t* from = tile.source + r * tile.source_row + c * kUnit;
+        uint8_t* to = tile.destination + c * tile.destination_column + r * kUnit;
+        stream32(to, load_lanes(from, from + tile.source_row));
+        stream32(to + 32, load_lanes(from + 2 * tile.source_row, from + 3 * tile.source_row));
+      }
+    }
+    for (int64_t r = whole; r < tile.rows; ++r) {
+      for (int64_t c = 0; c < tile.columns; ++c) {
+        std::memcpy(tile.destination + c * tile.destination_column + r * kUnit,
+                    tile.source + r * tile.source_row + c * kUnit, sizeof(Unit128));
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework
