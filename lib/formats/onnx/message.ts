@@ -52,7 +52,7 @@ export type MessageField =
       readonly valueStart: number
       /** Changes only while fields are read. */
       end: number
-      message?: Message
+      message?: Message | undefined
       /** Several fields of one number behind each other, of which `valueStart` is of the first. */
       isRun?: boolean
     }
@@ -440,14 +440,17 @@ export class Message {
         }
       } else {
         checkTinyMessages(++messages, position - start, tagStart)
-        fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+        // Its place for the message is made with it: one that is added later is memory of its own.
+        const message = undefined
+        fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position, message })
       }
       keptTo = position
       return undefined
     })
     this.#walk(steps)
     keepGroups(end)
-    return fields
+    // A list that grew has room for sixteen more, which in a node of a few bytes is most of its memory.
+    return fields.length <= FIRST_FIELDS ? fields.slice() : fields
 
     /** Makes the last field longer by one of its kind: a list of a million numbers is no million objects. */
     function goesOn(number: number, wireType: number, from: number, to: number, isList: boolean): boolean {
