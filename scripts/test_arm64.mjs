@@ -31,7 +31,7 @@ function build() {
   const require = createRequire(import.meta.url)
   const headers = ['node-api-headers', 'node-addon-api'].map((name) => require(name).include_dir)
   return buildNativeTests('arm64', {
-    targets: quick ? ['reorder_test', 'tilework'] : [],
+    targets: [quick ? 'reorder_test' : 'native_tests', 'tilework'],
     options: [`-DCMAKE_JS_INC=${headers.join(';')}`],
   })
 }

@@ -86,7 +86,9 @@ async function read(bytes: Uint8Array, level: Level): Promise<void> {
   }
 }
 
-it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check agrees`, async () => {
+it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check agrees`, {
+  timeout: 60_000 + 60 * MUTATIONS,
+}, async () => {
   const random = randomNumbers(SEED)
   const real = FIXTURE_NAMES.map(fixtureBytes).filter(({ length }) => length <= LARGEST_SEED_BYTES)
   const hostile = await Promise.all(ATTACKS.map(({ bytes }) => bytes()))
