@@ -280,7 +280,7 @@ class NestWalk {
     const Node& node = nest_.nodes[level];
     Passes passes = passes_of(node, d, false);
     if (passes.lo >= passes.hi) return;
-    if (zero_all_columns(node, d, passes, columns)) {
+    if (!is_innermost(level) && zero_all_columns(node, d, passes, columns)) {
       passes.lo = passes.valid_lo;
       passes.hi = passes.valid_hi;
     }

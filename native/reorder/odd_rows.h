@@ -17,7 +17,7 @@ class OddRows {
  public:
   // False where the rectangle is another.
   static bool run(const Tile& tile) {
-    const bool fits = tile.rows >= Narrow::kRows && tile.rows % Wide::kRows != 0 && tile.zero_rows == 0 &&
+    const bool fits = tile.rows > Narrow::kRows && tile.rows % Wide::kRows != 0 && tile.zero_rows == 0 &&
                       tile.rows * kSize <= kLongestColumn && tile.columns >= kColumns &&
                       tile.stores == Stores::kCached && !crowds_sets(tile.destination_column, kColumns);
     if (!fits) return false;
