@@ -4,6 +4,8 @@ import {
   asTensor,
   type DenseTensor,
   DTYPES,
+  type Dtype,
+  lazyTensor,
   type ShapeChange,
   TileworkError,
   type TmfileCodes,
@@ -197,8 +199,7 @@ export class ModelChanges {
       }
       filled += 1
       if (file) return constantNamed(file, name, from)
-      const count = shape!.reduce((product, extent) => product * extent, 1)
-      return asTensor(new Uint8Array((count * DTYPES[dtype].bits) / 8), { dtype, shape: shape! })
+      return zeros(dtype, shape!)
     })
     this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
     for (const name of left) this.made.push(`constant ${name} tells of a shape, and stays without numbers`)
@@ -242,4 +243,11 @@ const BIAS_INPUT = 2
 function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[]): boolean {
   if (constant.dtype !== 'int32' && constant.dtype !== 'int16') return false
   return !consumers.some(({ operator, inputs }) => BIASED.has(operator) && inputs[BIAS_INPUT] === constant)
+}
+
+/** Made as it is written: a small file may tell of constants that no memory holds together. */
+function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
+  const byteLength = (shape.reduce((product, extent) => product * extent, 1) * DTYPES[dtype].bits) / 8
+  const load = () => asTensor(new Uint8Array(byteLength), { dtype, shape })
+  return lazyTensor(load, { dtype, shape, keep: false })
 }

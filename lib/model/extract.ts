@@ -2,6 +2,7 @@
  * A part of a model between values: the nodes that the outputs need, back to the values that become inputs. It is a model
  * of its own, whose messages still lie where those of the whole one lie, so nothing is read but names.
  */
+import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { checkTexts } from '../formats/onnx/field_input.js'
 import type { Message } from '../formats/onnx/message.js'
@@ -17,28 +18,40 @@ import { type ValueType, writeValueType } from './value_type.js'
 /** See `OnnxModel.extract`. */
 export function extractModel(
   model: OnnxModel,
-  inputs: readonly string[],
-  outputs: readonly string[],
+  givenInputs: readonly string[],
+  givenOutputs: readonly string[],
 ): OnnxModel {
   const whole = model.graph
-  checkEnds(whole, 'inputs', inputs)
-  checkEnds(whole, 'outputs', outputs)
+  const inputs = endsOf(whole, 'inputs', givenInputs)
+  const outputs = endsOf(whole, 'outputs', givenOutputs)
   if (outputs.length === 0) throw wrong('A part of a model has at least one output')
   const part = neededPart(whole, new Set(inputs), outputs)
-  const typed = [...inputs].map((name) => [name, typeOf(whole, name)] as const)
+  const typedInputs = inputs.map((name) => ({ name, type: knownType(whole, name) }))
+  const typedOutputs = outputs.map((name) => ({ name, type: typeOf(whole, name) }))
   const extracted = model.copy()
   extracted.message.clear('training_info')
-  cutGraph(extracted, part, typed, outputs)
+  cutGraph(extracted, part, typedInputs, typedOutputs)
   removeUncalledFunctions(extracted)
   return extracted
 }
 
-function checkEnds(graph: Graph, list: string, names: readonly string[]): void {
-  checkTexts(`The ${list} of extract`, names)
-  for (const [at, name] of names.entries()) {
-    if (names.indexOf(name) < at) throw wrong(`${valueText(name)} is twice among the ${list}`)
+/** Read once: an object of the caller's may say something else the next time. */
+function endsOf(graph: Graph, list: string, given: readonly string[]): readonly string[] {
+  const what = `The ${list} of extract`
+  const names = readInput(what, () => [...checkTexts(what, given)])
+  const seen = new Set<string>()
+  for (const name of checkTexts(what, names)) {
+    if (seen.has(name)) throw wrong(`${valueText(name)} is twice among the ${list}`)
+    seen.add(name)
     if (!graph.value(name)) throw wrong(`The graph has no value ${valueText(name)}`)
   }
+  return names
+}
+
+interface End {
+  readonly name: string
+  /** Absent of an output of which nothing is declared. */
+  readonly type: ValueType | undefined
 }
 
 interface Part {
@@ -60,7 +73,7 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
     else if (!nodes.has(producer)) {
       refuseCut(producer, inputs)
       nodes.add(producer)
-      waiting.push(...usedBy(producer))
+      for (const used of usedBy(producer)) waiting.push(used)
     }
   }
   for (const { outputs: made } of nodes) for (const name of made) names.add(name)
@@ -87,27 +100,33 @@ function refuseCut({ name, opType, outputs }: Node, inputs: ReadonlySet<string>)
   throw wrong(message)
 }
 
-/** What an input is declared as, or what its initializer is. */
-function typeOf(graph: Graph, name: string): ValueType {
+/** What a value is declared as, or what its initializer is. */
+function typeOf(graph: Graph, name: string): ValueType | undefined {
   const declared = graph.typeOf(name)
   if (declared.kind !== 'none') return declared
   const tensor = graph.initializer(name)
-  if (!tensor) throw wrong(`The type of ${valueText(name)} is not declared; say it by setType`)
+  if (!tensor) return undefined
   return { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype: tensor.dtype, shape: tensor.shape }
+}
+
+function knownType(graph: Graph, name: string): ValueType {
+  const type = typeOf(graph, name)
+  if (!type) throw wrong(`The type of ${valueText(name)} is not declared; say it by setType`)
+  return type
 }
 
 /** Leaves of a copied graph what belongs to the part. */
 function cutGraph(
   model: OnnxModel,
   { nodes, names }: Part,
-  inputs: readonly (readonly [name: string, type: ValueType])[],
-  outputs: readonly string[],
+  inputs: readonly End[],
+  outputs: readonly End[],
 ): void {
   const { graph } = model
   const { message } = graph
   const made = new Set([...nodes].flatMap((node) => node.outputs.filter((name) => name !== '')))
-  const inputNames = new Set(inputs.map(([name]) => name))
-  const ends = new Set([...inputNames, ...outputs])
+  const inputNames = new Set(inputs.map(({ name }) => name))
+  const ends = new Set([...inputNames, ...outputs.map(({ name }) => name)])
   const declared = declarationsOf(message)
   const oldInputs = message.messages('input').map((value) => value.text('name'))
   const isKept: Readonly<Record<string, (inside: Message) => boolean>> = {
@@ -125,9 +144,9 @@ function cutGraph(
   // Before that version an initializer is an input as well.
   const isOld = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   const others = isOld ? oldInputs.filter((name) => graph.hasInitializer(name)) : []
-  for (const [name, type] of inputs) declare(message, 'input', name, declared.get(name), type)
+  for (const { name, type } of inputs) declare(message, 'input', name, declared.get(name), type)
   for (const name of others) declare(message, 'input', name, declared.get(name))
-  for (const name of outputs) declare(message, 'output', name, declared.get(name))
+  for (const { name, type } of outputs) declare(message, 'output', name, declared.get(name), type)
   // What was an output of the whole has its type there alone.
   const typed = new Set(message.messages('value_info').map((value) => value.text('name')))
   for (const [name, value] of declared)
@@ -157,9 +176,8 @@ function declare(
   declared: Message | undefined,
   type?: ValueType,
 ): void {
-  if (declared) graph.adopt(list, declared)
-  else graph.insert(list).setText('name', name)
-  const value = graph.messages(list).at(-1)!
+  const value = declared ? graph.adopt(list, declared) : graph.insert(list)
+  if (!declared) value.setText('name', name)
   if (type && !value.has('type')) writeValueType(value.insert('type'), type)
 }
 

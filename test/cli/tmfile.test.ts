@@ -5,7 +5,7 @@ import type { EditReport } from '../../lib/cli/edit.js'
 import type { TensorReport } from '../../lib/cli/tensor_report.js'
 import type { TmfileDump } from '../../lib/formats/tmfile/dump.js'
 import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
-import { check, type DenseTensor, open, save, tensor } from '../../lib/index.js'
+import { check, type DenseTensor, lazyTensor, open, save, tensor } from '../../lib/index.js'
 import { FIXTURE_NAMES, fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli, runJson } from './run_cli.js'
@@ -242,6 +242,29 @@ describe('edit', () => {
     const filled = await edited(['--fill-weights', inFolder('weights.onnx')], 'stripped.tmfile')
     expect([...(await filled.file.dense('conv/b').toTypedArray())]).toEqual([7, 8])
     expect(filled.report.changes).toEqual([`2 constants filled from ${inFolder('weights.onnx')}`])
+  })
+
+  it('fills no memory with zeros before it is known that they fit into a file', async () => {
+    const model = (await open(small)).tmfile!
+    for (let at = 0; at < 30; at++) {
+      const options = { dtype: 'float32', shape: [1 << 28] } as const
+      model.addConstant(
+        `large${at}`,
+        lazyTensor(() => Promise.reject(new Error('never read')), options),
+      )
+    }
+    model.stripWeights()
+    await save(inFolder('claims.tmfile'), model)
+    const { code, stderr } = await runCli([
+      'edit',
+      inFolder('claims.tmfile'),
+      '--fill-weights',
+      'zeros',
+      '-o',
+      inFolder('zeros.tmfile'),
+    ])
+    expect(stderr).toMatch(/^tilework: ERR_OVERFLOW|ERR_LIMIT|ERR_TOO_LARGE/)
+    expect(code).not.toBe(70)
   })
 
   it('leaves constants that tell of shapes without numbers where zeros would be other ones', async () => {

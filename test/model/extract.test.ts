@@ -214,6 +214,35 @@ describe('extract', () => {
   })
 })
 
+describe('extract, at its edges', () => {
+  it('follows nodes of more inputs than a call has arguments, and many ends', () => {
+    const model = OnnxModel.create()
+    model.graph.addInput('x', PAIR)
+    const outputs = Array.from({ length: 20_000 }, (_, at) => `y${at}`)
+    model.graph.addNode({ opType: 'Concat', inputs: Array(200_000).fill('x'), outputs: ['a'] })
+    model.graph.addNode({ opType: 'Split', inputs: ['a'], outputs })
+    expect(model.extract(['x'], outputs).graph.outputs).toHaveLength(outputs.length)
+  })
+
+  it('knows the type of an initializer that becomes an output', () => {
+    const { graph } = chain().extract([], ['w1'])
+    expect(graph.outputs.map(({ name, type }) => [name, type])).toEqual([
+      ['w1', { kind: 'tensor', dtype: 'float32', shape: [2] }],
+    ])
+  })
+
+  it('refuses lists that throw as they are read', () => {
+    const broken = new Proxy(['a'], {
+      get() {
+        throw new Error('out of order')
+      },
+    })
+    for (const extract of [() => chain().extract(broken, ['y']), () => chain().extract(['a'], broken)]) {
+      expect(extract).toThrow(expect.objectContaining({ name: 'TileworkError', code: 'ERR_ARGUMENT' }))
+    }
+  })
+})
+
 it('a copy of a model is the model as it is now, and another one', async () => {
   using file = await open(join(await serialize(chain()), field(14, entry('key', 'value'))))
   const copy = file.onnx!.copy()

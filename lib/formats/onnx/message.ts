@@ -276,10 +276,11 @@ export class Message {
   }
 
   /** A copy of another message, behind those of the field; of this file or another, as it is now. */
-  adopt(name: string, other: Message): void {
+  adopt(name: string, other: Message): Message {
     const message = other.#clone(this)
     const number = this.#number(name)
     this.#insertFields(number, [{ kind: 'nested', number, message }])
+    return message
   }
 
   /** A copy as it is now, which has no parent; changes of one are none of the other. */

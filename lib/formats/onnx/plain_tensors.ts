@@ -49,8 +49,8 @@ export class PlainTensorRuns {
    */
   take(start: number, end: number, most: number): NativePlainTensors | undefined {
     const file = this.#file
-    if (!file || this.#pause-- > 0) return undefined
-    const limit = Math.min(most, MAX_RUN_TENSORS)
+    const limit = Math.floor(Math.min(most, MAX_RUN_TENSORS))
+    if (!file || limit < 1 || this.#pause-- > 0) return undefined
     const run = systemError.wrap(this.#label, () =>
       native().plainTensors(file, this.#rules, start, end, limit),
     )

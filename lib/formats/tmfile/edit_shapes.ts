@@ -97,7 +97,9 @@ function dependentNodes(model: TmfileModel, tensor: TmfileTensor): TmfileNode[] 
   for (let node = open.pop(); node; node = open.pop()) {
     if (found.has(node)) continue
     found.add(node)
-    for (const output of node.outputs) open.push(...(links.get(output)?.consumers ?? []))
+    for (const output of node.outputs) {
+      for (const consumer of links.get(output)?.consumers ?? []) open.push(consumer)
+    }
   }
   return [...found]
 }

@@ -144,9 +144,12 @@ describe('plain tensors of a file', () => {
     })
     await expect(open(path, { limits: { headerBytes: 20 } })).rejects.toMatchObject({ code: 'ERR_LIMIT' })
     await expect(open(path, { limits: { totalBytes: 30 } })).rejects.toMatchObject({ code: 'ERR_LIMIT' })
-    const file = await open(path, { limits: { tensors: 6, totalBytes: 36 } })
-    expect(file.tensors.length).toBe(6)
-    file.close()
+    for (const tensors of [6, 6.5, 1e30]) {
+      const file = await open(path, { limits: { tensors, totalBytes: 36 } })
+      expect(file.tensors.length).toBe(6)
+      file.close()
+    }
+    await expect(open(path, { limits: { tensors: 0.5 } })).rejects.toMatchObject({ code: 'ERR_LIMIT' })
   })
 
   it('are none in a sparse tensor, and names of sparse ones are found beside them', async () => {

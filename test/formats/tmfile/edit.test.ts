@@ -540,6 +540,18 @@ describe.skipIf(!hasFixtures)('real models', () => {
     expect(graph.buffers.length).toBe(graph.nodes.filter(({ operator }) => operator === 'Const').length)
   })
 
+  it('a batch of a tensor that has more consumers than a call has arguments', () => {
+    const model = smallModel()
+    const [input] = model.graph.inputs
+    const far = variable('far', [1, 2])
+    model.insertNode(node('far', 'ReLu', [input!.outputs[0]!], [far]))
+    const relus = Array.from({ length: 200_000 }, (_, at) =>
+      node(`r${at}`, 'ReLu', [far], [variable(`r${at}`)]),
+    )
+    Object.assign(model.graph, { nodes: [...model.graph.nodes, ...relus] })
+    expect(names(model.setBatch(2).reshaped)).toEqual([])
+  })
+
   it.each(['mssd_benchmark.tmfile', 'from_onnx_UINT8.tmfile'])('a batch of %s', async (name) => {
     const model = await modelOf(name)
     model.setBatch(2)
