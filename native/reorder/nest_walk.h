@@ -320,16 +320,8 @@ class NestWalk {
   }
 
   void zero_columns(size_t level, int64_t d, int64_t lo, int64_t hi, const Columns& columns) {
-    if (!Element::kWritesZeros || lo >= hi) return;
-    const Node& node = nest_.nodes[level];
-    if (node.dense && node.span == node.destination_stride) {
-      const int64_t first = d + lo * node.span - begin_;
-      for (int64_t i = 0; i < columns.count; ++i) {
-        Element::zero_run(destination_, first + i * columns.destination_stride, (hi - lo) * node.span);
-      }
-    } else {
-      for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
-    }
+    if (lo >= hi) return;
+    for (int64_t i = 0; i < columns.count; ++i) zero(level, d + i * columns.destination_stride, lo, hi);
   }
 
   // False where the tails of the loops make no box.

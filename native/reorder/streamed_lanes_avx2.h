@@ -56,12 +56,11 @@ struct StreamedLanes : NoChannels {
         stream32(to + 32, load_lanes(from + 2 * tile.source_row, from + 3 * tile.source_row));
       }
     }
-    for (int64_t r = whole; r < tile.rows; ++r) {
-      for (int64_t c = 0; c < tile.columns; ++c) {
-        std::memcpy(tile.destination + c * tile.destination_column + r * kUnit,
-                    tile.source + r * tile.source_row + c * kUnit, sizeof(Unit128));
-      }
-    }
+    Tile rest = tile;
+    rest.rows -= whole;
+    rest.source += whole * tile.source_row;
+    rest.destination += whole * kUnit;
+    NarrowTranspose<Unit128>::run(rest);
   }
 };
 

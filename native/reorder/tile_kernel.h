@@ -92,11 +92,14 @@ struct TileKernel {
   }
 
   static bool move_chain_of(const Tile& tile, const RectangleChain& chain) {
-    if (writes_pieces(tile)) return move_each(tile, chain);
     if (ListedChain<Wide, Narrow, Half, Thin>::move(tile, chain)) return true;
     Tile at = tile;
     for (int64_t i = 0; i < chain.repeats; ++i) {
-      if (!Buffered::move(at, chain)) return false;
+      if (writes_pieces(at)) {
+        move_each(at, chain);
+      } else if (!Buffered::move(at, chain)) {
+        return false;
+      }
       at.source += chain.repeat_source * kSize;
       at.destination += chain.repeat_destination * kSize;
     }
@@ -112,18 +115,12 @@ struct TileKernel {
            piece >= kLongPiece && piece % kLineBytes == 0;
   }
 
-  static bool move_each(Tile tile, const RectangleChain& chain) {
-    for (int64_t r = 0; r < chain.repeats; ++r) {
-      const uint8_t* source = tile.source + r * chain.repeat_source * kSize;
-      uint8_t* destination = tile.destination + r * chain.repeat_destination * kSize;
-      Tile at = tile;
-      for (int64_t i = 0; i < chain.count; ++i) {
-        at.source = source + i * chain.source_stride * kSize;
-        at.destination = destination + i * chain.destination_stride * kSize;
-        Tiles::run(at);
-      }
+  static void move_each(Tile tile, const RectangleChain& chain) {
+    for (int64_t i = 0; i < chain.count; ++i) {
+      Tiles::run(tile);
+      tile.source += chain.source_stride * kSize;
+      tile.destination += chain.destination_stride * kSize;
     }
-    return true;
   }
 
   // Columns that lie backwards in the source, forwards: then they go backwards in the destination.
