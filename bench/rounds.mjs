@@ -1,10 +1,6 @@
 /** Takes turns between candidates, so that a slow moment of the machine hits all of them, and keeps the best of each. */
 import { cpus, release, type as systemType } from 'node:os'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-
-setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc')
+import { collectGarbage } from '../scripts/collect_garbage.mjs'
 
 /**
  * Garbage is collected before each run: giving back half a gigabyte that one candidate has read takes some 40 ms, which

@@ -4,10 +4,9 @@
  * lost, after which it has a new context. Resident memory must be flat after a warm-up.
  */
 import { readdirSync, readFileSync } from 'node:fs'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { Command } from 'commander'
 import { asTensor, cast, devices, materialize, planReorder, reorder } from '../dist/index.js'
+import { collectGarbage } from './collect_garbage.mjs'
 import { seededBytes } from './seeded.mjs'
 
 const MIB = 1024 * 1024
@@ -27,8 +26,6 @@ const LOST_EVERY = 50
 /** What drivers keep of contexts comes up with so many of them. */
 const LOST_BEFORE = 100
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc')
 const { runs } = new Command('npm run test:opencl --')
   .option('--runs <n>', 'runs', Number, 10_000)
   .parse()
@@ -83,7 +80,7 @@ async function measure() {
 }
 
 function look(run) {
-  collect()
+  collectGarbage()
   const descriptors = process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0
   return { run, resident: residentBytes(), descriptors }
 }
