@@ -18,6 +18,8 @@ const WARM_UP_PART = 0.4
  * what is lost never comes back.
  */
 const COUNTED_PART = 0.2
+/** So many that each part has some, however few the runs. */
+const LOOKS = 50
 /** More than drivers and V8 breathe; a buffer of a run that is kept would be 100 times as much. */
 const MOST_GROWTH_BYTES = 8 * MIB
 
@@ -56,7 +58,7 @@ async function measure() {
   for (let run = 0; run < LOST_BEFORE; run++) await lost()
   for (let run = 0; run < runs; run++) {
     await (run % LOST_EVERY === 0 ? lost() : KINDS[run % KINDS.length]())
-    if (run % 200 === 0) looks.push(look(run))
+    if (run % Math.ceil(runs / LOOKS) === 0) looks.push(look(run))
   }
   looks.push(look(runs))
   const lowest = (from) => {
