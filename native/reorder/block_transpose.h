@@ -23,9 +23,9 @@ class BlockTranspose {
       run_lines(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
       if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
-        PackedTranspose<Block, Strided, Strided>::run(tile.source, Strided{tile.source_row}, tile.rows,
-                                                      tile.rows - tile.zero_rows, tile.destination,
-                                                      Strided{tile.destination_column}, tile.columns);
+        PackedTranspose<Block, Strided, Strided>::run(
+            tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows, tile.destination,
+            Strided{tile.destination_column}, tile.columns, Stores::kCached);
       } else {
         run_few_columns(tile);
       }

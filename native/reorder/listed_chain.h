@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <type_traits>
 
 #include "reorder/packed_transpose.h"
@@ -37,20 +38,22 @@ struct PlaceList {
 template <class Wide, class Narrow, class Half, class Thin>
 class ListedChain {
  public:
-  // False where nothing is listed: beyond the caches, where lines have to be complete when they are written,
-  // and of a few elements.
+  // False where nothing is listed: of a few elements, and beyond the caches, where lines have to be complete
+  // when they are written, if what is moved at a time does not end with lines.
   static bool move(const Tile& tile, const RectangleChain& chain) {
-    if (tile.stores != Stores::kCached || tile.zero_rows > 0) return false;
+    if (tile.zero_rows > 0) return false;
     const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
     if ((by_columns ? tile.columns : tile.rows) > kMostPlaces) return false;
+    const PlaceList list = by_columns ? list_of_columns(tile, chain) : list_of_rows(tile, chain);
+    if (tile.stores == Stores::kStreaming && !makes_lines(tile, list, by_columns)) return false;
     const int64_t rows = by_columns ? tile.rows : tile.rows * chain.count;
     const int64_t columns = by_columns ? tile.columns * chain.count : tile.columns;
     return with_block(rows, columns, [&](auto block) {
       using Block = typename decltype(block)::type;
       if (by_columns) {
-        move_listed_columns<Block>(tile, chain);
+        move_listed_columns<Block>(tile, chain, list);
       } else {
-        move_listed_rows<Block>(tile, chain);
+        move_listed_rows<Block>(tile, chain, list);
       }
     });
   }
@@ -60,16 +63,76 @@ class ListedChain {
   static constexpr int64_t kMostPlaces = 512;
   // Longer runs go piece by piece.
   static constexpr int64_t kMostOfRun = kLineBytes / kSize;
+  // Of lines that are put together beyond the caches, in the first of these.
+  static constexpr int64_t kMostBytes = 16 << 10;
 
-  // Asks for what the next part writes, where places of `run` bytes have no gaps between them: they come in
-  // an order that no processor foresees, and a line that is far away holds up the stores behind it.
-  static void fetch_places_behind(const uint8_t* destination, const PlaceList& list, int64_t run) {
+  // As many repeats as there is room for where these go on on the other side, else a part of one that ends
+  // with a line, `bytes` being those of a place in the destination; of repeats a power of two, which leaves
+  // the fewest blocks incomplete.
+  static void choose_places(PlaceList& list, const RectangleChain& chain, bool goes_on, int64_t most,
+                            int64_t bytes) {
+    const int64_t line = kLineBytes / std::gcd(list.inner * bytes, kLineBytes);
+    list.chain = std::clamp<int64_t>(most / list.inner, 1, chain.count);
+    if (list.chain > line && list.chain < chain.count) list.chain -= list.chain % line;
+    list.repeats = 1;
+    while (goes_on && list.count() * 2 <= most && list.repeats * 2 <= chain.repeats) list.repeats *= 2;
+  }
+
+  static PlaceList list_of_columns(const Tile& tile, const RectangleChain& chain) {
+    PlaceList list{tile.columns,
+                   tile.destination_column,
+                   1,
+                   chain.destination_stride * kSize,
+                   1,
+                   chain.repeat_destination * kSize};
+    const bool is_buffered = tile.stores == Stores::kStreaming && tile.rows <= kMostOfRun;
+    const int64_t most = is_buffered ? std::min(kMostPlaces, kMostBytes / (tile.rows * kSize)) : kMostPlaces;
+    choose_places(list, chain, chain.repeat_source == tile.columns * chain.count, most, tile.rows * kSize);
+    return list;
+  }
+
+  static PlaceList list_of_rows(const Tile& tile, const RectangleChain& chain) {
+    PlaceList list{
+        tile.rows, tile.source_row, 1, chain.source_stride * kSize, 1, chain.repeat_source * kSize};
+    const bool is_buffered = tile.stores == Stores::kStreaming && tile.columns <= kMostOfRun;
+    const int64_t most =
+        is_buffered ? std::min(kMostPlaces, kMostBytes / (tile.columns * kSize)) : kMostPlaces;
+    choose_places(list, chain, chain.repeat_destination == tile.rows * chain.count, most, kSize);
+    return list;
+  }
+
+  // Bytes of the destination that places of `run` bytes fill, where these have no gaps between them; else 0.
+  static int64_t dense_bytes(const PlaceList& list, int64_t run) {
     const int64_t chain = list.chain * list.chain_stride;
     const int64_t inner = list.inner * list.inner_stride;
     const bool is_dense = (list.inner_stride == run && inner == list.chain_stride) ||
                           (list.chain_stride == run && chain == list.inner_stride);
     const bool goes_on = list.repeats == 1 || list.repeat_stride == run * list.inner * list.chain;
-    const int64_t bytes = is_dense && goes_on ? run * list.count() : 0;
+    return is_dense && goes_on ? run * list.count() : 0;
+  }
+
+  // Whether what is moved at a time begins and ends with lines of the destination. Where both sides are long,
+  // narrow elements take so many rows, each in a page of its own, that the buffer of a chain is faster.
+  static bool makes_lines(const Tile& tile, const PlaceList& list, bool by_columns) {
+    const bool is_long = (by_columns ? tile.rows : tile.columns) > kMostOfRun;
+    if (is_long && kSize < 4) return false;
+    const auto are_lines = [](auto... bytes) { return (... && (bytes % kLineBytes == 0)); };
+    if (reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes != 0) return false;
+    if (!by_columns) {
+      const bool has_room = is_long || list.count() * tile.columns * kSize <= kMostBytes;
+      return has_room && are_lines(tile.destination_column, list.count() * kSize);
+    }
+    if (is_long) {
+      return are_lines(list.inner_stride, list.chain_stride, list.repeat_stride, tile.rows * kSize);
+    }
+    const int64_t bytes = dense_bytes(list, tile.rows * kSize);
+    return bytes > 0 && bytes <= kMostBytes && are_lines(bytes);
+  }
+
+  // Asks for what the next part writes, where places of `run` bytes have no gaps between them: they come in
+  // an order that no processor foresees, and a line that is far away holds up the stores behind it.
+  static void fetch_places_behind(const uint8_t* destination, const PlaceList& list, int64_t run) {
+    const int64_t bytes = dense_bytes(list, run);
     for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(destination + bytes + i, 1);
   }
 
@@ -90,15 +153,6 @@ class ListedChain {
     return false;
   }
 
-  // As many repeats as there is room for where these go on on the other side, else a part of one; of repeats
-  // a power of two, which leaves the fewest blocks incomplete.
-  static void choose_places(PlaceList& list, int64_t* places, const RectangleChain& chain, bool goes_on) {
-    list.chain = std::min(kMostPlaces / list.inner, chain.count);
-    list.repeats = 1;
-    while (goes_on && list.count() * 2 <= kMostPlaces && list.repeats * 2 <= chain.repeats) list.repeats *= 2;
-    list.fill(places);
-  }
-
   // Calls body(repeat, first, has_next) for each part of a chain: the first of its repeats and, where these
   // are in several parts, the first of its rectangles. The last part may begin inside the one before.
   template <class Body>
@@ -112,15 +166,10 @@ class ListedChain {
   }
 
   template <class Block>
-  [[gnu::noinline]] static void move_listed_columns(const Tile tile, const RectangleChain chain) {
-    PlaceList list{tile.columns,
-                   tile.destination_column,
-                   1,
-                   chain.destination_stride * kSize,
-                   1,
-                   chain.repeat_destination * kSize};
+  [[gnu::noinline]] static void move_listed_columns(const Tile tile, const RectangleChain chain,
+                                                    const PlaceList list) {
     int64_t places[kMostPlaces];
-    choose_places(list, places, chain, chain.repeat_source == tile.columns * chain.count);
+    list.fill(places);
     const Listed columns{places};
     Tile part = tile;
     part.columns = list.count();
@@ -130,23 +179,30 @@ class ListedChain {
       const Strided rows{tile.source_row};
       if (tile.rows > kMostOfRun) {
         return move_long<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
-                                crowds_sets(tile.source_row, tile.rows));
+                                tile.stores, crowds_sets(tile.source_row, tile.rows));
       }
-      if (has_next) {
-        fetch_behind(part, part.rows, kSize);
-        fetch_places_behind(part.destination, list, tile.rows * kSize);
-      }
+      if (has_next) fetch_behind(part, part.rows, kSize);
+      if (tile.stores == Stores::kStreaming) return stream_columns<Block>(part, columns);
+      if (has_next) fetch_places_behind(part.destination, list, tile.rows * kSize);
       transpose_places<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
                               part.columns);
     });
   }
 
+  // Columns that have no gaps between them.
   template <class Block>
-  [[gnu::noinline]] static void move_listed_rows(const Tile tile, const RectangleChain chain) {
-    PlaceList list{
-        tile.rows, tile.source_row, 1, chain.source_stride * kSize, 1, chain.repeat_source * kSize};
+  static void stream_columns(const Tile& tile, Listed columns) {
+    alignas(kLineBytes) uint8_t lines[kMostBytes];
+    transpose_places<Block>(tile.source, Strided{tile.source_row}, tile.rows, lines, columns, tile.columns,
+                            tile.columns);
+    store_lines<Block>(tile.destination, lines, tile.rows * tile.columns * kSize);
+  }
+
+  template <class Block>
+  [[gnu::noinline]] static void move_listed_rows(const Tile tile, const RectangleChain chain,
+                                                 const PlaceList list) {
     int64_t places[kMostPlaces];
-    choose_places(list, places, chain, chain.repeat_destination == tile.rows * chain.count);
+    list.fill(places);
     const Listed rows{places};
     each_part(list, chain, [&](int64_t repeat, int64_t first, bool) {
       const uint8_t* from = tile.source + repeat * list.repeat_stride + first * list.chain_stride;
@@ -155,18 +211,42 @@ class ListedChain {
       if (tile.columns > kMostOfRun) {
         const bool crowds = crowds_sets(tile.source_row, tile.rows) ||
                             crowds_sets(list.chain_stride, list.chain * list.repeats);
-        return move_long<Block>(from, rows, list.count(), to, columns, tile.columns, crowds);
+        return move_long<Block>(from, rows, list.count(), to, columns, tile.columns, tile.stores, crowds);
+      }
+      if (tile.stores == Stores::kStreaming) {
+        return stream_rows<Block>(from, rows, list.count(), to, columns, tile.columns);
       }
       transpose_by_columns<Block>(from, rows, list.count(), to, columns, tile.columns);
     });
   }
 
+  // Columns are a line apart in the buffer beside what they have, as those of a power of two would share sets
+  // of the cache.
+  template <class Block>
+  static void stream_rows(const uint8_t* source, Listed row_at, int64_t rows, uint8_t* destination,
+                          Strided column_at, int64_t columns) {
+    alignas(kLineBytes) uint8_t lines[kMostBytes + kMostOfRun * kLineBytes];
+    const Strided line_at{rows * kSize + kLineBytes};
+    transpose_by_columns<Block>(source, row_at, rows, lines, line_at, columns);
+    for (int64_t c = 0; c < columns; ++c) {
+      store_lines<Block>(destination + column_at(c), lines + line_at(c), rows * kSize);
+    }
+  }
+
+  template <class Block>
+  static void store_lines(uint8_t* destination, const uint8_t* lines, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += kLineBytes) {
+      Block::store_line(destination + i, lines + i, Stores::kStreaming);
+    }
+  }
+
   // Rows and columns that are both long.
   template <class Block, class Rows, class Columns>
   static void move_long(const uint8_t* source, Rows row_at, int64_t rows, uint8_t* destination,
-                        Columns column_at, int64_t columns, bool crowds) {
-    if (crowds) {
-      PackedTranspose<Block, Rows, Columns>::run(source, row_at, rows, rows, destination, column_at, columns);
+                        Columns column_at, int64_t columns, Stores stores, bool crowds) {
+    if (crowds || stores == Stores::kStreaming) {
+      PackedTranspose<Block, Rows, Columns>::run(source, row_at, rows, rows, destination, column_at, columns,
+                                                 stores);
     } else {
       transpose_by_columns<Block>(source, row_at, rows, destination, column_at, columns);
     }

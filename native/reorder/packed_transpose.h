@@ -15,14 +15,15 @@ namespace {
 // fast are packed side by side first, of as many rows as make pieces of columns that are written fast. Rows
 // from `valid_rows` on have no source and become zeros. No processor follows so many pieces in pages of their
 // own: those that are written next are asked for while rows are packed, and those that are read next while
-// columns are written.
+// columns are written. Beyond the caches pieces of columns are put together first, and leave line by line.
 template <class Block, class Rows, class Columns>
 class PackedTranspose {
  public:
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
-                                    uint8_t* destination, Columns column_at, int64_t columns) {
+                                    uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
     const int64_t high = std::min(kRows, rows);
+    const bool streams = stores == Stores::kStreaming && high * kSize % kLineBytes == 0;
     const int64_t wide = std::min(kPiece, columns);
     for (int64_t r = 0; r < rows; r += high) {
       // The last part may begin inside the one before.
@@ -31,7 +32,7 @@ class PackedTranspose {
       std::memset(packed + valid * kStride, 0, static_cast<size_t>((high - valid) * kStride));
       for (int64_t c = 0; c < columns; c += wide) {
         const int64_t column = std::min(c, columns - wide);
-        const Part part{row, valid, high, column, wide};
+        const Part part{row, valid, high, column, wide, streams};
         uint8_t* to = destination + row * kSize;
         if (wide == kPiece) {
           pack(packed, source, row_at, part, kPiece * kSize, to, column_at);
@@ -57,6 +58,7 @@ class PackedTranspose {
     int64_t high;
     int64_t column;
     int64_t wide;
+    bool streams;
   };
 
   [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, Rows row_at,
@@ -64,9 +66,10 @@ class PackedTranspose {
                                           Columns column_at) {
     const uint8_t* from = source + part.column * kSize;
     const int64_t columns_a_row = (part.wide + part.high - 1) / part.high;
+    const int64_t to_fetch = part.streams ? 0 : part.wide;
     int64_t next = 0;
     for (int64_t i = 0; i < part.valid; ++i) {
-      for (const int64_t end = std::min(next + columns_a_row, part.wide); next < end; ++next) {
+      for (const int64_t end = std::min(next + columns_a_row, to_fetch); next < end; ++next) {
         fetch_piece(destination + column_at(part.column + next), part.high * kSize);
       }
       copy_piece(packed + i * kStride, from + row_at(part.row + i), bytes);
@@ -85,8 +88,26 @@ class PackedTranspose {
         fetch_piece(behind + row_at(part.row + next), part.wide * kSize);
       }
       const int64_t column = std::min(c, part.wide - Block::kColumns);
-      transpose_columns<Block>(packed + column * kSize, Spaced<kStride>{}, part.high, destination,
-                               column_at.from(part.column + column));
+      const uint8_t* from = packed + column * kSize;
+      const Columns to = column_at.from(part.column + column);
+      if (part.streams) {
+        stream_columns(from, part.high, destination, to);
+      } else {
+        transpose_columns<Block>(from, Spaced<kStride>{}, part.high, destination, to);
+      }
+    }
+  }
+
+  // Whole lines of a block's columns.
+  [[gnu::always_inline]] static void stream_columns(const uint8_t* packed, int64_t high, uint8_t* destination,
+                                                    Columns column_at) {
+    constexpr int64_t kColumn = kRows * kSize;
+    alignas(kLineBytes) uint8_t lines[Block::kColumns * kColumn];
+    transpose_columns<Block>(packed, Spaced<kStride>{}, high, lines, Spaced<kColumn>{});
+    for (int64_t c = 0; c < Block::kColumns; ++c) {
+      for (int64_t i = 0; i < high * kSize; i += kLineBytes) {
+        Block::store_line(destination + column_at(c) + i, lines + c * kColumn + i, Stores::kStreaming);
+      }
     }
   }
 };

@@ -322,8 +322,9 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
 }
 
 Stores ReorderPlan::stores_of_whole() const {
-  // Beyond three quarters of the cache the lines would leave it before anybody comes back to them.
-  const int64_t most = last_level_cache_bytes() / 4 * 3;
+  // Others use a part of the cache: from half of it on plain stores are no faster than these, even for a copy
+  // (docs/performance.md).
+  const int64_t most = last_level_cache_bytes() / 2;
   return source_bytes_ + destination_bytes_ > most ? Stores::kStreaming : Stores::kCached;
 }
 
