@@ -91,8 +91,8 @@ int64_t footprint_of(const ReorderPlan& plan) {
     if (plan.box(i) != nullptr) bytes += footprint_of(*plan.box(i));
     if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
     if (plan.stage(i) != nullptr) bytes += footprint_of(*plan.stage(i)->plan);
-    const int64_t orders = &plan.ordered_nest(i) == &nest ? 1 : 2;
-    bytes += orders * static_cast<int64_t>(sizeof(LoopNest) + nest.nodes.size() * sizeof(Node));
+    const int64_t orders = plan.ordered(i) ? 2 : 1;
+    bytes += orders * static_cast<int64_t>(sizeof(OrderedLoops) + nest.nodes.size() * sizeof(Node));
     bytes += static_cast<int64_t>(sizeof(InnerLoops));
     for (const Lookup& lookup : nest.lookups) {
       bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));

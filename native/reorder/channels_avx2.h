@@ -76,8 +76,13 @@ void put16(uint8_t* at, __m128i value, bool streams) {
   }
 }
 
-// To any place that 16 bytes are aligned to: the memory that Node gives begins 16 bytes behind a line.
+// To any place that 16 bytes are aligned to: the memory that Node gives begins 16 bytes behind a line. Two
+// halves where one store will do take twice the time of the few buffers that streamed lines wait in.
 TILEWORK_INLINE void stream32(uint8_t* at, __m256i value) {
+  if (reinterpret_cast<uintptr_t>(at) % 32 == 0) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(at), value);
+    return;
+  }
   put16(at, _mm256_castsi256_si128(value), true);
   put16(at + 16, _mm256_extracti128_si256(value, 1), true);
 }

@@ -147,6 +147,27 @@ int64_t piece_of(const LoopNest& nest, size_t column_level) {
   return piece;
 }
 
+// Loops inside of the column's that step farther through the source than one around it, where the others
+// inside write pieces that are long enough without them.
+size_t loops_to_hoist(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes) {
+  constexpr int64_t kLongPieceBytes = 256;
+  const std::vector<Node>& nodes = nest.nodes;
+  const auto column = nodes.begin() + static_cast<std::ptrdiff_t>(*inner.column_level);
+  auto kept = nodes.end() - 1;
+  int64_t piece = kept->count;
+  while (kept - 1 > column && piece * element_bytes < kLongPieceBytes &&
+         (kept - 1)->destination_stride == piece) {
+    piece *= (--kept)->count;
+  }
+  if (piece * element_bytes < kLongPieceBytes) return 0;
+  const auto first_kept = std::find_if(column + 1, kept, [&](const Node& between) {
+    return std::none_of(nodes.begin(), column, [&](const Node& outer) {
+      return std::abs(outer.source_stride) < std::abs(between.source_stride);
+    });
+  });
+  return static_cast<size_t>(first_kept - column - 1);
+}
+
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 // Columns that lie backwards in the source: pixels whose channels are reversed. Of these there are no chains.
@@ -205,22 +226,27 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   return is_narrow || is_small || reads_parts || writes_parts;
 }
 
-std::optional<LoopNest> in_source_order(const LoopNest& nest, const InnerLoops& inner) {
+std::optional<OrderedLoops> in_source_order(const LoopNest& nest, const InnerLoops& inner,
+                                            int64_t element_bytes) {
   constexpr int64_t kLongPiece = 64;
   constexpr int64_t kNear = 2048;
   if (!inner.column_level || inner.pixel_level || !nest.lookups.empty()) return std::nullopt;
   if (piece_of(nest, *inner.column_level) < kLongPiece) return std::nullopt;
-  LoopNest ordered = nest;
+  const size_t hoisted = loops_to_hoist(nest, inner, element_bytes);
+  OrderedLoops ordered{nest, inner, hoisted > 0};
+  const auto column = ordered.nest.nodes.begin() + static_cast<std::ptrdiff_t>(*inner.column_level);
   const auto distance = [](const Node& node) {
     const int64_t stride = std::abs(node.source_stride);
     return stride < kNear ? stride : kNear;
   };
-  const auto first = ordered.nodes.begin();
-  const auto last = first + static_cast<std::ptrdiff_t>(*inner.column_level);
+  const auto first = ordered.nest.nodes.begin();
+  const auto last = std::rotate(column, column + 1, column + 1 + static_cast<std::ptrdiff_t>(hoisted));
   const auto is_farther = [&](const Node& a, const Node& b) { return distance(a) > distance(b); };
   if (std::is_sorted(first, last, is_farther)) return std::nullopt;
   std::stable_sort(first, last, is_farther);
-  note_facts(ordered);
+  *ordered.inner.column_level += hoisted;
+  if (*ordered.inner.column_level + 2 >= nest.nodes.size()) ordered.inner.chain = InnerLoops::Chain::kNone;
+  note_facts(ordered.nest);
   return ordered;
 }
 

@@ -51,9 +51,19 @@ InnerLoops inner_loops(const LoopNest& nest);
 // few elements one way, or lie so that they push each other out. Boxes with more of the line may do better.
 bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
 
+struct OrderedLoops {
+  LoopNest nest;
+  InnerLoops inner;
+  // Loops from between the two of the rectangle are around them now.
+  bool is_hoisted = false;
+};
+
 // The nest with the loops around its rectangles in another order, in which what shares cache lines of the
-// source is moved soon after each other; none where its own order is as good.
-std::optional<LoopNest> in_source_order(const LoopNest& nest, const InnerLoops& inner);
+// source is moved soon after each other; none where its own order is as good. Loops between the two of the
+// rectangle go around others with shorter steps in the source, where what is left writes long pieces: else
+// the source would be read a part of each page at a time, and as often as there are parts.
+std::optional<OrderedLoops> in_source_order(const LoopNest& nest, const InnerLoops& inner,
+                                            int64_t element_bytes);
 
 // Elements of an innermost loop that both sides keep together, and that may be moved as one: a power of two,
 // at most `most`. 1 where there are none.

@@ -585,9 +585,10 @@ void walk_nests(const ReorderArguments& arguments, int64_t begin, int64_t end) {
       gather_nest(arguments, i, begin, end);
       continue;
     }
-    const bool in_order = Kernel::kClass == NestClass::kLoopNest;
-    NestWalk<Element, Kernel>(in_order ? plan.nests()[i] : plan.ordered_nest(i), plan.inner_loops()[i],
-                              arguments, begin, end)
+    const bool is_ordered = Kernel::kClass != NestClass::kLoopNest && plan.ordered(i);
+    NestWalk<Element, Kernel>(is_ordered ? plan.ordered(i)->nest : plan.nests()[i],
+                              is_ordered ? plan.ordered(i)->inner : plan.inner_loops()[i], arguments, begin,
+                              end)
         .run();
   }
 }

@@ -25,9 +25,11 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
 }
 
 // Bytes of the destination over which the runs of one block go; 0 where runs do not stand beside others, or
-// come between those of other blocks.
+// come between those of other blocks. Everywhere, where loops over blocks are the outer ones of the walk.
 int64_t reach_of_runs(const ReorderPlan& plan) {
-  if (plan.nests().size() != 1 || plan.nest_class() != NestClass::kRuns) return 0;
+  if (plan.nests().size() != 1) return 0;
+  if (plan.ordered(0) && plan.ordered(0)->is_hoisted) return plan.destination_bytes();
+  if (plan.nest_class() != NestClass::kRuns) return 0;
   const std::optional<size_t> level = plan.inner_loops().front().column_level;
   if (!level) return 0;
   const Node& column = plan.nests().front().nodes[*level];

@@ -223,7 +223,7 @@ void ReorderPlan::choose_kernel() {
   for (const LoopNest& nest : nests_) {
     inner_loops_.push_back(tilework::inner_loops(nest));
     if (is_better_in_boxes(nest)) inner_loops_.back() = {};
-    ordered_.push_back(in_source_order(nest, inner_loops_.back()));
+    ordered_.push_back(in_source_order(nest, inner_loops_.back(), element_bits_ / 8));
   }
   nest_class_ = class_of(*this);
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),

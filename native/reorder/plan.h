@@ -86,10 +86,10 @@ class ReorderPlan {
   // Byte of the source at which the destination begins, for identities and views.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
-  // A nest in the order in which rectangles are moved.
-  const LoopNest& ordered_nest(size_t nest) const { return ordered_[nest] ? *ordered_[nest] : nests_[nest]; }
   // One a nest.
   const std::vector<InnerLoops>& inner_loops() const { return inner_loops_; }
+  // A nest in the order in which rectangles are moved, where that is another.
+  const std::optional<OrderedLoops>& ordered(size_t nest) const { return ordered_[nest]; }
   // The box of a nest that is moved box by box, else null.
   const NestBox* box(size_t nest) const { return boxes_[nest].get(); }
   // The way of such a box through the cache, or null.
@@ -154,7 +154,7 @@ class ReorderPlan {
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
   std::vector<InnerLoops> inner_loops_;
-  std::vector<std::optional<LoopNest>> ordered_;
+  std::vector<std::optional<OrderedLoops>> ordered_;
   std::vector<std::shared_ptr<const NestBox>> boxes_;
   std::vector<std::shared_ptr<const BoxStage>> stages_;
   std::vector<std::shared_ptr<const BoxTranspose>> transposes_;

@@ -241,7 +241,9 @@ void test_block_to_block(int rounds) {
   const ReorderPlan plan({16, shape, batch_blocks(shape, 16, 16), batch_blocks(shape, 1, 16)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kRuns);
   const ReorderPlan blocks({32, shape, batch_blocks(shape, 32, 32), batch_blocks(shape, 16, 16)});
-  CHECK(&blocks.ordered_nest(0) != &blocks.nests()[0]);
+  CHECK(blocks.ordered(0).has_value());
+  // Both halves of a block are moved before the next pixel is read.
+  CHECK(blocks.ordered(0)->is_hoisted);
 }
 
 // Blocks of 16 small channels, which are moved as units, put together to larger blocks and taken apart;
