@@ -114,6 +114,23 @@ void test_far_columns() {
   }
 }
 
+// Tiles that take much of each row of the source, and go to places farther apart than the largest part.
+void test_far_tiles() {
+  std::mt19937_64 random(20250305);
+  constexpr PartLimits kSmallLimits{0, 64, 4096};
+  for (int64_t images : {16, 32}) {
+    const std::vector<int64_t> shape = {images, 16, 18, 21};
+    Side blocks = row_major(shape);
+    blocks.pieces[0].digits = {
+        {{0}, images / 16, 16}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{0}, 16, 1}, {{1}, 16, 1}};
+    const auto plan =
+        std::make_shared<const ReorderPlan>(ReorderDescription{8, shape, blocks, feature_blocks(shape, 16)});
+    // Each part has some pixels of all 16 images of a block.
+    CHECK(ReorderParts(plan, 2, kSmallLimits).cut() == ReorderParts::Cut::kLoop);
+    check_parts(plan, std::to_string(images) + " images of lanes", kSmallLimits, random);
+  }
+}
+
 // Ranges of runs end where all runs of a block have been written: others would be walked one by one.
 void test_whole_columns() {
   const std::vector<int64_t> shape = {16, 32, 32, 40};
@@ -149,6 +166,7 @@ int main(int count, char** arguments) {
   test_planes();
   test_cuts();
   test_far_columns();
+  test_far_tiles();
   test_whole_columns();
   return result();
 }
