@@ -70,6 +70,19 @@ TILEWORK_INLINE void transpose_lanes(__m256i (&rows)[kCount]) {
   for (int done = 1; done < kCount; done *= 2) step<kSize>(rows);
 }
 
+// The last `kKept` columns alone: each step that halves what is left of the columns has one half of the work.
+template <int kSize, int kCount, int kKept>
+TILEWORK_INLINE void transpose_last_lanes(const __m256i (&rows)[kCount], __m256i (&columns)[kKept]) {
+  if constexpr (kCount == kKept) {
+    for (int i = 0; i < kCount; ++i) columns[i] = rows[i];
+    for (int done = 1; done < kKept; done *= 2) step<kSize>(columns);
+  } else {
+    __m256i high[kCount / 2];
+    for (int i = 0; i < kCount / 2; ++i) high[i] = unpack_high<kSize>(rows[i], rows[i + kCount / 2]);
+    transpose_last_lanes<kSize>(high, columns);
+  }
+}
+
 }  // namespace
 }  // namespace tilework
 
@@ -85,6 +98,7 @@ namespace {
 struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
+  static constexpr bool kTransposesLast = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     const __m256i low = load32(line);
     const __m256i high = load32(line + 32);
@@ -107,12 +121,35 @@ struct WideBlock : LineStores {
   static constexpr int64_t kColumns = kCount;
   static constexpr bool kMakesLines = true;
   static constexpr bool kLinesInRegisters = kCount <= 8;
+  static constexpr bool kTransposesLast = kCount >= 4;
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     __m256i rows[kCount];
     load_columns(source, row_at, rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+  // The rows of the first half, and `kHigh` of the second, at places of their own; the others are no matter.
+  template <int kHigh, class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed high_at,
+                                                 uint8_t* destination, Columns column_at) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      rows[r] = r < kHigh ? load_lanes(source + row_at(r), source + high_at(r))
+                          : _mm256_castsi128_si256(load16(source + row_at(r)));
+    }
+    transpose_lanes<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+  // The last `kKept` columns alone.
+  template <int kKept, class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                             Columns column_at) {
+    __m256i rows[kCount];
+    __m256i columns[kKept];
+    load_rows(source, row_at, rows);
+    transpose_last_lanes<sizeof(T)>(rows, columns);
+    for (int c = 0; c < kKept; ++c) store32(destination + column_at(kCount - kKept + c), columns[c]);
   }
   // Both halves of a line are written one behind the other: a line that is written in two goes is waited for
   // twice. Where the registers do not hold so many rows, the lines are put together in memory.
@@ -142,10 +179,14 @@ struct WideBlock : LineStores {
 
  private:
   template <class Rows>
-  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
+  TILEWORK_INLINE static void load_rows(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
     for (int r = 0; r < kCount; ++r) {
       rows[r] = load_lanes(source + row_at(r), source + row_at(r + kCount));
     }
+  }
+  template <class Rows>
+  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
+    load_rows(source, row_at, rows);
     transpose_lanes<sizeof(T)>(rows);
   }
 };

@@ -67,6 +67,7 @@ TILEWORK_INLINE void interleave(uint8x16_t (&rows)[kCount]) {
 struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
+  static constexpr bool kTransposesLast = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     if (stores == Stores::kStreaming) {
       stream32(destination, line);

@@ -17,6 +17,7 @@ struct PlainBlock {
   static constexpr int64_t kColumns = kSide;
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
+  static constexpr bool kTransposesLast = false;
   static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
     std::memcpy(destination, line, kLineBytes);
   }

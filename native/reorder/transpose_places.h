@@ -14,6 +14,11 @@
 //     template <class Rows, class Columns>
 //     static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
 //                                 Columns column_at);
+//     // Its last `kCount` columns alone, a half or a quarter of them, where `kTransposesLast` is true.
+//     static constexpr bool kTransposesLast;
+//     template <int kCount, class Rows, class Columns>
+//     static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination, Columns
+//     column_at);
 //     // Writes a cache line.
 //     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };
