@@ -264,12 +264,15 @@ class NestWalk {
 
   // Loops between the two of the rectangle come back to cache lines of the destination that they have written
   // a part of: as many columns as a first-level cache keeps, but enough to be worth a rectangle. Where each
-  // pass writes whole lines, or there is no such loop, all of them.
+  // pass writes whole lines, or many of them, or there is no such loop, all of them.
   int64_t columns_a_chunk(size_t level, int64_t columns) const {
     constexpr int64_t kCacheLine = 64;
     constexpr int64_t kChunkBytes = 16 << 10;
     constexpr int64_t kFewestColumns = 256;
-    if (is_innermost(level + 1) || nest_.nodes.back().count * Element::kSize >= kCacheLine) return columns;
+    constexpr int64_t kManyLines = 4;
+    const int64_t run = nest_.nodes.back().count * Element::kSize;
+    const bool has_lines = (run | nest_.nodes[level].destination_stride * Element::kSize) % kCacheLine == 0;
+    if (is_innermost(level + 1) || has_lines || run >= kManyLines * kCacheLine) return columns;
     const int64_t line = std::max<int64_t>(kCacheLine / Element::kSize, 1);
     const int64_t kept = kChunkBytes / (nest_.nodes[level].span * Element::kSize) / line * line;
     return std::max(kept, kFewestColumns);

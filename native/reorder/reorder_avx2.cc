@@ -318,6 +318,9 @@ struct Vector {
   static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
     store16(destination, _mm_and_si128(load16(source), load16(mask)));
   }
+  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    store32(destination, _mm256_zextsi128_si256(_mm_and_si128(load16(source), load16(mask))));
+  }
   static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
     put16(destination, _mm_and_si128(load16(source), load16(mask)), true);
   }

@@ -218,6 +218,10 @@ struct Pair {
   static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
     vst1q_u8(destination, vandq_u8(vld1q_u8(source), vld1q_u8(mask)));
   }
+  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    copy_masked(destination, source, mask);
+    zero_half(destination + 16);
+  }
   // No hint is worth it for less than a pair.
   static void stream_zero_half(uint8_t* destination) { zero_half(destination); }
   static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {

@@ -15,6 +15,8 @@
 //     // become zero.
 //     static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
 //     static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
+//     // The same, with zeros behind up to kBytes.
+//     static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask);
 //   };
 #pragma once
 
@@ -248,8 +250,13 @@ struct RunKernel {
       if constexpr (kStreams) {
         Vector::stream_masked(to, from, mask);
         for (int64_t i = kPiece; i < end; i += kPiece) Vector::stream_zero_half(to + i);
-      } else {
+      } else if (end >= Vector::kBytes) {
         // The last zeros may reach into the run, which comes after them.
+        for (int64_t i = Vector::kBytes; i < end; i += Vector::kBytes) {
+          Vector::zero(to + std::min(i, end - Vector::kBytes));
+        }
+        Vector::copy_completed(to, from, mask);
+      } else {
         for (int64_t i = kPiece; i < end; i += kPiece) Vector::zero_half(to + std::min(i, end - kPiece));
         Vector::copy_masked(to, from, mask);
       }
