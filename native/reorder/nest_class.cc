@@ -129,6 +129,20 @@ InnerLoops::Chain chain_of_runs(const LoopNest& nest, std::optional<size_t> colu
   return goes_on && is_plain(between) && run.variable == tilework::kNone ? kRuns : kNone;
 }
 
+// Whether there are a few such runs, and behind them one that is not complete, of which columns side by side
+// are made: blocks of 16 channels, say, to pixels of 19.
+bool are_runs_with_rest(const LoopNest& nest, size_t column_level) {
+  constexpr int64_t kFewRuns = 8;
+  if (column_level + 3 != nest.nodes.size()) return false;
+  const Node& column = nest.nodes[column_level];
+  const Node& between = nest.nodes[column_level + 1];
+  const Node& run = nest.nodes.back();
+  return between.variable != tilework::kNone && between.variable == run.variable &&
+         between.lookup == tilework::kNone && between.destination_stride == run.count &&
+         between.count <= kFewRuns && column.destination_stride < between.count * run.count &&
+         column.destination_stride > run.count;
+}
+
 // The loop in which runs follow each other in the source: it uses up the lines that they share.
 std::optional<size_t> level_of_next_run(const LoopNest& nest) {
   for (size_t i = nest.nodes.size() - 1; i-- > 0;) {
@@ -188,6 +202,9 @@ InnerLoops inner_loops(const LoopNest& nest) {
       return {NestClass::kRuns, next, InnerLoops::Chain::kRuns};
     }
     const std::optional<size_t> beside = level_beside_runs(nest);
+    if (beside && beside == next && are_runs_with_rest(nest, *beside)) {
+      return {NestClass::kRuns, beside, InnerLoops::Chain::kRuns};
+    }
     return {NestClass::kRuns, beside, chain_of_runs(nest, beside)};
   }
   const std::optional<size_t> level = level_of_step(nest, 1);

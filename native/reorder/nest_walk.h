@@ -90,6 +90,8 @@ struct RectangleChain {
   int64_t repeats = 1;
   int64_t repeat_source = 0;
   int64_t repeat_destination = 0;
+  // Of runs: elements of one behind them that is not complete.
+  int64_t rest = 0;
 };
 
 // Groups of pixels, of which the destination has the channels one behind the other: channel c of group g,
@@ -332,6 +334,9 @@ class NestWalk {
     if constexpr (!kHasRectangles) return false;
     const Node& node = nest_.nodes[level];
     const Node& row = nest_.nodes[level + 1];
+    if (node.variable != kNone && node.variable == row.variable) {
+      return move_chain_with_rest(level, s, d, passes, columns);
+    }
     const int64_t skipped = passes.valid_lo;
     s += skipped * node.source_stride;
     d += skipped * node.destination_stride;
@@ -346,6 +351,24 @@ class NestWalk {
     return Kernel::move_chain(
         rectangle(row, s, d, rows, columns),
         {chain_, passes.valid_hi - skipped, node.source_stride, node.destination_stride, 1, 0, 0});
+  }
+
+  // The last run of the chain ends early: source and destination do there.
+  bool move_chain_with_rest(size_t level, int64_t s, int64_t d, const Passes& passes,
+                            const Columns& columns) {
+    const Node& node = nest_.nodes[level];
+    const Node& row = nest_.nodes[level + 1];
+    const int64_t whole = passes.valid_hi - 1;
+    if (passes.valid_lo != 0 || whole < 1) return false;
+    const Passes first = passes_of(row, d, false);
+    Passes last{};
+    step(level, whole,
+         [&](const Node& at) { last = passes_of(row, d + whole * at.destination_stride, false); });
+    const bool is_whole = first.valid_lo == 0 && first.valid_hi == row.count;
+    if (!is_whole || last.valid_lo != 0 || last.valid_hi != last.hi || last.hi == row.count) return false;
+    RectangleChain chain{chain_, whole, node.source_stride, node.destination_stride};
+    chain.rest = last.valid_hi;
+    return Kernel::move_chain(rectangle(row, s, d, first, columns), chain);
   }
 
   // Moves the chain of all passes of the loop around it where each is complete. The number of passes that

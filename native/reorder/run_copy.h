@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "reorder/nest_walk.h"
@@ -84,6 +85,7 @@ struct RunKernel {
   // that are too many for that, each pass reads as many places as processors follow. Runs of whole lines that
   // stay in the caches gain nothing.
   static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
+    if (chain.rest > 0) return move_with_rest(rectangle, chain);
     constexpr int64_t kManyColumns = 128;
     constexpr int64_t kFollowed = 8;
     const bool streams = rectangle.stores == Stores::kStreaming;
@@ -145,6 +147,71 @@ struct RunKernel {
           copy_run<Vector>(to, from, run, Stores::kCached);
         });
     }
+  }
+
+  // All runs of a column and the rest behind them, which is moved in pieces: what is too much of the last one
+  // the next column writes over, and it comes from the hole behind the rest. False where columns have gaps,
+  // or the hole is none that may be read.
+  static bool move_with_rest(const Rectangle& rectangle, const RectangleChain& chain) {
+    const int64_t run = rectangle.rows * kSize;
+    const int64_t rest = chain.rest * kSize;
+    const bool is_dense = rectangle.destination_column == chain.count * rectangle.rows + chain.rest;
+    const bool has_hole =
+        kSize <= 4 && rectangle.source_column >= rectangle.rows && ceil_div(rest, kPiece) * kPiece <= run;
+    if (!is_dense || !has_hole) return false;
+    switch (run) {
+      case 16:
+        move_fixed_with_rest<16>(rectangle, chain);
+        return true;
+      case 32:
+        move_fixed_with_rest<32>(rectangle, chain);
+        return true;
+      case 64:
+        move_fixed_with_rest<64>(rectangle, chain);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  // One run is what short columns have, and a loop over it takes longer than the run.
+  template <int64_t kRun>
+  static void move_fixed_with_rest(const Rectangle& rectangle, const RectangleChain& chain) {
+    if (chain.count == 1) {
+      each_with_rest<kRun>(rectangle, chain, std::integral_constant<int64_t, 1>{});
+    } else {
+      each_with_rest<kRun>(rectangle, chain, chain.count);
+    }
+  }
+
+  template <int64_t kRun, class Count>
+  [[gnu::noinline]] static void each_with_rest(const Rectangle rectangle, const RectangleChain chain,
+                                               Count count) {
+    const int64_t rest = chain.rest * kSize;
+    const int64_t source_stride = chain.source_stride * kSize;
+    const int64_t source_column = rectangle.source_column * kSize;
+    const uint8_t* from = rectangle.source;
+    uint8_t* to = rectangle.destination;
+    const auto move_runs_of = [&](const uint8_t* at) {
+      for (int64_t i = 0; i < count; ++i, at += source_stride, to += kRun) {
+        if constexpr (kRun < Vector::kBytes) {
+          Vector::copy_half(to, at);
+        } else {
+          for (int64_t k = 0; k < kRun; k += Vector::kBytes) Vector::copy(to + k, at + k);
+        }
+      }
+      return at;
+    };
+    for (int64_t c = 1; c < rectangle.columns; ++c, from += source_column, to += rest) {
+      const uint8_t* behind = move_runs_of(from);
+      Vector::copy_half(to, behind);
+      // A rest is less than a run.
+      if constexpr (kRun > kPiece) {
+        for (int64_t k = kPiece; k < rest; k += kPiece) Vector::copy_half(to + k, behind + k);
+      }
+    }
+    const uint8_t* behind = move_runs_of(from);
+    copy_run<Vector>(to, behind, rest, Stores::kCached);
   }
 
   template <int64_t kBytes>
@@ -226,9 +293,11 @@ struct RunKernel {
                          rectangle.destination_column == rectangle.rows + rectangle.zero_rows &&
                          reinterpret_cast<uintptr_t>(rectangle.destination) % kPiece == 0;
     if (streams) {
-      move_masked<true>(rectangle, loose, run, end);
+      move_masked<Zeros::kStreamed>(rectangle, loose, run, end);
+    } else if (end >= Vector::kBytes) {
+      move_masked<Zeros::kVectors>(rectangle, loose, run, end);
     } else {
-      move_masked<false>(rectangle, loose, run, end);
+      move_masked<Zeros::kPieces>(rectangle, loose, run, end);
     }
     Rectangle rest = rectangle;
     rest.columns -= loose;
@@ -237,7 +306,10 @@ struct RunKernel {
     move_any(rest);
   }
 
-  template <bool kStreams>
+  // How those behind a run are written.
+  enum class Zeros { kPieces, kVectors, kStreamed };
+
+  template <Zeros kZeros>
   [[gnu::noinline]] static void move_masked(const Rectangle& rectangle, int64_t columns, int64_t run,
                                             int64_t end) {
     uint8_t mask[kPiece] = {};
@@ -247,16 +319,16 @@ struct RunKernel {
     const uint8_t* from = rectangle.source;
     uint8_t* to = rectangle.destination;
     for (int64_t c = 0; c < columns; ++c, from += source_column, to += destination_column) {
-      if constexpr (kStreams) {
+      if constexpr (kZeros == Zeros::kStreamed) {
         Vector::stream_masked(to, from, mask);
         for (int64_t i = kPiece; i < end; i += kPiece) Vector::stream_zero_half(to + i);
-      } else if (end >= Vector::kBytes) {
-        // The last zeros may reach into the run, which comes after them.
+      } else if constexpr (kZeros == Zeros::kVectors) {
         for (int64_t i = Vector::kBytes; i < end; i += Vector::kBytes) {
           Vector::zero(to + std::min(i, end - Vector::kBytes));
         }
         Vector::copy_completed(to, from, mask);
       } else {
+        // The last zeros may reach into the run, which comes after them.
         for (int64_t i = kPiece; i < end; i += kPiece) Vector::zero_half(to + std::min(i, end - kPiece));
         Vector::copy_masked(to, from, mask);
       }

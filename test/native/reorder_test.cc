@@ -151,7 +151,7 @@ void test_blocks_of_pixels() {
 // Channels that are no multiple of a block, side by side, both ways.
 void test_odd_channels() {
   std::mt19937_64 random(20240303);
-  for (int64_t channels : {5, 7, 9, 11, 17, 19, 22, 31, 35, 49}) {
+  for (int64_t channels : {5, 7, 9, 11, 17, 19, 22, 31, 35, 49, 150}) {
     for (int64_t pixels : {64, 131, 700}) {
       const std::vector<int64_t> shape = {2, channels, 1, pixels};
       const Side plain = row_major(shape);
