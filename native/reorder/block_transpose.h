@@ -230,6 +230,19 @@ class BlockTranspose {
         static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
     int64_t places[Block::kRows];
     for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
+    if constexpr (Block::kTransposesLast) {
+      constexpr int64_t kHalf = Block::kRows / 2;
+      constexpr int64_t kFew = Block::kRows / 8;
+      if (valid > kHalf && valid <= kHalf + kFew) {
+        for (int64_t c = 0; c < columns; c += Block::kColumns) {
+          const int64_t at = std::min(c, columns - Block::kColumns);
+          Block::template transpose_few_rows<kFew>(
+              source + at * kSize, Strided{source_row}, Listed{places + kHalf},
+              destination + at * destination_column, Strided{destination_column});
+        }
+        return;
+      }
+    }
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
       Block::transpose(source + at * kSize, Listed{places}, destination + at * destination_column,

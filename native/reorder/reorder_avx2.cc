@@ -129,14 +129,14 @@ struct WideBlock : LineStores {
     load_columns(source, row_at, rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
   }
-  // The rows of the first half, and `kHigh` of the second, at places of their own; the others are no matter.
+  // The rows of the first half, and `kHigh` of the second, at places of their own; the others are zeros.
   template <int kHigh, class Rows, class Columns>
   TILEWORK_INLINE static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed high_at,
                                                  uint8_t* destination, Columns column_at) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
       rows[r] = r < kHigh ? load_lanes(source + row_at(r), source + high_at(r))
-                          : _mm256_castsi128_si256(load16(source + row_at(r)));
+                          : _mm256_zextsi128_si256(load16(source + row_at(r)));
     }
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);

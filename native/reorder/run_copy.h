@@ -389,8 +389,13 @@ struct RunKernel {
     const int64_t destination_column = rectangle.destination_column * kSize;
     const uint8_t* from = rectangle.source;
     uint8_t* to = rectangle.destination;
-    for (int64_t c = rectangle.columns; c > 0; --c, from += source_column, to += destination_column) {
-      if (zeros > 0) zero_end(to, run, zeros);
+    int64_t c = rectangle.columns;
+    // A loop of a few instructions takes a tenth longer with a question in it.
+    if (zeros == 0) {
+      for (; c > 0; --c, from += source_column, to += destination_column) body(to, from);
+    }
+    for (; c > 0; --c, from += source_column, to += destination_column) {
+      zero_end(to, run, zeros);
       body(to, from);
     }
   }
