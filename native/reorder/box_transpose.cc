@@ -109,23 +109,27 @@ bool take_bytes(std::vector<int64_t>& places) {
   return true;
 }
 
-// A first-level cache has 64 sets of 8 lines, for both sides.
-bool crowds_cache(const std::vector<int64_t>& places, int64_t run_bytes) {
-  constexpr size_t kSets = 64;
-  constexpr int kFewWays = 4;
-  int lines[kSets] = {};
+// Lines of runs, which may share some.
+std::vector<int64_t> lines_of(const std::vector<int64_t>& places, int64_t run_bytes) {
+  std::vector<int64_t> lines;
   for (int64_t place : places) {
-    for (int64_t line = 0; line < run_bytes; line += kLineBytes) {
-      const auto set = static_cast<size_t>((place + line) / kLineBytes) % kSets;
-      if (++lines[set] > kFewWays) return true;
+    for (int64_t byte = 0; byte < run_bytes; byte += kLineBytes) {
+      lines.push_back(floor_div(place + byte, kLineBytes) * kLineBytes);
     }
   }
-  return false;
+  std::sort(lines.begin(), lines.end());
+  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
+  return lines;
 }
 
-// Whether squares of a line overlap by a quarter at most.
-bool fills_lines(int64_t bytes) {
-  return bytes >= kLineBytes && 4 * (ceil_div(bytes, kLineBytes) * kLineBytes - bytes) <= bytes;
+// A first-level cache has 64 sets of 8 lines, for both sides.
+bool crowd_cache(const std::vector<int64_t>& lines) {
+  constexpr size_t kSets = 64;
+  constexpr int kFewWays = 4;
+  int used[kSets] = {};
+  return std::any_of(lines.begin(), lines.end(), [&used](int64_t line) {
+    return ++used[static_cast<size_t>(line / kLineBytes) % kSets] > kFewWays;
+  });
 }
 
 // The least that an instruction set transposes: 16 bytes one way, 32 the other.
@@ -137,7 +141,8 @@ bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
 
 int64_t BoxTranspose::bytes() const {
   return static_cast<int64_t>(sizeof(BoxTranspose) +
-                              (rows.size() + columns.size() + packed_rows.size() + odd_columns.size()) *
+                              (rows.size() + columns.size() + source_lines.size() + destination_lines.size() +
+                               packed_rows.size() + odd_columns.size()) *
                                   sizeof(int64_t) +
                               rectangles.size() * sizeof(Rectangle));
 }
@@ -155,17 +160,14 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
   made->row_bytes = row_bytes;
   made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, element_bytes);
   made->columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, element_bytes);
-  const bool crowds_rows = crowds_cache(made->rows, row_bytes);
-  const bool crowds_columns = crowds_cache(made->columns, column_bytes);
-  made->fetches = crowds_rows || crowds_columns;
-  made->by_lines = made->fetches && fills_lines(row_bytes) && column_bytes >= kLineBytes;
-  made->is_packed = crowds_rows && !made->by_lines;
-  for (size_t i = 0; made->is_packed && i < made->rows.size(); ++i) {
-    made->packed_rows.push_back(static_cast<int64_t>(i) * (row_bytes + kLineBytes));
+  made->strip = loops.row_elements();
+  std::vector<int64_t> source_lines = lines_of(made->rows, row_bytes);
+  std::vector<int64_t> destination_lines = lines_of(made->columns, column_bytes);
+  if (crowd_cache(source_lines) || crowd_cache(destination_lines)) {
+    made->by_lines = true;
+    made->source_lines = std::move(source_lines);
+    made->destination_lines = std::move(destination_lines);
   }
-  // A few columns at a time fill the lines that they share with no others before these leave the cache.
-  const int64_t few = std::max<int64_t>(4, 16 / element_bytes);
-  made->strip = crowds_columns ? few : loops.row_elements();
   if (!list_rectangles(nest, box, loops, element_bytes, made->rectangles)) return nullptr;
   return made;
 }
@@ -187,7 +189,7 @@ std::shared_ptr<const BoxTranspose> make_nibble_transpose(const LoopNest& nest, 
     made->odd_columns.push_back(columns[i + 1]);
   }
   for (int64_t r = 0; r < column_elements / 2; ++r) made->packed_rows.push_back(r * row_bytes);
-  made->strip = crowds_cache(made->columns, column_elements / 2) ? kFewColumns : row_bytes;
+  made->strip = crowd_cache(lines_of(made->columns, column_elements / 2)) ? kFewColumns : row_bytes;
   if (!list_rectangles(nest, box, loops, 1, made->rectangles)) return nullptr;
   for (BoxTranspose::Rectangle& rectangle : made->rectangles) {
     if (rectangle.source % 2 != 0 || rectangle.destination % 2 != 0) return nullptr;

@@ -23,6 +23,14 @@ struct ListedPlaces {
   int64_t strip;
   // Whether whole cache lines are read and written one after the other, by way of a buffer.
   bool by_lines = false;
+  // Lines of the rectangle that comes next, to be asked for meanwhile.
+  struct Lines {
+    const uint8_t* first = nullptr;
+    const int64_t* places = nullptr;
+    int64_t count = 0;
+  };
+  Lines next_source = {};
+  Lines next_destination = {};
 };
 
 // One function for each width of elements.
@@ -65,14 +73,12 @@ struct BoxTranspose {
   std::vector<int64_t> rows;
   std::vector<int64_t> columns;
   int64_t strip = 0;
-  // Where rows or columns lie so that they push each other out of the cache, each line is used up at once;
-  // rows of less than a line are packed first.
-  bool by_lines = false;
-  bool is_packed = false;
-  std::vector<int64_t> packed_rows;
-  // Whether the lines of a rectangle are asked for before, all at once: no processor follows so many pieces
+  // Where rows or columns lie so that they push each other out of the cache, each line is used up at once.
+  // The lines of a rectangle are asked for while the one before is moved: no processor follows so many pieces
   // that are far apart.
-  bool fetches = false;
+  bool by_lines = false;
+  std::vector<int64_t> source_lines;
+  std::vector<int64_t> destination_lines;
   int64_t row_bytes = 0;
   struct Rectangle {
     int64_t source;
@@ -82,15 +88,13 @@ struct BoxTranspose {
   std::vector<Rectangle> rectangles;
 
   ListedPlaces places() const {
-    return {(is_packed ? packed_rows : rows).data(),
-            static_cast<int64_t>(rows.size()),
-            columns.data(),
-            static_cast<int64_t>(columns.size()),
-            strip,
-            by_lines};
+    return {rows.data(),    static_cast<int64_t>(rows.size()),
+            columns.data(), static_cast<int64_t>(columns.size()),
+            strip,          by_lines};
   }
   // Of 4-bit elements: `columns` are the even ones, and `packed_rows` pairs of `rows`.
   std::vector<int64_t> odd_columns;
+  std::vector<int64_t> packed_rows;
 
   NibblePlaces nibble_places() const {
     const auto of = [this](const std::vector<int64_t>& at) {
@@ -100,7 +104,6 @@ struct BoxTranspose {
     return {rows.data(), row_bytes, of(columns), of(odd_columns)};
   }
 
-  int64_t packed_bytes() const { return is_packed ? packed_rows.back() + row_bytes : 0; }
   int64_t bytes() const;
 };
 

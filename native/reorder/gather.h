@@ -73,7 +73,7 @@ class GatherMover {
 
   // Moves what it has put off.
   void finish() {
-    if (next_.source != nullptr) transpose(next_);
+    if (next_.source != nullptr) transpose(next_, {});
     next_ = {};
   }
 
@@ -81,7 +81,6 @@ class GatherMover {
   static constexpr int64_t kSize = sizeof(T);
 
   static size_t bytes_of(const GatherPlan& plan) {
-    if (plan.transpose != nullptr) return static_cast<size_t>(plan.transpose->packed_bytes());
     return plan.stage == nullptr ? 0 : static_cast<size_t>(plan.stage->packed * kSize);
   }
 
@@ -171,41 +170,31 @@ class GatherMover {
     uint8_t* destination = nullptr;
   };
 
-  // Lines that are far apart are asked for one rectangle ahead: no processor follows so many by itself.
+  // Lines that are far apart are asked for one rectangle ahead.
   void move_transposed(const uint8_t* from, uint8_t* to) {
     for (const BoxTranspose::Rectangle& rectangle : plan_.transpose->rectangles) {
       const Place place{from + rectangle.source, to + rectangle.destination};
-      if (!plan_.transpose->fetches) {
-        transpose(place);
+      if (!plan_.transpose->by_lines) {
+        transpose(place, {});
         continue;
       }
-      fetch(place.source, plan_.transpose->rows, plan_.transpose->row_bytes);
-      fetch(place.destination, plan_.transpose->columns,
-            static_cast<int64_t>(plan_.transpose->rows.size()) * kSize);
-      finish();
+      if (next_.source != nullptr) transpose(next_, place);
       next_ = place;
     }
   }
 
-  // Into the second level: those of a rectangle may share a set of the first.
-  static void fetch(const uint8_t* first, const std::vector<int64_t>& places, int64_t bytes) {
-    constexpr int64_t kLineBytes = 64;
-    constexpr int kSecondLevel = 2;
-    for (int64_t place : places) {
-      for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(first + place + i, 0, kSecondLevel);
+  void transpose(const Place& place, const Place& next) {
+    const BoxTranspose& by = *plan_.transpose;
+    ListedPlaces places = by.places();
+    if (next.source != nullptr) {
+      places.next_source = lines_at(next.source, by.source_lines);
+      places.next_destination = lines_at(next.destination, by.destination_lines);
     }
+    instructions_.transpose(places, place.source, place.destination);
   }
 
-  void transpose(const Place& place) {
-    const BoxTranspose& by = *plan_.transpose;
-    const uint8_t* source = place.source;
-    if (by.is_packed) {
-      for (size_t i = 0; i < by.rows.size(); ++i) {
-        copy_bytes(packed_.data() + by.packed_rows[i], source + by.rows[i], by.row_bytes);
-      }
-      source = packed_.data();
-    }
-    instructions_.transpose(by.places(), source, place.destination);
+  static ListedPlaces::Lines lines_at(const uint8_t* first, const std::vector<int64_t>& places) {
+    return {first, places.data(), static_cast<int64_t>(places.size())};
   }
 
   void move_staged(const uint8_t* from, uint8_t* to) {

@@ -6,35 +6,98 @@
 #include <cstdint>
 #include <cstring>
 
+#include "io/checked_math.h"
 #include "reorder/box_transpose.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {
 namespace {
 
-// Squares of whole lines on both sides, each line read and written once. Takes at least one square.
+// Asks for the lines of the rectangle that comes next, a share of them at a time.
+class NextLines {
+ public:
+  NextLines(const ListedPlaces& places, int64_t shares)
+      : source_(places.next_source), destination_(places.next_destination) {
+    source_share_ = (source_.count + shares - 1) / shares;
+    destination_share_ = (destination_.count + shares - 1) / shares;
+  }
+
+  void fetch() {
+    fetch(source_, source_share_);
+    fetch(destination_, destination_share_);
+  }
+
+ private:
+  static void fetch(ListedPlaces::Lines& lines, int64_t share) {
+    const int64_t count = std::min(share, lines.count);
+    for (int64_t i = 0; i < count; ++i) __builtin_prefetch(lines.first + lines.places[i], 0, kSecondLevel);
+    lines.places += count;
+    lines.count -= count;
+  }
+
+  ListedPlaces::Lines source_;
+  ListedPlaces::Lines destination_;
+  int64_t source_share_;
+  int64_t destination_share_;
+};
+
+// Squares of a line each way, or of what there is: each line is read and written once, before others of the
+// same set of the cache push it out.
 template <class Block>
-[[gnu::noinline]] void transpose_squares(const uint8_t* source, Listed row_at, int64_t rows,
-                                         uint8_t* destination, Listed column_at, int64_t columns) {
-  constexpr auto kSize = static_cast<int64_t>(sizeof(typename Block::Unit));
-  constexpr int64_t kLine = kLineBytes / kSize;
-  alignas(kLineBytes) uint8_t lines[kLine * kLineBytes];
-  for (int64_t c = 0; c < columns; c += kLine) {
-    const int64_t column = std::min(c, columns - kLine);
-    for (int64_t r = 0; r < rows; r += kLine) {
-      const int64_t row = std::min(r, rows - kLine);
-      for (int64_t part = 0; part < kLine; part += Block::kRows) {
-        for (int64_t i = 0; i < kLine; i += Block::kColumns) {
-          Block::transpose(source + (column + i) * kSize, row_at.from(row + part),
-                           lines + i * kLineBytes + part * kSize, Strided{kLineBytes});
-        }
-      }
-      for (int64_t i = 0; i < kLine; ++i) {
-        Block::store_line(destination + column_at(column + i) + row * kSize, lines + i * kLineBytes,
-                          Stores::kCached);
+class SquareTranspose {
+ public:
+  [[gnu::noinline]] static void run(const ListedPlaces places, const uint8_t* source, uint8_t* destination) {
+    const Listed rows{places.rows};
+    const Listed columns{places.columns};
+    const int64_t squares = ceil_div(places.column_count, kLine) * ceil_div(places.row_count, kLine);
+    NextLines next(places, squares);
+    for (int64_t c = 0; c < places.column_count; c += kLine) {
+      const int64_t wide = extent(c, places.column_count, Block::kColumns);
+      const int64_t column = std::min(c, places.column_count - wide);
+      for (int64_t r = 0; r < places.row_count; r += kLine) {
+        const int64_t high = extent(r, places.row_count, Block::kRows);
+        const int64_t row = std::min(r, places.row_count - high);
+        next.fetch();
+        move(source + column * kSize, rows.from(row), high, destination + row * kSize, columns.from(column),
+             wide);
       }
     }
   }
+
+ private:
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(typename Block::Unit));
+  static constexpr int64_t kLine = kLineBytes / kSize;
+  static_assert(kLine % Block::kRows == 0 && kLine % Block::kColumns == 0);
+
+  // Of the square that begins at `at`: as many whole blocks as what is left of `count` takes.
+  static int64_t extent(int64_t at, int64_t count, int64_t block) {
+    return std::min(kLine, ceil_div(count - at, block) * block);
+  }
+
+  [[gnu::always_inline]] static void move(const uint8_t* source, Listed row_at, int64_t high,
+                                          uint8_t* destination, Listed column_at, int64_t wide) {
+    if (high < kLine) return move_blocks(source, row_at, high, destination, column_at, wide);
+    alignas(kLineBytes) uint8_t lines[kLine * kLineBytes];
+    move_blocks(source, row_at, kLine, lines, Spaced<kLineBytes>{}, wide);
+    for (int64_t c = 0; c < wide; ++c) {
+      Block::store_line(destination + column_at(c), lines + c * kLineBytes, Stores::kCached);
+    }
+  }
+
+  template <class Columns>
+  [[gnu::always_inline]] static void move_blocks(const uint8_t* source, Listed row_at, int64_t high,
+                                                 uint8_t* destination, Columns column_at, int64_t wide) {
+    for (int64_t r = 0; r < high; r += Block::kRows) {
+      for (int64_t c = 0; c < wide; c += Block::kColumns) {
+        Block::transpose(source + c * kSize, row_at.from(r), destination + r * kSize, column_at.from(c));
+      }
+    }
+  }
+};
+
+template <class Block>
+bool fits(const ListedPlaces& places) {
+  return places.row_count >= Block::kRows && places.column_count >= Block::kColumns;
 }
 
 // Listed rows and columns, in blocks where they fit; see box_transpose.h.
@@ -42,16 +105,14 @@ template <class Wide, class Narrow>
 void transpose_listed(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
   const Listed rows{places.rows};
   const Listed columns{places.columns};
-  if constexpr (kLineBytes / int64_t{sizeof(typename Wide::Unit)} % Wide::kRows == 0) {
-    if (places.by_lines) {
-      return transpose_squares<Wide>(source, rows, places.row_count, destination, columns,
-                                     places.column_count);
-    }
+  if (places.by_lines && fits<Wide>(places)) return SquareTranspose<Wide>::run(places, source, destination);
+  if (places.by_lines && fits<Narrow>(places)) {
+    return SquareTranspose<Narrow>::run(places, source, destination);
   }
-  if (places.row_count >= Wide::kRows && places.column_count >= Wide::kColumns) {
+  if (fits<Wide>(places)) {
     transpose_places<Wide>(source, rows, places.row_count, destination, columns, places.column_count,
                            places.strip);
-  } else if (places.row_count >= Narrow::kRows && places.column_count >= Narrow::kColumns) {
+  } else if (fits<Narrow>(places)) {
     transpose_places<Narrow>(source, rows, places.row_count, destination, columns, places.column_count,
                              places.strip);
   } else {

@@ -215,8 +215,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
   if (!is_whole || stores_of_whole() == Stores::kStreaming) return false;
   // Pixels are moved well, until their lines push each other out of the cache.
-  if (inner.pixel_level) return transpose->fetches;
-  return !transpose->fetches || transpose->by_lines;
+  return transpose->by_lines || !inner.pixel_level;
 }
 
 void ReorderPlan::choose_kernel() {
