@@ -69,9 +69,9 @@ class SquareTranspose {
   static constexpr int64_t kLine = kLineBytes / kSize;
   static_assert(kLine % Block::kRows == 0 && kLine % Block::kColumns == 0);
 
-  // Of the square that begins at `at`: as many whole blocks as what is left of `count` takes.
+  // Of the square that begins at `at`: as many blocks as what is left of `count` takes.
   static int64_t extent(int64_t at, int64_t count, int64_t block) {
-    return std::min(kLine, ceil_div(count - at, block) * block);
+    return std::min({kLine, ceil_div(count - at, block) * block, count});
   }
 
   [[gnu::always_inline]] static void move(const uint8_t* source, Listed row_at, int64_t high,
@@ -88,8 +88,11 @@ class SquareTranspose {
   [[gnu::always_inline]] static void move_blocks(const uint8_t* source, Listed row_at, int64_t high,
                                                  uint8_t* destination, Columns column_at, int64_t wide) {
     for (int64_t r = 0; r < high; r += Block::kRows) {
+      const int64_t row = std::min(r, high - Block::kRows);
       for (int64_t c = 0; c < wide; c += Block::kColumns) {
-        Block::transpose(source + c * kSize, row_at.from(r), destination + r * kSize, column_at.from(c));
+        const int64_t column = std::min(c, wide - Block::kColumns);
+        Block::transpose(source + column * kSize, row_at.from(row), destination + row * kSize,
+                         column_at.from(column));
       }
     }
   }
