@@ -184,6 +184,24 @@ size_t loops_to_hoist(const LoopNest& nest, const InnerLoops& inner, int64_t ele
 
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
+constexpr int64_t kLineBytes = 64;
+
+// Bytes of a line for which it does not pay to come back: pieces of fewer, `stride` bytes apart, read or
+// write lines again and again. Some steps meet in one set of a first-level cache, or in more pages than a
+// processor knows the places of; others fill a few sets, from where lines only go as far as the second level.
+int64_t least_piece(int64_t stride, int64_t count) {
+  constexpr int64_t kCrowdingBytes = 4096;
+  constexpr int64_t kPages = 64;
+  constexpr int64_t kSets = 64;
+  constexpr int64_t kFewWays = 4;
+  stride = std::abs(stride);
+  if (stride < kLineBytes) return 0;
+  if (is_multiple(stride, kCrowdingBytes) || (stride > kCrowdingBytes && count > kPages)) return kLineBytes;
+  const int64_t lines = stride / kLineBytes;
+  const int64_t sets = is_multiple(stride, kLineBytes) ? kSets / std::min(lines & -lines, kSets) : kSets;
+  return count > sets * kFewWays ? kLineBytes / 2 : 0;
+}
+
 // Columns that lie backwards in the source: pixels whose channels are reversed. Of these there are no chains.
 InnerLoops reversed_tiles(const LoopNest& nest) {
   const std::optional<size_t> level = level_of_step(nest, -1);
@@ -221,26 +239,23 @@ InnerLoops inner_loops(const LoopNest& nest) {
 }
 
 bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes) {
-  constexpr int64_t kLineBytes = 64;
   // The least that blocks in registers have of either side.
   constexpr int64_t kFewElements = 4;
   constexpr int64_t kSmallTile = 64;
-  // Steps of so many bytes meet in a few sets of a first-level cache.
-  constexpr int64_t kCrowdingBytes = 4096;
   if (inner.nest_class != NestClass::kTiles || inner.pixel_level) return false;
+  using enum InnerLoops::Chain;
   const Node& row = nest.nodes.back();
   const Node& column = nest.nodes[*inner.column_level];
-  const auto crowds = [=](int64_t stride) { return stride * element_bytes % kCrowdingBytes == 0; };
-  const bool crowds_source = crowds(row.source_stride);
-  const bool crowds_destination = crowds(column.destination_stride);
   const bool is_narrow = std::min(row.count, column.count) < kFewElements;
-  if (inner.chain == InnerLoops::Chain::kInterleaved) return is_narrow && crowds_destination;
-  const bool is_crossed = column.source_stride != 1;
-  if (inner.chain != InnerLoops::Chain::kNone) return is_crossed && crowds_source;
-  const bool is_small = row.count * column.count < kSmallTile;
-  const bool reads_parts = column.count * element_bytes < kLineBytes && crowds_source;
-  const bool writes_parts = row.count * element_bytes < kLineBytes && crowds_destination;
-  return is_narrow || is_small || reads_parts || writes_parts;
+  const int64_t least_read = least_piece(row.source_stride * element_bytes, row.count);
+  const int64_t least_written = least_piece(column.destination_stride * element_bytes, column.count);
+  if (inner.chain == kInterleaved) return is_narrow && least_written == kLineBytes;
+  if (inner.chain != kNone && column.source_stride != 1) return least_read == kLineBytes;
+  const int64_t between = inner.chain == kNone ? 1 : nest.nodes[nest.nodes.size() - 2].count;
+  const int64_t read = column.count * (inner.chain == kColumns ? between : 1);
+  const int64_t written = row.count * (inner.chain == kRows ? between : 1);
+  const bool is_small = inner.chain == kNone && (is_narrow || row.count * column.count < kSmallTile);
+  return is_small || read * element_bytes < least_read || written * element_bytes < least_written;
 }
 
 std::optional<OrderedLoops> in_source_order(const LoopNest& nest, const InnerLoops& inner,
