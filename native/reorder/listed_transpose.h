@@ -41,8 +41,8 @@ class NextLines {
   int64_t destination_share_;
 };
 
-// Squares of a line each way, or of what there is: each line is read and written once, before others of the
-// same set of the cache push it out.
+// Squares of a line each way, or of what there is: each line is read once, into a buffer that shares no sets
+// of the cache with others, and written once, before others push it out.
 template <class Block>
 class SquareTranspose {
  public:
@@ -76,24 +76,16 @@ class SquareTranspose {
 
   [[gnu::always_inline]] static void move(const uint8_t* source, Listed row_at, int64_t high,
                                           uint8_t* destination, Listed column_at, int64_t wide) {
-    if (high < kLine) return move_blocks(source, row_at, high, destination, column_at, wide);
     alignas(kLineBytes) uint8_t lines[kLine * kLineBytes];
-    move_blocks(source, row_at, kLine, lines, Spaced<kLineBytes>{}, wide);
-    for (int64_t c = 0; c < wide; ++c) {
-      Block::store_line(destination + column_at(c), lines + c * kLineBytes, Stores::kCached);
+    if (wide == kLine) {
+      for (int64_t r = 0; r < high; ++r) copy_piece(lines + r * kLineBytes, source + row_at(r), kLineBytes);
+    } else {
+      for (int64_t r = 0; r < high; ++r) copy_piece(lines + r * kLineBytes, source + row_at(r), wide * kSize);
     }
-  }
-
-  template <class Columns>
-  [[gnu::always_inline]] static void move_blocks(const uint8_t* source, Listed row_at, int64_t high,
-                                                 uint8_t* destination, Columns column_at, int64_t wide) {
-    for (int64_t r = 0; r < high; r += Block::kRows) {
-      const int64_t row = std::min(r, high - Block::kRows);
-      for (int64_t c = 0; c < wide; c += Block::kColumns) {
-        const int64_t column = std::min(c, wide - Block::kColumns);
-        Block::transpose(source + column * kSize, row_at.from(row), destination + row * kSize,
-                         column_at.from(column));
-      }
+    for (int64_t c = 0; c < wide; c += Block::kColumns) {
+      const int64_t column = std::min(c, wide - Block::kColumns);
+      transpose_columns<Block>(lines + column * kSize, Spaced<kLineBytes>{}, high, destination,
+                               column_at.from(column));
     }
   }
 };
