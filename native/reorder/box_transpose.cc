@@ -117,9 +117,12 @@ std::vector<int64_t> lines_of(const std::vector<int64_t>& places, int64_t run_by
       lines.push_back(floor_div(place + byte, kLineBytes) * kLineBytes);
     }
   }
+  return lines;
+}
+
+void drop_repeated(std::vector<int64_t>& lines) {
   std::sort(lines.begin(), lines.end());
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-  return lines;
 }
 
 // A first-level cache has 64 sets of 8 lines, for both sides.
@@ -130,6 +133,10 @@ bool crowd_cache(const std::vector<int64_t>& lines) {
   return std::any_of(lines.begin(), lines.end(), [&used](int64_t line) {
     return ++used[static_cast<size_t>(line / kLineBytes) % kSets] > kFewWays;
   });
+}
+
+bool fills_lines(int64_t bytes) {
+  return bytes >= kLineBytes && 4 * (ceil_div(bytes, kLineBytes) * kLineBytes - bytes) <= bytes;
 }
 
 // The least that an instruction set transposes: 16 bytes one way, 32 the other.
@@ -161,9 +168,14 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
   made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, element_bytes);
   made->columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, element_bytes);
   made->strip = loops.row_elements();
+  made->fills_lines = fills_lines(row_bytes) && column_bytes >= kLineBytes;
   std::vector<int64_t> source_lines = lines_of(made->rows, row_bytes);
   std::vector<int64_t> destination_lines = lines_of(made->columns, column_bytes);
+  made->shares_lines = crowd_cache(source_lines) || crowd_cache(destination_lines);
+  drop_repeated(source_lines);
+  drop_repeated(destination_lines);
   if (crowd_cache(source_lines) || crowd_cache(destination_lines)) {
+    made->shares_lines = false;
     made->by_lines = true;
     made->source_lines = std::move(source_lines);
     made->destination_lines = std::move(destination_lines);

@@ -77,6 +77,10 @@ struct BoxTranspose {
   // The lines of a rectangle are asked for while the one before is moved: no processor follows so many pieces
   // that are far apart.
   bool by_lines = false;
+  // Whether squares of a line overlap by a quarter at most.
+  bool fills_lines = false;
+  // Whether rows or columns would crowd the cache, were it not that several share a line.
+  bool shares_lines = false;
   std::vector<int64_t> source_lines;
   std::vector<int64_t> destination_lines;
   int64_t row_bytes = 0;

@@ -215,7 +215,9 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
   if (!is_whole || stores_of_whole() == Stores::kStreaming) return false;
   // Pixels are moved well, until their lines push each other out of the cache.
-  return transpose->by_lines || !inner.pixel_level;
+  if (inner.pixel_level) return transpose->by_lines;
+  if (transpose->shares_lines) return inner.chain == InnerLoops::Chain::kInterleaved;
+  return !transpose->by_lines || transpose->fills_lines;
 }
 
 void ReorderPlan::choose_kernel() {

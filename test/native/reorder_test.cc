@@ -311,7 +311,8 @@ void test_crowded_lines() {
     const Side pairs_of_inputs = interleaved_blocks(shape, 1, 16, 2);
     for (int bits : {8, 16, 32}) {
       const ReorderDescription there{bits, shape, row_major(shape), pairs_of_inputs};
-      if (bits > 8 || shape[1] == 512) CHECK(ReorderPlan(there).transpose(0)->by_lines);
+      const ReorderPlan plan(there);
+      if (bits > 8 && shape[0] == 64) CHECK(plan.transpose(0) != nullptr && plan.transpose(0)->by_lines);
       check_reorder(there, random);
       check_reorder({bits, shape, pairs_of_inputs, row_major(shape)}, random);
     }
