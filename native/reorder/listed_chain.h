@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
-#include <type_traits>
 
 #include "reorder/packed_transpose.h"
 #include "reorder/transpose_places.h"
@@ -48,7 +47,7 @@ class ListedChain {
     if (tile.stores == Stores::kStreaming && !makes_lines(tile, list, by_columns)) return false;
     const int64_t rows = by_columns ? tile.rows : tile.rows * chain.count;
     const int64_t columns = by_columns ? tile.columns * chain.count : tile.columns;
-    return with_block(rows, columns, [&](auto block) {
+    return with_block<Wide, Narrow, Half, Thin>(rows, columns, [&](auto block) {
       using Block = typename decltype(block)::type;
       if (by_columns) {
         move_listed_columns<Block>(tile, chain, list);
@@ -129,30 +128,6 @@ class ListedChain {
     return bytes > 0 && bytes <= kMostBytes && are_lines(bytes);
   }
 
-  // Asks for what the next part writes, where places of `run` bytes have no gaps between them: they come in
-  // an order that no processor foresees, and a line that is far away holds up the stores behind it.
-  static void fetch_places_behind(const uint8_t* destination, const PlaceList& list, int64_t run) {
-    const int64_t bytes = dense_bytes(list, run);
-    for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(destination + bytes + i, 1);
-  }
-
-  // Calls body with the block for so many rows and columns; false where they are too few for any.
-  template <class Body>
-  static bool with_block(int64_t rows, int64_t columns, Body body) {
-    return with_one<Wide>(rows, columns, body) || with_one<Narrow>(rows, columns, body) ||
-           with_one<Half>(rows, columns, body) || with_one<Thin>(rows, columns, body);
-  }
-
-  template <class Block, class Body>
-  static bool with_one(int64_t rows, int64_t columns, Body body) {
-    if constexpr (!std::is_void_v<Block>) {
-      if (rows < Block::kRows || columns < Block::kColumns) return false;
-      body(std::type_identity<Block>{});
-      return true;
-    }
-    return false;
-  }
-
   // Calls body(repeat, first, has_next) for each part of a chain: the first of its repeats and, where these
   // are in several parts, the first of its rectangles. The last part may begin inside the one before.
   template <class Body>
@@ -181,11 +156,14 @@ class ListedChain {
         return move_long<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
                                 tile.stores, crowds_sets(tile.source_row, tile.rows));
       }
-      if (has_next) fetch_behind(part, part.rows, kSize);
-      if (tile.stores == Stores::kStreaming) return stream_columns<Block>(part, columns);
-      if (has_next) fetch_places_behind(part.destination, list, tile.rows * kSize);
+      if (tile.stores == Stores::kStreaming) {
+        if (has_next) fetch_behind(part, part.rows, kSize);
+        return stream_columns<Block>(part, columns);
+      }
+      const int64_t bytes = has_next ? dense_bytes(list, tile.rows * kSize) : 0;
+      const LineRequests next(part.destination + bytes, bytes, part.columns / Block::kColumns);
       transpose_places<Block>(part.source, rows, tile.rows, part.destination, columns, part.columns,
-                              part.columns);
+                              part.columns, next);
     });
   }
 

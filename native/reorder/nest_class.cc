@@ -185,18 +185,24 @@ size_t loops_to_hoist(const LoopNest& nest, const InnerLoops& inner, int64_t ele
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
 constexpr int64_t kLineBytes = 64;
+// Lines so far apart, or a multiple of it, meet in one set of a first-level cache.
+constexpr int64_t kSetBytes = 4096;
+
+bool crowds_set(int64_t stride, int64_t element_bytes) {
+  return is_multiple(stride * element_bytes, kSetBytes);
+}
 
 // Bytes of a line for which it does not pay to come back: pieces of fewer, `stride` bytes apart, read or
 // write lines again and again. Some steps meet in one set of a first-level cache, or in more pages than a
 // processor knows the places of; others fill a few sets, from where lines only go as far as the second level.
 int64_t least_piece(int64_t stride, int64_t count) {
-  constexpr int64_t kCrowdingBytes = 4096;
+  constexpr int64_t kPageBytes = 4096;
   constexpr int64_t kPages = 64;
   constexpr int64_t kSets = 64;
   constexpr int64_t kFewWays = 4;
   stride = std::abs(stride);
   if (stride < kLineBytes) return 0;
-  if (is_multiple(stride, kCrowdingBytes) || (stride > kCrowdingBytes && count > kPages)) return kLineBytes;
+  if (is_multiple(stride, kSetBytes) || (stride > kPageBytes && count > kPages)) return kLineBytes;
   const int64_t lines = stride / kLineBytes;
   const int64_t sets = is_multiple(stride, kLineBytes) ? kSets / std::min(lines & -lines, kSets) : kSets;
   return count > sets * kFewWays ? kLineBytes / 2 : 0;
@@ -256,6 +262,18 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   const int64_t written = row.count * (inner.chain == kRows ? between : 1);
   const bool is_small = inner.chain == kNone && (is_narrow || row.count * column.count < kSmallTile);
   return is_small || read * element_bytes < least_read || written * element_bytes < least_written;
+}
+
+bool fits_lists(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes) {
+  constexpr int64_t kSmallElement = 2;
+  const bool is_listed =
+      inner.chain == InnerLoops::Chain::kColumns || inner.chain == InnerLoops::Chain::kRows;
+  if (inner.nest_class != NestClass::kTiles || !is_listed || element_bytes > kSmallElement) return false;
+  return std::none_of(nest.nodes.begin() + static_cast<std::ptrdiff_t>(*inner.column_level), nest.nodes.end(),
+                      [=](const Node& node) {
+                        return crowds_set(node.source_stride, element_bytes) ||
+                               crowds_set(node.destination_stride, element_bytes);
+                      });
 }
 
 std::optional<OrderedLoops> in_source_order(const LoopNest& nest, const InnerLoops& inner,

@@ -51,6 +51,10 @@ InnerLoops inner_loops(const LoopNest& nest);
 // few elements one way, or lie so that they push each other out. Boxes with more of the line may do better.
 bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
 
+// Whether tiles of a chain are small elements of lines that stay in the cache: chains are moved by lists,
+// more of them at a time than a box has room for.
+bool fits_lists(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
+
 struct OrderedLoops {
   LoopNest nest;
   InnerLoops inner;

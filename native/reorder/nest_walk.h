@@ -86,7 +86,7 @@ struct RectangleChain {
   int64_t beside = 1;
   int64_t zero_beside = 0;
   int64_t beside_source = 0;
-  // The whole chain comes so many times, its beginnings so many elements apart. Not of interleaved ones.
+  // The whole chain comes so many times, its beginnings so many elements apart.
   int64_t repeats = 1;
   int64_t repeat_source = 0;
   int64_t repeat_destination = 0;
@@ -385,19 +385,28 @@ class NestWalk {
   int64_t repeat_columns(size_t level, int64_t s, int64_t d, const Passes& passes) {
     if constexpr (!kHasRectangles) return 0;
     const int64_t count = passes.valid_hi - passes.valid_lo;
-    if (count < 2 || level + 1 != column_level_ || !is_innermost(level + 3) || !repeats(level + 1)) return 0;
+    if (count < 2 || level + 1 != column_level_ || !is_same(level + 1)) return 0;
     const Node& node = nest_.nodes[level];
     const int64_t first = d + passes.valid_lo * node.destination_stride;
     const int64_t last = d + (passes.valid_hi - 1) * node.destination_stride + node.span;
     if (first < begin_ || last > end_) return 0;
     const Node& column = nest_.nodes[column_level_];
     const Columns all{column.count, column.source_stride, column.destination_stride};
+    if (chain_ == InnerLoops::Chain::kInterleaved) {
+      return interleave_repeats(level, s, d, passes, all) ? count : 0;
+    }
+    if (!is_innermost(level + 3) || !repeats(level + 1)) return 0;
     return move_repeats(level, level + 2, s, d, passes, all) ? count : 0;
   }
 
   // Whether there are chains that are the same in each pass of the loops around them.
   bool repeats(size_t level) const {
     if (chain_ != InnerLoops::Chain::kColumns && chain_ != InnerLoops::Chain::kRows) return false;
+    return is_same(level);
+  }
+
+  // Whether the loops from `level` on are the same in each pass of those around them.
+  bool is_same(size_t level) const {
     return std::all_of(nest_.nodes.begin() + static_cast<std::ptrdiff_t>(level), nest_.nodes.end(),
                        [](const Node& node) { return node.variable == kNone; });
   }
@@ -435,6 +444,31 @@ class NestWalk {
     d += passes.valid_lo * node.destination_stride;
     const Columns around{whole, node.source_stride, node.destination_stride};
     return move_interleaved(level + 1, s, d, columns, around) ? whole : 0;
+  }
+
+  // Interleaved tiles of all passes of the loop around the columns, each with those of the loop between, if
+  // there is one.
+  bool interleave_repeats(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
+    const Node& node = nest_.nodes[level];
+    const size_t beside_level = nest_.nodes.size() - 2;
+    const Node& beside = nest_.nodes[beside_level];
+    const Node& row = nest_.nodes.back();
+    RectangleChain chain{chain_, 1, 0, 0, beside.count, 0, beside.source_stride};
+    if (column_level_ + 2 == beside_level) {
+      const Node& between = nest_.nodes[column_level_ + 1];
+      if (between.source_stride != row.count * row.source_stride) return false;
+      chain.count = between.count;
+      chain.source_stride = between.source_stride;
+      chain.destination_stride = between.destination_stride;
+    } else if (column_level_ + 1 != beside_level) {
+      return false;
+    }
+    chain.repeats = passes.valid_hi - passes.valid_lo;
+    chain.repeat_source = node.source_stride;
+    chain.repeat_destination = node.destination_stride;
+    s += passes.valid_lo * node.source_stride;
+    d += passes.valid_lo * node.destination_stride;
+    return Kernel::move_chain(rectangle(row, s, d, {0, row.count, 0, row.count}, columns), chain);
   }
 
   // Passes, from the first one on, of the second loop around the innermost one in which that one is complete

@@ -214,6 +214,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   const std::vector<BoxState> states = first_states(nest, box, 2);
   const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
   if (!is_whole || stores_of_whole() == Stores::kStreaming) return false;
+  if (fits_lists(nest, inner, size)) return false;
   // Pixels are moved well, until their lines push each other out of the cache.
   if (inner.pixel_level) return transpose->by_lines;
   if (transpose->shares_lines) return inner.chain == InnerLoops::Chain::kInterleaved;

@@ -96,6 +96,24 @@ constexpr int kSecondLevel = 2;
   for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
 }
 
+// Asks for lines that are written soon, in an order that no processor foresees: a line that is far away holds
+// up the stores behind it. All at once, requests would hold up loads in turn, so each step takes its share.
+class LineRequests {
+ public:
+  LineRequests(const uint8_t* begin, int64_t bytes, int64_t steps)
+      : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
+
+  void operator()() {
+    const uint8_t* last = next_ + std::min(bytes_a_step_, end_ - next_);
+    for (; next_ < last; next_ += kLineBytes) __builtin_prefetch(next_, 1);
+  }
+
+ private:
+  const uint8_t* next_;
+  const uint8_t* end_;
+  int64_t bytes_a_step_;
+};
+
 // Asks for what comes behind a few rows that are far apart: the next tile, more often than not. No processor
 // follows as many rows by itself.
 inline void fetch_behind(const Tile& tile, int64_t rows, int64_t element_bytes) {

@@ -9,6 +9,7 @@
 #include "reorder/any_tile.h"
 #include "reorder/buffered_chain.h"
 #include "reorder/listed_chain.h"
+#include "reorder/listed_interleave.h"
 
 namespace tilework {
 namespace {
@@ -36,7 +37,7 @@ struct TileKernel {
   // number of short runs, or of small tiles.
   static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
     const Tile tile = tile_of(rectangle);
-    if (chain.kind == InnerLoops::Chain::kInterleaved) return Buffered::interleave(tile, chain);
+    if (chain.kind == InnerLoops::Chain::kInterleaved) return interleave(tile, chain);
     if (rectangle.source_column != 1) return move_crossed(rectangle, chain);
     return move_chain_of(tile, chain);
   }
@@ -79,6 +80,16 @@ struct TileKernel {
   static constexpr int64_t kSize = sizeof(Unit);
   using Tiles = AnyTile<Wide, Narrow, Channels, Half>;
   using Buffered = BufferedChain<Unit, Channels, Tiles>;
+
+  static bool interleave(Tile tile, const RectangleChain& chain) {
+    if (ListedInterleave<Wide, Narrow, Half, Thin, Tiles>::move(tile, chain)) return true;
+    for (int64_t i = 0; i < chain.repeats; ++i) {
+      if (!Buffered::interleave(tile, chain)) return false;
+      tile.source += chain.repeat_source * kSize;
+      tile.destination += chain.repeat_destination * kSize;
+    }
+    return true;
+  }
 
   // The loop that goes on in the source is that of the columns.
   static bool move_crossed(const Rectangle& rectangle, RectangleChain chain) {

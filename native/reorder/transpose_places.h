@@ -30,17 +30,40 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "reorder/tile.h"
 
 namespace tilework {
 namespace {
 
-// Rows or columns of any places, `strip` columns at a time, and a block at least.
-template <class Block, class Rows, class Columns>
+// Calls body with the first of some blocks that is no larger than so many rows and columns; false where none
+// is. Blocks may be void.
+template <class... Blocks, class Body>
+bool with_block(int64_t rows, int64_t columns, Body body) {
+  const auto with_one = [&](auto block) {
+    using Block = typename decltype(block)::type;
+    if constexpr (!std::is_void_v<Block>) {
+      if (rows < Block::kRows || columns < Block::kColumns) return false;
+      body(block);
+      return true;
+    }
+    return false;
+  };
+  return (... || with_one(std::type_identity<Blocks>{}));
+}
+
+// What is done before a block: nothing.
+struct NothingBefore {
+  void operator()() const {}
+};
+
+// Rows or columns of any places, `strip` columns at a time, and a block at least. Calls `before` for each
+// block.
+template <class Block, class Rows, class Columns, class Before = NothingBefore>
 [[gnu::noinline]] void transpose_places(const uint8_t* source, Rows row_at, int64_t rows,
                                         uint8_t* destination, Columns column_at, int64_t columns,
-                                        int64_t strip) {
+                                        int64_t strip, Before before = {}) {
   constexpr int64_t kSize = sizeof(typename Block::Unit);
   strip = std::max<int64_t>(strip, Block::kColumns);
   for (int64_t first = 0; first < columns; first += strip) {
@@ -48,6 +71,7 @@ template <class Block, class Rows, class Columns>
     const auto each_column = [&](auto move) {
       for (int64_t c = first; c < end; c += Block::kColumns) {
         const int64_t column = std::min(c, columns - Block::kColumns);
+        before();
         move(source + column * kSize, column_at.from(column));
       }
     };

@@ -196,6 +196,15 @@ void test_interleaved_weights(int rounds) {
     check_reorder({bits, shape, plain, blocks}, random);
     check_reorder({bits, shape, blocks, plain}, random);
   }
+  // Many tiles at a time, of which the last ones overlap those before.
+  const std::vector<int64_t> odd = {32, 40, 3, 3};
+  for (int64_t blocks : {1, 2}) {
+    for (int bits : kBits) {
+      for (int64_t rows : {4, 8}) {
+        check_reorder({bits, odd, row_major(odd), interleaved_blocks(odd, blocks, 16, rows)}, random);
+      }
+    }
+  }
   const std::vector<int64_t> shape = {32, 64, 3, 3};
   const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
