@@ -3,6 +3,7 @@
  * take turns, because machines are shared and clocks wander. Build first: `npm run build:all`.
  */
 import { Command } from 'commander'
+import { addAccess } from './access.mjs'
 import { addCalls } from './calls.mjs'
 import { addCast } from './cast.mjs'
 import { addMany } from './many.mjs'
@@ -17,6 +18,7 @@ const program = new Command('npm run bench --')
   .description('Measures tilework against plain copies and other libraries, in the same run.')
   .showHelpAfterError()
 const commands = [
+  addAccess,
   addCalls,
   addCast,
   addMany,

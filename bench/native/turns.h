@@ -65,22 +65,23 @@ inline void on_threads(int threads, const std::function<void(int)>& body) {
   for (int thread = 0; thread < threads; ++thread) body(thread);
 }
 
-// The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write.
-inline void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
+// The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write. With
+// stores of 16 bytes it is a quarter slower than with those of 32.
 #if defined(__x86_64__)
+[[gnu::target("avx2")]] inline void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
   size_t i = 0;
   for (; i + 64 <= size; i += 64) {
-    for (size_t k = 0; k < 64; k += 16) {
-      _mm_stream_si128(reinterpret_cast<__m128i*>(to + i + k),
-                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i + k)));
+    for (size_t k = 0; k < 64; k += 32) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i + k),
+                          _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + k)));
     }
   }
   std::memcpy(to + i, from + i, size - i);
   _mm_sfence();
-#else
-  std::memcpy(to, from, size);
-#endif
 }
+#else
+inline void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) { std::memcpy(to, from, size); }
+#endif
 
 inline double now() {
   timespec time{};
