@@ -195,14 +195,16 @@ bool crowds_set(int64_t stride, int64_t element_bytes) {
 // Bytes of a line for which it does not pay to come back: pieces of fewer, `stride` bytes apart, read or
 // write lines again and again. Some steps meet in one set of a first-level cache, or in more pages than a
 // processor knows the places of; others fill a few sets, from where lines only go as far as the second level.
-int64_t least_piece(int64_t stride, int64_t count) {
+int64_t least_piece(int64_t stride, int64_t count, Stores stores) {
   constexpr int64_t kPageBytes = 4096;
   constexpr int64_t kPages = 64;
   constexpr int64_t kSets = 64;
   constexpr int64_t kFewWays = 4;
   stride = std::abs(stride);
   if (stride < kLineBytes) return 0;
-  if (is_multiple(stride, kSetBytes) || (stride > kPageBytes && count > kPages)) return kLineBytes;
+  if (is_multiple(stride, kSetBytes)) return kLineBytes;
+  if (stores == Stores::kStreaming) return 0;
+  if (stride > kPageBytes && count > kPages) return kLineBytes;
   const int64_t lines = stride / kLineBytes;
   const int64_t sets = is_multiple(stride, kLineBytes) ? kSets / std::min(lines & -lines, kSets) : kSets;
   return count > sets * kFewWays ? kLineBytes / 2 : 0;
@@ -244,7 +246,7 @@ InnerLoops inner_loops(const LoopNest& nest) {
   return tiles;
 }
 
-bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes) {
+bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes, Stores stores) {
   // The least that blocks in registers have of either side.
   constexpr int64_t kFewElements = 4;
   constexpr int64_t kSmallTile = 64;
@@ -253,8 +255,8 @@ bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element
   const Node& row = nest.nodes.back();
   const Node& column = nest.nodes[*inner.column_level];
   const bool is_narrow = std::min(row.count, column.count) < kFewElements;
-  const int64_t least_read = least_piece(row.source_stride * element_bytes, row.count);
-  const int64_t least_written = least_piece(column.destination_stride * element_bytes, column.count);
+  const int64_t least_read = least_piece(row.source_stride * element_bytes, row.count, stores);
+  const int64_t least_written = least_piece(column.destination_stride * element_bytes, column.count, stores);
   if (inner.chain == kInterleaved) return is_narrow && least_written == kLineBytes;
   if (inner.chain != kNone && column.source_stride != 1) return least_read == kLineBytes;
   const int64_t between = inner.chain == kNone ? 1 : nest.nodes[nest.nodes.size() - 2].count;

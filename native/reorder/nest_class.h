@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "layout/join.h"
+#include "memory/streaming_copy.h"
 
 namespace tilework {
 
@@ -48,8 +49,9 @@ struct InnerLoops {
 InnerLoops inner_loops(const LoopNest& nest);
 
 // Whether tiles touch lines of memory in parts that have left the cache when the next part comes: they have
-// few elements one way, or lie so that they push each other out. Boxes with more of the line may do better.
-bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes);
+// few elements one way, or lie so that they push each other out. Boxes with more of the line may do better;
+// as no box is streamed, beyond the caches only where each line would push the one before out.
+bool wastes_lines(const LoopNest& nest, const InnerLoops& inner, int64_t element_bytes, Stores stores);
 
 // Whether tiles of a chain are small elements of lines that stay in the cache: chains are moved by lists,
 // more of them at a time than a box has room for.

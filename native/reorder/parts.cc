@@ -37,13 +37,16 @@ int64_t reach_of_runs(const ReorderPlan& plan) {
   return column.count * column.destination_stride * plan.element_bits() / 8;
 }
 
-// Bytes of the destination over which the columns of one tile go, where they take more than a line of each
-// row of the source; else 0.
-int64_t reach_of_columns(const ReorderPlan& plan) {
-  if (plan.nests().size() != 1 || plan.nest_class() != NestClass::kTiles) return 0;
+// Whether ranges of `most` bytes of the destination would have so few columns of tiles that they read a short
+// piece of each row of the source, where all columns are a longer one.
+bool has_far_columns(const ReorderPlan& plan, int64_t most) {
+  constexpr int64_t kLongPiece = 4 * kCacheLine;
+  if (plan.nests().size() != 1 || plan.nest_class() != NestClass::kTiles) return false;
   const Node& column = plan.nests().front().nodes[*plan.inner_loops().front().column_level];
-  const bool is_long = column.count * plan.element_bits() > kCacheLine * 8;
-  return is_long ? column.count * column.destination_stride * plan.element_bits() / 8 : 0;
+  const int64_t element_bytes = plan.element_bits() / 8;
+  const int64_t columns = most / (column.destination_stride * element_bytes);
+  return columns < column.count && columns * element_bytes < kLongPiece &&
+         column.count * element_bytes > kCacheLine;
 }
 
 bool can_cut_loops(const ReorderPlan& plan) {
@@ -74,10 +77,8 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const int64_t reach = to_cut == nullptr ? 0 : reach_of_runs(*to_cut);
   const bool cuts_runs = reach > share || (reach > 0 && bytes / reach < wanted);
   if (is_all && cuts_runs && cut_between_columns(ceil_div(bytes, share))) return;
-  if (is_all && to_cut != nullptr && reach_of_columns(*to_cut) > limits.most &&
-      cut_innermost_loop(ceil_div(bytes, share))) {
-    return;
-  }
+  const bool is_far = to_cut != nullptr && has_far_columns(*to_cut, limits.most);
+  if (is_all && is_far && cut_innermost_loop(ceil_div(bytes, share))) return;
   const int64_t unit =
       0 < reach && reach <= limits.most ? std::lcm(reach, kCacheLine) : plan_->range_unit(limits.most);
   const bool are_few = unit > share && bytes / unit < wanted;

@@ -205,7 +205,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
                             element_bits_ <= kMaxTransposedBits && passes_of(nest) >= kManyElements;
   if (!is_candidate) return false;
   const int64_t size = element_bits_ / 8;
-  const bool wastes = wastes_lines(nest, inner, size);
+  const bool wastes = wastes_lines(nest, inner, size, stores_of_whole());
   if (!wastes && inner.chain == InnerLoops::Chain::kNone && !inner.pixel_level) return false;
   const NestBox box(nest, box_limits(element_bits_), source_elements_);
   const auto transpose = make_transpose(nest, box, size);
