@@ -42,6 +42,7 @@ int64_t reach_of_runs(const ReorderPlan& plan) {
 bool has_far_columns(const ReorderPlan& plan, int64_t most) {
   constexpr int64_t kLongPiece = 4 * kCacheLine;
   if (plan.nests().size() != 1 || plan.nest_class() != NestClass::kTiles) return false;
+  if (plan.element_bits() < 8) return false;
   const Node& column = plan.nests().front().nodes[*plan.inner_loops().front().column_level];
   const int64_t element_bytes = plan.element_bits() / 8;
   const int64_t columns = most / (column.destination_stride * element_bytes);
