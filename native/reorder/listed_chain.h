@@ -43,7 +43,7 @@ class ListedChain {
     if (tile.zero_rows > 0) return false;
     const bool by_columns = chain.kind == InnerLoops::Chain::kColumns;
     if ((by_columns ? tile.columns : tile.rows) > kMostPlaces) return false;
-    const PlaceList list = by_columns ? list_of_columns(tile, chain) : list_of_rows(tile, chain);
+    const PlaceList list = list_places(tile, chain, by_columns);
     if (tile.stores == Stores::kStreaming && !makes_lines(tile, list, by_columns)) return false;
     const int64_t rows = by_columns ? tile.rows : tile.rows * chain.count;
     const int64_t columns = by_columns ? tile.columns * chain.count : tile.columns;
@@ -66,37 +66,27 @@ class ListedChain {
   static constexpr int64_t kMostBytes = 16 << 10;
 
   // As many repeats as there is room for where these go on on the other side, else a part of one that ends
-  // with a line, `bytes` being those of a place in the destination; of repeats a power of two, which leaves
-  // the fewest blocks incomplete.
-  static void choose_places(PlaceList& list, const RectangleChain& chain, bool goes_on, int64_t most,
-                            int64_t bytes) {
-    const int64_t line = kLineBytes / std::gcd(list.inner * bytes, kLineBytes);
+  // with a line of the destination; of repeats a power of two, which leaves the fewest blocks incomplete.
+  static PlaceList list_places(const Tile& tile, const RectangleChain& chain, bool by_columns) {
+    PlaceList list = by_columns ? PlaceList{tile.columns,
+                                            tile.destination_column,
+                                            1,
+                                            chain.destination_stride * kSize,
+                                            1,
+                                            chain.repeat_destination * kSize}
+                                : PlaceList{tile.rows, tile.source_row,
+                                            1,         chain.source_stride * kSize,
+                                            1,         chain.repeat_source * kSize};
+    const int64_t run = by_columns ? tile.rows : tile.columns;
+    const bool is_buffered = tile.stores == Stores::kStreaming && run <= kMostOfRun;
+    const int64_t most = is_buffered ? std::min(kMostPlaces, kMostBytes / (run * kSize)) : kMostPlaces;
+    const int64_t place_bytes = by_columns ? run * kSize : kSize;
+    const int64_t line = kLineBytes / std::gcd(list.inner * place_bytes, kLineBytes);
     list.chain = std::clamp<int64_t>(most / list.inner, 1, chain.count);
     if (list.chain > line && list.chain < chain.count) list.chain -= list.chain % line;
-    list.repeats = 1;
+    const int64_t next = by_columns ? chain.repeat_source : chain.repeat_destination;
+    const bool goes_on = next == list.inner * chain.count;
     while (goes_on && list.count() * 2 <= most && list.repeats * 2 <= chain.repeats) list.repeats *= 2;
-  }
-
-  static PlaceList list_of_columns(const Tile& tile, const RectangleChain& chain) {
-    PlaceList list{tile.columns,
-                   tile.destination_column,
-                   1,
-                   chain.destination_stride * kSize,
-                   1,
-                   chain.repeat_destination * kSize};
-    const bool is_buffered = tile.stores == Stores::kStreaming && tile.rows <= kMostOfRun;
-    const int64_t most = is_buffered ? std::min(kMostPlaces, kMostBytes / (tile.rows * kSize)) : kMostPlaces;
-    choose_places(list, chain, chain.repeat_source == tile.columns * chain.count, most, tile.rows * kSize);
-    return list;
-  }
-
-  static PlaceList list_of_rows(const Tile& tile, const RectangleChain& chain) {
-    PlaceList list{
-        tile.rows, tile.source_row, 1, chain.source_stride * kSize, 1, chain.repeat_source * kSize};
-    const bool is_buffered = tile.stores == Stores::kStreaming && tile.columns <= kMostOfRun;
-    const int64_t most =
-        is_buffered ? std::min(kMostPlaces, kMostBytes / (tile.columns * kSize)) : kMostPlaces;
-    choose_places(list, chain, chain.repeat_destination == tile.rows * chain.count, most, kSize);
     return list;
   }
 

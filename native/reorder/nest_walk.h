@@ -378,7 +378,7 @@ class NestWalk {
     const int64_t count = passes.valid_hi - passes.valid_lo;
     if (count < 2 || !is_innermost(level + 2) || !repeats(level + 1)) return 0;
     if (columns.count != nest_.nodes[column_level_].count) return 0;
-    return move_repeats(level, level + 1, s, d, passes, columns) ? count : 0;
+    return move_repeats(level, s, d, passes, columns, chain_at(level + 1)) ? count : 0;
   }
 
   // The same for the loop around the columns.
@@ -396,7 +396,7 @@ class NestWalk {
       return interleave_repeats(level, s, d, passes, all) ? count : 0;
     }
     if (!is_innermost(level + 3) || !repeats(level + 1)) return 0;
-    return move_repeats(level, level + 2, s, d, passes, all) ? count : 0;
+    return move_repeats(level, s, d, passes, all, chain_at(level + 2)) ? count : 0;
   }
 
   // Whether there are chains that are the same in each pass of the loops around them.
@@ -411,12 +411,16 @@ class NestWalk {
                        [](const Node& node) { return node.variable == kNone; });
   }
 
-  bool move_repeats(size_t level, size_t chain_level, int64_t s, int64_t d, const Passes& passes,
-                    const Columns& columns) {
+  RectangleChain chain_at(size_t level) const {
     const Node& node = nest_.nodes[level];
-    const Node& between = nest_.nodes[chain_level];
+    return {chain_, node.count, node.source_stride, node.destination_stride};
+  }
+
+  // Moves a chain, complete rectangles of all `columns`, in all passes of the loop at `level`.
+  bool move_repeats(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns,
+                    RectangleChain chain) {
+    const Node& node = nest_.nodes[level];
     const Node& row = nest_.nodes.back();
-    RectangleChain chain{chain_, between.count, between.source_stride, between.destination_stride};
     chain.repeats = passes.valid_hi - passes.valid_lo;
     chain.repeat_source = node.source_stride;
     chain.repeat_destination = node.destination_stride;
@@ -449,7 +453,6 @@ class NestWalk {
   // Interleaved tiles of all passes of the loop around the columns, each with those of the loop between, if
   // there is one.
   bool interleave_repeats(size_t level, int64_t s, int64_t d, const Passes& passes, const Columns& columns) {
-    const Node& node = nest_.nodes[level];
     const size_t beside_level = nest_.nodes.size() - 2;
     const Node& beside = nest_.nodes[beside_level];
     const Node& row = nest_.nodes.back();
@@ -463,12 +466,7 @@ class NestWalk {
     } else if (column_level_ + 1 != beside_level) {
       return false;
     }
-    chain.repeats = passes.valid_hi - passes.valid_lo;
-    chain.repeat_source = node.source_stride;
-    chain.repeat_destination = node.destination_stride;
-    s += passes.valid_lo * node.source_stride;
-    d += passes.valid_lo * node.destination_stride;
-    return Kernel::move_chain(rectangle(row, s, d, {0, row.count, 0, row.count}, columns), chain);
+    return move_repeats(level, s, d, passes, columns, chain);
   }
 
   // Passes, from the first one on, of the second loop around the innermost one in which that one is complete
