@@ -5,11 +5,10 @@
 #include <cstdlib>
 
 #include "io/checked_math.h"
+#include "reorder/cache_sets.h"
 
 namespace tilework {
 namespace {
-
-constexpr int64_t kLineBytes = 64;
 
 // The loops of a box that make a rectangle: those of a row go on in the source, those of a column in the
 // destination.
@@ -125,11 +124,8 @@ void drop_repeated(std::vector<int64_t>& lines) {
   lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
 }
 
-// A first-level cache has 64 sets of 8 lines, for both sides.
 bool crowd_cache(const std::vector<int64_t>& lines) {
-  constexpr size_t kSets = 64;
-  constexpr int kFewWays = 4;
-  int used[kSets] = {};
+  int64_t used[kSets] = {};
   return std::any_of(lines.begin(), lines.end(), [&used](int64_t line) {
     return ++used[static_cast<size_t>(line / kLineBytes) % kSets] > kFewWays;
   });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layout/loop_nest.h"
+#include "reorder/cache_sets.h"
 
 namespace tilework {
 namespace {
@@ -184,10 +185,6 @@ size_t loops_to_hoist(const LoopNest& nest, const InnerLoops& inner, int64_t ele
 
 bool is_multiple(int64_t value, int64_t of) { return value % of == 0; }
 
-constexpr int64_t kLineBytes = 64;
-// Lines so far apart, or a multiple of it, meet in one set of a first-level cache.
-constexpr int64_t kSetBytes = 4096;
-
 bool crowds_set(int64_t stride, int64_t element_bytes) {
   return is_multiple(stride * element_bytes, kSetBytes);
 }
@@ -198,16 +195,12 @@ bool crowds_set(int64_t stride, int64_t element_bytes) {
 int64_t least_piece(int64_t stride, int64_t count, Stores stores) {
   constexpr int64_t kPageBytes = 4096;
   constexpr int64_t kPages = 64;
-  constexpr int64_t kSets = 64;
-  constexpr int64_t kFewWays = 4;
   stride = std::abs(stride);
   if (stride < kLineBytes) return 0;
   if (is_multiple(stride, kSetBytes)) return kLineBytes;
   if (stores == Stores::kStreaming) return 0;
   if (stride > kPageBytes && count > kPages) return kLineBytes;
-  const int64_t lines = stride / kLineBytes;
-  const int64_t sets = is_multiple(stride, kLineBytes) ? kSets / std::min(lines & -lines, kSets) : kSets;
-  return count > sets * kFewWays ? kLineBytes / 2 : 0;
+  return crowds_sets(stride, count) ? kLineBytes / 2 : 0;
 }
 
 // Columns that lie backwards in the source: pixels whose channels are reversed. Of these there are no chains.

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 
+#include "reorder/cache_sets.h"
 #include "reorder/nest_walk.h"
 
 namespace tilework {
 namespace {
-
-constexpr int64_t kLineBytes = 64;
 
 // A rectangle in bytes. Loops take it by value: stores of bytes may change any object that others can see, so
 // its fields would be read again after each.
@@ -64,16 +62,6 @@ struct Listed {
   int64_t operator()(int64_t i) const { return places[i]; }
   Listed from(int64_t i) const { return {places + i}; }
 };
-
-// Whether `count` lines that are `stride` bytes apart crowd a few sets of a first-level cache of 64 sets:
-// then a line leaves the cache before its second half is written.
-inline bool crowds_sets(int64_t stride, int64_t count) {
-  constexpr int64_t kSets = 64;
-  constexpr int64_t kFewWays = 4;
-  const int64_t lines = std::max<int64_t>(std::abs(stride) / kLineBytes, 1);
-  const int64_t used = stride % kLineBytes == 0 ? kSets / std::min(lines & -lines, kSets) : kSets;
-  return count > used * kFewWays;
-}
 
 // A call of the C library's memcpy costs more than so few bytes.
 [[gnu::always_inline]] inline void copy_piece(uint8_t* to, const uint8_t* from, int64_t bytes) {
