@@ -131,6 +131,20 @@ void test_far_tiles() {
   }
 }
 
+// Blocks that are taken apart to pixels: a range has the runs of many pixels, one beside another in the
+// source.
+void test_near_columns() {
+  std::mt19937_64 random(20250306);
+  for (int bits : {16, 32}) {
+    const std::vector<int64_t> shape = {1, 64, 64, 64};
+    const auto plan = std::make_shared<const ReorderPlan>(
+        ReorderDescription{bits, shape, feature_blocks(shape, 16), feature_blocks(shape, 32)});
+    CHECK(plan->nest_class() == NestClass::kRuns);
+    CHECK(ReorderParts(plan, 2).cut() == ReorderParts::Cut::kRanges);
+    check_parts(plan, std::to_string(bits) + " bits", kPartLimits, random);
+  }
+}
+
 // Ranges of runs end where all runs of a block have been written: others would be walked one by one.
 void test_whole_columns() {
   const std::vector<int64_t> shape = {16, 32, 32, 40};
@@ -166,6 +180,7 @@ int main(int count, char** arguments) {
   test_planes();
   test_cuts();
   test_far_columns();
+  test_near_columns();
   test_far_tiles();
   test_whole_columns();
   return result();
