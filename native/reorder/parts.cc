@@ -70,7 +70,7 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
     : plan_(std::move(plan)),
       begin_(begin),
       end_(end),
-      stores_(plan_->stores_of_whole()),
+      stores_(plan_->stores_of_whole(threads)),
       part_bytes_(end - begin) {
   const int64_t bytes = end - begin;
   const double read = static_cast<double>(plan_->source_bytes()) * static_cast<double>(bytes) /

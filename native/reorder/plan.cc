@@ -205,7 +205,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
                             element_bits_ <= kMaxTransposedBits && passes_of(nest) >= kManyElements;
   if (!is_candidate) return false;
   const int64_t size = element_bits_ / 8;
-  const bool wastes = wastes_lines(nest, inner, size, stores_of_whole());
+  const bool wastes = wastes_lines(nest, inner, size, stores_of_whole(1));
   if (!wastes && inner.chain == InnerLoops::Chain::kNone && !inner.pixel_level) return false;
   const NestBox box(nest, box_limits(element_bits_), source_elements_);
   const auto transpose = make_transpose(nest, box, size);
@@ -213,7 +213,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   // Tails are moved by lists, and no box is streamed.
   const std::vector<BoxState> states = first_states(nest, box, 2);
   const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
-  if (!is_whole || stores_of_whole() == Stores::kStreaming) return false;
+  if (!is_whole || stores_of_whole(1) == Stores::kStreaming) return false;
   if (fits_lists(nest, inner, size)) return false;
   // Pixels are moved well, until their lines push each other out of the cache.
   if (inner.pixel_level) return transpose->by_lines;
@@ -323,10 +323,12 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   return unit < kCacheLine ? kCacheLine : unit;
 }
 
-Stores ReorderPlan::stores_of_whole() const {
-  // Others use a part of the cache: from half of it on plain stores are no faster than these, even for a copy
-  // (docs/performance.md).
-  const int64_t most = last_level_cache_bytes() / 2;
+Stores ReorderPlan::stores_of_whole(size_t threads) const {
+  // Others use a part of the cache: from half of it on a thread's plain stores are no faster than these, even
+  // for a copy. The buffers in which streamed lines wait are few, and hardware threads share them: there
+  // plain stores are faster up to three quarters (docs/performance.md).
+  const int64_t quarter = last_level_cache_bytes() / 4;
+  const int64_t most = threads > 1 ? 3 * quarter : 2 * quarter;
   return source_bytes_ + destination_bytes_ > most ? Stores::kStreaming : Stores::kCached;
 }
 

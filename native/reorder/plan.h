@@ -119,8 +119,8 @@ class ReorderPlan {
   // rectangles whole. At most `most`; 64 where that is too few for the plan.
   int64_t range_unit(int64_t most) const;
 
-  // The stores for a caller that writes the whole destination from memory to memory.
-  Stores stores_of_whole() const;
+  // The stores for a caller that writes the whole destination from memory to memory, on so many threads.
+  Stores stores_of_whole(size_t threads) const;
 
   // Writes destination bytes [begin, end) to `destination`; `source` has all source_bytes(). Reads no byte of
   // the source outside the elements that belong there, but for up to 16 bytes beside one, between two of

@@ -599,11 +599,16 @@ void test_range_units() {
 // Streaming stores are for what no cache holds.
 void test_stores() {
   CHECK(last_level_cache_bytes() >= 64 << 10);
-  const auto stores_of = [](int64_t bytes) {
-    return ReorderPlan({8, {bytes}, row_major({bytes}), row_major({bytes})}).stores_of_whole();
+  const auto stores_of = [](int64_t bytes, size_t threads) {
+    return ReorderPlan({8, {bytes}, row_major({bytes}), row_major({bytes})}).stores_of_whole(threads);
   };
-  CHECK(stores_of(1000) == Stores::kCached);
-  CHECK(stores_of(last_level_cache_bytes()) == Stores::kStreaming);
+  for (size_t threads : {1, 2, 64}) {
+    CHECK(stores_of(1000, threads) == Stores::kCached);
+    CHECK(stores_of(last_level_cache_bytes(), threads) == Stores::kStreaming);
+  }
+  // Source and destination take five eighths of the cache.
+  CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 1) == Stores::kStreaming);
+  CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 2) == Stores::kCached);
 }
 
 void test_merging() {
