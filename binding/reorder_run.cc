@@ -65,13 +65,13 @@ void run_now(const Run& run, CutPlan& plan, ThreadPool& pool) {
   const int64_t bytes = target.end - target.begin;
   const bool is_small = target.plan->source_bytes() < kThreadedBytes && bytes < kThreadedBytes &&
                         target.plan->source_bytes() + bytes < kThreadedBytes;
-  const size_t threads = is_small ? 1 : pool.threads();
-  if (threads == 1) {
+  if (is_small) {
     target.plan->run(run.source, target.destination, target.begin, target.end,
-                     target.plan->stores_of_whole());
+                     target.plan->stores_of_whole(1));
     return;
   }
-  const std::shared_ptr<const ReorderParts> parts = plan.parts(target.begin, target.end, threads);
+  // On one thread as well: parts hold what is read or written together.
+  const std::shared_ptr<const ReorderParts> parts = plan.parts(target.begin, target.end, pool.threads());
   pool.run(parts->count(), [&](int64_t part) { parts->run(part, run.source, target.destination); });
 }
 
