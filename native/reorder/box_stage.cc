@@ -25,6 +25,69 @@ std::vector<size_t> by_source(const LoopNest& nest, const NestBox& box) {
   return levels;
 }
 
+// The source of a box as runs, while loops are added from the nearest steps on.
+class RunPacking {
+ public:
+  int64_t elements() const { return elements_; }
+
+  // All elements so far come again after each `stride`.
+  void add(int64_t passes, int64_t stride) {
+    StageRun& first = runs_.front();
+    const bool is_one = runs_.size() == 1;
+    if (is_one && first.count == 1) {
+      first = {first.source, first.packed, passes, stride};
+    } else if (is_one && stride == first.step * first.count) {
+      first.count *= passes;
+    } else {
+      repeat(passes, stride);
+    }
+    elements_ *= passes;
+  }
+
+  void move_source(int64_t distance) {
+    for (StageRun& run : runs_) run.source += distance;
+  }
+
+  std::vector<StageRun> take() { return std::move(runs_); }
+
+ private:
+  void repeat(int64_t passes, int64_t stride) {
+    const size_t count = runs_.size();
+    for (int64_t i = 1; i < passes; ++i) {
+      for (size_t k = 0; k < count; ++k) {
+        StageRun run = runs_[k];
+        run.source += i * stride;
+        run.packed += i * elements_;
+        runs_.push_back(run);
+      }
+    }
+  }
+
+  std::vector<StageRun> runs_ = {{0, 0, 1, 1}};
+  int64_t elements_ = 1;
+};
+
+// Packs the source; the source strides and the base of `packed` become those among packed elements.
+RunPacking pack_source(const LoopNest& nest, const NestBox& box, LoopNest& packed) {
+  RunPacking packing;
+  for (size_t level : by_source(nest, box)) {
+    const int64_t passes = box.passes[level];
+    const int64_t stride = nest.nodes[level].source_stride;
+    const int64_t elements = packing.elements();
+    if (stride < 0 && passes < kFewPasses) {
+      // Forwards it may become one run with the loop around it: of pixels whose channels are reversed.
+      packing.move_source((passes - 1) * stride);
+      packing.add(passes, -stride);
+      packed.source_base += (passes - 1) * elements;
+      packed.nodes[level].source_stride = -elements;
+    } else {
+      packing.add(passes, stride);
+      packed.nodes[level].source_stride = elements;
+    }
+  }
+  return packing;
+}
+
 }  // namespace
 
 bool turns_steps(const LoopNest& nest, const NestBox& box) {
@@ -45,39 +108,7 @@ std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& 
   }
   LoopNest packed;
   packed.nodes.resize(box.passes.size());
-  StageRun run{0, 0, 1, 1};
-  auto stage = std::make_shared<BoxStage>();
-  stage->runs.push_back(run);
-  int64_t elements = 1;
-  for (size_t level : by_source(nest, box)) {
-    const int64_t passes = box.passes[level];
-    int64_t stride = nest.nodes[level].source_stride;
-    packed.nodes[level].source_stride = elements;
-    if (stride < 0 && passes < kFewPasses) {
-      // Forwards it may become one run with the loop around it: of pixels whose channels are reversed.
-      for (StageRun& at : stage->runs) at.source += (passes - 1) * stride;
-      packed.source_base += (passes - 1) * elements;
-      packed.nodes[level].source_stride = -elements;
-      stride = -stride;
-    }
-    StageRun& first = stage->runs.front();
-    const bool is_first = first.count == 1 && stage->runs.size() == 1;
-    if (is_first || (stage->runs.size() == 1 && stride == first.step * first.count)) {
-      if (is_first) first.step = stride;
-      first.count *= passes;
-    } else {
-      const std::vector<StageRun> once = stage->runs;
-      for (int64_t i = 1; i < passes; ++i) {
-        for (StageRun at : once) {
-          at.source += i * stride;
-          at.packed += i * elements;
-          stage->runs.push_back(at);
-        }
-      }
-    }
-    elements *= passes;
-  }
-  stage->packed = elements;
+  RunPacking packing = pack_source(nest, box, packed);
   int64_t dense = 1;
   for (size_t level = box.passes.size(); level-- > 0;) {
     Node& node = packed.nodes[level];
@@ -88,8 +119,9 @@ std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& 
   }
   finish_nest(packed);
   const int64_t span = destination == StageDestination::kDense ? dense : box.destination.back() + 1;
-  stage->plan = std::make_shared<ReorderPlan>(element_bits, std::move(packed), elements, span);
-  return stage;
+  const int64_t elements = packing.elements();
+  auto plan = std::make_shared<const ReorderPlan>(element_bits, std::move(packed), elements, span);
+  return std::make_shared<const BoxStage>(BoxStage{packing.take(), elements, std::move(plan)});
 }
 
 }  // namespace tilework
