@@ -160,7 +160,6 @@ std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const N
   if (!fills_registers(row_bytes, column_bytes)) return nullptr;
   if (loops.row_elements() * loops.column_elements() < kFewElements) return nullptr;
   auto made = std::make_shared<BoxTranspose>();
-  made->row_bytes = row_bytes;
   made->rows = places_of(nest, box, loops.of_column(), &Node::source_stride, element_bytes);
   made->columns = places_of(nest, box, loops.of_row(), &Node::destination_stride, element_bytes);
   made->strip = loops.row_elements();

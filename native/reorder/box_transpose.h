@@ -33,7 +33,8 @@ struct ListedPlaces {
   Lines next_destination = {};
 };
 
-// One function for each width of elements.
+// One function for each width of elements. Rectangles fill registers: they have at least 16 bytes one way and
+// 32 the other.
 using TransposeListed = void (*)(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
 
 void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint8_t* destination);
@@ -83,7 +84,6 @@ struct BoxTranspose {
   bool shares_lines = false;
   std::vector<int64_t> source_lines;
   std::vector<int64_t> destination_lines;
-  int64_t row_bytes = 0;
   struct Rectangle {
     int64_t source;
     int64_t destination;
@@ -96,7 +96,9 @@ struct BoxTranspose {
             columns.data(), static_cast<int64_t>(columns.size()),
             strip,          by_lines};
   }
-  // Of 4-bit elements: `columns` are the even ones, and `packed_rows` pairs of `rows`.
+  // Of 4-bit elements: `columns` are the even ones, and `packed_rows` pairs of `rows`, which have so many
+  // bytes.
+  int64_t row_bytes = 0;
   std::vector<int64_t> odd_columns;
   std::vector<int64_t> packed_rows;
 
@@ -111,7 +113,7 @@ struct BoxTranspose {
   int64_t bytes() const;
 };
 
-// Null where a box has no rectangles that are large enough for registers.
+// Null where a box has no rectangles that fill registers.
 std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const NestBox& box,
                                                    int64_t element_bytes);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 #include "io/checked_math.h"
 #include "reorder/box_transpose.h"
@@ -91,32 +90,20 @@ class SquareTranspose {
 };
 
 template <class Block>
-bool fits(const ListedPlaces& places) {
-  return places.row_count >= Block::kRows && places.column_count >= Block::kColumns;
+void transpose_in(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
+  if (places.by_lines) return SquareTranspose<Block>::run(places, source, destination);
+  transpose_places<Block>(source, Listed{places.rows}, places.row_count, destination, Listed{places.columns},
+                          places.column_count, places.strip);
 }
 
-// Listed rows and columns, in blocks where they fit; see box_transpose.h.
+// Listed rows and columns in wide blocks, or in narrow ones, of which one fits: see make_transpose in
+// box_transpose.h.
 template <class Wide, class Narrow>
 void transpose_listed(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  const Listed rows{places.rows};
-  const Listed columns{places.columns};
-  if (places.by_lines && fits<Wide>(places)) return SquareTranspose<Wide>::run(places, source, destination);
-  if (places.by_lines && fits<Narrow>(places)) {
-    return SquareTranspose<Narrow>::run(places, source, destination);
-  }
-  if (fits<Wide>(places)) {
-    transpose_places<Wide>(source, rows, places.row_count, destination, columns, places.column_count,
-                           places.strip);
-  } else if (fits<Narrow>(places)) {
-    transpose_places<Narrow>(source, rows, places.row_count, destination, columns, places.column_count,
-                             places.strip);
+  if (places.row_count >= Wide::kRows && places.column_count >= Wide::kColumns) {
+    transpose_in<Wide>(places, source, destination);
   } else {
-    constexpr auto kSize = static_cast<int64_t>(sizeof(typename Narrow::Unit));
-    for (int64_t c = 0; c < places.column_count; ++c) {
-      for (int64_t r = 0; r < places.row_count; ++r) {
-        std::memcpy(destination + columns(c) + r * kSize, source + rows(r) + c * kSize, kSize);
-      }
-    }
+    transpose_in<Narrow>(places, source, destination);
   }
 }
 

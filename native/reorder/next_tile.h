@@ -22,8 +22,6 @@ class NextTile {
     }
   }
 
-  bool is_asked_for() const { return lines_ > 0; }
-
   // A step's share.
   void fetch() {
     for (int64_t i = 0; i < lines_; ++i, next_ += kLineBytes) __builtin_prefetch(next_, 0, kSecondLevel);
