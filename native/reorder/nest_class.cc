@@ -47,9 +47,11 @@ std::optional<size_t> level_beside_runs(const LoopNest& nest) {
 // Whether blocks of registers hold so many rows or columns without a rest.
 bool is_whole(int64_t count) { return count % 8 == 0; }
 
-// Long columns and rows are moved in one piece anyway, without the way through a buffer that a chain takes.
+// Elements of a side from which on it is moved in one piece anyway, without the way through a buffer that a
+// chain takes.
+constexpr int64_t kLongSide = 64;
+
 InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
-  constexpr int64_t kShort = 64;
   using enum InnerLoops::Chain;
   if (column_level + 2 >= nest.nodes.size()) return kNone;
   const Node& column = nest.nodes[column_level];
@@ -58,26 +60,25 @@ InnerLoops::Chain chain_of(const LoopNest& nest, size_t column_level) {
   const bool is_free =
       is_plain(between) && (between.variable == tilework::kNone || between.variable != row.variable);
   if (!is_free) return kNone;
-  const bool columns = between.source_stride == column.count && column.count < kShort;
-  const bool rows = between.destination_stride == row.count && row.count < kShort;
+  const bool columns = between.source_stride == column.count && column.count < kLongSide;
+  const bool rows = between.destination_stride == row.count && row.count < kLongSide;
   // What is no multiple of a block's extent is best a part of the longer side.
   if (columns && rows && is_whole(row.count) != is_whole(column.count)) {
     return is_whole(row.count) ? kColumns : kRows;
   }
   // The other side is copied in runs, of as many elements as it has.
   if (columns && (!rows || 4 * row.count >= 3 * column.count)) return kColumns;
-  if (rows && row.source_stride == column.count && column.count < kShort) return kInterleaved;
+  if (rows && row.source_stride == column.count && column.count < kLongSide) return kInterleaved;
   return rows ? kRows : kNone;
 }
 
 // Where the innermost loop stands beside a short loop that is contiguous in the source, the loop outside of
 // them, if any, that goes on where that one ends.
 std::optional<size_t> level_across(const LoopNest& nest, size_t source_run) {
-  constexpr int64_t kShort = 64;
   const Node& between = nest.nodes[source_run];
   const Node& row = nest.nodes.back();
   const bool is_free = between.variable == tilework::kNone || between.variable != row.variable;
-  if (source_run + 2 != nest.nodes.size() || !is_free || row.count >= kShort) return std::nullopt;
+  if (source_run + 2 != nest.nodes.size() || !is_free || row.count >= kLongSide) return std::nullopt;
   for (size_t i = source_run; i-- > 0;) {
     const Node& node = nest.nodes[i];
     if (node.source_stride == between.count && is_plain(node) &&
@@ -121,12 +122,11 @@ std::optional<size_t> pixel_level_of(const LoopNest& nest, size_t column_level) 
 
 // Runs beside which others stand in the destination, within the loop at `column_level`.
 InnerLoops::Chain chain_of_runs(const LoopNest& nest, std::optional<size_t> column_level) {
-  constexpr int64_t kShort = 64;
   using enum InnerLoops::Chain;
   if (!column_level || *column_level + 2 >= nest.nodes.size()) return kNone;
   const Node& between = nest.nodes[nest.nodes.size() - 2];
   const Node& run = nest.nodes.back();
-  const bool goes_on = between.destination_stride == run.count && run.count < kShort;
+  const bool goes_on = between.destination_stride == run.count && run.count < kLongSide;
   return goes_on && is_plain(between) && run.variable == tilework::kNone ? kRuns : kNone;
 }
 
