@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -135,19 +136,30 @@ inline ReorderDescription random_description(RandomLayout& layouts, int round) {
   return description;
 }
 
-inline Side row_major(const std::vector<int64_t>& shape) {
+// A plain layout whose axes stand in this order, outermost first.
+inline Side plain_order(const std::vector<int64_t>& shape, const std::vector<int>& axes) {
   Side side;
   side.lower.assign(shape.size(), 0);
   side.upper.assign(shape.size(), 0);
   side.elements = 1;
   Piece piece{0, 0, INT64_MAX, {}};
-  for (size_t i = 0; i < shape.size(); ++i) {
-    piece.digits.push_back({{static_cast<int>(i)}, shape[i], 1});
-    side.elements *= shape[i];
+  for (int axis : axes) {
+    const int64_t extent = shape[static_cast<size_t>(axis)];
+    piece.digits.push_back({{axis}, extent, 1});
+    side.elements *= extent;
   }
   side.pieces.push_back(piece);
   return side;
 }
+
+inline Side row_major(const std::vector<int64_t>& shape) {
+  std::vector<int> axes(shape.size());
+  std::iota(axes.begin(), axes.end(), 0);
+  return plain_order(shape, axes);
+}
+
+// b, y, x, f of a shape b, f, y, x.
+inline Side channels_last(const std::vector<int64_t>& shape) { return plain_order(shape, {0, 2, 3, 1}); }
 
 // b_fs_yx_fsv<block> of a shape b, f, y, x.
 inline Side feature_blocks(const std::vector<int64_t>& shape, int64_t block) {

@@ -1,10 +1,12 @@
 // Every plan against the oracle: random layouts, all element widths, whole and in ranges, on one thread and
 // many. Buffers have the exact size, and holes of 8- and 16-byte sources are poisoned: under the address
 // sanitizer a kernel that reads one is caught.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 
@@ -132,6 +134,8 @@ void test_random_tiles(int rounds) {
 // of the source.
 void test_blocks_of_pixels() {
   static constexpr int64_t kPixels[] = {7, 16, 33, 64, 67, 131};
+  // Enough to be read from several places at once.
+  static constexpr int64_t kManyPixels = 4200;
   std::mt19937_64 random(20240302);
   for (int64_t block : {4, 8, 16, 32}) {
     for (int64_t channels : {int64_t{1}, int64_t{2}, int64_t{3}, int64_t{4}, block, block + 3}) {
@@ -145,6 +149,10 @@ void test_blocks_of_pixels() {
         }
       }
     }
+    const std::vector<int64_t> picture = {1, 3, 1, kManyPixels};
+    for (int bits : {8, 16, 32}) {
+      check_reorder({bits, picture, feature_blocks(picture, block), row_major(picture)}, random);
+    }
   }
 }
 
@@ -155,8 +163,7 @@ void test_odd_channels() {
     for (int64_t pixels : {64, 131, 700}) {
       const std::vector<int64_t> shape = {2, channels, 1, pixels};
       const Side plain = row_major(shape);
-      Side last = plain;
-      last.pieces[0].digits = {{{0}, 2, 1}, {{2}, 1, 1}, {{3}, pixels, 1}, {{1}, channels, 1}};
+      const Side last = channels_last(shape);
       for (int bits : {8, 16, 32, 64}) {
         check_reorder({bits, shape, plain, last}, random);
         check_reorder({bits, shape, last, plain}, random);
@@ -206,6 +213,14 @@ void test_interleaved_weights(int rounds) {
     }
   }
   const std::vector<int64_t> shape = {32, 64, 3, 3};
+  // Padding before the inputs of both sides, so that the first block begins with some that are not there.
+  Side padded_blocks = interleaved_blocks(shape, 8, 16, 4);
+  Side padded_plain = row_major(shape);
+  padded_blocks.lower[1] = padded_plain.lower[1] = 2;
+  for (int bits : kBits) {
+    check_reorder({bits, {32, 62, 3, 3}, padded_blocks, padded_plain}, random);
+    check_reorder({bits, {32, 62, 3, 3}, padded_plain, padded_blocks}, random);
+  }
   const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
   // Back, outputs are pixels of four inputs.
@@ -270,20 +285,17 @@ void test_units_of_lanes() {
   }
 }
 
+// Weights o, i, y, x as y, x, i, o.
+Side outputs_last(const std::vector<int64_t>& shape) { return plain_order(shape, {2, 3, 1, 0}); }
+
 // Boxes whose rectangles take several loops together, both ways, with and without tails; strides of powers of
 // two make them go through a buffer.
 void test_transposed_boxes() {
   const auto blocks_of_both = [](const std::vector<int64_t>& shape) {
     Side side = row_major(shape);
-    side.pieces[0].digits = {{{1}, shape[1], 1}, {{2}, shape[2], 1},           {{3}, (shape[3] + 1) / 2, 2},
-                             {{3}, 2, 1},        {{0}, (shape[0] + 7) / 8, 8}, {{0}, 8, 1}};
-    std::swap(side.pieces[0].digits[3], side.pieces[0].digits[4]);
+    side.pieces[0].digits = {{{1}, shape[1], 1},           {{2}, shape[2], 1}, {{3}, (shape[3] + 1) / 2, 2},
+                             {{0}, (shape[0] + 7) / 8, 8}, {{3}, 2, 1},        {{0}, 8, 1}};
     side.elements = shape[1] * shape[2] * ((shape[3] + 1) / 2) * 2 * ((shape[0] + 7) / 8) * 8;
-    return side;
-  };
-  const auto outputs_last = [](const std::vector<int64_t>& shape) {
-    Side side = row_major(shape);
-    side.pieces[0].digits = {{{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}, {{0}, shape[0], 1}};
     return side;
   };
   const auto pairs_of_inputs = [](const std::vector<int64_t>& shape) {
@@ -335,8 +347,7 @@ void test_reversed_channels() {
     const std::vector<int64_t> shape = {2, channels, 7, 11};
     for (int64_t left_out : {0, 1}) {
       const std::vector<int64_t> whole = {2, channels + left_out, 7, 11};
-      Side pixels = row_major(whole);
-      pixels.pieces[0].digits = {{{0}, 2, 1}, {{2}, 7, 1}, {{3}, 11, 1}, {{1}, channels + left_out, 1}};
+      const Side pixels = channels_last(whole);
       const Slice slice{whole, {0, channels + left_out - 1, 0, 0}, {1, -1, 1, 1}};
       for (int bits : {8, 16, 32, 64, 128}) {
         const ReorderDescription description{bits, shape, pixels, row_major(shape), slice};
@@ -351,9 +362,7 @@ void test_reversed_channels() {
 void test_planned_moves() {
   std::mt19937_64 random(20240312);
   const std::vector<int64_t> shape = {5, 7};
-  Side reversed = row_major(shape);
-  reversed.pieces[0].digits = {{{1}, 7, 1}, {{0}, 5, 1}};
-  Side padded = reversed;
+  Side padded = plain_order(shape, {1, 0});
   padded.upper = {2, 1};
   padded.pieces[0].digits = {{{1}, 8, 1}, {{0}, 7, 1}};
   padded.elements = 56;
@@ -373,11 +382,6 @@ void test_planned_moves() {
 // Tiles whose rows and columns share sets of a cache go through a buffer in parts that overlap, plain ones,
 // chains and ones that end with zeros; chains of whole blocks repeat, also where a range cuts them.
 void test_crowded_tiles() {
-  const auto outputs_last = [](const std::vector<int64_t>& shape) {
-    Side side = row_major(shape);
-    side.pieces[0].digits = {{{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}, {{0}, shape[0], 1}};
-    return side;
-  };
   const auto blocks_of_inputs = [](const std::vector<int64_t>& shape, int64_t block) {
     Side side = row_major(shape);
     const int64_t inputs = (shape[1] + block - 1) / block;
@@ -449,9 +453,27 @@ void test_half_bytes() {
   CHECK(class_of({3, 5}) == NestClass::kRuns);
   const ReorderPlan odd({4, {3}, row_major({3}), row_major({3})});
   const uint8_t source[] = {0x21, 0xF3};
-  uint8_t destination[2] = {};
+  uint8_t destination[] = {0xA5, 0xA5};
   odd.run(source, destination, 0, 2);
   CHECK(destination[0] == 0x21 && destination[1] == 0x03);
+}
+
+// Long runs of half bytes, which begin in either half of a byte on either side, and steps that are too long
+// to unpack all that lies between.
+void test_runs_of_half_bytes() {
+  std::mt19937_64 random(20240315);
+  const std::vector<int64_t> rows = {6, 131};
+  const std::vector<int64_t> steps = {7, 9};
+  for (int64_t start : {0, 1}) {
+    const Slice part{{6, 150}, {0, start}, {1, 1}};
+    const ReorderDescription runs{4, rows, row_major(part.shape), row_major(rows), part};
+    CHECK(ReorderPlan(runs).nest_class() == NestClass::kRuns);
+    check_reorder(runs, random);
+    for (int64_t step : {12, -12}) {
+      const Slice far{{7, 110}, {0, step > 0 ? start : 109 - start}, {1, step}};
+      check_reorder({4, steps, row_major(far.shape), plain_order(steps, {1, 0}), far}, random);
+    }
+  }
 }
 
 std::optional<int64_t> copy_offset(int bits, const std::vector<int64_t>& whole, const Slice& slice,
@@ -559,8 +581,7 @@ void test_far_offsets_are_refused() {
 void test_classes() {
   const std::vector<int64_t> shape = {2, 32, 30, 50};
   const Side plain = row_major(shape);
-  Side pixels = row_major(shape);
-  pixels.pieces[0].digits = {{{0}, 2, 1}, {{2}, 30, 1}, {{3}, 50, 1}, {{1}, 32, 1}};
+  const Side pixels = channels_last(shape);
   const ReorderPlan tiles({32, shape, plain, feature_blocks(shape, 16)});
   CHECK(tiles.nest_class() == NestClass::kTiles && tiles.inner_loops()[0].column_level == 1);
   CHECK(std::string(tiles.kernel().name).starts_with("reorder_x32_tiles"));
@@ -583,10 +604,7 @@ void test_classes() {
 // Threads get whole planes where planes are written, whatever part of a line.
 void test_range_units() {
   const auto unit_of = [](const std::vector<int64_t>& shape, int64_t most, int bits = 32) {
-    Side pixels = row_major(shape);
-    pixels.pieces[0].digits = {
-        {{0}, shape[0], 1}, {{2}, shape[2], 1}, {{3}, shape[3], 1}, {{1}, shape[1], 1}};
-    return ReorderPlan({bits, shape, pixels, row_major(shape)}).range_unit(most);
+    return ReorderPlan({bits, shape, channels_last(shape), row_major(shape)}).range_unit(most);
   };
   CHECK(unit_of({1, 64, 100, 10}, 1 << 20) == 16 * 4000);
   CHECK(unit_of({1, 3, 100, 10}, 1 << 20) == 3 * 4000);
@@ -672,9 +690,26 @@ void test_ranges_are_checked() {
   CHECK(code_of([&] { plan.check_range(8, 4); }) == "ERR_ARGUMENT");
 }
 
+// The first kernel that fits is taken: those of an instruction set stand before what every processor has, and
+// none is without such a one.
 void test_kernel_table() {
-  CHECK(!reorder_kernels().empty());
-  for (const ReorderKernel& kernel : reorder_kernels()) CHECK(kernel.name[0] != 0 && kernel.reason[0] != 0);
+  const std::span<const ReorderKernel> kernels = reorder_kernels();
+  CHECK(!kernels.empty());
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    // A kernel of loop nests moves whatever is no copy.
+    const auto is_baseline_of = [&kernel = kernels[i]](const ReorderKernel& other) {
+      const bool is_copy = kernel.nest_class == NestClass::kIdentity || kernel.nest_class == NestClass::kView;
+      const bool takes_class =
+          other.nest_class == kernel.nest_class || (other.nest_class == NestClass::kLoopNest && !is_copy);
+      return other.isa == Isa::kBaseline && takes_class && other.element_bits == kernel.element_bits;
+    };
+    const auto at = kernels.begin() + static_cast<std::ptrdiff_t>(i);
+    CHECK_IN(kernels[i].name, std::any_of(at, kernels.end(), is_baseline_of));
+    if (kernels[i].isa != Isa::kBaseline) {
+      CHECK_IN(kernels[i].name, std::none_of(kernels.begin(), at, is_baseline_of));
+    }
+    CHECK_IN(kernels[i].name, kernels[i].reason[0] != 0);
+  }
 }
 
 }  // namespace
@@ -700,6 +735,7 @@ int main(int count, char** arguments) {
   test_shuffles();
   test_identity();
   test_half_bytes();
+  test_runs_of_half_bytes();
   test_views();
   test_strides_of_slices();
   test_slices_are_checked();
