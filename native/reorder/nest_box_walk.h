@@ -6,8 +6,7 @@
 //     struct Moves { bool empty() const; ... };
 //     void list(Moves& moves, const LoopNest& nest, const NestBox& box, const BoxState& state);
 //     // The box whose first element stands at source element `s` and destination element `d`; at least one
-//     of
-//     // its places is in the range.
+//     // of its places is in the range.
 //     void move(const Moves& moves, int64_t s, int64_t d);
 //   };
 #pragma once
