@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "reorder/cache_sets.h"
 #include "reorder/packed_transpose.h"
 #include "reorder/transpose_places.h"
 
@@ -76,9 +77,8 @@ class BlockTranspose {
 
   // Rows before the first line of the destination; none where columns begin at different places of a line.
   static int64_t rows_before_line(const Tile& tile) {
-    const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes);
-    const bool has_lines = tile.destination_column % kLineBytes == 0 && past % kSize == 0;
-    const int64_t rows = has_lines && past > 0 ? (kLineBytes - past) / kSize : 0;
+    const bool has_lines = tile.destination_column % kLineBytes == 0;
+    const int64_t rows = has_lines ? elements_before_line(tile.destination, kSize) : 0;
     return tile.rows >= rows + kLineRows ? rows : 0;
   }
 
@@ -139,7 +139,7 @@ class BlockTranspose {
 
   // Rows [begin, end), `strip` columns at a time.
   static void run_direct(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
-    if constexpr (Block::kTransposesLast) {
+    if constexpr (Block::kTransposesParts) {
       const int64_t few = tile.columns % Block::kColumns;
       if (few > 0 && few <= Block::kColumns / 2 && tile.zero_rows == 0) {
         return run_beside_last(tile, few, begin, end, strip);
@@ -214,7 +214,7 @@ class BlockTranspose {
     const int64_t valid = tile.rows - tile.zero_rows - r;
     const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
     if (valid >= Block::kRows) {
-      run_strip(source, tile.source_row, destination, destination_column, columns);
+      run_strip(source, Strided{tile.source_row}, destination, destination_column, columns);
     } else {
       run_completed(std::max<int64_t>(valid, 0), source, tile.source_row, destination, destination_column,
                     columns);
@@ -230,7 +230,7 @@ class BlockTranspose {
         static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
     int64_t places[Block::kRows];
     for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
-    if constexpr (Block::kTransposesLast) {
+    if constexpr (Block::kTransposesParts) {
       constexpr int64_t kHalf = Block::kRows / 2;
       constexpr int64_t kFew = Block::kRows / 8;
       if (valid > kHalf && valid <= kHalf + kFew) {
@@ -243,19 +243,16 @@ class BlockTranspose {
         return;
       }
     }
-    for (int64_t c = 0; c < columns; c += Block::kColumns) {
-      const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose(source + at * kSize, Listed{places}, destination + at * destination_column,
-                       Strided{destination_column});
-    }
+    run_strip(source, Listed{places}, destination, destination_column, columns);
   }
 
-  [[gnu::always_inline]] static void run_strip(const uint8_t* source, int64_t source_row,
-                                               uint8_t* destination, int64_t destination_column,
-                                               int64_t columns) {
+  // As many rows as a block has.
+  template <class Rows>
+  [[gnu::always_inline]] static void run_strip(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                               int64_t destination_column, int64_t columns) {
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose(source + at * kSize, Strided{source_row}, destination + at * destination_column,
+      Block::transpose(source + at * kSize, row_at, destination + at * destination_column,
                        Strided{destination_column});
     }
   }

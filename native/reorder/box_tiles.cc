@@ -7,6 +7,7 @@
 #include <limits>
 #include <numeric>
 
+#include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
 #include "reorder/source_ranges.h"
@@ -38,11 +39,10 @@ struct LoopOrders {
 // A kernel goes through many runs at the same time. Were they a power of two apart, their elements would meet
 // in the same few sets of the cache and push each other out; an odd number of cache lines spreads them over
 // all sets. Short runs stay dense, as lines would be mostly padding; from here on it is an eighth at most.
-constexpr int64_t kCacheLineBits = 64 * 8;
 constexpr int64_t kMinSpacedLines = 16;
 
 int64_t spacing_of(int64_t length, int element_bits) {
-  const int64_t line = kCacheLineBits / element_bits;
+  const int64_t line = kLineBytes * 8 / element_bits;
   if (length < kMinSpacedLines * line) return length;
   return (ceil_div(length, line) | 1) * line;
 }

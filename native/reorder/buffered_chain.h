@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "reorder/any_tile.h"
+#include "reorder/rectangle.h"
 
 namespace tilework {
 namespace {

@@ -1,12 +1,9 @@
 // Shuffles of byte_shuffles.h. Compiled for AVX2, as reorder_avx2.cc, whose rules hold here too.
-#include <immintrin.h>
-
 #include "reorder/byte_shuffles.h"
+#include "reorder/registers_avx2.h"
 
 namespace tilework {
 namespace {
-
-__m128i load16(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 
 template <int kWindows>
 void shuffle_groups(const ShuffleGroups groups, const uint8_t* source, uint8_t* destination) {
@@ -17,7 +14,7 @@ void shuffle_groups(const ShuffleGroups groups, const uint8_t* source, uint8_t* 
     for (int k = 1; k < kWindows; ++k) {
       made = _mm_or_si128(made, _mm_shuffle_epi8(load16(source + from[k]), load16(places + 16 * k)));
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(destination + groups.destination[i]), made);
+    store16(destination + groups.destination[i], made);
     from += kWindows;
     places += 16 * kWindows;
   }

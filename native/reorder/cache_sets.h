@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "cpu/cache.h"
+
 namespace tilework {
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kSets = 64;
 // Lines so far apart, or a multiple of it, meet in one set.
 constexpr int64_t kSetBytes = kSets * kLineBytes;

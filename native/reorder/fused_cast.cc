@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu/cache.h"
 #include "error.h"
 #include "io/checked_math.h"
 #include "memory/streaming_copy.h"
@@ -168,15 +169,14 @@ int64_t FusedCast::moved_bytes(int64_t at) const {
 
 int64_t FusedCast::range_unit(int64_t most) const {
   if (narrow_moves_ != nullptr && narrow_piece_ <= most) return narrow_piece_;
-  constexpr int64_t kCacheLine = 64;
   const int64_t from = info_of(cast_.from()).bits;
   const int64_t to = info_of(cast_.to()).bits;
   // Whole units of the moves that are whole cache lines of the destination, where that is not too much.
-  const int64_t unit = std::max<int64_t>(moves_.range_unit(std::max(most / to * from, kCacheLine)), 1);
+  const int64_t unit = std::max<int64_t>(moves_.range_unit(std::max(most / to * from, kLineBytes)), 1);
   const int64_t bytes = unit * to / from;
-  const bool is_whole = unit * to % from == 0 && bytes >= kCacheLine && bytes <= most;
+  const bool is_whole = unit * to % from == 0 && bytes >= kLineBytes && bytes <= most;
   // A cache line is a multiple of every quantum.
-  return is_whole && bytes % range_quantum() == 0 ? bytes : kCacheLine;
+  return is_whole && bytes % range_quantum() == 0 ? bytes : kLineBytes;
 }
 
 std::string FusedCast::kernels() const {

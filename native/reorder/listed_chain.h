@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <numeric>
 
+#include "reorder/cache_sets.h"
 #include "reorder/packed_transpose.h"
+#include "reorder/rectangle.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {
@@ -106,7 +108,7 @@ class ListedChain {
     const bool is_long = (by_columns ? tile.rows : tile.columns) > kMostOfRun;
     if (is_long && kSize < 4) return false;
     const auto are_lines = [](auto... bytes) { return (... && (bytes % kLineBytes == 0)); };
-    if (reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes != 0) return false;
+    if (!is_aligned(tile.destination, kLineBytes)) return false;
     if (!by_columns) {
       const bool has_room = is_long || list.count() * tile.columns * kSize <= kMostBytes;
       return has_room && are_lines(tile.destination_column, list.count() * kSize);

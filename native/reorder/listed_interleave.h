@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "reorder/rectangle.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {

@@ -96,9 +96,10 @@ inline void pack_nibbles(const uint8_t* bytes, uint8_t* destination, int64_t fir
   if (count % 2 != 0) destination[pairs] = static_cast<uint8_t>(destination[pairs] | bytes[count - 1]);
 }
 
+inline uint8_t nibble_at(const uint8_t* source, int64_t s) { return (source[s / 2] >> (s % 2 * 4)) & 15; }
+
 inline void copy_nibble(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
-  const int value = (source[s / 2] >> (s % 2 * 4)) & 15;
-  destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | value << (d % 2 * 4));
+  destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | nibble_at(source, s) << (d % 2 * 4));
 }
 
 // Any run.
@@ -125,7 +126,6 @@ inline void copy_nibbles(const uint8_t* source, int64_t s, uint8_t* destination,
 // The element of nests with long runs.
 struct NibbleRuns {
   static constexpr bool kWritesZeros = false;
-  static constexpr int64_t kSize = 0;  // of rectangles, which are not made
   static void copy_run(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count) {
     copy_nibbles(source, s, destination, d, count);
   }
@@ -275,7 +275,7 @@ class NibbleMover {
     constexpr int64_t kLongStep = 8;
     constexpr int64_t kAtOnce = 128;
     if (std::abs(step) > kLongStep) {
-      for (int64_t i = 0; i < count; ++i) to[i] = nibble(first + i * step);
+      for (int64_t i = 0; i < count; ++i) to[i] = nibble_at(source_, first + i * step);
       return;
     }
     uint8_t window[kAtOnce * kLongStep];
@@ -299,11 +299,10 @@ class NibbleMover {
 
   void gather(const Moves& made, int64_t s, size_t first, size_t last) {
     for (size_t i = first; i < last; ++i) {
-      bytes_[static_cast<size_t>(made.places[i])] = nibble(s + made.moves.source_base + made.moves.source[i]);
+      const int64_t from = s + made.moves.source_base + made.moves.source[i];
+      bytes_[static_cast<size_t>(made.places[i])] = nibble_at(source_, from);
     }
   }
-
-  uint8_t nibble(int64_t at) const { return (source_[at / 2] >> (at % 2 * 4)) & 15; }
 
   void pack(const Run& run, int64_t d, bool is_whole) {
     int64_t at = d + place(run.first);

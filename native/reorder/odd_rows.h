@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "reorder/cache_sets.h"
 #include "reorder/transpose_places.h"
 
 namespace tilework {

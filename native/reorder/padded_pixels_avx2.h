@@ -12,9 +12,9 @@
 #include <cstring>
 #include <type_traits>
 
-#include "reorder/any_tile.h"
-#include "reorder/channels_avx2.h"
 #include "reorder/next_tile.h"
+#include "reorder/registers_avx2.h"
+#include "reorder/tile.h"
 
 namespace tilework {
 namespace {
@@ -37,10 +37,6 @@ class PaddedPixels {
   static constexpr int kPixelsALane = 16 / kPixelBytes;
   // Pixels at the end whose 16 bytes reach behind the last block, of 8 bytes or more.
   static constexpr int64_t kMostTail = 2;
-
-  static bool is_aligned(const uint8_t* at, int64_t to) {
-    return reinterpret_cast<uintptr_t>(at) % static_cast<uintptr_t>(to) == 0;
-  }
 
   static bool fill_blocks(const Tile& tile) {
     const int64_t valid = tile.rows - tile.zero_rows;
@@ -175,15 +171,10 @@ class PaddedPixels {
       }
     }
     // Streaming stores want lines of the destination that begin where a line of memory does.
-    const int64_t first = pixels_before_line(tile);
+    const int64_t first = elements_before_line(tile.destination, kSize);
     if (first > 0) take_line_apart<kBlock>(tile, 0);
     take_lines_apart<kBlock>(tile, first, (pixels - first) / kLine);
     take_line_apart<kBlock>(tile, pixels - kLine);
-  }
-
-  static int64_t pixels_before_line(const Tile& tile) {
-    const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes);
-    return past % kSize == 0 && past > 0 ? (kLineBytes - past) / kSize : 0;
   }
 
   // Beyond the caches nearly all of the work is reading, and memory answers more requests in the same time
@@ -210,7 +201,6 @@ class PaddedPixels {
   // processors do not follow. Into the second-level cache, as the first takes fewer requests at a time.
   template <int64_t kBlock>
   TILEWORK_INLINE static void fetch_pixels(const uint8_t* from) {
-    constexpr int kSecondLevel = 2;
     for (int64_t i = 0; i < kLine * kBlock; i += kBlock) __builtin_prefetch(from + i, 0, kSecondLevel);
   }
 

@@ -41,7 +41,6 @@ class RunList {
 // What the walk over a nest does with its rows: it hands its destination on, which here is the list.
 struct RowsToList {
   static constexpr bool kWritesZeros = false;
-  static constexpr int64_t kSize = 1;
   static void take_row(int64_t index, int64_t stride, uint8_t* list, int64_t at, int64_t count) {
     reinterpret_cast<RunList*>(list)->add(at, count, index, stride);
   }

@@ -7,7 +7,9 @@
 
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
+#include "reorder/nest_walk.h"
 #include "reorder/run_copy.h"
+#include "reorder/run_kernel.h"
 #include "reorder/tile_kernel.h"
 
 namespace tilework {
@@ -67,7 +69,7 @@ TILEWORK_INLINE void interleave(uint8x16_t (&rows)[kCount]) {
 struct LineStores {
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
-  static constexpr bool kTransposesLast = false;
+  static constexpr bool kTransposesParts = false;
   TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
     if (stores == Stores::kStreaming) {
       stream32(destination, line);

@@ -1,6 +1,7 @@
 // Tile transposes in plain C++, for processors without a kernel of their own.
 #include "reorder/kernels.h"
 #include "reorder/listed_transpose.h"
+#include "reorder/nest_walk.h"
 #include "reorder/nibble_transpose.h"
 #include "reorder/tile_kernel.h"
 
@@ -17,7 +18,7 @@ struct PlainBlock {
   static constexpr int64_t kColumns = kSide;
   static constexpr bool kMakesLines = false;
   static constexpr bool kLinesInRegisters = false;
-  static constexpr bool kTransposesLast = false;
+  static constexpr bool kTransposesParts = false;
   static void store_line(uint8_t* destination, const uint8_t* line, Stores) {
     std::memcpy(destination, line, kLineBytes);
   }

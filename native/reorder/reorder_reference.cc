@@ -13,7 +13,6 @@ namespace {
 // no work and a half is set by OR, whichever of the two comes first.
 struct Nibbles {
   static constexpr bool kWritesZeros = false;
-  static constexpr int64_t kSize = 0;  // of rectangles, which the reference has none of
   static void copy_one(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
     const unsigned value = (source[s / 2] >> (s % 2 * 4)) & 15u;
     destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | (value << (d % 2 * 4)));

@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "reorder/any_tile.h"
+#include "reorder/registers_avx2.h"
+#include "reorder/tile.h"
 
 namespace tilework {
 namespace {
@@ -23,8 +24,8 @@ class StreamedBlocks {
   // False where the tile is of another kind.
   static bool run(const Tile& tile) {
     const int64_t block = tile.rows * kSize;
-    const bool is_dense = tile.destination_column == block && tile.zero_rows == 0 &&
-                          reinterpret_cast<uintptr_t>(tile.destination) % 16 == 0;
+    const bool is_dense =
+        tile.destination_column == block && tile.zero_rows == 0 && is_aligned(tile.destination, 16);
     if (tile.stores != Stores::kStreaming || !is_dense || tile.columns < kStrip) return false;
     switch (block) {
       case 16:
@@ -70,7 +71,6 @@ class StreamedBlocks {
   // most often lies behind the last row.
   TILEWORK_INLINE static void fetch_ahead(const Tile& tile, int64_t first) {
     constexpr int64_t kAhead = 4 * kStrip;
-    constexpr int kSecondLevel = 2;
     const bool is_next = first + kAhead >= tile.columns;
     const uint8_t* from = tile.source + (first + kAhead) * kSize;
     if (is_next) from += tile.rows * tile.source_row - tile.columns * kSize;

@@ -7,6 +7,8 @@
 #include <cstdint>
 
 #include "reorder/any_tile.h"
+#include "reorder/byte_elements.h"
+#include "reorder/registers_avx2.h"
 
 namespace tilework {
 namespace {
@@ -14,8 +16,8 @@ namespace {
 struct StreamedLanes : NoChannels {
   // False where the tile is of another kind.
   static bool run(const Tile& tile) {
-    const bool is_aligned = reinterpret_cast<uintptr_t>(tile.destination) % kLineBytes == 0;
-    if (tile.stores != Stores::kStreaming || tile.zero_rows > 0 || !is_aligned) return false;
+    if (tile.stores != Stores::kStreaming || tile.zero_rows > 0) return false;
+    if (!is_aligned(tile.destination, kLineBytes)) return false;
     if (tile.destination_column == tile.rows * kUnit && tile.rows % 2 == 0 && tile.rows <= kFew) {
       put_together(tile);
       return true;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "reorder/nest_walk.h"
+#include "reorder/byte_elements.h"
 
 namespace tilework {
 namespace {

@@ -1,12 +1,11 @@
 // A rectangle in bytes, and where its rows and columns stand. Internal to each file, as nest_walk.h.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
-#include "reorder/cache_sets.h"
-#include "reorder/nest_walk.h"
+#include "memory/streaming_copy.h"
+#include "reorder/cache_lines.h"
 
 namespace tilework {
 namespace {
@@ -75,32 +74,6 @@ struct Listed {
     std::memcpy(to, from, static_cast<size_t>(bytes));
   }
 }
-
-// Of a prefetch: the first level of the cache has other things to keep.
-constexpr int kSecondLevel = 2;
-
-// Asks for the lines of a piece.
-[[gnu::always_inline]] inline void fetch_piece(const uint8_t* piece, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += kLineBytes) __builtin_prefetch(piece + i, 0, kSecondLevel);
-}
-
-// Asks for lines that are written soon, in an order that no processor foresees: a line that is far away holds
-// up the stores behind it. All at once, requests would hold up loads in turn, so each step takes its share.
-class LineRequests {
- public:
-  LineRequests(const uint8_t* begin, int64_t bytes, int64_t steps)
-      : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
-
-  void operator()() {
-    const uint8_t* last = next_ + std::min(bytes_a_step_, end_ - next_);
-    for (; next_ < last; next_ += kLineBytes) __builtin_prefetch(next_, 1);
-  }
-
- private:
-  const uint8_t* next_;
-  const uint8_t* end_;
-  int64_t bytes_a_step_;
-};
 
 // Asks for what comes behind a few rows that are far apart: the next tile, more often than not. No processor
 // follows as many rows by itself.

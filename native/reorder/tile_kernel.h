@@ -10,6 +10,7 @@
 #include "reorder/buffered_chain.h"
 #include "reorder/listed_chain.h"
 #include "reorder/listed_interleave.h"
+#include "reorder/rectangle.h"
 
 namespace tilework {
 namespace {

@@ -14,11 +14,16 @@
 //     template <class Rows, class Columns>
 //     static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
 //                                 Columns column_at);
-//     // Its last `kCount` columns alone, a half or a quarter of them, where `kTransposesLast` is true.
-//     static constexpr bool kTransposesLast;
+//     // Parts of a block, where `kTransposesParts` is true: its last `kCount` columns alone, a half or a
+//     // quarter of them; and the first half of its rows, with `kMore` rows more at places of their own and
+//     // zeros in place of the others.
+//     static constexpr bool kTransposesParts;
 //     template <int kCount, class Rows, class Columns>
-//     static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination, Columns
-//     column_at);
+//     static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,
+//                                Columns column_at);
+//     template <int kMore, class Rows, class Columns>
+//     static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed more_at,
+//                                    uint8_t* destination, Columns column_at);
 //     // Writes a cache line.
 //     static void store_line(uint8_t* destination, const uint8_t* line, Stores stores);
 //   };

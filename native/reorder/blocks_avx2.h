@@ -1,0 +1,219 @@
+// Blocks of transpose_places.h with AVX2. Included by reorder_avx2.cc only.
+//
+// A wide block puts row r in the low lane of a register and row r + half in the high lane, so that after
+// log2(rows / 2) steps each register holds one whole column of 32 bytes. A narrow block has columns of 16
+// bytes and puts two groups of columns in the lanes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "reorder/byte_elements.h"
+#include "reorder/registers_avx2.h"
+#include "reorder/tile.h"
+
+namespace tilework {
+namespace {
+
+// Streaming stores need aligned lines; others are written the usual way.
+struct LineStores {
+  static constexpr bool kMakesLines = false;
+  static constexpr bool kLinesInRegisters = false;
+  static constexpr bool kTransposesParts = false;
+  TILEWORK_INLINE static void store_line(uint8_t* destination, const uint8_t* line, Stores stores) {
+    const __m256i low = load32(line);
+    const __m256i high = load32(line + 32);
+    if (stores == Stores::kStreaming && is_aligned(destination, kLineBytes)) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), low);
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(destination + 32), high);
+    } else {
+      store32(destination, low);
+      store32(destination + 32, high);
+    }
+  }
+};
+
+// Columns of 32 bytes.
+template <class T>
+struct WideBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 16 / sizeof(T);
+  static constexpr int64_t kRows = 2 * kCount;
+  static constexpr int64_t kColumns = kCount;
+  static constexpr bool kMakesLines = true;
+  static constexpr bool kLinesInRegisters = kCount <= 8;
+  static constexpr bool kTransposesParts = kCount >= 4;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    load_columns(source, row_at, rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+  // The rows of the first half, and `kHigh` of the second, at places of their own; the others are zeros.
+  template <int kHigh, class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_few_rows(const uint8_t* source, Rows row_at, Listed high_at,
+                                                 uint8_t* destination, Columns column_at) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) {
+      rows[r] = r < kHigh ? load_lanes(source + row_at(r), source + high_at(r))
+                          : _mm256_zextsi128_si256(load16(source + row_at(r)));
+    }
+    transpose_lanes<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+  // The last `kKept` columns alone.
+  template <int kKept, class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_last(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                             Columns column_at) {
+    __m256i rows[kCount];
+    __m256i columns[kKept];
+    load_rows(source, row_at, rows);
+    transpose_last_lanes<sizeof(T)>(rows, columns);
+    for (int c = 0; c < kKept; ++c) store32(destination + column_at(kCount - kKept + c), columns[c]);
+  }
+  // Both halves of a line are written one behind the other: a line that is written in two goes is waited for
+  // twice. Where the registers do not hold so many rows, the lines are put together in memory.
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose_lines(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                              Columns column_at) {
+    if constexpr (!kLinesInRegisters) {
+      alignas(kLineBytes) uint8_t lines[kCount * kLineBytes];
+      transpose(source, row_at, lines, Spaced<kLineBytes>{});
+      transpose(source, row_at.from(kRows), lines + 32, Spaced<kLineBytes>{});
+      for (int c = 0; c < kCount; ++c) {
+        const uint8_t* line = lines + c * kLineBytes;
+        store32(destination + column_at(c), load32(line));
+        store32(destination + column_at(c) + 32, load32(line + 32));
+      }
+    } else {
+      __m256i low[kCount];
+      __m256i high[kCount];
+      load_columns(source, row_at, low);
+      load_columns(source, row_at.from(kRows), high);
+      for (int c = 0; c < kCount; ++c) {
+        store32(destination + column_at(c), low[c]);
+        store32(destination + column_at(c) + 32, high[c]);
+      }
+    }
+  }
+
+ private:
+  template <class Rows>
+  TILEWORK_INLINE static void load_rows(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
+    for (int r = 0; r < kCount; ++r) {
+      rows[r] = load_lanes(source + row_at(r), source + row_at(r + kCount));
+    }
+  }
+  template <class Rows>
+  TILEWORK_INLINE static void load_columns(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
+    load_rows(source, row_at, rows);
+    transpose_lanes<sizeof(T)>(rows);
+  }
+};
+
+// Columns of 16 bytes.
+template <class T>
+struct NarrowBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 16 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = 2 * kCount;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
+    transpose_lanes<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) {
+      store16(destination + column_at(c), _mm256_castsi256_si128(rows[c]));
+      store16(destination + column_at(c + kCount), _mm256_extracti128_si256(rows[c], 1));
+    }
+  }
+};
+
+// Columns of 8 bytes, two of which follow each other in each lane.
+template <class T>
+struct HalfBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 8 / sizeof(T);
+  static constexpr int64_t kRows = kCount;
+  static constexpr int64_t kColumns = 32 / sizeof(T);
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
+    interleave<sizeof(T)>(rows);
+    for (int r = 0; r < kCount; ++r) {
+      store_pair(destination, column_at, 2 * r, _mm256_castsi256_si128(rows[r]));
+      store_pair(destination, column_at, kColumns / 2 + 2 * r, _mm256_extracti128_si256(rows[r], 1));
+    }
+  }
+
+ private:
+  template <class Columns>
+  TILEWORK_INLINE static void store_pair(uint8_t* destination, Columns column_at, int64_t c, __m128i pair) {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(destination + column_at(c)), pair);
+    // One instruction all the same; the intrinsic for it wants an aligned place.
+    const __m128d doubles = _mm_castsi128_pd(pair);
+    const double high = _mm_cvtsd_f64(_mm_unpackhi_pd(doubles, doubles));
+    std::memcpy(destination + column_at(c + 1), &high, sizeof(high));
+  }
+};
+
+// Rows of 8 bytes, of which two make a lane.
+template <class T>
+struct ThinBlock : LineStores {
+  using Unit = T;
+  static constexpr int kCount = 8 / sizeof(T);
+  static constexpr int64_t kRows = 32 / sizeof(T);
+  static constexpr int64_t kColumns = kCount;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[kCount];
+    for (int i = 0; i < kCount; ++i) {
+      rows[i] = _mm256_set_m128i(load_pair(source, row_at.from(kRows / 2 + 2 * i)),
+                                 load_pair(source, row_at.from(2 * i)));
+    }
+    take_apart<sizeof(T)>(rows);
+    for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
+  }
+
+ private:
+  template <class Rows>
+  TILEWORK_INLINE static __m128i load_pair(const uint8_t* source, Rows row_at) {
+    int64_t low = 0;
+    int64_t high = 0;
+    std::memcpy(&low, source + row_at(0), sizeof(low));
+    std::memcpy(&high, source + row_at(1), sizeof(high));
+    return _mm_insert_epi64(_mm_cvtsi64_si128(low), high, 1);
+  }
+};
+
+// Wider elements are moved one by one as well.
+template <class T>
+using HalfOrNone = std::conditional_t<sizeof(T) <= 4, HalfBlock<T>, void>;
+template <class T>
+using ThinOrNone = std::conditional_t<sizeof(T) <= 4, ThinBlock<T>, void>;
+
+// Units of a whole lane.
+struct LaneBlock : LineStores {
+  using Unit = Unit128;
+  static constexpr int64_t kRows = 2;
+  static constexpr int64_t kColumns = 2;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    for (int64_t c = 0; c < kColumns; ++c) {
+      const uint8_t* from = source + c * int64_t{sizeof(Unit)};
+      store32(destination + column_at(c), load_lanes(from + row_at(0), from + row_at(1)));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework
