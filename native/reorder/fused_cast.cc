@@ -20,11 +20,12 @@ constexpr int64_t kBufferBytes = int64_t{64} << 10;
 // As much where rectangles are larger: cut into planes, each line of the source would be read again for each.
 constexpr int64_t kMostBufferBytes = int64_t{1} << 20;
 
-// What is written at a time where elements are cast before they move, at least where there is so much, and
-// the most that the source between the first and the last of them may become: a part of a second-level cache,
-// and memory that a thread may keep.
+// What is written at a time where elements are cast before they move: a part of a second-level cache.
 constexpr int64_t kNarrowBytes = int64_t{256} << 10;
+// At least, where pieces are passes of a loop.
 constexpr int64_t kLeastNarrowBytes = int64_t{32} << 10;
+// The most that the source between the first and the last element of a piece may become: memory that a thread
+// may keep.
 constexpr int64_t kMostNarrowSpan = int64_t{4} << 20;
 // Elements that are not needed are cast as well where the next that are come so soon.
 constexpr int64_t kCastGapBytes = 256;

@@ -19,7 +19,7 @@ enum class GatherWay {
   kPieces,
 };
 
-// Moves [first, first + count).
+// Moves [first, first + count); in runs, sources are `step` elements apart.
 struct GatherRun {
   int32_t first;
   int32_t count;
@@ -32,7 +32,7 @@ inline constexpr int64_t kLargestPiece = 64;
 struct GatherMoves {
   // Empty where the box is full and goes another way than by lists.
   BoxMoves moves;
-  // First and last element that is written.
+  // First and last element that is written, from the box's first.
   int64_t first = 0;
   int64_t last = 0;
   GatherWay way = GatherWay::kRuns;

@@ -122,7 +122,8 @@ class BoxShape {
   std::vector<int64_t> passes_;
 };
 
-// Calls visit(i) for the passes of the box's loops in the order of the destination and gives what they add.
+// What the passes of the box's loops add, in the order of the destination; step(node, level) is what one pass
+// of a loop adds.
 template <class Step>
 std::vector<int32_t> table_of(const LoopNest& nest, const std::vector<int64_t>& passes, Step step) {
   std::vector<int32_t> table = {0};

@@ -92,15 +92,13 @@ void NestPlaces::find(int64_t first, int64_t last, std::vector<ParameterRun>& ru
 
 namespace {
 
-int64_t blocks_of(int64_t extent, int64_t block) { return extent == 0 ? 0 : ceil_div(extent, block); }
-
 void check_blocks(const std::vector<int64_t>& shape, const ScalingDescription& scaling) {
   const bool are_counts =
       scaling.blocks.size() == shape.size() &&
       std::all_of(scaling.blocks.begin(), scaling.blocks.end(), [](int64_t block) { return block > 0; });
   int64_t entries = are_counts ? 1 : -1;
   for (size_t axis = 0; are_counts && axis < shape.size(); ++axis) {
-    entries = checked_mul(entries, blocks_of(shape[axis], scaling.blocks[axis]), "The number of blocks");
+    entries = checked_mul(entries, ceil_div(shape[axis], scaling.blocks[axis]), "The number of blocks");
   }
   const auto given = static_cast<int64_t>(scaling.scales.size());
   // A tensor without elements needs none.
@@ -119,7 +117,7 @@ BoundSide side_of(const std::vector<int64_t>& shape, const ScalingDescription& s
   int64_t stride = 1;
   for (size_t axis = shape.size(); axis-- > 0;) {
     const int64_t block = std::min(scaling.blocks[axis], std::max<int64_t>(shape[axis], 1));
-    const int64_t blocks = blocks_of(shape[axis], block);
+    const int64_t blocks = ceil_div(shape[axis], block);
     Dimset& dimset = piece.dimsets[axis];
     dimset.axes = {static_cast<int>(axis)};
     dimset.slots = block * blocks;

@@ -104,12 +104,17 @@ std::optional<BoxTiles> boxes_of_moves(const FusedCast& cast, int64_t begin, int
   return BoxTiles::cut(cast.moves(), cast.moved_bytes(begin), cast.moved_bytes(end), limits);
 }
 
-uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
+// A buffer of at least this size. A larger one takes the place of the one before, of which nothing is kept.
+SparseBuffer& at_least(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
   if (buffer == nullptr || buffer->size() < size) {
     buffer.reset();
     buffer = std::make_unique<SparseBuffer>(size);
   }
-  return buffer->fill(0, size);
+  return *buffer;
+}
+
+uint8_t* memory_of(std::unique_ptr<SparseBuffer>& buffer, int64_t size) {
+  return at_least(buffer, size).fill(0, size);
 }
 
 }  // namespace
@@ -121,13 +126,10 @@ uint8_t* FileScratch::moved(int64_t size) { return memory_of(moved_, size); }
 uint8_t* FileScratch::window(int64_t size) { return memory_of(window_, size); }
 
 SparseBuffer& FileScratch::sparse(int64_t size) {
-  if (sparse_ == nullptr || sparse_->size() < size) {
-    sparse_.reset();
-    sparse_ = std::make_unique<SparseBuffer>(size);
-  }
+  SparseBuffer& sparse = at_least(sparse_, size);
   // A tile needs one of the two, and a thread has memory for one.
   if (window_ != nullptr) window_->clear();
-  return *sparse_;
+  return sparse;
 }
 
 std::shared_ptr<FileScratchPool> FileScratchPool::share() {
