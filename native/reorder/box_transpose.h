@@ -69,6 +69,7 @@ void transpose_listed_x4__avx2(const NibblePlaces& places, const uint8_t* source
                                uint8_t* pairs);
 #endif
 
+// Of boxes that are uncut (nest_box.h).
 struct BoxTranspose {
   // Bytes from the first element of a rectangle.
   std::vector<int64_t> rows;
@@ -90,6 +91,8 @@ struct BoxTranspose {
   };
   // Bytes from the first element of the box.
   std::vector<Rectangle> rectangles;
+  // Elements that no rectangle has, as they have no source.
+  std::vector<BoxRange> zeros;
 
   ListedPlaces places() const {
     return {rows.data(),    static_cast<int64_t>(rows.size()),

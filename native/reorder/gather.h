@@ -58,13 +58,13 @@ class GatherMover {
   using Moves = GatherMoves;
 
   void list(Moves& made, const LoopNest& nest, const NestBox& box, const BoxState& state) const {
-    list_gather(made, nest, box, state, plan_.transpose != nullptr || plan_.stage != nullptr, kSize);
+    list_gather(made, nest, box, state, plan_.stage, plan_.transpose, kSize);
   }
 
   void move(const Moves& made, int64_t s, int64_t d) {
     const bool is_whole = d + made.first >= begin_ && d + made.last < end_;
     if (made.is_listed()) return move_listed(made, s, d, is_whole);
-    if (!is_whole) return move_listed(full(), s, d, false);
+    if (!is_whole) return move_listed(whole(), s, d, false);
     const uint8_t* from = source_ + s * kSize;
     uint8_t* to = destination_ + (d - begin_) * kSize;
     if (plan_.transpose != nullptr) return move_transposed(from, to);
@@ -84,10 +84,10 @@ class GatherMover {
     return plan.stage == nullptr ? 0 : static_cast<size_t>(plan.stage->packed * kSize);
   }
 
-  // Lists of a full box, for one of which a range has only a part.
-  const Moves& full() {
-    if (!full_) full_.emplace().list(plan_.nest, plan_.box, state_of_full(plan_.box), kSize);
-    return *full_;
+  // Lists of a box that goes another way, for one of which a range has only a part.
+  const Moves& whole() {
+    if (!whole_) whole_.emplace().list(plan_.nest, plan_.box, state_of_uncut(plan_.nest, plan_.box), kSize);
+    return *whole_;
   }
 
   void move_listed(const Moves& made, int64_t s, int64_t d, bool is_whole) const {
@@ -172,6 +172,7 @@ class GatherMover {
 
   // Lines that are far apart are asked for one rectangle ahead.
   void move_transposed(const uint8_t* from, uint8_t* to) {
+    for (const BoxRange& zeros : plan_.transpose->zeros) zero(to, zeros.destination, zeros.count);
     for (const BoxTranspose::Rectangle& rectangle : plan_.transpose->rectangles) {
       const Place place{from + rectangle.source, to + rectangle.destination};
       if (!plan_.transpose->by_lines) {
@@ -234,7 +235,7 @@ class GatherMover {
   int64_t begin_;
   int64_t end_;
   std::vector<uint8_t> packed_;
-  std::optional<Moves> full_;
+  std::optional<Moves> whole_;
   Place next_;
 };
 

@@ -93,7 +93,7 @@ void GatherMoves::list(const LoopNest& nest, const NestBox& box, const BoxState&
                  : ByteShuffles{};
 }
 
-void GatherMoves::take_full(const NestBox& box) {
+void GatherMoves::take_whole(const NestBox& box) {
   moves = {};
   first = 0;
   last = box.destination.back();
@@ -108,8 +108,9 @@ int64_t GatherMoves::bytes() const {
 }
 
 void list_gather(GatherMoves& made, const LoopNest& nest, const NestBox& box, const BoxState& state,
-                 bool has_way_for_full, int64_t element_bytes) {
-  if (has_way_for_full && is_full(nest, box, state)) return made.take_full(box);
+                 const BoxStage* stage, const BoxTranspose* transpose, int64_t element_bytes) {
+  if (transpose != nullptr && is_uncut(nest, box, state)) return made.take_whole(box);
+  if (transpose == nullptr && stage != nullptr && is_full(nest, box, state)) return made.take_whole(box);
   made.list(nest, box, state, element_bytes);
 }
 

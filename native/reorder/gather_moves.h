@@ -10,6 +10,9 @@
 
 namespace tilework {
 
+struct BoxStage;
+struct BoxTranspose;
+
 enum class GatherWay {
   // Runs of the destination whose sources have a fixed step.
   kRuns,
@@ -30,7 +33,7 @@ struct GatherRun {
 inline constexpr int64_t kLargestPiece = 64;
 
 struct GatherMoves {
-  // Empty where the box is full and goes another way than by lists.
+  // Empty where the box goes another way than by lists.
   BoxMoves moves;
   // First and last element that is written, from the box's first.
   int64_t first = 0;
@@ -45,15 +48,16 @@ struct GatherMoves {
 
   // Of elements of so many bytes.
   void list(const LoopNest& nest, const NestBox& box, const BoxState& state, int64_t element_bytes);
-  // All elements of the box have a source; they are not listed.
-  void take_full(const NestBox& box);
+  // The box goes another way.
+  void take_whole(const NestBox& box);
   bool is_listed() const { return !moves.elements.empty(); }
   bool empty() const { return is_listed() && moves.empty(); }
   int64_t bytes() const;
 };
 
-// Lists the moves of a state; not those of full boxes where these go another way.
+// Lists the moves of a state; not those of boxes that are transposed or go through a stage, either of which
+// may be null: then none are.
 void list_gather(GatherMoves& made, const LoopNest& nest, const NestBox& box, const BoxState& state,
-                 bool has_way_for_full, int64_t element_bytes);
+                 const BoxStage* stage, const BoxTranspose* transpose, int64_t element_bytes);
 
 }  // namespace tilework

@@ -287,10 +287,40 @@ BoxState state_of_full(const NestBox& box) {
   return state;
 }
 
+namespace {
+
+bool looks_up(const NestBox& box) {
+  return std::any_of(box.lookups.begin(), box.lookups.end(),
+                     [](const std::vector<int32_t>& lookup) { return !lookup.empty(); });
+}
+
+}  // namespace
+
 bool is_full(const LoopNest& nest, const NestBox& box, const BoxState& state) {
-  const bool looks_up = std::any_of(box.lookups.begin(), box.lookups.end(),
-                                    [](const std::vector<int32_t>& lookup) { return !lookup.empty(); });
-  return !nest.all_zero && !looks_up && state.bounds == state_of_full(box).bounds;
+  return !nest.all_zero && !looks_up(box) && state.bounds == state_of_full(box).bounds;
+}
+
+bool has_all_of(const LoopNest& nest, const NestBox& box, int variable) {
+  for (size_t level = 0; level < box.passes.size(); ++level) {
+    const Node& node = nest.nodes[level];
+    if (node.variable == variable && box.passes[level] < node.count) return false;
+  }
+  return true;
+}
+
+BoxState state_of_uncut(const LoopNest& nest, const NestBox& box) {
+  BoxState uncut = state_of_full(box);
+  BoxState first;
+  BoxPlace(nest, box).get_state(first);
+  for (size_t i = 0; i < box.indices.size(); ++i) {
+    const int variable = box.indices[i].variable;
+    if (variable != kNone && has_all_of(nest, box, variable)) uncut.bounds[i] = first.bounds[i];
+  }
+  return uncut;
+}
+
+bool is_uncut(const LoopNest& nest, const NestBox& box, const BoxState& state) {
+  return !nest.all_zero && !looks_up(box) && state.bounds == state_of_uncut(nest, box).bounds;
 }
 
 void BoxMoves::mark(const LoopNest& nest, const NestBox& box, const BoxState& state) {

@@ -108,6 +108,15 @@ BoxState state_of_full(const NestBox& box);
 // Whether all elements of a box in this state have a source whose place is known without lookups.
 bool is_full(const LoopNest& nest, const NestBox& box, const BoxState& state);
 
+// Whether the box has all passes of a variable's loops: then its bounds are the same in every box.
+bool has_all_of(const LoopNest& nest, const NestBox& box, int variable);
+
+// The state in which no tail cuts a box, other than those of variables that the box has all of.
+BoxState state_of_uncut(const LoopNest& nest, const NestBox& box);
+
+// Whether a box is in this state, and no place is looked up.
+bool is_uncut(const LoopNest& nest, const NestBox& box, const BoxState& state);
+
 // The moves of all boxes of a state, as a mover lists them.
 template <class Moves>
 struct KnownMoves {

@@ -96,10 +96,15 @@ bool is_small(const LoopNest& nest, size_t column_level) {
   constexpr double kManyRectangles = 256;
   const int64_t rows = nest.nodes.back().count;
   const int64_t columns = nest.nodes[column_level].count;
-  if (rows > kFewRows || columns > kFewColumns) return false;
+  if (std::min(rows, columns) > kFewRows || std::max(rows, columns) > kFewColumns) return false;
   double rectangles = 1;
   for (const Node& node : nest.nodes) rectangles *= static_cast<double>(node.count);
   return rectangles >= kManyRectangles * static_cast<double>(rows * columns);
+}
+
+int64_t loops_of(const LoopNest& nest, int variable) {
+  return std::count_if(nest.nodes.begin(), nest.nodes.end(),
+                       [=](const Node& node) { return node.variable == variable; });
 }
 
 // Few columns around short rows, which the loops between go on with in the destination.
@@ -111,6 +116,8 @@ std::optional<size_t> pixel_level_of(const LoopNest& nest, size_t column_level) 
   const Node& row = nest.nodes.back();
   const bool is_next = column_level + 2 == nest.nodes.size();
   if (!is_next || row.variable != kNone || row.count > kShort) return std::nullopt;
+  // Of channels that several loops count some are missing almost everywhere.
+  if (channel.variable != kNone && loops_of(nest, channel.variable) > 1) return std::nullopt;
   if (channel.destination_stride != row.count) return std::nullopt;
   for (size_t i = column_level; i-- > 0;) {
     const Node& pixel = nest.nodes[i];

@@ -212,7 +212,7 @@ bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
   if (transpose == nullptr || wastes) return transpose != nullptr;
   // Tails are moved by lists, and no box is streamed.
   const std::vector<BoxState> states = first_states(nest, box, 2);
-  const bool is_whole = states.size() == 1 && is_full(nest, box, states.front());
+  const bool is_whole = states.size() == 1 && is_uncut(nest, box, states.front());
   if (!is_whole || stores_of_whole(1) == Stores::kStreaming) return false;
   if (fits_lists(nest, inner, size)) return false;
   // Pixels are moved well, until their lines push each other out of the cache.
@@ -278,7 +278,7 @@ void ReorderPlan::list_moves(size_t nest) {
   int64_t room = kMaxBoxTableBytes - box.bytes();
   for (BoxState& state : first_states(nests_[nest], box, kKnownStates)) {
     GatherMoves moves;
-    list_gather(moves, nests_[nest], box, state, transposes_[nest] != nullptr || stages_[nest] != nullptr,
+    list_gather(moves, nests_[nest], box, state, stages_[nest].get(), transposes_[nest].get(),
                 element_bits_ / 8);
     room -= moves.bytes();
     if (room < 0) return;

@@ -324,6 +324,38 @@ void test_transposed_boxes() {
   }
 }
 
+// Pixels of odd windows in pairs or fours: the last one of each window is a hole in every box.
+void test_boxes_with_holes() {
+  const auto blocks_of_pixels = [](const std::vector<int64_t>& shape, int64_t pixels) {
+    const int64_t inputs = shape[1];
+    const int64_t outputs = (shape[0] + 15) / 16;
+    const int64_t windows = (shape[2] * shape[3] + pixels - 1) / pixels;
+    Side side = row_major(shape);
+    side.pieces[0].digits = {
+        {{1}, inputs, 1}, {{2, 3}, windows, pixels}, {{0}, outputs, 16}, {{2, 3}, pixels, 1}, {{0}, 16, 1}};
+    side.elements = inputs * windows * outputs * pixels * 16;
+    return side;
+  };
+  std::mt19937_64 random(20261122);
+  for (int bits : {4, 8, 16, 32, 64}) {
+    for (const std::vector<int64_t>& shape :
+         std::vector<std::vector<int64_t>>{{48, 40, 3, 3}, {37, 19, 5, 5}, {32, 33, 1, 7}}) {
+      for (int64_t pixels : {2, 4}) {
+        const Side blocks = blocks_of_pixels(shape, pixels);
+        check_reorder({bits, shape, row_major(shape), blocks}, random);
+        check_reorder({bits, shape, blocks, row_major(shape)}, random);
+      }
+    }
+  }
+  const std::vector<int64_t> shape = {48, 40, 3, 3};
+  for (int bits : {8, 16, 32, 64}) {
+    const ReorderPlan plan({bits, shape, row_major(shape), blocks_of_pixels(shape, 2)});
+    CHECK(plan.transpose(0) != nullptr && !plan.transpose(0)->zeros.empty());
+    const ReorderPlan back({bits, shape, blocks_of_pixels(shape, 2), row_major(shape)});
+    CHECK(back.transpose(0) != nullptr && back.transpose(0)->zeros.empty());
+  }
+}
+
 // Lines 4 KiB apart: squares of whole lines, each of them read and written once; and rows of less than a
 // line, which are no multiple of a block.
 void test_crowded_lines() {
@@ -728,6 +760,7 @@ int main(int count, char** arguments) {
   test_large_periods(random);
   test_units_of_lanes();
   test_transposed_boxes();
+  test_boxes_with_holes();
   test_crowded_tiles();
   test_crowded_lines();
   test_reversed_channels();
