@@ -93,6 +93,8 @@ RunPacking pack_source(const LoopNest& nest, const NestBox& box, LoopNest& packe
 bool turns_steps(const LoopNest& nest, const NestBox& box) {
   // Above, a line of the source has few elements.
   constexpr int64_t kLongStep = 8;
+  // No tile has steps along its rows.
+  if (nest.nodes.back().destination_stride != 1) return false;
   const std::vector<size_t> levels = by_source(nest, box);
   if (levels.empty() || levels.front() + 1 == nest.nodes.size()) return false;
   return std::abs(nest.nodes[levels.front()].source_stride) <= kLongStep &&
@@ -120,7 +122,8 @@ std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& 
   finish_nest(packed);
   const int64_t span = destination == StageDestination::kDense ? dense : box.destination.back() + 1;
   const int64_t elements = packing.elements();
-  auto plan = std::make_shared<const ReorderPlan>(element_bits, std::move(packed), elements, span);
+  auto plan =
+      std::make_shared<const ReorderPlan>(element_bits, std::move(packed), elements, span, Staging::kNone);
   return std::make_shared<const BoxStage>(BoxStage{packing.take(), elements, std::move(plan)});
 }
 

@@ -114,7 +114,7 @@ constexpr int kMaxTransposedBits = 64;
 constexpr int kMaxUnitBits = 128;
 
 // The plan in units that all its nests keep together, or null.
-std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan) {
+std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan, Staging staging) {
   if (plan.copy_offset() || plan.nests().empty()) return nullptr;
   const int64_t most = kMaxUnitBits / plan.element_bits();
   const int64_t elements = unit_elements(plan.nests().front(), most);
@@ -127,7 +127,7 @@ std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan) {
   for (const LoopNest& nest : plan.nests()) nests.push_back(over_units(nest, elements));
   return std::make_shared<ReorderPlan>(static_cast<int>(bits), std::move(nests),
                                        plan.source_elements() / elements,
-                                       plan.destination_elements() / elements);
+                                       plan.destination_elements() / elements, staging);
 }
 
 // Bytes that boxes reach over: ranges that begin and end at multiples of them cut none.
@@ -182,8 +182,9 @@ ReorderPlan::ReorderPlan(const ReorderDescription& description)
 }
 
 ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
-                         int64_t destination_elements)
+                         int64_t destination_elements, Staging staging)
     : element_bits_(element_bits),
+      staging_(staging),
       source_elements_(source_elements),
       destination_elements_(destination_elements),
       source_bytes_(bytes_of(source_elements, element_bits)),
@@ -193,9 +194,9 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
 }
 
 ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements,
-                         int64_t destination_elements)
-    : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements,
-                  destination_elements) {}
+                         int64_t destination_elements, Staging staging)
+    : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements, destination_elements,
+                  staging) {}
 
 // Chains go through a buffer or touch short pieces; boxes of the same loops have more of both sides at once.
 bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
@@ -235,7 +236,7 @@ void ReorderPlan::choose_kernel() {
                 "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
   }
   kernel_ = kernel;
-  units_ = units_of(*this);
+  units_ = units_of(*this, staging_);
   boxes_.resize(nests_.size());
   stages_.resize(nests_.size());
   transposes_.resize(nests_.size());
@@ -256,7 +257,8 @@ void ReorderPlan::make_boxes() {
     }
     if (element_bits_ <= kMaxTransposedBits)
       transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);
-    if (transposes_[i] == nullptr && turns_steps(nests_[i], *boxes_[i])) {
+    const bool may_stage = staging_ == Staging::kAllowed && transposes_[i] == nullptr;
+    if (may_stage && turns_steps(nests_[i], *boxes_[i])) {
       stages_[i] = make_stage(nests_[i], *boxes_[i], element_bits_, StageDestination::kInPlace);
     }
     list_moves(i);

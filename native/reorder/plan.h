@@ -67,14 +67,19 @@ struct ReorderKernel {
   const char* reason;
 };
 
+// Whether boxes may go by way of a stage (box_stage.h). The plan of a stage has none, or it would be staged
+// again.
+enum class Staging { kAllowed, kNone };
+
 class ReorderPlan {
  public:
   // Errors: ERR_ARGUMENT, ERR_OVERFLOW, ERR_RANGE (see bind_side and bind_slice).
   explicit ReorderPlan(const ReorderDescription& description);
   // A part of another plan, as one finished nest that writes all of its destination.
-  ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements, int64_t destination_elements);
+  ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements, int64_t destination_elements,
+              Staging staging = Staging::kAllowed);
   ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
-              int64_t destination_elements);
+              int64_t destination_elements, Staging staging = Staging::kAllowed);
 
   int element_bits() const { return element_bits_; }
   int64_t source_elements() const { return source_elements_; }
@@ -148,6 +153,7 @@ class ReorderPlan {
   void run_cast(const ReorderArguments& arguments) const;
 
   int element_bits_;
+  Staging staging_ = Staging::kAllowed;
   int64_t source_elements_;
   int64_t destination_elements_;
   int64_t source_bytes_;

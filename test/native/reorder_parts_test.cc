@@ -145,6 +145,25 @@ void test_near_columns() {
   }
 }
 
+// Axes in the reverse order, whose innermost one is a pass longer than lines: the last part of a loop has one
+// pass, so that no loop of its nest goes on in the destination.
+void test_last_passes() {
+  std::mt19937_64 random(20261122);
+  for (int bits : {4, 8, 16, 32, 64, 128}) {
+    const int64_t line = 64 * 8 / bits;
+    for (const std::vector<int64_t>& shape :
+         {std::vector<int64_t>{line + 1, 75, 39}, {2 * line + 1, 1, 56, 9}, {17, 64, line + 1}}) {
+      Side reversed = row_major(shape);
+      std::reverse(reversed.pieces[0].digits.begin(), reversed.pieces[0].digits.end());
+      const auto plan =
+          std::make_shared<const ReorderPlan>(ReorderDescription{bits, shape, row_major(shape), reversed});
+      for (size_t threads : {1, 2, 3, 8}) CHECK(ReorderParts(plan, threads).count() >= 1);
+      check_parts(plan, std::to_string(bits) + " bits, reversed", kPartLimits, random);
+      check_parts(plan, std::to_string(bits) + " bits, reversed, small", kTinyLimits, random);
+    }
+  }
+}
+
 // Ranges of runs end where all runs of a block have been written: others would be walked one by one.
 void test_whole_columns() {
   const std::vector<int64_t> shape = {16, 32, 32, 40};
@@ -181,6 +200,7 @@ int main(int count, char** arguments) {
   test_cuts();
   test_far_columns();
   test_near_columns();
+  test_last_passes();
   test_far_tiles();
   test_whole_columns();
   return result();
