@@ -1,6 +1,7 @@
-// Every kernel that fits a plan against the reference, over the cases that scripts/test_exhaustive.mjs makes
-// from the catalogue of layouts; and the reference against the oracle where the case says so. Source and
-// destination lie against a page that may not be touched, at either end in turn.
+// Every kernel that fits a plan, and the parts that a run is cut into for threads, against the reference,
+// over the cases that scripts/test_exhaustive.mjs makes from the catalogue of layouts; and the reference
+// against the oracle where the case says so. Source and destination lie against a page that may not be
+// touched, at either end in turn.
 //
 // Reads a case a line: number, seed, 1 or 0 for the oracle, and the reorder (read_description.h). Writes how
 // often each kernel ran, and to standard error what failed.
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
@@ -21,6 +23,7 @@
 #include "guarded_memory.h"
 #include "read_description.h"
 #include "reorder/kernels.h"
+#include "reorder/parts.h"
 #include "reorder_case.h"
 
 namespace tilework::test {
@@ -58,7 +61,12 @@ struct Memory {
 class CaseCheck {
  public:
   CaseCheck(const Case& at, const Memory& memory, std::map<std::string, int64_t>& runs)
-      : case_(at), plan_(at.description), memory_(memory), runs_(runs), random_(at.seed) {}
+      : case_(at),
+        shared_plan_(std::make_shared<const ReorderPlan>(at.description)),
+        plan_(*shared_plan_),
+        memory_(memory),
+        runs_(runs),
+        random_(at.seed) {}
 
   void run() {
     const bool fits_memory = std::max(plan_.source_bytes(), plan_.destination_bytes()) <= Memory::kMostBytes;
@@ -73,6 +81,7 @@ class CaseCheck {
       check("plan", plan_, [this](uint8_t* to, int64_t begin, int64_t last) {
         plan_.run(source_, to, begin, last, stores());
       });
+      check_parts();
       check_kernels(plan_);
       if (plan_.units() != nullptr) check_kernels(*plan_.units());
     }
@@ -109,6 +118,18 @@ class CaseCheck {
         kernel.run({plan, source_, to, begin, last, stores()});
       });
     }
+  }
+
+  // A few parts, as threads would take them.
+  void check_parts() {
+    const int64_t bytes = plan_.destination_bytes();
+    const int64_t part = std::max<int64_t>(bytes / (1 + below(6)), 64);
+    const auto threads = static_cast<size_t>(1 + below(8));
+    const ReorderParts parts(shared_plan_, threads, {0, part, part});
+    if (parts.count() == 1) return;
+    check_range("parts", 0, bytes, [&](uint8_t* to, int64_t, int64_t) {
+      for (int64_t i = parts.count(); i-- > 0;) parts.run(i, source_, to);
+    });
   }
 
   // The whole destination, a long range, and a short one.
@@ -152,7 +173,8 @@ class CaseCheck {
   Stores stores() { return below(2) == 0 ? Stores::kCached : Stores::kStreaming; }
 
   const Case& case_;
-  ReorderPlan plan_;
+  std::shared_ptr<const ReorderPlan> shared_plan_;
+  const ReorderPlan& plan_;
   const Memory& memory_;
   std::map<std::string, int64_t>& runs_;
   std::mt19937_64 random_;
