@@ -195,12 +195,6 @@ void NestBox::set_order(const LoopNest& nest) {
   }
   stateful =
       static_cast<size_t>(std::stable_partition(order.begin(), order.end(), changes_state) - order.begin());
-  int64_t span = 1;
-  for (const Node& node : nest.nodes) span += (node.count - 1) * node.destination_stride;
-  for (size_t level : order) {
-    span -= (nest.nodes[level].count - passes[level]) * nest.nodes[level].destination_stride;
-    reach.push_back(span);
-  }
 }
 
 int64_t NestBox::bytes() const {

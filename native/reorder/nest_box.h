@@ -48,8 +48,6 @@ struct NestBox {
   // The loops that go from box to box: those that change the state first.
   std::vector<size_t> order;
   size_t stateful = 0;
-  // For each of `order`, destination elements from the first to the last of the deeper ones and of a box.
-  std::vector<int64_t> reach;
   // Tables by element, in ascending order of the destination: elements from the box's first.
   std::vector<int32_t> destination;
   std::vector<int32_t> source;

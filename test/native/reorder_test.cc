@@ -356,6 +356,32 @@ void test_boxes_with_holes() {
   }
 }
 
+// Of a destination that no memory holds, a window: boxes of padding beside it are not come to. Were they,
+// this would take days.
+void test_windows_of_huge_padding() {
+  constexpr int64_t kRow = int64_t{1} << 50;
+  const std::vector<int64_t> shape = {3, 4};
+  Side padded = row_major(shape);
+  padded.upper = {0, kRow - 4};
+  padded.pieces[0].digits[1].radix = kRow;
+  padded.elements = 3 * kRow;
+  const ReorderPlan plan({8, shape, row_major(shape), padded});
+  const uint8_t source[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  for (const ReorderKernel& kernel : reorder_kernels()) {
+    if (!fits(kernel, plan) || std::string(kernel.name).ends_with("_reference")) continue;
+    for (int64_t row : {0, 1, 2}) {
+      for (int64_t before : {0, 1, 100, 5000}) {
+        const int64_t begin = std::max(row * kRow - before, int64_t{0});
+        std::vector<uint8_t> expected(6000);
+        std::copy(source + row * 4, source + row * 4 + 4, expected.begin() + (row * kRow - begin));
+        std::vector<uint8_t> window(expected.size(), 0xA5);
+        kernel.run({plan, source, window.data(), begin, begin + 6000, Stores::kCached});
+        CHECK_IN(std::string(kernel.name) + " row " + std::to_string(row), window == expected);
+      }
+    }
+  }
+}
+
 // Lines 4 KiB apart: squares of whole lines, each of them read and written once; and rows of less than a
 // line, which are no multiple of a block.
 void test_crowded_lines() {
@@ -761,6 +787,7 @@ int main(int count, char** arguments) {
   test_units_of_lanes();
   test_transposed_boxes();
   test_boxes_with_holes();
+  test_windows_of_huge_padding();
   test_crowded_tiles();
   test_crowded_lines();
   test_reversed_channels();
