@@ -55,6 +55,13 @@ bool has_far_columns(const ReorderPlan& plan, int64_t most) {
          column.count * element_bytes > kCacheLine;
 }
 
+bool has_boxes(const ReorderPlan& plan) {
+  for (size_t i = 0; i < plan.nests().size(); ++i) {
+    if (plan.box(i) != nullptr) return true;
+  }
+  return false;
+}
+
 bool can_cut_loops(const ReorderPlan& plan) {
   if (plan.nests().size() != 1) return false;
   const bool has_rectangles = plan.nest_class() == NestClass::kTiles ||
@@ -89,8 +96,9 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
       0 < reach && reach <= limits.most ? std::lcm(reach, kCacheLine) : plan_->range_unit(limits.most);
   const bool are_few = unit > share && bytes / unit < wanted;
   if (is_all && are_few && cut_innermost_loop(ceil_div(bytes, share))) return;
-  // One thread gains nothing by parts that cut rectangles.
-  cut_at_units(are_few && threads > 1 ? kCacheLine : unit, share);
+  // One thread gains nothing by parts that cut rectangles; nor do several by parts that cut boxes, which are
+  // then moved element by element.
+  cut_at_units(are_few && threads > 1 && !has_boxes(*plan_) ? kCacheLine : unit, share);
 }
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)

@@ -313,7 +313,7 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   constexpr int64_t kCacheLine = 64;
   if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
-  if (largest && transposes_[*largest] != nullptr) return box_unit(*this, *largest, most);
+  if (largest && boxes_[*largest] != nullptr) return box_unit(*this, *largest, most);
   // No kernel makes rectangles of elements below a byte.
   if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kCacheLine;
   const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
