@@ -81,7 +81,14 @@ function stepText(step: ElementStep): string | undefined {
   const { to, saturate } = step
   if (!isScaling(step)) return ` ${to} ${step.mode} ${saturate} ${step.round}`
   if (step.scales.length > MOST_SCALES) return undefined
-  return ` ${step.kind} ${to} ${step.rules} ${saturate} ${step.scales} ${step.offsets} ${step.blocks}`
+  const numbers = `${scalarsText(step.scales)} ${scalarsText(step.offsets)}`
+  return ` ${step.kind} ${to} ${step.rules} ${saturate} ${numbers} ${step.blocks}`
+}
+
+/** Every number as a text of its own. NaN, which could have several, is refused before anything is planned. */
+function scalarsText(scalars: Float64Array): string {
+  // As a bias -0 keeps a sum of -0, which 0 does not, and both print as 0.
+  return Array.from(scalars, (scalar) => (Object.is(scalar, -0) ? '-0' : `${scalar}`)).join()
 }
 
 /** Padding of no elements, one count an axis, is as none. Absent for what is no list of whole numbers. */

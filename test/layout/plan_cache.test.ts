@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import {
+  affine,
   type Layout,
   type PlanReorderOptions,
   parseLayout,
@@ -48,6 +49,16 @@ describe('plans that are kept', () => {
       { slice: { ...slice, step: [-1, 1, 1, 1], start: [1, 0, 0, 0] } },
     ].map(planOf)
     expect(new Set(others).size).toBe(others.length)
+  })
+
+  test('another plan for -0, which as a bias keeps the sign of -0', async () => {
+    const signs = async (bias: number) => {
+      const sums = affine(tensor(Float32Array.of(-0, 0)), { scale: 1, bias })
+      return [...(await sums.toTypedArray())].map((sum) => Object.is(sum, -0))
+    }
+    expect(await signs(-0)).toEqual([true, false])
+    expect(await signs(0)).toEqual([false, false])
+    expect(await signs(-0)).toEqual([true, false])
   })
 
   test('what is wrong stays wrong beside a kept plan that reads alike', () => {
