@@ -43,6 +43,14 @@ Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, co
   return dimsets.back();
 }
 
+// A 0 among the extents is met before the others are multiplied: their product may be beyond any number.
+int64_t extent_of(const std::vector<int>& axes, const std::vector<int64_t>& padded) {
+  if (std::any_of(axes.begin(), axes.end(), [&](int axis) { return padded[axis] == 0; })) return 0;
+  int64_t extent = 1;
+  for (int axis : axes) extent = checked_mul(extent, padded[axis], "The number of elements");
+  return extent;
+}
+
 // Sorts the digits by weight and proves that they are a mixed radix: then no two indices share a slot.
 void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char* side) {
   std::sort(dimset.digits.begin(), dimset.digits.end(),
@@ -55,8 +63,7 @@ void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char
     }
     dimset.slots = checked_mul(dimset.slots, digit.radix, "The padded extent of an axis");
   }
-  int64_t extent = 1;
-  for (int axis : dimset.axes) extent = checked_mul(extent, padded[axis], "The number of elements");
+  const int64_t extent = extent_of(dimset.axes, padded);
   if (extent > dimset.slots) {
     refuse(side, "the digits of axis " + text(dimset.axes[0]) + " hold " + text(dimset.slots) +
                      " index values, the shape needs " + text(extent) + ".");
@@ -68,7 +75,10 @@ BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* si
   if (piece.digits.size() > kMaxDigits)
     refuse(side, "a piece has more than " + text(kMaxDigits) + " digits.");
   BoundPiece result{piece.axis, piece.lo, piece.hi, {}};
-  int64_t stride = 1;
+  const bool is_empty = std::any_of(piece.digits.begin(), piece.digits.end(),
+                                    [](const Digit& digit) { return digit.radix == 0; });
+  // Where no slot is, no digit has a stride, and the product of the other digits may be beyond any number.
+  int64_t stride = is_empty ? 0 : 1;
   for (size_t i = piece.digits.size(); i-- > 0;) {
     const Digit& digit = piece.digits[i];
     check_digit(digit, rank, side);
