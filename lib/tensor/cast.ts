@@ -5,7 +5,7 @@ import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
-import { checkDense } from './check_tensor.js'
+import { checkOnlyDense } from './check_tensor.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 const MODES = ['spec', 'onnx'] as const
@@ -29,14 +29,7 @@ const ROUNDS = ['up', 'nearest', 'down'] as const
  * for tensors that are not dense, and for elements of 2 bits that would also change places; ERR_ARGUMENT, ERR_NO_DATA
  */
 export function cast(tensor: Tensor, dtype: Dtype, options: CastOptions = {}): DenseTensor {
-  if (tensor?.kind === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', 'cast takes a tensor and the element type that it is to have.')
-  }
-  if (tensor.kind !== 'dense') {
-    const what = `"${tensor.name}" is a ${tensor.kind} tensor`
-    throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors can be cast.`)
-  }
-  const dense = checkDense(tensor, 'cast')
+  const dense = checkOnlyDense(tensor, 'cast', 'can be cast')
   const step = stepOf(dense, dtype, options)
   return dense.dtype === dtype ? dense : changeElements(dense, step)
 }

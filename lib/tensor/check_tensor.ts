@@ -18,6 +18,22 @@ export function checkDense(value: unknown, call: string): DenseTensor {
 }
 
 /**
+ * As `checkDense`, for what other kinds of tensors cannot have done to them.
+ *
+ * @param only - says of dense tensors what only they can, for example `can be cast`
+ * @throws TileworkError ERR_ARGUMENT for what is no tensor, ERR_UNSUPPORTED for one of another kind
+ */
+export function checkOnlyDense(value: Tensor, call: string, only: string): DenseTensor {
+  return readInput('The tensor', () => {
+    if (value?.kind === 'sparse' || value?.kind === 'string') {
+      const message = `"${value.name}" is a ${value.kind} tensor; only dense tensors ${only}.`
+      throw new TileworkError('ERR_UNSUPPORTED', message)
+    }
+    return checkDense(value, call)
+  })
+}
+
+/**
  * @param call - names the function at the start of the message
  * @throws TileworkError ERR_ARGUMENT unless `value` has what every tensor of its kind has
  */

@@ -5,7 +5,7 @@ import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
-import { checkDense } from './check_tensor.js'
+import { checkOnlyDense } from './check_tensor.js'
 import {
   blockedParameters,
   checkRules,
@@ -111,12 +111,7 @@ function dequantizeStep(dense: DenseTensor, options: DequantizeOptions): Scaling
 
 /** A dense tensor, whose elements may be scaled. @param call - names the function in messages */
 export function checkNumbers(tensor: Tensor, call: string): DenseTensor {
-  if (tensor?.kind === undefined) throw new TileworkError('ERR_ARGUMENT', `${call} takes a tensor.`)
-  if (tensor.kind === 'dense') return checkDense(tensor, call)
-  throw new TileworkError(
-    'ERR_UNSUPPORTED',
-    `"${tensor.name}" is a ${tensor.kind} tensor; ${call} takes dense ones.`,
-  )
+  return checkOnlyDense(tensor, call, `can be given to ${call}`)
 }
 
 export function notReal({ name, dtype }: DenseTensor): TileworkError {

@@ -33,10 +33,16 @@ export function indexInWhole(region: Region, index: readonly number[]): number[]
 /**
  * A part of a region.
  *
- * @throws TileworkError ERR_ARGUMENT for what is no range, and for more ranges than axes
+ * @throws TileworkError ERR_ARGUMENT for what is no list, or no range, and for more ranges than axes
  */
 export function sliceRegion(region: Region, ranges: readonly (AxisRange | null | undefined)[]): Region {
   const rank = region.shape.length
+  if (!Array.isArray(ranges)) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The ranges are a list with one an axis; ${valueText(ranges)} was given.`,
+    )
+  }
   if (ranges.length > rank) {
     throw new TileworkError(
       'ERR_ARGUMENT',

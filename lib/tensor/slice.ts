@@ -2,8 +2,8 @@
  * Takes a part of a tensor, lazily: a range and a step along each axis, by the rules of ONNX's Slice operator and of
  * Python. A slice of a slice is one slice, and a slice of a reorder is one pass over the tensor below.
  */
-import { TileworkError } from '../errors.js'
-import { checkDense } from './check_tensor.js'
+import { readInput } from '../caller_input.js'
+import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import { sliceRegion } from './region.js'
 import type { DenseTensor, Tensor } from './tensor.js'
@@ -29,14 +29,8 @@ export interface AxisRange {
  * part, ERR_NO_DATA
  */
 export function slice(tensor: Tensor, ranges: readonly (AxisRange | null | undefined)[]): DenseTensor {
-  if (tensor?.kind === undefined || !Array.isArray(ranges)) {
-    throw new TileworkError('ERR_ARGUMENT', 'slice takes a tensor and a list with one range an axis.')
-  }
-  if (tensor.kind !== 'dense') {
-    const what = `"${tensor.name}" is a ${tensor.kind} tensor`
-    throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors can be sliced.`)
-  }
-  const recipe = FusedTensor.recipeOf(checkDense(tensor, 'slice'))
-  const { layout } = tensor.storage
-  return new FusedTensor({ ...recipe, region: sliceRegion(recipe.region, ranges), to: { layout } })
+  const dense = checkOnlyDense(tensor, 'slice', 'can be sliced')
+  const recipe = FusedTensor.recipeOf(dense)
+  const region = readInput('The ranges', () => sliceRegion(recipe.region, ranges))
+  return new FusedTensor({ ...recipe, region, to: { layout: dense.storage.layout } })
 }
