@@ -1,5 +1,7 @@
 /** How an AbortSignal ends what runs: on this thread, on the addon's threads, and in a wait for somebody else. */
+import { readInput } from './caller_input.js'
 import { TileworkError } from './errors.js'
+import { valueText } from './value_text.js'
 
 /**
  * Runs a native job that looks at a cancel flag once a tile, and sets that flag when the signal fires.
@@ -10,7 +12,7 @@ export async function withCancelFlag(
   signal: AbortSignal | undefined,
   job: (cancel: Int32Array | undefined) => Promise<void>,
 ): Promise<void> {
-  if (!signal) return job(undefined)
+  if (signal === undefined) return job(undefined)
   throwIfAborted(signal)
   const cancel = new Int32Array(new SharedArrayBuffer(4))
   const forget = whenAborted(signal, () => void Atomics.store(cancel, 0, 1))
@@ -27,10 +29,12 @@ export async function withCancelFlag(
  * would never abort
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new TileworkError('ERR_ARGUMENT', 'signal must be an AbortSignal.')
-  }
-  if (signal?.aborted) throw abortedError(signal)
+  if (signal === undefined) return
+  const isAborted = readInput('The signal', () => {
+    if (signal instanceof AbortSignal) return signal.aborted
+    throw new TileworkError('ERR_ARGUMENT', `signal must be an AbortSignal; it is ${valueText(signal)}.`)
+  })
+  if (isAborted) throw abortedError(signal)
 }
 
 /**

@@ -1,4 +1,5 @@
 /** A caller's wrong value in words, for the message of an error. */
+import { isArrayBuffer, isDataView, isSharedArrayBuffer, isTypedArray } from 'node:util/types'
 
 /** Longest text of a value: enough to recognise it, and a message stays one line. */
 const MAX_TEXT_LENGTH = 40
@@ -14,7 +15,20 @@ export function valueText(value: unknown): string {
     return String(value).slice(0, MAX_TEXT_LENGTH)
   }
   if (typeof value === 'function') return 'a function'
-  return isArray(value) ? 'an array' : 'an object'
+  return isArray(value) ? 'an array' : memoryText(value)
+}
+
+const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object
+
+/** Buffers and views by their type, which callers take for one another. */
+function memoryText(value: object): string {
+  if (isTypedArray(value)) {
+    const name = Reflect.get(typedArray, Symbol.toStringTag, value) as string
+    return name.startsWith('I') ? `an ${name}` : `a ${name}`
+  }
+  if (isDataView(value)) return 'a DataView'
+  if (isArrayBuffer(value)) return 'an ArrayBuffer'
+  return isSharedArrayBuffer(value) ? 'a SharedArrayBuffer' : 'an object'
 }
 
 function isArray(value: object): boolean {

@@ -1,4 +1,5 @@
 /** The memory behind a typed array, DataView or ArrayBuffer of a caller. */
+import { isUint8Array } from 'node:util/types'
 import { TileworkError } from '../errors.js'
 
 const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as { values(this: unknown): unknown }
@@ -16,6 +17,12 @@ export function bytesOfView(view: ArrayBufferView, what: string): Uint8Array {
     if (!(view instanceof DataView)) typedArray.values.call(view)
     return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
   })
+}
+
+/** The length of a Uint8Array; undefined for anything else, also for what only looks like one (a Proxy). */
+export function byteLengthOf(value: unknown): number | undefined {
+  // Not by the value's own getter, which a class of the caller's may have made its own.
+  return isUint8Array(value) ? (Reflect.get(typedArray, 'byteLength', value) as number) : undefined
 }
 
 /**

@@ -6,12 +6,12 @@
 import { TileworkError } from '../errors.js'
 import type { NativeDigit, NativePiece } from '../native.js'
 import { valueText } from '../value_text.js'
+import { copyExtents } from './extents.js'
 import type { LayoutStorage } from './layout.js'
-import { checkCounts } from './storage.js'
 
-/** Offset of the coordinate `index` (over the axes of the shape). Throws ERR_ARGUMENT, ERR_RANGE. */
-export function offsetInStorage(storage: LayoutStorage, shapeRank: number, index: readonly number[]): number {
-  checkCounts('index', index)
+/** Offset of the coordinate `given` (over the axes of the shape). Throws ERR_ARGUMENT, ERR_RANGE. */
+export function offsetInStorage(storage: LayoutStorage, shapeRank: number, given: readonly number[]): number {
+  const index = copyExtents('index', given)
   const { extents, side } = storage
   if (index.length !== shapeRank && index.length !== extents.length) {
     throw new TileworkError(

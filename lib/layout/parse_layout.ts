@@ -1,7 +1,9 @@
 /** From a name to a layout that can be asked. */
+import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
+import { checkExtents, checkPadding } from './extents.js'
 import type { Layout, LayoutStorage, StorageOptions } from './layout.js'
 import { coordinateInStorage, offsetInStorage } from './offset.js'
 import { bindStorage } from './storage.js'
@@ -50,21 +52,41 @@ export function checkParsedLayout(layout: unknown, call: string): Layout {
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
+/**
+ * The layout of a name, or an object that has all that such a layout has, if it is a caller's own.
+ *
+ * @throws TileworkError ERR_LAYOUT_NAME; ERR_ARGUMENT for what is neither
+ */
+export function toLayout(layout: unknown): Layout {
+  if (typeof layout === 'string') return parseLayout(layout)
+  const isLayout = parsed.has(layout as Layout) || readInput('The layout', () => hasFields(layout))
+  if (isLayout) return layout as Layout
+  const message = `The layout must be a name or what parseLayout gives; ${valueText(layout)} was given.`
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+function hasFields(value: unknown): boolean {
+  const { name, kind, axes, notes, storage } = Object(value) as Partial<Layout>
+  const isNamed = [name, kind, axes].every((text) => typeof text === 'string')
+  return isNamed && Array.isArray(notes) && typeof storage === 'function'
+}
+
 function layoutOf(definition: LayoutDefinition): Layout {
   const { name, kind, axes, order, onednnTag, aliases, notes } = definition
-  const bind = rememberLast((shape: readonly number[], options?: StorageOptions) =>
-    bindStorage(definition, shape, options),
-  )
+  const bindAnew = (shape: readonly number[], options?: StorageOptions) =>
+    readInput(`A storage of ${name}`, () => bindStorage(definition, shape, options))
+  const bind = rememberLast(bindAnew)
   return Object.freeze({
     name,
     kind,
     axes,
     order,
     ...(onednnTag === undefined ? {} : { onednnTag }),
-    aliases,
-    notes,
+    // Every caller gets these same lists.
+    aliases: Object.freeze([...aliases]),
+    notes: Object.freeze([...notes]),
     // Never the remembered object: a caller who changed it would change the offsets of all others.
-    storage: (shape: readonly number[], options?: StorageOptions) => bindStorage(definition, shape, options),
+    storage: bindAnew,
     offsetOf: (shape: readonly number[], index: readonly number[], options?: StorageOptions) =>
       offsetInStorage(bind(shape, options), shape.length, index),
     coordinateOf: (shape: readonly number[], offset: number, options?: StorageOptions) =>
@@ -76,19 +98,36 @@ type Bind = (shape: readonly number[], options?: StorageOptions) => LayoutStorag
 
 /** Offsets are asked in loops over one shape; comparing a few numbers is cheaper than binding anew. */
 function rememberLast(bind: Bind): Bind {
-  let asked: readonly unknown[] = []
+  let asked: Asked | undefined
   let last: LayoutStorage | undefined
-  return (shape, options = {}) => {
-    const asks = [shape, options.lower, options.upper, options.dtype]
-    if (last === undefined || !asks.every((ask, position) => isSame(ask, asked[position]))) {
-      last = bind(shape, options)
-      asked = asks.map((ask) => (Array.isArray(ask) ? [...ask] : ask))
-    }
-    return last
-  }
+  return (shape, options = {}) =>
+    readInput('The shape or an option of a layout', () => {
+      if (last !== undefined && asked !== undefined && isSame(shape, options, asked)) return last
+      // Copies, bound and remembered both: a list may give other numbers each time it is read.
+      const asks = copyOf(shape, options)
+      last = bind(asks.shape, asks)
+      asked = asks
+      return last
+    })
 }
 
-function isSame(one: unknown, other: unknown): boolean {
-  if (!Array.isArray(one) || !Array.isArray(other)) return one === other
-  return one.length === other.length && [...one].every((value, position) => Object.is(value, other[position]))
+interface Asked extends StorageOptions {
+  readonly shape: readonly number[]
+}
+
+function copyOf(shape: readonly number[], options: StorageOptions): Asked {
+  const { dtype } = options
+  const padding = checkPadding(options)
+  return { shape: checkExtents('shape', shape), ...padding, ...(dtype !== undefined && { dtype }) }
+}
+
+function isSame(shape: readonly number[], { lower, upper, dtype }: StorageOptions, asked: Asked): boolean {
+  if (dtype !== asked.dtype || !isSameList(shape, asked.shape)) return false
+  return isSameList(lower, asked.lower) && isSameList(upper, asked.upper)
+}
+
+/** As far as the known list goes: the other one may be of any length. */
+function isSameList(list: readonly number[] | undefined, known: readonly number[] | undefined): boolean {
+  if (list === undefined || known === undefined) return list === known
+  return Array.isArray(list) && list.length === known.length && known.every((value, i) => value === list[i])
 }

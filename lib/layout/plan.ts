@@ -3,6 +3,8 @@
  * immutable and may be run many times, at the same time.
  */
 import { systemError } from '../bytes/system_error.js'
+import { byteLengthOf } from '../bytes/view_bytes.js'
+import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { withCancelFlag } from '../cancel.js'
 import { DevicePlan } from '../device/device_plan.js'
 import type { DeviceChoice } from '../device/devices.js'
@@ -12,8 +14,9 @@ import { TileworkError } from '../errors.js'
 import { type NativeExplanation, type NativeReorderPlan, native } from '../native.js'
 import { valueText } from '../value_text.js'
 import { explanationText } from './explanation_text.js'
-import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
-import { parseLayout } from './parse_layout.js'
+import { checkPadding, checkRank, copyExtents } from './extents.js'
+import { hasAnyRank, type Layout, type LayoutStorage, type StorageOptions } from './layout.js'
+import { parseLayout, toLayout } from './parse_layout.js'
 import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
 
 /** A layout with explicit padding. */
@@ -91,8 +94,8 @@ export interface JoinedLayouts {
  * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW, ERR_ARGUMENT
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
-  checkDescription(options)
-  const joined = joinLayouts(options)
+  checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
+  const joined = readInput('What planReorder takes', () => joinLayouts(readDescription(options)))
   const { plan } = joined
   return {
     sourceBytes: plan.sourceBytes,
@@ -108,7 +111,7 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
     },
     run: async (source, destination, options) => {
       checkBuffers(plan, source, destination)
-      const { signal, device } = options ?? {}
+      const { signal, device } = readRunOptions(options)
       const runner = device === undefined ? plan : new DevicePlan(plan, device)
       await withCancelFlag(signal, (cancel) =>
         systemError.wrapAsync('reorder', () =>
@@ -154,7 +157,11 @@ function copyOf({ dtype, as, shape, slice, casts, from, to }: PlanRequest): Plan
 
 /** What is no list stays what it is, and is refused where it is bound. */
 function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): Numbers {
-  return (Array.isArray(numbers) ? [...numbers] : numbers) as Numbers
+  if (!Array.isArray(numbers)) return numbers
+  return Array.from(
+    { length: checkRank('A list', numbers) },
+    (_, axis) => numbers[axis],
+  ) as unknown as Numbers
 }
 
 function joinAnew({ dtype, shape, from, to, as, slice, casts }: PlanRequest): JoinedLayouts {
@@ -188,35 +195,57 @@ function joinAnew({ dtype, shape, from, to, as, slice, casts }: PlanRequest): Jo
   }
 }
 
-function checkDescription(options: PlanReorderOptions): void {
-  const { shape, from, to } = options ?? {}
-  if (Array.isArray(shape) && [from, to].every(isSide)) return
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    'planReorder takes { dtype, shape, from, to } with a list of extents and two layouts.',
-  )
+/** A copy that is read once, and has nothing of the caller's but layouts of its own. */
+function readDescription({ dtype, shape, from, to, as }: PlanReorderOptions): PlanReorderOptions {
+  const given = {
+    dtype,
+    shape: copyExtents('shape', shape),
+    from: readSide('from', from),
+    to: readSide('to', to),
+  }
+  return as === undefined ? given : { ...given, as }
 }
 
-function isSide(side: unknown): boolean {
-  if (typeof side === 'string') return true
-  return typeof side === 'object' && side !== null && ('layout' in side || 'storage' in side)
+function readSide(role: 'from' | 'to', side: string | Layout | PlacedLayout): string | Layout | PlacedLayout {
+  if (typeof side === 'string') return side
+  checkObject(side, `${role} is a layout, or { layout, lower, upper }`)
+  if ('storage' in side) return side
+  checkOptions(side, `the ${role} of planReorder`, ['layout', 'lower', 'upper'])
+  return { layout: side.layout, ...checkPadding(side) }
+}
+
+function readRunOptions(options: RunOptions = {}): RunOptions {
+  checkOptions(options, 'run', ['signal', 'device'])
+  return readInput('The options of run', () => ({ ...options }))
 }
 
 function place(side: string | Layout | PlacedLayout): PlannedSide {
   if (typeof side === 'string') return { layout: parseLayout(side) }
   const { layout, lower, upper }: PlacedLayout = 'storage' in side ? { layout: side } : side
-  if (typeof layout === 'string') return { layout: parseLayout(layout), lower, upper }
-  if (typeof layout?.storage === 'function') return { layout, lower, upper }
-  throw new TileworkError('ERR_ARGUMENT', 'A layout is a name or what parseLayout gave.')
+  return { layout: toLayout(layout), lower, upper }
 }
 
 /** A layout of any rank has the rank of its shape, so it takes the ones that a named partner appends. */
 function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: Dtype): LayoutStorage {
   const isAnyRank = hasAnyRank(side.layout)
-  return side.layout.storage(isAnyRank ? extend(shape, rank, 1) : shape, {
+  // Padding with too few counts stays as it is, and is refused by the layout.
+  const padding = (counts: readonly number[]): readonly number[] =>
+    isAnyRank && counts.length === shape.length ? extend(counts, rank, 0) : counts
+  const options = {
     dtype,
-    ...(side.lower && { lower: isAnyRank ? extend(side.lower, rank, 0) : side.lower }),
-    ...(side.upper && { upper: isAnyRank ? extend(side.upper, rank, 0) : side.upper }),
+    ...(side.lower && { lower: padding(side.lower) }),
+    ...(side.upper && { upper: padding(side.upper) }),
+  }
+  return storageOf(side.layout, isAnyRank ? extend(shape, rank, 1) : shape, options)
+}
+
+/** As `layout.storage`, which may be a caller's own. @throws TileworkError ERR_ARGUMENT for what is no storage */
+function storageOf(layout: Layout, shape: readonly number[], options: StorageOptions): LayoutStorage {
+  return readInput('The layout', () => {
+    const storage = layout.storage(shape, options)
+    if (storage?.side && Array.isArray(storage.extents)) return storage
+    const message = `Layout ${layout.name} gave ${valueText(storage)} for its storage, which must have extents and a side.`
+    throw new TileworkError('ERR_ARGUMENT', message)
   })
 }
 
@@ -230,6 +259,9 @@ function extend(values: readonly number[], rank: number, fill: number): readonly
 }
 
 function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
+  if (as !== undefined && as !== 'weights') {
+    throw new TileworkError('ERR_ARGUMENT', `as is ${valueText(as)}; it must be 'weights' or absent.`)
+  }
   if (hasAnyRank(from) || hasAnyRank(to) || from.axes === to.axes) return
   if (as === 'weights' && from.axes.length === to.axes.length) return
   const advice =
@@ -257,13 +289,16 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
     ['source', source, plan.sourceBytes],
     ['destination', destination, plan.destinationBytes],
   ] as const) {
-    if (!(bytes instanceof Uint8Array) || bytes.byteLength !== expected) {
-      const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
-      throw new TileworkError(
-        'ERR_ARGUMENT',
-        `The ${role} must be a Uint8Array of ${expected} bytes; it is ${found}.`,
-      )
-    }
+    const found = byteLengthOf(bytes)
+    if (found === expected) continue
+    const advice = ArrayBuffer.isView(bytes)
+      ? '; a view of its bytes is new Uint8Array(it.buffer, it.byteOffset, it.byteLength)'
+      : ''
+    const given = found === undefined ? `${valueText(bytes)} was given${advice}` : `it has ${found} bytes`
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The ${role} must be a Uint8Array of ${expected} bytes; ${given}.`,
+    )
   }
 }
 

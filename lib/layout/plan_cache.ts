@@ -5,6 +5,7 @@
  */
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { type Dtype, isDtype } from '../dtype/dtypes.js'
+import { MAX_AXES } from './extents.js'
 import type { Layout } from './layout.js'
 import { isParsedLayout } from './parse_layout.js'
 
@@ -95,9 +96,12 @@ function scalarsText(scalars: Float64Array): string {
 function listText(list: readonly number[] | undefined, zerosOfRank: number | undefined): string | undefined {
   if (list === undefined) return ' -'
   if (!Array.isArray(list)) return undefined
-  let isZero = list.length === zerosOfRank
+  // Read once: a list of the caller's may grow while it is walked over.
+  const { length } = list
+  if (length > MAX_AXES) return undefined
+  let isZero = length === zerosOfRank
   let text = ' '
-  for (let i = 0; i < list.length; i++) {
+  for (let i = 0; i < length; i++) {
     const value = list[i]
     if (!Number.isSafeInteger(value)) return undefined
     isZero &&= value === 0

@@ -10,6 +10,7 @@ import { valueText } from '../value_text.js'
 import type { AxisConstraint } from './catalogue.js'
 import type { LayoutDefinition } from './definition.js'
 import type { DigitRule } from './digit_rule.js'
+import { copyExtents } from './extents.js'
 import { type Digit, hasAnyRank, type LayoutStorage, type StorageOptions } from './layout.js'
 
 /** Element types whose meaning of a layout the 4-bit rules change. `float4_e2m1fn` is stored by the plain digits. */
@@ -70,18 +71,18 @@ function byteLength(elements: number, bits: number): number {
 }
 
 function padShape(layout: LayoutDefinition, shape: readonly number[], options: StorageOptions): PaddedShape {
-  checkCounts('shape', shape)
-  const rank = hasAnyRank(layout) ? shape.length : layout.axes.length
-  if (shape.length > rank) {
+  const given = copyExtents('shape', shape)
+  const rank = hasAnyRank(layout) ? given.length : layout.axes.length
+  if (given.length > rank) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
-      `The shape [${shape.slice(0, 16)}] has ${shape.length} axes; ${layout.name} has ${rank} (${layout.axes}).` +
+      `The shape [${given.slice(0, 16)}] has ${given.length} axes; ${layout.name} has ${rank} (${layout.axes}).` +
         (rank === 2 ? ' Flatten the axes after the first into one.' : ''),
     )
   }
-  const extents = [...shape, ...Array<number>(rank - shape.length).fill(1)]
-  const lower = padCounts(layout, 'lower', options.lower, shape.length, rank)
-  const upper = padCounts(layout, 'upper', options.upper, shape.length, rank)
+  const extents = [...given, ...Array<number>(rank - given.length).fill(1)]
+  const lower = padCounts(layout, 'lower', options.lower, given.length, rank)
+  const upper = padCounts(layout, 'upper', options.upper, given.length, rank)
   const padded = extents.map((extent, axis) => {
     const sum = lower[axis]! + extent + upper[axis]!
     if (Number.isSafeInteger(sum)) return sum
@@ -93,12 +94,12 @@ function padShape(layout: LayoutDefinition, shape: readonly number[], options: S
 function padCounts(
   layout: LayoutDefinition,
   name: 'lower' | 'upper',
-  counts: readonly number[] | undefined,
+  given: readonly number[] | undefined,
   shapeRank: number,
   rank: number,
 ): number[] {
-  if (counts === undefined) return Array<number>(rank).fill(0)
-  checkCounts(name, counts)
+  if (given === undefined) return Array<number>(rank).fill(0)
+  const counts = copyExtents(name, given)
   if (counts.length !== shapeRank && counts.length !== rank) {
     throw new TileworkError(
       'ERR_ARGUMENT',
@@ -112,20 +113,6 @@ function padCounts(
     )
   }
   return [...counts, ...Array<number>(rank - counts.length).fill(0)]
-}
-
-/** Throws ERR_ARGUMENT unless `counts` is a list of integers from 0 to 2^53 - 1. */
-export function checkCounts(name: string, counts: readonly number[]): void {
-  if (!Array.isArray(counts))
-    throw new TileworkError('ERR_ARGUMENT', `${name} must be an array of integers.`)
-    // Spread first: forEach passes over the holes of an array.
-  ;[...counts].forEach((count: unknown, position) => {
-    if (Number.isSafeInteger(count) && (count as number) >= 0) return
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `${name}[${position}] is ${valueText(count)}; it must be an integer from 0 to 2^53 - 1.`,
-    )
-  })
 }
 
 function checkConstraints(layout: LayoutDefinition, extents: readonly number[]): void {

@@ -2,12 +2,12 @@
 
 import { checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
-import { parseLayout } from '../layout/parse_layout.js'
-import { valueText } from '../value_text.js'
+import { toLayout } from '../layout/parse_layout.js'
 import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
-import { checkExtents, checkShape } from './shape.js'
+import { checkShape } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
 export interface AsLayoutOptions {
@@ -31,10 +31,10 @@ export function asLayout(
   shape: readonly number[],
   options: AsLayoutOptions = {},
 ): DenseTensor {
-  const parsed = readInput('The layout', () => layoutOf(layout))
+  const parsed = toLayout(layout)
   checkDense(stored, 'asLayout')
   checkOptions(options, 'asLayout', ['lower', 'upper'])
-  const padding = readInput('The options of asLayout', () => paddingOf(options))
+  const padding = readInput('The options of asLayout', () => checkPadding(options))
   if (stored.storage.layout !== 'row_major') {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
@@ -53,20 +53,4 @@ export function asLayout(
   const { name, dtype, metadata, doc } = stored
   const about = { name, dtype, metadata, ...(doc !== undefined && { doc }) }
   return new StoredTensor({ source, start, shape: extents, layout: parsed, ...padding, ...about })
-}
-
-function paddingOf({ lower, upper }: AsLayoutOptions): AsLayoutOptions {
-  return {
-    ...(lower && { lower: checkExtents('lower', lower) }),
-    ...(upper && { upper: checkExtents('upper', upper) }),
-  }
-}
-
-function layoutOf(layout: unknown): Layout {
-  if (typeof layout === 'string') return parseLayout(layout)
-  if (typeof (layout as Layout | undefined)?.storage === 'function') return layout as Layout
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `The layout must be a name or what parseLayout gives; ${valueText(layout)} was given.`,
-  )
 }

@@ -1,8 +1,9 @@
 /** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
 import { checkOptions, readInput } from '../caller_input.js'
-import { TileworkError } from '../errors.js'
+import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
-import { checkDense } from './check_tensor.js'
+import { toLayout } from '../layout/parse_layout.js'
+import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
@@ -24,19 +25,16 @@ export interface ReorderOptions {
  * ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_NO_DATA
  */
 export function reorder(tensor: Tensor, layout: string | Layout, options: ReorderOptions = {}): DenseTensor {
-  if (tensor?.kind === undefined || layout === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', 'reorder takes a tensor and the layout that it is to have.')
-  }
-  if (tensor.kind !== 'dense') {
-    const what = `"${tensor.name}" is a ${tensor.kind} tensor`
-    throw new TileworkError('ERR_UNSUPPORTED', `${what}; only dense tensors have a layout.`)
-  }
+  const dense = checkOnlyDense(tensor, 'reorder', 'have a layout')
   checkOptions(options, 'reorder', ['lower', 'upper', 'as'])
-  const recipe = FusedTensor.recipeOf(checkDense(tensor, 'reorder'))
-  const { lower, upper, as = recipe.as } = readInput('The options of reorder', () => ({ ...options }))
+  const recipe = FusedTensor.recipeOf(dense)
+  const { as = recipe.as, ...padding } = readInput('The options of reorder', () => ({
+    as: options.as,
+    ...checkPadding(options),
+  }))
   return new FusedTensor({
     ...recipe,
-    to: { layout, ...(lower && { lower }), ...(upper && { upper }) },
-    ...(as && { as }),
+    to: { layout: toLayout(layout), ...padding },
+    ...(as !== undefined && { as }),
   })
 }

@@ -1,12 +1,9 @@
 /** Shapes: what may be one, and how many elements it has. */
 import { TileworkError } from '../errors.js'
+import { checkExtents, MAX_AXES } from '../layout/extents.js'
 import { valueText } from '../value_text.js'
 
-/**
- * Most axes of a shape: as many as BTF has, the format with most. Products of more extents could have so many digits
- * that calculating them would be an attack of its own.
- */
-export const MAX_AXES = 255
+export { MAX_AXES }
 
 /**
  * A frozen copy of `shape`.
@@ -16,31 +13,6 @@ export const MAX_AXES = 255
  */
 export function checkShape(shape: readonly number[]): readonly number[] {
   return checkExtents('shape', shape)
-}
-
-/** As `checkShape`, for any list of one count an axis. @param name - names the list in messages */
-export function checkExtents(name: string, shape: readonly number[]): readonly number[] {
-  if (!Array.isArray(shape)) {
-    throw new TileworkError('ERR_ARGUMENT', `${name} must be an array of numbers; it is ${valueText(shape)}.`)
-  }
-  // Plain loops here: shapes are checked once a tensor, and files may have a million of them. Each extent is read
-  // once, so that a getter cannot give one number to the check and another to the copy.
-  const copy: number[] = []
-  const rank = shape.length
-  if (rank > MAX_AXES) {
-    throw new TileworkError('ERR_ARGUMENT', `${name} has ${rank} axes; the limit is ${MAX_AXES}.`)
-  }
-  for (let axis = 0; axis < rank; axis++) {
-    const extent = shape[axis]!
-    if (!Number.isSafeInteger(extent) || extent < 0) {
-      throw new TileworkError(
-        'ERR_ARGUMENT',
-        `${name}[${axis}] is ${valueText(extent)}; it must be a whole number from 0 to 2^53 - 1.`,
-      )
-    }
-    copy.push(extent)
-  }
-  return Object.freeze(copy)
 }
 
 /** Number of elements, exact. */

@@ -85,7 +85,7 @@ describe('drawLayoutText', () => {
     const text = drawLayoutText(parseLayout('bs_fs_zyx_bsv16_fsv16'), [2000, 3000, 4, 5, 6000])
     expect(text.split('\n').length).toBeLessThan(120)
     expect(text).toMatch(/… \d+ more slots left out/)
-    expect(drawLayoutText(parseLayout('row_major'), Array(2000).fill(1)).length).toBeLessThan(3000)
+    expect(drawLayoutText(parseLayout('row_major'), Array(255).fill(1)).length).toBeLessThan(3000)
   })
 
   it.each([[[]], [[0]], [[2, 0, 3]], [[7]], [[97, 53]]])('draws row_major [%s]', (shape) => {

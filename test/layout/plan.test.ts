@@ -1,6 +1,16 @@
 /** What planReorder takes and refuses, and how. */
 import { describe, expect, test } from 'vitest'
-import { asTensor, cast, planReorder, reorder, slice } from '../../lib/index.js'
+import {
+  asTensor,
+  cast,
+  type PlanReorderOptions,
+  parseLayout,
+  planReorder,
+  type RunOptions,
+  reorder,
+  slice,
+  TileworkError,
+} from '../../lib/index.js'
 
 describe('an empty tensor', () => {
   const FAR = 2 ** 40
@@ -27,4 +37,147 @@ describe('an empty tensor', () => {
     const numbers = await cast(reorder(part, 'column_major'), 'float32').toTypedArray()
     expect(numbers).toEqual(new Float32Array(0))
   })
+})
+
+const ASKED = { dtype: 'float32', shape: [2, 3, 4, 5], from: 'bfyx', to: 'b_fs_yx_fsv16' } as const
+const plan = (options: object) => planReorder({ ...ASKED, ...options } as PlanReorderOptions)
+
+const refused = (action: () => unknown, ...words: (string | RegExp)[]) => {
+  let error: unknown
+  try {
+    action()
+  } catch (thrown) {
+    error = thrown
+  }
+  expect(error).toBeInstanceOf(TileworkError)
+  expect(error).toMatchObject({ code: 'ERR_ARGUMENT' })
+  for (const word of words) expect((error as Error).message).toMatch(word)
+}
+
+function throwError(): never {
+  throw new RangeError('a trap')
+}
+
+function throwing(): object {
+  return new Proxy({}, { get: throwError, ownKeys: throwError })
+}
+
+function revoked(target: object = {}): object {
+  const { proxy, revoke } = Proxy.revocable(target, {})
+  revoke()
+  return proxy
+}
+
+describe('options of planReorder', () => {
+  test('that it does not have are refused by their names', () => {
+    refused(() => plan({ thraeds: 4 }), '"thraeds" is no option of planReorder')
+    refused(() => plan({ from: { layout: 'bfyx', loewr: [1, 1, 1, 1] } }), '"loewr"', 'lower, upper')
+    refused(() => plan({ as: 'bad' }), 'as is "bad"')
+    refused(() => plan({ as: null }), 'as is null')
+    refused(() => planReorder(5 as never), '5 was given')
+  })
+
+  test('that cannot be read are refused', () => {
+    for (const wrong of [throwing(), revoked()]) {
+      refused(() => planReorder(wrong as PlanReorderOptions))
+      for (const name of ['shape', 'from', 'to', 'as']) refused(() => plan({ [name]: wrong }))
+    }
+    for (const name of ['dtype', 'shape', 'from', 'to', 'as']) {
+      const options = Object.defineProperty({ ...ASKED }, name, { enumerable: true, get: throwError })
+      refused(() => planReorder(options), 'a trap')
+    }
+    refused(() => plan({ shape: revoked([1]) }))
+  })
+
+  test('with a layout of nobody are refused', () => {
+    refused(() => plan({ from: { storage: () => 7 } }), 'The layout must be a name')
+    refused(() => plan({ from: { ...parseLayout('bfyx'), storage: () => 7 } }), 'bfyx')
+    refused(() => plan({ from: { layout: throwing() } }), 'a trap')
+  })
+
+  test('a padding has a count for each axis, also of layouts of any rank', () => {
+    for (const layout of ['bfyx', 'row_major', 'column_major']) {
+      for (const side of ['lower', 'upper']) {
+        refused(() => plan({ from: { layout, [side]: [1] } }), `${side} counts 1 axes`)
+        const tensor = asTensor(new Uint8Array(120), { shape: [2, 3, 4, 5] })
+        refused(() => reorder(tensor, layout, { [side]: [1] }), `${side} counts 1 axes`)
+      }
+    }
+    const named = plan({ shape: [2, 3], from: { layout: 'row_major', lower: [0, 1] }, to: 'bfyx' })
+    expect(named.sourceBytes).toBe(2 * 4 * 4)
+  })
+
+  test('lists of any length are refused before they are walked over', () => {
+    const grows = new Proxy([1, 2], {
+      get: (_, key) => (key === 'length' ? 2 ** 32 - 1 : 1),
+      getOwnPropertyDescriptor: () => ({ value: 1, configurable: true, enumerable: true }),
+    })
+    const bfyx = parseLayout('bfyx')
+    for (const list of [new Array(2 ** 32 - 1), grows]) {
+      refused(() => plan({ shape: list }), 'the limit is 255')
+      refused(() => plan({ to: { layout: 'bfyx', upper: list } }), 'the limit is 255')
+      refused(() => bfyx.storage(list), 'the limit is 255')
+      refused(() => bfyx.offsetOf(list, [0, 0, 0, 0]), 'the limit is 255')
+      refused(() => bfyx.offsetOf([1, 1, 1, 1], list), 'the limit is 255')
+      refused(() => bfyx.coordinateOf([1, 1, 1, 1], 0, { lower: list }), 'the limit is 255')
+      const tensor = asTensor(new Uint8Array(4), { shape: [2, 2] })
+      refused(() => reorder(tensor, 'column_major', { lower: list }), 'the limit is 255')
+    }
+  })
+})
+
+describe('a slice', () => {
+  test('by ranges that cannot be read is refused', () => {
+    const tensor = asTensor(new Uint8Array(4), { shape: [2, 2] })
+    const range = Object.defineProperty({}, 'start', { enumerable: true, get: throwError })
+    refused(() => slice(tensor, [range]), 'a trap')
+    refused(() => slice(tensor, [throwing()]), 'a trap')
+    refused(() => slice(tensor, revoked([]) as never))
+    refused(() => slice(throwing() as never, []), 'a trap')
+  })
+})
+
+describe('buffers of a run', () => {
+  const bytes = plan({}).sourceBytes
+  const run = (source: unknown, destination: unknown, options?: unknown) =>
+    plan({}).run(source as Uint8Array, destination as Uint8Array, options as RunOptions)
+
+  test.each<[string, () => unknown, string]>([
+    ['null', () => null, 'null was given'],
+    ['a list', () => [1], 'an array was given'],
+    ['a Float32Array', () => new Float32Array(bytes / 4), 'a Float32Array was given; a view of its bytes is'],
+    ['an ArrayBuffer', () => new ArrayBuffer(bytes), 'an ArrayBuffer was given'],
+    [
+      'a DataView',
+      () => new DataView(new ArrayBuffer(bytes)),
+      'a DataView was given; a view of its bytes is',
+    ],
+    ['a Proxy', () => new Proxy(new Uint8Array(bytes), {}), 'an object was given'],
+    ['an heir of the prototype', () => Object.create(Uint8Array.prototype), 'an object was given'],
+    ['too few bytes', () => new Uint8Array(bytes - 1), `it has ${bytes - 1} bytes`],
+  ])('that are %s', async (_, make, words) => {
+    const { sourceBytes, destinationBytes } = plan({})
+    const [source, destination] = [new Uint8Array(sourceBytes), new Uint8Array(destinationBytes)]
+    refused(() => plan({}).runSync(make() as Uint8Array, destination), 'The source must be', words)
+    refused(() => plan({}).runSync(source, make() as Uint8Array), 'The destination must be', words)
+    await expect(run(make(), destination)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    await expect(run(source, make())).rejects.toThrow(words)
+  })
+
+  test('options that are none or cannot be read', async () => {
+    const { sourceBytes, destinationBytes } = plan({})
+    const getter = Object.defineProperty({}, 'signal', { enumerable: true, get: throwError })
+    for (const wrong of [{ singal: undefined }, 5, null, throwing(), getter, { signal: null }]) {
+      const result = run(new Uint8Array(sourceBytes), new Uint8Array(destinationBytes), wrong)
+      await expect(result).rejects.toBeInstanceOf(TileworkError)
+      await expect(result).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+    }
+  })
+})
+
+test('nobody changes the words of a layout', () => {
+  const { notes, aliases } = parseLayout('b_fs_yx_fsv16')
+  expect(() => (notes as string[]).push('x')).toThrow(TypeError)
+  expect(() => (aliases as string[]).push('x')).toThrow(TypeError)
+  expect(plan({}).explain().notes).not.toContain('x')
 })
