@@ -278,8 +278,9 @@ function movableBits(dtype: Dtype): number {
   if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
   const bits: number = DTYPES[dtype].bits
   if (bits < 4) {
-    const reason = bits === 0 ? 'elements without a fixed size' : 'elements of 2 bits'
-    throw new TileworkError('ERR_UNSUPPORTED', `Layouts are not defined for ${dtype}: it has ${reason}.`)
+    const reason =
+      bits === 0 ? 'its elements have no fixed size' : 'cast its elements of 2 bits to a wider type first'
+    throw new TileworkError('ERR_UNSUPPORTED', `No layout moves elements of type ${dtype}: ${reason}.`)
   }
   return bits
 }

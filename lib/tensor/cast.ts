@@ -25,8 +25,8 @@ const ROUNDS = ['up', 'nearest', 'down'] as const
  * A second cast is a second rounding, as it is of a tensor in memory. docs/casts.md has every rule.
  *
  * @param tensor - a dense tensor in any layout
- * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings,
- * for tensors that are not dense, and for elements of 2 bits that would also change places; ERR_ARGUMENT, ERR_NO_DATA
+ * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings
+ * and for tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
  */
 export function cast(tensor: Tensor, dtype: Dtype, options: CastOptions = {}): DenseTensor {
   const dense = checkOnlyDense(tensor, 'cast', 'can be cast')

@@ -19,7 +19,7 @@ const MAX_CHANGES = 1000
  * @throws TileworkError ERR_LIMIT for too many changes, or too many scales of a slice; as `FusedTensor`
  */
 export function changeElements(tensor: DenseTensor, step: ElementStep): DenseTensor {
-  const recipe = FusedTensor.recipeOf(tensor)
+  const recipe = FusedTensor.recipeOf(tensor, step.to)
   if ((recipe.casts?.length ?? 0) >= MAX_CHANGES) {
     const message = `Tensor "${tensor.name}" is cast or scaled ${MAX_CHANGES} times already, which is the limit; materialize it first.`
     throw new TileworkError('ERR_LIMIT', message)

@@ -6,6 +6,8 @@
 
 import type { ByteSource } from '../bytes/source.js'
 import type { CastStep, ElementStep } from '../dtype/cast_step.js'
+import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
 import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
@@ -34,15 +36,20 @@ export class FusedTensor extends StoredTensor {
   readonly recipe: FusedRecipe
   declare readonly source: FusedSource
 
-  /** The recipe of a tensor that is fused already, or one that takes all of it as it is. */
-  static recipeOf(tensor: DenseTensor): FusedRecipe {
-    if (tensor instanceof FusedTensor) return tensor.recipe
+  /**
+   * The recipe of a tensor that is fused already, or one that takes all of it as it is.
+   *
+   * @param dtype - to be cast to. Elements of 2 bits are made where they stay, so what was moved is taken as it is, too.
+   */
+  static recipeOf(tensor: DenseTensor, dtype: Dtype = tensor.dtype): FusedRecipe {
+    if (tensor instanceof FusedTensor && (isMovable(dtype) || !moves(tensor.recipe))) return tensor.recipe
     const base = asStored(tensor)
     return { base, region: wholeRegion(base.shape), to: base.storage }
   }
 
   /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_UNSUPPORTED, ERR_OVERFLOW */
-  constructor(recipe: FusedRecipe) {
+  constructor(asked: FusedRecipe) {
+    const recipe = castFirst(asked)
     const { base, region } = recipe
     const joined = join(recipe)
     const { layout, storage } = joined.to
@@ -87,6 +94,40 @@ export class FusedTensor extends StoredTensor {
     const recipe = { ...this.recipe, to: { layout: 'row_major' }, ...(casts.length > 0 && { casts }) }
     return { source: new FusedTensor(recipe).source, start: 0 }
   }
+}
+
+/**
+ * The recipe itself, but where elements of 2 bits would be moved, which no kernel does. Those of the base are cast where they
+ * lie, and then moved, in two passes.
+ *
+ * @throws TileworkError ERR_UNSUPPORTED where they have 2 bits after all casts, too
+ */
+function castFirst(recipe: FusedRecipe): FusedRecipe {
+  const { base, region, to, as, casts, device } = recipe
+  const dtype = casts?.at(-1)?.to ?? base.dtype
+  if ((isMovable(base.dtype) && isMovable(dtype)) || !moves(recipe)) return recipe
+  if (!isMovable(dtype)) {
+    const message = `Tensor "${base.name}" would be moved as ${dtype}; elements of 2 bits are cast to a wider type first.`
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
+  const place = { ...(device !== undefined && { device }) }
+  const whole = { base, region: wholeRegion(base.shape), to: base.storage, ...(casts && { casts }) }
+  const wide = new FusedTensor({ ...whole, ...place })
+  return { base: wide, region, to, ...(as && { as }), ...place }
+}
+
+function isMovable(dtype: Dtype): boolean {
+  return DTYPES[dtype].bits >= 4
+}
+
+/** False where every element stays in its place, as far as the names of the layouts tell. */
+function moves({ base, region, to }: Pick<FusedRecipe, 'base' | 'region' | 'to'>): boolean {
+  const { layout, lower, upper } = base.storage
+  const name = typeof to.layout === 'string' ? to.layout : to.layout.name
+  const isPadding = (counts: readonly number[] = [], known: readonly number[]): boolean =>
+    known.every((count, axis) => count === (counts[axis] ?? 0))
+  const isPlace = name === layout && isPadding(to.lower, lower) && isPadding(to.upper, upper)
+  return !isPlace || !isWhole(region, base.shape)
 }
 
 function join({ base, region, to, as, casts }: FusedRecipe): JoinedLayouts {

@@ -21,8 +21,8 @@ export interface ReorderOptions {
  *
  * @param tensor - a dense tensor in any layout
  * @param layout - a layout name (see `parseLayout`) or a parsed layout; `row_major` takes a blocked tensor back
- * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense, ERR_LAYOUT_NAME,
- * ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_NO_DATA
+ * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense or has elements of
+ * 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
  */
 export function reorder(tensor: Tensor, layout: string | Layout, options: ReorderOptions = {}): DenseTensor {
   const dense = checkOnlyDense(tensor, 'reorder', 'have a layout')
