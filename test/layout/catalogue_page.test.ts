@@ -18,9 +18,11 @@ function catalogueTable(): string {
     const tag =
       onednnTag === undefined ? '—' : `\`${onednnTag}\`${WITHOUT_ONEDNN_CONSTANT.has(name) ? ' ¹' : ''}`
     const padded = /__a/.test(name) && onednnTag !== undefined ? ' ²' : ''
-    const rule = SPECIAL_RULES[name]?.rule ?? '—'
+    const special = SPECIAL_RULES[name]
+    const rule = special?.rule ?? '—'
+    const aligned = special?.sameAs?.endsWith('__af4') ? ' ³' : ''
     const others = aliases.length === 0 ? '' : ` (also \`${aliases.join('`, `')}\`)`
-    return `| \`${name}\`${others} | ${axes} | ${order} | ${rule} | ${tag}${padded} |`
+    return `| \`${name}\`${others} | ${axes} | ${order}${aligned} | ${rule} | ${tag}${padded} |`
   })
   return ['| name | axes | order in memory | rule | oneDNN tag |', '|---|---|---|---|---|', ...rows, ''].join(
     '\n',
