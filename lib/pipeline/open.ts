@@ -1,7 +1,9 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
+
 import { type OpenSourceOptions, openSource, pathOfUrl } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
+import { readInput } from '../caller_input.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { Format, Limits, ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits } from '../formats/limits.js'
@@ -95,7 +97,8 @@ export function openedFile(content: unknown): OpenedFile | undefined {
  *
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
-export async function open(input: Input, options: OpenOptions = {}): Promise<OpenFile> {
+export async function open(input: Input, given: OpenOptions = {}): Promise<OpenFile> {
+  const options = copyOptions(given)
   const checked = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
@@ -192,7 +195,8 @@ export interface CheckOptions extends OpenOptions {}
  * @returns findings in file order; one with the code ERR_UNKNOWN_FORMAT when no format fits
  * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT; never for bad bytes
  */
-export async function check(input: Input, options: CheckOptions = {}): Promise<Finding[]> {
+export async function check(input: Input, given: CheckOptions = {}): Promise<Finding[]> {
+  const options = copyOptions(given)
   const checked = checkOptions(options)
   const { source, format } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
@@ -238,10 +242,15 @@ const OPTION_NAMES = {
   message: true,
 } as const satisfies Record<keyof OpenOptions, true>
 
-function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
+/** Read once. @throws TileworkError ERR_ARGUMENT for what is no object, or cannot be read */
+function copyOptions<Options extends OpenOptions>(options: Options): Options {
   if (typeof options !== 'object' || options === null) {
     throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
   }
+  return readInput('The options', () => ({ ...options }))
+}
+
+function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
   if (unknown !== undefined) {
     const known = Object.keys(OPTION_NAMES).join(', ')

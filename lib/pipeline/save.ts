@@ -69,9 +69,9 @@ interface PlannedFile {
 export async function save(
   target: string | URL | WritableStream<Uint8Array> | Writable,
   content: Saveable,
-  options: SaveOptions = {},
+  given: SaveOptions = {},
 ): Promise<void> {
-  checkSaveOptions(options, 'save')
+  const options = readSaveOptions(given, 'save')
   throwIfAborted(options.signal)
   const path = pathOf(target)
   if (path !== undefined) return saveToPath(path, content, options)
@@ -80,11 +80,17 @@ export async function save(
   await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
 }
 
-/** @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none */
-function checkSaveOptions(options: SaveOptions, call: string): void {
+/**
+ * A copy of the options, read once.
+ *
+ * @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none
+ */
+function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
   const known = ['format', 'signal', 'onProgress', ...writeOptionNames()]
-  checkOptions<Record<string, unknown>>(options, call, known)
+  checkOptions<Record<string, unknown>>(given, call, known)
+  const options = readInput(`The options of ${call}`, () => ({ ...given }))
   checkListener(options.onProgress, 'onProgress')
+  return options
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
@@ -115,8 +121,8 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
  *
  * @throws TileworkError as `save`, and ERR_VIEW_TOO_LARGE when the file does not fit one Uint8Array
  */
-export async function serialize(content: Saveable, options: SerializeOptions = {}): Promise<Uint8Array> {
-  checkSaveOptions(options, 'serialize')
+export async function serialize(content: Saveable, given: SerializeOptions = {}): Promise<Uint8Array> {
+  const options = readSaveOptions(given, 'serialize')
   throwIfAborted(options.signal)
   const planned = await planFile(content, options, undefined)
   refuseSiblings(planned.plan)

@@ -220,7 +220,9 @@ export class StoredTensor implements DenseTensor {
 
   #locate(range: ByteRange | undefined): ByteRange {
     const { byteLength } = this.storage
-    const { start, end } = range ?? { start: 0, end: byteLength }
+    const { start, end } = range
+      ? readInput('The range', () => ({ start: range.start, end: range.end }))
+      : { start: 0, end: byteLength }
     checkRange(start, end, byteLength, `tensor "${this.name}"`)
     return { start: this.start + start, end: this.start + end }
   }

@@ -56,7 +56,7 @@ export async function quantizeConstant(
     perChannel = dtype === 'int8',
     scales,
     zeroPoints,
-  } = readInput('The options of quantize', () => options)
+  } = readInput('The options of quantize', () => ({ ...options }))
   checkGiven(perChannel, scales, zeroPoints)
   const dense = denseTensorOf(tensor, model.graph.tensors.indexOf(tensor))
   if (DTYPES[dense.dtype].kind !== 'float') {
