@@ -91,7 +91,8 @@ export interface JoinedLayouts {
 /**
  * Plans a reorder between two layouts of the same logical axes.
  *
- * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW, ERR_ARGUMENT
+ * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW, ERR_ARGUMENT;
+ * ERR_UNSUPPORTED for elements of 2 bits and strings
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
   checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
