@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dtype/statistics.h"
+#include "held_plans.h"
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "pools.h"
@@ -51,6 +52,7 @@ class Environment {
   // class, not of the buffer, whose own properties are its user's.
   bool is_resizable(const Napi::Value& buffer) const;
 
+  std::shared_ptr<HeldPlans> held_plans = std::make_shared<HeldPlans>();
   InputFile::LiveCount live_mappings = std::make_shared<std::atomic<int64_t>>(0);
   bool external_buffers = true;
 

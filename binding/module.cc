@@ -55,6 +55,10 @@ Napi::Value live_mappings(const Napi::CallbackInfo& info) {
                            static_cast<double>(Environment::of(info.Env()).live_mappings->load()));
 }
 
+Napi::Value held_plan_bytes(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(Environment::of(info.Env()).held_plans->bytes()));
+}
+
 Napi::Value cpu(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   Napi::Array features = Napi::Array::New(env);
@@ -84,6 +88,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));
   exports.Set("preparePages", Napi::Function::New<prepare_pages>(env, "preparePages"));
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
+  exports.Set("heldPlanBytes", Napi::Function::New<held_plan_bytes>(env, "heldPlanBytes"));
   exports.Set("exportDlpack", Napi::Function::New<export_dlpack>(env, "exportDlpack"));
   exports.Set("importDlpack", Napi::Function::New<import_dlpack>(env, "importDlpack"));
   exports.Set("plainTensors", Napi::Function::New<plain_tensors>(env, "plainTensors"));

@@ -77,35 +77,46 @@ const char* kind_of(NestClass nest_class) {
   return "loop-nest";
 }
 
-int64_t footprint_of(const NestBox& box) {
-  // Two tables, and one for each index and lookup, of 4 bytes an element.
-  const size_t tables = 2 + box.indices.size() + box.lookups.size();
-  return static_cast<int64_t>(sizeof(NestBox) + tables * sizeof(int32_t) * box.destination.size());
+int64_t plan_bytes(const ReorderPlan& plan);
+
+int64_t nest_bytes(const ReorderPlan& plan, size_t i) {
+  const LoopNest& nest = plan.nests()[i];
+  const int64_t orders = plan.ordered(i) ? 2 : 1;
+  auto bytes = static_cast<int64_t>(sizeof(InnerLoops));
+  bytes += orders * static_cast<int64_t>(sizeof(OrderedLoops) + nest.nodes.size() * sizeof(Node));
+  for (const Lookup& lookup : nest.lookups) {
+    bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
+  }
+  if (plan.box(i) != nullptr) bytes += static_cast<int64_t>(sizeof(NestBox)) + plan.box(i)->bytes();
+  for (const auto& known : plan.gather_moves(i)) {
+    bytes += static_cast<int64_t>(sizeof(known)) + known.moves.bytes();
+  }
+  if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
+  if (const BoxStage* stage = plan.stage(i)) {
+    bytes += static_cast<int64_t>(sizeof(BoxStage) + stage->runs.size() * sizeof(StageRun));
+    bytes += plan_bytes(*stage->plan);
+  }
+  return bytes;
 }
 
-// What the plan holds, its parts for threads included.
-int64_t footprint_of(const ReorderPlan& plan) {
+int64_t plan_bytes(const ReorderPlan& plan) {
   int64_t bytes = sizeof(ReorderPlan);
-  for (size_t i = 0; i < plan.nests().size(); ++i) {
-    const LoopNest& nest = plan.nests()[i];
-    if (plan.box(i) != nullptr) bytes += footprint_of(*plan.box(i));
-    if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
-    if (plan.stage(i) != nullptr) bytes += footprint_of(*plan.stage(i)->plan);
-    const int64_t orders = plan.ordered(i) ? 2 : 1;
-    bytes += orders * static_cast<int64_t>(sizeof(OrderedLoops) + nest.nodes.size() * sizeof(Node));
-    bytes += static_cast<int64_t>(sizeof(InnerLoops));
-    for (const Lookup& lookup : nest.lookups) {
-      bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
+  for (size_t i = 0; i < plan.nests().size(); ++i) bytes += nest_bytes(plan, i);
+  if (plan.units() != nullptr) bytes += plan_bytes(*plan.units());
+  if (const FusedCast* cast = plan.cast()) {
+    bytes += plan_bytes(cast->moves()) + cast->cast().footprint();
+    for (const ReorderPlan* other : {cast->narrow_moves(), cast->coverage()}) {
+      if (other != nullptr) bytes += plan_bytes(*other);
     }
   }
-  if (plan.units() != nullptr) bytes += footprint_of(*plan.units());
-  if (const FusedCast* cast = plan.cast()) {
-    bytes += footprint_of(cast->moves()) + cast->cast().footprint();
-    if (cast->narrow_moves() != nullptr) bytes += footprint_of(*cast->narrow_moves());
-  }
+  return bytes;
+}
+
+// What the plan holds, with room for its parts for threads.
+int64_t footprint_of(const ReorderPlan& plan) {
   // Only those of large tensors are cut.
   const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
-  return is_cut ? bytes + ReorderParts::kMostBytes : bytes;
+  return plan_bytes(plan) + (is_cut ? ReorderParts::kMostBytes : 0);
 }
 
 int64_t passes_of(const LoopNest& nest) {
@@ -153,6 +164,7 @@ Napi::Function ReorderPlanObject::define(Napi::Env env) {
 Napi::Value ReorderPlanObject::plan(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
+    environment.held_plans->free_collected(info.Env());
     environment.next_reorder_plan = std::make_shared<const ReorderPlan>(description_of(info[0]));
     return environment.reorder_plan_class.New({});
   });
@@ -161,7 +173,8 @@ Napi::Value ReorderPlanObject::plan(const Napi::CallbackInfo& info) {
 ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
     : Napi::ObjectWrap<ReorderPlanObject>(info),
       plan_(std::exchange(Environment::of(info.Env()).next_reorder_plan, nullptr)),
-      cut_plan_(plan_) {
+      cut_plan_(plan_),
+      held_plans_(Environment::of(info.Env()).held_plans) {
   if (plan_ == nullptr) throw Napi::TypeError::New(info.Env(), "Plans are made by planReorder() only.");
   Napi::Object self = info.This().As<Napi::Object>();
   const auto define = [&](const char* name, int64_t value) {
@@ -171,8 +184,18 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   define("sourceBytes", plan_->source_bytes());
   define("destinationBytes", plan_->destination_bytes());
   define("rangeQuantum", plan_->range_quantum());
-  define("footprint", footprint_of(*plan_));
+  footprint_ = footprint_of(*plan_);
+  define("footprint", footprint_);
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
+  // Last: nothing takes it back if this throws.
+  place_ = held_plans_->add(info.Env(), this, footprint_);
+}
+
+void ReorderPlanObject::free_plan() {
+  if (plan_ == nullptr) return;
+  held_plans_->remove(Env(), place_, footprint_);
+  cut_plan_ = CutPlan(nullptr);
+  plan_.reset();
 }
 
 Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {

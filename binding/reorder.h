@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "held_plans.h"
 #include "reorder/plan.h"
 #include "reorder_run.h"
 
@@ -17,6 +18,14 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   static Napi::Value plan(const Napi::CallbackInfo& info);
 
   explicit ReorderPlanObject(const Napi::CallbackInfo& info);
+  ~ReorderPlanObject() override { free_plan(); }
+  ReorderPlanObject(const ReorderPlanObject&) = delete;
+  ReorderPlanObject& operator=(const ReorderPlanObject&) = delete;
+
+  // Whether JavaScript has no way to the object any more. Its finalizer may still be to come.
+  bool is_collected() const { return Value().IsEmpty(); }
+  // Only of a collected object, or at its end. Runs that have not ended keep the plan.
+  void free_plan();
 
  private:
   Napi::Value run_sync(const Napi::CallbackInfo& info);
@@ -31,6 +40,10 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
 
   std::shared_ptr<const ReorderPlan> plan_;
   CutPlan cut_plan_;
+  // Shared, as the environment's end does not wait for that of its objects.
+  std::shared_ptr<HeldPlans> held_plans_;
+  HeldPlans::Place place_;
+  int64_t footprint_ = 0;
 };
 
 }  // namespace tilework::binding

@@ -409,6 +409,8 @@ export interface NativeAddon {
   preparePages(bytes: Uint8Array): void
   /** Mappings that are still mapped in this environment; for tests of their life. */
   liveMappings(): number
+  /** The footprints of all plans of this environment that are not freed yet; for tests of their life. */
+  heldPlanBytes(): number
   /**
    * Tensors of a message of ONNX with a known type, a shape, a name and exactly the bytes in the file that they need, from
    * the field at `start` on, as far as they stand behind each other; at most `most`, fewer where headers are long. Of what

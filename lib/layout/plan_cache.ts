@@ -34,7 +34,7 @@ export interface PlanRequest {
     | undefined
 }
 
-/** A thousand ordinary plans, or a hundred with the largest tables: more than a model has, and less than one tensor. */
+/** A thousand ordinary plans, or fifty with the largest tables: more than a model has, and less than one tensor. */
 const MOST_BYTES = 8 * 1024 * 1024
 /** What an entry takes in JavaScript, beside its key: two storages with their digits, and the objects around them. */
 const ENTRY_BYTES = 4096

@@ -26,6 +26,8 @@ class FusedCast {
   const ReorderPlan& moves() const { return moves_; }
   // The same of elements that were cast before, at the width of the destination; null where these move first.
   const ReorderPlan* narrow_moves() const { return narrow_moves_.get(); }
+  // Writes a byte of ones for each element, and zeros for holes; null where those need not be looked for.
+  const ReorderPlan* coverage() const { return coverage_.get(); }
   const CastChain& cast() const { return cast_; }
   int64_t destination_bytes() const;
   // Ranges of the destination begin at multiples of this many bytes, so that they are whole bytes of the
@@ -65,7 +67,6 @@ class FusedCast {
   std::unique_ptr<const ReorderPlan> narrow_moves_;
   // Destination bytes that are cast and moved at a time.
   int64_t narrow_piece_ = 0;
-  // Writes a byte of ones for each element, and zeros for holes.
   std::unique_ptr<const ReorderPlan> coverage_;
 };
 
