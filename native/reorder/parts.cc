@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "reorder/boxes.h"
 
@@ -15,7 +16,6 @@ namespace {
 
 // Parts a thread, so that threads that are held up do not hold up the rest.
 constexpr int64_t kPartsPerThread = 4;
-constexpr int64_t kCacheLine = 64;
 
 // The plan that does the work of another: over units of it, where they cover all of the destination.
 const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
@@ -24,8 +24,8 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
   return plan.destination_elements() % elements == 0 ? plan.units() : nullptr;
 }
 
-// Bytes of the source that a row has at least, so that ranges of the destination may have a piece of it each.
-constexpr int64_t kLongPiece = 4 * kCacheLine;
+// Bytes of a row of the source from which on ranges of the destination may have a piece of it each.
+constexpr int64_t kLongPiece = 4 * kLineBytes;
 
 // Bytes of the destination over which the runs of one block go; 0 where runs do not stand beside others, come
 // between those of other blocks, or those of `most` bytes of the destination are a long piece of the source.
@@ -52,7 +52,7 @@ bool has_far_columns(const ReorderPlan& plan, int64_t most) {
   const int64_t element_bytes = plan.element_bits() / 8;
   const int64_t columns = most / (column.destination_stride * element_bytes);
   return columns < column.count && columns * element_bytes < kLongPiece &&
-         column.count * element_bytes > kCacheLine;
+         column.count * element_bytes > kLineBytes;
 }
 
 bool has_boxes(const ReorderPlan& plan) {
@@ -93,12 +93,12 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const bool is_far = to_cut != nullptr && has_far_columns(*to_cut, limits.most);
   if (is_all && is_far && cut_innermost_loop(ceil_div(bytes, share))) return;
   const int64_t unit =
-      0 < reach && reach <= limits.most ? std::lcm(reach, kCacheLine) : plan_->range_unit(limits.most);
+      0 < reach && reach <= limits.most ? std::lcm(reach, kLineBytes) : plan_->range_unit(limits.most);
   const bool are_few = unit > share && bytes / unit < wanted;
   if (is_all && are_few && cut_innermost_loop(ceil_div(bytes, share))) return;
   // One thread gains nothing by parts that cut rectangles; nor do several by parts that cut boxes, which are
   // then moved element by element.
-  cut_at_units(are_few && threads > 1 && !has_boxes(*plan_) ? kCacheLine : unit, share);
+  cut_at_units(are_few && threads > 1 && !has_boxes(*plan_) ? kLineBytes : unit, share);
 }
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)
@@ -136,7 +136,7 @@ bool ReorderParts::cut_loop(const ReorderPlan& plan, size_t level, int64_t parts
   const int64_t passes = nest.nodes[level].count;
   // As many as end with a cache line.
   const int64_t pass_bits = nest.nodes[level].destination_stride * plan.element_bits();
-  const int64_t line = kCacheLine * 8 / std::gcd(pass_bits, kCacheLine * 8);
+  const int64_t line = kLineBytes * 8 / std::gcd(pass_bits, kLineBytes * 8);
   const int64_t share = ceil_div(ceil_div(passes, std::min(parts, kMaxLoopParts)), line) * line;
   if (share >= passes) return false;
   Box box;

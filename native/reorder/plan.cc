@@ -142,9 +142,8 @@ int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
 
 // The same; a cache line where they are more than `most`.
 int64_t box_unit(const ReorderPlan& plan, size_t nest, int64_t most) {
-  constexpr int64_t kCacheLine = 64;
   const int64_t bytes = reach_of_box(plan, nest);
-  return bytes < kCacheLine || bytes > most ? kCacheLine : bytes;
+  return bytes < kLineBytes || bytes > most ? kLineBytes : bytes;
 }
 
 }  // namespace
@@ -310,19 +309,18 @@ int64_t ReorderPlan::range_quantum() const {
 
 int64_t ReorderPlan::range_unit(int64_t most) const {
   if (cast_) return cast_->range_unit(most);
-  constexpr int64_t kCacheLine = 64;
   if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
   if (largest && boxes_[*largest] != nullptr) return box_unit(*this, *largest, most);
   // No kernel makes rectangles of elements below a byte.
-  if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kCacheLine;
+  if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kLineBytes;
   const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
   const int64_t bytes = column.destination_stride * (element_bits_ / 8);
   // As many columns as make a line of the source.
-  const int64_t line = std::min(std::max<int64_t>(kCacheLine * 8 / element_bits_, 1), column.count);
+  const int64_t line = std::min(std::max<int64_t>(kLineBytes * 8 / element_bits_, 1), column.count);
   const int64_t columns = std::min(line, most / bytes);
   const int64_t unit = columns * bytes;
-  return unit < kCacheLine ? kCacheLine : unit;
+  return unit < kLineBytes ? kLineBytes : unit;
 }
 
 Stores ReorderPlan::stores_of_whole(size_t threads) const {
