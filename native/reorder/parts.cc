@@ -27,10 +27,9 @@ const ReorderPlan* plan_to_cut(const ReorderPlan& plan) {
 // Bytes of a row of the source from which on ranges of the destination may have a piece of it each.
 constexpr int64_t kLongPiece = 4 * kLineBytes;
 
-// Bytes of the destination over which the runs of one block go; 0 where runs do not stand beside others, come
-// between those of other blocks, or those of `most` bytes of the destination are a long piece of the source.
-// Everywhere, where loops over blocks are the outer ones of the walk.
-int64_t reach_of_runs(const ReorderPlan& plan, int64_t most) {
+// Bytes of the destination over which the runs of one block go; 0 where runs do not stand beside others, or
+// come between those of other blocks. Everywhere, where loops over blocks are the outer ones of the walk.
+int64_t reach_of_runs(const ReorderPlan& plan) {
   if (plan.nests().size() != 1) return 0;
   if (plan.ordered(0) && plan.ordered(0)->is_hoisted) return plan.destination_bytes();
   if (plan.nest_class() != NestClass::kRuns) return 0;
@@ -38,9 +37,17 @@ int64_t reach_of_runs(const ReorderPlan& plan, int64_t most) {
   if (!level) return 0;
   const Node& column = plan.nests().front().nodes[*level];
   if (column.span > column.destination_stride) return 0;
-  if (most / column.destination_stride >= ceil_div(kLongPiece, std::max<int64_t>(column.source_stride, 1)))
-    return 0;
   return column.count * column.destination_stride * plan.element_bits() / 8;
+}
+
+// Whether the runs that `most` bytes of the destination have are a long piece of the source, so that ranges
+// need not have all runs of a block.
+bool has_near_runs(const ReorderPlan& plan, int64_t most) {
+  const bool is_hoisted = plan.ordered(0) && plan.ordered(0)->is_hoisted;
+  if (plan.nest_class() != NestClass::kRuns || is_hoisted) return false;
+  const Node& column = plan.nests().front().nodes[*plan.inner_loops().front().column_level];
+  const int64_t bytes = most / column.destination_stride;
+  return bytes >= ceil_div(kLongPiece, std::max<int64_t>(column.source_stride, 1));
 }
 
 // Whether ranges of `most` bytes of the destination would have so few columns of tiles that they read a short
@@ -87,8 +94,9 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
   const int64_t share = std::clamp(bytes / wanted, limits.least, limits.most);
   const bool is_all = begin == 0 && end == plan_->destination_bytes();
   const ReorderPlan* to_cut = plan_to_cut(*plan_);
-  const int64_t reach = to_cut == nullptr ? 0 : reach_of_runs(*to_cut, share);
-  const bool cuts_runs = reach > share || (reach > 0 && bytes / reach < wanted);
+  const int64_t reach = to_cut == nullptr ? 0 : reach_of_runs(*to_cut);
+  const bool cuts_runs =
+      (reach > share || (reach > 0 && bytes / reach < wanted)) && !has_near_runs(*to_cut, share);
   if (is_all && cuts_runs && cut_between_columns(ceil_div(bytes, share))) return;
   const bool is_far = to_cut != nullptr && has_far_columns(*to_cut, limits.most);
   if (is_all && is_far && cut_innermost_loop(ceil_div(bytes, share))) return;
