@@ -8,15 +8,8 @@ import { buildPrograms } from './native_program.mjs'
 import { runReorders } from './reorder_program.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
-const TINY = {
-  shape: [1, 16, 2, 2],
-  from: 'bfyx',
-  to: 'b_fs_yx_fsv8',
-  dtype: 'float32',
-  bits: 32,
-  label: 'tiny',
-}
-const LARGE = { shape: [16, 64, 128, 128], from: 'bfyx', to: 'b_fs_yx_fsv16', dtype: 'float32', bits: 32 }
+const TINY = { shape: [1, 16, 2, 2], from: 'bfyx', to: 'b_fs_yx_fsv8', dtype: 'float32' }
+const LARGE = { shape: [16, 64, 128, 128], from: 'bfyx', to: 'b_fs_yx_fsv16', dtype: 'float32' }
 /** Calls that are timed together. */
 const CALLS = 5000
 /** Microseconds above the kernel's own; the share of the rate into memory that was used before, by threads. */
@@ -42,7 +35,11 @@ async function measure({ threads, rounds, json }) {
 
 async function tinyRows(rounds) {
   buildPrograms()
-  const [{ bytes, tilework }] = runReorders([TINY], { threads: 1, rounds, candidates: [] }).results
+  const [{ bytes, tilework }] = runReorders([{ ...TINY, bits: 32, label: 'tiny' }], {
+    threads: 1,
+    rounds,
+    candidates: [],
+  }).results
   const kernel = bytes / tilework / 1e3
   const source = values(TINY)
   const plan = planReorder(TINY)
