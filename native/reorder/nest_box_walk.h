@@ -37,7 +37,8 @@ class BoxWalk {
         begin_(begin),
         end_(end),
         mover_(mover),
-        place_(nest, box) {
+        place_(nest, box),
+        box_span_(span_of_box()) {
     for (size_t level : box.order)
       loops_.push_back({0, ceil_div(nest.nodes[level].count, box.passes[level])});
     for (size_t at = 0; at < loops_.size(); ++at) by_destination_.push_back(at);
@@ -90,7 +91,7 @@ class BoxWalk {
     const Loop all = loops_[at];
     const int64_t stride = stride_of(at);
     int64_t begin = begin_ - nest_.destination_base;
-    int64_t reach = span_of_box();
+    int64_t reach = box_span_;
     for (size_t i = 0; i < outer; ++i)
       begin -= loops_[by_destination_[i]].first * stride_of(by_destination_[i]);
     for (size_t i = outer + 1; i < by_destination_.size(); ++i) reach += span_of(by_destination_[i]);
@@ -128,7 +129,7 @@ class BoxWalk {
 
   void walk() {
     int64_t low = 0;
-    int64_t reach = span_of_box();
+    int64_t reach = box_span_;
     for (size_t at = loops_.size(); at-- > 0;) {
       loops_[at].low = low;
       loops_[at].reach = reach;
@@ -192,6 +193,7 @@ class BoxWalk {
   int64_t end_;
   Mover& mover_;
   BoxPlace place_;
+  int64_t box_span_;
   std::vector<Loop> loops_;
   // Places in the order, of the loops that step farther in the destination first.
   std::vector<size_t> by_destination_;

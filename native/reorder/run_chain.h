@@ -3,12 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <type_traits>
-#include <utility>
 
 #include "io/checked_math.h"
 #include "reorder/cache_lines.h"
@@ -54,7 +52,8 @@ class RunChain {
   static constexpr int64_t kSize = sizeof(Unit);
 
   static void move_runs(const Rectangle& rectangle, const RectangleChain& chain) {
-    switch (rectangle.rows * kSize) {
+    const int64_t run = rectangle.rows * kSize;
+    switch (run) {
       case 16:
         return move_fixed_runs<16>(rectangle, chain);
       case 32:
@@ -62,26 +61,11 @@ class RunChain {
       case 64:
         return move_fixed_runs<64>(rectangle, chain);
       default:
-        if (move_short_runs(rectangle, chain)) return;
-        return each_run(rectangle, chain, [run = rectangle.rows * kSize](uint8_t* to, const uint8_t* from) {
+        if (with_short_size<kSize>(run, [&](auto size) { move_runs_of<size()>(rectangle, chain); })) return;
+        return each_run(rectangle, chain, [run](uint8_t* to, const uint8_t* from) {
           copy_run<Vector>(to, from, run, Stores::kCached);
         });
     }
-  }
-
-  // Runs below half a vector, each in as few moves as the compiler finds for its size. False for longer ones.
-  static bool move_short_runs(const Rectangle& rectangle, const RectangleChain& chain) {
-    return [&]<size_t... kCounts>(std::index_sequence<kCounts...>) {
-      return (... || move_short_runs_of<(kCounts + 1) * kSize>(rectangle, chain));
-    }
-    (std::make_index_sequence<(kHalfBytes - 1) / kSize>());
-  }
-
-  template <int64_t kBytes>
-  static bool move_short_runs_of(const Rectangle& rectangle, const RectangleChain& chain) {
-    if (rectangle.rows * kSize != kBytes) return false;
-    move_runs_of<kBytes>(rectangle, chain);
-    return true;
   }
 
   template <int64_t kBytes>

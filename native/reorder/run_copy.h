@@ -21,8 +21,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "memory/streaming_copy.h"
 #include "reorder/cache_lines.h"
@@ -54,6 +57,21 @@ void copy_short(uint8_t* destination, const uint8_t* source, int64_t size) {
   } else {
     for (int64_t i = 0; i < size; ++i) destination[i] = source[i];
   }
+}
+
+// Calls `body` with a size below half a vector as a constant, for which the compiler finds the fewest moves;
+// false for others. Sizes are multiples of `kUnitBytes`.
+template <int64_t kUnitBytes, class Body>
+bool with_short_size(int64_t size, Body body) {
+  const auto with_one = [&](auto constant) {
+    if (size != constant) return false;
+    body(constant);
+    return true;
+  };
+  return [&]<size_t... kCounts>(std::index_sequence<kCounts...>) {
+    return (... || with_one(std::integral_constant<int64_t, (kCounts + 1) * kUnitBytes>{}));
+  }
+  (std::make_index_sequence<(kHalfBytes - 1) / kUnitBytes>());
 }
 
 // Any size. Stores are aligned, as others take two lines each.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <utility>
 
 #include "io/checked_math.h"
 #include "reorder/rectangle.h"
@@ -129,20 +128,12 @@ struct RunKernel {
     }
   }
 
-  // Runs below a piece that cannot be moved as one, each in as few moves as the compiler finds for its size.
-  // False for longer ones.
+  // Runs below a piece that cannot be moved as one; false for longer ones.
   static bool move_few(const Rectangle& rectangle) {
-    return [&]<size_t... kCounts>(std::index_sequence<kCounts...>) {
-      return (... || move_few_of<(kCounts + 1) * kSize>(rectangle));
-    }
-    (std::make_index_sequence<(kHalfBytes - 1) / kSize>());
-  }
-
-  template <int64_t kBytes>
-  static bool move_few_of(const Rectangle& rectangle) {
-    if (rectangle.rows * kSize != kBytes) return false;
-    each_column(rectangle, [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, kBytes); });
-    return true;
+    return with_short_size<kSize>(rectangle.rows * kSize, [&](auto size) {
+      each_column(rectangle,
+                  [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, decltype(size)::value); });
+    });
   }
 
   static void move_any(const Rectangle& rectangle) {
