@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { open } from '../dist/index.js'
-import { native } from '../dist/native.js'
+import { native } from '../dist/native/addon.js'
 
 const [path, name, times] = process.argv.slice(2)
 native()

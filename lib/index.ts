@@ -41,6 +41,28 @@ export {
   type OnnxWriteOptions,
   type TensorProtoObject,
 } from './formats/onnx/index.js'
+export {
+  ATTRIBUTE_TYPES,
+  Attribute,
+  type AttributeType,
+  type AttributeValue,
+  type NewAttribute,
+} from './formats/onnx/model/attribute.js'
+export type { NewFunction } from './formats/onnx/model/function_edits.js'
+export { Graph, type NewNode, type ValueInfo } from './formats/onnx/model/graph.js'
+export type { Use } from './formats/onnx/model/graph_names.js'
+export type { Removed } from './formats/onnx/model/graph_passes.js'
+export {
+  type DeviceConfiguration,
+  type NewModel,
+  OnnxModel,
+  type PlacedTensor,
+} from './formats/onnx/model/model.js'
+export { ModelFunction } from './formats/onnx/model/model_function.js'
+export { Node } from './formats/onnx/model/node.js'
+export type { TrainingInfo } from './formats/onnx/model/training.js'
+export { Value } from './formats/onnx/model/value.js'
+export type { Dimension, ValueType } from './formats/onnx/model/value_type.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export {
@@ -77,24 +99,8 @@ export {
   type ReorderPlan,
   type RunOptions,
 } from './layout/plan.js'
-export {
-  ATTRIBUTE_TYPES,
-  Attribute,
-  type AttributeType,
-  type AttributeValue,
-  type NewAttribute,
-} from './model/attribute.js'
-export type { NewFunction } from './model/function_edits.js'
-export { Graph, type NewNode, type ValueInfo } from './model/graph.js'
-export type { Use } from './model/graph_names.js'
-export type { Removed } from './model/graph_passes.js'
-export { type DeviceConfiguration, type NewModel, OnnxModel, type PlacedTensor } from './model/model.js'
-export { ModelFunction } from './model/model_function.js'
-export { Node } from './model/node.js'
-export type { TrainingInfo } from './model/training.js'
-export { Value } from './model/value.js'
-export type { Dimension, ValueType } from './model/value_type.js'
-export { setThreads, threads } from './native.js'
+export { setThreads, threads } from './native/addon.js'
+export type { DlpackCapsule } from './native/types.js'
 export {
   type ExternalizeOptions,
   externalize,
@@ -130,7 +136,6 @@ export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
 export {
-  type DlpackCapsule,
   type FromDlpackOptions,
   fromDlpack,
   type ToDlpackOptions,

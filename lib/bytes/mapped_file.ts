@@ -4,7 +4,8 @@
  * descriptor, so that only who looks into a view meets the end of a file that somebody has truncated.
  */
 import { turn } from '../event_loop.js'
-import { type NativeInputFile, native } from '../native.js'
+import { native } from '../native/addon.js'
+import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'

@@ -1,5 +1,5 @@
 /** The addon's own file behind a source, for jobs that run from descriptor to descriptor. */
-import type { NativeInputFile } from '../native.js'
+import type { NativeInputFile } from '../native/types.js'
 import { MappedFileSource } from './mapped_file.js'
 import { RangedFileSource } from './ranged_file.js'
 import type { ByteSource } from './source.js'

@@ -3,7 +3,8 @@
  * reader, and for network shares. Every read is a copy, and every read looks whether the file is still the one that
  * was opened.
  */
-import { type NativeInputFile, native } from '../native.js'
+import { native } from '../native/addon.js'
+import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'

@@ -4,7 +4,7 @@
  */
 import { constants } from 'node:buffer'
 import { TileworkError } from '../errors.js'
-import { native } from '../native.js'
+import { native } from '../native/addon.js'
 import { memoryBudget } from './memory_budget.js'
 
 /** From this size on the pages of fresh memory cost more than what is written to it. */

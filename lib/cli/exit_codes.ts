@@ -3,7 +3,7 @@
  * know them need no table of ours.
  */
 import { type ErrorCode, TileworkError } from '../index.js'
-import { InputError } from './open_input.js'
+import { InputError } from './files/open_input.js'
 
 export const EXIT = {
   ok: 0,

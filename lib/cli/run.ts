@@ -1,20 +1,20 @@
 /** The command line as a function: arguments in, exit code out. */
 import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
-import { addCheck } from './check.js'
-import { addConvert } from './convert.js'
-import { addDevices } from './devices.js'
-import { addEdit } from './edit.js'
+import { addCheck } from './commands/check.js'
+import { addConvert } from './commands/convert.js'
+import { addDevices } from './commands/devices.js'
+import { addEdit } from './commands/edit.js'
+import { addExternalize, addInternalize } from './commands/external.js'
+import { addInspect } from './commands/inspect.js'
+import { addLayout } from './commands/layout.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
-import { addExternalize, addInternalize } from './external.js'
-import { addInspect } from './inspect.js'
-import { addLayout } from './layout.js'
 import { packageVersion } from './package_version.js'
-import { printJson } from './print_json.js'
-import { errorReport, printError } from './report_error.js'
-import { createTerminal, type RunOptions, type Terminal } from './terminal.js'
+import { printJson } from './text/print_json.js'
+import { errorReport, printError } from './text/report_error.js'
+import { createTerminal, type RunOptions, type Terminal } from './text/terminal.js'
 
-export type { OutputStream, RunOptions } from './terminal.js'
+export type { OutputStream, RunOptions } from './text/terminal.js'
 
 const HELP_END = `
 Examples:

@@ -5,7 +5,7 @@ import type {
   NativeOutputFile,
   NativeReorderPlan,
   NativeSparseBuffer,
-} from '../native.js'
+} from '../native/types.js'
 import { type DeviceChoice, findDevice } from './devices.js'
 
 /** The calls that compute, of a plan on the CPU or on a device; the last only where it does not wait. */

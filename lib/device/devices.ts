@@ -4,7 +4,7 @@
  */
 import { systemError } from '../bytes/system_error.js'
 import { TileworkError } from '../errors.js'
-import { native } from '../native.js'
+import { native } from '../native/addon.js'
 import { valueText } from '../value_text.js'
 
 /** A device that reorders and casts can run on. */

@@ -1,5 +1,5 @@
 /** What `explain()` tells of a plan, as lines to read. */
-import type { NativeExplanation } from '../native.js'
+import type { NativeExplanation } from '../native/types.js'
 
 /** The sides of a plan, and the letters of its axes; axes without one are called d0, d1, … */
 export interface ExplainedSides {

@@ -3,7 +3,7 @@
  * Source of the rules: OpenVINO's GPU plugin, `include/intel_gpu/runtime/format.hpp` and the kernels' index functions.
  */
 import type { Dtype } from '../dtype/dtypes.js'
-import type { NativeSide } from '../native.js'
+import type { NativeSide } from '../native/types.js'
 
 /** Explicit padding and element type, which both change how a layout stores a shape. */
 export interface StorageOptions {

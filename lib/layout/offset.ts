@@ -4,7 +4,7 @@
  * and because every division below has its remainder taken off first; bit operators would cut at 2^32.
  */
 import { TileworkError } from '../errors.js'
-import type { NativeDigit, NativePiece } from '../native.js'
+import type { NativeDigit, NativePiece } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import { copyExtents } from './extents.js'
 import type { LayoutStorage } from './layout.js'

@@ -5,7 +5,7 @@
 import { checkObject } from '../caller_input.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import type { NativePiece } from '../native.js'
+import type { NativePiece } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import type { AxisConstraint } from './catalogue.js'
 import type { LayoutDefinition } from './definition.js'

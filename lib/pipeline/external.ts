@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream'
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import type { ExternalOptions } from '../formats/onnx/index.js'
-import type { OnnxModel } from '../model/model.js'
+import type { OnnxModel } from '../formats/onnx/model/model.js'
 import type { OpenFile } from './open.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
 

@@ -15,6 +15,7 @@ import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
+import type { OnnxModel } from '../formats/onnx/model/model.js'
 import {
   chooseFormat,
   extensionOf,
@@ -24,7 +25,6 @@ import {
   writeOptionNames,
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
-import type { OnnxModel } from '../model/model.js'
 import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'

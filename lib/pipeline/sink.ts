@@ -1,7 +1,7 @@
 /** Where a planned file goes: a path, a stream, or memory. */
 import { systemError } from '../bytes/system_error.js'
 import { untilAborted } from '../cancel.js'
-import { native } from '../native.js'
+import { native } from '../native/addon.js'
 import type { Piece } from './pieces.js'
 
 export type NativePiece = Extract<Piece, { kind: 'copied' | 'computed' }>

@@ -6,18 +6,13 @@ import { MemorySource } from '../bytes/memory.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
-import { native } from '../native.js'
+import { native } from '../native/addon.js'
+import type { DlpackCapsule } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import { checkDense } from './check_tensor.js'
 import { StoredTensor } from './dense.js'
 import { isPlain } from './plain_storage.js'
 import type { DenseTensor } from './tensor.js'
-
-/** An object that holds a DLPack tensor until an addon takes it, or until it is collected. */
-export interface DlpackCapsule {
-  /** As the capsules of Python are called: `DLManagedTensorVersioned`, or `DLManagedTensor`. */
-  readonly name: 'dltensor_versioned' | 'dltensor'
-}
 
 export interface ToDlpackOptions {
   /** For libraries from before version 1.0, which cannot be told that memory is not to be written to: always a copy. */

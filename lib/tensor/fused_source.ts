@@ -14,7 +14,8 @@ import { DevicePlan, type PlanRunner } from '../device/device_plan.js'
 import { DTYPES, type Dtype } from '../dtype/dtypes.js'
 import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
-import { type NativeInputFile, type NativeReorderPlan, type NativeSparseBuffer, native } from '../native.js'
+import { native } from '../native/addon.js'
+import type { NativeInputFile, NativeReorderPlan, NativeSparseBuffer } from '../native/types.js'
 import type { StoredTensor } from './dense.js'
 
 /** Bytes of the result that are computed at a time where the source's bytes come through JavaScript. */

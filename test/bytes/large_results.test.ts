@@ -1,7 +1,7 @@
 /** Results above the size from which their memory gets huge pages. */
 import { describe, expect, test } from 'vitest'
 import { memoryBudget, reorder, serialize, setMemoryBudget, tensor } from '../../lib/index.js'
-import { native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
 
 /** More than 2 MiB, and no multiple of a page. */
 const SHAPE = [3, 1031, 1021]

@@ -21,7 +21,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { MappedFileSource } from '../../lib/bytes/mapped_file.js'
 import { openSource } from '../../lib/bytes/open_source.js'
 import { btf } from '../../lib/formats/btf/index.js'
-import { native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
 import type { DenseTensor } from '../../lib/tensor/tensor.js'
 import { btfFile, denseRecord, readOptions } from '../formats/btf/btf_bytes.js'
 

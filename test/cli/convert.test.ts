@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { findingNotices } from '../../lib/cli/finding_line.js'
+import { findingNotices } from '../../lib/cli/text/finding_line.js'
 import {
   cast,
   type DenseTensor,

@@ -1,9 +1,9 @@
 /** Progress and sums over many files. */
 import { describe, expect, it } from 'vitest'
-import { FilesProgress } from '../../lib/cli/files_progress.js'
-import { FilesTally } from '../../lib/cli/files_tally.js'
-import { InputError } from '../../lib/cli/open_input.js'
-import type { ProgressState } from '../../lib/cli/progress.js'
+import { FilesTally } from '../../lib/cli/files/files_tally.js'
+import { InputError } from '../../lib/cli/files/open_input.js'
+import { FilesProgress } from '../../lib/cli/text/files_progress.js'
+import type { ProgressState } from '../../lib/cli/text/progress.js'
 import { TileworkError } from '../../lib/index.js'
 
 const pair = (input: string, byteLength: number) => ({ input, output: `out/${input}`, byteLength })

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { MAX_OFFSETS } from '../../lib/cli/layout_offsets.js'
+import { MAX_OFFSETS } from '../../lib/cli/commands/layout_offsets.js'
 import { LAYOUT_NAMES } from '../../lib/index.js'
 import { hasVectors, records, type VectorRecord } from '../layout/vector_records.js'
 import { runCli, runJson } from './run_cli.js'

@@ -1,8 +1,8 @@
 /** Progress: nothing for quick work or a pipe, a bar for work that lasts. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { formatBytes } from '../../lib/cli/byte_count.js'
-import { formatSeconds, startProgress } from '../../lib/cli/progress.js'
-import { createTerminal } from '../../lib/cli/terminal.js'
+import { formatBytes } from '../../lib/cli/text/byte_count.js'
+import { formatSeconds, startProgress } from '../../lib/cli/text/progress.js'
+import { createTerminal } from '../../lib/cli/text/terminal.js'
 
 let written = ''
 /** What the bar needs of a terminal: it moves the cursor by escape sequences. */

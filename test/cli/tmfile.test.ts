@@ -1,8 +1,8 @@
 /** Models on the command line: what is in them, changes, and their weights in other files. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import type { EditReport } from '../../lib/cli/edit.js'
-import type { TensorReport } from '../../lib/cli/tensor_report.js'
+import type { EditReport } from '../../lib/cli/commands/edit.js'
+import type { TensorReport } from '../../lib/cli/commands/tensor_report.js'
 import type { TmfileDump } from '../../lib/formats/tmfile/dump.js'
 import type { TmfileSummary } from '../../lib/formats/tmfile/summary.js'
 import { check, type DenseTensor, lazyTensor, open, save, tensor } from '../../lib/index.js'

@@ -17,7 +17,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type NativePlanDescription, type NativeSide, native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
+import type { NativePlanDescription, NativeSide } from '../../lib/native/types.js'
 
 const ADDON = createRequire(import.meta.url).resolve('../../build/Release/tilework.node')
 const GIB = 2 ** 30

@@ -6,12 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import {
-  type NativePlanDescription,
-  type NativeReorderPlan,
-  type NativeSide,
-  native,
-} from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
+import type { NativePlanDescription, NativeReorderPlan, NativeSide } from '../../lib/native/types.js'
 
 let folder: string
 beforeAll(() => {

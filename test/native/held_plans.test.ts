@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parseLayout } from '../../lib/layout/parse_layout.js'
-import type { NativePlanDescription } from '../../lib/native.js'
+import type { NativePlanDescription } from '../../lib/native/types.js'
 import { ADDON, runScript } from './run_script.js'
 
 let folder: string

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type NativeInputFile, native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
+import type { NativeInputFile } from '../../lib/native/types.js'
 import { descriptorsOn, runScript } from './run_script.js'
 
 const MEBIBYTE = 2 ** 20

@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type NativeInputFile, native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
+import type { NativeInputFile } from '../../lib/native/types.js'
 import { descriptorsIn, runScript, scriptHead } from './run_script.js'
 
 const CONTENT = Uint8Array.from({ length: 200_000 }, (_, i) => (i * 31) % 253)

@@ -4,7 +4,7 @@ import type { ElementStep } from '../../lib/dtype/cast_step.js'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import type { Layout } from '../../lib/layout/layout.js'
 import { joinLayouts, type PlacedLayout } from '../../lib/layout/plan.js'
-import type { NativeDeviceSettings } from '../../lib/native.js'
+import type { NativeDeviceSettings } from '../../lib/native/types.js'
 
 export const hasDevice = devices().length > 0
 if (!hasDevice) console.log('skipped: there is no OpenCL device (Debian: pocl-opencl-icd is one for the CPU)')

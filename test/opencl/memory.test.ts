@@ -2,7 +2,7 @@
 import { openSync, truncateSync, writeSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { joinLayouts } from '../../lib/layout/plan.js'
-import { native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 import { hasDevice } from './compare.js'
 

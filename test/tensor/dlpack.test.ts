@@ -17,7 +17,7 @@ import {
   tensor,
   toDlpack,
 } from '../../lib/index.js'
-import { native } from '../../lib/native.js'
+import { native } from '../../lib/native/addon.js'
 
 const require = createRequire(import.meta.url)
 const root = resolve(import.meta.dirname, '../..')

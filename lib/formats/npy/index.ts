@@ -3,17 +3,17 @@ import type { Format } from '../format.js'
 import * as npyCheck from './check.js'
 import * as npyDetect from './detect.js'
 import { isFortranOrder } from './fortran_order.js'
-import * as npzCheck from './npz_check.js'
-import * as npzDetect from './npz_detect.js'
-import * as npzRead from './npz_read.js'
-import * as npzWrite from './npz_write.js'
 import * as npyRead from './read.js'
 import { FORMAT_NAME as NPY } from './schema.js'
 import * as npyWrite from './write.js'
-import { FORMAT_NAME as NPZ } from './zip_schema.js'
+import * as npzCheck from './zip/npz_check.js'
+import * as npzDetect from './zip/npz_detect.js'
+import * as npzRead from './zip/npz_read.js'
+import * as npzWrite from './zip/npz_write.js'
+import { FORMAT_NAME as NPZ } from './zip/zip_schema.js'
 
-export type { NpzWriteOptions } from './npz_write.js'
 export type { NpyWriteOptions } from './write.js'
+export type { NpzWriteOptions } from './zip/npz_write.js'
 
 export const npy: Format<npyWrite.NpyWriteOptions> = {
   name: NPY,

@@ -6,9 +6,9 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { fieldNumber, MAX_FUNCTIONS, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
-import { textOf } from './tensor_header.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
+import { textOf } from './tensor/tensor_header.js'
 
 export async function checkFunctions(source: ByteSource, budget: Budget, report: Report): Promise<void> {
   const reader = new FunctionReader(source, budget)

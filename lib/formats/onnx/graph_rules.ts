@@ -8,9 +8,9 @@ import { NumberList } from '../number_list.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { NameTable } from './name_table.js'
+import { checkTinyMessages } from './protobuf/tiny_messages.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
-import { checkTinyMessages } from './tiny_messages.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
 
 /** Checks the main graph, its subgraphs and the bodies of functions. */
 export async function checkGraphs(source: ByteSource, budget: Budget, report: Report): Promise<void> {

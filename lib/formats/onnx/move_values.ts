@@ -3,18 +3,18 @@
  * anew, and of these only the fields that carry values or say where they are; the model itself stays as it is.
  */
 import { TileworkError } from '../../errors.js'
-import type { OnnxModel } from '../../model/model.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { SiblingPlan, WriteSegment } from '../format.js'
-import { type DataPlace, ExternalData } from './external_data.js'
-import { checkExternalOptions, type ExternalOptions } from './external_options.js'
-import { type Message, type MessageField, Replacements } from './message.js'
-import { tensorOfMessage } from './message_tensor.js'
-import { type PlannedMessage, planTensor } from './plan_tensor.js'
+import { type DataPlace, ExternalData } from './external/external_data.js'
+import { checkExternalOptions, type ExternalOptions } from './external/external_options.js'
+import type { OnnxModel } from './model/model.js'
+import { type Message, type MessageField, Replacements } from './protobuf/message.js'
+import { WireWriter } from './protobuf/wire_writer.js'
 import { LOCATION_EXTERNAL } from './schema.js'
-import { denseFields, type TensorField } from './tensor_fields.js'
-import { type Property, TENSOR, TYPED_FIELDS } from './tensor_header.js'
-import { WireWriter } from './wire_writer.js'
+import { tensorOfMessage } from './tensor/message_tensor.js'
+import { type PlannedMessage, planTensor } from './tensor/plan_tensor.js'
+import { denseFields, type TensorField } from './tensor/tensor_fields.js'
+import { type Property, TENSOR, TYPED_FIELDS } from './tensor/tensor_header.js'
 
 /** A tensor whose values are to be written elsewhere than they are. */
 interface Move {

@@ -1,14 +1,14 @@
 /** Opens an ONNX model or bare value: lists its tensors and checks what they say of themselves. */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
-import { OnnxModel } from '../../model/model.js'
 import { valueText } from '../../value_text.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
 import { Budget } from './budget.js'
-import { FILE_MESSAGES, type FileMessage, messagesOf } from './message_kind.js'
+import { OnnxModel } from './model/model.js'
+import { FILE_MESSAGES, type FileMessage, messagesOf } from './protobuf/message_kind.js'
 import { FORMAT_NAME } from './schema.js'
-import { FileTensors } from './tensor_list.js'
+import { FileTensors } from './tensor/tensor_list.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
 

@@ -1,12 +1,12 @@
 /** What people ask of a model first: its operator sets, inputs and outputs, what it runs, and where its values lie. */
 import { TileworkError } from '../../errors.js'
-import type { ValueInfo } from '../../model/graph.js'
-import type { OnnxModel } from '../../model/model.js'
-import { valueTypeText } from '../../model/value_type.js'
-import type { Message } from './message.js'
-import { tensorOfMessage } from './message_tensor.js'
+import type { ValueInfo } from './model/graph.js'
+import type { OnnxModel } from './model/model.js'
+import { valueTypeText } from './model/value_type.js'
+import type { Message } from './protobuf/message.js'
 import { LOCATION_EXTERNAL, type MessageName } from './schema.js'
-import { denseFields } from './tensor_fields.js'
+import { tensorOfMessage } from './tensor/message_tensor.js'
+import { denseFields } from './tensor/tensor_fields.js'
 
 /** A number of the file; as text where JSON would round it. */
 type FileNumber = number | string

@@ -7,13 +7,21 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import type { ExternalFiles } from './external_files.js'
-import { canBe, type FileMessage } from './message_kind.js'
+import type { ExternalFiles } from './external/external_files.js'
+import { canBe, type FileMessage } from './protobuf/message_kind.js'
+import {
+  eachField,
+  holdRange,
+  LENGTH,
+  type Steps,
+  VARINT_BYTES,
+  WireCursor,
+  walkSource,
+} from './protobuf/wire.js'
 import { type FieldInfo, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
-import { checkSparse, walkSparse } from './sparse_tensor.js'
-import { walkTensor } from './tensor_header.js'
-import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor_rules.js'
-import { eachField, holdRange, LENGTH, type Steps, VARINT_BYTES, WireCursor, walkSource } from './wire.js'
+import { checkSparse, walkSparse } from './tensor/sparse_tensor.js'
+import { walkTensor } from './tensor/tensor_header.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/tensor_rules.js'
 
 /** Bytes outside payloads are walked here a second time, and a budget is for one walk. */
 export async function validateFile(

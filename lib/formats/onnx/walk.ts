@@ -3,25 +3,31 @@
  * else are stepped over. One walk serves read and check, lenient and strict; the report decides what a broken rule does.
  */
 import type { ByteSource } from '../../bytes/source.js'
-import type { NativePlainTensors } from '../../native.js'
+import type { NativePlainTensors } from '../../native/types.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
 import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
 import { NumberList } from '../number_list.js'
 import { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import { ExternalFiles } from './external_files.js'
-import { openFilesOfOthers, type PassedFields } from './external_places.js'
-import type { ExternalRanges } from './external_range_rules.js'
-import type { FileMessage } from './message_kind.js'
-import { PlainTensorRuns } from './plain_tensors.js'
+import { ExternalFiles } from './external/external_files.js'
+import { openFilesOfOthers, type PassedFields } from './external/external_places.js'
+import type { ExternalRanges } from './external/external_range_rules.js'
+import type { FileMessage } from './protobuf/message_kind.js'
+import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { FORMAT_NAME, fieldNumber, MAX_SPARSE_TENSORS } from './schema.js'
-import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
-import { walkTensor } from './tensor_header.js'
-import { entryOf, type ListedTensors, makeTensor } from './tensor_list.js'
-import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor_rules.js'
-import { type TableEntry, TensorTable } from './tensor_table.js'
-import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './wire.js'
+import { PlainTensorRuns } from './tensor/plain_tensors.js'
+import {
+  type CheckedPart,
+  type CheckedSparse,
+  checkSparse,
+  makeSparse,
+  walkSparse,
+} from './tensor/sparse_tensor.js'
+import { walkTensor } from './tensor/tensor_header.js'
+import { entryOf, type ListedTensors, makeTensor } from './tensor/tensor_list.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/tensor_rules.js'
+import { type TableEntry, TensorTable } from './tensor/tensor_table.js'
 
 /** A sparse tensor whose files are not open yet. */
 interface PendingSparse {

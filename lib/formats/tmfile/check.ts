@@ -3,7 +3,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
-import { examineFile } from './examine.js'
+import { examineFile } from './rules/examine.js'
 import { FORMAT_NAME } from './schema.js'
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */

@@ -2,15 +2,15 @@
 import type { Format } from '../format.js'
 import { check } from './check.js'
 import { detect } from './detect.js'
-import { TmfileModel } from './model.js'
+import { TmfileModel } from './model/model.js'
+import { modelOfTensors } from './model/tensor_model.js'
+import { constantsOf } from './model/tensors.js'
 import { read } from './read.js'
 import { FORMAT_NAME } from './schema.js'
-import { modelOfTensors } from './tensor_model.js'
-import { constantsOf } from './tensors.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
-export type { TmfileNodeDescription } from './create_parts.js'
-export type { ShapeChange } from './edit_shapes.js'
+export type { TmfileNodeDescription } from './model/create_parts.js'
+export type { ShapeChange } from './model/edit_shapes.js'
 export type {
   KnownNode,
   TensorLinks,
@@ -23,10 +23,10 @@ export type {
   TmfileQuantization,
   TmfileTensor,
   UnknownNode,
-} from './model.js'
-export { TmfileModel } from './model.js'
+} from './model/model.js'
+export { TmfileModel } from './model/model.js'
+export type { TmfileCodes, TmfileQuantizeOptions } from './model/quantize.js'
 export type { OperatorName, OperatorParams } from './operators.js'
-export type { TmfileCodes, TmfileQuantizeOptions } from './quantize.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
 export const tmfile: Format<TmfileWriteOptions> = {

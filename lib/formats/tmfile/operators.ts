@@ -24,7 +24,7 @@ import {
   type ValuesOf,
   vector,
   when,
-} from './fields.js'
+} from './decode/fields.js'
 
 /** What the current runtime and the current converter can do with an operator. */
 type Support = 'LS' | 'L-' | '-S' | '--'

@@ -2,11 +2,11 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
-import { buildModel } from './build_model.js'
-import { examineFile } from './examine.js'
-import type { TmfileModel } from './model.js'
+import { buildModel } from './model/build_model.js'
+import type { TmfileModel } from './model/model.js'
+import { ModelTensors } from './model/tensors.js'
+import { examineFile } from './rules/examine.js'
 import { FORMAT_NAME } from './schema.js'
-import { ModelTensors } from './tensors.js'
 
 /**
  * Reads the structs of a file. `tensors` are all that the graph names; activations, and weights of files without them,

@@ -1,6 +1,6 @@
 /** What people ask of a model first: where it comes from, what it runs, how large and how quantized it is. */
 import { fusedActivation, LAYOUTS, SOURCE_FORMATS } from './enums.js'
-import { isConstant, type TmfileModel, type TmfileNode, type TmfileTensor } from './model.js'
+import { isConstant, type TmfileModel, type TmfileNode, type TmfileTensor } from './model/model.js'
 
 /** An input or output of the graph. */
 export interface TmfileEnd {

@@ -7,14 +7,14 @@ import { expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { TileworkError } from '../../../lib/errors.js'
 import { FileFault } from '../../../lib/formats/file_fault.js'
-import { Message, type MessageFile } from '../../../lib/formats/onnx/message.js'
+import { Message, type MessageFile } from '../../../lib/formats/onnx/protobuf/message.js'
+import { eachField, WireCursor, walkSourceSync } from '../../../lib/formats/onnx/protobuf/wire.js'
 import {
   type FieldInfo,
   isMessageKind,
   MESSAGES,
   type MessageName,
 } from '../../../lib/formats/onnx/schema.js'
-import { eachField, WireCursor, walkSourceSync } from '../../../lib/formats/onnx/wire.js'
 import { bytesOfPlan, field, fixed, int, join, varint } from '../../formats/onnx/onnx_bytes.js'
 import { ANY_FORMAT, mutate, mutationCount } from '../mutations.js'
 import { fuzzSeed, type Random, randomNumbers } from '../random_numbers.js'

@@ -4,8 +4,8 @@ import { join as joinPath, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
+import { OnnxModel } from '../../../lib/formats/onnx/model/model.js'
 import { summariseOnnx } from '../../../lib/formats/onnx/summary.js'
-import { OnnxModel } from '../../../lib/model/model.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import {
   bytesOfPlan,

@@ -4,7 +4,7 @@
  * then crashes or goes wrong, and strict refuses it; `differs` means something else there, and is only named.
  */
 import type { FindingCode } from '../../../lib/errors.js'
-import type { FileRecords, NodeRecord } from '../../../lib/formats/tmfile/records.js'
+import type { FileRecords, NodeRecord } from '../../../lib/formats/tmfile/decode/records.js'
 import { serialize, type TmfileModel } from '../../../lib/index.js'
 import {
   constant,

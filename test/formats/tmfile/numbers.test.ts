@@ -1,6 +1,6 @@
 /** Weights as numbers: in half precision, and as the real values that quantized ones stand for. */
 import { describe, expect, it } from 'vitest'
-import { ModelTensors } from '../../../lib/formats/tmfile/tensors.js'
+import { ModelTensors } from '../../../lib/formats/tmfile/model/tensors.js'
 import {
   asLayout,
   check,

@@ -1,9 +1,9 @@
 /** A file for every operator, built in code, written, read back equal and rewritten identical. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Field } from '../../../lib/formats/tmfile/decode/fields.js'
+import { isUninitialised } from '../../../lib/formats/tmfile/decode/fields.js'
 import { PARAMETER_VALUES } from '../../../lib/formats/tmfile/enums.js'
-import type { Field } from '../../../lib/formats/tmfile/fields.js'
-import { isUninitialised } from '../../../lib/formats/tmfile/fields.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
 import { check, open, serialize, TmfileModel } from '../../../lib/index.js'
 import { nodeOfNumber, variable } from './tmfile_bytes.js'

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import type { Field } from '../../../lib/formats/tmfile/fields.js'
+import type { Field } from '../../../lib/formats/tmfile/decode/fields.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/tmfile.md', import.meta.url))

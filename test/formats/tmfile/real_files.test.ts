@@ -1,6 +1,6 @@
 /** Real files: every byte explained, rewritten byte for byte, and changed nowhere but where nobody set anything. */
 import { describe, expect, it } from 'vitest'
-import { coverageOf } from '../../../lib/formats/tmfile/coverage.js'
+import { coverageOf } from '../../../lib/formats/tmfile/rules/coverage.js'
 import { PLACED, type StructName } from '../../../lib/formats/tmfile/schema.js'
 import { planModel } from '../../../lib/formats/tmfile/write.js'
 import { check, type DenseTensor, open, serialize, type TmfileNode } from '../../../lib/index.js'

@@ -3,10 +3,10 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { Level } from '../../../lib/errors.js'
 import type { Limits, ReadOptions } from '../../../lib/formats/format.js'
 import { Report } from '../../../lib/formats/report.js'
+import { defaultParams } from '../../../lib/formats/tmfile/decode/read_operator.js'
+import type { FileRecords } from '../../../lib/formats/tmfile/decode/records.js'
+import { walkFile } from '../../../lib/formats/tmfile/decode/walk.js'
 import { operatorByName, operatorByNumber } from '../../../lib/formats/tmfile/operators.js'
-import { defaultParams } from '../../../lib/formats/tmfile/read_operator.js'
-import type { FileRecords } from '../../../lib/formats/tmfile/records.js'
-import { walkFile } from '../../../lib/formats/tmfile/walk.js'
 import {
   tensor as denseTensor,
   type OperatorName,

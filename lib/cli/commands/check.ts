@@ -1,0 +1,95 @@
+/** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
+import { type Command, Option } from 'commander'
+import { throwIfAborted, untilAborted } from '../../cancel.js'
+import { formatByExtension } from '../../formats/registry.js'
+import { check as checkInput, type Finding, type Level } from '../../index.js'
+import { EXIT, type ExitCode } from '../exit_codes.js'
+import { eachFile } from '../files/each_file.js'
+import { addReadOptions, type ReadChoice, readChoice } from '../files/open_input.js'
+import { textFileError } from '../files/text_file.js'
+import { findingLine } from '../text/finding_line.js'
+import { printable } from '../text/printable.js'
+import type { Terminal } from '../text/terminal.js'
+
+export interface CheckCommandOptions extends ReadChoice {
+  readonly level?: Level
+  readonly json?: boolean
+}
+
+interface CheckReport {
+  readonly file: string
+  readonly level: Level
+  readonly findings: readonly Finding[]
+}
+
+const EXAMPLES = `
+Examples:
+  tilework check model.btf
+  tilework check uploads/*.btf --level strict --json
+
+Exit code 1 when a finding is an error, 2 when a file is of no known format.`
+
+export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
+  const command = program
+    .command('check')
+    .summary('look for damage and broken rules in files')
+    .description(
+      'Checks files by the rules of their format, costly checks included, and prints one line a finding: severity, code, the place unless the message names it, @offset, message.',
+    )
+    .argument('<files...>', 'files of any known format')
+    .addOption(
+      new Option(
+        '--level <level>',
+        'lenient: errors make the file unsafe to read; strict: every broken rule is one',
+      )
+        .choices(['lenient', 'strict'])
+        .default('lenient'),
+    )
+  addReadOptions(command)
+    .option('--json', 'print JSON: one object for one file, an array for several')
+    .addHelpText('after', EXAMPLES)
+    .action(async (files: string[], options: CheckCommandOptions) =>
+      finish(await check(files, options, terminal)),
+    )
+}
+
+/** Runs the command. */
+export function check(
+  files: readonly string[],
+  options: CheckCommandOptions,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const level = options.level ?? 'lenient'
+  const work = {
+    files,
+    json: options.json === true,
+    report: async (file: string): Promise<CheckReport> => {
+      throwIfAborted(terminal.signal)
+      const checked = checkInput(file, { level, ...readChoice(options) })
+      const findings = await untilAborted(checked, terminal.signal)
+      return { file, level, findings: [...textFindings(file, findings), ...findings] }
+    },
+    format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
+    exitCode: exitCodeOfFindings,
+  }
+  return eachFile(work, terminal)
+}
+
+/** What the errors of a text file come from. */
+function textFindings(file: string, findings: readonly Finding[]): Finding[] {
+  if (!findings.some(({ severity }) => severity === 'error')) return []
+  const error = textFileError(file, formatByExtension(file)?.name)
+  return error ? [{ severity: 'error', code: error.code, path: '', offset: 0, message: error.message }] : []
+}
+
+function exitCodeOfFindings({ findings }: CheckReport): ExitCode {
+  if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return EXIT.unreadable
+  return findings.some(({ severity }) => severity === 'error') ? EXIT.findings : EXIT.ok
+}
+
+function formatReport({ file, findings }: CheckReport, withFile: boolean, { colors }: Terminal): string {
+  const prefix = withFile ? `${printable(file)}: ` : ''
+  const lines =
+    findings.length === 0 ? ['no findings'] : findings.map((finding) => findingLine(finding, colors))
+  return lines.map((line) => `${prefix}${line}\n`).join('')
+}

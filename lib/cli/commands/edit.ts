@@ -1,0 +1,198 @@
+/** `tilework edit FILE -o OUT`: changes of a model's graph, named on the command line. */
+import { type Command, Option } from 'commander'
+import { type OpenFile, save, TileworkError, type WriteMode } from '../../index.js'
+import { EXIT, type ExitCode } from '../exit_codes.js'
+import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
+import { formatBytes } from '../text/byte_count.js'
+import { printJson } from '../text/print_json.js'
+import { printable } from '../text/printable.js'
+import type { Terminal } from '../text/terminal.js'
+import {
+  collect,
+  collectCodes,
+  collectFile,
+  collectName,
+  collectNamedNode,
+  collectNode,
+  collectShape,
+  parseBatch,
+} from './edit_arguments.js'
+import { type EditChoice, ModelChanges } from './edit_changes.js'
+import { ConstantFiles } from './edit_constants.js'
+
+export interface EditOptions extends ReadChoice, EditChoice {
+  readonly output: string
+  readonly write?: WriteMode
+  readonly json?: boolean
+}
+
+export interface EditReport {
+  readonly input: string
+  readonly output: string
+  readonly byteLength: number
+  /** One sentence a change, in the order in which they were made. */
+  readonly changes: readonly string[]
+  /** Names of Reshape nodes that may not fit the new shapes. */
+  readonly blocked: readonly string[]
+}
+
+const EXAMPLES = `
+Examples:
+  tilework edit model.tmfile --set-input data=1,3,224,224 --rename prob=scores -o out.tmfile
+  tilework edit model.tmfile --from conv1 --to pool5 -o backbone.tmfile
+  tilework edit model.tmfile --set-batch 8 --strip-weights -o benchmark.tmfile
+  tilework edit model.tmfile --replace-constant fc/w=trained.safetensors#head.weight -o out.tmfile
+  tilework edit model.tmfile --quantize conv1/w=int8 --quantize 'conv1/b={"dtype":"int32","scales":[0.001]}' -o q.tmfile
+  tilework edit model.tmfile --insert-node '{"operator":"ReLu6","name":"r","inputs":["conv1"],"replaces":"conv1"}' -o out.tmfile
+  tilework edit model.tmfile --replace-node 'r={"operator":"Clip","params":{"min":0,"max":6}}' -o out.tmfile
+  tilework edit old.tmfile --write upgrade -o new.tmfile
+
+A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
+such an object. Inputs and outputs are names of tensors; params are those that differ from their
+defaults (docs/tmfile.md lists them). Without outputs it makes a tensor of its own name; a node that
+replaces another has that one's name, inputs and outputs by default. "constants" are new ones, by
+name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. "replaces", of an inserted node:
+all that took this tensor take the new node's first output.
+FILE of a constant is of any format: its tensor with the constant's name, or the only one; or
+FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes bring their scales along.
+
+Changes are made in the order of this list of options, whatever the order of the command. OUT may
+be FILE. Bytes that no change needs stay as they are, unless --write says otherwise.`
+
+export function addEdit(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
+  const command = program
+    .command('edit')
+    .summary('change the graph of a model')
+    .description('Writes a model (tmfile) with other input shapes, names, ends or constants.')
+    .argument('<file>', 'a model')
+    .requiredOption('-o, --output <file>', 'where to write it')
+    .option(
+      '--from <tensor>',
+      'cut: keep what follows this tensor, which becomes an input; may be repeated',
+      collect,
+    )
+    .option(
+      '--to <tensor>',
+      'cut: keep what leads to this tensor, whose node becomes an output; may be repeated',
+      collect,
+    )
+    .option(
+      '--outputs <tensor>',
+      'make this tensor an output, in place of those there are; may be repeated',
+      collect,
+    )
+    .option(
+      '--remove-node <node>',
+      'take a node out; its input goes on in its place; may be repeated',
+      collect,
+    )
+    .addOption(
+      new Option(
+        '--replace-node <node=json>',
+        'put another node in its place, as JSON or =@FILE; may be repeated',
+      ).argParser(collectNamedNode),
+    )
+    .addOption(
+      new Option('--insert-node <json>', 'put a node in, as JSON or @FILE; may be repeated').argParser(
+        collectNode,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--replace-constant <tensor=file>',
+        'numbers of a constant, from a file of any format; may be repeated',
+      ).argParser(collectFile),
+    )
+    .option('--fill-weights <zeros|file>', 'numbers for all constants that have none, by name')
+    .option(
+      '--dequantize <tensor>',
+      'real numbers in place of the codes of a constant; may be repeated',
+      collect,
+    )
+    .addOption(
+      new Option(
+        '--quantize <tensor=type>',
+        'codes in place of real numbers: int8, uint8, int32 or JSON { dtype, perChannel, scales, zeroPoints }; may be repeated',
+      ).argParser(collectCodes),
+    )
+    .addOption(
+      new Option('--set-input <tensor=n,n,…>', 'shape of an input; may be repeated').argParser(collectShape),
+    )
+    .addOption(new Option('--set-batch <n>', 'first extent of every input').argParser(parseBatch))
+    .addOption(
+      new Option('--rename <old=new>', 'name of tensors and nodes; may be repeated').argParser(collectName),
+    )
+    .addOption(
+      new Option('--cast-weights <dtype>', 'floats of constants as this type').choices([
+        'float32',
+        'float16',
+      ]),
+    )
+    .option('--merge-constants', 'let constants with the same bytes share them')
+    .option('--remove-unused', 'remove what no output needs')
+    .option('--strip-weights', 'leave the numbers of all constants away and keep their sizes')
+    .option('--strip-names', 'leave all names away')
+    .addOption(
+      new Option('--write <mode>', 'how bytes are written that no change needs')
+        .choices(['exact', 'canonical', 'upgrade'])
+        .default('exact'),
+    )
+  addReadOptions(command)
+    .option('--json', 'print JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
+}
+
+/** Runs the command. */
+export async function edit(input: string, options: EditOptions, terminal: Terminal): Promise<ExitCode> {
+  const file = await openInput(input, options)
+  try {
+    const report = await editFile(file, input, options, terminal.signal)
+    if (options.json) printJson(report, terminal)
+    else terminal.stdout.write(formatReport(report))
+    return EXIT.ok
+  } finally {
+    file.close()
+  }
+}
+
+async function editFile(
+  { tmfile: model, format }: OpenFile,
+  input: string,
+  options: EditOptions,
+  signal: AbortSignal,
+): Promise<EditReport> {
+  if (!model) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${input} is ${format}; only tmfile models are edited here (ONNX models in programs, by \`file.onnx\`).`,
+    )
+  }
+  const files = new ConstantFiles(options)
+  try {
+    const changes = new ModelChanges(model, files)
+    await changes.make(options)
+    let byteLength = 0
+    await save(options.output, model, {
+      format,
+      signal,
+      ...(options.write && { mode: options.write }),
+      onProgress: ({ bytesTotal }) => {
+        byteLength = bytesTotal
+      },
+    })
+    const { made, blocked } = changes
+    return { input, output: options.output, byteLength, changes: made, blocked: [...blocked] }
+  } finally {
+    files.close()
+  }
+}
+
+function formatReport({ output, byteLength, changes, blocked }: EditReport): string {
+  const lines = changes.map((change) => printable(change))
+  for (const name of blocked) {
+    lines.push(`Reshape ${printable(name)} has a fixed target, which may not fit the new shape`)
+  }
+  lines.push(`${printable(output)}: ${formatBytes(byteLength)}`)
+  return lines.map((line) => `${line}\n`).join('')
+}

@@ -1,0 +1,141 @@
+/** What the options of `tilework edit` take: NAME=VALUE, and JSON on the command line or in a file. */
+import { readFileSync, statSync } from 'node:fs'
+import { TileworkError } from '../../index.js'
+import { ioError } from '../files/io_error.js'
+import { numberList } from '../text/parse_shape.js'
+
+export interface NewName {
+  readonly from: string
+  readonly to: string
+}
+
+export interface InputShape {
+  readonly name: string
+  readonly shape: readonly number[]
+}
+
+/** Something said of a node or a tensor of the model. */
+export interface Named<Value> {
+  readonly name: string
+  readonly value: Value
+}
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+/** Most bytes of a file with JSON: it describes one node. */
+const MAX_JSON_BYTES = 16 * 1024 * 1024
+
+/** What may be given more than once. */
+export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
+
+export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
+  const [name, extents] = splitAt(text, text.lastIndexOf('='), '--set-input takes NAME=N,N,…')
+  return [...before, { name, shape: numberList('--set-input')(extents) }]
+}
+
+export function collectName(text: string, before: readonly NewName[] = []): NewName[] {
+  const use = '--rename takes OLD=NEW, with one "="'
+  if (text.indexOf('=') !== text.lastIndexOf('=')) throw wrongUse(`${use}; "${text}" has several.`)
+  const [from, to] = splitAt(text, text.indexOf('='), use)
+  return [...before, { from, to }]
+}
+
+/** NAME=FILE: a name may have a "=" in it, and a path seldom has. */
+export function collectFile(text: string, before: readonly Named<string>[] = []): Named<string>[] {
+  const [name, value] = splitAt(text, text.lastIndexOf('='), '--replace-constant takes NAME=FILE')
+  return [...before, { name, value }]
+}
+
+export function collectNode(text: string, before: readonly JsonObject[] = []): JsonObject[] {
+  return [...before, jsonOf(text, '--insert-node')]
+}
+
+export function collectNamedNode(
+  text: string,
+  before: readonly Named<JsonObject>[] = [],
+): Named<JsonObject>[] {
+  const at = text.search(/=[{@]/)
+  const [name, json] = splitAt(text, at, '--replace-node takes NODE={…} or NODE=@FILE')
+  return [...before, { name, value: jsonOf(json, '--replace-node') }]
+}
+
+/** A type of codes, or an object with `dtype` and the options of `TmfileModel.quantize`. */
+export function collectCodes(text: string, before: readonly Named<JsonObject>[] = []): Named<JsonObject>[] {
+  const at = text.search(/=[{@]/)
+  const use = '--quantize takes NAME=TYPE or NAME={…}'
+  const [name, value] = splitAt(text, at < 0 ? text.lastIndexOf('=') : at, use)
+  return [...before, { name, value: at < 0 ? { dtype: value } : jsonOf(value, '--quantize') }]
+}
+
+export function parseBatch(text: string): number {
+  const batch = /^\d+$/.test(text) ? Number(text) : 0
+  if (batch > 0) return batch
+  throw wrongUse(`--set-batch takes a whole number from 1; "${text}" is none.`)
+}
+
+function splitAt(text: string, at: number, use: string): [string, string] {
+  if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
+  throw wrongUse(`${use}; "${text}" is none.`)
+}
+
+/** @param text - a JSON object, or @ and the file that has it */
+function jsonOf(text: string, flag: string): JsonObject {
+  const json = text.startsWith('@') ? textOf(text.slice(1), flag) : text
+  return objectOf(
+    parsed(json, flag),
+    `${flag} takes a JSON object, or @FILE with one; "${shortened(text)}" is none.`,
+  )
+}
+
+/**
+ * @param value - of JSON
+ * @param refusal - one sentence, for a value that is no object
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function objectOf(value: unknown, refusal: string): JsonObject {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject
+  throw wrongUse(refusal)
+}
+
+/**
+ * @param what - names the object at the start of a sentence
+ * @throws TileworkError ERR_ARGUMENT for a field that it may not have, which would be passed over
+ */
+export function checkFields(object: JsonObject, what: string, known: readonly string[]): void {
+  const unknown = Object.keys(object).find((name) => !known.includes(name))
+  if (unknown === undefined) return
+  throw wrongUse(`${what} has no "${shortened(unknown)}"; known are ${known.join(', ')}.`)
+}
+
+function parsed(json: string, flag: string): unknown {
+  try {
+    return JSON.parse(json)
+  } catch (cause) {
+    throw wrongUse(`${flag}: "${shortened(json)}" is no JSON: ${(cause as Error).message}.`)
+  }
+}
+
+function textOf(path: string, flag: string): string {
+  try {
+    // Of devices and pipes nobody knows the length before the end, which may never come.
+    const stats = statSync(path)
+    if (!stats.isFile()) throw wrongUse(`${flag}: ${path} is no regular file.`)
+    if (stats.size > MAX_JSON_BYTES) {
+      throw wrongUse(`${flag}: ${path} has ${stats.size} bytes; at most ${MAX_JSON_BYTES} are read.`)
+    }
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw cause instanceof TileworkError ? cause : ioError(path, path, cause)
+  }
+}
+
+/** Longest part of an argument in a message. */
+const SHOWN_LENGTH = 60
+
+function shortened(text: string): string {
+  return text.length > SHOWN_LENGTH ? `${text.slice(0, SHOWN_LENGTH)}…` : text
+}
+
+function wrongUse(message: string): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', message)
+}

@@ -1,0 +1,253 @@
+/** The changes of `tilework edit`, made one after the other in a fixed order, each with a sentence about it. */
+import { NODE_FIELDS } from '../../formats/tmfile/model/create_parts.js'
+import {
+  asTensor,
+  type DenseTensor,
+  DTYPES,
+  type Dtype,
+  lazyTensor,
+  type ShapeChange,
+  TileworkError,
+  type TmfileCodes,
+  type TmfileModel,
+  type TmfileNode,
+  type TmfileNodeDescription,
+  type TmfileQuantizeOptions,
+  type TmfileTensor,
+  tensor,
+} from '../../index.js'
+import { formatBytes, formatCount } from '../text/byte_count.js'
+import {
+  checkFields,
+  type InputShape,
+  type JsonObject,
+  type Named,
+  type NewName,
+  objectOf,
+} from './edit_arguments.js'
+import { type ConstantFiles, constantNamed } from './edit_constants.js'
+
+/** What may be asked for, by option. */
+export interface EditChoice {
+  readonly from?: readonly string[]
+  readonly to?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly removeNode?: readonly string[]
+  readonly replaceNode?: readonly Named<JsonObject>[]
+  readonly insertNode?: readonly JsonObject[]
+  readonly replaceConstant?: readonly Named<string>[]
+  readonly fillWeights?: string
+  readonly dequantize?: readonly string[]
+  readonly quantize?: readonly Named<JsonObject>[]
+  readonly setInput?: readonly InputShape[]
+  readonly setBatch?: number
+  readonly rename?: readonly NewName[]
+  readonly castWeights?: 'float32' | 'float16'
+  readonly mergeConstants?: boolean
+  readonly removeUnused?: boolean
+  readonly stripWeights?: boolean
+  readonly stripNames?: boolean
+}
+
+/** `--fill-weights` with this word takes no file. */
+const ZEROS = 'zeros'
+
+/** What JSON says of a node, by the option that takes it. */
+const NODE_FLAGS = {
+  '--insert-node': [...NODE_FIELDS, 'constants', 'replaces'],
+  '--replace-node': [...NODE_FIELDS, 'constants'],
+} as const satisfies Readonly<Record<string, readonly string[]>>
+
+type NodeFlag = keyof typeof NODE_FLAGS
+
+/** Makes the changes one after the other and notes each. */
+export class ModelChanges {
+  readonly made: string[] = []
+  /** Names of Reshape nodes that may not fit the new shapes. */
+  readonly blocked = new Set<string>()
+  readonly #model: TmfileModel
+  readonly #files: ConstantFiles
+
+  /** @param files - where constants of other files come from */
+  constructor(model: TmfileModel, files: ConstantFiles) {
+    this.#model = model
+    this.#files = files
+  }
+
+  /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for descriptions that are none */
+  async make(choice: EditChoice): Promise<void> {
+    this.#cut(choice)
+    await this.#changeNodes(choice)
+    await this.#changeConstants(choice)
+    this.#changeShapes(choice)
+    for (const { from, to } of choice.rename ?? []) {
+      this.#note(`${from} is ${to} now, in ${formatCount(this.#model.rename(from, to), 'place')}`)
+    }
+    if (choice.castWeights) {
+      const count = this.#model.castWeights(choice.castWeights)
+      this.#note(`${formatCount(count, 'constant')} cast to ${choice.castWeights}`)
+    }
+    if (choice.mergeConstants) {
+      this.#note(`constants share ${formatBytes(await this.#model.mergeConstants())}`)
+    }
+    this.#strip(choice)
+  }
+
+  #cut({ from = [], to = [], outputs }: EditChoice): void {
+    if ((from.length === 0) !== (to.length === 0)) {
+      throw new TileworkError('ERR_ARGUMENT', 'A cut has both ends: --from and --to.')
+    }
+    const before = this.#model.graph.nodes.length
+    if (to.length > 0) {
+      this.#model.cut(from, to)
+      const after = this.#model.graph.nodes.length
+      this.#note(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+    }
+    if (outputs) {
+      this.#model.setOutputs(outputs)
+      this.#note(`outputs are ${outputs.join(', ')}`)
+    }
+  }
+
+  async #changeNodes({ removeNode = [], replaceNode = [], insertNode = [] }: EditChoice): Promise<void> {
+    for (const name of removeNode) {
+      this.#model.removeNode(name)
+      this.#note(`node ${name} is out`)
+    }
+    for (const { name, value } of replaceNode) {
+      const old = this.#model.graph.nodes.find((node) => node.name === name)
+      const known = old && { name, inputs: old.inputs, outputs: old.outputs }
+      const { node } = await this.#describe({ ...known, ...value }, '--replace-node')
+      this.#model.replaceNode(name, node)
+      this.#note(`node ${name} is ${node.operator} now`)
+    }
+    for (const description of insertNode) await this.#insert(description)
+  }
+
+  async #insert(description: JsonObject): Promise<void> {
+    const { node, replaces } = await this.#describe(description, '--insert-node')
+    this.#model.insertNode(node)
+    if (replaces !== undefined) this.#model.replaceAllUses(replaces, node.outputs[0]!)
+    const place = replaces === undefined ? '' : `, in place of ${replaces} for all that took it`
+    this.#note(`node ${node.name} (${node.operator}) is in${place}`)
+  }
+
+  /** The node that JSON tells of; its constants are in the graph then. */
+  async #describe(
+    given: JsonObject,
+    flag: NodeFlag,
+  ): Promise<{ readonly node: TmfileNode; readonly replaces?: string }> {
+    checkFields(given, `A node of ${flag}`, NODE_FLAGS[flag])
+    const { constants = {}, replaces, ...description } = given
+    const objectAt = (value: unknown, path: string) =>
+      objectOf(value, `${flag}: ${path} must be a JSON object.`)
+    for (const [name, values] of Object.entries(objectAt(constants, 'constants'))) {
+      const numbers = await this.#constant(name, objectAt(values, `constants.${name}`))
+      this.#model.addConstant(name, numbers)
+    }
+    const node = this.#model.createNode(description as unknown as TmfileNodeDescription)
+    if (replaces === undefined) return { node }
+    if (typeof replaces === 'string') return { node, replaces }
+    throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" is the name of a tensor.`)
+  }
+
+  async #constant(name: string, given: JsonObject): Promise<DenseTensor> {
+    checkFields(given, `Constant ${name}`, ['file', 'values', 'dtype', 'shape'])
+    const { file, values, ...about } = given
+    if (typeof file === 'string' && Object.keys(about).length === 0 && values === undefined) {
+      return this.#files.constant(name, file)
+    }
+    if (file === undefined)
+      return tensor(values as never, { dtype: 'float32', ...about, name }) as DenseTensor
+    const message = `Constant ${name} has "file", or "values" with "dtype" and "shape".`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+
+  async #changeConstants(choice: EditChoice): Promise<void> {
+    for (const { name, value } of choice.replaceConstant ?? []) {
+      const numbers = await this.#files.constant(name, value)
+      this.#model.replaceConstant(name, numbers)
+      this.#note(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
+    }
+    if (choice.fillWeights !== undefined) await this.#fill(choice.fillWeights)
+    for (const name of choice.dequantize ?? []) {
+      this.#model.replaceConstant(name, await this.#model.dequantize(name))
+      this.#note(`constant ${name} is float32`)
+    }
+    for (const { name, value } of choice.quantize ?? []) {
+      checkFields(value, `--quantize of ${name}`, ['dtype', 'perChannel', 'scales', 'zeroPoints'])
+      const { dtype, ...options } = value
+      const parameters = await this.#model.quantize(
+        name,
+        dtype as TmfileCodes,
+        options as TmfileQuantizeOptions,
+      )
+      this.#note(`constant ${name} is ${dtype} with ${formatCount(parameters.scales.length, 'scale')}`)
+    }
+  }
+
+  async #fill(from: string): Promise<void> {
+    const file = from === ZEROS ? undefined : await this.#files.open(from)
+    const links = this.#model.links()
+    const left: string[] = []
+    let filled = 0
+    this.#model.fillWeights((constant) => {
+      const { name, dtype, shape } = constant
+      if (!file && isAboutShapes(constant, links.get(constant)?.consumers ?? [])) {
+        left.push(name ?? '-')
+        return null
+      }
+      filled += 1
+      if (file) return constantNamed(file, name, from)
+      return zeros(dtype, shape!)
+    })
+    this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
+    for (const name of left) this.made.push(`constant ${name} tells of a shape, and stays without numbers`)
+  }
+
+  #changeShapes({ setInput = [], setBatch }: EditChoice): void {
+    for (const { name, shape } of setInput) {
+      this.#note(`input ${name} is [${shape.join(', ')}]`, this.#model.setInputShape(name, shape))
+    }
+    if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+  }
+
+  #strip({ removeUnused, stripWeights, stripNames }: EditChoice): void {
+    if (removeUnused) {
+      const before = this.#model.graph.nodes.length
+      this.#model.removeUnused()
+      this.#note(`${before - this.#model.graph.nodes.length} unused nodes are out`)
+    }
+    if (stripWeights) {
+      this.#model.stripWeights()
+      this.#note('constants have no numbers')
+    }
+    if (stripNames) {
+      this.#model.stripNames()
+      this.#note('nothing has a name')
+    }
+  }
+
+  #note(change: string, { reshaped, blocked }: ShapeChange = { reshaped: [], blocked: [] }): void {
+    this.made.push(change)
+    for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
+    for (const { name } of blocked) this.blocked.add(name ?? '-')
+  }
+}
+
+/** Operators whose third input is a bias, which has int32 numbers where the weights are codes. */
+const BIASED: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution', 'FullyConnected'])
+const BIAS_INPUT = 2
+
+/** Whole numbers of a model that are no bias are extents, axes and indices, of which zeros would be other ones. */
+function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[]): boolean {
+  if (constant.dtype !== 'int32' && constant.dtype !== 'int16') return false
+  return !consumers.some(({ operator, inputs }) => BIASED.has(operator) && inputs[BIAS_INPUT] === constant)
+}
+
+/** Made as it is written: a small file may tell of constants that no memory holds together. */
+function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
+  const byteLength = (shape.reduce((product, extent) => product * extent, 1) * DTYPES[dtype].bits) / 8
+  const load = () => asTensor(new Uint8Array(byteLength), { dtype, shape })
+  return lazyTensor(load, { dtype, shape, keep: false })
+}

@@ -1,0 +1,56 @@
+/** Constants that come from other files, of any format, which stay open until the edited model is written. */
+import { existsSync } from 'node:fs'
+import { type DenseTensor, type OpenFile, TileworkError } from '../../index.js'
+import { openInput, type ReadChoice } from '../files/open_input.js'
+import { selectTensors } from './select_tensors.js'
+
+export class ConstantFiles {
+  readonly #choice: ReadChoice
+  readonly #open = new Map<string, OpenFile>()
+
+  constructor(choice: ReadChoice) {
+    this.#choice = choice
+  }
+
+  /** @throws InputError around what `open` throws */
+  async open(path: string): Promise<OpenFile> {
+    const file = this.#open.get(path) ?? (await openInput(path, this.#choice))
+    this.#open.set(path, file)
+    return file
+  }
+
+  /**
+   * The tensor of `FILE#TENSOR`; of FILE alone the one with the name of the constant, or the only one.
+   *
+   * @throws TileworkError ERR_ARGUMENT where there is none
+   */
+  async constant(name: string, where: string): Promise<DenseTensor> {
+    const at = existsSync(where) ? -1 : endOfPath(where)
+    if (at < 0) return constantNamed(await this.open(where), name, where)
+    const { tensors } = await this.open(where.slice(0, at))
+    const [tensor] = selectTensors(tensors, [where.slice(at + 1)])
+    if (tensor?.kind === 'dense') return tensor
+    throw new TileworkError('ERR_UNSUPPORTED', `${where} is a ${tensor?.kind} tensor; constants are dense.`)
+  }
+
+  close(): void {
+    for (const file of this.#open.values()) file.close()
+  }
+}
+
+/** Where the path of `FILE#TENSOR` ends: at the first # behind the name of a file that is there, or -1. */
+function endOfPath(where: string): number {
+  for (let at = where.indexOf('#'); at >= 0; at = where.indexOf('#', at + 1)) {
+    if (existsSync(where.slice(0, at))) return at
+  }
+  return -1
+}
+
+/** @throws TileworkError ERR_ARGUMENT for a file of several tensors none of which has the name */
+export function constantNamed(file: OpenFile, name: string | null, path: string): DenseTensor {
+  const { tensors } = file
+  if (name !== null && tensors.get(name)) return file.dense(name)
+  if (tensors.length === 1) return file.dense(0)
+  const message = `${path} has ${tensors.length} tensors, and none has the name ${JSON.stringify(name)}; name one as FILE#TENSOR.`
+  throw new TileworkError('ERR_ARGUMENT', message)
+}

@@ -1,0 +1,44 @@
+/** `--stats`: what the numbers of a tensor look like, in JSON and as a small picture. */
+import { type Histogram, stats, type Tensor, type TensorStatistics } from '../../index.js'
+
+/** Statistics of the logical elements, as the library's, with numbers that JSON holds exactly. */
+export interface ElementStatistics extends Omit<TensorStatistics, 'min' | 'max'> {
+  /** Smallest and largest finite value; null without one. A text where a number of JSON would not be exact. */
+  readonly min: number | string | null
+  readonly max: number | string | null
+}
+
+/** Bins of the histogram: as many as its picture has signs. */
+const BINS = 16
+
+/**
+ * Statistics of a dense tensor of numbers; null for any other.
+ *
+ * @param onBytes - called with the number of bytes just read
+ * @throws TileworkError ERR_ABORTED, and what reading the bytes throws
+ */
+export async function elementStatistics(
+  tensor: Tensor,
+  signal: AbortSignal,
+  onBytes: (count: number) => void,
+): Promise<ElementStatistics | null> {
+  if (tensor.kind !== 'dense') return null
+  const found = await stats(tensor, { bins: BINS, signal, onBytes })
+  return { ...found, min: jsonNumber(found.min), max: jsonNumber(found.max) }
+}
+
+function jsonNumber(value: number | bigint | null): number | string | null {
+  if (typeof value !== 'bigint') return value
+  const number = Number(value)
+  return Number.isSafeInteger(number) ? number : String(value)
+}
+
+const BARS = '▁▂▃▄▅▆▇█'
+
+/** One bar a bin, as high as its share of the fullest; a blank for an empty bin. */
+export function histogramBars({ counts }: Histogram): string {
+  const most = Math.max(...counts)
+  return counts
+    .map((count) => (count === 0 ? ' ' : BARS[Math.ceil((count / most) * BARS.length) - 1]))
+    .join('')
+}

@@ -1,0 +1,41 @@
+/** The offset of every element of a shape, in logical row-major order. */
+import { type Layout, type StorageOptions, TileworkError } from '../../index.js'
+
+/** Longest list of offsets: some 10 MB of JSON and a few seconds; larger tables belong to the library's users. */
+export const MAX_OFFSETS = 1_000_000
+
+/**
+ * Offsets in elements (nibbles for 4-bit types), the last axis of `shape` fastest.
+ *
+ * @throws TileworkError ERR_LIMIT above {@link MAX_OFFSETS} elements, and what `Layout.offsetOf` throws
+ */
+export function listOffsets(layout: Layout, shape: readonly number[], options: StorageOptions): number[] {
+  checkElements(shape)
+  const offsets: number[] = []
+  for (const index of coordinates(shape)) offsets.push(layout.offsetOf(shape, index, options))
+  return offsets
+}
+
+function checkElements(shape: readonly number[]): void {
+  // Zeros first: the product of the others may leave the exact range although there is nothing to list.
+  if (shape.includes(0)) return
+  const elements = shape.reduce((product, extent) => product * extent, 1)
+  if (elements <= MAX_OFFSETS) return
+  throw new TileworkError(
+    'ERR_LIMIT',
+    `--offsets lists ${MAX_OFFSETS} elements at most; the shape [${shape.join(', ')}] has ${elements}.`,
+  )
+}
+
+/** Every coordinate in row-major order; the array is reused. One empty coordinate for a scalar. */
+export function* coordinates(shape: readonly number[]): Generator<readonly number[]> {
+  if (shape.includes(0)) return
+  const index = shape.map(() => 0)
+  for (;;) {
+    yield index
+    let axis = shape.length - 1
+    while (axis >= 0 && index[axis] === shape[axis]! - 1) index[axis--] = 0
+    if (axis < 0) return
+    index[axis]!++
+  }
+}

@@ -1,0 +1,47 @@
+/** One command over several files: every file is worked on, and the gravest outcome is the exit code. */
+import { EXIT, type ExitCode, exitCodeOf, worse } from '../exit_codes.js'
+import { printJson } from '../text/print_json.js'
+import { type ErrorReport, errorReport, printError } from '../text/report_error.js'
+import type { Terminal } from '../text/terminal.js'
+
+export interface FileWork<Report> {
+  readonly files: readonly string[]
+  readonly json: boolean
+  /** The report in JSON; a failure of one file does not stop the others. */
+  report(file: string): Promise<Report>
+  /** The report for a person. */
+  format(report: Report): string
+  exitCode(report: Report): ExitCode
+}
+
+/**
+ * Prints the report of each file. In JSON one file gives its report, several give an array in which a file that
+ * failed has `{ file, error }`.
+ *
+ * @throws what `report` throws for the only file, and always a cancellation
+ */
+export async function eachFile<Report extends object>(
+  work: FileWork<Report>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { files, json } = work
+  const reports: (Report | { file: string; error: ErrorReport })[] = []
+  let exitCode: ExitCode = EXIT.ok
+  for (const file of files) {
+    if (terminal.isReaderGone()) break
+    try {
+      const report = await work.report(file)
+      exitCode = worse(exitCode, work.exitCode(report))
+      if (json) reports.push(report)
+      else terminal.stdout.write(work.format(report))
+    } catch (error) {
+      const code = exitCodeOf(error)
+      if (files.length === 1 || code === EXIT.cancelled || code === EXIT.fault) throw error
+      exitCode = worse(exitCode, code)
+      printError(error, terminal, file)
+      reports.push({ file, error: errorReport(error) })
+    }
+  }
+  if (json) printJson(files.length === 1 ? reports[0] : reports, terminal)
+  return exitCode
+}

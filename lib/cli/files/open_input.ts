@@ -1,0 +1,71 @@
+/** Opens the input of a command, and marks a failure as the input's own, for the message and the exit code. */
+import { type Command, Option } from 'commander'
+import { type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
+import { textFileError } from './text_file.js'
+
+/** How inputs are read; the names are those of `open`. */
+export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
+
+/** A failure to open an input. */
+export class InputError extends Error {
+  override readonly name = 'InputError'
+
+  /** @param file - the path of the input; the place in `reason` is one inside the file */
+  constructor(
+    readonly reason: TileworkError,
+    readonly file?: string,
+  ) {
+    super(reason.message, { cause: reason })
+  }
+}
+
+/** Adds the options that say how inputs are read. */
+export function addReadOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '--mode <how>',
+        'map inputs into memory, or read them by ranges: for network shares, and files that others write',
+      )
+        .choices(['map', 'read'])
+        .default('map'),
+    )
+    .option('--guard', 'with --mode map: survive inputs that someone truncates meanwhile')
+    .addOption(
+      new Option(
+        '--symlinks <policy>',
+        'links among the parts of an input may lead inside its folder, or anywhere',
+      )
+        .choices(['inside', 'follow'])
+        .default('inside'),
+    )
+    .addOption(
+      new Option('--hard-links <policy>', 'external data with a second name are refused, or taken')
+        .choices(['refuse', 'allow'])
+        .default('refuse'),
+    )
+}
+
+/** The part of a command's options that `open` and `check` take. */
+export function readChoice({ mode, guard, symlinks, hardLinks }: ReadChoice): ReadChoice {
+  return {
+    ...(mode && { mode }),
+    ...(guard && { guard }),
+    ...(symlinks && { symlinks }),
+    ...(hardLinks && { hardLinks }),
+  }
+}
+
+/**
+ * The file behind `path`, read leniently.
+ *
+ * @throws InputError around what `open` throws
+ */
+export async function openInput(path: string, choice: ReadChoice = {}): Promise<OpenFile> {
+  try {
+    return await open(path, readChoice(choice))
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    throw new InputError(textFileError(path, error.format) ?? error, path)
+  }
+}

@@ -1,0 +1,33 @@
+/** Findings for a person: one line each. */
+import type { Finding } from '../../index.js'
+import { formatCount } from './byte_count.js'
+import { optionAdvice } from './option_advice.js'
+import { printable } from './printable.js'
+import type { Colors } from './terminal.js'
+
+/** `severity code path @offset message`; without the path where the message names it. */
+export function findingLine(finding: Finding, colors: Colors): string {
+  const { severity, code, path, offset, message } = finding
+  const paint = severity === 'error' ? colors.red : colors.yellow
+  const place = message.includes(path) ? `@${offset}` : `${path} @${offset}`
+  return `${paint(severity)} ${code} ${colors.dim(printable(place))} ${printable(optionAdvice(code, message))}`
+}
+
+/** Findings that a conversion names before it only counts. */
+export const FINDINGS_IN_NOTICE = 5
+
+/** One finding of one of several inputs. */
+export function findingNotice(input: string, { code, path, message }: Finding): string {
+  const place = path === '' || message.includes(path) ? '' : ` (${path})`
+  return printable(`${input}: ${code}: ${optionAdvice(code, message)}${place}`)
+}
+
+/** What a conversion says of an input: its first findings by what they say, and how many there are when there are more. */
+export function findingNotices(input: string, findings: readonly Finding[]): string[] {
+  const lines = findings.slice(0, FINDINGS_IN_NOTICE).map((finding) => findingNotice(input, finding))
+  if (findings.length <= FINDINGS_IN_NOTICE) return lines
+  return [
+    ...lines,
+    `${printable(input)} has ${formatCount(findings.length, 'finding')}; "tilework check" lists them.`,
+  ]
+}

@@ -1,0 +1,62 @@
+/** Everything wrong with an npz archive: what opening looks at, and what costs reading all members. */
+import { crc32 } from 'node:zlib'
+import type { ByteSource } from '../../../bytes/source.js'
+import { type Finding, TileworkError } from '../../../errors.js'
+import type { ReadOptions } from '../../format.js'
+import { Report } from '../../report.js'
+import { CHECK_WINDOW_BYTES } from '../check.js'
+import { noteHeaderForm } from '../header.js'
+import { quote } from '../literal.js'
+import { ValueCheck } from '../values.js'
+import { InflatedSource } from './inflated_source.js'
+import { type Content, walkMembers } from './npz_walk.js'
+import { FORMAT_NAME } from './zip_schema.js'
+
+/** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
+export async function check(source: ByteSource, { level, limits }: ReadOptions): Promise<Finding[]> {
+  const report = new Report(FORMAT_NAME, level, 'collect')
+  for (const content of (await walkMembers(source, limits, report)) ?? []) await checkContent(content, report)
+  return report.findings()
+}
+
+async function checkContent(content: Content, report: Report): Promise<void> {
+  const { entry, place, array, source } = content
+  if (array) noteHeaderForm(array.header, array.span)
+  // What is no array, or none that can be read, has a finding already. No limit bounds what it decodes to: a few bytes of
+  // an archive may be a thousand times as many.
+  if (!array && source instanceof InflatedSource) return
+  try {
+    const crc = await scan(content)
+    if (crc !== entry.crc) {
+      const message = `members[${entry.index}] (${quote(entry.name)}) has the checksum ${hex(crc)}; the directory says ${hex(entry.crc)}.`
+      report.broken('ERR_CHECKSUM', message, place)
+    }
+  } catch (error) {
+    // Any other code is the source's own trouble, not a property of the bytes.
+    if (!(error instanceof TileworkError) || error.code !== 'ERR_COMPRESSED') throw error
+    report.broken(error.code, error.message, { path: place.path, offset: content.dataStart })
+    return
+  }
+  if (source instanceof InflatedSource && source.unusedBytes > 0) {
+    const message = `${source.unusedBytes} bytes follow the compressed data of ${place.path}.`
+    report.deviation('ERR_GAP', message, { path: place.path, offset: content.dataEnd - source.unusedBytes })
+  }
+}
+
+/** Reads all of a member once; gives its checksum. */
+async function scan({ source, start, end, array }: Content): Promise<number> {
+  const values = array && new ValueCheck(array.header, array.span)
+  const dataStart = array ? start + array.header.headerBytes : end
+  const dataEnd = array ? dataStart + array.header.dataBytes : end
+  let crc = 0
+  for (let at = start; at < end; at += CHECK_WINDOW_BYTES) {
+    const bytes = await source.read(at, Math.min(end, at + CHECK_WINDOW_BYTES))
+    crc = crc32(bytes, crc)
+    values?.see(bytes.subarray(Math.max(0, dataStart - at), Math.max(0, dataEnd - at)))
+  }
+  return crc
+}
+
+function hex(crc: number): string {
+  return crc.toString(16).padStart(8, '0')
+}

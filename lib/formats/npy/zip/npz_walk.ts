@@ -1,0 +1,190 @@
+/** Walks the members of an archive in the order of their places and reads the header of each array. */
+import { ByteReader } from '../../../bytes/reader.js'
+import type { ByteSource } from '../../../bytes/source.js'
+import { TileworkError } from '../../../errors.js'
+import type { Limits } from '../../format.js'
+import type { Place, Report } from '../../report.js'
+import { ArraySpan } from '../array_span.js'
+import { type NpyHeader, readHeader } from '../header.js'
+import { quote } from '../literal.js'
+import { DEFAULT_HEADER_LIMIT } from '../schema.js'
+import { InflatedSource, InflatePool } from './inflated_source.js'
+import { type Directory, type DirectoryEntry, readDirectory } from './zip_directory.js'
+import { descriptorEnd, type Member, readLocalHeader } from './zip_member.js'
+import {
+  DEFAULT_HEADERS_LIMIT,
+  MEMBER_ENDING,
+  STORED,
+  TOTAL_BYTES_FLOOR,
+  TOTAL_BYTES_IN_FILES,
+} from './zip_schema.js'
+
+/** Bytes of a read around a local header and the array header behind it; small arrays are read several at a time. */
+const WINDOW_BYTES = 4096
+
+/** A member and the bytes of it as they were before compression. */
+export interface Content extends Member {
+  /** Holds the content from `start` to `end`. */
+  readonly source: ByteSource
+  readonly start: number
+  readonly end: number
+  /** The array, unless the member is none or one that cannot be read. */
+  readonly array: NamedArray | undefined
+}
+
+export interface NamedArray {
+  readonly name: string
+  readonly header: NpyHeader
+  readonly span: ArraySpan
+}
+
+/** Members in the order of the directory; undefined when there is no directory, which is then reported. */
+export async function walkMembers(
+  source: ByteSource,
+  limits: Limits,
+  report: Report,
+): Promise<Content[] | undefined> {
+  const directory = await readDirectory(source, limits, report)
+  if (!directory) return undefined
+  const walk = new Walk(source, directory, limits, report)
+  const byPlace = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
+  const contents: Content[] = []
+  for (const [position, entry] of byPlace.entries()) {
+    const next = byPlace[position + 1]?.localOffset ?? directory.start
+    const content = await walk.member(entry, next)
+    if (walk.isOverLimit) return undefined
+    if (content) contents.push(content)
+  }
+  walk.finish()
+  contents.sort((one, other) => one.entry.index - other.entry.index)
+  return withoutRepeated(contents, report)
+}
+
+/** Of members with one name numpy takes the last. */
+function withoutRepeated(contents: readonly Content[], report: Report): Content[] {
+  const last = new Map(contents.map((content) => [content.entry.name, content]))
+  return contents.filter((content) => {
+    const { entry, place } = content
+    if (last.get(entry.name) === content) return true
+    const message = `${place.path} has the name ${quote(entry.name)} of a later member, which numpy reads instead.`
+    report.deviation('ERR_DUPLICATE', message, place)
+    return false
+  })
+}
+
+class Walk {
+  /** A limit was passed: what was read so far is not to be used. */
+  isOverLimit = false
+  readonly #source: ByteSource
+  readonly #directory: Directory
+  readonly #limits: Limits
+  readonly #report: Report
+  readonly #reader: ByteReader
+  readonly #pool = new InflatePool()
+  /** First byte behind all members so far; unknown behind one that cannot be read. */
+  #end: number | undefined = 0
+  #headerBytes: number
+  #totalBytes = 0
+
+  constructor(source: ByteSource, directory: Directory, limits: Limits, report: Report) {
+    this.#source = source
+    this.#directory = directory
+    this.#limits = limits
+    this.#report = report
+    this.#reader = new ByteReader(source, WINDOW_BYTES)
+    this.#headerBytes = directory.end - directory.start
+  }
+
+  async member(entry: DirectoryEntry, next: number): Promise<Content | undefined> {
+    this.#checkGap(entry.localOffset)
+    this.#end = undefined
+    const member = await readLocalHeader(this.#reader, entry, next, this.#report)
+    if (!member) return undefined
+    this.#end = await descriptorEnd(this.#reader, member, next, this.#report)
+    if (!this.#spendHeader(member.dataStart - entry.localOffset, member.place)) return undefined
+    const content = this.#open(member)
+    const array = await this.#readArray(content)
+    // Else the streams of members that nobody reads would stay open.
+    if (content.source instanceof InflatedSource) content.source.rewind()
+    return { ...content, array }
+  }
+
+  finish(): void {
+    this.#checkGap(this.#directory.start)
+  }
+
+  #checkGap(next: number): void {
+    if (this.#end === undefined || next <= this.#end) return
+    const message = `${next - this.#end} bytes at ${this.#end} belong to no member.`
+    this.#report.deviation('ERR_GAP', message, { path: '', offset: this.#end })
+  }
+
+  #open(member: Member): Omit<Content, 'array'> {
+    const { entry, dataStart, dataEnd, place } = member
+    if (entry.method === STORED) return { ...member, source: this.#source, start: dataStart, end: dataEnd }
+    const range = { start: dataStart, end: dataEnd, byteLength: entry.bytes }
+    const source = new InflatedSource({ source: this.#source, ...range, path: place.path }, this.#pool)
+    return { ...member, source, start: 0, end: entry.bytes }
+  }
+
+  async #readArray(content: Omit<Content, 'array'>): Promise<NamedArray | undefined> {
+    const { entry, place, source } = content
+    if (!entry.name.endsWith(MEMBER_ENDING)) {
+      const message = `members[${entry.index}] (${quote(entry.name)}) is no array: its name does not end in ${MEMBER_ENDING}.`
+      this.#report.note('ERR_UNSUPPORTED', message, place)
+      return undefined
+    }
+    const span = spanOf(content, this.#report)
+    const reader = source === this.#source ? this.#reader : new ByteReader(source, WINDOW_BYTES)
+    const header = await this.#readHeader(reader, span)
+    if (!header || !this.#spendHeader(header.headerBytes, place)) return undefined
+    if (!this.#spendData(header.dataBytes, place)) return undefined
+    return { name: entry.name.slice(0, -MEMBER_ENDING.length), header, span }
+  }
+
+  async #readHeader(reader: ByteReader, span: ArraySpan): Promise<NpyHeader | undefined> {
+    const limit = this.#limits.headerBytes ?? DEFAULT_HEADER_LIMIT
+    try {
+      return await readHeader(reader, span, limit)
+    } catch (error) {
+      if (!(error instanceof TileworkError) || error.code !== 'ERR_COMPRESSED') throw error
+      span.broken(error.code, error.message, 'header', 0)
+      return undefined
+    }
+  }
+
+  #spendHeader(bytes: number, place: Place): boolean {
+    this.#headerBytes += bytes
+    const limit = this.#limits.headerBytes ?? DEFAULT_HEADERS_LIMIT
+    if (this.#headerBytes <= limit) return true
+    const message = `The headers up to ${place.path} have ${this.#headerBytes} bytes; limits.headerBytes is ${limit}.`
+    return this.#overLimit(message, place)
+  }
+
+  #spendData(bytes: number, place: Place): boolean {
+    this.#totalBytes += bytes
+    const ofFile = Math.max(TOTAL_BYTES_FLOOR, TOTAL_BYTES_IN_FILES * this.#source.byteLength)
+    const limit = this.#limits.totalBytes ?? ofFile
+    if (this.#totalBytes <= limit) return true
+    const message = `The arrays up to ${place.path} decode to ${this.#totalBytes} bytes; limits.totalBytes is ${limit}.`
+    return this.#overLimit(message, place)
+  }
+
+  #overLimit(message: string, place: Place): false {
+    this.#report.broken('ERR_LIMIT', message, place)
+    this.isOverLimit = true
+    return false
+  }
+}
+
+/** Places in a stored member are bytes of the file; those in a deflated one can only be its start. */
+function spanOf({ entry, place, dataStart, start, end }: Omit<Content, 'array'>, report: Report): ArraySpan {
+  const isStored = entry.method === STORED
+  return new ArraySpan({
+    start,
+    end,
+    report,
+    member: { path: place.path, name: quote(entry.name) },
+    offsetOf: (at) => (isStored ? dataStart + Math.min(at, entry.bytes) : dataStart),
+  })
+}

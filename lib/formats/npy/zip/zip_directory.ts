@@ -1,0 +1,235 @@
+/** Reads the central directory of an archive and checks every number of it against the file. */
+import { ByteReader } from '../../../bytes/reader.js'
+import type { ByteSource } from '../../../bytes/source.js'
+import { type ErrorCode, TileworkError } from '../../../errors.js'
+import type { Limits } from '../../format.js'
+import type { Place, Report } from '../../report.js'
+import { quote } from '../literal.js'
+import { type DirectoryExtent, readEnd, viewOf } from './zip_end.js'
+import { resolveZip64 } from './zip_extra.js'
+import {
+  DEFAULT_HEADERS_LIMIT,
+  DEFAULT_TENSORS_LIMIT,
+  DEFLATED,
+  DIRECTORY_ENTRY,
+  FLAG_ENCRYPTED,
+  FLAG_MASKED,
+  FLAG_PATCH,
+  FLAG_STRONG_ENCRYPTION,
+  FLAG_UTF8,
+  LOCAL_HEADER,
+  MAX_DEFLATE_RATIO,
+  STORED,
+  U16_ESCAPE,
+} from './zip_schema.js'
+
+/** A member as the directory describes it, checked: its sizes and its place are possible in this file. */
+export interface DirectoryEntry {
+  /** Position in the directory. */
+  readonly index: number
+  readonly name: string
+  readonly nameBytes: Uint8Array
+  readonly flags: number
+  readonly method: typeof STORED | typeof DEFLATED
+  readonly crc: number
+  readonly compressedBytes: number
+  readonly bytes: number
+  readonly localOffset: number
+}
+
+export interface Directory extends DirectoryExtent {
+  /** Members that can be read, in the order of the directory. */
+  readonly entries: readonly DirectoryEntry[]
+}
+
+/** Undefined when there is no directory or it is damaged, which is then reported. */
+export async function readDirectory(
+  source: ByteSource,
+  limits: Limits,
+  report: Report,
+): Promise<Directory | undefined> {
+  const extent = await readEnd(source, report)
+  if (!extent) return undefined
+  if (!checkLimits(extent, limits, report)) return undefined
+  const entries: DirectoryEntry[] = []
+  const reader = new ByteReader(source)
+  reader.seek(extent.start)
+  for (let index = 0; index < extent.count; index++) {
+    const place = { path: `members[${index}]`, offset: reader.position }
+    const fields = await readFields(reader, extent.end, index, place, report)
+    // Entries have no length of their own: behind a damaged one the next cannot be found.
+    if (!fields) return undefined
+    const entry = checkEntry(fields, extent, place, report)
+    if (entry) entries.push(entry)
+  }
+  if (reader.position !== extent.end) {
+    const message = `The directory has ${extent.count} entries, which end at ${reader.position}; it ends at ${extent.end}.`
+    report.broken('ERR_HEADER', message, { path: 'end', offset: reader.position })
+    return undefined
+  }
+  return { ...extent, entries }
+}
+
+function checkLimits({ start, end, count }: DirectoryExtent, limits: Limits, report: Report): boolean {
+  const tensors = limits.tensors ?? DEFAULT_TENSORS_LIMIT
+  const headers = limits.headerBytes ?? DEFAULT_HEADERS_LIMIT
+  if (count <= tensors && end - start <= headers) return true
+  const message =
+    count > tensors
+      ? `The archive has ${count} members; limits.tensors is ${tensors}.`
+      : `The directory has ${end - start} bytes; limits.headerBytes is ${headers}.`
+  report.broken('ERR_LIMIT', message, { path: 'end', offset: end })
+  return false
+}
+
+/** An entry as it stands in the file. */
+interface EntryFields {
+  readonly index: number
+  readonly fixed: DataView
+  readonly nameBytes: Uint8Array
+  readonly extra: Uint8Array
+}
+
+async function readFields(
+  reader: ByteReader,
+  directoryEnd: number,
+  index: number,
+  place: Place,
+  report: Report,
+): Promise<EntryFields | undefined> {
+  const takes = async (count: number): Promise<Uint8Array | undefined> => {
+    if (reader.position + count > directoryEnd) {
+      const message = `members[${index}]: its entry does not fit the directory, which ends at ${directoryEnd}.`
+      report.broken('ERR_TRUNCATED', message, place)
+      return undefined
+    }
+    if (!reader.holds(count)) await reader.load(count)
+    return reader.bytes(count)
+  }
+  const bytes = await takes(DIRECTORY_ENTRY.bytes)
+  if (!bytes) return undefined
+  const fixed = viewOf(bytes.slice())
+  if (fixed.getUint32(0, true) !== DIRECTORY_ENTRY.signature) {
+    report.broken('ERR_HEADER', `members[${index}]: there is no directory entry at ${place.offset}.`, place)
+    return undefined
+  }
+  const [nameLength, extraLength] = [fixed.getUint16(28, true), fixed.getUint16(30, true)]
+  const rest = await takes(nameLength + extraLength + fixed.getUint16(32, true))
+  if (!rest) return undefined
+  // Copies: the reader's window would stay in memory as long as one name of it does.
+  const nameBytes = rest.slice(0, nameLength)
+  return { index, fixed, nameBytes, extra: rest.slice(nameLength, nameLength + extraLength) }
+}
+
+/** Undefined for a member that cannot be read, which is then reported; the others may be good. */
+function checkEntry(
+  { index, fixed, nameBytes, extra }: EntryFields,
+  extent: DirectoryExtent,
+  place: Place,
+  report: Report,
+): DirectoryEntry | undefined {
+  const [flags, method] = [fixed.getUint16(8, true), fixed.getUint16(10, true)]
+  try {
+    const name = decodeName(nameBytes, flags)
+    const what = `members[${index}] (${quote(name)})`
+    checkKind(what, flags, method)
+    if (fixed.getUint16(34, true) !== 0 && fixed.getUint16(34, true) !== U16_ESCAPE) {
+      throw new TileworkError('ERR_UNSUPPORTED', `${what} lies in another part of the archive.`)
+    }
+    const sizes = resolveZip64(extra, {
+      compressedBytes: fixed.getUint32(20, true),
+      bytes: fixed.getUint32(24, true),
+      localOffset: fixed.getUint32(42, true),
+    })
+    if ('fault' in sizes) throw new TileworkError('ERR_HEADER', `${what} ${sizes.fault}.`)
+    checkSizes(what, sizes, method, extent)
+    checkName(name, flags, what, place, report)
+    const { bytes, compressedBytes, localOffset } = sizes as Record<keyof typeof sizes, number>
+    const crc = fixed.getUint32(16, true)
+    return {
+      index,
+      name,
+      nameBytes,
+      flags,
+      method: method as 0 | 8,
+      crc,
+      bytes,
+      compressedBytes,
+      localOffset,
+    }
+  } catch (error) {
+    if (!(error instanceof TileworkError)) throw error
+    report.broken(error.code, error.message, place)
+    return undefined
+  }
+}
+
+function decodeName(bytes: Uint8Array, flags: number): string {
+  let name: string
+  try {
+    name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    const message = `A member's name is not valid UTF-8${(flags & FLAG_UTF8) === 0 ? ' and has no other encoding that readers agree on' : ''}.`
+    throw new TileworkError('ERR_HEADER', message, { cause })
+  }
+  // Readers in C and Python end the name there, others do not.
+  if (name.includes('\0'))
+    throw new TileworkError('ERR_HEADER', `The member name ${quote(name)} has a zero in it.`)
+  return name
+}
+
+function checkKind(what: string, flags: number, method: number): void {
+  if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED)) !== 0) {
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} is encrypted.`)
+  }
+  if ((flags & FLAG_PATCH) !== 0)
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} is a patch of another file.`)
+  if (method !== STORED && method !== DEFLATED) {
+    const message = `${what} is compressed by method ${method}; 0 (stored) and 8 (deflated) can be read.`
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
+}
+
+type Sizes = Exclude<ReturnType<typeof resolveZip64>, { fault: string }>
+
+/** After this all three are safe whole numbers. */
+function checkSizes(
+  what: string,
+  { bytes, compressedBytes, localOffset }: Sizes,
+  method: number,
+  extent: DirectoryExtent,
+): void {
+  const refuse = (code: ErrorCode, message: string): never => {
+    throw new TileworkError(code, `${what} ${message}`)
+  }
+  if (localOffset > extent.start - LOCAL_HEADER.bytes) {
+    refuse('ERR_OFFSET_RANGE', `starts at ${localOffset}; the directory starts at ${extent.start}.`)
+  }
+  if (compressedBytes > extent.start - Number(localOffset) - LOCAL_HEADER.bytes) {
+    refuse(
+      'ERR_TRUNCATED',
+      `has ${compressedBytes} bytes at ${localOffset}; the directory starts at ${extent.start}.`,
+    )
+  }
+  if (method === STORED && bytes !== compressedBytes) {
+    refuse('ERR_HEADER', `is stored and has two lengths, ${compressedBytes} and ${bytes}.`)
+  }
+  if (bytes > Number(compressedBytes) * MAX_DEFLATE_RATIO) {
+    refuse(
+      'ERR_COMPRESSED',
+      `declares ${bytes} bytes in ${compressedBytes}; deflate ends at ${MAX_DEFLATE_RATIO} to 1.`,
+    )
+  }
+}
+
+function checkName(name: string, flags: number, what: string, place: Place, report: Report): void {
+  // Names that lead out of a folder harm those who unpack the archive; to tilework they are only names.
+  if (name.startsWith('/') || name.split(/[/\\]/).includes('..')) {
+    const message = `${what} leads out of the folder that it would be unpacked to.`
+    report.deviation('ERR_PATH_ESCAPE', message, place)
+  }
+  if ((flags & FLAG_UTF8) === 0 && /[^\0-\x7f]/.test(name)) {
+    const message = `${what} has no UTF-8 flag; the name is read as UTF-8, by numpy as code page 437.`
+    report.deviation('ERR_HEADER', message, place)
+  }
+}

@@ -1,0 +1,147 @@
+/**
+ * Plans files of external data: tensors one after the other in the order in which they were added, aligned, zeros
+ * between them, a new file where the next one would pass the limit. Every place is known before a byte is written, so
+ * that files do not depend on who writes when.
+ */
+import { createHash } from 'node:crypto'
+import { READER_WINDOW_BYTES } from '../../../bytes/reader.js'
+import { throwIfAborted } from '../../../cancel.js'
+import { TileworkError } from '../../../errors.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { SiblingPlan, WriteSegment } from '../../format.js'
+import { WireWriter } from '../protobuf/wire_writer.js'
+import { FORMAT_NAME, fieldNumber, LOCATION_EXTERNAL } from '../schema.js'
+import { type Property, TENSOR } from '../tensor/tensor_header.js'
+import { namesForData } from './external_names.js'
+import type { CheckedExternal } from './external_options.js'
+
+/** Where the values of a tensor go. */
+export interface DataPlace {
+  /** Index among the files. */
+  readonly file: number
+  readonly offset: number
+  readonly byteLength: number
+}
+
+interface DataFile {
+  readonly segments: WriteSegment[]
+  byteLength: number
+  sha1?: Promise<Uint8Array>
+}
+
+const PROPERTY = {
+  key: fieldNumber('StringStringEntryProto', 'key'),
+  value: fieldNumber('StringStringEntryProto', 'value'),
+}
+
+/** Bytes of a SHA-1 in hexadecimal digits. */
+const DIGEST_BYTES = 40
+
+export class ExternalData {
+  readonly #options: CheckedExternal
+  readonly #files: DataFile[] = []
+  #names: readonly string[] = []
+
+  constructor(options: CheckedExternal) {
+    this.#options = options
+  }
+
+  /** True for a tensor whose values go outside. */
+  takes(tensor: DenseTensor): boolean {
+    const { byteLength } = tensor.storage
+    return byteLength > 0 && byteLength >= this.#options.threshold
+  }
+
+  add(tensor: DenseTensor): DataPlace {
+    const { shardBytes, alignmentOf } = this.#options
+    const { byteLength } = tensor.storage
+    const alignment = alignmentOf(byteLength)
+    let file = this.#files.at(-1)
+    let offset = file ? Math.ceil(file.byteLength / alignment) * alignment : 0
+    if (!file || offset + byteLength > shardBytes) {
+      file = { segments: [], byteLength: 0 }
+      this.#files.push(file)
+      offset = 0
+    }
+    const gap = offset - file.byteLength
+    if (gap > 0) file.segments.push({ kind: 'bytes', bytes: new Uint8Array(gap) })
+    file.segments.push({ kind: 'tensor', tensor })
+    file.byteLength = offset + byteLength
+    return { file: this.#files.length - 1, offset, byteLength }
+  }
+
+  /**
+   * Gives the files their names, which `fieldsOf` needs, and plans them.
+   *
+   * @throws TileworkError ERR_UNSUPPORTED without a path, ERR_PATH_ESCAPE, ERR_ARGUMENT, ERR_LIMIT, ERR_IO
+   */
+  async finish(path: string | undefined): Promise<readonly SiblingPlan[]> {
+    if (this.#files.length === 0) return []
+    if (path === undefined) {
+      const message = 'External data lie in files beside the model; save it to a path.'
+      throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+    }
+    this.#names = await namesForData(path, this.#options.location, this.#files.length)
+    return this.#files.map(({ segments, byteLength }, at) => ({
+      name: this.#names[at]!,
+      segments,
+      byteLength,
+    }))
+  }
+
+  /** The fields of a TensorProto that say where its values lie. @param others - properties that stay as they were */
+  fieldsOf(
+    { file, offset, byteLength }: DataPlace,
+    others: readonly Property[] = [],
+  ): readonly WriteSegment[] {
+    const head = new WireWriter()
+    const put = (key: string, value: string): void => {
+      head.message(TENSOR.externalData, new WireWriter().text(PROPERTY.key, key).text(PROPERTY.value, value))
+    }
+    put('location', this.#names[file]!)
+    put('offset', String(offset))
+    put('length', String(byteLength))
+    for (const { key, value } of others) put(key, value)
+    const location = new WireWriter().varint(TENSOR.dataLocation, LOCATION_EXTERNAL).finish()
+    const checksum = this.#options.checksum ? this.#checksumOf(file) : []
+    return [{ kind: 'bytes', bytes: head.finish() }, ...checksum, { kind: 'bytes', bytes: location }]
+  }
+
+  /** The property of a digest that is known when the data are written. */
+  #checksumOf(file: number): readonly WriteSegment[] {
+    const entry = new WireWriter().text(PROPERTY.key, 'checksum').lengthOf(PROPERTY.value, DIGEST_BYTES)
+    const head = new WireWriter()
+      .lengthOf(TENSOR.externalData, entry.byteLength + DIGEST_BYTES)
+      .raw(entry.finish())
+    const compute = (signal: AbortSignal | undefined): Promise<Uint8Array> => {
+      const data = this.#files[file]!
+      data.sha1 ??= sha1Of(data.segments, signal)
+      return data.sha1
+    }
+    return [
+      { kind: 'bytes', bytes: head.finish() },
+      { kind: 'computed', byteLength: DIGEST_BYTES, compute },
+    ]
+  }
+}
+
+/** Hexadecimal digits, read in windows. */
+async function sha1Of(
+  segments: readonly WriteSegment[],
+  signal: AbortSignal | undefined,
+): Promise<Uint8Array> {
+  const hash = createHash('sha1')
+  const window = new Uint8Array(READER_WINDOW_BYTES)
+  for (const segment of segments) {
+    if (segment.kind === 'bytes') hash.update(segment.bytes)
+    if (segment.kind !== 'tensor') continue
+    const { byteLength } = segment.tensor.storage
+    for (let start = 0; start < byteLength; start += window.byteLength) {
+      throwIfAborted(signal)
+      const part = window.subarray(0, Math.min(window.byteLength, byteLength - start))
+      await segment.tensor.copyTo(part, { start })
+      hash.update(part)
+    }
+  }
+  return new Uint8Array(Buffer.from(hash.digest('hex'), 'latin1'))
+}

@@ -1,0 +1,186 @@
+/**
+ * A part of a model between values: the nodes that the outputs need, back to the values that become inputs. It is a model
+ * of its own, whose messages still lie where those of the whole one lie, so nothing is read but names.
+ */
+import { readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { valueText } from '../../../value_text.js'
+import { checkTexts } from '../protobuf/field_input.js'
+import type { Message } from '../protobuf/message.js'
+import { FORMAT_NAME } from '../schema.js'
+import { removeUncalledFunctions } from './function_edits.js'
+import { type Graph, subgraphsOf } from './graph.js'
+import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
+import type { OnnxModel } from './model.js'
+import { Node } from './node.js'
+import { type ValueType, writeValueType } from './value_type.js'
+
+/** See `OnnxModel.extract`. */
+export function extractModel(
+  model: OnnxModel,
+  givenInputs: readonly string[],
+  givenOutputs: readonly string[],
+): OnnxModel {
+  const whole = model.graph
+  const inputs = endsOf(whole, 'inputs', givenInputs)
+  const outputs = endsOf(whole, 'outputs', givenOutputs)
+  if (outputs.length === 0) throw wrong('A part of a model has at least one output')
+  const part = neededPart(whole, new Set(inputs), outputs)
+  const typedInputs = inputs.map((name) => ({ name, type: knownType(whole, name) }))
+  const typedOutputs = outputs.map((name) => ({ name, type: typeOf(whole, name) }))
+  const extracted = model.copy()
+  extracted.message.clear('training_info')
+  cutGraph(extracted, part, typedInputs, typedOutputs)
+  removeUncalledFunctions(extracted)
+  return extracted
+}
+
+/** Read once: an object of the caller's may say something else the next time. */
+function endsOf(graph: Graph, list: string, given: readonly string[]): readonly string[] {
+  const what = `The ${list} of extract`
+  const names = readInput(what, () => [...checkTexts(what, given)])
+  const seen = new Set<string>()
+  for (const name of checkTexts(what, names)) {
+    if (seen.has(name)) throw wrong(`${valueText(name)} is twice among the ${list}`)
+    seen.add(name)
+    if (!graph.value(name)) throw wrong(`The graph has no value ${valueText(name)}`)
+  }
+  return names
+}
+
+interface End {
+  readonly name: string
+  /** Absent of an output of which nothing is declared. */
+  readonly type: ValueType | undefined
+}
+
+interface Part {
+  /** Outputs of a node name it: no other one makes them. */
+  readonly nodes: ReadonlySet<Node>
+  /** Names that these use or make, and those of the ends. */
+  readonly names: ReadonlySet<string>
+}
+
+function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly string[]): Part {
+  const nodes = new Set<Node>()
+  const names = new Set<string>(inputs)
+  const waiting = [...outputs]
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    if (names.has(name)) continue
+    names.add(name)
+    const producer = graph.producerOf(name)
+    if (!producer) checkIsThere(graph, name)
+    else if (!nodes.has(producer)) {
+      refuseCut(producer, inputs)
+      nodes.add(producer)
+      for (const used of usedBy(producer)) waiting.push(used)
+    }
+  }
+  for (const { outputs: made } of nodes) for (const name of made) names.add(name)
+  return { nodes, names }
+}
+
+/** Inputs of a node, and what graphs inside it take from outside. */
+function usedBy(node: Node): string[] {
+  const outer = subgraphsOf(node).flatMap((graph) => [...graph.outerNames()])
+  return [...node.inputs, ...outer].filter((name) => name !== '')
+}
+
+function checkIsThere(graph: Graph, name: string): void {
+  if (graph.hasInitializer(name)) return
+  const what = graph.inputNames.has(name) ? 'an input of the graph' : 'a value that nobody makes'
+  throw wrong(`The outputs need ${valueText(name)}, ${what}, which is not among the inputs`)
+}
+
+/** An input that a node of the part makes as well would be made twice. */
+function refuseCut({ name, opType, outputs }: Node, inputs: ReadonlySet<string>): void {
+  const cut = outputs.find((output) => inputs.has(output))
+  if (cut === undefined) return
+  const message = `The node ${valueText(name)} (${opType}) is needed and makes ${valueText(cut)}, which is to be an input`
+  throw wrong(message)
+}
+
+/** What a value is declared as, or what its initializer is. */
+function typeOf(graph: Graph, name: string): ValueType | undefined {
+  const declared = graph.typeOf(name)
+  if (declared.kind !== 'none') return declared
+  const tensor = graph.initializer(name)
+  if (!tensor) return undefined
+  return { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype: tensor.dtype, shape: tensor.shape }
+}
+
+function knownType(graph: Graph, name: string): ValueType {
+  const type = typeOf(graph, name)
+  if (!type) throw wrong(`The type of ${valueText(name)} is not declared; say it by setType`)
+  return type
+}
+
+/** Leaves of a copied graph what belongs to the part. */
+function cutGraph(
+  model: OnnxModel,
+  { nodes, names }: Part,
+  inputs: readonly End[],
+  outputs: readonly End[],
+): void {
+  const { graph } = model
+  const { message } = graph
+  const made = new Set([...nodes].flatMap((node) => node.outputs.filter((name) => name !== '')))
+  const inputNames = new Set(inputs.map(({ name }) => name))
+  const ends = new Set([...inputNames, ...outputs.map(({ name }) => name)])
+  const declared = declarationsOf(message)
+  const oldInputs = message.messages('input').map((value) => value.text('name'))
+  const isKept: Readonly<Record<string, (inside: Message) => boolean>> = {
+    node: (inside) => Node.of(inside).outputs.some((name) => made.has(name)),
+    value_info: (inside) => names.has(inside.text('name')) && !ends.has(inside.text('name')),
+    quantization_annotation: (inside) => names.has(inside.text('tensor_name')),
+    input: () => false,
+    output: () => false,
+  }
+  const fields = Object.entries(isKept).flatMap(([list, keeps]) =>
+    message.fieldsOf(list).filter((field) => !keeps(message.messageOf(field)!)),
+  )
+  message.removeAll(fields)
+  removeInitializers(graph, (name) => inputNames.has(name) || !names.has(name))
+  // Before that version an initializer is an input as well.
+  const isOld = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
+  const others = isOld ? oldInputs.filter((name) => graph.hasInitializer(name)) : []
+  for (const { name, type } of inputs) declare(message, 'input', name, declared.get(name), type)
+  for (const name of others) declare(message, 'input', name, declared.get(name))
+  for (const { name, type } of outputs) declare(message, 'output', name, declared.get(name), type)
+  // What was an output of the whole has its type there alone.
+  const typed = new Set(message.messages('value_info').map((value) => value.text('name')))
+  for (const [name, value] of declared)
+    if (made.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
+}
+
+/** Those that an annotation which is left names stay in any case. */
+function removeInitializers(graph: Graph, isGone: (name: string) => boolean): void {
+  const annotated = new Set(annotatedNames(graph))
+  const gone = (['initializer', 'sparse_initializer'] as const).flatMap((list) =>
+    graph.initializerFields(list).filter(({ name }) => isGone(name) && !annotated.has(name)),
+  )
+  graph.message.removeAll(gone.map(({ field }) => field))
+}
+
+/** Messages that say what type a value has; those of ends count more. */
+function declarationsOf(graph: Message): ReadonlyMap<string, Message> {
+  const lists = ['value_info', 'output', 'input'].flatMap((list) => graph.messages(list))
+  return new Map(lists.map((value) => [value.text('name'), value]))
+}
+
+/** Declares an end as the whole graph declares the value, with all that is said of it. */
+function declare(
+  graph: Message,
+  list: 'input' | 'output',
+  name: string,
+  declared: Message | undefined,
+  type?: ValueType,
+): void {
+  const value = declared ? graph.adopt(list, declared) : graph.insert(list)
+  if (!declared) value.setText('name', name)
+  if (type && !value.has('type')) writeValueType(value.insert('type'), type)
+}
+
+function wrong(message: string): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${message}.`, { format: FORMAT_NAME })
+}

@@ -1,0 +1,255 @@
+/**
+ * Functions of a model's own that are added and removed. Whoever calls one names it by domain, name and overload, so what
+ * is looked at before an edit is who has that key and who calls it.
+ */
+import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { valueText } from '../../../value_text.js'
+import { checkInt64, checkList, checkText, checkTexts } from '../protobuf/field_input.js'
+import { MAX_FUNCTIONS } from '../schema.js'
+import { type CheckedNode, checkNewNode, type NewNode, subgraphsOf } from './graph.js'
+import type { OnnxModel } from './model.js'
+import { ModelFunction } from './model_function.js'
+import { Node } from './node.js'
+
+/** A function to be added. */
+export interface NewFunction {
+  readonly domain: string
+  readonly name: string
+  /** Tells functions of one name apart; needs IR version 10. */
+  readonly overload?: string
+  readonly inputs?: readonly string[]
+  readonly outputs?: readonly string[]
+  /** Names of attributes that every call gives; nodes inside refer to them. */
+  readonly attributeNames?: readonly string[]
+  /** Versions of operator sets by domain. Default: those of the model that the nodes need. */
+  readonly opsetImports?: Readonly<Record<string, number | bigint>>
+  /** In an order in which each stands behind those it uses. */
+  readonly nodes: readonly NewNode[]
+}
+
+const FIRST_IR = 8
+const FIRST_IR_WITH_OVERLOADS = 10
+
+type CheckedFunction = Required<Omit<NewFunction, 'nodes'>> & { readonly nodes: readonly CheckedNode[] }
+
+/** See `OnnxModel.addFunction`. */
+export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction {
+  const checked = checkFunction(model, added)
+  const { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes } = checked
+  const message = model.message.insert('functions')
+  message.setText('name', name)
+  message.setTexts('input', inputs)
+  message.setTexts('output', outputs)
+  message.setTexts('attribute', attributeNames)
+  for (const node of nodes) Node.of(message.insert('node')).fill(node)
+  for (const [set, version] of Object.entries(opsetImports)) {
+    const entry = message.insert('opset_import')
+    entry.setText('domain', set)
+    entry.setInt('version', version)
+  }
+  message.setText('domain', domain)
+  if (overload !== '') message.setText('overload', overload)
+  if (!model.opsetImports.has(domain)) model.setOpsetImport(domain, 1)
+  return new ModelFunction(message)
+}
+
+/** See `OnnxModel.removeFunction`. */
+export function removeFunction(model: OnnxModel, domain: string, name: string, overload: string): void {
+  const key = keyOf(domain, name, overload)
+  const found = model.functions.find((each) => keyOf(each.domain, each.name, each.overload) === key)
+  if (!found) throw wrong(`There is no function ${valueText(name)} of the domain ${valueText(domain)}`)
+  for (const node of nodesOf(model)) {
+    if (keyOf(node.domain, node.opType, node.overload) !== key) continue
+    throw wrong(
+      `The function ${valueText(name)} is called by the node ${valueText(node.name)}; remove that first`,
+    )
+  }
+  model.message.remove(model.message.fieldOf(found.message)!)
+}
+
+/** Removes functions that no node calls, itself or by way of other functions. */
+export function removeUncalledFunctions(model: OnnxModel): void {
+  const bodies = new Map(
+    model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
+  )
+  const called = new Set<string>()
+  const waiting = [...model.graphs()].flatMap(({ nodes }) => nodes.map(callOf))
+  for (let call = waiting.pop(); call !== undefined; call = waiting.pop()) {
+    const body = bodies.get(call)
+    if (!body || called.has(call)) continue
+    called.add(call)
+    for (const node of withInner(body.nodes)) waiting.push(callOf(node))
+  }
+  const uncalled = [...bodies].filter(([key]) => !called.has(key))
+  model.message.removeAll(uncalled.map(([, { message }]) => model.message.fieldOf(message)!))
+}
+
+function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
+  checkOptions(added, 'addFunction', [
+    ...([
+      'domain',
+      'name',
+      'overload',
+      'inputs',
+      'outputs',
+      'attributeNames',
+      'opsetImports',
+      'nodes',
+    ] as const),
+  ])
+  const given = readInput('The function', () => ({ ...added }))
+  const { domain, name, overload = '', inputs = [], outputs = [], attributeNames = [] } = given
+  for (const text of [domain, name, overload]) checkText('The domain, name or overload of a function', text)
+  for (const texts of [inputs, outputs, attributeNames]) checkTexts('A list of names of a function', texts)
+  checkKey(model, domain, name, overload)
+  checkFormalNames({ inputs, outputs, attributeNames })
+  const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
+    checkNewNode(model.message, node as NewNode),
+  )
+  checkValues(inputs, outputs, nodes)
+  checkCalls(model, keyOf(domain, name, overload), nodes)
+  const opsetImports = importsOf(model, given.opsetImports, nodes)
+  return { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes }
+}
+
+function checkKey(model: OnnxModel, domain: string, name: string, overload: string): void {
+  if (name === '' || setOf(domain) === '') throw wrong('A function has a name and a domain of its own')
+  const version = Number(model.irVersion)
+  const needed = overload === '' ? FIRST_IR : FIRST_IR_WITH_OVERLOADS
+  if (version < needed) {
+    const message = `The model is of IR version ${version}; such a function needs ${needed}.`
+    throw new TileworkError('ERR_UNSUPPORTED', message)
+  }
+  const { functions } = model
+  if (functions.length >= MAX_FUNCTIONS) {
+    throw new TileworkError(
+      'ERR_LIMIT',
+      `The model has ${functions.length} functions, as many as there may be.`,
+    )
+  }
+  const key = keyOf(domain, name, overload)
+  if (functions.some((each) => keyOf(each.domain, each.name, each.overload) === key)) {
+    throw wrong(`The model has a function ${valueText(name)} of the domain ${valueText(domain)}`)
+  }
+}
+
+/** A call gives values to names, so each stands once in its list. */
+function checkFormalNames(lists: Readonly<Record<string, readonly string[]>>): void {
+  for (const [list, names] of Object.entries(lists)) {
+    if (names.includes('')) throw wrong(`The ${list} of a function have names; an empty one was given`)
+    const repeated = names.find((name, at) => names.indexOf(name) < at)
+    if (repeated !== undefined) throw wrong(`The ${list} of a function have ${valueText(repeated)} twice`)
+  }
+}
+
+/** Every value is made once, and before it is used, also by graphs inside nodes. */
+function checkValues(
+  inputs: readonly string[],
+  outputs: readonly string[],
+  nodes: readonly CheckedNode[],
+): void {
+  const made = new Set<string>()
+  const make = (name: string): void => {
+    if (made.has(name)) throw wrong(`The function makes ${valueText(name)} twice`)
+    made.add(name)
+  }
+  const use = (name: string): void => {
+    if (name !== '' && !made.has(name))
+      throw wrong(`Nobody in the function makes ${valueText(name)} before it is used`)
+  }
+  inputs.forEach(make)
+  for (const node of nodes) {
+    node.inputs.forEach(use)
+    for (const graph of graphsOf(node)) graph.outerNames().forEach(use)
+    for (const name of node.outputs) if (name !== '') make(name)
+  }
+  outputs.forEach(use)
+}
+
+/** A function that calls itself, by way of others too, never ends. */
+function checkCalls(model: OnnxModel, key: string, nodes: readonly CheckedNode[]): void {
+  const bodies = new Map(
+    model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
+  )
+  const waiting = nodes.flatMap((node) => [
+    keyOf(node.domain ?? '', node.opType, ''),
+    ...graphsOf(node).flatMap((graph) => [...graph.allNodes()].map(callOf)),
+  ])
+  const seen = new Set<string>()
+  for (let call = waiting.pop(); call !== undefined; call = waiting.pop()) {
+    if (call === key)
+      throw new TileworkError('ERR_GRAPH', 'The function calls itself, or a function that calls it.')
+    const body = bodies.get(call)
+    if (!body || seen.has(call)) continue
+    seen.add(call)
+    for (const node of withInner(body.nodes)) waiting.push(callOf(node))
+  }
+}
+
+function importsOf(
+  model: OnnxModel,
+  given: NewFunction['opsetImports'],
+  nodes: readonly CheckedNode[],
+): Readonly<Record<string, number | bigint>> {
+  if (given !== undefined) checkObject(given, 'opsetImports is { domain: version }')
+  const imports = new Map<string, number | bigint>(Object.entries(given ?? {}))
+  for (const [domain, version] of imports) {
+    checkText('The domain of an operator set', domain)
+    checkInt64('The version of an operator set', version)
+  }
+  for (const domain of new Set(nodes.flatMap(domainsOf))) {
+    if (versionOf(domain, imports) !== undefined) continue
+    const version = versionOf(domain, model.opsetImports)
+    if (version === undefined)
+      throw wrong(`Neither function nor model imports the domain ${valueText(domain)}`)
+    imports.set(domain, version)
+  }
+  return Object.fromEntries(imports)
+}
+
+/** Operator sets that a node needs, and those of graphs inside it. */
+function domainsOf(node: CheckedNode): string[] {
+  const inside = graphsOf(node).flatMap((graph) => [...graph.allNodes()])
+  return [node.domain ?? '', ...inside.map(({ domain }) => domain)].map(setOf)
+}
+
+function versionOf(set: string, imports: ReadonlyMap<string, number | bigint>): number | bigint | undefined {
+  return [...imports].find(([domain]) => setOf(domain) === set)?.[1]
+}
+
+function graphsOf({ attributes }: CheckedNode) {
+  return Object.values(attributes).flatMap((attribute) => {
+    if (attribute.type === 'GRAPH') return [attribute.value]
+    return attribute.type === 'GRAPHS' ? attribute.value : []
+  })
+}
+
+function* nodesOf(model: OnnxModel): Generator<Node> {
+  for (const graph of model.graphs()) yield* graph.nodes
+  for (const { nodes } of model.functions) yield* withInner(nodes)
+}
+
+function* withInner(nodes: readonly Node[]): Generator<Node> {
+  for (const node of nodes) {
+    yield node
+    for (const graph of subgraphsOf(node)) yield* graph.allNodes()
+  }
+}
+
+function callOf({ domain, opType, overload }: Node): string {
+  return keyOf(domain, opType, overload)
+}
+
+function keyOf(domain: string, name: string, overload: string): string {
+  return JSON.stringify([setOf(domain), name, overload])
+}
+
+/** ONNX's own operator set has two names, of which the empty one is the usual. */
+function setOf(domain: string): string {
+  return domain === 'ai.onnx' ? '' : domain
+}
+
+function wrong(message: string): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${message}.`)
+}

@@ -1,0 +1,238 @@
+/**
+ * Changes of whole graphs that leave their results as they are: what nobody needs is removed, constants move between
+ * nodes and initializers, equal initializers become one. Graphs inside nodes are changed with the graph.
+ */
+import { createHash } from 'node:crypto'
+import { TileworkError } from '../../../errors.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import type { Message, MessageField } from '../protobuf/message.js'
+import { FORMAT_NAME } from '../schema.js'
+import { tensorOfField } from '../tensor/message_tensor.js'
+import { constantOf } from './constant.js'
+import { type Graph, subgraphsOf } from './graph.js'
+import { Node } from './node.js'
+import { usedNames } from './node_order.js'
+
+/** How many were removed, in the graph and those inside it. */
+export interface Removed {
+  readonly nodes: number
+  readonly initializers: number
+}
+
+/** See `Graph.removeUnused`. */
+export function removeUnused(graph: Graph): Removed {
+  refuseTraining(graph)
+  const inner = graph.nodes.flatMap((node) => subgraphsOf(node).map(removeUnused))
+  const { message } = graph
+  const needed = neededNames(graph)
+  const isNeeded = (name: string): boolean => name !== '' && needed.has(name)
+  const nodes = message.fieldsOf('node').filter((field) => {
+    const { outputs } = Node.of(message.messageOf(field)!)
+    return outputs.some((name) => name !== '') && !outputs.some(isNeeded)
+  })
+  const inputs = new Set(graph.inputs.map(({ name }) => name))
+  const initializers = (['initializer', 'sparse_initializer'] as const).flatMap((list) =>
+    graph.initializerFields(list).filter(({ name }) => !needed.has(name) && !inputs.has(name)),
+  )
+  const types = message.fieldsOf('value_info').filter((field) => {
+    return !needed.has(message.messageOf(field)!.text('name'))
+  })
+  message.removeAll([...nodes, ...initializers.map(({ field }) => field), ...types])
+  return {
+    nodes: inner.reduce((sum, each) => sum + each.nodes, nodes.length),
+    initializers: inner.reduce((sum, each) => sum + each.initializers, initializers.length),
+  }
+}
+
+/** Names of values that an output of the graph depends on, or a node without outputs: what that is for nobody knows. */
+function neededNames(graph: Graph): ReadonlySet<string> {
+  const producers = new Map<string, Node>()
+  const needed = new Set<string>(annotatedNames(graph))
+  const waiting: string[] = [...needed, ...graph.outputs.map(({ name }) => name)]
+  for (const node of graph.nodes) {
+    const outputs = node.outputs.filter((name) => name !== '')
+    for (const name of outputs) producers.set(name, node)
+    if (outputs.length > 0) continue
+    for (const used of usedNames(node)) waiting.push(used)
+  }
+  const seen = new Set<Node>()
+  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+    needed.add(name)
+    const producer = producers.get(name)
+    if (!producer || seen.has(producer)) continue
+    seen.add(producer)
+    for (const output of producer.outputs) needed.add(output)
+    for (const used of usedNames(producer)) waiting.push(used)
+  }
+  return needed
+}
+
+/** Values that have annotations of their own: others of the same bits may have other scales. */
+function valuesWithAnnotations({ message }: Graph): string[] {
+  return message.messages('quantization_annotation').map((annotation) => annotation.text('tensor_name'))
+}
+
+/** Tensors of parameters of quantization, which no node has to use. */
+export function annotatedNames({ message }: Graph): string[] {
+  return message
+    .messages('quantization_annotation')
+    .flatMap((annotation) => annotation.messages('quant_parameter_tensor_names'))
+    .map((entry) => entry.text('value'))
+}
+
+/** See `Graph.constantsToInitializers`. */
+export function constantsToInitializers(graph: Graph): number {
+  const version = Number(modelOf(graph.message)?.int('ir_version') ?? 0)
+  if (version < FIRST_IR_WITH_FREE_INITIALIZERS) {
+    const message = `In a model of IR version ${version} every initializer is an input as well, so constants stay nodes.`
+    throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
+  }
+  const { message } = graph
+  const inner = graph.nodes.flatMap((node) => subgraphsOf(node).map(constantsToInitializers))
+  const taken = new Set([...graph.inputNames, ...graph.initializerNames])
+  const constants = message.fieldsOf('node').flatMap((field) => {
+    const node = Node.of(message.messageOf(field)!)
+    const value = constantOf(node)
+    const name = node.outputs[0]!
+    // A graph that makes a name twice is broken; two initializers of one name would hide that, and lose a value.
+    if (!value || taken.has(name)) return []
+    taken.add(name)
+    return [{ field, name, value }]
+  })
+  message.removeAll(constants.map(({ field }) => field))
+  for (const list of ['initializer', 'sparse_initializer'] as const) {
+    const isOfList = ({ value }: { value: Tensor }) =>
+      (value.kind === 'sparse') === (list === 'sparse_initializer')
+    const made = constants.filter(isOfList)
+    message.putTensors(
+      list,
+      made.map(({ value, name }) => ({ tensor: value, name })),
+    )
+  }
+  return inner.reduce((sum, count) => sum + count, constants.length)
+}
+
+/** In older ones every initializer is an input as well. */
+export const FIRST_IR_WITH_FREE_INITIALIZERS = 4
+
+/** See `Graph.initializersToConstants`. */
+export function initializersToConstants(graph: Graph, names: readonly string[] | undefined): number {
+  const { message } = graph
+  const wanted = names && new Set(names)
+  const taken = new Set([...graph.inputNames, ...graph.nodes.flatMap(({ outputs }) => outputs)])
+  const chosen = graph
+    .initializerFields('initializer')
+    .filter(({ name }) => wanted?.has(name) ?? true)
+    .filter(({ name }) => name !== '' && !taken.has(name) && taken.add(name) !== undefined)
+    .map(({ name, field }) => ({ name, field, value: tensorOfField(message, field) }))
+    .filter(({ value }) => value.hasData)
+  message.removeAll(chosen.map(({ field }) => field))
+  const nodes = message.insertAll('node', chosen.length, 0)
+  for (const [at, { name, value }] of chosen.entries()) {
+    const node = Node.of(nodes[at]!)
+    node.outputs = [name]
+    node.opType = 'Constant'
+    node.setAttribute('value', { type: 'TENSOR', value })
+  }
+  return chosen.length
+}
+
+/** See `Graph.deduplicateInitializers`. */
+export async function deduplicateInitializers(graph: Graph): Promise<number> {
+  refuseTraining(graph)
+  const ends = [...graph.inputs, ...graph.outputs].map(({ name }) => name)
+  const fixed = new Set([...ends, ...annotatedNames(graph), ...valuesWithAnnotations(graph)])
+  const hidden = new Set([...graph.subgraphs()].flatMap((inside) => [...ownNames(inside)]))
+  const { message } = graph
+  const kept = new Map<string, string>()
+  const renamed = new Map<string, string>()
+  const removed: MessageField[] = []
+  for (const group of await groupsOfOneKind(graph)) {
+    for (const { name, field, tensor } of group) {
+      if (fixed.has(name)) continue
+      const key = `${tensor.dtype} ${tensor.shape} ${await digestOf(tensor)}`
+      const first = kept.get(key)
+      // Where a graph inside has a value of that name, those who use another one there could not find this one.
+      if (first === undefined) {
+        if (!hidden.has(name)) kept.set(key, name)
+      } else {
+        renamed.set(name, first)
+        removed.push(field)
+      }
+    }
+  }
+  renameUses(graph, renamed)
+  message.removeAll(removed)
+  return removed.length
+}
+
+interface Candidate {
+  readonly name: string
+  readonly field: MessageField
+  readonly tensor: DenseTensor
+}
+
+/** Dense initializers of one type and shape, where there are several: others need not be read. */
+async function groupsOfOneKind(graph: Graph): Promise<readonly Candidate[][]> {
+  const groups = new Map<string, Candidate[]>()
+  for (const { name, field } of graph.initializerFields('initializer')) {
+    const tensor = tensorOfField(graph.message, field)
+    if (tensor.kind !== 'dense' || !tensor.hasData) continue
+    const key = `${tensor.dtype} ${tensor.shape} ${tensor.storage.layout}`
+    const group = groups.get(key)
+    if (group) group.push({ name, field, tensor })
+    else groups.set(key, [{ name, field, tensor }])
+  }
+  return [...groups.values()].filter(({ length }) => length > 1)
+}
+
+/** Bytes of a tensor that are hashed at a time. */
+const WINDOW_BYTES = 1024 * 1024
+
+async function digestOf(tensor: DenseTensor): Promise<string> {
+  const hash = createHash('sha256')
+  const { byteLength } = tensor.storage
+  const window = new Uint8Array(Math.min(WINDOW_BYTES, byteLength))
+  for (let start = 0; start < byteLength; start += WINDOW_BYTES) {
+    const bytes = window.subarray(0, Math.min(WINDOW_BYTES, byteLength - start))
+    await tensor.copyTo(bytes, { start })
+    hash.update(bytes)
+  }
+  return hash.digest('hex')
+}
+
+function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
+  if (names.size === 0) return
+  for (const node of graph.nodes) {
+    const { inputs } = node
+    if (inputs.some((name) => names.has(name))) node.inputs = inputs.map((name) => names.get(name) ?? name)
+    for (const inside of subgraphsOf(node)) {
+      const own = ownNames(inside)
+      renameUses(inside, new Map([...names].filter(([name]) => !own.has(name))))
+    }
+  }
+  // Of a graph inside a node the outputs are places, not names that somebody asks for.
+  if (graph.message.parent?.type !== 'AttributeProto') return
+  for (const output of graph.message.messages('output')) {
+    const other = names.get(output.text('name'))
+    if (other !== undefined) output.setText('name', other)
+  }
+}
+
+function ownNames(graph: Graph): ReadonlySet<string> {
+  const outputs = graph.nodes.flatMap((node) => node.outputs)
+  return new Set([...graph.inputs.map(({ name }) => name), ...graph.initializerNames, ...outputs])
+}
+
+/** Training asks for values of the graph by name, which this graph does not show. */
+function refuseTraining({ message }: Graph): void {
+  if (modelOf(message)?.has('training_info') !== true) return
+  const text = 'The model has graphs of training, which may need what this graph does not.'
+  throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })
+}
+
+function modelOf(message: Message): Message | undefined {
+  let model: Message | undefined = message
+  while (model && model.type !== 'ModelProto') model = model.parent
+  return model
+}

@@ -1,0 +1,250 @@
+/**
+ * An ONNX model: the graph, functions and properties of a file as objects. Nothing is read until it is asked for; what was
+ * not changed is written as it stands, byte for byte.
+ */
+import { MemorySource } from '../../../bytes/memory.js'
+import type { ByteSource } from '../../../bytes/source.js'
+import { checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import type { Tensor } from '../../../tensor/tensor.js'
+import { checkInt64, checkText } from '../protobuf/field_input.js'
+import { Message, type MessageFile } from '../protobuf/message.js'
+import { WireCursor } from '../protobuf/wire.js'
+import { WireWriter } from '../protobuf/wire_writer.js'
+import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME, fieldNumber } from '../schema.js'
+import { tensorOfField } from '../tensor/message_tensor.js'
+import { tensorFields } from '../tensor/tensor_fields.js'
+import { extractModel } from './extract.js'
+import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
+import { Graph } from './graph.js'
+import { metadataOf, setMetadata } from './metadata.js'
+import { ModelFunction } from './model_function.js'
+import { readTraining, type TrainingInfo } from './training.js'
+
+/** A tensor and where it is in the model. */
+export interface PlacedTensor {
+  /** For example `graph.node[3].attribute[0].t`. */
+  readonly path: string
+  readonly tensor: Tensor
+}
+
+/** Devices that a model is made for. */
+export interface DeviceConfiguration {
+  readonly name: string
+  readonly deviceCount: number
+  readonly devices: readonly string[]
+}
+
+/** What a new model says of itself. */
+export interface NewModel {
+  /** Default 10, which has every element type but the 2-bit ones, float4 and e8m0: they need 11 to 13. */
+  readonly irVersion?: number
+  /** Version of ONNX's own operators. Default 21. */
+  readonly opset?: number
+  readonly graphName?: string
+}
+
+const CURRENT_IR_VERSION = 10
+const CURRENT_OPSET = 21
+
+export interface OnnxModelInit {
+  readonly source: ByteSource
+  /** Open files of external data by location. */
+  readonly files: ReadonlyMap<string, ByteSource>
+  readonly depthLimit?: number
+}
+
+/** A message of the file, as it is now, and the file. */
+interface CopiedModel {
+  readonly message: Message
+  readonly file: MessageFile
+}
+
+export class OnnxModel {
+  /** For code of the library itself. */
+  readonly message: Message
+  readonly file: MessageFile
+
+  /** For code of the library itself: models come from `open`. */
+  constructor(init: OnnxModelInit | CopiedModel) {
+    if ('message' in init) {
+      this.message = init.message
+      this.file = init.file
+      return
+    }
+    const { source, files, depthLimit = DEFAULT_DEPTH_LIMIT } = init
+    this.file = { source, cursor: new WireCursor(source), files, depthLimit }
+    this.message = new Message('ModelProto', { file: this.file, start: 0, end: source.byteLength })
+  }
+
+  /**
+   * A model with a graph that has nothing yet.
+   *
+   * @throws TileworkError ERR_ARGUMENT for an option that is none
+   */
+  static create(options: NewModel = {}): OnnxModel {
+    checkOptions(options, 'OnnxModel.create', ['irVersion', 'opset', 'graphName'])
+    const given = readInput('The options of OnnxModel.create', () => ({ ...options }))
+    const { irVersion = CURRENT_IR_VERSION, opset = CURRENT_OPSET, graphName = 'graph' } = given
+    checkInt64('irVersion', irVersion)
+    const graph = new WireWriter().text(fieldNumber('GraphProto', 'name'), checkText('graphName', graphName))
+    const bytes = new WireWriter()
+      .varint(fieldNumber('ModelProto', 'ir_version'), irVersion)
+      .message(fieldNumber('ModelProto', 'graph'), graph)
+      .finish()
+    const model = new OnnxModel({ source: new MemorySource(bytes, 'a new model'), files: new Map() })
+    model.setOpsetImport('', opset)
+    return model
+  }
+
+  /** True when anything is not as it was read. */
+  get isChanged(): boolean {
+    return this.message.isChanged
+  }
+
+  get irVersion(): number | bigint {
+    return this.message.int('ir_version') ?? 0
+  }
+
+  set irVersion(version: number | bigint) {
+    this.message.setInt('ir_version', version)
+  }
+
+  get producerName(): string {
+    return this.message.text('producer_name')
+  }
+
+  set producerName(name: string) {
+    this.message.setText('producer_name', name)
+  }
+
+  get producerVersion(): string {
+    return this.message.text('producer_version')
+  }
+
+  get domain(): string {
+    return this.message.text('domain')
+  }
+
+  get modelVersion(): number | bigint {
+    return this.message.int('model_version') ?? 0
+  }
+
+  get docString(): string {
+    return this.message.text('doc_string')
+  }
+
+  set docString(text: string) {
+    this.message.setText('doc_string', text)
+  }
+
+  /** Versions of operator sets by domain; the empty one is that of ONNX itself. */
+  get opsetImports(): ReadonlyMap<string, number | bigint> {
+    const imports = this.message.messages('opset_import')
+    return new Map(imports.map((each) => [each.text('domain'), each.int('version') ?? 0]))
+  }
+
+  /** Properties of the model. Where a key occurs twice the last one counts. */
+  get metadata(): ReadonlyMap<string, string> {
+    return metadataOf(this.message)
+  }
+
+  setMetadata(key: string, value: string): void {
+    setMetadata(this.message, key, value)
+  }
+
+  /** Sets the version of an operator set; the empty domain is that of ONNX itself. */
+  setOpsetImport(domain: string, version: number | bigint): void {
+    checkText('The domain of an operator set', domain)
+    checkInt64('The version of an operator set', version)
+    const known = this.message.messages('opset_import').findLast((each) => each.text('domain') === domain)
+    const entry = known ?? this.message.insert('opset_import')
+    if (!known && domain !== '') entry.setText('domain', domain)
+    entry.setInt('version', version)
+  }
+
+  /** The main graph. @throws TileworkError ERR_GRAPH where the file has none */
+  get graph(): Graph {
+    const graph = this.message.message('graph')
+    if (graph) return Graph.of(graph)
+    throw new TileworkError('ERR_GRAPH', 'The model has no graph.', { format: FORMAT_NAME })
+  }
+
+  get functions(): readonly ModelFunction[] {
+    return this.message.messages('functions').map((message) => new ModelFunction(message))
+  }
+
+  /**
+   * Adds a function. The model imports its domain from then on.
+   *
+   * @throws TileworkError ERR_ARGUMENT for a key that another has or whose domain is ONNX's own, for names that stand twice in
+   * a list or are empty, for values that are made twice or not before they are used, and for domains that nobody imports; ERR_GRAPH for one that calls itself; ERR_UNSUPPORTED below IR version 8, or
+   * 10 for overloads; ERR_LIMIT
+   */
+  addFunction(added: NewFunction): ModelFunction {
+    return addFunction(this, added)
+  }
+
+  /** @throws TileworkError ERR_ARGUMENT where there is none, and where a node anywhere calls it */
+  removeFunction(domain: string, name: string, overload = ''): void {
+    removeFunction(this, domain, name, overload)
+  }
+
+  /**
+   * Another model with all that this one has now. It reads the same file, so it lives as long as that is open; changes of
+   * one are none of the other.
+   */
+  copy(): OnnxModel {
+    return new OnnxModel({ message: this.message.copy(), file: this.file })
+  }
+
+  /**
+   * The part of the model between values, as a model of its own: the nodes of the main graph that the outputs need, with
+   * the initializers, types and functions that these use. Inputs and outputs are those that are named, in this order; an
+   * initializer that is named as an input has no value of its own any more. This model stays as it is; the other one reads
+   * the same file. Graphs of training are left out.
+   *
+   * @param inputs - names of values where the part begins; none where its outputs need initializers alone
+   * @param outputs - names of values, at least one
+   * @throws TileworkError ERR_ARGUMENT for names that no value has or that stand twice, for an input without a declared type,
+   * where the outputs need an input of the graph that is not named, and where a node that is needed makes an input as well
+   */
+  extract(inputs: readonly string[], outputs: readonly string[]): OnnxModel {
+    return extractModel(this, inputs, outputs)
+  }
+
+  /** Graphs of training, and the values that they give to initializers. */
+  get trainingInfo(): readonly TrainingInfo[] {
+    return this.message.messages('training_info').map(readTraining)
+  }
+
+  /** The main graph, those inside it, and those of training. */
+  *graphs(): Generator<Graph> {
+    const training = this.trainingInfo.flatMap(({ initialization, algorithm }) => [initialization, algorithm])
+    for (const graph of [this.graph, ...training]) {
+      if (!graph) continue
+      yield graph
+      yield* graph.subgraphs()
+    }
+  }
+
+  /** Devices that the model is made for, by the name of the configuration. */
+  get deviceConfigurations(): readonly DeviceConfiguration[] {
+    return this.message.messages('configuration').map((message) => ({
+      name: message.text('name'),
+      deviceCount: Number(message.int('num_devices') ?? 0),
+      devices: message.texts('device'),
+    }))
+  }
+
+  /**
+   * Every tensor wherever it sits: initializers, attributes, subgraphs, functions, training.
+   *
+   * @throws TileworkError at the first whose rules do not hold
+   */
+  *allTensors(): Generator<PlacedTensor> {
+    for (const { owner, field, path } of tensorFields(this.message, '', false)) {
+      yield { path, tensor: tensorOfField(owner, field) }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/** A function of a model's own: nodes that stand for an operator. */
+import type { Message } from '../protobuf/message.js'
+import { Attribute } from './attribute.js'
+import { metadataOf } from './metadata.js'
+import { Node } from './node.js'
+import { readValueType, type ValueType } from './value_type.js'
+
+/** Domain, name and overload together are its key. Its nodes can be changed as those of a graph. */
+export class ModelFunction {
+  /** For code of the library itself. */
+  readonly message: Message
+
+  constructor(message: Message) {
+    this.message = message
+  }
+
+  get domain(): string {
+    return this.message.text('domain')
+  }
+
+  get name(): string {
+    return this.message.text('name')
+  }
+
+  get overload(): string {
+    return this.message.text('overload')
+  }
+
+  get docString(): string {
+    return this.message.text('doc_string')
+  }
+
+  get metadata(): ReadonlyMap<string, string> {
+    return metadataOf(this.message)
+  }
+
+  get inputs(): readonly string[] {
+    return this.message.texts('input')
+  }
+
+  get outputs(): readonly string[] {
+    return this.message.texts('output')
+  }
+
+  /** Names of attributes without a default. */
+  get attributeNames(): readonly string[] {
+    return this.message.texts('attribute')
+  }
+
+  /** Attributes with their defaults. */
+  get attributes(): readonly Attribute[] {
+    return this.message.messages('attribute_proto').map((message) => new Attribute(message))
+  }
+
+  /** In the order of the file. The same objects each time. */
+  get nodes(): readonly Node[] {
+    return this.message.messages('node').map((message) => Node.of(message))
+  }
+
+  /** Versions of operator sets by domain; the empty one is that of ONNX itself. */
+  get opsetImports(): ReadonlyMap<string, number | bigint> {
+    const imports = this.message.messages('opset_import')
+    return new Map(imports.map((each) => [each.text('domain'), each.int('version') ?? 0]))
+  }
+
+  /** Types of values inside, by name. */
+  get valueTypes(): ReadonlyMap<string, ValueType> {
+    const values = this.message.messages('value_info')
+    return new Map(values.map((each) => [each.text('name'), readValueType(each.message('type'))]))
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * The packed bytes of a tensor whose values are entries of a typed field (`int32_data` and the like), packed or not, in
+ * as many runs as there are. They are made when someone asks, at most eight bytes for one of the file, and kept as long
+ * as the tensor is.
+ */
+import { checkRange } from '../../../bytes/check_range.js'
+import type { ByteSource } from '../../../bytes/source.js'
+import { allocateBytes } from '../../../bytes/view_limit.js'
+import type { Dtype } from '../../../dtype/dtypes.js'
+import { TileworkError } from '../../../errors.js'
+import { FileFault } from '../../file_fault.js'
+import { FORMAT_NAME, quote } from '../schema.js'
+import { storageOf } from '../tensor/tensor_header.js'
+import {
+  eachField,
+  holdRange,
+  LENGTH,
+  type Steps,
+  VARINT,
+  WireCursor,
+  walkSource,
+  walkSourceSync,
+} from './wire.js'
+
+/** Where a message lies. */
+export interface MessageRange {
+  readonly source: ByteSource
+  readonly start: number
+  readonly end: number
+}
+
+/** Bytes of a run that are copied at a time. */
+const COPY_BYTES = 64 * 1024
+
+export class FieldSource implements ByteSource {
+  readonly byteLength: number
+  readonly label: string
+  /** Present only where the file can be read at once, because callers ask by its presence. */
+  readonly readSync?: (start: number, end: number) => Uint8Array
+  readonly #message: MessageRange
+  readonly #dtype: Exclude<Dtype, 'string'>
+  #bytes: Promise<Uint8Array> | undefined
+  #held: Uint8Array | undefined
+
+  /**
+   * @param message - of the tensor
+   * @param byteLength - of the packed elements
+   */
+  constructor(message: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number, name: string) {
+    this.#message = message
+    this.#dtype = dtype
+    this.byteLength = byteLength
+    this.label = `tensor ${quote(name)}`
+    const { source } = message
+    if (source.readSync ?? source.readIntoSync) this.readSync = (start, end) => this.#readSync(start, end)
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    checkRange(start, end, this.byteLength, this.label)
+    this.#bytes ??= this.#load()
+    return (await this.#bytes).subarray(start, end)
+  }
+
+  /** How many entries more or fewer there are than the elements need. @throws TileworkError as `read` */
+  async surplus(): Promise<number> {
+    const decoder = this.#decoder()
+    return this.#guard(() => walkSource(decoder.steps, decoder.cursor)).then(() => decoder.surplus())
+  }
+
+  async #load(): Promise<Uint8Array> {
+    const decoder = this.#decoder()
+    await this.#guard(() => walkSource(decoder.steps, decoder.cursor))
+    return this.#complete(decoder)
+  }
+
+  #readSync(start: number, end: number): Uint8Array {
+    checkRange(start, end, this.byteLength, this.label)
+    if (!this.#held) {
+      const decoder = this.#decoder()
+      try {
+        walkSourceSync(decoder.steps, decoder.cursor)
+      } catch (error) {
+        throw changedOr(error)
+      }
+      this.#held = this.#complete(decoder)
+    }
+    return this.#held.subarray(start, end)
+  }
+
+  #decoder(): EntryDecoder {
+    return new EntryDecoder(this.#message, this.#dtype, this.byteLength)
+  }
+
+  async #guard<T>(action: () => Promise<T>): Promise<T> {
+    try {
+      return await action()
+    } catch (error) {
+      throw changedOr(error)
+    }
+  }
+
+  #complete(decoder: EntryDecoder): Uint8Array {
+    const surplus = decoder.surplus()
+    if (surplus >= 0) return decoder.bytes
+    const message = `${this.label} has ${-surplus} entries fewer in its ${storageOf(this.#dtype).field} than its shape needs.`
+    throw new TileworkError('ERR_TRUNCATED', message, { format: FORMAT_NAME, offset: this.#message.start })
+  }
+}
+
+/** The message could be walked when the file was opened. */
+function changedOr(error: unknown): unknown {
+  if (!(error instanceof FileFault)) return error
+  return new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
+}
+
+/** Reads the entries of one field, in any number of runs, into packed bytes. */
+class EntryDecoder {
+  readonly bytes: Uint8Array
+  readonly cursor: WireCursor
+  readonly steps: Steps<void>
+  readonly #storage: ReturnType<typeof storageOf>
+  /** Bytes that all entries so far make, also those for which there is no element. */
+  #filled = 0
+
+  constructor({ source, start, end }: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number) {
+    this.#storage = storageOf(dtype)
+    this.bytes = allocateBytes(byteLength)
+    this.cursor = new WireCursor(source)
+    this.cursor.position = start
+    this.steps = this.#walk(end)
+  }
+
+  /** Entries beyond those that the elements need; negative where some are missing. */
+  surplus(): number {
+    return (this.#filled - this.bytes.byteLength) / this.#storage.entryBytes
+  }
+
+  *#walk(end: number): Steps<void> {
+    const { number, wireType } = this.#storage
+    yield* eachField(this.cursor, end, () => {
+      if (this.cursor.number !== number) return undefined
+      if (this.cursor.wireType === LENGTH) return this.#run(this.cursor.valueStart, this.cursor.position)
+      if (this.cursor.wireType !== wireType) return undefined
+      if (wireType === VARINT) this.#put()
+      else return this.#copy(this.cursor.valueStart, this.cursor.position)
+      return undefined
+    })
+  }
+
+  *#run(start: number, end: number): Steps<void> {
+    if (this.#storage.wireType !== VARINT) {
+      yield* this.#copy(start, end)
+      return
+    }
+    const { cursor } = this
+    cursor.position = start
+    while (cursor.position < end) {
+      if (!cursor.holds(10, end)) yield 10
+      cursor.varint(end)
+      this.#put()
+    }
+  }
+
+  *#copy(start: number, end: number): Steps<void> {
+    for (let at = start; at < end; at += COPY_BYTES) {
+      const piece = yield* holdRange(this.cursor, at, Math.min(end, at + COPY_BYTES))
+      const room = this.bytes.byteLength - this.#filled
+      if (room > 0) this.bytes.set(piece.byteLength > room ? piece.subarray(0, room) : piece, this.#filled)
+      this.#filled += piece.byteLength
+    }
+  }
+
+  /** The low bytes of the last varint: what does not fit the element is cut off, as onnx does. */
+  #put(): void {
+    const { entryBytes } = this.#storage
+    const at = this.#filled
+    this.#filled += entryBytes
+    if (this.#filled > this.bytes.byteLength) return
+    let { low } = this.cursor
+    for (let byte = 0; byte < entryBytes; byte++) {
+      if (byte === 4) low = this.cursor.high
+      this.bytes[at + byte] = low & 0xff
+      low >>>= 8
+    }
+  }
+}

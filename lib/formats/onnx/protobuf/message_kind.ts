@@ -1,0 +1,224 @@
+/**
+ * Which message a file is: none of ONNX says so. Its fields on the first level do, by number, by how they are written,
+ * and by what an element type allows. The first kind of this order that they fit is taken:
+ *
+ * 1. ModelProto: a graph, an opset import or an IR version.
+ * 2. TensorProto: a data_type, dims one by one, and as many values as they say in `raw_data`, in the field of that type
+ *    or in another file.
+ * 3. SparseTensorProto: values, which are a TensorProto.
+ * 4. SequenceProto: an elem_type, and values of that type only.
+ * 5. OptionalProto: as a sequence, with one value or none; elem_type 0 is none.
+ * 6. MapProto: a key_type of integers or strings, keys of that type, and values.
+ * 7. What has fields that nobody knows yet: a ModelProto with a graph and a version or an opset import.
+ * 8. TensorProto without values, with its dims behind each other, as nobody is known to write them, or with such fields.
+ *
+ * Where more than one fits, the file is ambiguous, which is said.
+ */
+import type { ByteSource } from '../../../bytes/source.js'
+import { packedByteLength } from '../../../dtype/decode.js'
+import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
+import { FileFault } from '../../file_fault.js'
+import {
+  DTYPE_OF_CODE,
+  type FieldInfo,
+  fieldNumber,
+  isMessageKind,
+  LOCATION_EXTERNAL,
+  MESSAGES,
+} from '../schema.js'
+import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/tensor_header.js'
+import { eachField, FIXED32, FIXED64, LENGTH, type Steps, VARINT, WireCursor, walkSource } from './wire.js'
+
+/** Messages that a file can be. */
+export const FILE_MESSAGES = [
+  'ModelProto',
+  'TensorProto',
+  'SparseTensorProto',
+  'SequenceProto',
+  'OptionalProto',
+  'MapProto',
+] as const
+
+/** Name of a message that a file can be. */
+export type FileMessage = (typeof FILE_MESSAGES)[number]
+
+/** Fields on the first level that are looked at. Each may be a jump in the file; a model has some twenty. */
+const LOOK_FIELDS = 1024
+
+/** What a look has seen of one field. */
+interface SeenField {
+  readonly wireTypes: Set<number>
+  count: number
+  /** Of the last varint, and of all of them. */
+  value: number
+  product: number
+  /** Bytes of all values. */
+  byteLength: number
+  /** Range of the first value that has a length. */
+  readonly start: number
+  readonly end: number
+}
+
+type Seen = ReadonlyMap<number, SeenField>
+
+/** Kinds that the content fits, in the order above; empty for what is none. */
+export async function messagesOf(source: ByteSource): Promise<readonly FileMessage[]> {
+  const seen = await look(source, 0, source.byteLength)
+  if (!seen || seen.size === 0) return []
+  const fitting: FileMessage[] = []
+  for (const message of FILE_MESSAGES) if (await fits(message, seen, source)) fitting.push(message)
+  if (fitting.length > 0) return fitting
+  if (isModelOfLater(seen)) return ['ModelProto']
+  return isTensor(seen, true) ? ['TensorProto'] : []
+}
+
+class LookEnded extends Error {}
+
+/** The fields of one level; undefined where the bytes are no message. */
+async function look(source: ByteSource, start: number, end: number): Promise<Seen | undefined> {
+  const cursor = new WireCursor(source)
+  cursor.position = start
+  const seen = new Map<number, SeenField>()
+  let count = 0
+  const steps: Steps<void> = eachField(cursor, end, () => {
+    const { number, wireType, valueStart, position } = cursor
+    const field = seen.get(number) ?? newField(valueStart, position)
+    field.wireTypes.add(wireType)
+    field.count += 1
+    field.byteLength += position - valueStart
+    if (wireType === VARINT) {
+      field.value = cursor.int32()
+      field.product *= Number(cursor.int64())
+    }
+    seen.set(number, field)
+    count += 1
+    if (count >= LOOK_FIELDS) throw new LookEnded()
+    return undefined
+  })
+  try {
+    await walkSource(steps, cursor)
+  } catch (error) {
+    if (error instanceof FileFault) return undefined
+    if (!(error instanceof LookEnded)) throw error
+  }
+  return seen
+}
+
+function newField(start: number, end: number): SeenField {
+  return { wireTypes: new Set(), count: 0, value: 0, product: 1, byteLength: 0, start, end }
+}
+
+async function fits(message: FileMessage, seen: Seen, source: ByteSource): Promise<boolean> {
+  if (message === 'TensorProto') return isTensor(seen, false)
+  if (!isOf(MESSAGES[message], seen)) return false
+  switch (message) {
+    case 'ModelProto':
+      return MODEL_MARKS.some((number) => seen.has(number))
+    case 'SparseTensorProto': {
+      const values = seen.get(fieldNumber('SparseTensorProto', 'values'))
+      const inside = values && (await look(source, values.start, values.end))
+      return inside !== undefined && isTensor(inside, true)
+    }
+    case 'SequenceProto':
+      return isContainer(seen, source, false)
+    case 'OptionalProto':
+      return isContainer(seen, source, true)
+    case 'MapProto':
+      return isMap(seen)
+  }
+}
+
+const MODEL_MARKS = ['graph', 'opset_import', 'ir_version'].map((name) => fieldNumber('ModelProto', name))
+
+function isModelOfLater(seen: Seen): boolean {
+  const [graph, ...versions] = MODEL_MARKS
+  return (
+    isOf(MESSAGES.ModelProto, seen, true) && seen.has(graph!) && versions.some((number) => seen.has(number))
+  )
+}
+
+/**
+ * Every field is one of the message's, written as it may be.
+ *
+ * @param takesUnknown - numbers that the message does not have pass too
+ */
+function isOf(fields: readonly (FieldInfo | undefined)[], seen: Seen, takesUnknown = false): boolean {
+  return [...seen].every(([number, { wireTypes }]) => {
+    const field = fields[number]
+    if (!field) return takesUnknown
+    return [...wireTypes].every((wireType) => canBe(field, wireType))
+  })
+}
+
+/** True where the wire type is one that a field may have: numbers of a repeated one may stand behind each other. */
+export function canBe(field: FieldInfo, wireType: number): boolean {
+  const own = wireTypeOf(field)
+  return wireType === own || (wireType === LENGTH && field.isRepeated && own !== LENGTH)
+}
+
+function wireTypeOf({ kind }: FieldInfo): number {
+  if (isMessageKind(kind) || kind === 'string' || kind === 'bytes') return LENGTH
+  if (kind === 'float') return FIXED32
+  return kind === 'double' ? FIXED64 : VARINT
+}
+
+const VALUE_FIELDS: readonly number[] = [
+  TENSOR.rawData,
+  TENSOR.stringData,
+  ...Object.values(TYPED_FIELDS).map(({ number }) => number),
+]
+
+/** @param isLoose - as the last in the order, where nothing else fits */
+function isTensor(seen: Seen, isLoose: boolean): boolean {
+  const dtype = DTYPE_OF_CODE.get(seen.get(TENSOR.dataType)?.value ?? 0)
+  if (dtype === undefined || !isOf(MESSAGES.TensorProto, seen, isLoose)) return false
+  const own = dtype === 'string' ? TENSOR.stringData : storageOf(dtype).number
+  const isOwn = (number: number): boolean => number === own || number === TENSOR.rawData
+  if (VALUE_FIELDS.some((number) => seen.has(number) && !isOwn(number))) return false
+  return isLoose || hasValues(seen, dtype)
+}
+
+/** As many values as the dims say, as far as the lengths on the first level tell. */
+function hasValues(seen: Seen, dtype: Dtype): boolean {
+  const dims = seen.get(TENSOR.dims)
+  if (dims?.wireTypes.has(LENGTH)) return false
+  const elements = dims?.product ?? 1
+  if (elements === 0 || seen.get(TENSOR.dataLocation)?.value === LOCATION_EXTERNAL) return true
+  if (dtype === 'string') return seen.get(TENSOR.stringData)?.count === elements
+  const raw = seen.get(TENSOR.rawData)
+  if (raw) return raw.byteLength >= packedByteLength(dtype, elements)
+  const storage = storageOf(dtype)
+  const needed = Math.ceil(elements / storage.elements) * storage.entries
+  const found = seen.get(storage.number)?.byteLength ?? 0
+  if (storage.wireType !== VARINT) return found === needed * storage.entryBytes
+  return needed <= found && found <= 10 * needed
+}
+
+/** Field of the values by elem_type. */
+const VALUES_OF_ELEM_TYPE: readonly number[] = [0, 3, 4, 5, 6, 7]
+const ELEM_TYPE_FIELD = 2
+
+async function isContainer(seen: Seen, source: ByteSource, isOptional: boolean): Promise<boolean> {
+  const elemType = seen.get(ELEM_TYPE_FIELD)
+  const valuesAt = elemType && VALUES_OF_ELEM_TYPE[elemType.value]
+  if (valuesAt === undefined || (valuesAt === 0 && !isOptional)) return false
+  const filled = VALUES_OF_ELEM_TYPE.filter((number) => number > 0 && seen.has(number))
+  if (filled.some((number) => number !== valuesAt)) return false
+  const values = seen.get(valuesAt)
+  if (!values) return true
+  if (isOptional && values.count > 1) return false
+  if (valuesAt !== VALUES_OF_ELEM_TYPE[1]) return true
+  const inside = await look(source, values.start, values.end)
+  return inside !== undefined && isTensor(inside, true)
+}
+
+function isMap(seen: Seen): boolean {
+  const keyType = DTYPE_OF_CODE.get(seen.get(ELEM_TYPE_FIELD)?.value ?? 0)
+  if (keyType === undefined) return false
+  const isText = keyType === 'string'
+  if (!isText && !['int', 'uint'].includes(DTYPES[keyType].kind)) return false
+  const [keys, texts, values] = MAP_FIELDS.map((number) => seen.has(number))
+  return values === true && (isText ? texts! && !keys : keys! && !texts)
+}
+
+const MAP_FIELDS = ['keys', 'string_keys', 'values'].map((name) => fieldNumber('MapProto', name))

@@ -1,0 +1,74 @@
+/**
+ * TensorProtos that another library has decoded (protobufjs, @bufbuild/protobuf, onnx-proto): its fields, by either
+ * spelling of their names, become a message again, so that one reader has all the rules.
+ */
+import { isTypedArray } from 'node:util/types'
+import { TileworkError } from '../../../errors.js'
+import { valueText } from '../../../value_text.js'
+import { type FieldInfo, isMessageKind, MESSAGES, type MessageName } from '../schema.js'
+import { WireWriter } from './wire_writer.js'
+
+/** An object with the fields of a TensorProto, as `data_type` or `dataType`. Numbers may be bigints or have `toString`. */
+export type TensorProtoObject = Readonly<Record<string, unknown>>
+
+/** The bytes of the message. @throws TileworkError ERR_ARGUMENT for a field that is not what the schema says */
+export function messageOfObject(value: TensorProtoObject): Uint8Array {
+  return messageOf('TensorProto', value, 'tensor')
+}
+
+function messageOf(name: MessageName, value: TensorProtoObject, path: string): Uint8Array {
+  const writer = new WireWriter()
+  for (const field of MESSAGES[name]) {
+    const content = field && (value[field.name] ?? value[camelCase(field.name)])
+    // Libraries give fields that are not set an empty value, and an empty raw_data would hide the typed field.
+    if (content === undefined || content === null || (content as ArrayLike<unknown>).length === 0) continue
+    writeField(writer, field!, content, `${path}.${field!.name}`)
+  }
+  return writer.finish()
+}
+
+const camelCase = (name: string): string =>
+  name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+function writeField(writer: WireWriter, field: FieldInfo, content: unknown, path: string): void {
+  if (!field.isRepeated) {
+    writeValue(writer, field, content, path)
+    return
+  }
+  // Anything may say that it has a length; walked one by one, a list without its elements ends at the first.
+  if (!Array.isArray(content) && !isTypedArray(content)) throw wrong(path, content, 'a list')
+  for (const [at, value] of (content as readonly unknown[]).entries())
+    writeValue(writer, field, value, `${path}[${at}]`)
+}
+
+function writeValue(writer: WireWriter, { number, kind }: FieldInfo, value: unknown, path: string): void {
+  if (isMessageKind(kind)) {
+    if (typeof value !== 'object' || value === null) throw wrong(path, value, 'a message')
+    writer.bytes(number, messageOf(kind, value as TensorProtoObject, path))
+  } else if (kind === 'string' || kind === 'bytes') {
+    if (typeof value === 'string') writer.text(number, value)
+    else if (value instanceof Uint8Array) writer.bytes(number, value)
+    else throw wrong(path, value, 'text or bytes')
+  } else if (kind === 'float') {
+    writer.fixed(number, new Uint8Array(Float32Array.of(numberOf(value, path)).buffer))
+  } else if (kind === 'double') {
+    writer.fixed(number, new Uint8Array(Float64Array.of(numberOf(value, path)).buffer))
+  } else writer.varint(number, wholeOf(value, path))
+}
+
+function numberOf(value: unknown, path: string): number {
+  if (typeof value === 'number') return value
+  throw wrong(path, value, 'a number')
+}
+
+/** Longs of other libraries say their exact number as text. */
+function wholeOf(value: unknown, path: string): bigint {
+  if (typeof value === 'bigint') return value
+  const text = typeof value === 'number' || (typeof value === 'object' && value !== null) ? String(value) : ''
+  if (/^-?\d+$/.test(text)) return BigInt(text)
+  throw wrong(path, value, 'a whole number')
+}
+
+function wrong(path: string, value: unknown, wanted: string): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${path} is ${valueText(value)}; it must be ${wanted}.`)
+}

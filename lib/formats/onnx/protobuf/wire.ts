@@ -1,0 +1,345 @@
+/**
+ * The wire of protobuf: a message is a list of fields, a field a tag (number and wire type) and a value. The cursor
+ * reads tags and values from a window of the source and steps over whatever has a length, so payloads cost nothing.
+ *
+ * A walk over messages is a generator that yields when the window has to move; `walkSource` and `walkSourceSync` drive
+ * one and the same walk over a file or over memory. Errors are `FileFault`s, which whoever drives turns into a report.
+ *
+ * Source: "Encoding" in the documentation of Protocol Buffers; ten bytes a varint and the low 32 bits of a tag are what
+ * its runtimes take.
+ */
+import { asyncOnlyError } from '../../../bytes/check_range.js'
+import { drive, driveSync } from '../../../bytes/drive.js'
+import { readInto } from '../../../bytes/read_into.js'
+import type { ByteSource } from '../../../bytes/source.js'
+import { allocateBytes } from '../../../bytes/view_limit.js'
+import { isTurnDue } from '../../../event_loop.js'
+import { FileFault } from '../../file_fault.js'
+
+export const VARINT = 0
+export const FIXED64 = 1
+export const LENGTH = 2
+export const GROUP_START = 3
+export const GROUP_END = 4
+export const FIXED32 = 5
+
+/** Bytes that tag and value, or tag and length, have at most. */
+export const FIELD_BYTES = 20
+export const VARINT_BYTES = 10
+
+/**
+ * After a jump over a payload the next fields may be few, so little is read: what the header of a tensor has as a rule. The
+ * more follow, the more is read at a time.
+ */
+const FIRST_WINDOW_BYTES = 512
+const LAST_WINDOW_BYTES = 256 * 1024
+
+const TWO_POW_32 = 2 ** 32
+/** High halves of numbers up to 2^53 - 1 are below this. */
+const SAFE_HIGH_LIMIT = 2 ** 21
+
+/** A walk: yields the number of bytes that it wants in the window from the cursor's position on. */
+export type Steps<T> = Generator<number, T, void>
+
+/** Runs a walk over a source of any kind. */
+export function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
+  // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
+  const isAtOnce = (): boolean => cursor.isSync && !isTurnDue()
+  return drive(steps, (count) => (isAtOnce() ? cursor.loadSync(count) : cursor.load(count)))
+}
+
+/** As `walkSource`, at once. @throws TileworkError ERR_ASYNC_ONLY for a source that cannot */
+export function walkSourceSync<T>(steps: Steps<T>, cursor: WireCursor): T {
+  return driveSync(steps, (count) => cursor.loadSync(count))
+}
+
+export class WireCursor {
+  readonly #source: ByteSource | undefined
+  /** Memory of this cursor's own, written over by every load. */
+  #buffer: Uint8Array<ArrayBuffer> = new Uint8Array(0)
+  #window: Uint8Array = this.#buffer
+  /** The window as Node's own kind of bytes, which alone has a fast way to text. */
+  #text: Buffer | undefined
+  #windowStart = 0
+  #windowBytes = FIRST_WINDOW_BYTES
+  /** Bytes that were asked of the source. */
+  bytesRead = 0
+  /** Byte offset of the next field, behind the value of the one that was read last. */
+  position = 0
+
+  /** Of the field that was read last: its number, how its value is written, offsets of tag, value and end. */
+  number = 0
+  wireType = 0
+  start = 0
+  valueStart = 0
+  /** Halves of a varint, as unsigned numbers. */
+  low = 0
+  high = 0
+
+  /** @param source - absent for bytes in memory, see `over` */
+  constructor(source?: ByteSource) {
+    this.#source = source
+  }
+
+  /**
+   * A cursor over bytes in memory that nobody writes to meanwhile. It never has to load.
+   *
+   * @param start - the offset that the first byte is said to have
+   */
+  static over(bytes: Uint8Array, start = 0): WireCursor {
+    const cursor = new WireCursor()
+    cursor.#window = bytes
+    cursor.#windowStart = start
+    cursor.position = start
+    return cursor
+  }
+
+  /** True where `loadSync` can read. */
+  get isSync(): boolean {
+    return this.#source?.readIntoSync !== undefined
+  }
+
+  /** True when `count` bytes from the position on are in the window, or as many as there are before `end`. */
+  holds(count: number, end: number): boolean {
+    const at = this.position - this.#windowStart
+    const wanted = Math.min(count, end - this.position)
+    return at >= 0 && at + wanted <= this.#window.byteLength
+  }
+
+  /** True when bytes `[start, end)` are in the window. */
+  holdsRange(start: number, end: number): boolean {
+    return start >= this.#windowStart && end <= this.#windowStart + this.#window.byteLength
+  }
+
+  /** True when the next field can be read at once. */
+  holdsField(end: number): boolean {
+    return this.holds(FIELD_BYTES, end)
+  }
+
+  async load(count: number): Promise<void> {
+    const source = this.#sourceAtEnd(count)
+    const window = this.#moveWindow(count, source.byteLength)
+    await readInto(source, this.#windowStart, window)
+  }
+
+  /** @throws TileworkError ERR_ASYNC_ONLY, and what the source throws */
+  loadSync(count: number): void {
+    const source = this.#sourceAtEnd(count)
+    const window = this.#moveWindow(count, source.byteLength)
+    const start = this.#windowStart
+    if (source.readIntoSync) source.readIntoSync(start, window)
+    else if (source.readSync) window.set(source.readSync(start, start + window.byteLength))
+    else throw asyncOnlyError(source.label)
+  }
+
+  /**
+   * Reads tag and value of the field at the position; of a value with a length only that. The position is behind the
+   * value then.
+   *
+   * @param end - of the message
+   * @throws FileFault
+   */
+  field(end: number): void {
+    this.start = this.position
+    this.#varint(end)
+    if (this.high !== 0 || this.low < 8) throw this.#tagFault()
+    this.number = this.low >>> 3
+    this.wireType = this.low & 7
+    this.valueStart = this.position
+    switch (this.wireType) {
+      case VARINT:
+        this.#varint(end)
+        return
+      case FIXED64:
+        this.#skip(8, end)
+        return
+      case LENGTH:
+        this.#varint(end)
+        this.valueStart = this.position
+        this.#skip(this.#whole(), end)
+        return
+      case FIXED32:
+        this.#skip(4, end)
+        return
+      case GROUP_START:
+      case GROUP_END:
+        return
+      default:
+        throw new FileFault(
+          'ERR_HEADER',
+          `Field ${this.number} has the wire type ${this.wireType}; there are 0 to 5.`,
+          this.start,
+        )
+    }
+  }
+
+  /** The next varint, for values behind each other; its halves are in `low` and `high`. @throws FileFault */
+  varint(end: number): void {
+    this.#varint(end)
+  }
+
+  /** The last varint as a signed 64-bit number: exact, as a bigint beyond 2^53 - 1. */
+  int64(): number | bigint {
+    if (this.high < SAFE_HIGH_LIMIT) return this.#whole()
+    const value = BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low))
+    const isSafe = value >= Number.MIN_SAFE_INTEGER && value <= Number.MAX_SAFE_INTEGER
+    return isSafe ? Number(value) : value
+  }
+
+  /** The last varint as protobuf reads an int32: its low 32 bits. */
+  int32(): number {
+    return this.low | 0
+  }
+
+  /** Bytes `[start, end)`, which the window must hold, as a view that the next load writes over. */
+  held(start: number, end: number): Uint8Array {
+    return this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
+  }
+
+  /** As `held`, as text; bytes that are no UTF-8 become U+FFFD. */
+  heldText(start: number, end: number): string {
+    const window = this.#window
+    this.#text ??= Buffer.from(window.buffer, window.byteOffset, window.byteLength)
+    return this.#text.toString('utf8', start - this.#windowStart, end - this.#windowStart)
+  }
+
+  #sourceAtEnd(count: number): ByteSource {
+    if (this.#source) return this.#source
+    throw new FileFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
+  }
+
+  #moveWindow(count: number, byteLength: number): Uint8Array {
+    const windowEnd = this.#windowStart + this.#window.byteLength
+    const goesOn = this.position >= this.#windowStart && this.position <= windowEnd
+    this.#windowBytes = goesOn ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
+    const length = Math.min(Math.max(count, this.#windowBytes), byteLength - this.position)
+    // No more than is read: there may be a cursor for every tensor, and most of them read once.
+    if (length > this.#buffer.byteLength) this.#buffer = allocateBytes(length)
+    this.#window = this.#buffer.subarray(0, length)
+    this.#text = undefined
+    this.#windowStart = this.position
+    this.bytesRead += length
+    return this.#window
+  }
+
+  #varint(end: number): void {
+    let low = 0
+    let high = 0
+    const last = Math.min(end, this.position + VARINT_BYTES)
+    const base = -this.#windowStart
+    let at = this.position
+    for (let shift = 0; at < last; shift += 7) {
+      const byte = this.#window[base + at]!
+      at += 1
+      const bits = byte & 0x7f
+      if (shift < 28) low |= bits << shift
+      else if (shift === 28) {
+        low |= bits << 28
+        high |= bits >>> 4
+      } else high |= bits << (shift - 32)
+      if (byte < 0x80) {
+        this.low = low >>> 0
+        this.high = high >>> 0
+        this.position = at
+        return
+      }
+    }
+    throw this.#varintFault(end)
+  }
+
+  /**
+   * The last varint as one number, exact below 2^53. A product is a number that V8 keeps in memory of its own even where it
+   * is small, and so are all offsets that it is added to: 16 bytes each.
+   */
+  #whole(): number {
+    return this.high === 0 ? this.low : this.high * TWO_POW_32 + this.low
+  }
+
+  #skip(count: number, end: number): void {
+    if (count > end - this.position) {
+      const message = `Field ${this.number} has ${count} bytes and its message ends after ${end - this.position}.`
+      throw new FileFault('ERR_TRUNCATED', message, this.start)
+    }
+    this.position += count
+  }
+
+  #tagFault(): FileFault {
+    const what = this.high === 0 ? 'field number 0' : 'a field number beyond 2^29 - 1'
+    return new FileFault('ERR_HEADER', `A field has ${what}.`, this.start)
+  }
+
+  #varintFault(end: number): FileFault {
+    if (end - this.position >= VARINT_BYTES) {
+      return new FileFault('ERR_HEADER', `A number has more than ${VARINT_BYTES} bytes.`, this.position)
+    }
+    return new FileFault('ERR_TRUNCATED', 'The message ends inside a number.', this.position)
+  }
+}
+
+/** Most groups in each other; nothing of ONNX has one, so they are unknown fields that are stepped over. */
+const MAX_GROUPS = 100
+
+/** Steps over a group whose start was read last. @throws FileFault where it does not end */
+export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
+  const { start } = cursor
+  const open = [cursor.number]
+  while (open.length > 0) {
+    if (cursor.position >= end)
+      throw new FileFault('ERR_TRUNCATED', 'The message ends inside a group.', start)
+    if (!cursor.holdsField(end)) yield FIELD_BYTES
+    cursor.field(end)
+    if (cursor.wireType === GROUP_START) open.push(cursor.number)
+    if (cursor.wireType === GROUP_END && open.pop() !== cursor.number) {
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends where another one began.`, cursor.start)
+    }
+    if (open.length > MAX_GROUPS) {
+      throw new FileFault('ERR_LIMIT', `Groups are nested deeper than ${MAX_GROUPS}.`, cursor.start)
+    }
+  }
+}
+
+/**
+ * Reads fields from the position to `end` and hands each to `visit`, which finds it in the cursor; it may walk on
+ * inside a value. Groups are stepped over.
+ *
+ * @param visit - a number is the byte offset to go on at, of a field further on
+ */
+export function* eachField(
+  cursor: WireCursor,
+  end: number,
+  visit: () => Steps<void> | number | undefined,
+): Steps<void> {
+  while (cursor.position < end) {
+    if (!cursor.holdsField(end)) yield FIELD_BYTES
+    cursor.field(end)
+    if (cursor.wireType === GROUP_START) yield* skipGroup(cursor, end)
+    else if (cursor.wireType === GROUP_END) {
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends and never began.`, cursor.start)
+    } else {
+      const next = cursor.position
+      const inside = visit()
+      if (typeof inside === 'object') yield* inside
+      cursor.position = typeof inside === 'number' ? inside : next
+    }
+  }
+}
+
+/** Fields as `eachField` reads them, as far as the window reaches and `visit` need not wait. The position says how far. */
+export function heldFields(cursor: WireCursor, end: number, visit: () => boolean): void {
+  while (cursor.position < end && cursor.holdsField(end)) {
+    const { position } = cursor
+    cursor.field(end)
+    const isGroup = cursor.wireType === GROUP_START || cursor.wireType === GROUP_END
+    if (isGroup || !visit()) {
+      cursor.position = position
+      return
+    }
+  }
+}
+
+/** Makes the window hold `[start, end)`, and gives it as `held` does. */
+export function* holdRange(cursor: WireCursor, start: number, end: number): Steps<Uint8Array> {
+  cursor.position = start
+  if (!cursor.holds(end - start, end)) yield end - start
+  return cursor.held(start, end)
+}

@@ -1,0 +1,83 @@
+/** The tensor that a message of a model is, as it is now. */
+import { TileworkError } from '../../../errors.js'
+import { AbsentTensor } from '../../../tensor/absent.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { FileFault } from '../../file_fault.js'
+import { Report } from '../../report.js'
+import type { Message, MessageField } from '../protobuf/message.js'
+import { type Steps, walkSourceSync } from '../protobuf/wire.js'
+import { FORMAT_NAME, quote } from '../schema.js'
+import { type CheckedPart, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
+import { type TensorHeader, walkTensor } from './tensor_header.js'
+import { entryOf, makeTensor } from './tensor_list.js'
+import { type CheckedTensor, checkTensor } from './tensor_rules.js'
+
+/**
+ * The tensor of a field of `owner`.
+ *
+ * @throws TileworkError for a message whose rules do not hold, or whose type nobody knows
+ */
+export function tensorOfField(owner: Message, field: MessageField): Tensor {
+  if (field.kind === 'tensor') return field.tensor
+  return tensorOfMessage(owner.messageOf(field)!)
+}
+
+/** @throws TileworkError as `tensorOfField` */
+export function tensorOfMessage(message: Message): Tensor {
+  const { file, start, end } = message.origin!
+  const report = new Report(FORMAT_NAME, 'lenient', 'throw')
+  const where = { report, path: () => message.type, offset: start }
+  file.cursor.position = start
+  if (message.type === 'SparseTensorProto') {
+    const checked = checkSparse(walk(message, walkSparse(file.cursor, end)), where)
+    if (!checked) throw refusal(report)
+    const values = storedPart(message, checked.values)
+    return makeSparse(checked, values, checked.indices && storedPart(message, checked.indices), false)
+  }
+  const header = walk(message, walkTensor(file.cursor, end))
+  header.name = message.text('name')
+  const checked = checkTensor(header, where)
+  if (!checked) throw refusal(report)
+  return placed(message, header, checked, { start, end })
+}
+
+function storedPart(message: Message, { header, checked, start, end }: CheckedPart): DenseTensor {
+  return placed(message, header, checked, { start, end }) as DenseTensor
+}
+
+function placed(
+  { origin }: Message,
+  header: TensorHeader,
+  checked: CheckedTensor,
+  { start, end }: { readonly start: number; readonly end: number },
+): Exclude<Tensor, { kind: 'sparse' }> {
+  const { placement, byteLength, dtype, shape } = checked
+  const { source, files } = origin!.file
+  if (placement.kind !== 'external') return makeTensor(header, entryOf(checked, start, end), source)
+  const other = files.get(placement.location)
+  if (other && placement.start + byteLength <= other.byteLength) {
+    return makeTensor(header, { kind: 'range', start: placement.start, end: 0 }, other)
+  }
+  const location = quote(placement.location)
+  const reason = other
+    ? `${location} has ${other.byteLength} bytes and they are ${byteLength} at ${placement.start}`
+    : `${location} could not be opened`
+  return new AbsentTensor({ dtype, shape, name: header.name, reason })
+}
+
+function walk<T>(message: Message, steps: Steps<T>): T {
+  try {
+    return walkSourceSync(steps, message.origin!.file.cursor)
+  } catch (error) {
+    if (!(error instanceof FileFault)) throw error
+    throw new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
+  }
+}
+
+function refusal(report: Report): TileworkError {
+  const { code, message, offset } = report.findings()[0]!
+  return new TileworkError(code === 'ERR_DTYPE' ? code : 'ERR_UNSUPPORTED', message, {
+    format: FORMAT_NAME,
+    offset,
+  })
+}

@@ -1,0 +1,165 @@
+/**
+ * Plans messages of tensors in pieces: bytes that are made, and payloads that stay where they are. Fields stand in the
+ * order of their numbers, as the Python packages write them.
+ */
+import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
+import { TileworkError } from '../../../errors.js'
+import { sortEntries } from '../../../tensor/sort_entries.js'
+import { storedShape } from '../../../tensor/stored_shape.js'
+import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
+import type { WriteSegment } from '../../format.js'
+import { VARINT } from '../protobuf/wire.js'
+import { WireWriter } from '../protobuf/wire_writer.js'
+import { FORMAT_NAME, fieldNumber, quote } from '../schema.js'
+import { storageOf, TENSOR } from './tensor_header.js'
+
+/** A message in pieces: bytes, and payloads that are not in memory. */
+export interface PlannedMessage {
+  readonly byteLength: number
+  readonly segments: readonly WriteSegment[]
+}
+
+/** Fields of a message, most of them messages of payloads. */
+export class MessageParts {
+  readonly #segments: WriteSegment[]
+  #byteLength: number
+
+  constructor(head: Uint8Array) {
+    this.#segments = [{ kind: 'bytes', bytes: head }]
+    this.#byteLength = head.byteLength
+  }
+
+  add(number: number, { byteLength, segments }: PlannedMessage): void {
+    const tag = new WireWriter().lengthOf(number, byteLength).finish()
+    this.#segments.push({ kind: 'bytes', bytes: tag })
+    for (const segment of segments) this.#segments.push(segment)
+    this.#byteLength += tag.byteLength + byteLength
+  }
+
+  finish(tail: readonly WriteSegment[] = []): PlannedMessage {
+    const tailBytes = tail.reduce((sum, segment) => sum + segmentBytes(segment), 0)
+    return { byteLength: this.#byteLength + tailBytes, segments: [...this.#segments, ...tail] }
+  }
+}
+
+/** Bytes of the file that a segment fills. */
+export function segmentBytes(segment: WriteSegment): number {
+  if (segment.kind === 'bytes') return segment.bytes.byteLength
+  if (segment.kind === 'tensor') return segment.tensor.storage.byteLength
+  return segment.kind === 'computed' ? segment.byteLength : segment.end - segment.start
+}
+
+/**
+ * A TensorProto. A blocked tensor is stored under the shape of its digits.
+ *
+ * @param raw - false: numbers go into the field of their type, for which they are read
+ * @param outside - fields that say where the values lie, which are then not in the message
+ * @throws TileworkError ERR_NO_DATA, and what reading strings and numbers throws
+ */
+export async function planTensor(
+  tensor: DenseTensor | StringTensor,
+  name: string,
+  raw = true,
+  outside?: readonly WriteSegment[],
+): Promise<PlannedMessage> {
+  if (!tensor.hasData) {
+    throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
+      format: FORMAT_NAME,
+    })
+  }
+  const shape = tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape
+  const head = headOf(shape, tensor.dtype)
+  if (tensor.kind === 'string') {
+    for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
+  }
+  const isInside = tensor.kind === 'dense' && outside === undefined
+  const typed = isInside && !raw ? await typedField(tensor) : undefined
+  if (typed && typed.number < TENSOR.name) head.bytes(typed.number, typed.entries)
+  if (name !== '') head.text(TENSOR.name, name)
+  if (typed && typed.number > TENSOR.name) head.bytes(typed.number, typed.entries)
+  const values: WriteSegment[] = []
+  if (isInside && raw) {
+    const { byteLength } = tensor.storage
+    head.lengthOf(TENSOR.rawData, byteLength)
+    if (byteLength > 0) values.push({ kind: 'tensor', tensor })
+  }
+  const tail: readonly WriteSegment[] = [
+    { kind: 'bytes', bytes: docOf(tensor) },
+    ...(outside ?? []),
+    { kind: 'bytes', bytes: metadataOf(tensor) },
+  ]
+  return new MessageParts(head.finish()).finish([...values, ...tail])
+}
+
+/** All values as one packed run of their typed field: fixed bytes as they are, others as numbers. */
+async function typedField(tensor: DenseTensor): Promise<{ number: number; entries: Uint8Array }> {
+  const bytes = await tensor.bytes()
+  const dtype = tensor.dtype as Exclude<Dtype, 'string'>
+  const { number, wireType, entryBytes } = storageOf(dtype)
+  if (wireType !== VARINT) return { number, entries: bytes }
+  const { kind, bits } = DTYPES[dtype]
+  const isSigned = kind === 'int' && bits >= 8
+  const entries = new WireWriter()
+  for (let at = 0; at < bytes.byteLength; at += entryBytes) {
+    entries.number(entryAt(bytes, at, entryBytes, isSigned))
+  }
+  return { number, entries: entries.finish() }
+}
+
+function entryAt(bytes: Uint8Array, at: number, entryBytes: number, isSigned: boolean): number | bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  if (entryBytes === 8) return isSigned ? view.getBigInt64(at, true) : view.getBigUint64(at, true)
+  if (entryBytes === 4) return isSigned ? view.getInt32(at, true) : view.getUint32(at, true)
+  if (entryBytes === 2) return isSigned ? view.getInt16(at, true) : view.getUint16(at, true)
+  return isSigned ? view.getInt8(at) : view.getUint8(at)
+}
+
+async function stringsOf(tensor: StringTensor): Promise<readonly Uint8Array[]> {
+  const strings = await tensor.rawStrings()
+  if (strings.length === tensor.size) return strings
+  const message = `${nameOf(tensor)} gave ${strings.length} strings; its shape has ${tensor.size}.`
+  throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+}
+
+function headOf(shape: readonly number[], dtype: Dtype): WireWriter {
+  const head = new WireWriter()
+  for (const extent of shape) head.varint(TENSOR.dims, extent)
+  return head.varint(TENSOR.dataType, DTYPES[dtype].onnx)
+}
+
+function docOf({ doc }: Tensor): Uint8Array {
+  return doc === undefined ? new Uint8Array(0) : new WireWriter().text(TENSOR.docString, doc).finish()
+}
+
+function metadataOf({ metadata }: Tensor): Uint8Array {
+  const tail = new WireWriter()
+  for (const [key, value] of metadata) {
+    const entry = new WireWriter()
+      .text(fieldNumber('StringStringEntryProto', 'key'), key)
+      .text(fieldNumber('StringStringEntryProto', 'value'), value)
+    tail.message(TENSOR.metadata, entry)
+  }
+  return tail.finish()
+}
+
+/** A SparseTensorProto: values in a list, indices in rows, the name on the values. */
+export async function planSparse(tensor: SparseTensor, name: string): Promise<PlannedMessage> {
+  const rank = tensor.shape.length
+  if (rank === 0) throw unsupported(`${nameOf(tensor)} is a sparse scalar`)
+  const sorted = await sortEntries(tensor)
+  const { values, indices } = sorted.storage()
+  const message = new MessageParts(new Uint8Array(0))
+  message.add(fieldNumber('SparseTensorProto', 'values'), await planTensor(values, name))
+  message.add(fieldNumber('SparseTensorProto', 'indices'), await planTensor(indices, ''))
+  const dims = new WireWriter()
+  for (const extent of sorted.shape) dims.varint(fieldNumber('SparseTensorProto', 'dims'), extent)
+  return message.finish([{ kind: 'bytes', bytes: dims.finish() }])
+}
+
+export function unsupported(message: string): TileworkError {
+  return new TileworkError('ERR_UNSUPPORTED', `${message}.`, { format: FORMAT_NAME })
+}
+
+export function nameOf({ name }: { readonly name: string }): string {
+  return name === '' ? 'The tensor without name' : `Tensor ${quote(name)}`
+}

@@ -1,0 +1,115 @@
+/** Tensors of strings: each an occurrence of `string_data`, bytes that should be UTF-8 and may be anything. */
+import { isUtf8 } from 'node:buffer'
+import { TileworkError } from '../../../errors.js'
+import { sizeExactOf, sizeOf } from '../../../tensor/shape.js'
+import type { StringTensor } from '../../../tensor/tensor.js'
+import type { MessageRange } from '../protobuf/field_source.js'
+import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
+import { FORMAT_NAME, quote } from '../schema.js'
+import { TENSOR } from './tensor_header.js'
+
+export interface StringFieldInit {
+  readonly message: MessageRange
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly hasData: boolean
+  readonly doc?: string
+  readonly metadata: ReadonlyMap<string, string>
+}
+
+export class StringFieldTensor implements StringTensor {
+  readonly kind = 'string'
+  readonly dtype = 'string'
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly hasData: boolean
+  readonly doc?: string
+  readonly metadata: ReadonlyMap<string, string>
+  readonly #message: MessageRange
+
+  constructor({ message, name, shape, hasData, doc, metadata }: StringFieldInit) {
+    this.#message = message
+    this.name = name
+    this.shape = Object.freeze([...shape])
+    this.hasData = hasData
+    if (doc !== undefined) this.doc = doc
+    this.metadata = metadata
+  }
+
+  get size(): number {
+    return sizeOf(this.shape)
+  }
+
+  get sizeExact(): bigint {
+    return sizeExactOf(this.shape)
+  }
+
+  /** @throws TileworkError ERR_DTYPE for a string that is no UTF-8, ERR_NO_DATA; and what the source throws */
+  async strings(): Promise<readonly string[]> {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    return (await this.rawStrings()).map((bytes, index) => {
+      try {
+        return decoder.decode(bytes)
+      } catch (cause) {
+        const message = `String ${index} of tensor ${quote(this.name)} is not valid UTF-8; rawStrings() gives its bytes.`
+        throw new TileworkError('ERR_DTYPE', message, { format: FORMAT_NAME, cause })
+      }
+    })
+  }
+
+  /** @throws TileworkError ERR_NO_DATA; and what the source throws */
+  async rawStrings(): Promise<readonly Uint8Array[]> {
+    if (!this.hasData) {
+      throw new TileworkError('ERR_NO_DATA', `Tensor ${quote(this.name)} has no data in its file.`)
+    }
+    const strings: Uint8Array[] = []
+    await this.#each((bytes) => {
+      strings.push(bytes.byteLength === 0 ? NO_BYTES : new Uint8Array(bytes))
+    })
+    return strings
+  }
+
+  /** The number of the first string that is no text, or has a NUL in it; none of them is kept. @throws what the source throws */
+  async firstBad(): Promise<number | undefined> {
+    let index = 0
+    let bad: number | undefined
+    await this.#each((bytes) => {
+      if (bad === undefined && (!isUtf8(bytes) || bytes.includes(0))) bad = index
+      index += 1
+    })
+    return bad
+  }
+
+  /** @param visit - is given bytes that the next string writes over */
+  #each(visit: (bytes: Uint8Array) => void): Promise<void> {
+    const { source, start, end } = this.#message
+    const cursor = new WireCursor(source)
+    cursor.position = start
+    return walkSource(eachString(cursor, end, this.size, visit), cursor)
+  }
+}
+
+/** Empty strings are many in some files, and one list of no bytes is as good as another. */
+const NO_BYTES = new Uint8Array(0)
+
+/** At most `count` strings of the TensorProto that ends at `end`. */
+function* eachString(
+  cursor: WireCursor,
+  end: number,
+  count: number,
+  visit: (bytes: Uint8Array) => void,
+): Steps<void> {
+  let index = 0
+  function* take(start: number, stringEnd: number): Steps<void> {
+    visit(yield* holdRange(cursor, start, stringEnd))
+  }
+  yield* eachField(cursor, end, () => {
+    const isString = cursor.number === TENSOR.stringData && cursor.wireType === LENGTH
+    if (!isString || index === count) return undefined
+    index += 1
+    const { valueStart, position } = cursor
+    if (!cursor.holdsRange(valueStart, position)) return take(valueStart, position)
+    visit(cursor.held(valueStart, position))
+    return undefined
+  })
+}

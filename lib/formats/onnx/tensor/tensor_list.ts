@@ -1,0 +1,129 @@
+/** Tensors of a file, made when someone asks for one. */
+import type { ByteSource } from '../../../bytes/source.js'
+import { packedByteLength } from '../../../dtype/decode.js'
+import { AbsentTensor } from '../../../tensor/absent.js'
+import { StoredTensor } from '../../../tensor/dense.js'
+import { sizeOf } from '../../../tensor/shape.js'
+import type { SparseTensor, Tensor } from '../../../tensor/tensor.js'
+import type { TensorList } from '../../format.js'
+import type { ExternalFiles } from '../external/external_files.js'
+import { FieldSource } from '../protobuf/field_source.js'
+import { quote } from '../schema.js'
+import { StringFieldTensor } from './string_tensor.js'
+import type { TensorHeader } from './tensor_header.js'
+import type { CheckedTensor } from './tensor_rules.js'
+import type { TableEntry, TensorTable } from './tensor_table.js'
+
+/** An open file and what its walk has found. */
+export interface ListedTensors {
+  readonly table: TensorTable
+  /** The file itself, and those of external data. */
+  readonly files: ExternalFiles
+  readonly sparse: readonly SparseTensor[]
+}
+
+/** Who asks for so few tensors of a file gets them by search; all names are read for who asks for more. */
+const MAX_SEARCHES = 4
+
+/** In file order. Of tensors of one name `get` gives the first. */
+export class FileTensors implements TensorList {
+  readonly #listed: ListedTensors
+  #searches = 0
+  #byName: ReadonlyMap<string, number> | undefined
+
+  constructor(listed: ListedTensors) {
+    this.#listed = listed
+  }
+
+  get length(): number {
+    return this.#listed.table.length
+  }
+
+  at(index: number): Tensor | undefined {
+    const position = index < 0 ? this.length + index : index
+    const isInside = Number.isInteger(position) && position >= 0 && position < this.length
+    return isInside ? tensorOf(this.#listed, position) : undefined
+  }
+
+  get(name: string): Tensor | undefined {
+    const index = this.#indexOf(name)
+    return index === undefined ? undefined : tensorOf(this.#listed, index)
+  }
+
+  *[Symbol.iterator](): Iterator<Tensor> {
+    for (let index = 0; index < this.length; index++) yield tensorOf(this.#listed, index)
+  }
+
+  #indexOf(name: string): number | undefined {
+    const { table, sparse } = this.#listed
+    // Sparse tensors have their names elsewhere.
+    const isSearched = !this.#byName && sparse.length === 0 && this.#searches < MAX_SEARCHES
+    if (isSearched && typeof name === 'string') {
+      this.#searches += 1
+      const found = table.search(name)
+      if (found !== 'unsure') return found
+    }
+    this.#byName ??= this.#indexNames()
+    return this.#byName.get(name)
+  }
+
+  #indexNames(): ReadonlyMap<string, number> {
+    const { table, sparse } = this.#listed
+    if (sparse.length === 0) return table.names()
+    const byName = new Map<string, number>()
+    for (let index = table.length - 1; index >= 0; index--) {
+      const { kind, start } = table.at(index)
+      byName.set(kind === 'sparse' ? sparse[start]!.name : table.name(index), index)
+    }
+    return byName
+  }
+}
+
+function tensorOf({ table, files, sparse }: ListedTensors, index: number): Tensor {
+  const entry = table.at(index)
+  if (entry.kind === 'sparse') return sparse[entry.start]!
+  const header = table.header(index)
+  const source = files.sources[entry.file]!
+  return makeTensor(header, entry, source)
+}
+
+/** Where a tensor is that lies in its own file; one of another file is placed when that is open. */
+export function entryOf({ placement }: CheckedTensor, start: number, end: number): TableEntry {
+  switch (placement.kind) {
+    case 'range':
+      return { kind: 'range', file: 0, start: placement.start, end }
+    case 'fields':
+    case 'strings':
+      return { kind: placement.kind, file: 0, start, end }
+    default:
+      return { kind: 'none', file: 0, start: 0, end: 0 }
+  }
+}
+
+/** The tensor of a checked header. */
+export function makeTensor(
+  header: TensorHeader,
+  { kind, start, end }: { readonly kind: string; readonly start: number; readonly end: number },
+  source: ByteSource,
+): Exclude<Tensor, SparseTensor> {
+  const dtype = header.dtype!
+  const about = {
+    name: header.name,
+    shape: header.dims as readonly number[],
+    metadata: new Map(header.metadata.map(({ key, value }) => [key, value])),
+    ...(header.doc !== undefined && { doc: header.doc }),
+  }
+  const message = { source, start, end }
+  if (dtype === 'string') return new StringFieldTensor({ ...about, message, hasData: kind === 'strings' })
+  if (kind === 'range') return new StoredTensor({ ...about, dtype, source, start })
+  if (kind === 'none') return new AbsentTensor({ ...about, dtype, reason: reasonOf(header) })
+  const byteLength = packedByteLength(dtype, sizeOf(about.shape))
+  const decoded = new FieldSource(message, dtype, byteLength, header.name)
+  return new StoredTensor({ ...about, dtype, source: decoded, start: 0 })
+}
+
+function reasonOf(header: TensorHeader): string {
+  if (header.hasSegment) return 'it is a segment of a larger tensor'
+  if (header.isExternal) return `${quote(header.externalValue('location')?.value ?? '')} could not be opened`
+  return 'the file has none'
+}

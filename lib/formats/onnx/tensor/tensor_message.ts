@@ -1,0 +1,105 @@
+/** One TensorProto in memory, for those who have the message from elsewhere: an attribute, a request, another library. */
+import { MemorySource } from '../../../bytes/memory.js'
+import { bytesOfView } from '../../../bytes/view_bytes.js'
+import { allocateBytes } from '../../../bytes/view_limit.js'
+import { checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { checkTensor as checkIsTensor } from '../../../tensor/check_tensor.js'
+import { isPlain } from '../../../tensor/plain_storage.js'
+import { reorder } from '../../../tensor/reorder.js'
+import type { DenseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
+import { valueText } from '../../../value_text.js'
+import { FileFault } from '../../file_fault.js'
+import type { WriteSegment } from '../../format.js'
+import { Report } from '../../report.js'
+import { messageOfObject, type TensorProtoObject } from '../protobuf/message_object.js'
+import { WireCursor } from '../protobuf/wire.js'
+import { FORMAT_NAME } from '../schema.js'
+import { planTensor } from './plan_tensor.js'
+import { walkTensor } from './tensor_header.js'
+import { makeTensor } from './tensor_list.js'
+import { checkTensor } from './tensor_rules.js'
+
+/**
+ * The tensor of a TensorProto. It shares the memory of `message` where its values lie there as they are.
+ *
+ * @param message - the bytes of one message, or an object with its fields from a library that has decoded it, which is
+ * copied; external data are not looked for, so such a tensor has no data
+ * @throws TileworkError ERR_ARGUMENT; ERR_HEADER, ERR_TRUNCATED, ERR_DTYPE, ERR_OVERFLOW, ERR_RANK for a message that is none
+ */
+export function decodeTensor(message: Uint8Array | TensorProtoObject): DenseTensor | StringTensor {
+  const bytes = bytesOf(message)
+  const report = new Report(FORMAT_NAME, 'lenient', 'throw')
+  try {
+    const cursor = WireCursor.over(bytes)
+    const header = finished(walkTensor(cursor, bytes.byteLength))
+    const checked = checkTensor(header, { report, path: () => '', offset: 0 })
+    if (!checked) throw new TileworkError('ERR_DTYPE', report.findings()[0]!.message, { format: FORMAT_NAME })
+    const { placement } = checked
+    const kind = placement.kind === 'external' ? 'none' : placement.kind
+    const start = placement.kind === 'range' ? placement.start : 0
+    return makeTensor(header, { kind, start, end: bytes.byteLength }, new MemorySource(bytes, 'message'))
+  } catch (error) {
+    if (!(error instanceof FileFault)) throw error
+    throw new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
+  }
+}
+
+function bytesOf(message: unknown): Uint8Array {
+  if (message instanceof Uint8Array) return bytesOfView(message, 'the message')
+  const isObject = typeof message === 'object' && message !== null && !ArrayBuffer.isView(message)
+  const isMessage = isObject && ('data_type' in message || 'dataType' in message)
+  if (isMessage) return readInput('The message', () => messageOfObject(message as TensorProtoObject))
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `decodeTensor takes a TensorProto, as bytes or as an object; it was given ${valueText(message)}.`,
+  )
+}
+
+/** The result of a walk over memory, which never has to wait. */
+function finished<T>(steps: Generator<number, T, void>): T {
+  return steps.next().value as T
+}
+
+export interface EncodeTensorOptions {
+  /** Values as bytes in `raw_data` (default), or as numbers in the field of their type. Strings have one place only. */
+  readonly raw?: boolean
+}
+
+/**
+ * The TensorProto of a tensor, fields in the order of their numbers. A blocked tensor is written in row-major order.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for a sparse tensor, ERR_NO_DATA, ERR_VIEW_TOO_LARGE, ERR_LIMIT
+ * and what reading the tensor throws
+ */
+export async function encodeTensor(tensor: Tensor, options: EncodeTensorOptions = {}): Promise<Uint8Array> {
+  checkIsTensor(tensor, 'encodeTensor')
+  checkOptions(options, 'encodeTensor', ['raw'])
+  const raw = readInput('The options of encodeTensor', () => options.raw ?? true)
+  if (typeof raw !== 'boolean') {
+    throw new TileworkError('ERR_ARGUMENT', `raw must be true or false; it is ${valueText(raw)}.`)
+  }
+  if (tensor.kind === 'sparse') {
+    throw new TileworkError('ERR_UNSUPPORTED', 'A TensorProto cannot hold a sparse tensor.', {
+      format: FORMAT_NAME,
+    })
+  }
+  const plain = tensor.kind === 'dense' && !isPlain(tensor.storage) ? reorder(tensor, 'row_major') : tensor
+  const { byteLength, segments } = await planTensor(plain, tensor.name, raw)
+  const message = allocateBytes(byteLength)
+  let at = 0
+  for (const segment of segments) at += await putSegment(segment, message, at)
+  return message
+}
+
+/** Bytes of the message that a segment fills. */
+async function putSegment(segment: WriteSegment, message: Uint8Array, at: number): Promise<number> {
+  if (segment.kind === 'tensor') {
+    const { byteLength } = segment.tensor.storage
+    await segment.tensor.copyTo(message.subarray(at, at + byteLength))
+    return byteLength
+  }
+  if (segment.kind !== 'bytes') throw new RangeError(`a tensor has no segment of kind ${segment.kind}`)
+  message.set(segment.bytes, at)
+  return segment.bytes.byteLength
+}

@@ -1,0 +1,161 @@
+/**
+ * What opening a file keeps of its tensors: four numbers each, and the bytes of their headers as they stand. A model may
+ * have millions of tensors of a few bytes, and an object for each would take many times the file; they are made when
+ * someone asks for one.
+ */
+import type { NativePlainTensors } from '../../../native/types.js'
+import { ByteList } from '../../byte_list.js'
+import { OffsetList } from '../../number_list.js'
+import { WireCursor } from '../protobuf/wire.js'
+import { nameOfHeader, parseHeader, type TensorHeader } from './tensor_header.js'
+
+export const ENTRY_KINDS = ['range', 'fields', 'strings', 'none', 'sparse'] as const
+export type EntryKind = (typeof ENTRY_KINDS)[number]
+
+export interface TableEntry {
+  readonly kind: EntryKind
+  /** Number of the file that has the values: 0 is the model's own. */
+  readonly file: number
+  /** Of a range where the values begin, of fields and strings the message, of a sparse tensor its number in `start`. */
+  readonly start: number
+  readonly end: number
+}
+
+/** Kind and file, start, end, offset of the header. */
+const NUMBERS = 4
+const HEADER_START = 3
+const KINDS = 8
+
+/** Of a tensor that the addon has found: where its values begin, the end of its message and of its header. */
+const NUMBERS_OF_RUN = 3
+
+/** Tensors that only have the bytes of a name somewhere else, as a name that it is part of, before a search gives up. */
+const MAX_SEARCH_TRIES = 8
+
+export class TensorTable {
+  readonly #numbers = new OffsetList()
+  readonly #headers = new ByteList()
+  /** Where the header that is being kept begins. */
+  #headerStart = 0
+
+  get length(): number {
+    return this.#numbers.length / NUMBERS
+  }
+
+  /** Keeps bytes of the header of the tensor that is added next. */
+  keep(bytes: Uint8Array): void {
+    this.#headers.append(bytes)
+  }
+
+  /** Forgets what was kept since the last tensor. */
+  drop(): void {
+    this.#headers.truncate(this.#headerStart)
+  }
+
+  add(entry: TableEntry): void {
+    for (const number of numbersOf(entry)) this.#numbers.push(number)
+    this.#numbers.push(this.#headerStart)
+    this.#headerStart = this.#headers.length
+  }
+
+  /** Adds tensors whose values lie in the model's own file. Nothing may be kept for another one. */
+  addRun({ places, headers }: NativePlainTensors): void {
+    const first = this.#headerStart
+    for (let at = 0; at < places.length; at += NUMBERS_OF_RUN) {
+      const [start, end, headerEnd] = [places[at]!, places[at + 1]!, places[at + 2]!]
+      for (const number of numbersOf({ kind: 'range', file: 0, start, end })) this.#numbers.push(number)
+      this.#numbers.push(this.#headerStart)
+      this.#headerStart = first + headerEnd
+    }
+    this.#headers.append(headers)
+  }
+
+  /** Places a tensor anew, when its other file is known. */
+  set(index: number, entry: TableEntry): void {
+    for (const [at, number] of numbersOf(entry).entries()) this.#numbers.set(index * NUMBERS + at, number)
+  }
+
+  at(index: number): TableEntry {
+    const at = index * NUMBERS
+    const packed = this.#numbers.at(at)
+    return {
+      kind: ENTRY_KINDS[packed % KINDS]!,
+      file: Math.floor(packed / KINDS),
+      start: this.#numbers.at(at + 1),
+      end: this.#numbers.at(at + 2),
+    }
+  }
+
+  header(index: number): TensorHeader {
+    const [start, end] = this.#headerRange(index)
+    return parseHeader(this.#headers.subarray(start, end))
+  }
+
+  /** Length of the header as it stands in the file. */
+  headerBytes(index: number): number {
+    const [start, end] = this.#headerRange(index)
+    return end - start
+  }
+
+  /** As `header`, of which only the name is read. */
+  name(index: number): string {
+    const [start, end] = this.#headerRange(index)
+    return nameOfHeader(WireCursor.over(this.#headers.subarray(start, end)), end - start)
+  }
+
+  /** The first tensor of every name. */
+  names(): Map<string, number> {
+    const cursor = WireCursor.over(this.#headers.subarray(0, this.#headerStart))
+    const names = new Map<string, number>()
+    for (let index = 0; index < this.length; index++) {
+      const [start, end] = this.#headerRange(index)
+      cursor.position = start
+      const name = nameOfHeader(cursor, end)
+      if (!names.has(name)) names.set(name, index)
+    }
+    return names
+  }
+
+  /**
+   * The first tensor of a name, found by the bytes of it, which its header has: no other name is read. Everything listed has a
+   * header of its own.
+   *
+   * @returns 'unsure' where too many other tensors have these bytes, and for names that several bytes can stand for
+   */
+  search(name: string): number | undefined | 'unsure' {
+    if (name === '' || name.includes('\uFFFD')) return 'unsure'
+    const { buffer, byteOffset } = this.#headers.subarray(0, this.#headerStart)
+    const headers = Buffer.from(buffer, byteOffset, this.#headerStart)
+    let from = 0
+    for (let tries = 0; tries < MAX_SEARCH_TRIES; tries++) {
+      const hit = headers.indexOf(name, from, 'utf8')
+      if (hit < 0) return undefined
+      const index = this.#indexAt(hit)
+      if (this.name(index) === name) return index
+      from = this.#headerRange(index)[1]
+    }
+    return 'unsure'
+  }
+
+  /** The tensor whose header has a byte. */
+  #indexAt(offset: number): number {
+    let [low, high] = [0, this.length - 1]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      if (this.#headerRange(middle)[0] <= offset) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  #headerRange(index: number): readonly [start: number, end: number] {
+    const at = index * NUMBERS + HEADER_START
+    const end = index + 1 < this.length ? this.#numbers.at(at + NUMBERS) : this.#headerStart
+    return [this.#numbers.at(at), end]
+  }
+}
+
+/** Those before the offset of the header. */
+function numbersOf({ kind, file, start, end }: TableEntry): readonly [number, number, number] {
+  return [file * KINDS + ENTRY_KINDS.indexOf(kind), start, end]
+}

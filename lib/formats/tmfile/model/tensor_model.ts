@@ -1,0 +1,55 @@
+/** Loose tensors as a model: each is the output of a Const node. Nothing can be run, but everything be stored. */
+import { DTYPES } from '../../../dtype/dtypes.js'
+import { TileworkError } from '../../../errors.js'
+import { storedShape } from '../../../tensor/stored_shape.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import { madeNames } from '../../made_names.js'
+import { FORMAT_NAME } from '../schema.js'
+import { type TmfileBuffer, type TmfileDtype, TmfileModel, type TmfileTensor } from './model.js'
+import { producerNode } from './producer_node.js'
+import { quantizationOf } from './tensors.js'
+
+/** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
+export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
+  const names = madeNames(tensors, 'tensor_')
+  const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
+  const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))
+  return new TmfileModel({
+    nodes,
+    tensors: constants.map(({ tensor }) => tensor),
+    buffers: constants.map(({ buffer }) => buffer),
+    outputs: nodes,
+  })
+}
+
+function storable(tensor: Tensor): DenseTensor {
+  const refuse = (reason: string): never => {
+    throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" ${reason}.`, { format: FORMAT_NAME })
+  }
+  if (tensor.kind !== 'dense') return refuse(`is ${tensor.kind}; a tmfile holds dense tensors`)
+  if (DTYPES[tensor.dtype].tmfile === undefined) {
+    return refuse(`is ${tensor.dtype}, which a tmfile has no number for`)
+  }
+  if (!tensor.hasData) {
+    const message = `Tensor "${tensor.name}" has no data in its file.`
+    throw new TileworkError('ERR_NO_DATA', message, { format: FORMAT_NAME })
+  }
+  return tensor
+}
+
+function constantOf(
+  tensor: DenseTensor,
+  name: string,
+): { readonly tensor: TmfileTensor; readonly buffer: TmfileBuffer } {
+  const buffer: TmfileBuffer = { byteLength: tensor.storage.byteLength, data: { tensor } }
+  const stored: TmfileTensor = {
+    name,
+    dtype: tensor.dtype as TmfileDtype,
+    shape: [...storedShape(tensor)],
+    role: 'constant',
+    layout: 0,
+    quantization: quantizationOf(tensor),
+    buffer,
+  }
+  return { tensor: stored, buffer }
+}

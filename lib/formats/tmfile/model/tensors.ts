@@ -1,0 +1,99 @@
+/** The tensors of a model as tensors of tilework. */
+import { AbsentTensor } from '../../../tensor/absent.js'
+import { asStored, StoredTensor } from '../../../tensor/dense.js'
+import { isPlain } from '../../../tensor/plain_storage.js'
+import type { QuantizationParameters } from '../../../tensor/quantization.js'
+import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
+import type { TensorList } from '../../format.js'
+import { isConstant, type TmfileModel, type TmfileQuantization, type TmfileTensor } from './model.js'
+
+/** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
+export const ROLE_KEY = 'tmfile.role'
+
+/** Not even how many axes. */
+const UNKNOWN_SHAPE: readonly number[] = [-1]
+
+/** One map a role: a model has thousands of tensors. */
+const METADATA = new Map<string, ReadonlyMap<string, string>>()
+
+function metadataOf({ role }: TmfileTensor): ReadonlyMap<string, string> {
+  const known = METADATA.get(role) ?? new Map([[ROLE_KEY, role]])
+  METADATA.set(role, known)
+  return known
+}
+
+/** One scale is that of the whole tensor, several are those of the entries of its first axis. */
+function parametersOf({ scales, zeroPoints }: TmfileQuantization): QuantizationParameters {
+  if (scales.length === 1) return { scale: scales[0]!, zeroPoint: zeroPoints[0]! }
+  return { scale: scales, zeroPoint: zeroPoints, axis: 0 }
+}
+
+/** A tmfile has parameters for a tensor as a whole, or for each entry of its first axis as it is stored. */
+export function quantizationOf({ quantization, shape, storage }: DenseTensor): TmfileQuantization | null {
+  if (!quantization) return null
+  const { scale, zeroPoint = 0, axis, blockSize } = quantization
+  const scales = typeof scale === 'number' ? Float32Array.of(scale) : Float32Array.from(scale)
+  const isStored = scales.length === 1 || (axis === 0 && scales.length === shape[0] && isPlain(storage))
+  if (!isStored || blockSize !== undefined) return null
+  const zeroPoints =
+    typeof zeroPoint === 'number' ? new Int32Array(scales.length).fill(zeroPoint) : Int32Array.from(zeroPoint)
+  return { scales, zeroPoints, widths: new Int32Array(scales.length) }
+}
+
+/**
+ * A tensor of the graph with its numbers, where the file has them. A shape that is not known yet is [-1].
+ *
+ * @param index - names a tensor without a name
+ */
+export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor {
+  const { dtype, buffer } = tensor
+  const about = {
+    name: tensor.name ?? `tensor_${index}`,
+    dtype,
+    shape: tensor.shape ?? UNKNOWN_SHAPE,
+    metadata: metadataOf(tensor),
+    ...(tensor.quantization?.scales.length && { quantization: parametersOf(tensor.quantization) }),
+  }
+  if (!buffer?.data || !tensor.shape) {
+    return new AbsentTensor({ ...about, reason: 'its file has none' })
+  }
+  if ('source' in buffer.data) return new StoredTensor({ ...buffer.data, ...about })
+  const { source, start } = asStored(buffer.data.tensor)
+  return new StoredTensor({ source, start, ...about })
+}
+
+/** The constants of a model as it is now, in the order of the file. */
+export function constantsOf({ graph }: TmfileModel): DenseTensor[] {
+  return graph.tensors.flatMap((tensor, index) => (isConstant(tensor) ? [denseTensorOf(tensor, index)] : []))
+}
+
+/** All tensors of a model as it is now, in the order of the file. */
+export class ModelTensors implements TensorList {
+  readonly #model: TmfileModel
+
+  constructor(model: TmfileModel) {
+    this.#model = model
+  }
+
+  get length(): number {
+    return this.#model.graph.tensors.length
+  }
+
+  at(index: number): Tensor | undefined {
+    const position = index < 0 ? this.length + index : index
+    const tensor = this.#model.graph.tensors[position]
+    return tensor && denseTensorOf(tensor, position)
+  }
+
+  /** Of several tensors with one name the first, as the runtime finds it. */
+  get(name: string): Tensor | undefined {
+    const index = this.#model.graph.tensors.findIndex(
+      (tensor, at) => (tensor.name ?? `tensor_${at}`) === name,
+    )
+    return index < 0 ? undefined : this.at(index)
+  }
+
+  *[Symbol.iterator](): Iterator<Tensor> {
+    for (const [index, tensor] of this.#model.graph.tensors.entries()) yield denseTensorOf(tensor, index)
+  }
+}

@@ -1,0 +1,159 @@
+/**
+ * Which object owns each byte of a file: what lies where, what is filler, what nobody explains, and what is claimed
+ * twice. A check reports the last two; a rewrite puts every object back to its place by the same list.
+ */
+import { ELEMENT_BYTES } from '../decode/fields.js'
+import type {
+  DeviceRecord,
+  FileRecords,
+  NodeRecord,
+  OperatorRecord,
+  QuantizationRecord,
+  SubgraphRecord,
+  TensorRecord,
+  TextRecord,
+  VectorRecord,
+} from '../decode/records.js'
+import { ALIGNMENT, PLACED, WORD_BYTES } from '../schema.js'
+
+/** An object of the file and its bytes. */
+export interface OwnedRange {
+  readonly start: number
+  readonly end: number
+  /** For example `nodes[3].operator`. */
+  readonly path: string
+}
+
+export interface Coverage {
+  /** Every object, by place; an object that two others share stands there once for each. */
+  readonly objects: readonly OwnedRange[]
+  /** Up to 3 bytes between a text or buffer and the next struct. */
+  readonly fillerBytes: number
+  /** Bytes that belong to no object and are no filler. */
+  readonly unexplained: readonly OwnedRange[]
+  /** Objects that begin inside another one. The same bytes for the same kind of object are shared, not overlapping. */
+  readonly overlaps: readonly { readonly object: OwnedRange; readonly inside: OwnedRange }[]
+}
+
+/** Looks at every byte of a file. */
+export function coverageOf(records: FileRecords): Coverage {
+  const objects = [...rangesOf(records)].sort((one, other) => one.start - other.start || one.end - other.end)
+  const unexplained: OwnedRange[] = []
+  const overlaps: { object: OwnedRange; inside: OwnedRange }[] = []
+  let fillerBytes = 0
+  let last: OwnedRange = { start: 0, end: 0, path: '' }
+  const leave = (start: number, end: number): void => {
+    // Filler brings the next struct to a multiple of 4; anything longer was put there by somebody.
+    if (end - start < ALIGNMENT && end % ALIGNMENT === 0) fillerBytes += end - start
+    else unexplained.push({ start, end, path: '' })
+  }
+  for (const object of objects) {
+    // Nothing may lie anywhere: a constant without an element, an empty text.
+    if (object.start === object.end) continue
+    if (object.start > last.end) leave(last.end, object.start)
+    else if (object.start < last.end && !isSame(object, last)) {
+      overlaps.push({ object, inside: last })
+    }
+    if (object.end > last.end) last = object
+  }
+  if (last.end < records.byteLength) unexplained.push({ start: last.end, end: records.byteLength, path: '' })
+  return { objects, fillerBytes, unexplained, overlaps }
+}
+
+function isSame(one: OwnedRange, other: OwnedRange): boolean {
+  return one.start === other.start && one.end === other.end
+}
+
+/** Every object of a file, in no order. */
+export function* rangesOf({ header, root, name, subgraphs, graph }: FileRecords): Generator<OwnedRange> {
+  yield range('header', 0, PLACED.header.byteLength)
+  yield range('root', header.root, PLACED.root.byteLength)
+  if (root.name !== 0) yield* textRanges(name, 'name')
+  yield* vectorRanges(subgraphs, 'subgraphs')
+  yield* graphRanges(graph)
+}
+
+function* graphRanges(graph: SubgraphRecord): Generator<OwnedRange> {
+  yield range('subgraphs[0]', graph.at, graph.byteLength)
+  yield* textRanges(graph.name, 'subgraphs[0].name')
+  yield* vectorRanges(graph.inputs, 'inputs')
+  yield* vectorRanges(graph.outputs, 'outputs')
+  for (const list of ['nodes', 'tensors', 'buffers', 'devices'] as const) {
+    yield* vectorRanges(graph[list]?.vector, list)
+  }
+  for (const [index, node] of graph.nodes.list.entries()) if (node) yield* nodeRanges(node, `nodes[${index}]`)
+  for (const [index, tensor] of graph.tensors.list.entries()) {
+    if (tensor) yield* tensorRanges(tensor, `tensors[${index}]`)
+  }
+  for (const [index, buffer] of graph.buffers?.list.entries() ?? []) {
+    if (!buffer) continue
+    yield range(`buffers[${index}]`, buffer.at, PLACED.buffer.byteLength)
+    const { data, size } = buffer.values
+    if (data !== 0) yield range(`buffers[${index}].data`, data, size)
+  }
+  for (const [index, device] of graph.devices?.list.entries() ?? []) {
+    if (device) yield* deviceRanges(device, `devices[${index}]`)
+  }
+}
+
+function* nodeRanges(node: NodeRecord, path: string): Generator<OwnedRange> {
+  yield range(path, node.at, PLACED.node.byteLength)
+  yield* textRanges(node.name, `${path}.name`)
+  yield* vectorRanges(node.inputs, `${path}.inputs`)
+  yield* vectorRanges(node.outputs, `${path}.outputs`)
+  yield* operatorRanges(node.operator, path)
+  if (!node.attributes) return
+  yield* vectorRanges(node.attributes.vector, `${path}.attributes`)
+  for (const [index, { at, name, value }] of node.attributes.list.entries()) {
+    const owner = `${path}.attributes[${index}]`
+    yield range(owner, at, PLACED.attribute.byteLength)
+    yield* textRanges(name, `${owner}.name`)
+    if (value) {
+      yield range(`${owner}.value`, value.at, PLACED.text.byteLength)
+      yield range(`${owner}.value.bytes`, value.bytesAt, value.bytes.byteLength)
+    }
+  }
+}
+
+function* operatorRanges({ at, block }: OperatorRecord, path: string): Generator<OwnedRange> {
+  yield range(`${path}.operator`, at, PLACED.operator.byteLength)
+  if (!block) return
+  yield range(`${path}.params`, block.at, block.byteLength)
+  for (const [name, vector] of block.vectors) yield* vectorRanges(vector, `${path}.params.${name}`)
+  for (const [name, text] of block.texts) yield* textRanges(text, `${path}.params.${name}`)
+}
+
+function* tensorRanges(tensor: TensorRecord, path: string): Generator<OwnedRange> {
+  yield range(path, tensor.at, PLACED.tensor.byteLength)
+  yield* textRanges(tensor.name, `${path}.name`)
+  yield* vectorRanges(tensor.dims, `${path}.dims`)
+  if (tensor.quantization) yield* quantizationRanges(tensor.quantization, `${path}.quantization`)
+}
+
+function* quantizationRanges({ vector }: QuantizationRecord, path: string): Generator<OwnedRange> {
+  yield* vectorRanges(vector, path)
+  for (const [index, at] of vector.entries.entries()) {
+    yield range(`${path}[${index}]`, at, PLACED.quantization.byteLength)
+  }
+}
+
+function* deviceRanges(device: DeviceRecord, path: string): Generator<OwnedRange> {
+  yield range(path, device.at, PLACED.device.byteLength)
+  yield* textRanges(device.name, `${path}.name`)
+  for (const list of ['nodes', 'inputs', 'outputs'] as const)
+    yield* vectorRanges(device[list], `${path}.${list}`)
+}
+
+function* textRanges(text: TextRecord | undefined, path: string): Generator<OwnedRange> {
+  if (!text) return
+  yield range(path, text.at, PLACED.text.byteLength)
+  yield range(`${path}.bytes`, text.bytesAt, text.byteLength)
+}
+
+function* vectorRanges(vector: VectorRecord | undefined, path: string): Generator<OwnedRange> {
+  if (vector) yield range(path, vector.at, WORD_BYTES + vector.entries.length * ELEMENT_BYTES.i32)
+}
+
+function range(path: string, start: number, byteLength: number): OwnedRange {
+  return { start, end: start + byteLength, path }
+}

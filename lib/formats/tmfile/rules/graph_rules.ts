@@ -1,0 +1,202 @@
+/**
+ * What the runtime takes for granted of a graph: it loads a file that breaks one of these, and then crashes, or
+ * computes something else than was meant.
+ */
+import type { Report } from '../../report.js'
+import type {
+  FileRecords,
+  ListRecord,
+  NodeRecord,
+  SubgraphRecord,
+  TensorRecord,
+  TextRecord,
+} from '../decode/records.js'
+import { NHWC, TENSOR_TYPE } from '../enums.js'
+import { RUNTIME_LIMITS } from '../schema.js'
+import { quote, tensorTitle } from './link_rules.js'
+
+export function checkGraph(records: FileRecords, report: Report): void {
+  const { graph, subgraphs } = records
+  checkText(records.name, 'name', report)
+  checkCounts(records, report)
+  checkEnds(graph, report)
+  checkOrder(graph, report)
+  checkNames(graph, report)
+  checkLayouts(graph, report)
+  if (subgraphs.count > 1 && !graph.devices) {
+    const message = `The file says ${subgraphs.count} subgraphs and has no device subgraphs; the reference follows what memory left there.`
+    report.deviation('ERR_HEADER', message, { path: 'subgraphs', offset: subgraphs.at })
+  }
+}
+
+function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
+  const deviate = (what: string, count: number, limit: number, offset: number, path: string): void => {
+    if (count <= limit) return
+    const message = `${what}: ${count}; the runtime wraps or refuses above ${limit}.`
+    report.deviation('ERR_LIMIT', message, { path, offset })
+  }
+  deviate('Bytes of the file', byteLength, RUNTIME_LIMITS.fileBytes - 1, 0, '')
+  deviate('Nodes', graph.nodes.list.length, RUNTIME_LIMITS.nodes, graph.nodes.vector.at, 'nodes')
+  deviate('Tensors', graph.tensors.list.length, RUNTIME_LIMITS.tensors, graph.tensors.vector.at, 'tensors')
+  for (const ends of ['inputs', 'outputs'] as const) {
+    const largest = graph[ends]?.entries.reduce((most, index) => Math.max(most, index), 0) ?? 0
+    deviate(
+      `Node index in ${ends}`,
+      largest,
+      RUNTIME_LIMITS.graphNodeIndex,
+      graph[ends]?.at ?? graph.at,
+      ends,
+    )
+  }
+  for (const [index, node] of graph.nodes.list.entries()) {
+    for (const list of ['inputs', 'outputs'] as const) {
+      const count = node?.[list]?.entries.length ?? 0
+      if (count <= RUNTIME_LIMITS.nodeTensors) continue
+      const path = `nodes[${index}].${list}`
+      deviate(path, count, RUNTIME_LIMITS.nodeTensors, node!.at, path)
+    }
+  }
+}
+
+/** A graph without an end to feed or to read crashes the reference when it is loaded or prepared. */
+function checkEnds(graph: SubgraphRecord, report: Report): void {
+  const fields = ['inputs', 'outputs'] as const
+  for (const ends of fields) {
+    const place = { path: ends, offset: graph[ends]?.at ?? graph.at }
+    const isMissing = graph.values[ends] === 0
+    if (isMissing) report.deviation('ERR_OFFSET_RANGE', `The vector of graph ${ends} is not set.`, place)
+    else if (graph[ends]?.entries.length === 0) {
+      report.deviation('ERR_GRAPH', `The graph has no ${ends}: their vector is empty.`, place)
+    }
+  }
+  if (graph.values.buffers !== 0) return
+  report.deviation('ERR_OFFSET_RANGE', 'The vector of buffers is not set.', {
+    path: 'buffers',
+    offset: graph.at,
+  })
+}
+
+/** Nodes run in the order of the file: each must find its inputs made, and each tensor one maker. */
+function checkOrder(graph: SubgraphRecord, report: Report): void {
+  const tensors = graph.tensors.list
+  const producers = new Int32Array(tensors.length).fill(-1)
+  for (const [index, node] of graph.nodes.list.entries()) {
+    for (const tensor of node?.outputs?.entries ?? []) {
+      if (producers[tensor] === undefined) continue
+      if (producers[tensor] === -1) producers[tensor] = index
+      else reportSecondProducer(graph, tensor, [producers[tensor], index], report)
+    }
+  }
+  for (const [index, node] of graph.nodes.list.entries()) {
+    for (const [at, tensor] of node?.inputs?.entries.entries() ?? []) {
+      const producer = producers[tensor]
+      if (producer === undefined) continue
+      if (producer !== -1 && producer < index) continue
+      // A constant has its numbers without a node; the current writer makes a Const node for it all the same.
+      if (producer === -1 && tensors[tensor]?.values.type === TENSOR_TYPE.constant) continue
+      const place = { path: `nodes[${index}].inputs[${at}]`, offset: node!.at }
+      const title = tensors[tensor] ? tensorTitle(tensors[tensor], tensor) : `tensors[${tensor}]`
+      if (producer === -1) {
+        report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node makes.`, place)
+      } else {
+        const message = `nodes[${index}] takes ${title} before nodes[${producer}] has made it; nodes run in the order of the file.`
+        report.deviation('ERR_GRAPH', message, place)
+      }
+    }
+  }
+  checkMissingOutputs(graph, report)
+}
+
+function reportSecondProducer(
+  { tensors, nodes }: SubgraphRecord,
+  tensor: number,
+  [first, second]: readonly [number, number],
+  report: Report,
+): void {
+  const title = tensors.list[tensor] ? tensorTitle(tensors.list[tensor], tensor) : `tensors[${tensor}]`
+  const message = `${title} is an output of nodes[${first}] and of nodes[${second}].`
+  const place = { path: `nodes[${second}].outputs`, offset: nodes.list[second]!.at }
+  report.deviation('ERR_GRAPH', message, place)
+}
+
+function checkMissingOutputs({ nodes }: SubgraphRecord, report: Report): void {
+  for (const [index, node] of nodes.list.entries()) {
+    if (!node || (node.outputs && node.outputs.entries.length > 0)) continue
+    const message = `nodes[${index}] has no output; the reference refuses a node without a vector of outputs.`
+    report.deviation('ERR_GRAPH', message, { path: `nodes[${index}].outputs`, offset: node.at })
+  }
+}
+
+/** The reference writes tensors by name: of two with one name it saves one, and without names it aborts. */
+function checkNames(graph: SubgraphRecord, report: Report): void {
+  checkText(graph.name, 'subgraphs[0].name', report)
+  for (const [index, device] of graph.devices?.list.entries() ?? []) {
+    checkText(device?.name, `devices[${index}].name`, report)
+  }
+  checkNamesOf(graph.tensors, 'tensors', report)
+  checkNamesOf(graph.nodes, 'nodes', report)
+  const unnamed = graph.tensors.list.filter((tensor) => tensor && !tensor.name).length
+  if (unnamed === 0) return
+  const message = `${unnamed} tensors have no name; the reference runs such a model and aborts when it is to save it.`
+  report.note('NAMES_ABSENT', message, { path: 'tensors', offset: graph.tensors.vector.at })
+}
+
+/** Names end at a NUL in C, and are keys. */
+function checkText(record: TextRecord | undefined, path: string, report: Report): void {
+  if (!record || record.isClean) return
+  const message = `${path} is no UTF-8, or has a NUL inside: ${quote(record.text)}.`
+  report.deviation('ERR_HEADER', message, { path, offset: record.at })
+}
+
+function checkNamesOf(
+  { list }: ListRecord<NodeRecord | TensorRecord>,
+  path: 'nodes' | 'tensors',
+  report: Report,
+): void {
+  const first = new Map<string, number>()
+  for (const [index, entry] of list.entries()) {
+    if (!entry?.name) continue
+    const { text, isClean, at } = entry.name
+    const place = () => ({ path: `${path}[${index}].name`, offset: at })
+    if (!isClean) checkText(entry.name, place().path, report)
+    const other = first.get(text)
+    if (other === undefined) first.set(text, index)
+    else if (path === 'tensors') {
+      const message = `${path}[${other}] and ${path}[${index}] have the name ${quote(text)}; the reference takes them for one.`
+      report.deviation('ERR_DUPLICATE', message, place())
+    }
+  }
+}
+
+/** How the runtime turns models in channels-last order around, and where that goes wrong. */
+function checkLayouts(graph: SubgraphRecord, report: Report): void {
+  const { graph_layout, model_layout } = graph.values
+  const place = { path: 'subgraphs[0]', offset: graph.at }
+  for (const [name, value] of Object.entries({ graph_layout, model_layout })) {
+    if (value === 0 || value === NHWC) continue
+    report.deviation('ERR_VALUE', `${name} is ${value}; it is 0 (NCHW) or 1 (NHWC).`, {
+      ...place,
+      path: name,
+    })
+  }
+  if (graph_layout === 0 && model_layout === NHWC) {
+    const message =
+      'The graph is NCHW and the model NHWC, as the reference saves a model that it loaded: it turns the shapes round a second time when it loads this one.'
+    report.note('NHWC_SAVED_AGAIN', message, place)
+  }
+  if (model_layout === NHWC) checkSharedBuffers(graph, report)
+}
+
+function checkSharedBuffers(graph: SubgraphRecord, report: Report): void {
+  const users = new Map<number, number>()
+  for (const [index, tensor] of graph.tensors.list.entries()) {
+    if (!tensor || tensor.values.type !== TENSOR_TYPE.constant || tensor.dims?.entries.length !== 4) continue
+    const data = graph.buffers?.list[tensor.values.buffer_id]?.values.data ?? 0
+    if (data === 0) continue
+    const other = users.get(data)
+    users.set(data, index)
+    if (other === undefined) continue
+    const message = `tensors[${other}] and tensors[${index}] share a buffer; the reference turns it to NCHW once for each.`
+    report.deviation('ERR_OVERLAP', message, { path: `tensors[${index}]`, offset: tensor.at })
+  }
+}

@@ -1,0 +1,166 @@
+/** Functions of a model's own that are added and removed. */
+import { describe, expect, it } from 'vitest'
+import {
+  check,
+  Graph,
+  type NewFunction,
+  type NewNode,
+  OnnxModel,
+  open,
+  serialize,
+} from '../../../../lib/index.js'
+
+const double: NewFunction = {
+  domain: 'own',
+  name: 'Double',
+  inputs: ['a'],
+  outputs: ['b'],
+  attributeNames: ['alpha'],
+  nodes: [
+    { opType: 'Add', inputs: ['a', 'a'], outputs: ['b'], attributes: { n: { type: 'INT', value: 3 } } },
+  ],
+}
+
+function model(): OnnxModel {
+  const made = OnnxModel.create()
+  made.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [2] })
+  made.graph.addNode({ opType: 'Double', domain: 'own', inputs: ['x'], outputs: ['y'] })
+  made.graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [2] })
+  return made
+}
+
+/** An attribute with a graph in a graph, which uses a value and an operator set from outside. */
+const graphOf = (input: string, domain = ''): NonNullable<NewNode['attributes']> => {
+  const value = Graph.create()
+  value.addNode({ opType: 'Neg', domain, inputs: [input], outputs: ['z'] })
+  const around = Graph.create()
+  around.addNode({ opType: 'If', outputs: ['w'], attributes: { then_branch: { type: 'GRAPH', value } } })
+  return { body: { type: 'GRAPH', value: around } }
+}
+
+describe('addFunction', () => {
+  it('writes a function that is read again, and imports its domain', async () => {
+    const made = model()
+    made.addFunction(double)
+    made.addFunction({ ...double, overload: 'again', opsetImports: { '': 20 } })
+    const bytes = await serialize(made)
+    expect(await check(bytes, { level: 'strict' })).toEqual([])
+    using file = await open(bytes)
+    const { functions, opsetImports } = file.onnx!
+    expect(functions.map(({ domain, name, overload }) => [domain, name, overload])).toEqual([
+      ['own', 'Double', ''],
+      ['own', 'Double', 'again'],
+    ])
+    const [first, second] = functions
+    expect([first!.inputs, first!.outputs, first!.attributeNames]).toEqual([['a'], ['b'], ['alpha']])
+    expect(first!.nodes[0]!.attribute('n')!.value).toBe(3)
+    expect([...first!.opsetImports, ...second!.opsetImports]).toEqual([
+      ['', 21],
+      ['', 20],
+    ])
+    expect(opsetImports.get('own')).toBe(1)
+  })
+
+  const node = double.nodes[0]!
+  const inner = Graph.create()
+  inner.addNode({ opType: 'Double', domain: 'own', outputs: ['z'] })
+  const body = { type: 'GRAPH', value: inner } as const
+  it.each<[string, Partial<NewFunction>, string]>([
+    ['a key that is taken', { name: 'Taken' }, 'ERR_ARGUMENT'],
+    ['no name', { name: '' }, 'ERR_ARGUMENT'],
+    ['no domain', { domain: '' }, 'ERR_ARGUMENT'],
+    ['an output that nobody makes', { outputs: ['c'] }, 'ERR_ARGUMENT'],
+    ['an input that nobody makes', { inputs: [] }, 'ERR_ARGUMENT'],
+    ['a value that is made twice', { nodes: [node, node] }, 'ERR_ARGUMENT'],
+    [
+      'a value that only a graph inside uses',
+      { nodes: [{ ...node, attributes: graphOf('c') }] },
+      'ERR_ARGUMENT',
+    ],
+    [
+      'a domain of a graph inside',
+      { nodes: [{ ...node, attributes: graphOf('a', 'other') }] },
+      'ERR_ARGUMENT',
+    ],
+    ['a domain that is another name of the own', { domain: 'ai.onnx' }, 'ERR_ARGUMENT'],
+    ['an input twice', { inputs: ['a', 'a'] }, 'ERR_ARGUMENT'],
+    ['an output twice', { outputs: ['b', 'b'] }, 'ERR_ARGUMENT'],
+    ['an attribute twice', { attributeNames: ['alpha', 'beta', 'alpha'] }, 'ERR_ARGUMENT'],
+    ['an input without a name', { inputs: ['a', ''] }, 'ERR_ARGUMENT'],
+    ['an output without a name', { outputs: ['b', ''] }, 'ERR_ARGUMENT'],
+    ['a value before it is made', { nodes: [{ ...node, inputs: ['b'] }] }, 'ERR_ARGUMENT'],
+    ['a domain that nobody imports', { nodes: [{ ...node, domain: 'other' }] }, 'ERR_ARGUMENT'],
+    [
+      'a call of itself',
+      { opsetImports: { own: 1 }, nodes: [{ ...node, opType: 'Double', domain: 'own' }] },
+      'ERR_GRAPH',
+    ],
+    ['a call of itself in a graph', { nodes: [{ ...node, attributes: { body } }] }, 'ERR_GRAPH'],
+    [
+      'a call of a function that calls it',
+      { opsetImports: { own: 1 }, nodes: [{ ...node, opType: 'Taken', domain: 'own' }] },
+      'ERR_GRAPH',
+    ],
+    ['nodes that are none', { nodes: 5 as never }, 'ERR_ARGUMENT'],
+    ['an option that is none', { inputz: [] } as never, 'ERR_ARGUMENT'],
+  ])('refuses %s, and changes nothing', async (_, change, code) => {
+    const made = model()
+    const calling = { ...node, opType: 'Double', domain: 'own' }
+    made.addFunction({ ...double, name: 'Taken', opsetImports: { own: 1 }, nodes: [calling] })
+    const before = await serialize(made)
+    expect(() => made.addFunction({ ...double, ...change })).toThrow(expect.objectContaining({ code }))
+    expect(await serialize(made)).toEqual(before)
+  })
+
+  it('takes graphs inside its nodes, which use its values and import their domains', async () => {
+    const made = model()
+    made.setOpsetImport('other', 3)
+    const [node] = double.nodes
+    made.addFunction({ ...double, nodes: [{ ...node!, attributes: graphOf('a', 'other') }] })
+    made.addFunction({ ...double, name: 'Renamed', nodes: [{ ...node!, domain: 'ai.onnx' }] })
+    made.addFunction({ ...double, name: 'Older', opsetImports: { 'ai.onnx': 17 } })
+    expect(await check(await serialize(made), { level: 'strict' })).toEqual([])
+    expect(made.functions.map(({ opsetImports }) => Object.fromEntries(opsetImports))).toEqual([
+      { '': 21, other: 3 },
+      { '': 21 },
+      { 'ai.onnx': 17 },
+    ])
+  })
+
+  it('needs a model of the time of functions', () => {
+    const old = OnnxModel.create({ irVersion: 7 })
+    expect(() => old.addFunction(double)).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
+    const younger = OnnxModel.create({ irVersion: 9 })
+    expect(() => younger.addFunction({ ...double, overload: 'o' })).toThrow(
+      expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
+    )
+  })
+})
+
+describe('removeFunction', () => {
+  it('removes one that nobody calls', () => {
+    const made = model()
+    made.addFunction(double)
+    made.addFunction({ ...double, name: 'Other' })
+    expect(() => made.removeFunction('own', 'Double')).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+    made.removeFunction('own', 'Other')
+    made.graph.nodes[0]!.opType = 'Identity'
+    made.removeFunction('own', 'Double')
+    expect(made.functions).toEqual([])
+    expect(() => made.removeFunction('own', 'Double')).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+  })
+
+  it('leaves one that another function calls', () => {
+    const made = OnnxModel.create()
+    made.addFunction(double)
+    const node = { ...double.nodes[0]!, opType: 'Double', domain: 'own' }
+    made.addFunction({ ...double, name: 'Caller', opsetImports: { own: 1 }, nodes: [node] })
+    expect(() => made.removeFunction('own', 'Double')).toThrow(
+      expect.objectContaining({ code: 'ERR_ARGUMENT' }),
+    )
+  })
+})

@@ -1,0 +1,137 @@
+/**
+ * Reorders between every ordered pair of catalogue layouts with the same axes: each width of elements that both
+ * define, several shapes each. Shapes are awkward: extents beside multiples of the blocks, ones, primes; layouts that
+ * take explicit padding get some. A case is decided by the seed and its number alone, so any of them can be had again.
+ */
+import { LAYOUT_NAMES, parseLayout } from '../../dist/index.js'
+import { reorderText } from '../../scripts/reorder_text.mjs'
+import { generator } from '../../scripts/seeded.mjs'
+
+const DTYPES = { uint4: 4, uint8: 8, uint16: 16, uint32: 32, float64: 64 }
+const SHAPES_A_WIDTH = 12
+const PRIMES = [2, 3, 5, 7, 11, 13, 17, 31]
+/** Beyond the strips and panels of the kernels. */
+const LONG = [61, 64, 67, 127, 128, 131, 257]
+/** Storage elements of most cases, of some, and of a few; more cost time and meet no other code. */
+const SIZES = [
+  [0.9, 8_000],
+  [0.99, 60_000],
+  [1, 600_000],
+]
+/** No extents that are given, and then those that image and winograd layouts insist on. */
+const GIVEN = [{}, { b: 1, f: 3, o: 16, y: 3, x: 4 }, { b: 1, f: 4, o: 32, y: 3, x: 8 }]
+const TRIES = 60
+
+/** All ordered pairs of different layouts with the same axes. */
+export function layoutPairs() {
+  const layouts = LAYOUT_NAMES.map((name) => parseLayout(name))
+  return layouts.flatMap((from) =>
+    layouts.filter((to) => to !== from && to.axes === from.axes).map((to) => [from, to]),
+  )
+}
+
+/** Cases are numbered from 0 on; some have no shape that both layouts take. */
+export function caseCount(pairs) {
+  return pairs.length * Object.keys(DTYPES).length * SHAPES_A_WIDTH
+}
+
+/**
+ * One case, or undefined where no shape was found that both layouts store in this type. `line` is what test/native/exhaustive.cc reads.
+ *
+ * @returns {{ name: string, bits: number, line: string } | undefined}
+ */
+export function caseOf(pairs, number, seed) {
+  const shapeNumber = number % SHAPES_A_WIDTH
+  const rest = Math.floor(number / SHAPES_A_WIDTH)
+  const names = Object.keys(DTYPES)
+  const dtype = names[rest % names.length]
+  const [from, to] = pairs[Math.floor(rest / names.length)]
+  const random = generator(caseSeed(seed, number))
+  const found = findStorages(from, to, dtype, random)
+  if (found === undefined) return undefined
+  // The oracle is slow: once for each pair.
+  const asksOracle =
+    rest % names.length === Math.floor(rest / names.length) % names.length && shapeNumber === 0
+  const line = [
+    number,
+    caseSeed(seed, number),
+    asksOracle ? 1 : 0,
+    reorderText(DTYPES[dtype], ...found),
+  ].join(' ')
+  return { name: `${from.name} > ${to.name}, ${dtype} [${found[1].extents}]`, bits: DTYPES[dtype], line }
+}
+
+/** Whether a run of a part of all cases has this one. */
+export function isInShare(number, seed, share) {
+  return generator(caseSeed(seed, number) ^ 0x5eed)() < share
+}
+
+function caseSeed(seed, number) {
+  return Math.floor(generator(Math.imul(seed, 0x9e3779b1) ^ number)() * 2 ** 32)
+}
+
+function findStorages(from, to, dtype, random) {
+  const size = random()
+  const most = SIZES.find(([share]) => size < share)[1]
+  for (let i = 0; i < TRIES; i++) {
+    const shape = randomShape(from, to, GIVEN[i % GIVEN.length], random)
+    const sides = [from, to].map((layout) => stored(layout, shape, dtype, random))
+    // Many-fold blocks are large at any extent.
+    const limit = i < TRIES / 2 ? most : SIZES.at(-1)[1]
+    if (sides.every((side) => side !== undefined && side.elements <= limit)) return sides
+  }
+  return undefined
+}
+
+/** The layout bound to a shape, sometimes padded; undefined where it refuses. */
+function stored(layout, shape, dtype, random) {
+  const pad = () => shape.map(() => (random() < 0.5 ? 0 : Math.floor(random() * 4)))
+  const padding = layout.kind === 'data' && random() < 0.3 ? { lower: pad(), upper: pad() } : {}
+  try {
+    return layout.storage(shape, { dtype, ...padding })
+  } catch (error) {
+    if (error.code === 'ERR_LAYOUT_SHAPE' || error.code === 'ERR_OVERFLOW') return undefined
+    throw error
+  }
+}
+
+function randomShape(from, to, given, random) {
+  const letters = [...from.axes]
+  const long = random() < 0.5 ? pick(letters, random) : undefined
+  return letters.map((letter, axis) => {
+    if (given[letter] !== undefined) return given[letter]
+    if (letter === long) return pick(LONG, random)
+    return extentBeside(Math.max(blockOf(from, axis), blockOf(to, axis)), random)
+  })
+}
+
+/** Beside a multiple of the block, one, a prime, or small. */
+function extentBeside(block, random) {
+  const multiple = block * (1 + Math.floor(random() * 2))
+  const kinds = [1, multiple - 1, multiple, multiple + 1, pick(PRIMES, random), 1 + Math.floor(random() * 9)]
+  return Math.max(1, pick(kinds, random))
+}
+
+const blocks = new Map()
+
+/** Elements of an axis that lie below its outermost digit; 1 for an axis without blocks. */
+function blockOf(layout, axis) {
+  const key = `${layout.name} ${axis}`
+  let block = blocks.get(key)
+  if (block === undefined) {
+    const shapes = GIVEN.map((given) => [...layout.axes].map((letter) => given[letter] ?? 64))
+    const { digits } = shapes
+      .map((shape) => stored(layout, shape, 'uint8', () => 1))
+      .find((side) => side !== undefined)
+    block = Math.max(
+      1,
+      ...digits.filter((digit) => digit.positions.includes(axis)).map(({ weight }) => weight),
+    )
+    blocks.set(key, block)
+  }
+  return block
+}
+
+function pick(values, random) {
+  return values[Math.floor(random() * values.length)]
+}

@@ -1,0 +1,42 @@
+/**
+ * A file of very many headers that is truncated while it is opened: it opens, or it is a TileworkError that says that
+ * the file changed or ends too early.
+ */
+import { rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { writeManyScalars } from '../../../scripts/btf_file.mjs'
+import { DisturbedChild } from '../disturb.mjs'
+import { restore, told } from './inputs.mjs'
+
+const RECORDS = 200_000
+/** Ends the file before its last record in any case. */
+const FILE_BYTES = 8 + RECORDS * 32
+const OPEN = { map: {}, 'map with guard': { guard: true }, read: { mode: 'read' } }
+
+export async function testOpening({ folder, rounds, random, fail, note }) {
+  const [kept, input] = ['kept.btf', 'input.btf'].map((name) => join(folder, name))
+  writeManyScalars(kept, RECORDS)
+  for (const [name, openOptions] of Object.entries(OPEN)) {
+    let child = new DisturbedChild()
+    restore(kept, input)
+    const job = { kind: 'open', input, openOptions }
+    const { milliseconds } = await child.run(job)
+    const tally = {}
+    for (let round = 0; round < rounds; round++) {
+      restore(kept, input)
+      const afterMs = random() * milliseconds
+      const strike = () => truncateSync(input, Math.floor(random() * FILE_BYTES))
+      const outcome = await child.run(job, strike, afterMs)
+      const end = outcome.error?.code ?? outcome.signal ?? 'opened'
+      tally[end] = (tally[end] ?? 0) + 1
+      if (!['ERR_FILE_CHANGED', 'ERR_TRUNCATED', 'ERR_OFFSET_RANGE', 'opened'].includes(end)) {
+        fail(`open, ${name}, truncated after ${afterMs.toFixed(1)} ms: ${told(outcome)}`)
+      }
+      if (!child.isAlive) child = new DisturbedChild()
+    }
+    await child.close()
+    const ends = Object.entries(tally).map(([end, count]) => `${count} ${end}`)
+    note(`open, ${name}, ${RECORDS.toLocaleString('en')} tensors: ${rounds} truncations, ${ends.join(', ')}`)
+  }
+  for (const path of [kept, input]) rmSync(path)
+}

@@ -1,0 +1,121 @@
+/**
+ * Shows that tilework and numpy read each other's npy and npz files bit for bit, and write the same npy bytes:
+ * `node test/programs/interop_npy.mjs`. Needs `dist` and the addon, and Python 3 with numpy (2.0 or newer); without them
+ * it says so and ends well.
+ *
+ * numpy saves arrays of every type, byte order, memory order and shape and a list of what is in them; tilework reads
+ * and compares them and writes them again; numpy reads those.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { check, open, reorder, save, serialize } from '../../dist/index.js'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+
+const SCRIPT = fileURLToPath(new URL('interop/npy.py', import.meta.url))
+
+const missing = missingPython()
+if (missing === undefined) await run()
+else console.log(`interop with numpy: skipped, ${missing}`)
+
+function missingPython() {
+  const probe =
+    'import numpy; assert numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0", "numpy is too old"'
+  const { status, stderr, error } = spawnSync('python3', ['-c', probe], { encoding: 'utf8' })
+  if (error) return `python3 cannot be run (${error.code})`
+  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? 'python3 failed')
+}
+
+async function run() {
+  const folder = makeWorkFolder('interop-npy')
+  python('write', folder)
+  const listed = JSON.parse(readFileSync(join(folder, 'arrays.json'), 'utf8'))
+  const written = []
+  for (const { file, arrays } of listed) written.push(...(await readAndWrite(folder, file, arrays)))
+  writeFileSync(join(folder, 'written.json'), JSON.stringify(written))
+  python('read', folder)
+  const count = listed.reduce((sum, { arrays }) => sum + arrays.length, 0)
+  console.log(
+    `interop with numpy: ${listed.length} files, ${count} arrays read; ${written.length} files written; all equal`,
+  )
+}
+
+function python(deed, folder) {
+  const { status, stderr } = spawnSync('python3', [SCRIPT, deed, folder], { encoding: 'utf8' })
+  assert.equal(status, 0, `Python found a difference:\n${stderr}`)
+}
+
+/** Compares a file of numpy's with what numpy says of it; writes it again in each way that there is. */
+async function readAndWrite(folder, name, arrays) {
+  const path = join(folder, name)
+  assert.deepEqual(await check(path, { level: 'strict' }), [], path)
+  const file = await open(path, { level: 'strict' })
+  assert.deepEqual(
+    [...file.tensors].map((tensor) => tensor.name),
+    arrays.map((array) => array.name),
+    path,
+  )
+  for (const array of arrays) await compare(`${name} ${array.name}`, file.tensors.get(array.name), array)
+  const written = name.endsWith('.npz')
+    ? await writeArchives(folder, name, file, arrays)
+    : await writeArrays(folder, name, file, arrays)
+  file.close()
+  return written
+}
+
+async function writeArchives(folder, name, file, arrays) {
+  const written = []
+  for (const zip64 of ['auto', 'always']) {
+    const own = `own-${zip64}-${name}`
+    await save(join(folder, own), [...file.tensors], { zip64 })
+    assert.deepEqual(await check(join(folder, own), { level: 'strict' }), [], own)
+    written.push({ file: own, arrays })
+  }
+  return written
+}
+
+async function writeArrays(folder, name, file, arrays) {
+  const [tensor] = file.tensors
+  const own = `own-${name}`
+  await save(join(folder, own), [tensor])
+  // Strings of Fortran order are written in C order.
+  const written = [{ file: own, arrays, sameBytes: tensor.kind === 'dense' || !arrays[0].fortran }]
+  assert.deepEqual(Buffer.from(await serialize(file)), readFileSync(join(folder, name)), `${name}: unchanged`)
+  if (tensor.kind === 'dense' && tensor.shape.length > 1) {
+    const turned = `turned-${name}`
+    const layout = tensor.storage.layout === 'row_major' ? 'column_major' : 'row_major'
+    await save(join(folder, turned), [reorder(tensor, layout)])
+    written.push({ file: turned, arrays, sameBytes: true })
+  }
+  return written
+}
+
+async function compare(what, tensor, array) {
+  assert.deepEqual(tensor.shape, array.shape, what)
+  if (tensor.kind === 'string') {
+    assert.equal(tensor.metadata.get('numpy.descr'), array.descr, what)
+    assert.equal(await stringsAsHex(tensor, array), array.hex, what)
+    return
+  }
+  assert.equal(tensor.storage.layout, array.fortran ? 'column_major' : 'row_major', what)
+  const rowMajor = array.fortran ? reorder(tensor, 'row_major') : tensor
+  assert.equal(Buffer.from(await rowMajor.bytes()).toString('hex'), array.hex, what)
+}
+
+/** The items as numpy holds them, filled up with zeros. */
+async function stringsAsHex(tensor, { kind, descr }) {
+  const length = Number(descr.slice(2))
+  const items =
+    kind === 'U'
+      ? (await tensor.strings()).map((text) => utf32(text, length))
+      : (await tensor.rawStrings()).map((raw) => Buffer.concat([raw, Buffer.alloc(length - raw.length)]))
+  return Buffer.concat(items).toString('hex')
+}
+
+function utf32(text, length) {
+  const bytes = Buffer.alloc(4 * length)
+  for (const [at, character] of [...text].entries()) bytes.writeUInt32LE(character.codePointAt(0), 4 * at)
+  return bytes
+}

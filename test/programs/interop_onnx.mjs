@@ -1,0 +1,94 @@
+/**
+ * Shows that tilework and the Python packages onnx and onnx_ir read each other's models bit for bit:
+ * `node test/programs/interop_onnx.mjs`. Needs `dist` and the addon, and Python 3 with onnx, onnx_ir and ml_dtypes; without
+ * them it says so and ends well.
+ *
+ * Python saves tensors of every element type and shape, bare and in models, as raw bytes, in typed fields and in files of
+ * external data; tilework reads and compares them, saves them unchanged and anew; Python's checker and reader take those.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { check, DTYPES, encodeTensor, externalize, internalize, open, save } from '../../dist/index.js'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+
+const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))
+
+const missing = missingPython()
+if (missing === undefined) await run()
+else console.log(`interop with onnx: skipped, ${missing}`)
+
+function missingPython() {
+  const { status, stderr, error } = spawnSync('python3', ['-c', 'import onnx, onnx_ir, ml_dtypes'], {
+    encoding: 'utf8',
+  })
+  if (error) return `python3 cannot be run (${error.code})`
+  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? 'python3 failed')
+}
+
+async function run() {
+  const folder = makeWorkFolder('interop-onnx')
+  python('write', folder)
+  const listed = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8'))
+  mkdirSync(join(folder, 'copies'))
+  const written = []
+  for (const { file, tensors } of listed) written.push(...(await readAndWrite(folder, file, tensors)))
+  await compareTexts(join(folder, 'texts.pb'))
+  writeFileSync(join(folder, 'written.json'), JSON.stringify(written))
+  python('read', folder)
+  console.log(`interop with onnx: ${listed.length} files read; ${written.length} written; all equal`)
+}
+
+function python(deed, folder) {
+  const { status, stderr } = spawnSync('python3', [SCRIPT, deed, folder], { encoding: 'utf8' })
+  assert.equal(status, 0, `Python found a difference:\n${stderr}`)
+}
+
+/** Compares a file with what Python says of it; writes it again in each way that there is. */
+async function readAndWrite(folder, name, tensors) {
+  const path = join(folder, name)
+  const errors = (await check(path, { level: 'strict' })).filter(({ severity }) => severity === 'error')
+  assert.deepEqual(errors, [], path)
+  const file = await open(path, { level: 'strict' })
+  for (const expected of tensors)
+    await compare(`${name} ${expected.name}`, file.tensors.get(expected.name), expected)
+  const copy = join('copies', name)
+  await save(join(folder, copy), file)
+  assert.ok(readFileSync(join(folder, copy)).equals(readFileSync(path)), copy)
+  const own = name.replace(/\.(onnx|pb)$/, '-own.$1')
+  await save(join(folder, own), [...file.tensors])
+  const written = [copy, own]
+  if (name.endsWith('.onnx')) written.push(...(await moveValues(folder, name, file)))
+  if (name.endsWith('.pb')) {
+    const typed = name.replace('.pb', '-typed.pb')
+    writeFileSync(join(folder, typed), await encodeTensor(file.tensors.at(0), { raw: false }))
+    written.push(typed)
+  }
+  file.close()
+  return written.map((each) => ({ file: each, tensors }))
+}
+
+/** The model with its values outside, in several files with checksums, and what becomes of that when they come back. */
+async function moveValues(folder, name, file) {
+  const [outside, inside] = ['moved', 'whole'].map((kind) => name.replace('.onnx', `-${kind}.onnx`))
+  await externalize(join(folder, outside), file, { threshold: 1, shardBytes: 1000, checksum: true })
+  const moved = await open(join(folder, outside), { level: 'strict' })
+  await internalize(join(folder, inside), moved)
+  moved.close()
+  assert.deepEqual(await check(join(folder, outside), { level: 'strict' }), [], outside)
+  return [outside, inside]
+}
+
+async function compare(what, tensor, { name, dtype, shape, bytes }) {
+  assert.equal(DTYPES[tensor.dtype].onnx, dtype, what)
+  assert.deepEqual([tensor.name, tensor.shape], [name, shape], what)
+  assert.equal(Buffer.from(await tensor.bytes()).toString('hex'), bytes, what)
+}
+
+async function compareTexts(path) {
+  const file = await open(path, { level: 'strict' })
+  assert.deepEqual(await file.tensors.at(0).strings(), ['ä', ''])
+  file.close()
+}

@@ -1,0 +1,409 @@
+/**
+ * Shows that nothing is ever half written: `npm run test:kill`. Processes are killed by SIGKILL at random moments of
+ * their work, half of them in a save over an existing file, a quarter in a save of a model in shards over another one,
+ * a quarter in a run over many files.
+ *
+ * After each kill every target is, byte for byte, the old file or the new one, and every model the old or the new one.
+ * The next run that is left in peace ends with the new bytes, and no other file is in the folder.
+ */
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Command } from 'commander'
+import { open, save, tensor } from '../../dist/index.js'
+import { writeBtf } from '../../scripts/btf_file.mjs'
+import { generator, seededBytes } from '../../scripts/seeded.mjs'
+import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { DisturbedChild } from './disturb.mjs'
+
+const execute = promisify(execFile)
+const COMMAND = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url))
+const MIB = 2 ** 20
+const LAYOUT = 'b_fs_yx_fsv16'
+const OLD_LAYOUT = 'byxf'
+const CHANNELS = 31
+/** Undisturbed runs that tell how long the work takes. */
+const MEASURED_RUNS = 3
+/** Moments are drawn up to a little beyond the measured end, so that the very end is hit as well. */
+const BEYOND_END = 1.05
+/** Every other moment of a save is one of its last part, in which the new file takes its name. */
+const LAST_PART = 0.25
+/** Kills in a row, at most, before a run over many files, or a save of a model, is left in peace. */
+const MAX_KILLS_IN_A_ROW = 3
+const MANY_SMALL = 200
+const MANY_LARGE = 4
+/** Fewer kills than this part that hit work under way would prove little. */
+const LEAST_STRUCK = 0.4
+
+const SAVES = [
+  { name: 'a small file, unchanged', mib: 0.02, whole: true },
+  { name: 'a small file, reordered', mib: 0.02, layout: LAYOUT },
+  { name: '20 MiB, unchanged', mib: 20, whole: true },
+  { name: '20 MiB, reordered', mib: 20, layout: LAYOUT },
+  { name: '20 MiB, reordered over its own input', mib: 20, layout: LAYOUT, isInPlace: true },
+  { name: '20 MiB in 2,000 tensors, written again', mib: 20, tensors: 2000 },
+  { name: '100 MiB, unchanged', mib: 100, whole: true },
+  { name: '100 MiB, reordered', mib: 100, layout: LAYOUT },
+]
+
+const INDEX = 'model.safetensors.index.json'
+/** Many small shards take long to get their names, in which a kill would mix two models. */
+const MODELS = [
+  { name: '16 MiB in 4 shards, unchanged', mib: 16, shards: 4, whole: true },
+  { name: '16 MiB in 4 shards, written again', mib: 16, shards: 4 },
+  { name: '1 MiB in 60 shards, unchanged', mib: 1, shards: 60, whole: true },
+  { name: '1 MiB in 60 shards, written again', mib: 1, shards: 60 },
+]
+
+const { rounds, seed } = new Command('npm run test:kill --')
+  .description('Kills saves of files and models, and runs over many files, at random moments.')
+  .option('--rounds <n>', 'kills, half of them in saves of files', Number, 200)
+  .option('--seed <n>', 'of the moments', Number, 1)
+  .parse()
+  .opts()
+
+const random = generator(seed)
+const folder = makeWorkFolder('kill')
+const failures = []
+const saveRounds = Math.ceil(rounds / 2)
+const modelRounds = Math.ceil(rounds / 4)
+for (const [index, save] of SAVES.entries()) {
+  await killSaves(save, Math.floor((saveRounds + index) / SAVES.length))
+}
+for (const [index, model] of MODELS.entries()) {
+  await killModels(model, Math.floor((modelRounds + index) / MODELS.length))
+}
+await killManyFiles(rounds - saveRounds - modelRounds)
+for (const failure of failures) console.log(`FAILED  ${failure}`)
+console.log(`kill: ${rounds} kills, ${failures.length} failed (seed ${seed})`)
+process.exitCode = failures.length === 0 ? 0 : 1
+
+async function killSaves(save, count) {
+  if (count === 0) return
+  const place = prepareSave(save)
+  const peaceful = new DisturbedChild()
+  const milliseconds = await measureSave(place)
+  const tally = { struck: 0, old: 0, new: 0, stray: 0 }
+  for (let round = 0; round < count; round++) {
+    copyFileSync(place.oldFile, place.target)
+    const afterMs = momentOfSave(milliseconds, round % 2 === 1)
+    const child = new DisturbedChild()
+    const { isStruck, error } = await child.run(place.job, () => child.kill(), afterMs)
+    await child.close()
+    const where = `${save.name}, killed after ${afterMs.toFixed(2)} ms`
+    if (error) failures.push(`${where}: ${error.message}`)
+    const state = place.states.get(digest(place.target))
+    if (state === undefined) failures.push(`${where}: the target is neither old nor new`)
+    else tally[state]++
+    tally.struck += isStruck ? 1 : 0
+    tally.stray += strayFiles(place.folder, place.expected).length
+    await saveInPeace(place, peaceful, where)
+  }
+  await peaceful.close()
+  rmSync(place.folder, { recursive: true })
+  reportTally(`save of ${save.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+}
+
+function momentOfSave(milliseconds, isLate) {
+  const begin = isLate ? 1 - LAST_PART : 0
+  return (begin + random() * (BEYOND_END - begin)) * milliseconds
+}
+
+/** Old and new differ in every block, so that a mixture cannot pass for one of them. */
+function prepareSave(save) {
+  const place = { folder: join(folder, 'save'), oldFile: join(folder, 'old.btf') }
+  mkdirSync(place.folder)
+  place.target = join(place.folder, 'target.btf')
+  const input = save.isInPlace ? place.target : join(folder, 'input.btf')
+  const source = save.isInPlace ? place.oldFile : input
+  writeTensors(source, save, 1)
+  if (!save.isInPlace) writeTensors(place.oldFile, save, 2)
+  place.expected = [basename(place.target)]
+  const { whole, layout } = save
+  place.job = { kind: 'save', input, target: place.target, whole, layout }
+  return place
+}
+
+function writeTensors(path, { mib, tensors = 1 }, seed) {
+  const plane = Math.max(1, Math.round((mib * MIB) / tensors / CHANNELS / 4))
+  const shape = [1, CHANNELS, plane, 1]
+  const bytes = seededBytes(4 * CHANNELS * plane, seed)
+  writeBtf(
+    path,
+    Array.from({ length: tensors }, () => ({ dtype: 'float32', shape, bytes })),
+  )
+}
+
+/** Each in a process of its own, as those that are killed: a second save in one process is faster than the first. */
+async function measureSave(place) {
+  const times = []
+  for (let run = 0; run < MEASURED_RUNS; run++) {
+    copyFileSync(place.oldFile, place.target)
+    const child = new DisturbedChild()
+    const { milliseconds, error } = await child.run(place.job)
+    await child.close()
+    if (error) throw new Error(`An undisturbed save failed: ${error.message}`)
+    times.push(milliseconds)
+  }
+  place.newDigest = digest(place.target)
+  place.states = new Map([
+    [digest(place.oldFile), 'old'],
+    [place.newDigest, 'new'],
+  ])
+  return median(times)
+}
+
+async function saveInPeace(place, child, where) {
+  copyFileSync(place.oldFile, place.target)
+  const { error } = await child.run(place.job)
+  if (error) failures.push(`${where}: the next save failed: ${error.message}`)
+  else if (digest(place.target) !== place.newDigest)
+    failures.push(`${where}: the next save wrote other bytes`)
+  const stray = strayFiles(place.folder, place.expected)
+  if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
+  for (const name of stray) rmSync(join(place.folder, name))
+}
+
+async function killModels(model, count) {
+  if (count === 0) return
+  const place = await prepareModel(model)
+  const peaceful = new DisturbedChild()
+  const milliseconds = await measureModel(place)
+  const tally = { struck: 0, old: 0, new: 0, stray: 0 }
+  for (let done = 0; done < count; ) {
+    startFromOldModel(place)
+    const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
+    let where = ''
+    for (let kill = 0; kill < kills; kill++) {
+      const afterMs = momentOfSave(milliseconds, (done + kill) % 2 === 1)
+      where = `${model.name}, kill ${done + kill + 1} after ${afterMs.toFixed(2)} ms`
+      const child = new DisturbedChild()
+      const { isStruck, error } = await child.run(place.job, () => child.kill(), afterMs)
+      await child.close()
+      if (error) failures.push(`${where}: ${error.message}`)
+      const state = await stateOfModel(place)
+      if (state in tally) tally[state]++
+      else failures.push(`${where}: the model is neither old nor new: ${state}`)
+      tally.struck += isStruck ? 1 : 0
+      tally.stray += strayFiles(place.target, filesOfModel(place.target)).length
+    }
+    done += kills
+    await saveModelInPeace(place, peaceful, where)
+  }
+  await peaceful.close()
+  for (const path of [place.input, place.old, place.target]) rmSync(path, { recursive: true })
+  reportTally(`model of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+}
+
+async function prepareModel(model) {
+  const [input, old, target] = ['model-in', 'model-old', 'model'].map((name) => join(folder, name))
+  await writeModel(input, model, 1)
+  await writeModel(old, model, 2)
+  const states = new Map([
+    [await digestOfModel(input), 'new'],
+    [await digestOfModel(old), 'old'],
+  ])
+  const { whole } = model
+  const job = { kind: 'save', input: join(input, INDEX), target: join(target, INDEX), whole }
+  if (!whole) job.saveOptions = { maxShardBytes: shardBytes(model) }
+  return { input, old, target, states, job }
+}
+
+/** Old and new have shards of the same names, of which no byte is the same for long. */
+async function writeModel(path, model, seed) {
+  mkdirSync(path)
+  const length = shardBytes(model)
+  const tensors = Array.from({ length: model.shards }, (_, at) => {
+    const bytes = seededBytes(length, seed * model.shards + at)
+    return tensor(new Uint8Array(bytes), { dtype: 'uint8', shape: [length], name: `t${at}` })
+  })
+  await save(join(path, INDEX), tensors, { maxShardBytes: length })
+}
+
+function shardBytes({ mib, shards }) {
+  return Math.floor((mib * MIB) / shards)
+}
+
+function startFromOldModel({ old, target }) {
+  rmSync(target, { recursive: true, force: true })
+  cpSync(old, target, { recursive: true })
+}
+
+async function measureModel(place) {
+  const times = []
+  for (let run = 0; run < MEASURED_RUNS; run++) {
+    startFromOldModel(place)
+    const child = new DisturbedChild()
+    const { milliseconds, error } = await child.run(place.job)
+    await child.close()
+    if (error) throw new Error(`An undisturbed save of a model failed: ${error.message}`)
+    times.push(milliseconds)
+  }
+  return median(times)
+}
+
+/** Over whatever the kills have left. */
+async function saveModelInPeace(place, child, where) {
+  const { error } = await child.run(place.job)
+  const state = await stateOfModel(place)
+  if (error) failures.push(`${where}: the next save failed: ${error.message}`)
+  else if (state !== 'new') failures.push(`${where}: the next save left another model: ${state}`)
+  const stray = strayFiles(place.target, filesOfModel(place.target))
+  if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
+}
+
+/** @returns {Promise<string>} `old`, `new`, or what is wrong */
+async function stateOfModel({ target, states }) {
+  try {
+    return states.get(await digestOfModel(target)) ?? 'a mixture'
+  } catch (error) {
+    return error.message
+  }
+}
+
+async function digestOfModel(path) {
+  const hash = createHash('sha256')
+  const file = await open(join(path, INDEX), { level: 'strict', mode: 'read' })
+  try {
+    for (const each of file.tensors) hash.update(each.name).update(await each.bytes())
+  } finally {
+    file.close()
+  }
+  return hash.digest('hex')
+}
+
+function filesOfModel(path) {
+  const { weight_map } = JSON.parse(readFileSync(join(path, INDEX), 'utf8'))
+  return [INDEX, ...Object.values(weight_map)]
+}
+
+async function killManyFiles(count) {
+  if (count === 0) return
+  const many = prepareMany()
+  await execute(process.execPath, [COMMAND, ...many.args(many.peaceful, LAYOUT)])
+  const fresh = digests(many.peaceful)
+  await execute(process.execPath, [COMMAND, ...many.args(many.old, OLD_LAYOUT)])
+  const old = digests(many.old)
+  const milliseconds = await measureMany(many)
+  const tally = { struck: 0, old: 0, new: 0, absent: 0, stray: 0 }
+  for (let done = 0, begun = 0; done < count; begun++) {
+    rmSync(many.out, { recursive: true, force: true })
+    // Every other time the run finds the outputs of an earlier one, made with other options.
+    if (begun % 2 === 1) await execute(process.execPath, [COMMAND, ...many.args(many.out, OLD_LAYOUT)])
+    const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
+    let where = ''
+    for (let kill = 0; kill < kills; kill++) {
+      const afterMs = random() * milliseconds * BEYOND_END
+      where = `many files, run ${begun + 1}, kill ${kill + 1} after ${afterMs.toFixed(0)} ms`
+      tally.struck += (await killMany(many, afterMs)) ? 1 : 0
+      tally.stray += strayFiles(many.out, many.expected).length
+      countStates(many, { old: begun % 2 === 1 ? old : new Map(), fresh, tally, where })
+    }
+    done += kills
+    await finishMany(many, fresh, where)
+  }
+  reportTally(`run over ${many.names.length} files (${milliseconds.toFixed(0)} ms)`, count, tally)
+}
+
+function prepareMany() {
+  const input = join(folder, 'in')
+  mkdirSync(input)
+  for (let i = 0; i < MANY_SMALL + MANY_LARGE; i++) {
+    const mib = i < MANY_SMALL ? 0.01 : 5
+    writeTensors(join(input, `${String(i).padStart(4, '0')}.btf`), { mib }, i + 1)
+  }
+  const names = readdirSync(input)
+  const args = (out, layout) => [
+    'convert',
+    ...names.map((name) => join(input, name)),
+    '--out-dir',
+    out,
+    '--layout',
+    layout,
+    '--jobs',
+    '2',
+    '--keep-going',
+    '--json',
+  ]
+  const [out, old, peaceful] = ['out', 'out-old', 'out-peaceful'].map((name) => join(folder, name))
+  return { names, expected: [...names, '.tilework-manifest.jsonl'], args, out, old, peaceful }
+}
+
+async function measureMany(many) {
+  const times = []
+  for (let run = 0; run < MEASURED_RUNS; run++) {
+    rmSync(many.out, { recursive: true, force: true })
+    const child = new DisturbedChild()
+    times.push((await child.run({ kind: 'command', args: many.args(many.out, LAYOUT) })).milliseconds)
+    await child.close()
+  }
+  return median(times)
+}
+
+/** @returns {Promise<boolean>} whether the kill hit a run under way */
+async function killMany(many, afterMs) {
+  const child = new DisturbedChild()
+  const job = { kind: 'command', args: many.args(many.out, LAYOUT) }
+  const { isStruck } = await child.run(job, () => child.kill(), afterMs)
+  await child.close()
+  return isStruck
+}
+
+function countStates(many, { old, fresh, tally, where }) {
+  for (const name of many.names) {
+    const path = join(many.out, name)
+    if (!existsSync(path)) {
+      tally.absent++
+      // An output that was there must not be gone.
+      if (old.has(name)) failures.push(`${where}: ${name} was there and is gone`)
+      continue
+    }
+    const now = digest(path)
+    if (now === fresh.get(name)) tally.new++
+    else if (now === old.get(name)) tally.old++
+    else failures.push(`${where}: ${name} is neither old nor new`)
+  }
+}
+
+async function finishMany(many, fresh, where) {
+  try {
+    await execute(process.execPath, [COMMAND, ...many.args(many.out, LAYOUT)])
+  } catch (error) {
+    failures.push(`${where}: the run after it failed: ${error.message}`)
+    return
+  }
+  const after = digests(many.out)
+  const wrong = many.names.filter((name) => after.get(name) !== fresh.get(name))
+  if (wrong.length > 0) failures.push(`${where}: the run after it left other bytes in ${wrong.join(', ')}`)
+  const stray = strayFiles(many.out, many.expected)
+  if (stray.length > 0) failures.push(`${where}: still there after the next run: ${stray.join(', ')}`)
+}
+
+function reportTally(name, count, tally) {
+  const states = Object.entries(tally).filter(([state]) => state !== 'struck')
+  const told = states.map(([state, number]) => `${number} ${state}`).join(', ')
+  console.log(`${name}: ${count} kills, ${tally.struck} of them before the end; found ${told}`)
+  if (tally.struck < count * LEAST_STRUCK - 1) {
+    failures.push(`${name}: only ${tally.struck} of ${count} kills came before the end`)
+  }
+}
+
+function strayFiles(path, expected) {
+  if (!existsSync(path)) return []
+  return readdirSync(path).filter((name) => !expected.includes(name))
+}
+
+function digests(path) {
+  return new Map(readdirSync(path).map((name) => [name, digest(join(path, name))]))
+}
+
+function digest(path) {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
+}
+
+function median(numbers) {
+  return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)]
+}

@@ -1,0 +1,23 @@
+/**
+ * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` they run under the address and
+ * undefined-behaviour sanitizers, with `--threads` those that have threads under the thread sanitizer.
+ */
+
+import { seconds } from '../../scripts/toolchain.mjs'
+import { buildNativeTests, runNativeTests } from './native_tests.mjs'
+
+const asked = new Set(process.argv.slice(2))
+let failed = false
+if (asked.has('--sanitize')) test('C++ tests under address,undefined sanitizers', 'sanitize')
+if (asked.has('--threads')) {
+  test('C++ tests with threads under the thread sanitizer', 'threads', ['threads_tests'], ['-L', 'threads'])
+}
+if (asked.size === 0) test('C++ tests', 'plain')
+process.exitCode = failed ? 1 : 0
+
+function test(name, kind, targets, options) {
+  const started = performance.now()
+  const passed = runNativeTests(buildNativeTests(kind, { targets }), options)
+  console.log(`${name}: ${passed ? 'passed' : 'failed'} (${seconds(started)})`)
+  failed ||= !passed
+}

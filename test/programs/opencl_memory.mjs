@@ -1,0 +1,124 @@
+/**
+ * Shows that runs on an OpenCL device leave nothing behind: `npm run test:opencl`. Ten thousand runs in one process, by
+ * turns in place, copied, copied in slices, with a cast, refused by the compiler, and aborted; now and then the device is
+ * lost, after which it has a new context. Resident memory must be flat after a warm-up.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { asTensor, cast, devices, materialize, planReorder, reorder } from '../../dist/index.js'
+import { collectGarbage } from '../../scripts/collect_garbage.mjs'
+import { seededBytes } from '../../scripts/seeded.mjs'
+
+const MIB = 1024 * 1024
+const SHAPE = [2, 19, 16, 16]
+/** Part of the runs in which programs, lanes and compiled code come up. */
+const WARM_UP_PART = 0.4
+/**
+ * Part of the runs whose lowest figure counts: what allocators keep for the next run comes and goes by several MiB, and
+ * what is lost never comes back.
+ */
+const COUNTED_PART = 0.2
+/** So many that each part has some, however few the runs. */
+const LOOKS = 50
+/** More than drivers and V8 breathe; a buffer of a run that is kept would be 100 times as much. */
+const MOST_GROWTH_BYTES = 8 * MIB
+
+/** A new context costs as much as some hundred runs. */
+const LOST_EVERY = 50
+/** What drivers keep of contexts comes up with so many of them. */
+const LOST_BEFORE = 100
+
+const { runs } = new Command('npm run test:opencl --')
+  .option('--runs <n>', 'runs', Number, 10_000)
+  .parse()
+  .opts()
+
+const plan = planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'b_fs_yx_fsv16' })
+const source = seededBytes(plan.sourceBytes, 1)
+const wanted = new Uint8Array(plan.destinationBytes)
+plan.runSync(source, wanted)
+const target = new Uint8Array(plan.destinationBytes)
+const base = asTensor({ dtype: 'float32', shape: SHAPE, bytes: () => source })
+const half = reorder(cast(base, 'float16'), 'byxf')
+
+const KINDS = [
+  () => runWith({}),
+  () => runWith({ IN_PLACE: '0' }),
+  () => runWith({ IN_PLACE: '0', BUFFER_BYTES: '16384' }),
+  () => materialize(half, { device: 'opencl' }),
+  () => fails('ERR_DEVICE_BUILD', () => runWith({ BUILD_OPTIONS: '-cl-no-such-option' })),
+  () => fails('ERR_ABORTED', aborted),
+]
+
+if (devices().length === 0) console.log('OpenCL memory: skipped, there is no device')
+else process.exitCode = await measure()
+
+async function measure() {
+  const looks = []
+  for (let run = 0; run < LOST_BEFORE; run++) await lost()
+  for (let run = 0; run < runs; run++) {
+    await (run % LOST_EVERY === 0 ? lost() : KINDS[run % KINDS.length]())
+    if (run % Math.ceil(runs / LOOKS) === 0) looks.push(look(run))
+  }
+  looks.push(look(runs))
+  const lowest = (from) => {
+    const counted = looks.filter(({ run }) => run >= runs * from && run <= runs * (from + COUNTED_PART))
+    return {
+      resident: Math.min(...counted.map(({ resident }) => resident)),
+      descriptors: Math.min(...counted.map(({ descriptors }) => descriptors)),
+    }
+  }
+  const settled = lowest(WARM_UP_PART)
+  const end = lowest(1 - COUNTED_PART)
+  const growth = end.resident - settled.resident
+  const descriptors = end.descriptors - settled.descriptors
+  const outcome = growth <= MOST_GROWTH_BYTES && descriptors <= 0 ? 'flat' : 'GROWS'
+  const from = (settled.resident / MIB).toFixed(1)
+  const to = (end.resident / MIB).toFixed(1)
+  console.log(
+    `OpenCL memory: ${outcome}; ${runs} runs, resident ${from} MiB after the warm-up, ${to} MiB at the end, ${descriptors} descriptors more`,
+  )
+  return outcome === 'flat' ? 0 : 1
+}
+
+function look(run) {
+  collectGarbage()
+  const descriptors = process.platform === 'linux' ? readdirSync('/proc/self/fd').length : 0
+  return { run, resident: residentBytes(), descriptors }
+}
+
+function residentBytes() {
+  if (process.platform !== 'linux') return process.memoryUsage.rss()
+  return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync('/proc/self/status', 'utf8'))[1]) * 1024
+}
+
+async function runWith(settings) {
+  for (const [name, value] of Object.entries(settings)) process.env[`TILEWORK_OPENCL_${name}`] = value
+  try {
+    target.fill(1)
+    await plan.run(source, target, { device: 'opencl' })
+  } finally {
+    for (const name of Object.keys(settings)) delete process.env[`TILEWORK_OPENCL_${name}`]
+  }
+  if (Buffer.compare(target, wanted) !== 0) throw new Error('The device wrote something else than the CPU.')
+}
+
+function lost() {
+  const settings = { IN_PLACE: '0', BUFFER_BYTES: '16384', LOSE_AFTER: '1' }
+  return fails('ERR_DEVICE_LOST', () => runWith(settings))
+}
+
+async function aborted() {
+  const abort = new AbortController()
+  const run = plan.run(source, target, { device: 'opencl', signal: abort.signal })
+  abort.abort()
+  await run
+}
+
+async function fails(code, call) {
+  const error = await call().then(
+    () => undefined,
+    (reason) => reason,
+  )
+  if (error?.code !== code) throw new Error(`expected ${code}`, { cause: error })
+}

@@ -1,0 +1,197 @@
+/**
+ * Tests what users get: `npm run test:package` builds the binary to ship, packs the package, installs the tarball in an
+ * empty folder where PATH has no compiler and no cmake, and uses it there as a module, from CommonJS and from the
+ * command line.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { ROOT, seconds } from '../../scripts/toolchain.mjs'
+
+/** All that the machine of a user needs. */
+const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
+/** What a packed file may be: nothing that is only good for building or testing. */
+const PACKED_FILE =
+  /^package\/(native\/dlpack\/(capsule|dlpack)\.h|dist\/.*\.(js|d\.ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
+const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall']
+
+const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))
+const user = join(work, 'user')
+const path = join(work, 'path')
+let passed = 0
+try {
+  const tarball = pack()
+  step('the tarball holds what it should', () => checkContent(tarball))
+  step('publint has nothing to say', () => run(bin('publint'), ['run', tarball, '--strict'], { cwd: work }))
+  step('it installs without compiler, cmake and install scripts', () => install(tarball))
+  step('import and require give the same working module', useAsModule)
+  step('its types compile in both kinds of module', compileTypes)
+  step('the command line works', useCommandLine)
+  step('a binary that cannot be loaded ends in advice', loadNothing)
+  console.log(`package: ${passed} passed, 0 failed`)
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}
+
+function pack() {
+  run('npm', ['run', 'prebuild'], { stdio: 'inherit' })
+  run('npm', ['pack', '--pack-destination', work])
+  const [name] = readdirSync(work).filter((file) => file.endsWith('.tgz'))
+  return join(work, name)
+}
+
+function checkContent(tarball) {
+  const files = run('tar', ['-tzf', tarball], { cwd: work }).trim().split('\n')
+  assert.deepEqual(
+    files.filter((file) => !PACKED_FILE.test(file)),
+    [],
+    'files that should not be packed',
+  )
+  for (const file of ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'README.md', 'LICENSE']) {
+    assert.ok(files.includes(`package/${file}`), `${file} is missing`)
+  }
+  assert.equal(files.filter((file) => file.endsWith('.node')).length, prebuilds().length)
+}
+
+function prebuilds() {
+  return readdirSync(join(ROOT, 'prebuilds'), { recursive: true }).filter((file) =>
+    String(file).endsWith('.node'),
+  )
+}
+
+function install(tarball) {
+  mkdirSync(path)
+  mkdirSync(user)
+  for (const tool of TOOLS_OF_A_USER) symlinkSync(which(tool), join(path, tool))
+  writeFileSync(join(user, 'package.json'), '{ "private": true }\n')
+  const flags = ['--omit=dev', '--prefer-offline', '--no-audit', '--no-fund', '--foreground-scripts']
+  runAsUser('npm', ['install', ...flags, tarball])
+  const lock = JSON.parse(readFileSync(join(user, 'node_modules', '.package-lock.json'), 'utf8'))
+  for (const [name, entry] of Object.entries(lock.packages)) {
+    assert.ok(!entry.hasInstallScript, `${name} has an install script`)
+  }
+  const manifest = JSON.parse(readFileSync(join(user, 'node_modules', 'tilework', 'package.json'), 'utf8'))
+  for (const hook of INSTALL_HOOKS) assert.ok(!(hook in manifest.scripts), `the package has a script ${hook}`)
+}
+
+function useAsModule() {
+  writeFileSync(
+    join(user, 'use.mjs'),
+    `import assert from 'node:assert/strict'
+    import { createRequire } from 'node:module'
+    import { planReorder, TileworkError } from 'tilework'
+    const required = createRequire(import.meta.url)('tilework')
+    assert.equal(required.TileworkError, TileworkError)
+    assert.equal(required.planReorder, planReorder)
+    const plan = planReorder({ dtype: 'uint8', shape: [1, 2, 1, 2], from: 'bfyx', to: 'byxf' })
+    const bytes = new Uint8Array(4)
+    plan.runSync(Uint8Array.of(1, 2, 3, 4), bytes)
+    assert.deepEqual([...bytes], [1, 3, 2, 4])`,
+  )
+  runAsUser('node', ['use.mjs'])
+  writeFileSync(
+    join(user, 'use.cjs'),
+    `const { parseLayout, TileworkError } = require('tilework')
+    const assert = require('node:assert/strict')
+    assert.equal(parseLayout('b_fs_yx_fsv16').storage([1, 3, 2, 2]).elements, 64)
+    assert.throws(() => parseLayout('no such layout'), TileworkError)
+    import('tilework').then((imported) => assert.equal(imported.TileworkError, TileworkError))`,
+  )
+  runAsUser('node', ['use.cjs'])
+}
+
+function compileTypes() {
+  const source = `import { open, parseLayout, type OpenFile } from 'tilework'
+    export const file: Promise<OpenFile> = open('x.btf')
+    export const elements: number = parseLayout('bfyx').storage([1, 2, 3, 4]).elements\n`
+  for (const name of ['types.mts', 'types.cts']) writeFileSync(join(user, name), source)
+  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')]
+  const options = [
+    '--noEmit',
+    '--strict',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2023,esnext.disposable',
+  ]
+  run(bin('tsc'), [...options, ...types, 'types.mts', 'types.cts'], { cwd: user })
+}
+
+function useCommandLine() {
+  const shape = ['--shape', '2,2,2,2']
+  const answer = JSON.parse(
+    runAsUser('npx', ['--no-install', 'tilework', 'layout', 'b_fs_yx_fsv16', ...shape, '--json']),
+  )
+  assert.equal(answer.name, 'b_fs_yx_fsv16')
+  assert.equal(answer.elements, 2 * 16 * 2 * 2)
+  assert.match(runAsUser('npx', ['--no-install', 'tilework', '--help']), /inspect.*check.*convert.*layout/s)
+}
+
+function loadNothing() {
+  const script = `import('tilework').then(({ planReorder }) =>
+    planReorder({ dtype: 'uint8', shape: [4], from: 'row_major', to: 'row_major' })).catch((error) =>
+    console.log(error.code, error.message))`
+  const answer = runAsUser('node', ['-e', script], { TILEWORK_PREBUILD: join(work, 'nothing') })
+  assert.match(answer, /^ERR_NATIVE_LOAD .*npm run build:all/)
+}
+
+function step(name, test) {
+  const started = performance.now()
+  test()
+  passed++
+  console.log(`ok  ${name} (${seconds(started)})`)
+}
+
+function runAsUser(command, args, env = {}) {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|PATH$|CXX$|CC$)/.test(name))
+  return run(join(path, command), args, {
+    cwd: user,
+    env: { ...Object.fromEntries(inherited), ...env, PATH: path },
+  })
+}
+
+/** Output of a command; throws with all it said when it fails. */
+function run(command, args, options = {}) {
+  const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28, ...options })
+  const said = `${result.stdout ?? ''}${result.stderr ?? ''}`
+  assert.equal(
+    result.status,
+    0,
+    `${command} ${args.join(' ')}: ${result.error?.message ?? result.status}\n${said}`,
+  )
+  return result.stdout ?? ''
+}
+
+function bin(name) {
+  return join(ROOT, 'node_modules', '.bin', name)
+}
+
+function which(command) {
+  if (command === 'node') return process.execPath
+  const folders = (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.includes('node_modules'))
+  const found = folders.find((folder) => readdirQuietly(folder).includes(command))
+  assert.ok(found, `${command} is not on PATH`)
+  return join(found, command)
+}
+
+function readdirQuietly(folder) {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
