@@ -1,0 +1,126 @@
+/**
+ * Import rules of `lib`, checked by `npm run lint:imports`. Data flows one way, from byte sources through formats and
+ * tensors to the pipeline; an import against that direction makes a part impossible to understand or test alone.
+ * `test/package/import_rules.test.ts` proves that each rule refuses what it names.
+ */
+const { join } = require('node:path')
+
+/** Import cycles that are being cut. Empty means: no cycle anywhere. */
+const KNOWN_CYCLES = [
+  '^lib/tensor/',
+  '^lib/dtype/decode\\.ts$',
+  '^lib/formats/onnx/(model|tensor)/',
+  '^lib/formats/(safetensors|tmfile)/',
+]
+
+/** Imports of the command line below the public entries that are being replaced by public functions. */
+const KNOWN_CLI_IMPORTS = [
+  '^lib/(cancel|event_loop|value_text)\\.ts$',
+  '^lib/(bytes|device|pipeline|tensor)/',
+  '^lib/formats/(registry|format)\\.ts$',
+  '^lib/formats/(onnx|tmfile)/summary\\.ts$',
+  '^lib/formats/tmfile/dump\\.ts$',
+  '^lib/formats/tmfile/model/create_parts\\.ts$',
+]
+
+const ENTRIES = '^lib/(index|onnx|tmfile|layout)\\.ts$'
+
+const ENTRIES_AND_COMMAND = [ENTRIES, '^lib/cli/main\\.ts$']
+
+/** @type {import('dependency-cruiser').IConfiguration} */
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      comment: 'Move the shared part into a file of its own, or pass it as an argument. Type imports count.',
+      severity: 'error',
+      from: { pathNot: KNOWN_CYCLES },
+      to: { circular: true },
+    },
+    {
+      name: 'formats-are-independent',
+      comment:
+        'A file format never knows another one; code that needs two belongs to lib/pipeline or lib/bridge.',
+      severity: 'error',
+      from: { path: '^lib/formats/([^/]+)/' },
+      to: { path: '^lib/formats/[^/]+/', pathNot: '^lib/formats/$1/' },
+    },
+    {
+      name: 'cli-uses-public-entries',
+      comment: 'What the command line can do, a program must be able to do: add it to a public entry.',
+      severity: 'error',
+      from: { path: '^lib/cli/' },
+      to: { path: '^lib/', pathNot: ['^lib/cli/', ENTRIES, ...KNOWN_CLI_IMPORTS] },
+    },
+    {
+      name: 'no-imports-of-cli',
+      comment: 'The library never depends on the command line.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/cli/' },
+      to: { path: '^lib/cli/' },
+    },
+    {
+      name: 'no-imports-of-entries',
+      comment: 'Import the file that defines the name; entries only collect public names.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: ['^lib/cli/', ENTRIES] },
+      to: { path: ENTRIES },
+    },
+    {
+      name: 'bytes-dtypes-layouts-below-tensors',
+      comment: 'Byte sources, element types and layouts are described without tensors.',
+      severity: 'error',
+      from: { path: '^lib/(bytes|dtype|layout|native)/', pathNot: KNOWN_CYCLES },
+      to: { path: '^lib/(tensor|formats|pipeline)/' },
+    },
+    {
+      name: 'tensors-below-formats',
+      comment: 'Tensors do not know where their bytes were stored.',
+      severity: 'error',
+      from: { path: '^lib/(tensor|device)/' },
+      to: { path: '^lib/(formats|pipeline)/' },
+    },
+    {
+      name: 'formats-below-pipeline',
+      comment: 'A format reads and writes one file; opening, converting and saving are built on top of it.',
+      severity: 'error',
+      from: { path: '^lib/formats/' },
+      to: { path: '^lib/(pipeline|bridge|device)/' },
+    },
+    {
+      name: 'native-code-behind-library',
+      comment:
+        'Formats parse in TypeScript and the command line calls the library; neither calls the addon itself.',
+      severity: 'error',
+      // The ONNX reader finds the tensors of a plain model in native code, which halves the time of a first open.
+      from: { path: '^lib/(formats|cli)/', pathNot: '^lib/formats/onnx/(tensor/|walk\\.ts$)' },
+      to: { path: '^lib/native/' },
+    },
+    {
+      name: 'no-unused-files',
+      comment: 'No public entry and no command reaches this file. Remove it.',
+      severity: 'error',
+      from: { path: ENTRIES_AND_COMMAND },
+      to: { path: '^lib/', pathNot: ENTRIES_AND_COMMAND, reachable: false },
+    },
+    {
+      name: 'no-development-packages',
+      comment: 'A user does not have them. Move the package to "dependencies", or import its types alone.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'unknown'], dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'no-unresolved-imports',
+      comment: 'The imported file does not exist.',
+      severity: 'error',
+      from: { path: '^lib/' },
+      to: { couldNotResolve: true },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: join(__dirname, 'tsconfig.json') },
+    doNotFollow: { path: 'node_modules' },
+  },
+}
