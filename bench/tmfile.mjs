@@ -7,7 +7,8 @@ import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { open, save, TmfileModel, threads } from '../dist/index.js'
+import { open, save, threads } from '../dist/index.js'
+import { TmfileModel } from '../dist/tmfile.js'
 import { seededBytes } from '../scripts/seeded.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 

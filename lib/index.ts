@@ -32,63 +32,11 @@ export {
 export type { BtfWriteOptions } from './formats/btf/index.js'
 export type { Limits, TensorList } from './formats/format.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
-export {
-  decodeTensor,
-  type EncodeTensorOptions,
-  type ExternalOptions,
-  encodeTensor,
-  type FileMessage,
-  type OnnxWriteOptions,
-  type TensorProtoObject,
-} from './formats/onnx/index.js'
-export {
-  ATTRIBUTE_TYPES,
-  Attribute,
-  type AttributeType,
-  type AttributeValue,
-  type NewAttribute,
-} from './formats/onnx/model/attribute.js'
-export type { NewFunction } from './formats/onnx/model/function_edits.js'
-export { Graph, type NewNode, type ValueInfo } from './formats/onnx/model/graph.js'
-export type { Use } from './formats/onnx/model/graph_names.js'
-export type { Removed } from './formats/onnx/model/graph_passes.js'
-export {
-  type DeviceConfiguration,
-  type NewModel,
-  OnnxModel,
-  type PlacedTensor,
-} from './formats/onnx/model/model.js'
-export { ModelFunction } from './formats/onnx/model/model_function.js'
-export { Node } from './formats/onnx/model/node.js'
-export type { TrainingInfo } from './formats/onnx/model/training.js'
-export { Value } from './formats/onnx/model/value.js'
-export type { Dimension, ValueType } from './formats/onnx/model/value_type.js'
+export type { ExternalOptions, FileMessage, OnnxWriteOptions } from './formats/onnx/index.js'
+export type { OnnxModel } from './formats/onnx/model/model.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
-export {
-  type KnownNode,
-  type OperatorName,
-  type OperatorParams,
-  type ShapeChange,
-  type TensorLinks,
-  type TmfileAttribute,
-  type TmfileBuffer,
-  type TmfileCodes,
-  type TmfileDevice,
-  type TmfileDtype,
-  type TmfileGraph,
-  TmfileModel,
-  type TmfileNode,
-  type TmfileNodeDescription,
-  type TmfileQuantization,
-  type TmfileQuantizeOptions,
-  type TmfileTensor,
-  type TmfileWriteOptions,
-  type UnknownNode,
-  type WriteMode,
-} from './formats/tmfile/index.js'
-export { describeLayout } from './layout/describe.js'
-export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
+export type { TmfileModel, TmfileWriteOptions, WriteMode } from './formats/tmfile/index.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
 export { LAYOUT_NAMES, parseLayout } from './layout/parse_layout.js'
 export {
@@ -102,12 +50,6 @@ export {
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
 export {
-  type ExternalizeOptions,
-  externalize,
-  type InternalizeOptions,
-  internalize,
-} from './pipeline/external.js'
-export {
   type CheckOptions,
   check,
   type Input,
@@ -116,13 +58,7 @@ export {
   open,
 } from './pipeline/open.js'
 export type { SaveProgress } from './pipeline/progress.js'
-export {
-  type Saveable,
-  type SaveOptions,
-  type SerializeOptions,
-  save,
-  serialize,
-} from './pipeline/save.js'
+export { type Saveable, type SaveOptions, type SerializeOptions, save, serialize } from './pipeline/save.js'
 export {
   type AsTensorOptions,
   asTensor,
@@ -135,12 +71,7 @@ export {
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
-export {
-  type FromDlpackOptions,
-  fromDlpack,
-  type ToDlpackOptions,
-  toDlpack,
-} from './tensor/dlpack.js'
+export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'

@@ -22,6 +22,9 @@ import {
   tensor,
   toDlpack,
 } from '../lib/index.js'
+import * as layoutEntry from '../lib/layout.js'
+import * as onnxEntry from '../lib/onnx.js'
+import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
 import { smallModel } from './formats/tmfile/tmfile_bytes.js'
 
@@ -94,7 +97,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [weights, weights, weights, { tolerance: 0.1 }].map(parameters),
   },
   decodeTensor: {
-    run: tilework.decodeTensor,
+    run: onnxEntry.decodeTensor,
     args: () => [{ dims: [1], data_type: 1, float_data: [1], name: 'x' }],
   },
   dequantize: {
@@ -105,14 +108,14 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.dequantize,
     args: () => [codes(), { scale: small(), axis: 0, blockSize: 1 }],
   },
-  describeLayout: { run: tilework.describeLayout, args: () => [parsed] },
+  describeLayout: { run: layoutEntry.describeLayout, args: () => [parsed] },
   devices: { run: tilework.devices, args: () => [] },
-  drawLayoutSvg: { run: tilework.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
-  drawLayoutText: { run: tilework.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
-  encodeTensor: { run: tilework.encodeTensor, args: () => [small(), { raw: true }] },
+  drawLayoutSvg: { run: layoutEntry.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
+  drawLayoutText: { run: layoutEntry.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
+  encodeTensor: { run: onnxEntry.encodeTensor, args: () => [small(), { raw: true }] },
   externalize: {
     run: async (target, content, options) =>
-      tilework.externalize(target, content === undefined ? await onnx() : content, options),
+      onnxEntry.externalize(target, content === undefined ? await onnx() : content, options),
     args: () => [
       inFolder('external.onnx'),
       undefined,
@@ -126,7 +129,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   internalize: {
     run: async (target, content, options) =>
-      tilework.internalize(target, content === undefined ? await onnx() : content, options),
+      onnxEntry.internalize(target, content === undefined ? await onnx() : content, options),
     args: () => [inFolder('internal.onnx'), undefined, { signal, onProgress }],
   },
   lazyTensor: {
@@ -373,14 +376,15 @@ function* wrongArguments({ args }: Call): Generator<readonly [string, readonly u
 
 it('the table has every function that the package exports', () => {
   const isClass = (value: unknown) => /^class\b/.test(Function.prototype.toString.call(value))
-  const functions = Object.entries(tilework).filter(
+  const entries = { ...tilework, ...layoutEntry, ...onnxEntry, ...tmfileEntry }
+  const functions = Object.entries(entries).filter(
     ([, value]) => typeof value === 'function' && !isClass(value),
   )
   expect(functions.map(([name]) => name).filter((name) => !(name in CALLS))).toEqual([])
 })
 
 it('the table has every method of a tmfile model that takes something', () => {
-  const { prototype } = tilework.TmfileModel
+  const { prototype } = tmfileEntry.TmfileModel
   const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')
   const withArguments = methods.filter(
     (name) => (prototype[name as keyof typeof prototype] as () => void).length > 0,

@@ -6,6 +6,8 @@ const root = new URL('../../', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, root), 'utf8')
 const manifest = JSON.parse(read('package.json'))
 
+const ENTRIES = { '.': 'index', './onnx': 'onnx', './tmfile': 'tmfile', './layout': 'layout' }
+
 describe('package.json', () => {
   test('packs the compiled library, the binaries, the C headers for other addons and the texts, and nothing else', () => {
     expect(manifest.files).toEqual([
@@ -25,7 +27,10 @@ describe('package.json', () => {
 
   test('has one entry for import and require, so that there is one TileworkError class', () => {
     expect(manifest.type).toBe('module')
-    expect(manifest.exports['.']).toEqual({ types: './dist/index.d.ts', default: './dist/index.js' })
+    for (const [path, name] of Object.entries(ENTRIES)) {
+      expect(manifest.exports[path]).toEqual({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` })
+    }
+    expect(Object.keys(manifest.exports)).toEqual([...Object.keys(ENTRIES), './package.json'])
     expect(manifest.bin).toEqual({ tilework: './dist/cli/main.js' })
   })
 

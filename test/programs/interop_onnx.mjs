@@ -11,7 +11,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { check, DTYPES, encodeTensor, externalize, internalize, open, save } from '../../dist/index.js'
+import { check, DTYPES, open, save } from '../../dist/index.js'
+import { encodeTensor, externalize, internalize } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))

@@ -6,16 +6,18 @@ import {
   DTYPES,
   type Dtype,
   lazyTensor,
-  type ShapeChange,
   TileworkError,
-  type TmfileCodes,
   type TmfileModel,
-  type TmfileNode,
-  type TmfileNodeDescription,
-  type TmfileQuantizeOptions,
-  type TmfileTensor,
   tensor,
 } from '../../index.js'
+import type {
+  ShapeChange,
+  TmfileCodes,
+  TmfileNode,
+  TmfileNodeDescription,
+  TmfileQuantizeOptions,
+  TmfileTensor,
+} from '../../tmfile.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import {
   checkFields,

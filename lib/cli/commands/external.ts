@@ -1,14 +1,8 @@
 /** `tilework externalize FILE` and `tilework internalize FILE`: where the values of an ONNX model lie. */
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import {
-  type ExternalOptions,
-  externalize,
-  internalize,
-  type OpenFile,
-  type SaveProgress,
-  TileworkError,
-} from '../../index.js'
+import { type ExternalOptions, type OpenFile, type SaveProgress, TileworkError } from '../../index.js'
+import { externalize, internalize } from '../../onnx.js'
 import { openedFile } from '../../pipeline/open.js'
 import { valueText } from '../../value_text.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'

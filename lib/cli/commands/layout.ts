@@ -1,16 +1,8 @@
 /** `tilework layout NAME`: what a layout means, where each element of a shape lands, and a picture of it. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import {
-  describeLayout,
-  drawLayoutSvg,
-  drawLayoutText,
-  LAYOUT_NAMES,
-  type Layout,
-  parseLayout,
-  type StorageOptions,
-  TileworkError,
-} from '../../index.js'
+import { LAYOUT_NAMES, type Layout, parseLayout, type StorageOptions, TileworkError } from '../../index.js'
+import { describeLayout, drawLayoutSvg, drawLayoutText } from '../../layout.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { ioError } from '../files/io_error.js'
 import { dtypeByName } from '../text/dtype_name.js'

@@ -17,7 +17,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { check, externalize, open, save } from '../../../lib/index.js'
+import { check, open, save } from '../../../lib/index.js'
+import { externalize } from '../../../lib/onnx.js'
 import {
   entry,
   field,

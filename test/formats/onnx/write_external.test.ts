@@ -12,17 +12,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import {
-  asTensor,
-  check,
-  type ExternalizeOptions,
-  externalize,
-  internalize,
-  open,
-  save,
-  serialize,
-  tensor,
-} from '../../../lib/index.js'
+import { asTensor, check, open, save, serialize, tensor } from '../../../lib/index.js'
+import { type ExternalizeOptions, externalize, internalize } from '../../../lib/onnx.js'
 import {
   type Bytes,
   entry,

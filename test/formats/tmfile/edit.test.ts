@@ -6,9 +6,9 @@ import {
   open,
   serialize,
   type TmfileModel,
-  type TmfileNode,
   tensor as tensorOf,
 } from '../../../lib/index.js'
+import type { TmfileNode } from '../../../lib/tmfile.js'
 import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
 import { constant, node, smallModel, variable } from './tmfile_bytes.js'
 

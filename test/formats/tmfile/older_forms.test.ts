@@ -1,6 +1,7 @@
 /** Parameter blocks of other years: what they mean now, that they stay as they are, and that an upgrade rewrites them. */
 import { describe, expect, it } from 'vitest'
-import { check, open, serialize, TmfileModel, type TmfileNode } from '../../../lib/index.js'
+import { check, open, serialize } from '../../../lib/index.js'
+import { TmfileModel, type TmfileNode } from '../../../lib/tmfile.js'
 import { nodeOfNumber, recordsOf, variable } from './tmfile_bytes.js'
 
 const UNASSIGNED = 200

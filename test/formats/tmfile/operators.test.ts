@@ -5,7 +5,8 @@ import type { Field } from '../../../lib/formats/tmfile/decode/fields.js'
 import { isUninitialised } from '../../../lib/formats/tmfile/decode/fields.js'
 import { PARAMETER_VALUES } from '../../../lib/formats/tmfile/enums.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
-import { check, open, serialize, TmfileModel } from '../../../lib/index.js'
+import { check, open, serialize } from '../../../lib/index.js'
+import { TmfileModel } from '../../../lib/tmfile.js'
 import { nodeOfNumber, variable } from './tmfile_bytes.js'
 
 const i32 = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })

@@ -7,17 +7,15 @@ import { defaultParams } from '../../../lib/formats/tmfile/decode/read_operator.
 import type { FileRecords } from '../../../lib/formats/tmfile/decode/records.js'
 import { walkFile } from '../../../lib/formats/tmfile/decode/walk.js'
 import { operatorByName, operatorByNumber } from '../../../lib/formats/tmfile/operators.js'
+import { tensor as denseTensor, serialize, TileworkError } from '../../../lib/index.js'
 import {
-  tensor as denseTensor,
   type OperatorName,
   type OperatorParams,
-  serialize,
-  TileworkError,
   type TmfileBuffer,
   TmfileModel,
   type TmfileNode,
   type TmfileTensor,
-} from '../../../lib/index.js'
+} from '../../../lib/tmfile.js'
 
 export function readOptions(level: Level = 'lenient', limits: Limits = {}): ReadOptions {
   return { level, limits, sibling: () => Promise.reject(new TileworkError('ERR_UNSUPPORTED', 'No folder.')) }

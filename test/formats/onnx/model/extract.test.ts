@@ -1,16 +1,7 @@
 /** Parts of models between values: what they have, what they leave out, and that the whole model stays as it is. */
 import { describe, expect, it } from 'vitest'
-import {
-  check,
-  Graph,
-  OnnxModel,
-  type OpenFile,
-  open,
-  serialize,
-  TileworkError,
-  tensor,
-  type ValueType,
-} from '../../../../lib/index.js'
+import { check, type OpenFile, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
+import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
 import { entry, field, join } from '../onnx_bytes.js'
 
 const PAIR: ValueType = { kind: 'tensor', dtype: 'float32', shape: ['N', 2] }

@@ -1,14 +1,7 @@
 /** Functions of a model's own that are added and removed. */
 import { describe, expect, it } from 'vitest'
-import {
-  check,
-  Graph,
-  type NewFunction,
-  type NewNode,
-  OnnxModel,
-  open,
-  serialize,
-} from '../../../../lib/index.js'
+import { check, open, serialize } from '../../../../lib/index.js'
+import { Graph, type NewFunction, type NewNode, OnnxModel } from '../../../../lib/onnx.js'
 
 const double: NewFunction = {
   domain: 'own',

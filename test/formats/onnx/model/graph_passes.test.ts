@@ -1,6 +1,7 @@
 /** Changes of whole graphs: what they remove, what they must leave, and that results keep their names. */
 import { describe, expect, it } from 'vitest'
-import { check, type DenseTensor, type Graph, type OpenFile, open, serialize } from '../../../../lib/index.js'
+import { check, type DenseTensor, type OpenFile, open, serialize } from '../../../../lib/index.js'
+import type { Graph } from '../../../../lib/onnx.js'
 import {
   type Bytes,
   field,

@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join as joinPath, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { check, Graph, OnnxModel, open, save, serialize, tensor } from '../../../../lib/index.js'
+import { check, open, save, serialize, tensor } from '../../../../lib/index.js'
+import { Graph, OnnxModel } from '../../../../lib/onnx.js'
 import type { DenseTensor, SparseTensor } from '../../../../lib/tensor/tensor.js'
 import {
   type Bytes,

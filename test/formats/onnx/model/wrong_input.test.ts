@@ -2,19 +2,15 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { type OnnxModel, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
 import {
   decodeTensor,
   encodeTensor,
   externalize,
   Graph,
   internalize,
-  type OnnxModel,
   OnnxModel as OnnxModels,
-  open,
-  serialize,
-  TileworkError,
-  tensor,
-} from '../../../../lib/index.js'
+} from '../../../../lib/onnx.js'
 
 const circular: { kind: string; of?: unknown } = { kind: 'sequence' }
 circular.of = circular

@@ -1,0 +1,17 @@
+/**
+ * Memory layouts: names, digits, offsets, reorder plans, descriptions and drawings.
+ *
+ * @packageDocumentation
+ */
+export { describeLayout } from './layout/describe.js'
+export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
+export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
+export { LAYOUT_NAMES, parseLayout } from './layout/parse_layout.js'
+export {
+  type Explanation,
+  type PlacedLayout,
+  type PlanReorderOptions,
+  planReorder,
+  type ReorderPlan,
+  type RunOptions,
+} from './layout/plan.js'
