@@ -1,5 +1,5 @@
 /** The changes of `tilework edit`, made one after the other in a fixed order, each with a sentence about it. */
-import { NODE_FIELDS } from '../../formats/tmfile/model/create_parts.js'
+import { NODE_FIELDS } from '../../formats/tmfile/index.js'
 import {
   asTensor,
   type DenseTensor,

@@ -1,8 +1,7 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
 import { type OnnxSummary, summariseOnnx } from '../../formats/onnx/summary.js'
-import { dumpModel, type TmfileDump } from '../../formats/tmfile/dump.js'
-import { summarise, type TmfileSummary } from '../../formats/tmfile/summary.js'
+import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
 import { type Finding, type OpenFile, type Tensor, TileworkError } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'

@@ -1,6 +1,6 @@
 /** What `inspect` prints of a model besides its tensors. */
 import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../formats/onnx/summary.js'
-import type { TmfileSummary } from '../../formats/tmfile/summary.js'
+import type { TmfileSummary } from '../../formats/tmfile/index.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { printable } from './printable.js'
 

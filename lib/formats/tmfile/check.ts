@@ -1,9 +1,18 @@
-/** Everything wrong with a tmfile. Bad bytes become findings; only a source that cannot be read throws. */
+/**
+ * Applies every rule of the format to one file: a read stops at the first broken rule, a check collects them all.
+ * Invalid bytes become findings; only a source that cannot be read throws.
+ */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
-import type { ReadOptions } from '../format.js'
+import type { Limits, ReadOptions } from '../format.js'
 import { Report } from '../report.js'
-import { examineFile } from './rules/examine.js'
+import type { FileRecords } from './decode/records.js'
+import { walkFile } from './decode/walk.js'
+import { coverageOf } from './rules/coverage.js'
+import { checkGraph } from './rules/graph_rules.js'
+import { checkLinks } from './rules/link_rules.js'
+import { checkOperators } from './rules/operator_rules.js'
+import { checkTensors } from './rules/tensor_rules.js'
 import { FORMAT_NAME } from './schema.js'
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
@@ -11,4 +20,38 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
   const report = new Report(FORMAT_NAME, level, 'collect')
   await examineFile(source, { limits, coverage: true }, report)
   return report.findings()
+}
+
+export interface Examination {
+  readonly limits: Limits
+  /** Whether to look at every byte for what belongs to nobody or to two. */
+  readonly coverage: boolean
+}
+
+/** The records of a file; undefined when they cannot be read, which is then reported. */
+export async function examineFile(
+  source: ByteSource,
+  { limits, coverage }: Examination,
+  report: Report,
+): Promise<FileRecords | undefined> {
+  const records = await walkFile(source, limits, report)
+  if (!records) return undefined
+  checkLinks(records, limits.totalBytes, report)
+  checkGraph(records, report)
+  checkTensors(records, report)
+  checkOperators(records, report)
+  if (coverage) checkCoverage(records, report)
+  return records
+}
+
+function checkCoverage(records: FileRecords, report: Report): void {
+  const { unexplained, overlaps } = coverageOf(records)
+  for (const { start, end } of unexplained) {
+    const message = `${end - start} bytes at ${start} belong to nothing that the file names.`
+    report.deviation('ERR_GAP', message, { path: '', offset: start })
+  }
+  for (const { object, inside } of overlaps) {
+    const message = `${object.path} begins at ${object.start}, inside ${inside.path}, which ends at ${inside.end}.`
+    report.deviation('ERR_OVERLAP', message, { path: object.path, offset: object.start })
+  }
 }

@@ -3,7 +3,8 @@
  * each other by their positions. docs/tmfile.md has the schema; fields may be added, never changed.
  */
 import { LAYOUTS, PARAMETER_VALUES } from './enums.js'
-import type { TmfileBuffer, TmfileModel, TmfileNode, TmfileTensor } from './model/model.js'
+import type { TmfileModel } from './model/model.js'
+import type { TmfileBuffer, TmfileNode, TmfileTensor } from './model/types.js'
 import { operatorByNumber } from './operators.js'
 import { activationWithin } from './summary.js'
 

@@ -13,6 +13,19 @@ export type TensorRole = (typeof TENSOR_TYPES)[number]
 
 export const TENSOR_TYPE = { variable: 1, constant: 2, input: 3 } as const
 
+/** Undefined for a number that no role has. */
+export function roleOf(type: number): TensorRole | undefined {
+  return TENSOR_TYPES[type]
+}
+
+export function typeOfRole(role: TensorRole): number {
+  return TENSOR_TYPES.indexOf(role)
+}
+
+export function isConstant({ role }: { readonly role: TensorRole }): boolean {
+  return role === 'constant'
+}
+
 export const LAYOUTS = ['NCHW', 'NHWC'] as const
 
 export const NHWC = 1

@@ -24,7 +24,7 @@ import {
   type ValuesOf,
   vector,
   when,
-} from './decode/fields.js'
+} from './struct_layout.js'
 
 /** What the current runtime and the current converter can do with an operator. */
 type Support = 'LS' | 'L-' | '-S' | '--'

@@ -2,9 +2,10 @@
  * Which form a parameter block has. Nothing in a file says so, not even op_ver: the only witness is the size on disk,
  * which is the distance to the operator record, because every writer puts the block right before it.
  */
-import { type Fields, layoutOf, type PlacedField } from './decode/fields.js'
+
 import type { OperatorSchema } from './operators.js'
 import { MAX_OPAQUE_BLOCK_BYTES, WORD_BYTES } from './schema.js'
+import { type Fields, layoutOf, type PlacedField } from './struct_layout.js'
 
 export interface BlockForm {
   readonly byteLength: number

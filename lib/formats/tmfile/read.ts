@@ -2,10 +2,10 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
+import { examineFile } from './check.js'
 import { buildModel } from './model/build_model.js'
 import type { TmfileModel } from './model/model.js'
 import { ModelTensors } from './model/tensors.js'
-import { examineFile } from './rules/examine.js'
 import { FORMAT_NAME } from './schema.js'
 
 /**

@@ -14,7 +14,7 @@
  * Source: the reference implementation (OAID/Tengine) at its last public commit (c73708ce, 2023-05-18), the history of
  * its format header since 2019, and real files, which win where they differ.
  */
-import { type Fields, f32, i32, layoutOf, offset, type ScalarType, u8, u16, u32 } from './decode/fields.js'
+import { type Fields, f32, i32, layoutOf, offset, type ScalarType, u8, u16, u32 } from './struct_layout.js'
 
 export const FORMAT_NAME = 'tmfile'
 

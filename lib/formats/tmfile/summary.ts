@@ -1,6 +1,7 @@
 /** What people ask of a model first: where it comes from, what it runs, how large and how quantized it is. */
-import { fusedActivation, LAYOUTS, SOURCE_FORMATS } from './enums.js'
-import { isConstant, type TmfileModel, type TmfileNode, type TmfileTensor } from './model/model.js'
+import { fusedActivation, isConstant, LAYOUTS, SOURCE_FORMATS } from './enums.js'
+import type { TmfileModel } from './model/model.js'
+import type { TmfileNode, TmfileTensor } from './model/types.js'
 
 /** An input or output of the graph. */
 export interface TmfileEnd {

@@ -1,10 +1,10 @@
 /** A file for every operator, built in code, written, read back equal and rewritten identical. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Field } from '../../../lib/formats/tmfile/decode/fields.js'
-import { isUninitialised } from '../../../lib/formats/tmfile/decode/fields.js'
 import { PARAMETER_VALUES } from '../../../lib/formats/tmfile/enums.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
+import type { Field } from '../../../lib/formats/tmfile/struct_layout.js'
+import { isUninitialised } from '../../../lib/formats/tmfile/struct_layout.js'
 import { check, open, serialize } from '../../../lib/index.js'
 import { TmfileModel } from '../../../lib/tmfile.js'
 import { nodeOfNumber, variable } from './tmfile_bytes.js'

@@ -5,8 +5,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import type { Field } from '../../../lib/formats/tmfile/decode/fields.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
+import type { Field } from '../../../lib/formats/tmfile/struct_layout.js'
 
 const PAGE = fileURLToPath(new URL('../../../docs/tmfile.md', import.meta.url))
 const BEGIN = '<!-- operators: made by test/formats/tmfile/operators_page.test.ts -->\n'

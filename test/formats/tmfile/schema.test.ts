@@ -2,10 +2,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { Field, Fields } from '../../../lib/formats/tmfile/decode/fields.js'
-import { layoutOf } from '../../../lib/formats/tmfile/decode/fields.js'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
 import { PLACED } from '../../../lib/formats/tmfile/schema.js'
+import type { Field, Fields } from '../../../lib/formats/tmfile/struct_layout.js'
+import { layoutOf } from '../../../lib/formats/tmfile/struct_layout.js'
 
 const sheet = resolve(import.meta.dirname, '../../../../shared/spec/tmfile.md')
 const hasSheet = existsSync(sheet)

@@ -1,11 +1,17 @@
 /** Reads an operator record and its parameter block, in whatever form of the last years it has. */
 
-import type { Reading } from '../encode/file_bytes.js'
+import type { Spot } from '../location.js'
 import { type OperatorSchema, operatorByNumber } from '../operators.js'
 import { type BlockForm, formOf, opaqueLength } from '../parameter_forms.js'
 import { MAX_PARAMETER_ENTRIES } from '../schema.js'
-import type { Spot } from '../spot.js'
-import { isUninitialised, readScalar, type StringField, scalarTypeOf, type VectorField } from './fields.js'
+import {
+  isUninitialised,
+  readScalar,
+  type StringField,
+  scalarTypeOf,
+  type VectorField,
+} from '../struct_layout.js'
+import type { Reading } from './file_bytes.js'
 import type { RecordReader } from './record_reader.js'
 import type { BlockRecord, OperatorRecord, TextRecord, VectorRecord } from './records.js'
 

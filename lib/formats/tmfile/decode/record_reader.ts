@@ -4,10 +4,10 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { Place, Report } from '../../report.js'
-import type { FileBytes, Reading } from '../encode/file_bytes.js'
+import type { Spot } from '../location.js'
 import { MAX_TEXT_BYTES, PLACED, type StructName, type StructValues, WORD_BYTES } from '../schema.js'
-import type { Spot } from '../spot.js'
-import { ELEMENT_BYTES, readScalar, type VectorType } from './fields.js'
+import { ELEMENT_BYTES, readScalar, type VectorType } from '../struct_layout.js'
+import type { FileBytes, Reading } from './file_bytes.js'
 import type { QuantizationRecord, TextRecord, VectorRecord } from './records.js'
 
 const NUL = 0

@@ -5,7 +5,7 @@
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
-import { FileBytes, type Reading } from '../encode/file_bytes.js'
+import { Spot } from '../location.js'
 import {
   DEFAULT_TENSORS_LIMIT,
   MAIN_VERSION,
@@ -14,7 +14,7 @@ import {
   PLACED,
   type StructValues,
 } from '../schema.js'
-import { Spot } from '../spot.js'
+import { FileBytes, type Reading } from './file_bytes.js'
 import { readOperator } from './read_operator.js'
 import { RecordReader } from './record_reader.js'
 import type {

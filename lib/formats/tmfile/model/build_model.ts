@@ -2,17 +2,10 @@
 import type { ByteSource } from '../../../bytes/source.js'
 import { dtypesBy } from '../../../dtype/dtypes.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord, VectorRecord } from '../decode/records.js'
-import {
-  isConstant,
-  roleOf,
-  type TmfileBuffer,
-  type TmfileDevice,
-  type TmfileDtype,
-  TmfileModel,
-  type TmfileNode,
-  type TmfileTensor,
-} from './model.js'
+import { isConstant, roleOf } from '../enums.js'
+import { TmfileModel } from './model.js'
 import { rememberOrigin } from './origin.js'
+import type { TmfileBuffer, TmfileDevice, TmfileDtype, TmfileNode, TmfileTensor } from './types.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 

@@ -3,24 +3,21 @@
 import { readInto } from '../../../bytes/read_into.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
+import { cast } from '../../../tensor/cast.js'
 import { checkDense } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
-import { NHWC } from '../enums.js'
+import { isConstant, NHWC } from '../enums.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../schema.js'
-import { checkQuantization } from './caller_model.js'
-import { findTensor, refuseEdit } from './find.js'
-import {
-  isConstant,
-  type TmfileBuffer,
-  type TmfileDtype,
-  type TmfileModel,
-  type TmfileQuantization,
-  type TmfileTensor,
-} from './model.js'
-import { quantizationOf } from './tensors.js'
+import { checkQuantization } from './check_arguments.js'
+import { producerNode } from './create_node.js'
+import { insertNode } from './edit_graph.js'
+import { checkNewName, refuseTakenName } from './edit_names.js'
+import { findTensor, refuseEdit } from './lookup.js'
+import { denseTensorOf, quantizationOf } from './tensors.js'
+import type { TmfileBuffer, TmfileDtype, TmfileGraph, TmfileQuantization, TmfileTensor } from './types.js'
 
 /**
  * Gives a constant other numbers, and their type and shape. Its quantization parameters are those given, by default those
@@ -31,14 +28,13 @@ import { quantizationOf } from './tensors.js'
  * does not have, ERR_RANK above 8 axes, ERR_NO_DATA
  */
 export function replaceConstant(
-  model: TmfileModel,
+  graph: TmfileGraph,
   key: TmfileTensor | string,
   numbers: DenseTensor,
   given?: TmfileQuantization | null,
 ): void {
-  const tensor = findTensor(model, key)
+  const tensor = findTensor(graph, key)
   if (!isConstant(tensor)) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no constant.`)
-  const { graph } = model
   checkDense(numbers, 'replaceConstant')
   const quantization = given === undefined ? quantizationOf(numbers) : given
   checkQuantization(quantization, 'quantization')
@@ -64,7 +60,7 @@ function checkNumbers(numbers: DenseTensor, shape: readonly number[]): void {
 }
 
 /** Leaves the numbers of all constants away and keeps their sizes, as files for benchmarks do. */
-export function stripWeights({ graph }: TmfileModel): void {
+export function stripWeights(graph: TmfileGraph): void {
   for (const buffer of graph.buffers) buffer.data = null
 }
 
@@ -75,14 +71,14 @@ export function stripWeights({ graph }: TmfileModel): void {
  * @throws TileworkError ERR_ARGUMENT for one of another type or shape and for what is no dense tensor
  */
 export function fillWeights(
-  model: TmfileModel,
+  graph: TmfileGraph,
   numbersFor: (tensor: TmfileTensor) => DenseTensor | null,
 ): void {
   if (typeof numbersFor !== 'function') {
     const message = `numbersFor must be a function that gives a tensor for a constant; it is ${valueText(numbersFor)}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  for (const tensor of model.graph.tensors) {
+  for (const tensor of graph.tensors) {
     const { buffer, dtype, shape } = tensor
     // Of constants that share a buffer the first fills it.
     if (!buffer || !shape || buffer.data) continue
@@ -102,6 +98,71 @@ export function fillWeights(
   }
 }
 
+/**
+ * Adds a constant with these numbers, and the node that gives it to others, in front of all nodes.
+ *
+ * @throws TileworkError ERR_ARGUMENT for what is no name, ERR_GRAPH for one that a tensor or a node has already; and as
+ * `replaceConstant`
+ */
+export function addConstant(
+  graph: TmfileGraph,
+  name: string,
+  numbers: DenseTensor,
+  quantization?: TmfileQuantization | null,
+): TmfileTensor {
+  const named = { name: checkNewName(name, 'The name of a constant') }
+  refuseTakenName('tensor', named, graph.tensors)
+  // Before anything is added: the node that gives the constant has its name.
+  refuseTakenName('node', named, graph.nodes)
+  const constant: TmfileTensor = {
+    ...{ name, dtype: 'float32', shape: null, role: 'constant', layout: graph.graphLayout },
+    ...{ quantization: null, buffer: null },
+  }
+  // Only what a graph has can be replaced; a refusal takes it out again.
+  graph.tensors.push(constant)
+  try {
+    replaceConstant(graph, constant, numbers, quantization)
+  } catch (error) {
+    graph.tensors.pop()
+    throw error
+  }
+  insertNode(graph, producerNode('Const', constant), 0)
+  return constant
+}
+
+/**
+ * Casts every constant that is a float of the other width, as the file is written. Constants without data keep their
+ * place with the size of the new type.
+ *
+ * @returns how many were cast
+ */
+export function castWeights(graph: TmfileGraph, dtype: 'float32' | 'float16'): number {
+  if (dtype !== 'float32' && dtype !== 'float16') {
+    const message = `'dtype' is ${valueText(dtype)}; weights are cast to float32 or float16.`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  const from = dtype === 'float16' ? 'float32' : 'float16'
+  const weights = graph.tensors.filter((tensor) => isConstant(tensor) && tensor.dtype === from)
+  for (const weight of weights) castWeight(graph, weight, dtype)
+  return weights.length
+}
+
+function castWeight(graph: TmfileGraph, weight: TmfileTensor, dtype: 'float32' | 'float16'): void {
+  const { buffer, quantization } = weight
+  if (buffer?.data && weight.shape) {
+    const index = graph.tensors.indexOf(weight)
+    replaceConstant(graph, weight, cast(denseTensorOf(weight, index), dtype) as DenseTensor, quantization)
+    return
+  }
+  if (!buffer) return
+  const byteLength = dtype === 'float16' ? buffer.byteLength / 2 : buffer.byteLength * 2
+  const absent = { byteLength, data: null }
+  // Another constant of the same buffer still needs the old size.
+  const isShared = graph.tensors.some((other) => other !== weight && other.buffer === buffer)
+  graph.buffers[isShared ? graph.buffers.length : graph.buffers.indexOf(buffer)] = absent
+  Object.assign(weight, { dtype, buffer: absent })
+}
+
 /** Bytes of two buffers that are compared at a time. */
 const COMPARED_BYTES = 1024 * 1024
 
@@ -111,7 +172,7 @@ const COMPARED_BYTES = 1024 * 1024
  * @returns bytes that the file is shorter by
  * @throws TileworkError ERR_GRAPH for an NHWC model, whose shared buffers the runtime turns once for each user
  */
-export async function mergeConstants({ graph }: TmfileModel): Promise<number> {
+export async function mergeConstants(graph: TmfileGraph): Promise<number> {
   if (graph.modelLayout === NHWC) refuseEdit('Constants of an NHWC model cannot share buffers.')
   const merged = new Map<TmfileBuffer, TmfileBuffer>()
   const byLength = groupByLength(graph.buffers)

@@ -1,18 +1,13 @@
 /** Changes of the graph: nodes in and out, other ends, and what nobody needs any more. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
+import { isConstant } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
-import { checkGraphTensor, checkKeys, checkNode } from './caller_model.js'
+import { checkGraphTensor, checkKeys, checkNode } from './check_arguments.js'
+import { producerNode } from './create_node.js'
 import { checkNewName, refuseTakenName } from './edit_names.js'
-import { findNode, findTensor, refuseEdit } from './find.js'
-import {
-  isConstant,
-  type TmfileBuffer,
-  type TmfileModel,
-  type TmfileNode,
-  type TmfileTensor,
-} from './model.js'
-import { producerNode } from './producer_node.js'
+import { findNode, findTensor, linksOf, refuseEdit } from './lookup.js'
+import type { TmfileBuffer, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /**
  * Takes a node out. Its consumers get its first input that is no constant; where it is an output of the graph, the
@@ -21,10 +16,9 @@ import { producerNode } from './producer_node.js'
  * @throws TileworkError ERR_GRAPH for a node with several outputs, or with none of its inputs to go on with, that
  * somebody needs
  */
-export function removeNode(model: TmfileModel, key: TmfileNode | string): void {
-  const { graph } = model
-  const node = findNode(model, key)
-  const links = model.links()
+export function removeNode(graph: TmfileGraph, key: TmfileNode | string): void {
+  const node = findNode(graph, key)
+  const links = linksOf(graph)
   const used = node.outputs.filter((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
   const isEnd = graph.outputs.includes(node)
   if (used.length > 0 || isEnd) {
@@ -34,16 +28,16 @@ export function removeNode(model: TmfileModel, key: TmfileNode | string): void {
         `Node ${JSON.stringify(node.name)} has ${node.outputs.length} outputs that are needed, and nothing takes their place.`,
       )
     }
-    replaceUses(model, node.outputs[0]!, input)
+    replaceUses(graph, node.outputs[0]!, input)
     const producer = links.get(input)?.producer
     if (isEnd && producer) graph.outputs = graph.outputs.map((end) => (end === node ? producer : end))
   }
-  dropNodes(model, new Set([node]))
-  dropUnused(model, new Set(node.inputs.filter(isConstant)))
+  dropNodes(graph, new Set([node]))
+  dropUnused(graph, new Set(node.inputs.filter(isConstant)))
 }
 
 /** Every consumer of one tensor takes the other. */
-function replaceUses({ graph }: TmfileModel, from: TmfileTensor, to: TmfileTensor): void {
+function replaceUses(graph: TmfileGraph, from: TmfileTensor, to: TmfileTensor): void {
   const replaced = (tensors: readonly TmfileTensor[]) =>
     tensors.map((tensor) => (tensor === from ? to : tensor))
   for (const node of graph.nodes) if (node.inputs.includes(from)) node.inputs = replaced(node.inputs)
@@ -54,7 +48,7 @@ function replaceUses({ graph }: TmfileModel, from: TmfileTensor, to: TmfileTenso
 }
 
 /** Removes nodes with the tensors they make. */
-function dropNodes({ graph }: TmfileModel, nodes: ReadonlySet<TmfileNode>): void {
+function dropNodes(graph: TmfileGraph, nodes: ReadonlySet<TmfileNode>): void {
   const made = new Set([...nodes].flatMap(({ outputs }) => outputs))
   graph.nodes = graph.nodes.filter((node) => !nodes.has(node))
   graph.inputs = graph.inputs.filter((node) => !nodes.has(node))
@@ -64,7 +58,7 @@ function dropNodes({ graph }: TmfileModel, nodes: ReadonlySet<TmfileNode>): void
 }
 
 /** Removes tensors, and the buffers that only they had. */
-function dropTensors(graph: TmfileModel['graph'], gone: ReadonlySet<TmfileTensor>): void {
+function dropTensors(graph: TmfileGraph, gone: ReadonlySet<TmfileTensor>): void {
   graph.tensors = graph.tensors.filter((tensor) => !gone.has(tensor))
   const kept = new Set<TmfileBuffer | null>(graph.tensors.map(({ buffer }) => buffer))
   const freed = new Set([...gone].map(({ buffer }) => buffer).filter((buffer) => !kept.has(buffer)))
@@ -76,12 +70,12 @@ function dropTensors(graph: TmfileModel['graph'], gone: ReadonlySet<TmfileTensor
 }
 
 /** Removes constants, and the nodes that give them, where nobody takes them. */
-function dropUnused(model: TmfileModel, constants: ReadonlySet<TmfileTensor>): void {
-  const links = model.links()
+function dropUnused(graph: TmfileGraph, constants: ReadonlySet<TmfileTensor>): void {
+  const links = linksOf(graph)
   const unused = [...constants].filter((tensor) => links.get(tensor)?.consumers.length === 0)
   const producers = unused.map((tensor) => links.get(tensor)?.producer)
-  dropNodes(model, new Set(producers.filter((node) => node !== undefined)))
-  dropTensors(model.graph, new Set(unused))
+  dropNodes(graph, new Set(producers.filter((node) => node !== undefined)))
+  dropTensors(graph, new Set(unused))
 }
 
 /**
@@ -91,14 +85,13 @@ function dropUnused(model: TmfileModel, constants: ReadonlySet<TmfileTensor>): v
  * @throws TileworkError ERR_ARGUMENT for what is no node or no index; ERR_GRAPH where an output is made by another node,
  * the node would run before its inputs or after its consumers, or the graph has one of its names already
  */
-export function insertNode(model: TmfileModel, node: TmfileNode, index?: number): void {
-  const { graph } = model
+export function insertNode(graph: TmfileGraph, node: TmfileNode, index?: number): void {
   checkNewNode(node)
   if (index !== undefined && !Number.isInteger(index)) {
     const message = `index must be a whole number; it is ${valueText(index)}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  const links = model.links()
+  const links = linksOf(graph)
   const taken = node.outputs.find((tensor) => links.get(tensor)?.producer)
   if (taken) refuseEdit(`Tensor ${JSON.stringify(taken.name)} is made by another node already.`)
   const producers = node.inputs.map((tensor) => links.get(tensor)?.producer)
@@ -113,7 +106,7 @@ export function insertNode(model: TmfileModel, node: TmfileNode, index?: number)
   }
   checkNewNames(node, graph)
   graph.nodes.splice(at, 0, node)
-  addTensors(model, [...node.inputs, ...node.outputs])
+  addTensors(graph, [...node.inputs, ...node.outputs])
 }
 
 /** A node as it must be for a graph to hold it, with its tensors. */
@@ -125,10 +118,7 @@ function checkNewNode(node: TmfileNode): void {
 }
 
 /** The node and the tensors that come with it have names of their own among those that stay. */
-function checkNewNames(
-  node: TmfileNode,
-  { nodes, tensors }: Pick<TmfileModel['graph'], 'nodes' | 'tensors'>,
-): void {
+function checkNewNames(node: TmfileNode, { nodes, tensors }: Pick<TmfileGraph, 'nodes' | 'tensors'>): void {
   if (node.name !== null) checkNewName(node.name, 'The name of a node')
   refuseTakenName('node', node, nodes)
   const known = new Set(tensors)
@@ -140,7 +130,7 @@ function checkNewNames(
   }
 }
 
-function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): void {
+function addTensors(graph: TmfileGraph, tensors: readonly TmfileTensor[]): void {
   for (const tensor of tensors) {
     if (!graph.tensors.includes(tensor)) graph.tensors.push(tensor)
     if (tensor.buffer && !graph.buffers.includes(tensor.buffer)) graph.buffers.push(tensor.buffer)
@@ -153,11 +143,10 @@ function addTensors({ graph }: TmfileModel, tensors: readonly TmfileTensor[]): v
  *
  * @throws TileworkError ERR_ARGUMENT for what is no node, ERR_GRAPH also where what stays has one of its names
  */
-export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: TmfileNode): void {
-  const { graph } = model
-  const old = findNode(model, key)
+export function replaceNode(graph: TmfileGraph, key: TmfileNode | string, node: TmfileNode): void {
+  const old = findNode(graph, key)
   checkNewNode(node)
-  const links = model.links()
+  const links = linksOf(graph)
   const twice = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
   if (twice) refuseEdit(`Tensor ${JSON.stringify(twice.name)} is made by another node already.`)
   const place = graph.nodes.indexOf(old)
@@ -191,20 +180,51 @@ export function replaceNode(model: TmfileModel, key: TmfileNode | string, node: 
   graph.inputs = put(graph.inputs)
   graph.outputs = put(graph.outputs)
   for (const device of graph.devices ?? []) device.nodes = put(device.nodes)
-  addTensors(model, [...node.inputs, ...node.outputs])
+  addTensors(graph, [...node.inputs, ...node.outputs])
   dropTensors(graph, new Set(lost))
-  dropUnused(model, new Set(freed))
+  dropUnused(graph, new Set(freed))
+}
+
+/**
+ * Lets every node but the maker of `to` take one tensor in place of another; where the maker of `from` is an output of the
+ * graph, the maker of `to` becomes one in its place.
+ *
+ * @throws TileworkError ERR_ARGUMENT for tensors that the graph does not have, ERR_GRAPH where a node would run before its
+ * input is made
+ */
+export function replaceAllUses(
+  graph: TmfileGraph,
+  from: TmfileTensor | string,
+  to: TmfileTensor | string,
+): void {
+  const [old, put] = [findTensor(graph, from), findTensor(graph, to)]
+  const links = linksOf(graph)
+  const maker = links.get(put)?.producer
+  const users = (links.get(old)?.consumers ?? []).filter((node) => node !== maker)
+  const early = maker && users.find((node) => graph.nodes.indexOf(node) < graph.nodes.indexOf(maker))
+  if (early) {
+    refuseEdit(`Node ${JSON.stringify(early.name)} runs before tensor ${JSON.stringify(put.name)} is made.`)
+  }
+  const replaced = (tensors: readonly TmfileTensor[]) => tensors.map((each) => (each === old ? put : each))
+  for (const node of users) node.inputs = replaced(node.inputs)
+  for (const device of graph.devices ?? []) {
+    Object.assign(device, { inputs: replaced(device.inputs), outputs: replaced(device.outputs) })
+  }
+  const end = links.get(old)?.producer
+  if (maker && end && end.operator !== 'InputOp') {
+    graph.outputs = [...new Set(graph.outputs.map((node) => (node === end ? maker : node)))]
+  }
 }
 
 /** Makes other tensors the results: the nodes that make them. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
-export function setOutputs(model: TmfileModel, keys: readonly (TmfileTensor | string)[]): void {
-  model.graph.outputs = makersOf(model, keys)
+export function setOutputs(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): void {
+  graph.outputs = makersOf(graph, keys)
 }
 
-function makersOf(model: TmfileModel, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
-  const links = model.links()
+function makersOf(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
+  const links = linksOf(graph)
   const nodes = checkKeys(keys, 'outputs').map((key) => {
-    const tensor = findTensor(model, key)
+    const tensor = findTensor(graph, key)
     return links.get(tensor)?.producer ?? refuseEdit(`No node makes tensor ${JSON.stringify(tensor.name)}.`)
   })
   if (nodes.length === 0) refuseEdit('A graph has at least one output.')
@@ -219,14 +239,13 @@ function makersOf(model: TmfileModel, keys: readonly (TmfileTensor | string)[]):
  * one of the inputs as well
  */
 export function cut(
-  model: TmfileModel,
+  graph: TmfileGraph,
   inputs: readonly (TmfileTensor | string)[],
   outputs: readonly (TmfileTensor | string)[],
 ): void {
-  const { graph } = model
-  const starts = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(model, key)))]
-  const ends = makersOf(model, outputs)
-  const links = model.links()
+  const starts = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key)))]
+  const ends = makersOf(graph, outputs)
+  const links = linksOf(graph)
   const constant = starts.find(isConstant)
   if (constant) refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant, and no input.`)
   const inputNodes = starts.map((tensor) => {
@@ -260,7 +279,7 @@ export function cut(
 function nodesBetween(
   ends: readonly TmfileNode[],
   starts: ReadonlySet<TmfileTensor>,
-  links: ReturnType<TmfileModel['links']>,
+  links: ReturnType<typeof linksOf>,
 ): Set<TmfileNode> {
   const found = new Set<TmfileNode>()
   const open = ends.filter(({ outputs }) => !outputs.every((tensor) => starts.has(tensor)))
@@ -276,11 +295,10 @@ function nodesBetween(
 }
 
 /** Removes nodes that no output needs, and tensors and buffers that no node has. Inputs of the graph stay. */
-export function removeUnused(model: TmfileModel): void {
-  const { graph } = model
-  const needed = nodesBetween(graph.outputs, new Set(), model.links())
+export function removeUnused(graph: TmfileGraph): void {
+  const needed = nodesBetween(graph.outputs, new Set(), linksOf(graph))
   const unused = graph.nodes.filter((node) => !needed.has(node) && !graph.inputs.includes(node))
-  dropNodes(model, new Set(unused))
+  dropNodes(graph, new Set(unused))
   const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
   dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
   const buffers = new Set<TmfileBuffer | null>(graph.tensors.map(({ buffer }) => buffer))

@@ -5,8 +5,8 @@
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { FORMAT_NAME } from '../schema.js'
-import { refuseEdit } from './find.js'
-import type { TmfileModel } from './model.js'
+import { refuseEdit } from './lookup.js'
+import type { TmfileGraph } from './types.js'
 
 /** In C a name ends at a NUL; half a surrogate pair has no UTF-8. */
 const UNWRITABLE = /\0|\p{Surrogate}/u
@@ -44,7 +44,7 @@ export function refuseTakenName(
  * @throws TileworkError ERR_ARGUMENT for what is no name; ERR_GRAPH where nothing has it, or another one of its kind has
  * the new one already
  */
-export function rename({ graph }: TmfileModel, from: string, to: string): number {
+export function rename(graph: TmfileGraph, from: string, to: string): number {
   if (typeof from !== 'string') {
     const message = `from must be a string; it is ${valueText(from)}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
@@ -60,6 +60,6 @@ export function rename({ graph }: TmfileModel, from: string, to: string): number
 }
 
 /** Leaves all names of tensors and nodes away. The reference runs such a model, and aborts when it is to save it. */
-export function stripNames({ graph }: TmfileModel): void {
+export function stripNames(graph: TmfileGraph): void {
   for (const each of [...graph.tensors, ...graph.nodes]) each.name = null
 }

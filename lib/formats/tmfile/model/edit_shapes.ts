@@ -3,11 +3,12 @@ import { TileworkError } from '../../../errors.js'
 import { tensor as denseTensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import { isConstant } from '../enums.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../schema.js'
 import { replaceConstant } from './edit_constants.js'
-import { findTensor, refuseEdit } from './find.js'
-import { isConstant, type KnownNode, type TmfileModel, type TmfileNode, type TmfileTensor } from './model.js'
+import { findTensor, linksOf, refuseEdit } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
+import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /** What a change of shapes met. */
 export interface ShapeChange {
@@ -26,12 +27,12 @@ export interface ShapeChange {
  * no input, ERR_ASYNC_ONLY where the stored target of a Reshape cannot be read at once
  */
 export function setInputShape(
-  model: TmfileModel,
+  graph: TmfileGraph,
   key: TmfileTensor | string,
   shape: readonly number[],
 ): ShapeChange {
-  const tensor = findTensor(model, key)
-  const isInput = model.graph.inputs.some(({ outputs }) => outputs.includes(tensor))
+  const tensor = findTensor(graph, key)
+  const isInput = graph.inputs.some(({ outputs }) => outputs.includes(tensor))
   if (!isInput) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no input of the graph.`)
   checkExtents(shape)
   const old = tensor.shape
@@ -43,8 +44,8 @@ export function setInputShape(
   tensor.shape = [...shape]
   if (old && shape.every((extent, axis) => extent === old[axis])) return NO_CHANGE
   const isBatchOnly = old && shape.slice(1).every((extent, at) => extent === old[at + 1])
-  const dependent = dependentNodes(model, tensor)
-  if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(model, dependent, old[0]!, shape[0]!)
+  const dependent = dependentNodes(graph, tensor)
+  if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(graph, dependent, old[0]!, shape[0]!)
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
   return { reshaped: [], blocked: dependent.filter(isFixedReshape) }
 }
@@ -53,18 +54,18 @@ export function setInputShape(
  * Sets the first extent of every input. Errors: as `setInputShape`; ERR_ARGUMENT for what is no whole number from 1,
  * ERR_GRAPH for an input without a shape.
  */
-export function setBatch(model: TmfileModel, batch: number): ShapeChange {
+export function setBatch(graph: TmfileGraph, batch: number): ShapeChange {
   if (!Number.isInteger(batch) || batch < 1) {
     const message = `A batch is a whole number from 1; ${valueText(batch)} was given.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
-  const changes = model.graph.inputs
+  const changes = graph.inputs
     .flatMap(({ outputs }) => outputs)
     .map((tensor) => {
       if (!tensor.shape || tensor.shape.length === 0) {
         return refuseEdit(`Input ${JSON.stringify(tensor.name)} has no shape; set it as a whole.`)
       }
-      return setInputShape(model, tensor, [batch, ...tensor.shape.slice(1)])
+      return setInputShape(graph, tensor, [batch, ...tensor.shape.slice(1)])
     })
   const all = (list: keyof ShapeChange) => [...new Set(changes.flatMap((change) => change[list]))]
   return { reshaped: all('reshaped'), blocked: all('blocked') }
@@ -90,8 +91,8 @@ function checkExtents(shape: readonly number[]): void {
 }
 
 /** Nodes that a change of the tensor reaches. */
-function dependentNodes(model: TmfileModel, tensor: TmfileTensor): TmfileNode[] {
-  const links = model.links()
+function dependentNodes(graph: TmfileGraph, tensor: TmfileTensor): TmfileNode[] {
+  const links = linksOf(graph)
   const found = new Set<TmfileNode>()
   const open = [...(links.get(tensor)?.consumers ?? [])]
   for (let node = open.pop(); node; node = open.pop()) {
@@ -112,7 +113,7 @@ function isFixedReshape(node: TmfileNode): node is Reshape {
 }
 
 function changeBatch(
-  model: TmfileModel,
+  graph: TmfileGraph,
   nodes: readonly TmfileNode[],
   from: number,
   to: number,
@@ -124,7 +125,7 @@ function changeBatch(
       const change = changeTarget(node, from, to)
       if (change === 'reshaped') {
         reshaped.push(node)
-        changeStoredTarget(model, node, from, to)
+        changeStoredTarget(graph, node, from, to)
       }
       if (change === 'blocked') blocked.push(node)
     }
@@ -156,17 +157,17 @@ function changeTarget({ params }: Reshape, from: number, to: number): 'reshaped'
  * Models made from ONNX hold the target a second time, as an int32 constant: the first words of what were 64-bit numbers,
  * or the numbers. The batch is the first word either way.
  */
-function changeStoredTarget(model: TmfileModel, { inputs }: Reshape, from: number, to: number): void {
+function changeStoredTarget(graph: TmfileGraph, { inputs }: Reshape, from: number, to: number): void {
   const target = inputs[1]
   if (!target || !isConstant(target) || target.dtype !== 'int32' || !target.buffer?.data || !target.shape)
     return
-  const consumers = model.links().get(target)?.consumers ?? []
+  const consumers = linksOf(graph).get(target)?.consumers ?? []
   if (!consumers.every(({ operator }) => operator === 'Reshape')) return
-  const old = denseTensorOf(target, model.graph.tensors.indexOf(target))
+  const old = denseTensorOf(target, graph.tensors.indexOf(target))
   const words = new Int32Array(old.size)
   old.copyToSync(new Uint8Array(words.buffer))
   if (words[0] !== from) return
   words[0] = to
   const changed = denseTensor(words, { name: old.name, dtype: 'int32', shape: target.shape })
-  replaceConstant(model, target, changed as DenseTensor, target.quantization)
+  replaceConstant(graph, target, changed as DenseTensor, target.quantization)
 }

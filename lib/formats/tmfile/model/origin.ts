@@ -3,7 +3,8 @@
  * object keeps: padding, fields that nobody set, the form of a parameter block.
  */
 import type { ByteSource } from '../../../bytes/source.js'
-import type { TmfileBuffer, TmfileDevice, TmfileModel, TmfileNode, TmfileTensor } from './model.js'
+import type { TmfileModel } from './model.js'
+import type { TmfileBuffer, TmfileDevice, TmfileNode, TmfileTensor } from './types.js'
 
 type Numbered = TmfileNode | TmfileTensor | TmfileBuffer | TmfileDevice
 

@@ -10,13 +10,15 @@ import { checkOptions, readInput } from '../../../caller_input.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { quantizationParameters } from '../../../tensor/quantization_range.js'
-import { quantize } from '../../../tensor/quantize.js'
+import { dequantize, quantize } from '../../../tensor/quantize.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
+import { isConstant } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import { replaceConstant } from './edit_constants.js'
-import { findTensor, refuseEdit } from './find.js'
-import { isConstant, type TmfileModel, type TmfileQuantization, type TmfileTensor } from './model.js'
+import { findTensor, refuseEdit } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
+import type { TmfileGraph, TmfileQuantization, TmfileTensor } from './types.js'
 
 /** Types of codes. int32 is that of biases. */
 export type TmfileCodes = 'int8' | 'uint8' | 'int32'
@@ -40,12 +42,12 @@ const CODE_TYPES: readonly TmfileCodes[] = ['int8', 'uint8', 'int32']
  * scales that do not fit, ERR_DTYPE for numbers that are codes already, ERR_ARGUMENT, ERR_NO_DATA
  */
 export async function quantizeConstant(
-  model: TmfileModel,
+  graph: TmfileGraph,
   key: TmfileTensor | string,
   dtype: TmfileCodes,
   options: TmfileQuantizeOptions = {},
 ): Promise<TmfileQuantization> {
-  const tensor = findTensor(model, key)
+  const tensor = findTensor(graph, key)
   if (!isConstant(tensor)) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no constant.`)
   if (!CODE_TYPES.includes(dtype)) {
     const message = `The type of codes must be ${CODE_TYPES.join(', ')}; it is ${valueText(dtype)}.`
@@ -58,7 +60,7 @@ export async function quantizeConstant(
     zeroPoints,
   } = readInput('The options of quantize', () => ({ ...options }))
   checkGiven(perChannel, scales, zeroPoints)
-  const dense = denseTensorOf(tensor, model.graph.tensors.indexOf(tensor))
+  const dense = denseTensorOf(tensor, graph.tensors.indexOf(tensor))
   if (DTYPES[dense.dtype].kind !== 'float') {
     throw new TileworkError('ERR_DTYPE', `Tensor ${JSON.stringify(tensor.name)} is ${dense.dtype}, no float.`)
   }
@@ -69,7 +71,7 @@ export async function quantizeConstant(
     : rangeParameters(reals, tensor, dtype, perChannel)
   const { scales: scale, zeroPoints: zeroPoint } = parameters
   const codes = quantize(dense, dtype, { scale, zeroPoint, axis: 0, rules: 'tmfile' })
-  replaceConstant(model, tensor, codes, parameters)
+  replaceConstant(graph, tensor, codes, parameters)
   return parameters
 }
 
@@ -157,4 +159,25 @@ function rangeOf(reals: Float32Array): { readonly min: number; readonly max: num
     max = Math.max(max, real)
   }
   return { min, max }
+}
+
+/**
+ * The real values of a quantized constant, `(stored - zero point) * scale` rounded once to float32, computed when they are
+ * read. With a scale for each channel a channel is a run of stored values, which holds also for NHWC depthwise weights,
+ * whose shape says another order than their values have.
+ *
+ * @throws TileworkError ERR_GRAPH for a tensor that is no constant, ERR_QUANTIZATION where its parameters are absent,
+ * unknown (scale 0) or not one and not one for each entry of its first axis; ERR_NO_DATA
+ */
+export function dequantizeConstant(graph: TmfileGraph, key: TmfileTensor | string): DenseTensor {
+  const tensor = findTensor(graph, key)
+  const title = JSON.stringify(tensor.name)
+  if (!isConstant(tensor)) refuseEdit(`Tensor ${title} is no constant.`)
+  const dense = denseTensorOf(tensor, graph.tensors.indexOf(tensor))
+  const { quantization } = dense
+  if (!quantization) {
+    const message = `Tensor ${title} has no quantization parameters.`
+    throw new TileworkError('ERR_QUANTIZATION', message, { format: FORMAT_NAME })
+  }
+  return dequantize(dense, quantization)
 }

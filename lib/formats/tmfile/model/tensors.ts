@@ -5,7 +5,8 @@ import { isPlain } from '../../../tensor/plain_storage.js'
 import type { QuantizationParameters } from '../../../tensor/quantization.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { TensorList } from '../../format.js'
-import { isConstant, type TmfileModel, type TmfileQuantization, type TmfileTensor } from './model.js'
+import { isConstant } from '../enums.js'
+import type { TmfileModelFields, TmfileQuantization, TmfileTensor } from './types.js'
 
 /** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
 export const ROLE_KEY = 'tmfile.role'
@@ -63,15 +64,15 @@ export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor 
 }
 
 /** The constants of a model as it is now, in the order of the file. */
-export function constantsOf({ graph }: TmfileModel): DenseTensor[] {
+export function constantsOf({ graph }: TmfileModelFields): DenseTensor[] {
   return graph.tensors.flatMap((tensor, index) => (isConstant(tensor) ? [denseTensorOf(tensor, index)] : []))
 }
 
 /** All tensors of a model as it is now, in the order of the file. */
 export class ModelTensors implements TensorList {
-  readonly #model: TmfileModel
+  readonly #model: TmfileModelFields
 
-  constructor(model: TmfileModel) {
+  constructor(model: TmfileModelFields) {
     this.#model = model
   }
 

@@ -2,7 +2,7 @@
  * Which object owns each byte of a file: what lies where, what is filler, what nobody explains, and what is claimed
  * twice. A check reports the last two; a rewrite puts every object back to its place by the same list.
  */
-import { ELEMENT_BYTES } from '../decode/fields.js'
+
 import type {
   DeviceRecord,
   FileRecords,
@@ -15,6 +15,7 @@ import type {
   VectorRecord,
 } from '../decode/records.js'
 import { ALIGNMENT, PLACED, WORD_BYTES } from '../schema.js'
+import { ELEMENT_BYTES } from '../struct_layout.js'
 
 /** An object of the file and its bytes. */
 export interface OwnedRange {

@@ -6,10 +6,9 @@ import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, TensorRecord, VectorRecord } from '../decode/records.js'
-import { TENSOR_TYPE } from '../enums.js'
-import { roleOf } from '../model/model.js'
+import { roleOf, TENSOR_TYPE } from '../enums.js'
+import { Spot } from '../location.js'
 import { TOTAL_BYTES_LIMIT_IN_FILES, WORD_BYTES } from '../schema.js'
-import { Spot } from '../spot.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 

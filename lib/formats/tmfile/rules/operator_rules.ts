@@ -3,10 +3,10 @@
  * operators it cannot load, values that nobody knows, and shapes of weights that crash it.
  */
 import type { Report } from '../../report.js'
-import { isUninitialised } from '../decode/fields.js'
 import type { FileRecords, NodeRecord, SubgraphRecord } from '../decode/records.js'
 import { ATTRIBUTE_TYPES, isActivation, NHWC, PARAMETER_VALUES } from '../enums.js'
-import { Spot } from '../spot.js'
+import { Spot } from '../location.js'
+import { isUninitialised } from '../struct_layout.js'
 
 /**
  * Operators that a number stood for in files of 2020 and early 2021. Which one a file means shows where one of the two has

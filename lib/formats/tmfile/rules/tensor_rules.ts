@@ -3,8 +3,8 @@ import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, QuantizationRecord, SubgraphRecord, TensorRecord } from '../decode/records.js'
 import { NHWC, TENSOR_TYPE } from '../enums.js'
+import { Spot } from '../location.js'
 import { RUNTIME_LIMITS } from '../schema.js'
-import { Spot } from '../spot.js'
 import { byteLengthOf, tensorTitle } from './link_rules.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')

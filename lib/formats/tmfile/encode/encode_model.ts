@@ -7,27 +7,14 @@ import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord } from '../decode/records.js'
 import { UNWRITTEN_NUL } from '../decode/walk.js'
-import { NHWC } from '../enums.js'
-import {
-  isConstant,
-  type TmfileBuffer,
-  type TmfileDevice,
-  type TmfileModel,
-  type TmfileNode,
-  type TmfileTensor,
-  typeOfRole,
-} from '../model/model.js'
+import { isConstant, NHWC, typeOfRole } from '../enums.js'
+import type { TmfileModel } from '../model/model.js'
 import type { Origin } from '../model/origin.js'
+import type { TmfileBuffer, TmfileDevice, TmfileNode, TmfileTensor } from '../model/types.js'
 import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, PLACED } from '../schema.js'
-import { layOutOperator } from './lay_out_operator.js'
-import { offsetOf, type Piece } from './piece.js'
-import { PieceList } from './piece_list.js'
-
-/**
- * `exact` keeps every byte that nothing gave a new meaning; `canonical` writes 0 where nobody set anything; `upgrade` is
- * canonical and writes old structs in their current form.
- */
-export type WriteMode = 'exact' | 'canonical' | 'upgrade'
+import { offsetOf, type Piece, type WriteMode } from './chunk.js'
+import { PieceList } from './chunk_builder.js'
+import { layOutOperator } from './encode_operator.js'
 
 /** What a model was, for parts that are still the same. */
 export interface Previous {

@@ -1,11 +1,11 @@
 /** Collects the parts of a file in the order in which the reference writes them. */
 import { TileworkError } from '../../../errors.js'
 import { asStored } from '../../../tensor/dense.js'
-import { ELEMENT_BYTES, type ScalarType, type VectorType } from '../decode/fields.js'
 import type { AttributeRecord, TextRecord, VectorRecord } from '../decode/records.js'
-import type { TmfileBuffer } from '../model/model.js'
+import type { TmfileBuffer } from '../model/types.js'
 import { ALIGNMENT, PLACED, type StructName, type StructValues, WORD_BYTES } from '../schema.js'
-import { type Fill, fillField, type Piece, type PieceBase } from './piece.js'
+import { ELEMENT_BYTES, type ScalarType, type VectorType } from '../struct_layout.js'
+import { type Fill, fillField, type Piece, type PieceBase } from './chunk.js'
 
 const encoder = new TextEncoder()
 

@@ -8,8 +8,14 @@
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import type { WriteSegment } from '../../format.js'
-import { readScalar, type ScalarType, writeScalar } from '../decode/fields.js'
 import { type ALIGNMENT, FORMAT_NAME } from '../schema.js'
+import { readScalar, type ScalarType, writeScalar } from '../struct_layout.js'
+
+/**
+ * `exact` keeps every byte that nothing gave a new meaning; `canonical` writes 0 where nobody set anything; `upgrade` is
+ * canonical and writes old structs in their current form.
+ */
+export type WriteMode = 'exact' | 'canonical' | 'upgrade'
 
 /** Where a part stood in the file it comes from. */
 export interface PieceBase {

@@ -5,11 +5,11 @@
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
 import type { WriteSegment } from '../../format.js'
+import type { FileBytes, Reading } from '../decode/file_bytes.js'
 import type { FileRecords } from '../decode/records.js'
 import { rangesOf } from '../rules/coverage.js'
 import { FILE_BYTES_LIMIT, FORMAT_NAME, PLACED } from '../schema.js'
-import type { FileBytes, Reading } from './file_bytes.js'
-import type { Piece } from './piece.js'
+import type { Piece } from './chunk.js'
 
 /** Gaps up to this are read when the file is planned; longer ones are copied when it is written. */
 const GAP_IN_MEMORY_BYTES = 64

@@ -1,15 +1,14 @@
 /** The operator of a node as parts of a file: vectors and texts of the parameters, the block, the operator record. */
 import { TileworkError } from '../../../errors.js'
-import { type Field, isUninitialised, readScalar, scalarTypeOf } from '../decode/fields.js'
 import { defaultParams } from '../decode/read_operator.js'
 import type { BlockRecord, OperatorRecord } from '../decode/records.js'
-import type { TmfileNode } from '../model/model.js'
+import type { TmfileNode } from '../model/types.js'
 import { type OperatorSchema, operatorByNumber } from '../operators.js'
 import { type BlockForm, currentForm } from '../parameter_forms.js'
 import { ALIGNMENT, FORMAT_NAME, PLACED } from '../schema.js'
-import type { WriteMode } from './lay_out.js'
-import { type Fill, fillField, offsetOf, type Piece } from './piece.js'
-import type { PieceList } from './piece_list.js'
+import { type Field, isUninitialised, readScalar, scalarTypeOf } from '../struct_layout.js'
+import { type Fill, fillField, offsetOf, type Piece, type WriteMode } from './chunk.js'
+import type { PieceList } from './chunk_builder.js'
 
 interface OperatorContext {
   /** Names the node in errors. */

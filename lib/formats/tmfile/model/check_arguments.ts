@@ -9,7 +9,7 @@ import { isDenseTensor } from '../../../tensor/check_tensor.js'
 import { valueText } from '../../../value_text.js'
 import { TENSOR_TYPES, type TensorRole } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
-import type { TmfileModel, TmfileNode, TmfileQuantization } from './model.js'
+import type { TmfileModelFields, TmfileNode, TmfileQuantization, TmfileTensor } from './types.js'
 
 /** What a field must be. */
 interface Rule {
@@ -120,7 +120,7 @@ export function checkQuantization(quantization: TmfileQuantization | null, path:
 }
 
 /** @throws TileworkError ERR_ARGUMENT for what is no tensor of a graph, naming the field */
-export function checkGraphTensor(tensor: TmfileModel['graph']['tensors'][number], path: string): void {
+export function checkGraphTensor(tensor: TmfileTensor, path: string): void {
   readInput('The tensor', () => {
     checkFields(tensor, TENSOR, path)
     if (tensor.quantization) checkQuantization(tensor.quantization, `${path}.quantization`)
@@ -129,7 +129,7 @@ export function checkGraphTensor(tensor: TmfileModel['graph']['tensors'][number]
 }
 
 /** @throws TileworkError ERR_ARGUMENT for what is no model, naming the field */
-export function checkModelFields(model: TmfileModel): void {
+export function checkModelFields(model: TmfileModelFields): void {
   readInput('The model', () => {
     checkFields(model, MODEL, '')
     const { graph } = model

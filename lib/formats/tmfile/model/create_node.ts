@@ -1,24 +1,15 @@
 /** New parts of a graph, from as much as a person would say of them: nodes with defaults, constants with their nodes. */
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
-import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { defaultParams } from '../decode/read_operator.js'
+import { isConstant } from '../enums.js'
 import { type OperatorName, type OperatorSchema, operatorByName, operatorByNumber } from '../operators.js'
 import { FORMAT_NAME, OPERATOR_VERSION } from '../schema.js'
-import { checkKeys } from './caller_model.js'
-import { replaceConstant } from './edit_constants.js'
-import { insertNode } from './edit_graph.js'
-import { checkNewName, refuseTakenName } from './edit_names.js'
-import { findTensor, refuseEdit } from './find.js'
-import {
-  isConstant,
-  type TmfileModel,
-  type TmfileNode,
-  type TmfileQuantization,
-  type TmfileTensor,
-} from './model.js'
-import { producerNode } from './producer_node.js'
+import { checkKeys } from './check_arguments.js'
+import { checkNewName } from './edit_names.js'
+import { findTensor } from './lookup.js'
+import type { TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /** What makes a node. What is left out has its default. */
 export interface TmfileNodeDescription {
@@ -60,16 +51,16 @@ function wrongPart(message: string): TileworkError {
  * @throws TileworkError ERR_ARGUMENT for an unknown operator or parameter, for inputs that the graph does not have, and for
  * a node without name and outputs
  */
-export function createNode(model: TmfileModel, description: TmfileNodeDescription): TmfileNode {
+export function createNode(graph: TmfileGraph, description: TmfileNodeDescription): TmfileNode {
   checkOptions(description, 'createNode', NODE_FIELDS)
   return readInput('The node', () => {
     const { name, inputs = [], outputs, params = {}, operatorVersion = OPERATOR_VERSION } = description
     const schema = schemaOf(description)
-    const taken = checkKeys(inputs, 'inputs').map((key) => findTensor(model, key))
+    const taken = checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key))
     if (name !== undefined) checkNewName(name, 'The name of a node')
     const names = outputs ?? (name === undefined ? [] : [name])
     if (names.length === 0) throw wrongPart('A node has a name, or outputs, the first of which names it.')
-    const made = checkKeys(names, 'outputs').map((key) => outputOf(model, key, taken))
+    const made = checkKeys(names, 'outputs').map((key) => outputOf(graph, key, taken))
     return {
       name: name ?? made[0]!.name,
       operator: schema.name,
@@ -95,7 +86,7 @@ function schemaOf({ operator, operatorNumber }: TmfileNodeDescription): Operator
 }
 
 function outputOf(
-  { graph }: TmfileModel,
+  graph: TmfileGraph,
   key: TmfileTensor | string,
   inputs: readonly TmfileTensor[],
 ): TmfileTensor {
@@ -119,67 +110,21 @@ function checkParams(
   throw wrongPart(`${valueText(unknown)} is no parameter of ${operator}; known are: ${known}.`)
 }
 
-/**
- * Adds a constant with these numbers, and the node that gives it to others, in front of all nodes.
- *
- * @throws TileworkError ERR_ARGUMENT for what is no name, ERR_GRAPH for one that a tensor or a node has already; and as
- * `replaceConstant`
- */
-export function addConstant(
-  model: TmfileModel,
-  name: string,
-  numbers: DenseTensor,
-  quantization?: TmfileQuantization | null,
-): TmfileTensor {
-  const { graph } = model
-  const named = { name: checkNewName(name, 'The name of a constant') }
-  refuseTakenName('tensor', named, graph.tensors)
-  // Before anything is added: the node that gives the constant has its name.
-  refuseTakenName('node', named, graph.nodes)
-  const constant: TmfileTensor = {
-    ...{ name, dtype: 'float32', shape: null, role: 'constant', layout: graph.graphLayout },
-    ...{ quantization: null, buffer: null },
-  }
-  // Only what a graph has can be replaced; a refusal takes it out again.
-  graph.tensors.push(constant)
-  try {
-    replaceConstant(model, constant, numbers, quantization)
-  } catch (error) {
-    graph.tensors.pop()
-    throw error
-  }
-  insertNode(model, producerNode('Const', constant), 0)
-  return constant
-}
+/** The operator of what is put into a model when it runs, and of what its file holds. */
+export type ProducerName = 'InputOp' | 'Const'
 
-/**
- * Lets every node but the maker of `to` take one tensor in place of another; where the maker of `from` is an output of the
- * graph, the maker of `to` becomes one in its place.
- *
- * @throws TileworkError ERR_ARGUMENT for tensors that the graph does not have, ERR_GRAPH where a node would run before its
- * input is made
- */
-export function replaceAllUses(
-  model: TmfileModel,
-  from: TmfileTensor | string,
-  to: TmfileTensor | string,
-): void {
-  const { graph } = model
-  const [old, put] = [findTensor(model, from), findTensor(model, to)]
-  const links = model.links()
-  const maker = links.get(put)?.producer
-  const users = (links.get(old)?.consumers ?? []).filter((node) => node !== maker)
-  const early = maker && users.find((node) => graph.nodes.indexOf(node) < graph.nodes.indexOf(maker))
-  if (early) {
-    refuseEdit(`Node ${JSON.stringify(early.name)} runs before tensor ${JSON.stringify(put.name)} is made.`)
-  }
-  const replaced = (tensors: readonly TmfileTensor[]) => tensors.map((each) => (each === old ? put : each))
-  for (const node of users) node.inputs = replaced(node.inputs)
-  for (const device of graph.devices ?? []) {
-    Object.assign(device, { inputs: replaced(device.inputs), outputs: replaced(device.outputs) })
-  }
-  const end = links.get(old)?.producer
-  if (maker && end && end.operator !== 'InputOp') {
-    graph.outputs = [...new Set(graph.outputs.map((node) => (node === end ? maker : node)))]
+/** A node that makes `tensor` and has its name. */
+export function producerNode(operator: ProducerName, tensor: TmfileTensor): TmfileNode {
+  return {
+    name: tensor.name,
+    operator,
+    operatorNumber: operatorByName(operator)!.number,
+    operatorVersion: OPERATOR_VERSION,
+    params: {},
+    opaqueParams: null,
+    inputs: [],
+    outputs: [tensor],
+    attributes: [],
+    dynamicShape: false,
   }
 }

@@ -1,16 +1,16 @@
-/** Finds parts of a model by name, for those who change it. */
+/** Finds the nodes and tensors of a graph by name, and the nodes that produce and consume each tensor. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { FORMAT_NAME } from '../schema.js'
-import type { TmfileModel, TmfileNode, TmfileTensor } from './model.js'
+import type { TensorLinks, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /** The node itself, or the first of that name. @throws TileworkError ERR_ARGUMENT when it is not in the graph */
-export function findNode({ graph }: TmfileModel, key: TmfileNode | string): TmfileNode {
+export function findNode(graph: TmfileGraph, key: TmfileNode | string): TmfileNode {
   return find(graph.nodes, key, 'node')
 }
 
 /** The tensor itself, or the first of that name. @throws TileworkError ERR_ARGUMENT when it is not in the graph */
-export function findTensor({ graph }: TmfileModel, key: TmfileTensor | string): TmfileTensor {
+export function findTensor(graph: TmfileGraph, key: TmfileTensor | string): TmfileTensor {
   return find(graph.tensors, key, 'tensor')
 }
 
@@ -31,4 +31,20 @@ function find<T extends { readonly name: string | null }>(
 /** An edit that the graph does not allow. */
 export function refuseEdit(message: string): never {
   throw new TileworkError('ERR_GRAPH', message, { format: FORMAT_NAME })
+}
+
+/** Producer and consumers of every tensor, as the graph is now. */
+export function linksOf(graph: TmfileGraph): Map<TmfileTensor, TensorLinks> {
+  const links = new Map<TmfileTensor, { producer: TmfileNode | undefined; consumers: TmfileNode[] }>()
+  const entryOf = (tensor: TmfileTensor) => {
+    const known = links.get(tensor) ?? { producer: undefined, consumers: [] }
+    links.set(tensor, known)
+    return known
+  }
+  for (const tensor of graph.tensors) entryOf(tensor)
+  for (const node of graph.nodes) {
+    for (const tensor of node.outputs) entryOf(tensor).producer ??= node
+    for (const tensor of new Set(node.inputs)) entryOf(tensor).consumers.push(node)
+  }
+  return links
 }

@@ -5,9 +5,10 @@ import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { madeNames } from '../../made_names.js'
 import { FORMAT_NAME } from '../schema.js'
-import { type TmfileBuffer, type TmfileDtype, TmfileModel, type TmfileTensor } from './model.js'
-import { producerNode } from './producer_node.js'
+import { producerNode } from './create_node.js'
+import { TmfileModel } from './model.js'
 import { quantizationOf } from './tensors.js'
+import type { TmfileBuffer, TmfileDtype, TmfileTensor } from './types.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
 export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
