@@ -1,12 +1,5 @@
-/**
- * The element types as data: what their bits mean, and what each file format calls them. Names are numpy's, and
- * ml_dtypes' where numpy has no such type. Sub-byte elements are packed low bits first (ONNX IR, OpenVINO).
- *
- * Sources. Bits of floats: IEEE 754; the OCP 8-bit floating point specification (e4m3fn, e5m2); the ONNX notes on float8
- * and float4 (FNUZ kinds, e8m0, e2m1); bfloat16 is the upper half of binary32. Codes: `onnx.proto` (TensorProto.DataType),
- * TFRT's `btf.h`, Tengine's `tm2_format.h`, numpy's array interface, `safetensors/src/tensor.rs`. Short names are those of
- * LLVM's MLIR in lower case.
- */
+/** The element types as records: DTYPES by name, numeric limits derived from the bits, and lookups by a format's code. */
+import { DTYPE_TABLE } from './dtype_table.js'
 
 /**
  * Which codes of a float are special.
@@ -63,40 +56,13 @@ export interface DtypeInfo {
   /** Name in the Python package ml_dtypes. */
   readonly mlDtypes?: string
   readonly safetensors?: string
+  /** DLDataTypeCode of DLPack. */
+  readonly dlpack?: number
+  /** Further names that are accepted, in lower case; `shortName` is the first of them. */
+  readonly aliases: readonly string[]
 }
 
-// biome-ignore format: a table is read by its columns.
-const TABLE = [
-  // name               bits  kind       mantissa bias specials short         ONNX  BTF tmfile numpy  safetensors
-  ['float32',            32, 'float',   [23,  127, 'ieee'],   'f32',           1,    4,    0, 'f4',  'F32'],
-  ['float64',            64, 'float',   [52, 1023, 'ieee'],   'f64',          11,    5, null, 'f8',  'F64'],
-  ['float16',            16, 'float',   [10,   15, 'ieee'],   'f16',          10, null,    1, 'f2',  'F16'],
-  ['bfloat16',           16, 'float',   [ 7,  127, 'ieee'],   'bf16',         16, null, null, null,  'BF16'],
-  ['int8',                8, 'int',     null,                 'i8',            3,    0,    2, 'i1',  'I8'],
-  ['int16',              16, 'int',     null,                 'i16',           5,    1,    5, 'i2',  'I16'],
-  ['int32',              32, 'int',     null,                 'i32',           6,    2,    4, 'i4',  'I32'],
-  ['int64',              64, 'int',     null,                 'i64',           7,    3, null, 'i8',  'I64'],
-  ['uint8',               8, 'uint',    null,                 'u8',            2,    6,    3, 'u1',  'U8'],
-  ['uint16',             16, 'uint',    null,                 'u16',           4,    7, null, 'u2',  'U16'],
-  ['uint32',             32, 'uint',    null,                 'u32',          12,    8, null, 'u4',  'U32'],
-  ['uint64',             64, 'uint',    null,                 'u64',          13,    9, null, 'u8',  'U64'],
-  ['bool',                8, 'bool',    null,                 'bool',          9, null, null, 'b1',  'BOOL'],
-  ['complex64',          64, 'complex', [23,  127, 'ieee'],   'c64',          14, null, null, 'c8',  'C64'],
-  ['complex128',        128, 'complex', [52, 1023, 'ieee'],   'c128',         15, null, null, 'c16', null],
-  ['string',              0, 'string',  null,                 'str',           8, null, null, null,  null],
-  ['float8_e4m3fn',       8, 'float',   [ 3,    7, 'fn'],     'f8e4m3fn',     17, null, null, null,  'F8_E4M3'],
-  ['float8_e4m3fnuz',     8, 'float',   [ 3,    8, 'fnuz'],   'f8e4m3fnuz',   18, null, null, null,  'F8_E4M3FNUZ'],
-  ['float8_e5m2',         8, 'float',   [ 2,   15, 'ieee'],   'f8e5m2',       19, null, null, null,  'F8_E5M2'],
-  ['float8_e5m2fnuz',     8, 'float',   [ 2,   16, 'fnuz'],   'f8e5m2fnuz',   20, null, null, null,  'F8_E5M2FNUZ'],
-  ['float8_e8m0fnu',      8, 'float',   [ 0,  127, 'scale'],  'f8e8m0fnu',    24, null, null, null,  'F8_E8M0'],
-  ['float4_e2m1fn',       4, 'float',   [ 1,    1, 'finite'], 'f4e2m1fn',     23, null, null, null,  'F4'],
-  ['int4',                4, 'int',     null,                 'i4',           22, null, null, null,  null],
-  ['uint4',               4, 'uint',    null,                 'u4',           21, null, null, null,  null],
-  ['int2',                2, 'int',     null,                 'i2',           26, null, null, null,  null],
-  ['uint2',               2, 'uint',    null,                 'u2',           25, null, null, null,  null],
-] as const
-
-type Row = (typeof TABLE)[number]
+type Row = (typeof DTYPE_TABLE)[number]
 
 /** Name of an element type. */
 export type Dtype = Row[0]
@@ -105,11 +71,12 @@ export type Dtype = Row[0]
 export type NarrowFloat = Extract<Row, readonly [string, 4 | 8 | 16, 'float', ...unknown[]]>[0]
 
 /** All element types by name. */
-export const DTYPES = Object.fromEntries(TABLE.map((row) => [row[0], infoOf(row)])) as {
+export const DTYPES = Object.fromEntries(DTYPE_TABLE.map((row) => [row[0], infoOf(row)])) as {
   readonly [name in Dtype]: DtypeInfo
 }
 
-function infoOf([name, bits, kind, float, shortName, onnx, btf, tmfile, numpy, safetensors]: Row): DtypeInfo {
+function infoOf(row: Row): DtypeInfo {
+  const [name, bits, kind, float, shortName, onnx, btf, tmfile, numpy, safetensors, dlpack, aliases] = row
   // A complex number is two floats of half its bits.
   const fields = float && { bits: kind === 'complex' ? bits / 2 : bits, ...floatOf(float) }
   const limits = fields ? floatLimits(fields) : kind === 'string' ? undefined : integerLimits(kind, bits)
@@ -127,6 +94,8 @@ function infoOf([name, bits, kind, float, shortName, onnx, btf, tmfile, numpy, s
     ...(numpy !== null && { numpy }),
     ...(isOfMlDtypes && { mlDtypes: name }),
     ...(safetensors !== null && { safetensors }),
+    ...(dlpack !== null && { dlpack }),
+    aliases: shortName === name ? aliases : [shortName, ...aliases],
   }
 }
 

@@ -1,12 +1,9 @@
 /** Lists of one whole number an axis: shapes, paddings, indices. */
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { MAX_AXES } from './limits.js'
 
-/**
- * Most axes of a shape: as many as BTF has, the format with most. Products of more extents could have so many digits
- * that calculating them would be an attack of its own.
- */
-export const MAX_AXES = 255
+export { MAX_AXES }
 
 /** As `copyExtents`, frozen. */
 export function checkExtents(name: string, extents: readonly number[]): readonly number[] {
