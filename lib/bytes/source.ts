@@ -25,7 +25,7 @@ export interface ByteSource {
    * A view of mapped memory, to be handed to users, who want no copy. Nothing of tilework's own may look into it.
    * Absent where there is none; `read` then gives what there is.
    */
-  view?(start: number, end: number): Uint8Array
+  readonly view?: ((start: number, end: number) => Uint8Array) | undefined
   /** As `read`, into memory of the caller. Absent where `read` alone can; callers then copy. */
   readInto?(start: number, target: Uint8Array): Promise<void>
   /** As `read`, at once. Absent where the source cannot; callers then throw ERR_ASYNC_ONLY. */

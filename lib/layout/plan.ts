@@ -12,12 +12,12 @@ import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
-import type { NativeExplanation, NativeReorderPlan } from '../native/types.js'
+import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import { explanationText } from './explanation_text.js'
 import { checkPadding, checkRank, copyExtents } from './extents.js'
 import { hasAnyRank, type Layout, type LayoutStorage, type StorageOptions } from './layout.js'
-import { parseLayout, toLayout } from './parse_layout.js'
+import { isParsedLayout, parseLayout, toLayout } from './parse_layout.js'
 import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
 
 /** A layout with explicit padding. */
@@ -82,8 +82,9 @@ export interface ReorderPlan {
   explain(): Explanation
 }
 
-/** A plan and the addon's object behind it, for those who run it on mapped files or by ranges. */
+/** Two layouts of the same logical axes, bound to a shape. */
 export interface JoinedLayouts {
+  /** The addon's plan, made when it is first read: what only asks for sizes costs no planning. */
   readonly plan: NativeReorderPlan
   readonly from: { readonly layout: Layout; readonly storage: LayoutStorage }
   readonly to: { readonly layout: Layout; readonly storage: LayoutStorage }
@@ -132,16 +133,20 @@ export interface JoinOptions extends PlanReorderOptions {
   readonly casts?: readonly ElementStep[]
 }
 
-/** As `planReorder`, with the storage of both sides, and of a part of the source where one is named. */
+/**
+ * Binds both layouts, of a part of the source where one is named, and checks everything that planning depends on. Planning
+ * itself waits for the first use of `plan`, unless only the planner can tell whether the layouts join.
+ *
+ * @throws TileworkError as `planReorder`
+ */
 export function joinLayouts(options: JoinOptions): JoinedLayouts {
   const { dtype, shape, as, slice, casts = [] } = options
   const asked = { dtype, shape, as, slice, casts, from: place(options.from), to: place(options.to) }
   const known = recall<JoinedLayouts>(planKey(asked))
   if (known) return known
   // A list may give other numbers each time it is read: what is planned and what it is kept under come from a copy.
-  const request = copyOf(asked)
-  const joined = joinAnew(request)
-  keep(planKey(request), joined, joined.plan.footprint)
+  const joined = new BoundLayouts(copyOf(asked))
+  if (joined.needsPlanner) void joined.plan
   return joined
 }
 
@@ -166,35 +171,89 @@ function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): 
   ) as unknown as Numbers
 }
 
-function joinAnew({ dtype, shape, from, to, as, slice, casts }: PlanRequest): JoinedLayouts {
-  const elementBits = casts.length > 0 ? DTYPES[dtype].bits : movableBits(dtype)
-  checkAxes(from.layout, to.layout, as)
-  const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
-  const fromStorage = bind(from, slice?.shape ?? shape, rank, dtype)
-  const toStorage = bind(to, shape, rank, casts.at(-1)?.to ?? dtype)
-  const description = {
-    elementBits,
-    shape: toStorage.extents,
-    from: fromStorage.side,
-    to: toStorage.side,
-    ...(slice && {
-      slice: {
-        shape: fromStorage.extents,
-        start: extend(slice.start, fromStorage.extents.length, 0),
-        step: extend(slice.step, fromStorage.extents.length, 1),
-      },
-    }),
-    ...(casts.length > 0 && { casts: casts.map((step) => ofRank(step, fromStorage.extents.length)) }),
+class BoundLayouts implements JoinedLayouts {
+  readonly from: JoinedLayouts['from']
+  readonly to: JoinedLayouts['to']
+  readonly #request: PlanRequest
+  readonly #elementBits: number
+  #plan: NativeReorderPlan | undefined
+
+  constructor(request: PlanRequest) {
+    const { dtype, shape, from, to, as, slice, casts } = request
+    this.#request = request
+    this.#elementBits = casts.length > 0 ? DTYPES[dtype].bits : movableBits(dtype)
+    checkAxes(from.layout, to.layout, as)
+    const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
+    this.from = { layout: from.layout, storage: bind(from, slice?.shape ?? shape, rank, dtype) }
+    this.to = { layout: to.layout, storage: bind(to, shape, rank, casts.at(-1)?.to ?? dtype) }
   }
-  const addon = native()
-  const plan = systemError.wrap(`${from.layout.name} to ${to.layout.name}`, () =>
-    addon.planReorder(description),
-  )
-  return {
-    plan,
-    from: { layout: from.layout, storage: fromStorage },
-    to: { layout: to.layout, storage: toStorage },
+
+  get plan(): NativeReorderPlan {
+    this.#plan ??= this.#recallOrPlan()
+    return this.#plan
   }
+
+  /** True where the planner may refuse what was bound: it alone checks digits of foreign layouts and far offsets. */
+  get needsPlanner(): boolean {
+    const { from, to } = this
+    const isParsed = isParsedLayout(from.layout) && isParsedLayout(to.layout)
+    return !isParsed || from.storage.extents.length > MAX_UNPLANNED_AXES || this.#mayReachTooFar()
+  }
+
+  #recallOrPlan(): NativeReorderPlan {
+    const key = planKey(this.#request)
+    const known = recall<JoinedLayouts>(key)
+    if (known) return known.plan
+    const description = this.#describe()
+    const addon = native()
+    const plan = systemError.wrap(`${this.from.layout.name} to ${this.to.layout.name}`, () =>
+      addon.planReorder(description),
+    )
+    this.#plan = plan
+    keep(key, this, plan.footprint)
+    return plan
+  }
+
+  #describe(): NativePlanDescription {
+    const { slice, casts } = this.#request
+    const { extents } = this.from.storage
+    const rank = extents.length
+    return {
+      elementBits: this.#elementBits,
+      shape: this.to.storage.extents,
+      from: this.from.storage.side,
+      to: this.to.storage.side,
+      ...(slice && {
+        slice: { shape: extents, start: extend(slice.start, rank, 0), step: extend(slice.step, rank, 1) },
+      }),
+      ...(casts.length > 0 && { casts: casts.map((step) => ofRank(step, rank)) }),
+    }
+  }
+
+  /**
+   * The planner computes source offsets for every slot of the destination, padding included, and refuses those above 2^56.
+   * This bound on them is never too low.
+   */
+  #mayReachTooFar(): boolean {
+    const { storage: from } = this.from
+    const { storage: to } = this.to
+    const { lower, upper } = from.side
+    let ratio = 1
+    for (let axis = 0; axis < from.extents.length; axis++) {
+      const padded = lower[axis]! + from.extents[axis]! + upper[axis]!
+      const step = Math.abs(this.#request.slice?.step[axis] ?? 1)
+      ratio = Math.max(ratio, (step * (slotsOf(to, axis) + to.side.lower[axis]!)) / Math.max(1, padded))
+    }
+    return !(from.elements * (ratio + 1) < 2 ** 55)
+  }
+}
+
+/** Axes that the planner takes; more are its to judge. */
+const MAX_UNPLANNED_AXES = 64
+
+/** Index values of an axis that a storage has slots for; at least, where axes are fused. */
+function slotsOf({ digits }: LayoutStorage, axis: number): number {
+  return digits.reduce((slots, { positions, radix }) => (positions.includes(axis) ? slots * radix : slots), 1)
 }
 
 /** A copy that is read once, and has nothing of the caller's but layouts of its own. */

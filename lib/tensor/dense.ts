@@ -136,14 +136,17 @@ export class StoredTensor implements DenseTensor {
 
   async bytes(range?: ByteRange): Promise<Uint8Array> {
     const { start, end } = this.#locate(range)
-    return this.source.view ? this.source.view(start, end) : this.source.read(start, end)
+    const { source } = this
+    return source.view?.(start, end) ?? source.read(start, end)
   }
 
   bytesSync(range?: ByteRange): Uint8Array {
     const { start, end } = this.#locate(range)
-    if (this.source.view) return this.source.view(start, end)
-    if (!this.source.readSync) throw asyncOnlyError(this.source.label)
-    return this.source.readSync(start, end)
+    const { source } = this
+    const viewed = source.view?.(start, end)
+    if (viewed) return viewed
+    if (!source.readSync) throw asyncOnlyError(source.label)
+    return source.readSync(start, end)
   }
 
   async copyTo(target: Uint8Array, options: CopyOptions = {}): Promise<void> {

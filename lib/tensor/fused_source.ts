@@ -16,7 +16,7 @@ import type { LayoutStorage } from '../layout/layout.js'
 import type { JoinedLayouts } from '../layout/plan.js'
 import { native } from '../native/addon.js'
 import type { NativeInputFile, NativeReorderPlan, NativeSparseBuffer } from '../native/types.js'
-import type { StoredTensor } from './dense.js'
+import type { DenseTensor } from './tensor.js'
 
 /** Bytes of the result that are computed at a time where the source's bytes come through JavaScript. */
 const TILE_BYTES = 4 * 1024 * 1024
@@ -33,37 +33,53 @@ export interface FromFile {
   readonly offset: number
 }
 
+/** The tensor that a fused source reads: its storage is a range of a source. */
+export interface FusedBase extends Pick<DenseTensor, 'name' | 'dtype' | 'bytes' | 'bytesSync'> {
+  readonly source: ByteSource
+  /** Byte offset of the storage in `source`. */
+  readonly start: number
+}
+
 export class FusedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
-  /** Present only where the storage is a range of a map: what is computed has memory of its own. */
-  readonly view?: (start: number, end: number) => Uint8Array
-  readonly #base: StoredTensor
-  readonly #plan: NativeReorderPlan
-  /** The plan itself, or what runs it on a device. */
-  readonly #runner: PlanRunner
-  /** Ranges that the plan can be asked for begin at multiples of this. */
-  readonly #quantum: number
-  readonly #to: LayoutStorage
+  readonly #base: FusedBase
+  /** Its plan is made with the first byte that is asked for. */
+  readonly #joined: JoinedLayouts
   readonly #elementBits: number
+  readonly #device: string | undefined
+  #devicePlan: DevicePlan | undefined
 
   /**
    * @param dtype - the type of the result's elements, where they are cast on the way
    * @param device - where what is asked for asynchronously is computed; the CPU by default
    */
-  constructor(base: StoredTensor, { plan, to }: JoinedLayouts, dtype: Dtype = base.dtype, device?: string) {
+  constructor(base: FusedBase, joined: JoinedLayouts, dtype: Dtype = base.dtype, device?: string) {
     this.#base = base
-    this.#plan = plan
-    this.#runner = device === undefined ? plan : new DevicePlan(plan, device)
-    this.#quantum = plan.rangeQuantum
-    this.#to = to.storage
+    this.#joined = joined
+    this.#device = device
     this.#elementBits = DTYPES[dtype].bits
-    this.byteLength = to.storage.byteLength
-    this.label = `tensor "${base.name}" as ${to.layout.name}`
+    const { layout, storage } = joined.to
+    this.byteLength = storage.byteLength
+    this.label = `tensor "${base.name}" as ${layout.name}`
+  }
+
+  get #plan(): NativeReorderPlan {
+    return this.#joined.plan
+  }
+
+  /** The plan itself, or what runs it on a device. */
+  get #runner(): PlanRunner {
+    if (this.#device === undefined) return this.#plan
+    this.#devicePlan ??= new DevicePlan(this.#plan, this.#device)
+    return this.#devicePlan
+  }
+
+  /** Present only where the storage is a range of a map: computed bytes have memory of their own. */
+  get view(): ByteSource['view'] {
     const { stored } = this
-    if (stored?.source.view) {
-      this.view = (start, end) => stored.source.view!(stored.start + start, stored.start + end)
-    }
+    if (!stored?.source.view) return undefined
+    return (start, end) => stored.source.view!(stored.start + start, stored.start + end)
   }
 
   /** Where the whole storage lies in another source as it is; absent where something has to be computed. */
@@ -84,8 +100,9 @@ export class FusedSource implements ByteSource {
    * pass would make two short walks of a long one.
    */
   pieceBytes(bytes: number): number {
-    const passes = passesOf(this.#to, this.#elementBits)
-    const pass = passes.find((candidate) => candidate <= bytes && candidate % this.#quantum === 0) ?? bytes
+    const passes = passesOf(this.#joined.to.storage, this.#elementBits)
+    const pass =
+      passes.find((candidate) => candidate <= bytes && candidate % this.#plan.rangeQuantum === 0) ?? bytes
     return Math.max(1, Math.floor(bytes / pass)) * pass
   }
 
@@ -133,7 +150,7 @@ export class FusedSource implements ByteSource {
 
   /** Plans write whole elements, so ranges are widened to them. */
   #wholeElements(start: number, end: number): { from: number; to: number } {
-    const size = this.#quantum
+    const size = this.#plan.rangeQuantum
     return {
       from: start - (start % size),
       to: Math.min(this.byteLength, Math.ceil(end / size) * size),
@@ -186,11 +203,12 @@ export class FusedSource implements ByteSource {
 
   /** Cuts `[start, end)` of the result into tiles whose sources fit the bound, as far as whole elements allow. */
   *#tiles(start: number, end: number): Generator<{ tile: ByteRange; ranges: ByteRange[] }> {
+    const quantum = this.#plan.rangeQuantum
     for (let at = start; at < end; ) {
       let tileEnd = Math.min(end, at + TILE_BYTES)
       let ranges = this.#sourceRanges(at, tileEnd)
-      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > this.#quantum) {
-        const half = Math.ceil((tileEnd - at) / 2 / this.#quantum) * this.#quantum
+      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > quantum) {
+        const half = Math.ceil((tileEnd - at) / 2 / quantum) * quantum
         tileEnd = at + half
         ranges = this.#sourceRanges(at, tileEnd)
       }
