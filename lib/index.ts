@@ -84,8 +84,9 @@ export {
   type RangeOptions,
 } from './tensor/quantization_range.js'
 export { type DequantizeOptions, dequantize, type QuantizeOptions, quantize } from './tensor/quantize.js'
+export type { AxisRange, AxisRangeList, SliceRange } from './tensor/region.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
-export { type AxisRange, slice } from './tensor/slice.js'
+export { slice } from './tensor/slice.js'
 export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
 export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'

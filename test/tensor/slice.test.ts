@@ -11,6 +11,7 @@ import {
   materialize,
   parseLayout,
   reorder,
+  type SliceRange,
   serialize,
   slice,
   tensor,
@@ -23,8 +24,9 @@ function ramp(shape: readonly number[], dtype: Dtype = 'int32'): DenseTensor {
   return tensor(values, { dtype, shape })
 }
 
-/** Python's own rules: what `list(range(extent))[start:end:step]` gives. */
-function positions(extent: number, { start, end, step = 1 }: AxisRange): number[] {
+/** The indices that Python's `list(range(extent))[start:end:step]` gives. */
+function positions(extent: number, range: SliceRange): number[] {
+  const [start, end, step] = numbersOf(range)
   const all = Array.from({ length: extent }, (_, i) => i)
   const turned = step > 0 ? all : all.reverse()
   const place = (position: number): number => (position < 0 ? position + extent : position)
@@ -37,6 +39,14 @@ function positions(extent: number, { start, end, step = 1 }: AxisRange): number[
   return turned.filter(isIn).filter((_, n) => n % Math.abs(step) === 0)
 }
 
+/** Start, end and step of a range in any of its forms. */
+function numbersOf(range: SliceRange): [number | undefined, number | undefined, number] {
+  const [start, end, step] = Array.isArray(range)
+    ? range
+    : [(range as AxisRange)?.start, (range as AxisRange)?.end, (range as AxisRange)?.step]
+  return [start ?? undefined, end ?? undefined, step ?? 1]
+}
+
 function* picks(lists: readonly (readonly number[])[]): Generator<number[]> {
   const [first, ...rest] = lists
   if (!first) yield []
@@ -44,23 +54,20 @@ function* picks(lists: readonly (readonly number[])[]): Generator<number[]> {
 }
 
 /** The elements of a slice, from `at` of the whole. */
-function model(whole: DenseTensor, ranges: readonly (AxisRange | null)[]): number[] {
-  const lists = whole.shape.map((extent, axis) => positions(extent, ranges[axis] ?? {}))
+function model(whole: DenseTensor, ranges: readonly SliceRange[]): number[] {
+  const lists = whole.shape.map((extent, axis) => positions(extent, ranges[axis]))
   return [...picks(lists)].map((index) => Number(whole.at(...index)))
 }
 
-const aRange: fc.Arbitrary<AxisRange | null> = fc.oneof(
+const aPosition = fc.integer({ min: -9, max: 9 })
+const aStep = fc.constantFrom(1, 1, 2, 3, 5, -1, -2, -3)
+const maybe = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ arbitrary, weight: 3 }, { arbitrary: fc.constantFrom(null, undefined), weight: 1 })
+const aRange: fc.Arbitrary<SliceRange> = fc.oneof(
   fc.constant(null),
-  fc
-    .record(
-      {
-        start: fc.integer({ min: -9, max: 9 }),
-        end: fc.integer({ min: -9, max: 9 }),
-        step: fc.constantFrom(1, 1, 2, 3, 5, -1, -2, -3),
-      },
-      { requiredKeys: [] },
-    )
-    .map((range) => range as AxisRange),
+  fc.record({ start: aPosition, end: aPosition, step: aStep }, { requiredKeys: [] }),
+  fc.tuple(maybe(aPosition), maybe(aPosition)),
+  fc.tuple(maybe(aPosition), maybe(aPosition), maybe(aStep)),
 )
 const layouts = [
   'row_major',
@@ -154,18 +161,29 @@ describe('a slice', () => {
     expect(await serialize(part)).toEqual(await serialize(await materialize(part)))
   })
 
-  test.each([
-    ['a step of 0', [{ step: 0 }], 'ERR_ARGUMENT'],
-    ['a half step', [{ step: 0.5 }], 'ERR_ARGUMENT'],
-    ['a text', ['0:2'], 'ERR_ARGUMENT'],
-    ['more ranges than axes', [null, null, null], 'ERR_ARGUMENT'],
-    ['no list', { start: 1 }, 'ERR_ARGUMENT'],
-    ['NaN', [{ start: Number.NaN }], 'ERR_ARGUMENT'],
-  ])('refuses %s', (_, ranges, code) => {
-    expect(() => slice(ramp([2, 3]), ranges as AxisRange[])).toThrow(expect.objectContaining({ code }))
+  it('takes lists as it takes objects', () => {
+    expect(slice(ramp([6, 5, 4]), [[1, 4], [null, undefined, -2], undefined]).shape).toEqual([3, 3, 4])
+    expect(slice(ramp([6]), [[-2, null]]).at(0)).toBe(5)
+    expect(slice(ramp([6]), [{ start: null, end: 3 }]).shape).toEqual([3])
   })
 
-  it('cuts far positions to the ends', () => {
+  test.each([
+    ['a step of 0', [{ step: 0 }], 'ranges[0].step is 0; it must not be 0.'],
+    ['a half step', [null, [0, 2, 0.5]], 'ranges[1].step is 0.5; it must be a whole number.'],
+    ['a text', ['0:2'], 'ranges[0] is "0:2"; it must be { start, end, step } or [start, stop, step].'],
+    ['a plain index', [1], 'ranges[0] is 1; it must be { start, end, step } or [start, stop, step].'],
+    ['a list of one', [[1]], 'ranges[0] has 1 entries; a list is [start, stop] or [start, stop, step].'],
+    ['a list of four', [[0, 1, 1, 1]], 'ranges[0] has 4 entries'],
+    ['an unknown field', [{ stop: 1 }], 'ranges[0] has the unknown field "stop"; expected start, end, step.'],
+    ['more ranges than axes', [null, null, null], 'ranges has 3 entries; the tensor has rank 2.'],
+    ['no list', { start: 1 }, 'ranges is an object; it must be a list with one range per axis.'],
+    ['NaN', [{ start: Number.NaN }], 'ranges[0].start is NaN; it must be a whole number.'],
+  ])('refuses %s', (_, ranges, message) => {
+    const error = expect.objectContaining({ code: 'ERR_ARGUMENT', message: expect.stringContaining(message) })
+    expect(() => slice(ramp([2, 3]), ranges as SliceRange[])).toThrow(error)
+  })
+
+  it('clamps positions beyond an axis to its ends', () => {
     const far = Number.MAX_SAFE_INTEGER
     expect(slice(ramp([5]), [{ start: -far, end: far }]).shape).toEqual([5])
     expect(slice(ramp([5]), [{ start: 3, end: far, step: far }]).shape).toEqual([1])
