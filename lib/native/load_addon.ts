@@ -1,0 +1,205 @@
+/**
+ * Finds the binary of the addon and loads it. Many things can be wrong with a binary on another machine, so every attempt
+ * is kept, and the error starts with the one that matters and ends in advice.
+ *
+ * Searched in this order, in each folder of `searchedFolders`: `build/Release`, `build/Debug`,
+ * `prebuilds/<platform>-<arch>`, the folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
+ */
+import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { TileworkError } from '../errors.js'
+import { codeFolders, packageRoot } from '../package_root.js'
+import type { NativeAddon } from './types.js'
+
+/** Names a folder that holds `prebuilds/`; then no other place is searched. */
+const VARIABLE = 'TILEWORK_PREBUILD'
+
+/** A place where the addon was looked for, and why it was not loaded from there. */
+interface Attempt {
+  readonly path: string
+  readonly reason: string
+  /** What the loader threw; absent where there was nothing to load. */
+  readonly cause?: unknown
+}
+
+/**
+ * @param folders - searched one after the other
+ * @throws TileworkError ERR_NATIVE_LOAD with every attempt, the decisive one first, and advice
+ */
+export function loadAddon(folders: readonly string[] = searchedFolders()): NativeAddon {
+  const attempts: Attempt[] = []
+  for (const path of binariesIn(folders, attempts)) {
+    try {
+      refuseTruncated(path)
+      // Rooted at the binary itself: a bundle in CommonJS has no import.meta.url.
+      return createRequire(path)(path) as NativeAddon
+    } catch (cause) {
+      attempts.push({ path, reason: reasonOf(cause), cause })
+    }
+  }
+  throw loadError(attempts, folders)
+}
+
+function searchedFolders(): string[] {
+  const named = process.env[VARIABLE]
+  if (named) return [named]
+  const root = packageRoot()
+  // Beside a bundle, and beside the program where that is a single executable.
+  return [...new Set([...(root ? [root] : []), ...codeFolders(), dirname(process.execPath)])]
+}
+
+/** Paths of binaries for this platform, the best first. Binaries for other platforms go into `attempts`. */
+function* binariesIn(folders: readonly string[], attempts: Attempt[]): Generator<string> {
+  for (const folder of folders) {
+    const known = attempts.length
+    const paths = [
+      ...binariesOf(join(folder, 'build', 'Release'), attempts),
+      ...binariesOf(join(folder, 'build', 'Debug'), attempts),
+      ...prebuiltIn(folder, attempts),
+      ...binariesOf(folder, attempts),
+    ]
+    const isEmpty = paths.length === 0 && attempts.length === known
+    if (isEmpty) attempts.push({ path: folder, reason: emptyReason(folder) })
+    yield* paths
+  }
+}
+
+function emptyReason(folder: string): string {
+  return existsSync(folder) ? 'holds no build/Release and no prebuilds' : 'does not exist'
+}
+
+function* prebuiltIn(folder: string, attempts: Attempt[]): Generator<string> {
+  const prebuilds = join(folder, 'prebuilds')
+  const platforms = namesIn(prebuilds)
+  const own = platforms.filter(isOwnPlatform)
+  if (platforms.length > 0 && own.length === 0) {
+    attempts.push({ path: prebuilds, reason: `holds binaries for ${platforms.join(', ')} only` })
+  }
+  for (const platform of own) yield* binariesOf(join(prebuilds, platform), attempts)
+}
+
+/** For example `linux-x64`, or `darwin-x64+arm64` for a binary of several architectures. */
+function isOwnPlatform(name: string): boolean {
+  const [platform, architectures = ''] = name.split('-')
+  return platform === process.platform && architectures.split('+').includes(process.arch)
+}
+
+function* binariesOf(folder: string, attempts: Attempt[]): Generator<string> {
+  for (const name of namesIn(folder)) {
+    if (!/^tilework\b.*\.node$/.test(name)) continue
+    const path = join(folder, name)
+    const libc = /\.(glibc|musl)\./.exec(name)?.[1]
+    if (libc !== undefined && libc !== ownLibc()) {
+      attempts.push({ path, reason: `is built for ${libc}; this process runs on ${ownLibc()}` })
+    } else yield path
+  }
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder).sort()
+  } catch {
+    return []
+  }
+}
+
+/** How much of a program holds the name of its dynamic loader, which follows the headers in the first page. */
+const PROGRAM_HEAD_BYTES = 4096
+
+/**
+ * The dynamic loader of this program identifies its C library: `/lib/ld-musl-x86_64.so.1`. A process report knows it too,
+ * and takes more time and memory than opening a model.
+ */
+function ownLibc(): 'glibc' | 'musl' {
+  try {
+    return readHead(process.execPath, PROGRAM_HEAD_BYTES).includes('/ld-musl-') ? 'musl' : 'glibc'
+  } catch {
+    // A program that cannot be read most likely runs on the common library.
+    return 'glibc'
+  }
+}
+
+/** Bytes of the file header of a 64-bit ELF library. */
+const ELF_HEADER_BYTES = 64
+
+/**
+ * The system maps a library by its headers, so one that lost its end (a copy that ran out of disk) would kill the process
+ * with SIGBUS. An ELF library ends with its table of sections.
+ */
+function refuseTruncated(path: string): void {
+  const header = readHead(path, ELF_HEADER_BYTES)
+  const isElf64 = header.readUInt32BE(0) === 0x7f454c46 && header[4] === 2
+  if (!isElf64) return
+  const needed = Number(header.readBigUInt64LE(0x28)) + header.readUInt16LE(0x3a) * header.readUInt16LE(0x3c)
+  const { size } = statSync(path)
+  if (size < needed) throw new Error(`file too short: ${size} of ${needed} bytes`)
+}
+
+/** The first bytes of a file; zeros where it is shorter. */
+function readHead(path: string, byteLength: number): Buffer {
+  const head = Buffer.alloc(byteLength)
+  const descriptor = openSync(path, 'r')
+  try {
+    readSync(descriptor, head)
+  } finally {
+    closeSync(descriptor)
+  }
+  return head
+}
+
+/** What a failed load means. The loader's own message stays, and an explanation precedes it where the cause is known. */
+function reasonOf(cause: unknown): string {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const said = message.split('\n')[0]!
+  const glibc = /GLIBC_([\d.]+)'? not found/.exec(message)?.[1]
+  if (glibc !== undefined) return `needs glibc ${glibc} or newer; this system has ${glibcVersion()} (${said})`
+  if (/GLIBCXX_|CXXABI_/.test(message)) return `needs a newer libstdc++ (${said})`
+  if (
+    /invalid ELF header|file too short|wrong ELF class|not a mach-o|incompatible architecture/i.test(message)
+  ) {
+    return `is no shared library for ${process.platform}-${process.arch} (${said})`
+  }
+  if (/NODE_MODULE_VERSION|did not self-register/.test(message)) {
+    return `is built for another runtime than Node ${process.versions.node} (${said})`
+  }
+  return `could not be loaded (${said})`
+}
+
+function glibcVersion(): string {
+  const { header } = process.report.getReport() as { header?: { glibcVersionRuntime?: string } }
+  return header?.glibcVersionRuntime ?? 'none'
+}
+
+function loadError(attempts: readonly Attempt[], folders: readonly string[]): TileworkError {
+  const [decisive, ...others] = [...attempts].sort((one, other) => weightOf(one) - weightOf(other))
+  const target = `${process.platform}-${process.arch}, Node ${process.versions.node}`
+  const lines = [
+    `The native addon of tilework cannot be loaded (${target}): ${decisive!.path} ${decisive!.reason}.`,
+    ...others.map(({ path, reason }) => `  also tried: ${path} ${reason}`),
+    `  ${adviceFor(decisive!, folders)}`,
+  ]
+  return new TileworkError('ERR_NATIVE_LOAD', lines.join('\n'), { cause: decisive!.cause })
+}
+
+/** A binary that failed says more than one for another platform, and that more than an empty folder. */
+function weightOf({ reason, cause }: Attempt): number {
+  if (cause !== undefined) return 0
+  return /^(is|holds binaries)/.test(reason) ? 1 : 2
+}
+
+function adviceFor({ path, cause }: Attempt, folders: readonly string[]): string {
+  const [root] = folders
+  if (process.env[VARIABLE] === root) {
+    return `Set ${VARIABLE} to the folder that holds prebuilds/ (an installed package: node_modules/tilework), or unset it.`
+  }
+  if (path.includes('.asar')) return 'Unpack *.node files from the archive (electron-builder: asarUnpack).'
+  if (existsSync(join(root!, 'CMakeLists.txt'))) {
+    return 'Run "npm run build:all" in the checkout; it needs a C++ compiler and cmake.'
+  }
+  const isInstalled = existsSync(join(root!, 'package.json'))
+  if (isInstalled || cause !== undefined) {
+    return 'Install tilework again on this machine ("npm install tilework"): its package holds one binary per platform.'
+  }
+  return `A bundle needs the binary: copy prebuilds/ of the package beside it, or set ${VARIABLE} to the folder that holds prebuilds/.`
+}

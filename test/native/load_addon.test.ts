@@ -1,0 +1,137 @@
+/** Loading the addon: where it is looked for, and what the error says when it cannot be loaded. */
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { TileworkError } from '../../lib/errors.js'
+import { loadAddon } from '../../lib/native/load_addon.js'
+import { packageRoot } from '../../lib/package_root.js'
+import { ADDON } from './run_script.js'
+
+const PLATFORM = `${process.platform}-${process.arch}`
+const named = process.env.TILEWORK_PREBUILD
+
+let folder: string
+let number = 0
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tilework-load-'))
+})
+afterEach(() => {
+  if (named === undefined) delete process.env.TILEWORK_PREBUILD
+  else process.env.TILEWORK_PREBUILD = named
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+/** A new folder with the given files, by path: bytes, or a copy of the addon for `true`. */
+function folderWith(files: Record<string, Uint8Array | string | true>): string {
+  number += 1
+  const root = join(folder, `${number}`)
+  mkdirSync(root)
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(join(root, path, '..'), { recursive: true })
+    if (content === true) copyFileSync(ADDON, join(root, path))
+    else writeFileSync(join(root, path), content)
+  }
+  return root
+}
+
+/** The lines of the error that loading ends in: the cause first, then the other attempts, then the advice. */
+function errorLines(...folders: string[]): string[] {
+  try {
+    loadAddon(folders.length > 0 ? folders : undefined)
+  } catch (error) {
+    expect(error).toBeInstanceOf(TileworkError)
+    expect((error as TileworkError).code).toBe('ERR_NATIVE_LOAD')
+    return (error as TileworkError).message.split('\n')
+  }
+  throw new Error('The addon was loaded.')
+}
+
+describe('the addon', () => {
+  it.each([
+    'build/Release/tilework.node',
+    'build/Debug/tilework.node',
+    `prebuilds/${PLATFORM}/tilework.node`,
+    `prebuilds/${process.platform}-${process.arch}+s390x/tilework.node`,
+    'tilework.node',
+  ])('is found at %s', (path) => {
+    expect(loadAddon([folderWith({ [path]: true })]).threads()).toBeGreaterThan(0)
+  })
+
+  it('is searched beyond a binary that is broken', () => {
+    const broken = folderWith({ 'build/Release/tilework.node': 'no library' })
+    expect(loadAddon([broken, folderWith({ 'tilework.node': true })]).threads()).toBeGreaterThan(0)
+  })
+
+  it('is taken from the folder of TILEWORK_PREBUILD alone', () => {
+    process.env.TILEWORK_PREBUILD = folderWith({ [`prebuilds/${PLATFORM}/tilework.node`]: true })
+    expect(loadAddon().threads()).toBeGreaterThan(0)
+    process.env.TILEWORK_PREBUILD = join(folder, 'nowhere')
+    const lines = errorLines()
+    expect(lines[0]).toContain(
+      `(${PLATFORM}, Node ${process.versions.node}): ${join(folder, 'nowhere')} does not exist.`,
+    )
+    expect(lines.slice(1)).toEqual([
+      expect.stringMatching(
+        /^ {2}Set TILEWORK_PREBUILD to the folder that holds prebuilds\/.* or unset it\.$/,
+      ),
+    ])
+  })
+
+  it('ignores binaries of other packages', () => {
+    expect(errorLines(folderWith({ 'build/Release/other.node': true }))[0]).toContain(
+      'holds no build/Release and no prebuilds',
+    )
+  })
+})
+
+describe('the error of a failed load', () => {
+  it('starts with a broken binary, whatever else was tried', () => {
+    const empty = folderWith({})
+    const broken = folderWith({ [`prebuilds/${PLATFORM}/tilework.node`]: 'no library', 'package.json': '{}' })
+    const lines = errorLines(empty, broken)
+    expect(lines[0]).toContain(join(broken, 'prebuilds', PLATFORM, 'tilework.node'))
+    expect(lines[0]).toContain(` is no shared library for ${PLATFORM} (`)
+    expect(lines[1]).toBe(`  also tried: ${empty} holds no build/Release and no prebuilds`)
+    expect(lines[2]).toContain('Install tilework again on this machine ("npm install tilework")')
+  })
+
+  it('is thrown for a binary that is cut short, which would end the process by a signal', () => {
+    const head = readFileSync(ADDON).subarray(0, 4096)
+    const cut = folderWith({ 'build/Release/tilework.node': head, 'CMakeLists.txt': '' })
+    const lines = errorLines(cut)
+    expect(lines[0]).toMatch(
+      /tilework\.node is no shared library for .*\(file too short: 4096 of \d+ bytes\)\.$/,
+    )
+    expect(lines[1]).toContain('Run "npm run build:all" in the checkout')
+  })
+
+  it.skipIf(process.platform !== 'linux')('names the C library of a binary for another one', () => {
+    const path = `prebuilds/${PLATFORM}/tilework.musl.node`
+    expect(errorLines(folderWith({ [path]: true }))[0]).toContain(
+      'is built for musl; this process runs on glibc',
+    )
+  })
+
+  it('names the platforms that prebuilds/ has', () => {
+    const other = folderWith({
+      'prebuilds/sunos-sparc/tilework.node': 'x',
+      'prebuilds/aix-ppc64/tilework.node': 'x',
+    })
+    expect(errorLines(other)[0]).toContain('prebuilds holds binaries for aix-ppc64, sunos-sparc only.')
+  })
+
+  it('advises those who run a bundle without the binary', () => {
+    const lines = errorLines(folderWith({}))
+    expect(lines.at(-1)).toContain('copy prebuilds/ of the package beside it, or set TILEWORK_PREBUILD')
+  })
+})
+
+describe('the package folder', () => {
+  it('is the one that holds the package.json named "tilework"', () => {
+    const manifest = JSON.parse(readFileSync(join(packageRoot()!, 'package.json'), 'utf8')) as {
+      name: string
+    }
+    expect(manifest.name).toBe('tilework')
+  })
+})
