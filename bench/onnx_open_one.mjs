@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { open } from '../dist/index.js'
-import { native } from '../dist/native/addon.js'
+import { native } from '../scripts/internals.mjs'
 
 const [path, name, times] = process.argv.slice(2)
 native()

@@ -1,5 +1,7 @@
 /** The messages of ONNX for protobufjs, made from the table that tilework reads by. */
-import { MESSAGES } from '../dist/formats/onnx/schema.js'
+import { importInternal } from '../scripts/internals.mjs'
+
+const { MESSAGES } = await importInternal('formats/onnx/schema')
 
 /**
  * @param {object} protobuf the module protobufjs

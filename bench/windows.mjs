@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { open, save, tensor } from '../dist/index.js'
-import { native } from '../dist/native/addon.js'
+import { native } from '../scripts/internals.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 /** What a candidate does beyond the read: its ratio is to a copy that does the same. */

@@ -1,23 +1,69 @@
 /**
- * Compiles `lib` to `dist` with tsc: `npm run build:lib`, and `npm ci` in a checkout. What tsc wrote for a source file
- * that no longer exists is removed, because `dist` is packed whole.
+ * Bundles `lib` to `dist`: `npm run build:lib`, and `npm ci` in a checkout. One bundle for each public entry and the
+ * command, shared code in `dist/chunks`; what is imported dynamically stays a chunk of its own and loads on demand.
+ *
+ * CommonJS has no second implementation: `index.cjs` requires `index.js`, so that there is one TileworkError class. Its
+ * types are copies of the declaration files, because TypeScript takes a `.d.ts` of an ES module package for ESM alone.
  */
-import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'tsdown'
 import { fail, ROOT, seconds } from './toolchain.mjs'
 
 const DIST = join(ROOT, 'dist')
+/** Public entries: `tilework` is `index`, `tilework/NAME` each other one. */
+const ENTRIES = ['index', 'onnx', 'tmfile', 'layout']
+const COMMAND = 'cli/main'
+
 const started = performance.now()
+const startTime = Date.now()
+try {
+  await bundle()
+} catch (error) {
+  console.error(error)
+  fail('Bundling lib/ failed; the errors of the bundler are above.')
+}
+rmSync(join(DIST, `${COMMAND}.d.ts`))
+for (const path of filesOf(DIST)) removeIfStale(path)
+for (const path of filesOf(DIST, '.d.ts')) copyDeclarations(path)
+for (const entry of ENTRIES) {
+  writeFileSync(join(DIST, `${entry}.cjs`), `module.exports = require('./${entry}.js')\n`)
+}
+console.log(`library: dist/{${ENTRIES}}.js, dist/${COMMAND}.js (${seconds(started)})`)
 
-const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc')
-const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.json'], { cwd: ROOT, stdio: 'inherit' })
-if (status !== 0) fail('Compiling lib/ failed; the errors of tsc are above.')
-for (const path of readdirSync(DIST, { recursive: true })) removeIfStale(String(path))
-console.log(`library: dist/index.js (${seconds(started)})`)
+async function bundle() {
+  await build({
+    config: false,
+    cwd: ROOT,
+    entry: Object.fromEntries([...ENTRIES, COMMAND].map((entry) => [entry, `lib/${entry}.ts`])),
+    outDir: 'dist',
+    clean: false,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20.19',
+    tsconfig: 'tsconfig.json',
+    sourcemap: true,
+    dts: { sourcemap: false },
+    fixedExtension: false,
+    hash: false,
+    outputOptions: { chunkFileNames: 'chunks/[name].js' },
+    logLevel: 'error',
+  })
+}
 
+function copyDeclarations(path) {
+  const text = readFileSync(path, 'utf8').replace(/(from "\.[^"]*)\.js"/g, '$1.cjs"')
+  writeFileSync(path.replace(/\.d\.ts$/, '.d.cts'), text)
+}
+
+/** `dist` is packed whole, so that nothing of an earlier build may stay. */
 function removeIfStale(path) {
-  const source = path.replace(/(\.d\.ts|\.js)$/, '.ts')
-  if (source !== path && !existsSync(join(ROOT, 'lib', source))) rmSync(join(DIST, path))
+  if (statSync(path).mtimeMs < startTime) rmSync(path)
+}
+
+function filesOf(folder, ending = '') {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith(ending))
+    .map((entry) => join(entry.parentPath, entry.name))
 }

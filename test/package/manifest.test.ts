@@ -1,4 +1,4 @@
-/** What package.json promises to users and to npm; scripts/test_package.mjs tries the packed result. */
+/** What package.json promises to users and to npm; test/programs/package.mjs tries the packed result. */
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 
@@ -25,10 +25,13 @@ describe('package.json', () => {
     expect(manifest.engines).toEqual({ node: '>=20.19' })
   })
 
-  test('has one entry for import and require, so that there is one TileworkError class', () => {
+  test('has the entries for import and require, both with types', () => {
     expect(manifest.type).toBe('module')
     for (const [path, name] of Object.entries(ENTRIES)) {
-      expect(manifest.exports[path]).toEqual({ types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` })
+      expect(manifest.exports[path]).toEqual({
+        import: { types: `./dist/${name}.d.ts`, default: `./dist/${name}.js` },
+        require: { types: `./dist/${name}.d.cts`, default: `./dist/${name}.cjs` },
+      })
     }
     expect(Object.keys(manifest.exports)).toEqual([...Object.keys(ENTRIES), './package.json'])
     expect(manifest.bin).toEqual({ tilework: './dist/cli/main.js' })

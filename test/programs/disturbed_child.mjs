@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { open, reorder, save, TileworkError } from '../../dist/index.js'
-import { native } from '../../dist/native/addon.js'
+import { native } from '../../scripts/internals.mjs'
 
 const JOBS = {
   save: saveTensors,

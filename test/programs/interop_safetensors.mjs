@@ -10,9 +10,7 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MemorySource } from '../../dist/bytes/memory.js'
-import { check, DTYPES, open, reorder, save, serialize } from '../../dist/index.js'
-import { StoredTensor } from '../../dist/tensor/dense.js'
+import { asTensor, check, DTYPES, open, reorder, save, serialize } from '../../dist/index.js'
 import { generator, seededBytes } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
@@ -336,7 +334,7 @@ function tensorOf({ name, dtype, shape, data }, folder) {
 }
 
 function storedTensor(name, dtype, shape, bytes) {
-  return new StoredTensor({ source: new MemorySource(bytes), start: 0, name, dtype, shape })
+  return asTensor({ dtype, shape, bytes: () => bytes }, { name })
 }
 
 /** Opens a file at the strict level, compares all of it, and writes it again. */

@@ -1,10 +1,9 @@
 /**
- * Tests what users get: `npm run test:package` builds the binary to ship, packs the package, installs the tarball in an
- * empty folder where PATH has no compiler and no cmake, and uses it there as a module, from CommonJS and from the
- * command line.
+ * Tests the package as users install it: `npm run test:package` builds the binary to ship, packs the package, installs
+ * the tarball in an empty folder where PATH has no compiler and no cmake, and uses it as a module, from CommonJS and from
+ * the command line. `-- --keep-prebuilds` packs the binaries that an earlier run has built.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import {
   mkdirSync,
   mkdtempSync,
@@ -16,13 +15,16 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { ROOT, seconds } from '../../scripts/toolchain.mjs'
+import { ROOT } from '../../scripts/toolchain.mjs'
+import { bin, pack, prebuilds, run, step as runStep } from './packed.mjs'
 
 /** All that the machine of a user needs. */
 const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
 /** What a packed file may be: nothing that is only good for building or testing. */
 const PACKED_FILE =
-  /^package\/(native\/dlpack\/(capsule|dlpack)\.h|dist\/.*\.(js|d\.ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
+  /^package\/(native\/dlpack\/(capsule|dlpack)\.h|dist\/.*\.(c?js|js\.map|d\.c?ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
+/** Names of the entries in `dist`. */
+const ENTRIES = ['index', 'onnx', 'tmfile', 'layout']
 const INSTALL_HOOKS = ['preinstall', 'install', 'postinstall']
 
 const work = mkdtempSync(join(tmpdir(), 'tilework-package-'))
@@ -30,24 +32,22 @@ const user = join(work, 'user')
 const path = join(work, 'path')
 let passed = 0
 try {
-  const tarball = pack()
-  step('the tarball holds what it should', () => checkContent(tarball))
-  step('publint has nothing to say', () => run(bin('publint'), ['run', tarball, '--strict'], { cwd: work }))
-  step('it installs without compiler, cmake and install scripts', () => install(tarball))
-  step('import and require give the same working module', useAsModule)
-  step('its types compile in both kinds of module', compileTypes)
-  step('the command line works', useCommandLine)
-  step('a binary that cannot be loaded ends in advice', loadNothing)
+  const tarball = pack(work, { keepPrebuilds: process.argv.includes('--keep-prebuilds') })
+  await step('the tarball holds what it should', () => checkContent(tarball))
+  await step('publint has no complaint', () => {
+    run(bin('publint'), ['run', tarball, '--strict'], { cwd: work })
+  })
+  await step('its types resolve in every kind of module', () => {
+    run(bin('attw'), ['--profile', 'node16', '--no-emoji', tarball], { cwd: work })
+  })
+  await step('it installs without compiler, cmake and install scripts', () => install(tarball))
+  await step('import and require give the same working module', useAsModule)
+  await step('its types compile in both kinds of module', compileTypes)
+  await step('the command line works', useCommandLine)
+  await step('a binary that cannot be loaded ends in advice', loadNothing)
   console.log(`package: ${passed} passed, 0 failed`)
 } finally {
   rmSync(work, { recursive: true, force: true })
-}
-
-function pack() {
-  run('npm', ['run', 'prebuild'], { stdio: 'inherit' })
-  run('npm', ['pack', '--pack-destination', work])
-  const [name] = readdirSync(work).filter((file) => file.endsWith('.tgz'))
-  return join(work, name)
 }
 
 function checkContent(tarball) {
@@ -57,16 +57,13 @@ function checkContent(tarball) {
     [],
     'files that should not be packed',
   )
-  for (const file of ['dist/index.js', 'dist/index.d.ts', 'dist/cli/main.js', 'README.md', 'LICENSE']) {
+  const entries = ENTRIES.flatMap((entry) =>
+    ['js', 'cjs', 'd.ts', 'd.cts'].map((ending) => `dist/${entry}.${ending}`),
+  )
+  for (const file of [...entries, 'dist/cli/main.js', 'README.md', 'LICENSE']) {
     assert.ok(files.includes(`package/${file}`), `${file} is missing`)
   }
   assert.equal(files.filter((file) => file.endsWith('.node')).length, prebuilds().length)
-}
-
-function prebuilds() {
-  return readdirSync(join(ROOT, 'prebuilds'), { recursive: true }).filter((file) =>
-    String(file).endsWith('.node'),
-  )
 }
 
 function install(tarball) {
@@ -90,7 +87,16 @@ function useAsModule() {
     `import assert from 'node:assert/strict'
     import { createRequire } from 'node:module'
     import { planReorder, TileworkError } from 'tilework'
-    const required = createRequire(import.meta.url)('tilework')
+    import { drawLayoutText, parseLayout } from 'tilework/layout'
+    import { OnnxModel } from 'tilework/onnx'
+    import { TmfileModel } from 'tilework/tmfile'
+    const require = createRequire(import.meta.url)
+    const required = require('tilework')
+    assert.equal(require('tilework/onnx').OnnxModel, OnnxModel)
+    assert.equal(require('tilework/tmfile').TmfileModel, TmfileModel)
+    for (const make of [() => parseLayout('none'), () => drawLayoutText(1), () => OnnxModel.create(1)]) {
+      assert.throws(make, TileworkError)
+    }
     assert.equal(required.TileworkError, TileworkError)
     assert.equal(required.planReorder, planReorder)
     const plan = planReorder({ dtype: 'uint8', shape: [1, 2, 1, 2], from: 'bfyx', to: 'byxf' })
@@ -111,22 +117,22 @@ function useAsModule() {
 }
 
 function compileTypes() {
-  const source = `import { open, parseLayout, type OpenFile } from 'tilework'
+  const source = `import { open, parseLayout, TileworkError, type OpenFile } from 'tilework'
+    import { describeLayout } from 'tilework/layout'
+    import { Graph, OnnxModel } from 'tilework/onnx'
+    import { TmfileModel } from 'tilework/tmfile'
     export const file: Promise<OpenFile> = open('x.btf')
-    export const elements: number = parseLayout('bfyx').storage([1, 2, 3, 4]).elements\n`
+    export const elements: number = parseLayout('bfyx').storage([1, 2, 3, 4]).elements
+    export const lines: string[] = describeLayout(parseLayout('bfyx'))
+    export const graph = (model: OnnxModel | TmfileModel): Graph | undefined =>
+      model instanceof OnnxModel ? model.graph : undefined
+    export const code = (error: unknown) => (error instanceof TileworkError ? error.code : undefined)\n`
   for (const name of ['types.mts', 'types.cts']) writeFileSync(join(user, name), source)
   const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules', '@types')]
-  const options = [
-    '--noEmit',
-    '--strict',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2023,esnext.disposable',
-  ]
-  run(bin('tsc'), [...options, ...types, 'types.mts', 'types.cts'], { cwd: user })
+  const options = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2023,esnext.disposable']
+  for (const kind of ['node16', 'nodenext']) {
+    run(bin('tsc'), [...options, '--module', kind, ...types, 'types.mts', 'types.cts'], { cwd: user })
+  }
 }
 
 function useCommandLine() {
@@ -147,11 +153,9 @@ function loadNothing() {
   assert.match(answer, /^ERR_NATIVE_LOAD .*nothing does not exist\.\n.*TILEWORK_PREBUILD/)
 }
 
-function step(name, test) {
-  const started = performance.now()
-  test()
+async function step(name, test) {
+  await runStep(name, test)
   passed++
-  console.log(`ok  ${name} (${seconds(started)})`)
 }
 
 function runAsUser(command, args, env = {}) {
@@ -160,22 +164,6 @@ function runAsUser(command, args, env = {}) {
     cwd: user,
     env: { ...Object.fromEntries(inherited), ...env, PATH: path },
   })
-}
-
-/** Output of a command; throws with all it said when it fails. */
-function run(command, args, options = {}) {
-  const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28, ...options })
-  const said = `${result.stdout ?? ''}${result.stderr ?? ''}`
-  assert.equal(
-    result.status,
-    0,
-    `${command} ${args.join(' ')}: ${result.error?.message ?? result.status}\n${said}`,
-  )
-  return result.stdout ?? ''
-}
-
-function bin(name) {
-  return join(ROOT, 'node_modules', '.bin', name)
 }
 
 function which(command) {

@@ -1,0 +1,50 @@
+/** What the programs that test the packed package share: packing it, and running commands that must succeed. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ROOT, seconds } from '../../scripts/toolchain.mjs'
+
+/**
+ * Packs the package into `folder`.
+ * @param {{ keepPrebuilds: boolean }} options - whether binaries that were built earlier are packed as they are
+ * @returns {string} path of the tarball
+ */
+export function pack(folder, { keepPrebuilds }) {
+  if (!keepPrebuilds || prebuilds().length === 0) run('npm', ['run', 'prebuild'], { stdio: 'inherit' })
+  run('npm', ['run', '--silent', 'build:lib'])
+  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder])
+  const [name] = readdirSync(folder).filter((file) => file.endsWith('.tgz'))
+  return join(folder, name)
+}
+
+/** Paths of the binaries to ship, relative to `prebuilds`. */
+export function prebuilds() {
+  const folder = join(ROOT, 'prebuilds')
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { recursive: true }).filter((file) => String(file).endsWith('.node'))
+}
+
+/** Runs `test` and prints its name and time. */
+export async function step(name, test) {
+  const started = performance.now()
+  const note = await test()
+  console.log(`ok  ${name} (${note === undefined ? '' : `${note}, `}${seconds(started)})`)
+}
+
+/** Standard output of a command; throws with its whole output when it fails. */
+export function run(command, args, options = {}) {
+  const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28, ...options })
+  const output = `${result.stdout ?? ''}${result.stderr ?? ''}`
+  assert.equal(
+    result.status,
+    0,
+    `${command} ${args.join(' ')}: ${result.error?.message ?? result.status}\n${output}`,
+  )
+  return result.stdout ?? ''
+}
+
+/** Path of a command that a development dependency installs. */
+export function bin(name) {
+  return join(ROOT, 'node_modules', '.bin', name)
+}
