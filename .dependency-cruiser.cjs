@@ -6,19 +6,14 @@
 const { join } = require('node:path')
 
 /** Import cycles that are being cut. Empty means: no cycle anywhere. */
-const KNOWN_CYCLES = [
-  '^lib/tensor/',
-  '^lib/dtype/decode\\.ts$',
-  '^lib/formats/onnx/(model|tensor)/',
-  '^lib/formats/(safetensors|tmfile)/',
-]
+const KNOWN_CYCLES = ['^lib/tensor/', '^lib/dtype/decode\\.ts$', '^lib/formats/(safetensors|tmfile)/']
 
 /** Imports of the command line below the public entries that are being replaced by public functions. */
 const KNOWN_CLI_IMPORTS = [
   '^lib/(cancel|event_loop|value_text)\\.ts$',
   '^lib/(bytes|device|pipeline|tensor)/',
   '^lib/formats/(registry|format)\\.ts$',
-  '^lib/formats/(onnx|tmfile)/summary\\.ts$',
+  '^lib/formats/tmfile/summary\\.ts$',
   '^lib/formats/tmfile/dump\\.ts$',
   '^lib/formats/tmfile/model/create_parts\\.ts$',
 ]

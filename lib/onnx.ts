@@ -4,36 +4,40 @@
  * @packageDocumentation
  */
 export {
-  decodeTensor,
-  type EncodeTensorOptions,
-  type ExternalOptions,
-  encodeTensor,
-  type FileMessage,
-  type OnnxWriteOptions,
-  type TensorProtoObject,
-} from './formats/onnx/index.js'
-export {
   ATTRIBUTE_TYPES,
-  Attribute,
+  type Attribute,
   type AttributeType,
   type AttributeValue,
-  type NewAttribute,
-} from './formats/onnx/model/attribute.js'
-export type { NewFunction } from './formats/onnx/model/function_edits.js'
-export { Graph, type NewNode, type ValueInfo } from './formats/onnx/model/graph.js'
-export type { Use } from './formats/onnx/model/graph_names.js'
-export type { Removed } from './formats/onnx/model/graph_passes.js'
-export {
   type DeviceConfiguration,
+  type Dimension,
+  decodeTensorProto,
+  type EncodeTensorProtoOptions,
+  type ExternalOptions,
+  encodeTensorProto,
+  type FileMessage,
+  Graph,
+  type GraphConstructor,
+  ModelFunction,
+  type NewAttribute,
+  type NewFunction,
   type NewModel,
+  type NewNode,
+  type Node,
+  type OnnxEnd,
   OnnxModel,
+  type OnnxSummary,
+  type OnnxValues,
+  type OnnxWriteOptions,
   type PlacedTensor,
-} from './formats/onnx/model/model.js'
-export { ModelFunction } from './formats/onnx/model/model_function.js'
-export { Node } from './formats/onnx/model/node.js'
-export type { TrainingInfo } from './formats/onnx/model/training.js'
-export { Value } from './formats/onnx/model/value.js'
-export type { Dimension, ValueType } from './formats/onnx/model/value_type.js'
+  type Removed,
+  summariseOnnx,
+  type TensorProtoObject,
+  type TrainingInfo,
+  type Use,
+  type Value,
+  type ValueInfo,
+  type ValueType,
+} from './formats/onnx/index.js'
 export {
   type ExternalizeOptions,
   externalize,

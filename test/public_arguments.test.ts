@@ -96,8 +96,8 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.checkBiasScales,
     args: () => [weights, weights, weights, { tolerance: 0.1 }].map(parameters),
   },
-  decodeTensor: {
-    run: onnxEntry.decodeTensor,
+  decodeTensorProto: {
+    run: onnxEntry.decodeTensorProto,
     args: () => [{ dims: [1], data_type: 1, float_data: [1], name: 'x' }],
   },
   dequantize: {
@@ -112,7 +112,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   devices: { run: tilework.devices, args: () => [] },
   drawLayoutSvg: { run: layoutEntry.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   drawLayoutText: { run: layoutEntry.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
-  encodeTensor: { run: onnxEntry.encodeTensor, args: () => [small(), { raw: true }] },
+  encodeTensorProto: { run: onnxEntry.encodeTensorProto, args: () => [small(), { raw: true }] },
   externalize: {
     run: async (target, content, options) =>
       onnxEntry.externalize(target, content === undefined ? await onnx() : content, options),

@@ -1,8 +1,7 @@
 /** ONNX models with their values in files beside them, and in one file again. */
 import type { Writable } from 'node:stream'
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
-import type { ExternalOptions } from '../formats/onnx/index.js'
-import type { OnnxModel } from '../formats/onnx/model/model.js'
+import type { ExternalOptions, OnnxModel } from '../formats/onnx/index.js'
 import type { OpenFile } from './open.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
 

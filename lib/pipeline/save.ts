@@ -15,7 +15,7 @@ import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { Format, WritePlan } from '../formats/format.js'
-import type { OnnxModel } from '../formats/onnx/model/model.js'
+import type { OnnxModel } from '../formats/onnx/index.js'
 import {
   chooseFormat,
   extensionOf,

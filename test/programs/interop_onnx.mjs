@@ -12,7 +12,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { check, DTYPES, open, save } from '../../dist/index.js'
-import { encodeTensor, externalize, internalize } from '../../dist/onnx.js'
+import { encodeTensorProto, externalize, internalize } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))
@@ -64,7 +64,7 @@ async function readAndWrite(folder, name, tensors) {
   if (name.endsWith('.onnx')) written.push(...(await moveValues(folder, name, file)))
   if (name.endsWith('.pb')) {
     const typed = name.replace('.pb', '-typed.pb')
-    writeFileSync(join(folder, typed), await encodeTensor(file.tensors.at(0), { raw: false }))
+    writeFileSync(join(folder, typed), await encodeTensorProto(file.tensors.at(0), { raw: false }))
     written.push(typed)
   }
   file.close()

@@ -1,8 +1,8 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
-import { type OnnxSummary, summariseOnnx } from '../../formats/onnx/summary.js'
 import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
 import { type Finding, type OpenFile, type Tensor, TileworkError } from '../../index.js'
+import { type OnnxSummary, summariseOnnx } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'

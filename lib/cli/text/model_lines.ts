@@ -1,6 +1,7 @@
 /** What `inspect` prints of a model besides its tensors. */
-import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../formats/onnx/summary.js'
+
 import type { TmfileSummary } from '../../formats/tmfile/index.js'
+import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../onnx.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { printable } from './printable.js'
 

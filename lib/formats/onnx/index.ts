@@ -11,9 +11,39 @@ import { FORMAT_NAME } from './schema.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
 export type { ExternalOptions } from './external/external_options.js'
+export type { NewFunction } from './model/function_edits.js'
+export { Graph, type GraphConstructor } from './model/graph.js'
+export {
+  type DeviceConfiguration,
+  type NewModel,
+  OnnxModel,
+  type PlacedTensor,
+  type TrainingInfo,
+} from './model/model.js'
+export { ModelFunction } from './model/model_function.js'
+export type {
+  Attribute,
+  AttributeType,
+  AttributeValue,
+  Dimension,
+  NewAttribute,
+  NewNode,
+  Node,
+  Removed,
+  Use,
+  Value,
+  ValueInfo,
+  ValueType,
+} from './model/types.js'
 export { FILE_MESSAGES, type FileMessage } from './protobuf/message_kind.js'
 export type { TensorProtoObject } from './protobuf/message_object.js'
-export { decodeTensor, type EncodeTensorOptions, encodeTensor } from './tensor/tensor_message.js'
+export { ATTRIBUTE_TYPES } from './schema.js'
+export { type OnnxEnd, type OnnxSummary, type OnnxValues, summariseOnnx } from './summary.js'
+export {
+  decodeTensorProto,
+  type EncodeTensorProtoOptions,
+  encodeTensorProto,
+} from './tensor/tensor_message.js'
 export type { OnnxWriteOptions } from './write.js'
 
 export const onnx: Format<OnnxWriteOptions> = {

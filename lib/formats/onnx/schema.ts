@@ -114,6 +114,28 @@ export function fieldNumber(message: MessageName, name: string): number {
   return field.number
 }
 
+/** `AttributeProto.AttributeType`: the index is the number in the file. */
+export const ATTRIBUTE_TYPES = [
+  'UNDEFINED',
+  'FLOAT',
+  'INT',
+  'STRING',
+  'TENSOR',
+  'GRAPH',
+  'FLOATS',
+  'INTS',
+  'STRINGS',
+  'TENSORS',
+  'GRAPHS',
+  'SPARSE_TENSOR',
+  'SPARSE_TENSORS',
+  'TYPE_PROTO',
+  'TYPE_PROTOS',
+] as const
+
+/** Fields of GraphProto that hold initializers; of equal names the first list wins. */
+export const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const
+
 /** Fields of a TensorProto that carry its values. */
 export type TypedField = 'float_data' | 'int32_data' | 'int64_data' | 'double_data' | 'uint64_data'
 

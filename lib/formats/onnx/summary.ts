@@ -1,7 +1,7 @@
 /** What people ask of a model first: its operator sets, inputs and outputs, what it runs, and where its values lie. */
 import { TileworkError } from '../../errors.js'
-import type { ValueInfo } from './model/graph.js'
 import type { OnnxModel } from './model/model.js'
+import type { ValueInfo } from './model/types.js'
 import { valueTypeText } from './model/value_type.js'
 import type { Message } from './protobuf/message.js'
 import { LOCATION_EXTERNAL, type MessageName } from './schema.js'

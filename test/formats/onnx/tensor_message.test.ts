@@ -4,7 +4,7 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
 import { asTensor, fromDense, reorder, tensor } from '../../../lib/index.js'
-import { decodeTensor, encodeTensor } from '../../../lib/onnx.js'
+import { decodeTensorProto, encodeTensorProto } from '../../../lib/onnx.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import type { DenseTensor, StringTensor } from '../../../lib/tensor/tensor.js'
 import { field, int, join, raw, tensorProto, varint } from './onnx_bytes.js'
@@ -24,7 +24,7 @@ describe.each(dtypes)('%s', (dtype) => {
       if (bits < 8 && (count * bits) % 8 > 0) bytes[bytes.length - 1]! &= 2 ** ((count * bits) % 8) - 1
       const written = new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name: 'w' })
       for (const isRaw of [true, false]) {
-        const read = decodeTensor(await encodeTensor(written, { raw: isRaw })) as DenseTensor
+        const read = decodeTensorProto(await encodeTensorProto(written, { raw: isRaw })) as DenseTensor
         expect([read.name, read.dtype, read.shape]).toEqual(['w', dtype, shape])
         expect(read.bytesSync()).toEqual(bytes)
       }
@@ -35,14 +35,16 @@ describe.each(dtypes)('%s', (dtype) => {
 it('writes the fields of a type as the Python packages do', async () => {
   const uint32 = tensor([1, 2 ** 32 - 1], { dtype: 'uint32', name: 'x' })
   const packed = field(11, join(varint(1), varint(2 ** 32 - 1)))
-  expect(await encodeTensor(uint32, { raw: false })).toEqual(
+  expect(await encodeTensorProto(uint32, { raw: false })).toEqual(
     join(int(1, 2), int(2, 12), field(8, 'x'), packed),
   )
   const int8 = tensor([-1, 5], { dtype: 'int8', name: 'x' })
   const entries = field(5, join(varint(-1), varint(5)))
-  expect(await encodeTensor(int8, { raw: false })).toEqual(join(int(1, 2), int(2, 3), entries, field(8, 'x')))
+  expect(await encodeTensorProto(int8, { raw: false })).toEqual(
+    join(int(1, 2), int(2, 3), entries, field(8, 'x')),
+  )
   const nibbles = tensor([1, -1, 7], { dtype: 'int4' })
-  expect(await encodeTensor(nibbles, { raw: false })).toEqual(
+  expect(await encodeTensorProto(nibbles, { raw: false })).toEqual(
     join(int(1, 3), int(2, 22), field(5, join(varint(0xf1), [7]))),
   )
 })
@@ -52,7 +54,7 @@ it('writes a blocked tensor in row-major order', async () => {
     Float32Array.from({ length: 12 }, (_, at) => at),
     { shape: [1, 3, 2, 2] },
   )
-  const read = decodeTensor(await encodeTensor(reorder(plain, 'b_fs_yx_fsv16'))) as DenseTensor
+  const read = decodeTensorProto(await encodeTensorProto(reorder(plain, 'b_fs_yx_fsv16'))) as DenseTensor
   expect([read.shape, [...(await read.toTypedArray())]]).toEqual([
     [1, 3, 2, 2],
     [...(await plain.toTypedArray())],
@@ -60,10 +62,10 @@ it('writes a blocked tensor in row-major order', async () => {
 })
 
 it('takes strings, and shares the memory of raw values', async () => {
-  const texts = decodeTensor(tensorProto({ dims: [1], type: 8, values: field(6, 'a') })) as StringTensor
-  expect(await (decodeTensor(await encodeTensor(texts)) as StringTensor).strings()).toEqual(['a'])
+  const texts = decodeTensorProto(tensorProto({ dims: [1], type: 8, values: field(6, 'a') })) as StringTensor
+  expect(await (decodeTensorProto(await encodeTensorProto(texts)) as StringTensor).strings()).toEqual(['a'])
   const message = tensorProto({ dims: [2], type: 2, values: raw(1, 2) })
-  const read = decodeTensor(message) as DenseTensor
+  const read = decodeTensorProto(message) as DenseTensor
   expect(read.bytesSync().buffer).toBe(message.buffer)
 })
 
@@ -78,11 +80,11 @@ it.each([
     'ERR_RANK',
   ],
 ] as const)('refuses %s', (_, message, code) => {
-  expect(() => decodeTensor(message)).toThrow(expect.objectContaining({ code }))
+  expect(() => decodeTensorProto(message)).toThrow(expect.objectContaining({ code }))
 })
 
 it('has no data of another file', async () => {
-  const read = decodeTensor(
+  const read = decodeTensorProto(
     tensorProto({ dims: [2], type: 2, external: { location: 'w.bin' } }),
   ) as DenseTensor
   expect([read.hasData, read.shape]).toEqual([false, [2]])
@@ -90,9 +92,9 @@ it('has no data of another file', async () => {
 
 it('refuses sparse tensors and wrong options', async () => {
   const sparse = await fromDense(tensor([0, 1], { dtype: 'int8' }))
-  await expect(encodeTensor(sparse)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+  await expect(encodeTensorProto(sparse)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
   const dense = tensor([1], { dtype: 'int8' })
-  await expect(encodeTensor(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
+  await expect(encodeTensorProto(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
 })
 
 describe('messages that other libraries have decoded', () => {
@@ -108,12 +110,12 @@ describe('messages that other libraries have decoded', () => {
     ['longs', { dims: [{ toString: () => '2' }], dataType: 7, int64Data: [1n, -1] }, 'int64', [1n, -1n]],
     ['doubles', { dims: [], dataType: 11, doubleData: Float64Array.of(0.1) }, 'float64', [0.1]],
   ])('%s', async (_, message, dtype, values) => {
-    const decoded = decodeTensor(message) as DenseTensor
+    const decoded = decodeTensorProto(message) as DenseTensor
     expect([decoded.dtype, [...(await decoded.toTypedArray())]]).toEqual([dtype, values])
   })
 
   it('keep their properties and strings', async () => {
-    const decoded = decodeTensor({
+    const decoded = decodeTensorProto({
       dims: [1],
       dataType: 8,
       stringData: [Uint8Array.of(97)],
@@ -131,6 +133,6 @@ describe('messages that other libraries have decoded', () => {
     [{ dims: [1], dataType: 1, rawData: 'é', metadataProps: [1] }],
     [{ dims: [1] }],
   ])('%j is refused', (message) => {
-    expect(() => decodeTensor(message)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    expect(() => decodeTensorProto(message)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 })

@@ -1,89 +1,34 @@
-/** Attributes of nodes: a name, and a value of one of fourteen kinds, or the name of a function's own attribute. */
+/** Attributes on top of AttributeProto messages; see the interface `Attribute`. */
 import { checkObject, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
-import type { SparseTensor, Tensor } from '../../../tensor/tensor.js'
+import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
 import { checkBytes, checkFloat, checkInt64, checkList } from '../protobuf/field_input.js'
 import type { Message, MessageFile } from '../protobuf/message.js'
-import { LOCATION_EXTERNAL } from '../schema.js'
+import { ATTRIBUTE_TYPES, LOCATION_EXTERNAL } from '../schema.js'
 import { tensorOfField } from '../tensor/message_tensor.js'
 import { denseFields } from '../tensor/tensor_fields.js'
-import { Graph } from './graph.js'
-import { checkValueType, readValueType, type ValueType, writeValueType } from './value_type.js'
+import type { Attribute, AttributeType, AttributeValue, Graph, Graphs, NewAttribute } from './types.js'
+import { checkValueType, readValueType, writeValueType } from './value_type.js'
 
-/** In the order of their numbers. */
-export const ATTRIBUTE_TYPES = [
-  'UNDEFINED',
-  'FLOAT',
-  'INT',
-  'STRING',
-  'TENSOR',
-  'GRAPH',
-  'FLOATS',
-  'INTS',
-  'STRINGS',
-  'TENSORS',
-  'GRAPHS',
-  'SPARSE_TENSOR',
-  'SPARSE_TENSORS',
-  'TYPE_PROTO',
-  'TYPE_PROTOS',
-] as const
-
-/** Name of an attribute's kind. */
-export type AttributeType = (typeof ATTRIBUTE_TYPES)[number]
-
-/** The value of an attribute by its type. Strings are bytes and may hold anything; see `Attribute.text`. */
-export type AttributeValue =
-  | undefined
-  | number
-  | bigint
-  | Uint8Array
-  | Tensor
-  | Graph
-  | ValueType
-  | readonly (number | bigint)[]
-  | readonly Uint8Array[]
-  | readonly Tensor[]
-  | readonly Graph[]
-  | readonly ValueType[]
-
-/** A value to be set, with its type. Strings are written as UTF-8; of graphs a copy is taken. */
-export type NewAttribute =
-  | { readonly type: 'FLOAT'; readonly value: number }
-  | { readonly type: 'INT'; readonly value: number | bigint }
-  | { readonly type: 'STRING'; readonly value: string | Uint8Array }
-  | { readonly type: 'TENSOR'; readonly value: Tensor }
-  | { readonly type: 'FLOATS'; readonly value: readonly number[] }
-  | { readonly type: 'INTS'; readonly value: readonly (number | bigint)[] }
-  | { readonly type: 'STRINGS'; readonly value: readonly (string | Uint8Array)[] }
-  | { readonly type: 'TENSORS'; readonly value: readonly Tensor[] }
-  | { readonly type: 'SPARSE_TENSOR'; readonly value: SparseTensor }
-  | { readonly type: 'SPARSE_TENSORS'; readonly value: readonly SparseTensor[] }
-  | { readonly type: 'GRAPH'; readonly value: Graph }
-  | { readonly type: 'GRAPHS'; readonly value: readonly Graph[] }
-  | { readonly type: 'TYPE_PROTO'; readonly value: ValueType }
-  | { readonly type: 'TYPE_PROTOS'; readonly value: readonly ValueType[] }
-
-export class Attribute {
-  /** For code of the library itself. */
+export class ProtoAttribute implements Attribute {
   readonly message: Message
+  readonly #graphs: Graphs
 
-  constructor(message: Message) {
+  constructor(message: Message, graphs: Graphs) {
     this.message = message
+    this.#graphs = graphs
   }
 
   get name(): string {
     return this.message.text('name')
   }
 
-  /** `UNDEFINED` where the file has none, or one that nobody knows. */
   get type(): AttributeType {
     return ATTRIBUTE_TYPES[Number(this.message.int('type') ?? 0)] ?? 'UNDEFINED'
   }
 
-  /** Inside a function: the attribute of the function whose value this one takes; empty for none. */
   get refName(): string {
     return this.message.text('ref_attr_name')
   }
@@ -127,7 +72,6 @@ export class Attribute {
     }
   }
 
-  /** A STRING as text. @throws TileworkError ERR_DTYPE for another type, and for bytes that are no UTF-8 */
   get text(): string {
     const { value } = this
     if (this.type !== 'STRING') {
@@ -141,7 +85,6 @@ export class Attribute {
     }
   }
 
-  /** All tensors of the attribute, whatever its type. */
   get tensors(): readonly Tensor[] {
     const { message } = this
     return TENSOR_FIELDS.flatMap((name) =>
@@ -149,20 +92,15 @@ export class Attribute {
     )
   }
 
-  /** All graphs of the attribute, whatever its type. The same objects each time. */
   get graphs(): readonly Graph[] {
-    return GRAPH_FIELDS.flatMap((name) => this.message.messages(name)).map((message) => Graph.of(message))
+    return GRAPH_FIELDS.flatMap((name) => this.message.messages(name)).map((message) =>
+      this.#graphs.of(message),
+    )
   }
 
-  /**
-   * Takes another value. What the attribute had is gone, its name and doc string stay.
-   *
-   * @throws TileworkError ERR_ARGUMENT for a kind that there is not, a value that is not of it, and a graph inside itself;
-   * ERR_UNSUPPORTED for a graph of another model whose tensors lie in other files
-   */
   set(attribute: NewAttribute): void {
     const { message } = this
-    const { type, value } = checkNewAttribute(message, attribute)
+    const { type, value } = checkNewAttribute(message, attribute, this.#graphs)
     for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
     SETTERS[type](message, value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))
@@ -170,18 +108,18 @@ export class Attribute {
 }
 
 /**
- * Looks at an attribute before anything is changed.
+ * Checks a new value before anything is changed.
  *
- * @param place - a message that it is to be inside of
+ * @param owner - the message that the attribute will be in
  * @throws TileworkError as `Attribute.set`
  */
-export function checkNewAttribute(place: Message, attribute: NewAttribute): NewAttribute {
+export function checkNewAttribute(owner: Message, attribute: NewAttribute, graphs: Graphs): NewAttribute {
   checkObject(attribute, 'An attribute is { type, value }')
   const { type, value } = readInput('The attribute', () => ({ ...attribute })) as NewAttribute
   if (!Object.hasOwn(SETTERS, type)) {
     throw new TileworkError('ERR_ARGUMENT', `An attribute cannot be set to ${valueText(type)}.`)
   }
-  CHECKS[type](place, value as never)
+  CHECKS[type](value as never, { owner, graphs })
   return { type, value } as NewAttribute
 }
 
@@ -234,22 +172,27 @@ function putTensors(message: Message, field: string, tensors: readonly Tensor[])
 const VALUE = 'The value of an attribute'
 const VALUES = 'The values of an attribute'
 
-/** Looks at values before anything is changed. */
-const CHECKS: { [New in NewAttribute as New['type']]: (place: Message, value: New['value']) => void } = {
-  FLOAT: (_, value) => checkFloat(VALUE, value),
-  INT: (_, value) => checkInt64(VALUE, value),
-  STRING: (_, value) => checkBytes(VALUE, value),
-  FLOATS: (_, values) => checkEach(values, (value) => checkFloat(VALUES, value)),
-  INTS: (_, values) => checkEach(values, (value) => checkInt64(VALUES, value)),
-  STRINGS: (_, values) => checkEach(values, (value) => checkBytes(VALUES, value)),
-  TENSOR: (_, value) => checkKind(value, ['dense', 'string']),
-  TENSORS: (_, values) => checkEach(values, (value) => checkKind(value, ['dense', 'string'])),
-  SPARSE_TENSOR: (_, value) => checkKind(value, ['sparse']),
-  SPARSE_TENSORS: (_, values) => checkEach(values, (value) => checkKind(value, ['sparse'])),
+/** Where a new value will be, which matters to graphs alone. */
+interface Destination {
+  readonly owner: Message
+  readonly graphs: Graphs
+}
+
+const CHECKS: { [New in NewAttribute as New['type']]: (value: New['value'], to: Destination) => void } = {
+  FLOAT: (value) => checkFloat(VALUE, value),
+  INT: (value) => checkInt64(VALUE, value),
+  STRING: (value) => checkBytes(VALUE, value),
+  FLOATS: (values) => checkEach(values, (value) => checkFloat(VALUES, value)),
+  INTS: (values) => checkEach(values, (value) => checkInt64(VALUES, value)),
+  STRINGS: (values) => checkEach(values, (value) => checkBytes(VALUES, value)),
+  TENSOR: (value) => checkKind(value, ['dense', 'string']),
+  TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['dense', 'string'])),
+  SPARSE_TENSOR: (value) => checkKind(value, ['sparse']),
+  SPARSE_TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['sparse'])),
   GRAPH: checkGraph,
-  GRAPHS: (place, values) => checkEach(values, (value) => checkGraph(place, value)),
-  TYPE_PROTO: (_, value) => checkValueType(value),
-  TYPE_PROTOS: (_, values) => checkEach(values, checkValueType),
+  GRAPHS: (values, to) => checkEach(values, (value) => checkGraph(value, to)),
+  TYPE_PROTO: (value) => checkValueType(value),
+  TYPE_PROTOS: (values) => checkEach(values, checkValueType),
 }
 
 function checkEach<T>(values: readonly T[], check: (value: T) => void): void {
@@ -265,18 +208,18 @@ function checkKind(value: Tensor, kinds: readonly Tensor['kind'][]): void {
   )
 }
 
-function checkGraph(message: Message, value: Graph): void {
-  if (!(value instanceof Graph)) {
+function checkGraph(value: Graph, { owner, graphs }: Destination): void {
+  if (!graphs.isGraph(value)) {
     throw new TileworkError('ERR_ARGUMENT', `The attribute takes a graph, not ${valueText(value)}.`)
   }
-  for (let around: Message | undefined = message; around; around = around.parent) {
-    if (around !== value.message) continue
+  for (let enclosing: Message | undefined = owner; enclosing; enclosing = enclosing.parent) {
+    if (enclosing !== value.message) continue
     throw new TileworkError('ERR_ARGUMENT', 'A graph cannot be put inside itself.')
   }
-  if (fileOf(message) !== fileOf(value.message)) refuseExternal(value.message)
+  if (fileOf(owner) !== fileOf(value.message)) refuseExternal(value.message)
 }
 
-/** The file of the model that a message is in; undefined for one that is in none. */
+/** The file of the model that contains the message; undefined outside of a model. */
 function fileOf(message: Message): MessageFile | undefined {
   let outermost = message
   while (outermost.parent) outermost = outermost.parent

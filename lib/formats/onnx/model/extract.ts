@@ -8,19 +8,17 @@ import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { FORMAT_NAME } from '../schema.js'
-import { removeUncalledFunctions } from './function_edits.js'
-import { type Graph, subgraphsOf } from './graph.js'
+import { type EditableModel, removeUncalledFunctions } from './function_edits.js'
 import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
-import type { OnnxModel } from './model.js'
-import { Node } from './node.js'
-import { type ValueType, writeValueType } from './value_type.js'
+import type { Graph, Node, ValueType } from './types.js'
+import { writeValueType } from './value_type.js'
 
 /** See `OnnxModel.extract`. */
-export function extractModel(
-  model: OnnxModel,
+export function extractModel<Model extends EditableModel>(
+  model: Model & { copy(): Model },
   givenInputs: readonly string[],
   givenOutputs: readonly string[],
-): OnnxModel {
+): Model {
   const whole = model.graph
   const inputs = endsOf(whole, 'inputs', givenInputs)
   const outputs = endsOf(whole, 'outputs', givenOutputs)
@@ -82,7 +80,7 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
 
 /** Inputs of a node, and what graphs inside it take from outside. */
 function usedBy(node: Node): string[] {
-  const outer = subgraphsOf(node).flatMap((graph) => [...graph.outerNames()])
+  const outer = node.subgraphs.flatMap((graph) => [...graph.outerNames()])
   return [...node.inputs, ...outer].filter((name) => name !== '')
 }
 
@@ -117,7 +115,7 @@ function knownType(graph: Graph, name: string): ValueType {
 
 /** Leaves of a copied graph what belongs to the part. */
 function cutGraph(
-  model: OnnxModel,
+  model: EditableModel,
   { nodes, names }: Part,
   inputs: readonly End[],
   outputs: readonly End[],
@@ -130,7 +128,7 @@ function cutGraph(
   const declared = declarationsOf(message)
   const oldInputs = message.messages('input').map((value) => value.text('name'))
   const isKept: Readonly<Record<string, (inside: Message) => boolean>> = {
-    node: (inside) => Node.of(inside).outputs.some((name) => made.has(name)),
+    node: (inside) => inside.texts('output').some((name) => made.has(name)),
     value_info: (inside) => names.has(inside.text('name')) && !ends.has(inside.text('name')),
     quantization_annotation: (inside) => names.has(inside.text('tensor_name')),
     input: () => false,

@@ -6,11 +6,24 @@ import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { checkInt64, checkList, checkText, checkTexts } from '../protobuf/field_input.js'
+import type { Message } from '../protobuf/message.js'
 import { MAX_FUNCTIONS } from '../schema.js'
-import { type CheckedNode, checkNewNode, type NewNode, subgraphsOf } from './graph.js'
-import type { OnnxModel } from './model.js'
+import { ProtoGraph } from './graph.js'
 import { ModelFunction } from './model_function.js'
-import { Node } from './node.js'
+import { type CheckedNode, checkNewNode, ProtoNode } from './node.js'
+import type { Graph, NewNode, Node } from './types.js'
+
+/** What edits of a model use of `OnnxModel`, whose file imports this one. */
+export interface EditableModel {
+  readonly message: Message
+  readonly graph: Graph
+  readonly functions: readonly ModelFunction[]
+  readonly irVersion: number | bigint
+  readonly opsetImports: ReadonlyMap<string, number | bigint>
+  setOpsetImport(domain: string, version: number | bigint): void
+  /** The main graph, training graphs, and their subgraphs. */
+  graphs(): Iterable<Graph>
+}
 
 /** A function to be added. */
 export interface NewFunction {
@@ -34,7 +47,7 @@ const FIRST_IR_WITH_OVERLOADS = 10
 type CheckedFunction = Required<Omit<NewFunction, 'nodes'>> & { readonly nodes: readonly CheckedNode[] }
 
 /** See `OnnxModel.addFunction`. */
-export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction {
+export function addFunction(model: EditableModel, added: NewFunction): ModelFunction {
   const checked = checkFunction(model, added)
   const { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes } = checked
   const message = model.message.insert('functions')
@@ -42,7 +55,7 @@ export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction
   message.setTexts('input', inputs)
   message.setTexts('output', outputs)
   message.setTexts('attribute', attributeNames)
-  for (const node of nodes) Node.of(message.insert('node')).fill(node)
+  for (const node of nodes) ProtoNode.of(message.insert('node'), ProtoGraph).fill(node)
   for (const [set, version] of Object.entries(opsetImports)) {
     const entry = message.insert('opset_import')
     entry.setText('domain', set)
@@ -55,7 +68,7 @@ export function addFunction(model: OnnxModel, added: NewFunction): ModelFunction
 }
 
 /** See `OnnxModel.removeFunction`. */
-export function removeFunction(model: OnnxModel, domain: string, name: string, overload: string): void {
+export function removeFunction(model: EditableModel, domain: string, name: string, overload: string): void {
   const key = keyOf(domain, name, overload)
   const found = model.functions.find((each) => keyOf(each.domain, each.name, each.overload) === key)
   if (!found) throw wrong(`There is no function ${valueText(name)} of the domain ${valueText(domain)}`)
@@ -69,7 +82,7 @@ export function removeFunction(model: OnnxModel, domain: string, name: string, o
 }
 
 /** Removes functions that no node calls, itself or by way of other functions. */
-export function removeUncalledFunctions(model: OnnxModel): void {
+export function removeUncalledFunctions(model: EditableModel): void {
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
   )
@@ -85,7 +98,7 @@ export function removeUncalledFunctions(model: OnnxModel): void {
   model.message.removeAll(uncalled.map(([, { message }]) => model.message.fieldOf(message)!))
 }
 
-function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
+function checkFunction(model: EditableModel, added: NewFunction): CheckedFunction {
   checkOptions(added, 'addFunction', [
     ...([
       'domain',
@@ -105,7 +118,7 @@ function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   checkKey(model, domain, name, overload)
   checkFormalNames({ inputs, outputs, attributeNames })
   const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
-    checkNewNode(model.message, node as NewNode),
+    checkNewNode(model.message, node as NewNode, ProtoGraph),
   )
   checkValues(inputs, outputs, nodes)
   checkCalls(model, keyOf(domain, name, overload), nodes)
@@ -113,7 +126,7 @@ function checkFunction(model: OnnxModel, added: NewFunction): CheckedFunction {
   return { domain, name, overload, inputs, outputs, attributeNames, opsetImports, nodes }
 }
 
-function checkKey(model: OnnxModel, domain: string, name: string, overload: string): void {
+function checkKey(model: EditableModel, domain: string, name: string, overload: string): void {
   if (name === '' || setOf(domain) === '') throw wrong('A function has a name and a domain of its own')
   const version = Number(model.irVersion)
   const needed = overload === '' ? FIRST_IR : FIRST_IR_WITH_OVERLOADS
@@ -168,7 +181,7 @@ function checkValues(
 }
 
 /** A function that calls itself, by way of others too, never ends. */
-function checkCalls(model: OnnxModel, key: string, nodes: readonly CheckedNode[]): void {
+function checkCalls(model: EditableModel, key: string, nodes: readonly CheckedNode[]): void {
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
   )
@@ -188,7 +201,7 @@ function checkCalls(model: OnnxModel, key: string, nodes: readonly CheckedNode[]
 }
 
 function importsOf(
-  model: OnnxModel,
+  model: EditableModel,
   given: NewFunction['opsetImports'],
   nodes: readonly CheckedNode[],
 ): Readonly<Record<string, number | bigint>> {
@@ -225,7 +238,7 @@ function graphsOf({ attributes }: CheckedNode) {
   })
 }
 
-function* nodesOf(model: OnnxModel): Generator<Node> {
+function* nodesOf(model: EditableModel): Generator<Node> {
   for (const graph of model.graphs()) yield* graph.nodes
   for (const { nodes } of model.functions) yield* withInner(nodes)
 }
@@ -233,7 +246,7 @@ function* nodesOf(model: OnnxModel): Generator<Node> {
 function* withInner(nodes: readonly Node[]): Generator<Node> {
   for (const node of nodes) {
     yield node
-    for (const graph of subgraphsOf(node)) yield* graph.allNodes()
+    for (const graph of node.subgraphs) yield* graph.allNodes()
   }
 }
 

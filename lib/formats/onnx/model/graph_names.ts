@@ -1,17 +1,11 @@
 /**
- * Who makes and who uses the names of one graph, so that a look-up costs no walk over its nodes. It is made when someone
- * asks, follows the edits that nodes and graphs tell it of, and is made anew after any other.
+ * An index of the names of one graph: producers, users, declarations, initializers.
+ *
+ * Without it each look-up would visit all nodes. It is built on first use and updated by edits of single nodes; any other
+ * edit of the message leaves it out of date (see `edits`), and the graph builds a new one.
  */
 import type { Message } from '../protobuf/message.js'
-import { type Graph, type NamedField, subgraphsOf } from './graph.js'
-import type { Node } from './node.js'
-
-/** A place where a node asks for a value. */
-export interface Use {
-  readonly node: Node
-  /** Place among the inputs of the node. */
-  readonly index: number
-}
+import type { Graph, InitializerField, Node, Use } from './types.js'
 
 interface NamesOfNode {
   readonly inputs: readonly string[]
@@ -19,20 +13,20 @@ interface NamesOfNode {
 }
 
 export class GraphNames {
-  /** The `edits` of the graph that the names are of. */
+  /** Edit count of the graph's message that the index matches. */
   edits: number
   readonly inputs: ReadonlySet<string>
   readonly outputs: ReadonlySet<string>
-  readonly initializers: Map<string, NamedField>
-  /** Messages that say what type a value has. */
+  readonly initializers: Map<string, InitializerField>
+  /** ValueInfoProto by name; inputs win over outputs, outputs over `value_info`. */
   readonly declared: ReadonlyMap<string, Message>
-  /** Nodes that have graphs inside, which may use names of this one, and these graphs. */
-  readonly enclosing = new Map<Node, readonly Graph[]>()
+  /** Nodes with subgraphs, which may use names of this graph. */
+  readonly subgraphs = new Map<Node, readonly Graph[]>()
   readonly #nodes = new Map<Node, NamesOfNode>()
   readonly #producers = new Map<string, Node[]>()
   readonly #users = new Map<string, Set<Node>>()
 
-  constructor(graph: Graph, initializers: readonly NamedField[]) {
+  constructor(graph: Graph, initializers: readonly InitializerField[]) {
     this.edits = graph.message.edits
     const [inputs, outputs, others] = ['input', 'output', 'value_info'].map((list) =>
       graph.message.messages(list).map((value) => [value.text('name'), value] as const),
@@ -40,7 +34,7 @@ export class GraphNames {
     this.inputs = new Set(inputs!.map(([name]) => name))
     this.outputs = new Set(outputs!.map(([name]) => name))
     this.declared = new Map([...others!, ...outputs!, ...inputs!])
-    // Of several of one name the first counts, as a look through the list would find it.
+    // The first of equal names wins, so it is set last.
     this.initializers = new Map([...initializers].reverse().map((each) => [each.name, each]))
     for (const node of graph.nodes) this.add(node)
   }
@@ -49,7 +43,7 @@ export class GraphNames {
     return this.#producers.get(name)?.[0]
   }
 
-  /** Nodes of this graph that have the name among their inputs. */
+  /** Nodes of this graph with the name among their inputs. */
   usersOf(name: string): readonly Node[] {
     return [...(this.#users.get(name) ?? [])]
   }
@@ -60,7 +54,7 @@ export class GraphNames {
     )
   }
 
-  /** True for a name that is an input, an initializer or an output of a node. */
+  /** True for an input, an initializer or an output of a node. */
   defines(name: string): boolean {
     return this.inputs.has(name) || this.#producers.has(name) || this.initializers.has(name)
   }
@@ -84,13 +78,13 @@ export class GraphNames {
       if (users) users.add(node)
       else this.#users.set(name, new Set([node]))
     }
-    if (hasGraphs(node)) this.enclosing.set(node, subgraphsOf(node))
+    if (hasSubgraphs(node)) this.subgraphs.set(node, node.subgraphs)
   }
 
   delete(node: Node): void {
     const { inputs, outputs } = this.#nodes.get(node)!
     this.#nodes.delete(node)
-    this.enclosing.delete(node)
+    this.subgraphs.delete(node)
     for (const name of outputs) {
       const left = (this.#producers.get(name) ?? []).filter((each) => each !== node)
       if (left.length > 0) this.#producers.set(name, left)
@@ -104,6 +98,7 @@ export class GraphNames {
   }
 }
 
-function hasGraphs({ message }: Node): boolean {
+/** Makes no Graph objects: most nodes have no subgraph. */
+function hasSubgraphs({ message }: Node): boolean {
   return message.messages('attribute').some((attribute) => attribute.has('g') || attribute.has('graphs'))
 }

@@ -8,26 +8,19 @@ import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { FORMAT_NAME } from '../schema.js'
 import { tensorOfField } from '../tensor/message_tensor.js'
-import { constantOf } from './constant.js'
-import { type Graph, subgraphsOf } from './graph.js'
-import { Node } from './node.js'
 import { usedNames } from './node_order.js'
-
-/** How many were removed, in the graph and those inside it. */
-export interface Removed {
-  readonly nodes: number
-  readonly initializers: number
-}
+import type { Graph, Node, Removed } from './types.js'
+import { constantOf } from './value.js'
 
 /** See `Graph.removeUnused`. */
 export function removeUnused(graph: Graph): Removed {
   refuseTraining(graph)
-  const inner = graph.nodes.flatMap((node) => subgraphsOf(node).map(removeUnused))
+  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(removeUnused))
   const { message } = graph
   const needed = neededNames(graph)
   const isNeeded = (name: string): boolean => name !== '' && needed.has(name)
   const nodes = message.fieldsOf('node').filter((field) => {
-    const { outputs } = Node.of(message.messageOf(field)!)
+    const outputs = message.messageOf(field)!.texts('output')
     return outputs.some((name) => name !== '') && !outputs.some(isNeeded)
   })
   const inputs = new Set(graph.inputs.map(({ name }) => name))
@@ -88,10 +81,11 @@ export function constantsToInitializers(graph: Graph): number {
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { message } = graph
-  const inner = graph.nodes.flatMap((node) => subgraphsOf(node).map(constantsToInitializers))
+  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(constantsToInitializers))
   const taken = new Set([...graph.inputNames, ...graph.initializerNames])
-  const constants = message.fieldsOf('node').flatMap((field) => {
-    const node = Node.of(message.messageOf(field)!)
+  const fields = message.fieldsOf('node')
+  const constants = graph.nodes.flatMap((node, index) => {
+    const field = fields[index]!
     const value = constantOf(node)
     const name = node.outputs[0]!
     // A graph that makes a name twice is broken; two initializers of one name would hide that, and lose a value.
@@ -127,9 +121,10 @@ export function initializersToConstants(graph: Graph, names: readonly string[] |
     .map(({ name, field }) => ({ name, field, value: tensorOfField(message, field) }))
     .filter(({ value }) => value.hasData)
   message.removeAll(chosen.map(({ field }) => field))
-  const nodes = message.insertAll('node', chosen.length, 0)
+  message.insertAll('node', chosen.length, 0)
+  const { nodes } = graph
   for (const [at, { name, value }] of chosen.entries()) {
-    const node = Node.of(nodes[at]!)
+    const node = nodes[at]!
     node.outputs = [name]
     node.opType = 'Constant'
     node.setAttribute('value', { type: 'TENSOR', value })
@@ -206,7 +201,7 @@ function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
   for (const node of graph.nodes) {
     const { inputs } = node
     if (inputs.some((name) => names.has(name))) node.inputs = inputs.map((name) => names.get(name) ?? name)
-    for (const inside of subgraphsOf(node)) {
+    for (const inside of node.subgraphs) {
       const own = ownNames(inside)
       renameUses(inside, new Map([...names].filter(([name]) => !own.has(name))))
     }

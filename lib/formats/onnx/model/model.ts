@@ -16,16 +16,28 @@ import { tensorOfField } from '../tensor/message_tensor.js'
 import { tensorFields } from '../tensor/tensor_fields.js'
 import { extractModel } from './extract.js'
 import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
-import { Graph } from './graph.js'
+import { ProtoGraph } from './graph.js'
 import { metadataOf, setMetadata } from './metadata.js'
 import { ModelFunction } from './model_function.js'
-import { readTraining, type TrainingInfo } from './training.js'
+import type { Graph } from './types.js'
 
 /** A tensor and where it is in the model. */
 export interface PlacedTensor {
   /** For example `graph.node[3].attribute[0].t`. */
   readonly path: string
   readonly tensor: Tensor
+}
+
+/** A training method. Bindings name the output whose value is stored to an initializer after the graph has run. */
+export interface TrainingInfo {
+  /** Computes the initial values. */
+  readonly initialization?: Graph
+  /** Computes one training step. */
+  readonly algorithm?: Graph
+  /** Outputs of `initialization` by the name of the initializer that takes them. */
+  readonly initializationBinding: ReadonlyMap<string, string>
+  /** Outputs of `algorithm` by the name of the initializer that takes them. */
+  readonly updateBinding: ReadonlyMap<string, string>
 }
 
 /** Devices that a model is made for. */
@@ -166,7 +178,7 @@ export class OnnxModel {
   /** The main graph. @throws TileworkError ERR_GRAPH where the file has none */
   get graph(): Graph {
     const graph = this.message.message('graph')
-    if (graph) return Graph.of(graph)
+    if (graph) return ProtoGraph.of(graph)
     throw new TileworkError('ERR_GRAPH', 'The model has no graph.', { format: FORMAT_NAME })
   }
 
@@ -247,4 +259,18 @@ export class OnnxModel {
       yield { path, tensor: tensorOfField(owner, field) }
     }
   }
+}
+
+function readTraining(message: Message): TrainingInfo {
+  const [initialization, algorithm] = ['initialization', 'algorithm'].map((name) => message.message(name))
+  return {
+    ...(initialization && { initialization: ProtoGraph.of(initialization) }),
+    ...(algorithm && { algorithm: ProtoGraph.of(algorithm) }),
+    initializationBinding: bindingsOf(message, 'initialization_binding'),
+    updateBinding: bindingsOf(message, 'update_binding'),
+  }
+}
+
+function bindingsOf(message: Message, list: string): ReadonlyMap<string, string> {
+  return new Map(message.messages(list).map((each) => [each.text('key'), each.text('value')]))
 }

@@ -1,9 +1,11 @@
 /** A function of a model's own: nodes that stand for an operator. */
 import type { Message } from '../protobuf/message.js'
-import { Attribute } from './attribute.js'
+import { ProtoAttribute } from './attribute.js'
+import { ProtoGraph } from './graph.js'
 import { metadataOf } from './metadata.js'
-import { Node } from './node.js'
-import { readValueType, type ValueType } from './value_type.js'
+import { ProtoNode } from './node.js'
+import type { Attribute, Node, ValueType } from './types.js'
+import { readValueType } from './value_type.js'
 
 /** Domain, name and overload together are its key. Its nodes can be changed as those of a graph. */
 export class ModelFunction {
@@ -49,12 +51,12 @@ export class ModelFunction {
 
   /** Attributes with their defaults. */
   get attributes(): readonly Attribute[] {
-    return this.message.messages('attribute_proto').map((message) => new Attribute(message))
+    return this.message.messages('attribute_proto').map((message) => new ProtoAttribute(message, ProtoGraph))
   }
 
   /** In the order of the file. The same objects each time. */
   get nodes(): readonly Node[] {
-    return this.message.messages('node').map((message) => Node.of(message))
+    return this.message.messages('node').map((message) => ProtoNode.of(message, ProtoGraph))
   }
 
   /** Versions of operator sets by domain; the empty one is that of ONNX itself. */

@@ -1,23 +1,25 @@
-/** A node: an operator with its inputs, outputs and attributes. Empty names stand for inputs that are left out. */
-import { checkText } from '../protobuf/field_input.js'
+/** Nodes on top of NodeProto messages; see the interface `Node`. */
+import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
+import { checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
-import { Attribute, checkNewAttribute, type NewAttribute } from './attribute.js'
-import { type CheckedNode, Graph } from './graph.js'
+import { checkNewAttribute, ProtoAttribute } from './attribute.js'
 import { metadataOf, setMetadata } from './metadata.js'
+import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
-const nodes = new WeakMap<Message, Node>()
+const nodes = new WeakMap<Message, ProtoNode>()
 
-export class Node {
-  /** For code of the library itself. */
+export class ProtoNode implements Node {
   readonly message: Message
+  readonly #graphs: Graphs
 
-  private constructor(message: Message) {
+  private constructor(message: Message, graphs: Graphs) {
     this.message = message
+    this.#graphs = graphs
   }
 
   /** The node of a NodeProto; the same object each time. */
-  static of(message: Message): Node {
-    const known = nodes.get(message) ?? new Node(message)
+  static of(message: Message, graphs: Graphs): ProtoNode {
+    const known = nodes.get(message) ?? new ProtoNode(message, graphs)
     nodes.set(message, known)
     return known
   }
@@ -27,7 +29,7 @@ export class Node {
   }
 
   set name(name: string) {
-    this.#tell(() => this.message.setText('name', name))
+    this.#change(() => this.message.setText('name', name))
   }
 
   get opType(): string {
@@ -35,25 +37,23 @@ export class Node {
   }
 
   set opType(opType: string) {
-    this.#tell(() => this.message.setText('op_type', opType))
+    this.#change(() => this.message.setText('op_type', opType))
   }
 
-  /** Empty for the operators of ONNX itself. */
   get domain(): string {
     return this.message.text('domain')
   }
 
   set domain(domain: string) {
-    this.#tell(() => this.message.setText('domain', domain))
+    this.#change(() => this.message.setText('domain', domain))
   }
 
-  /** Which of several functions of a name it calls. */
   get overload(): string {
     return this.message.text('overload')
   }
 
   set overload(overload: string) {
-    this.#tell(() => this.message.setText('overload', overload))
+    this.#change(() => this.message.setText('overload', overload))
   }
 
   get docString(): string {
@@ -65,24 +65,21 @@ export class Node {
   }
 
   setMetadata(key: string, value: string): void {
-    this.#tell(() => setMetadata(this.message, key, value))
+    this.#change(() => setMetadata(this.message, key, value))
   }
 
-  /** The graph that it is in; undefined for a node of a function, and for one that was removed. */
   get graph(): Graph | undefined {
     const { parent } = this.message
     if (parent?.type !== 'GraphProto') return undefined
-    const graph = Graph.of(parent)
+    const graph = this.#graphs.of(parent)
     return graph.holds(this) ? graph : undefined
   }
 
-  /** Nodes of its graph that make what it uses, each once. */
   get predecessors(): readonly Node[] {
     const { graph } = this
     return [...new Set(this.inputs.flatMap((name) => graph?.producerOf(name) ?? []))]
   }
 
-  /** Nodes that use what it makes, each once; see `Graph.usersOf`. */
   get successors(): readonly Node[] {
     const { graph } = this
     return [...new Set(this.outputs.flatMap((name) => graph?.usersOf(name) ?? []))]
@@ -93,7 +90,7 @@ export class Node {
   }
 
   set inputs(names: readonly string[]) {
-    this.#tell(() => this.message.setTexts('input', names))
+    this.#change(() => this.message.setTexts('input', names))
   }
 
   get outputs(): readonly string[] {
@@ -101,38 +98,40 @@ export class Node {
   }
 
   set outputs(names: readonly string[]) {
-    this.#tell(() => this.message.setTexts('output', names))
+    this.#change(() => this.message.setTexts('output', names))
   }
 
   get attributes(): readonly Attribute[] {
-    return this.message.messages('attribute').map((message) => new Attribute(message))
+    return this.message.messages('attribute').map((message) => new ProtoAttribute(message, this.#graphs))
+  }
+
+  get subgraphs(): readonly Graph[] {
+    return this.attributes.flatMap(({ graphs }) => graphs)
   }
 
   attribute(name: string): Attribute | undefined {
     return this.attributes.find((attribute) => attribute.name === name)
   }
 
-  /** Sets an attribute, which becomes the last one where it was not there. @throws TileworkError as `Attribute.set` */
   setAttribute(name: string, value: NewAttribute): void {
     checkText('The name of an attribute', name)
     const known = this.attribute(name)
-    checkNewAttribute(known?.message ?? this.message, value)
-    this.#tell(() => {
-      const attribute = known ?? new Attribute(this.message.insert('attribute'))
+    checkNewAttribute(known?.message ?? this.message, value, this.#graphs)
+    this.#change(() => {
+      const attribute = known ?? new ProtoAttribute(this.message.insert('attribute'), this.#graphs)
       if (!known) attribute.message.setText('name', name)
       attribute.set(value)
     })
   }
 
-  /** False where there was none of that name. */
   removeAttribute(name: string): boolean {
     const { message } = this
     const field = message.fieldsOf('attribute').find((each) => message.messageOf(each)?.text('name') === name)
-    if (field) this.#tell(() => message.remove(field))
+    if (field) this.#change(() => message.remove(field))
     return field !== undefined
   }
 
-  /** For code of the library itself: sets all of a node that has nothing yet. */
+  /** Fills an empty NodeProto. */
   fill({ opType, domain, name, inputs, outputs, attributes }: CheckedNode): void {
     if (inputs.length > 0) this.inputs = inputs
     if (outputs.length > 0) this.outputs = outputs
@@ -142,10 +141,42 @@ export class Node {
     if (domain !== undefined) this.domain = domain
   }
 
-  /** Makes a change that the graph of this node follows; a node of a function is in none. */
-  #tell(change: () => void): void {
+  /** Applies a change through the graph, whose name index follows; nodes of functions are in no graph. */
+  #change(change: () => void): void {
     const { parent } = this.message
-    if (parent?.type === 'GraphProto') Graph.of(parent).follow(this, change)
+    if (parent?.type === 'GraphProto') this.#graphs.of(parent).changeNode(this, change)
     else change()
   }
+}
+
+/** A new node whose optional lists are present. */
+export type CheckedNode = NewNode & Required<Pick<NewNode, 'inputs' | 'outputs' | 'attributes'>>
+
+/**
+ * Checks a node before anything is changed.
+ *
+ * @param owner - the message that the node will be in
+ * @throws TileworkError ERR_ARGUMENT for an invalid node
+ */
+export function checkNewNode(owner: Message, node: NewNode, graphs: Graphs): CheckedNode {
+  checkOptions(node, 'addNode', ['opType', 'domain', 'name', 'inputs', 'outputs', 'attributes'])
+  const {
+    opType,
+    domain,
+    name,
+    inputs = [],
+    outputs = [],
+    attributes = {},
+  } = readInput('The node', () => ({ ...node }))
+  checkText('The operator of a node', opType)
+  for (const text of [domain, name]) if (text !== undefined) checkText('The domain or name of a node', text)
+  checkTexts('The inputs of a node', inputs)
+  checkTexts('The outputs of a node', outputs)
+  checkObject(attributes, 'The attributes of a node are { name: value }')
+  for (const [key, value] of Object.entries(attributes)) {
+    checkText('The name of an attribute', key)
+    checkNewAttribute(owner, value, graphs)
+  }
+  const known = { opType, inputs, outputs, attributes }
+  return { ...known, ...(domain !== undefined && { domain }), ...(name !== undefined && { name }) }
 }

@@ -1,52 +1,51 @@
-/** The order of nodes: each behind those whose values it uses, itself or in a graph inside it. */
+/** Topological order of nodes: each follows the producers of the values that it or its subgraphs use. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { subgraphsOf } from './graph.js'
-import type { Node } from './node.js'
+import type { Node } from './types.js'
 
 /**
- * Indices of nodes in an order in which each stands behind those it uses. Of those that may come next the first of the
- * list does, so that a sorted list stays as it is.
+ * Indices of the nodes in topological order (Kahn's algorithm). Of the nodes that may come next, the one with the lowest
+ * index does, so a sorted list keeps its order.
  *
- * @throws TileworkError ERR_GRAPH where nodes wait for each other
+ * @throws TileworkError ERR_GRAPH for a cycle
  */
 export function sortedNodes(nodes: readonly Node[]): number[] {
   const producers = new Map(
     nodes.flatMap((node, index) => node.outputs.map((name) => [name, index] as const)),
   )
   const users: number[][] = nodes.map(() => [])
-  const waits = nodes.map((node, index) => {
+  const missing = nodes.map((node, index) => {
     const needed = new Set([...usedNames(node)].flatMap((name) => producers.get(name) ?? []))
     for (const producer of needed) users[producer]!.push(index)
     return needed.size
   })
   const order: number[] = []
   const ready = new IndexHeap()
-  for (const [index, count] of waits.entries()) if (count === 0) ready.push(index)
+  for (const [index, count] of missing.entries()) if (count === 0) ready.push(index)
   for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
     order.push(next)
     for (const user of users[next]!) {
-      waits[user]! -= 1
-      if (waits[user] === 0) ready.push(user)
+      missing[user]! -= 1
+      if (missing[user] === 0) ready.push(user)
     }
   }
-  const stuck = waits.findIndex((count) => count > 0)
+  const stuck = missing.findIndex((count) => count > 0)
   if (stuck < 0) return order
   const { name, opType } = nodes[stuck]!
-  throw new TileworkError('ERR_GRAPH', `The node ${valueText(name)} (${opType}) waits for its own output.`)
+  throw new TileworkError('ERR_GRAPH', `The node ${valueText(name)} (${opType}) depends on its own output.`)
 }
 
-/** Names that a node uses: its inputs, and what graphs inside it take from outside. */
+/** Names that a node uses: its inputs, and names that its subgraphs take from outside. */
 export function* usedNames(node: Node): Generator<string> {
   for (const name of node.inputs) if (name !== '') yield name
-  // A name that the graph inside makes itself may be yielded too: no node outside makes one of the same name.
-  for (const graph of subgraphsOf(node)) {
+  // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
+  for (const graph of node.subgraphs) {
     for (const inner of graph.nodes) yield* usedNames(inner)
     for (const { name } of graph.outputs) yield name
   }
 }
 
-/** Indices, smallest first. */
+/** A binary min-heap of indices. */
 class IndexHeap {
   readonly #items: number[] = []
 

@@ -1,37 +1,29 @@
-/** A value of a graph: what its name stands for, who makes it and who uses it, as the graph is now. */
+/** Values of a graph, looked up in the graph by name at each access; see the interface `Value`. */
+import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { Tensor } from '../../../tensor/tensor.js'
-import { constantOf } from './constant.js'
-import type { Graph } from './graph.js'
-import type { Use } from './graph_names.js'
-import type { Node } from './node.js'
-import type { ValueType } from './value_type.js'
+import type { Attribute, Graph, Node, Use, Value, ValueType } from './types.js'
 
-export class Value {
+export class GraphValue implements Value {
   readonly graph: Graph
   readonly name: string
 
-  /** For code of the library itself: values come from graphs. */
   constructor(graph: Graph, name: string) {
     this.graph = graph
     this.name = name
   }
 
-  /** What the graph declares of it; `none` where it declares nothing. */
   get type(): ValueType {
     return this.graph.typeOf(this.name)
   }
 
-  /** The node that makes it; absent for inputs and initializers. */
   get producer(): Node | undefined {
     return this.graph.producerOf(this.name)
   }
 
-  /** Its place among the outputs of `producer`; -1 where there is none. */
   get outputIndex(): number {
     return this.producer?.outputs.indexOf(this.name) ?? -1
   }
 
-  /** Where nodes ask for it, those in graphs inside included that have no value of the name. */
   get uses(): readonly Use[] {
     return this.graph.usesOf(this.name)
   }
@@ -48,26 +40,40 @@ export class Value {
     return this.graph.hasInitializer(this.name)
   }
 
-  /**
-   * Its values where they are known without running anything: those of an initializer that is no input, or of a node
-   * Constant.
-   *
-   * @throws TileworkError for a tensor whose rules do not hold
-   */
   get constant(): Tensor | undefined {
     if (this.isInput) return undefined
     const { producer } = this
     return producer ? constantOf(producer) : this.graph.initializer(this.name)
   }
 
-  /** See `Graph.replaceAllUses`. */
   replaceAllUses(other: Value | string): void {
     this.graph.replaceAllUses(this.name, typeof other === 'string' ? other : other.name)
   }
 
-  /** See `Graph.rename`. This object keeps the old name, which then stands for nothing. @returns the value of the new name */
   rename(name: string): Value {
     this.graph.rename(this.name, name)
-    return new Value(this.graph, name)
+    return new GraphValue(this.graph, name)
   }
+}
+
+/**
+ * The value of a `Constant` node; undefined for other nodes, for string constants that are not tensors, and for
+ * references to an attribute of a function.
+ */
+export function constantOf(node: Node): Tensor | undefined {
+  const [output, ...others] = node.outputs
+  const isStandardDomain = node.domain === '' || node.domain === 'ai.onnx'
+  const [attribute] = node.attributes
+  if (node.opType !== 'Constant' || !isStandardDomain || !attribute || !output || others.length > 0)
+    return undefined
+  return attribute.refName === '' ? constantValue(attribute) : undefined
+}
+
+function constantValue(attribute: Attribute): Tensor | undefined {
+  const { name, tensors } = attribute
+  if (name === 'value' || name === 'sparse_value') return tensors[0]?.hasData ? tensors[0] : undefined
+  const value = attribute.value as number & readonly number[]
+  if (name === 'value_float' || name === 'value_floats') return tensorOf(value, { dtype: 'float32' })
+  if (name === 'value_int' || name === 'value_ints') return tensorOf(value, { dtype: 'int64' })
+  return undefined
 }

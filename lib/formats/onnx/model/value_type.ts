@@ -7,28 +7,7 @@ import { valueText } from '../../../value_text.js'
 import { checkList } from '../protobuf/field_input.js'
 import { Message } from '../protobuf/message.js'
 import { DTYPE_OF_CODE } from '../schema.js'
-
-/** An extent: a number, a name for one that is not known yet, or null for one without a name. */
-export type Dimension = number | bigint | string | null
-
-interface Denoted {
-  /** What the value is for, in words of the standard: `IMAGE`, `AUDIO`. */
-  readonly denotation?: string
-}
-
-/** The type of a value. A `shape` that is absent is of any rank; a `dtype` that is a number is a code that nobody knows. */
-export type ValueType =
-  | ({
-      readonly kind: 'tensor' | 'sparse'
-      readonly dtype: Dtype | number
-      readonly shape?: readonly Dimension[]
-      /** What each axis is for, empty for none; absent where no axis says it. */
-      readonly denotations?: readonly string[]
-    } & Denoted)
-  | ({ readonly kind: 'sequence' | 'optional'; readonly of: ValueType } & Denoted)
-  | ({ readonly kind: 'map'; readonly key: Dtype | number; readonly value: ValueType } & Denoted)
-  | ({ readonly kind: 'opaque'; readonly domain: string; readonly name: string } & Denoted)
-  | ({ readonly kind: 'none' } & Denoted)
+import type { Dimension, ValueType } from './types.js'
 
 /** @param message - a TypeProto */
 export function readValueType(message: Message | undefined): ValueType {

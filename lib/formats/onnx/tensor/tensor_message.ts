@@ -27,7 +27,7 @@ import { checkTensor } from './tensor_rules.js'
  * copied; external data are not looked for, so such a tensor has no data
  * @throws TileworkError ERR_ARGUMENT; ERR_HEADER, ERR_TRUNCATED, ERR_DTYPE, ERR_OVERFLOW, ERR_RANK for a message that is none
  */
-export function decodeTensor(message: Uint8Array | TensorProtoObject): DenseTensor | StringTensor {
+export function decodeTensorProto(message: Uint8Array | TensorProtoObject): DenseTensor | StringTensor {
   const bytes = bytesOf(message)
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')
   try {
@@ -52,7 +52,7 @@ function bytesOf(message: unknown): Uint8Array {
   if (isMessage) return readInput('The message', () => messageOfObject(message as TensorProtoObject))
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `decodeTensor takes a TensorProto, as bytes or as an object; it was given ${valueText(message)}.`,
+    `decodeTensorProto takes a TensorProto, as bytes or as an object; it was given ${valueText(message)}.`,
   )
 }
 
@@ -61,7 +61,7 @@ function finished<T>(steps: Generator<number, T, void>): T {
   return steps.next().value as T
 }
 
-export interface EncodeTensorOptions {
+export interface EncodeTensorProtoOptions {
   /** Values as bytes in `raw_data` (default), or as numbers in the field of their type. Strings have one place only. */
   readonly raw?: boolean
 }
@@ -72,10 +72,13 @@ export interface EncodeTensorOptions {
  * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for a sparse tensor, ERR_NO_DATA, ERR_VIEW_TOO_LARGE, ERR_LIMIT
  * and what reading the tensor throws
  */
-export async function encodeTensor(tensor: Tensor, options: EncodeTensorOptions = {}): Promise<Uint8Array> {
-  checkIsTensor(tensor, 'encodeTensor')
-  checkOptions(options, 'encodeTensor', ['raw'])
-  const raw = readInput('The options of encodeTensor', () => options.raw ?? true)
+export async function encodeTensorProto(
+  tensor: Tensor,
+  options: EncodeTensorProtoOptions = {},
+): Promise<Uint8Array> {
+  checkIsTensor(tensor, 'encodeTensorProto')
+  checkOptions(options, 'encodeTensorProto', ['raw'])
+  const raw = readInput('The options of encodeTensorProto', () => options.raw ?? true)
   if (typeof raw !== 'boolean') {
     throw new TileworkError('ERR_ARGUMENT', `raw must be true or false; it is ${valueText(raw)}.`)
   }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { type OnnxModel, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
 import {
-  decodeTensor,
-  encodeTensor,
+  decodeTensorProto,
+  encodeTensorProto,
   externalize,
   Graph,
   internalize,
@@ -90,9 +90,9 @@ const DEEDS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
   'create opset': (_, wrong) => OnnxModels.create({ opset: wrong }),
   'create graphName': (_, wrong) => OnnxModels.create({ graphName: wrong }),
   'Graph.create': (_, wrong) => Graph.create(wrong),
-  decodeTensor: (_, wrong) => decodeTensor(wrong),
-  encodeTensor: (_, wrong) => encodeTensor(wrong),
-  'encodeTensor options': (_, wrong) => encodeTensor(tensor([1], { dtype: 'int8' }), wrong),
+  decodeTensorProto: (_, wrong) => decodeTensorProto(wrong),
+  encodeTensorProto: (_, wrong) => encodeTensorProto(wrong),
+  'encodeTensorProto options': (_, wrong) => encodeTensorProto(tensor([1], { dtype: 'int8' }), wrong),
   ...Object.fromEntries(
     ['domain', 'name', 'overload', 'inputs', 'outputs', 'attributeNames', 'opsetImports', 'nodes'].map(
       (key) => [
