@@ -13,10 +13,13 @@ export type { CastOptions } from './dtype/cast_step.js'
 export {
   DTYPES,
   type Dtype,
+  type DtypeAlias,
   type DtypeInfo,
   type DtypeKind,
+  type DtypeName,
   type FloatFields,
   type NumberLimits,
+  resolveDtype,
   type Specials,
 } from './dtype/dtypes.js'
 export type { Float16Numbers } from './dtype/float16_array.js'

@@ -6,7 +6,7 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { DTYPES, type Dtype, isDtype } from './dtypes.js'
+import { DTYPES, type DtypeName, resolveDtype } from './dtypes.js'
 
 /** Where in a byte the first element of a sub-byte type is. */
 export type BitOrder = 'low-first' | 'high-first'
@@ -19,10 +19,11 @@ export type BitOrder = 'low-first' | 'high-first'
  * @returns a copy
  * @throws TileworkError ERR_DTYPE for elements of a byte and more; ERR_ARGUMENT, ERR_LIMIT
  */
-export function swapBitOrder(bytes: Uint8Array, dtype: Dtype): Uint8Array<ArrayBuffer> {
-  const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
+export function swapBitOrder(bytes: Uint8Array, dtype: DtypeName): Uint8Array<ArrayBuffer> {
+  const { name, bits } = DTYPES[resolveDtype(dtype)]
   if (bits !== 4 && bits !== 2) {
-    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} has no elements of 4 or 2 bits.`)
+    const message = `swapBitOrder takes element types of 4 or 2 bits; ${name} has ${bits} bits`
+    throw new TileworkError('ERR_DTYPE', message)
   }
   if (!ArrayBuffer.isView(bytes)) {
     throw new TileworkError('ERR_ARGUMENT', `swapBitOrder takes bytes; ${valueText(bytes)} was given.`)

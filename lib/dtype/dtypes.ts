@@ -1,4 +1,7 @@
 /** The element types as records: DTYPES by name, numeric limits derived from the bits, and lookups by a format's code. */
+import { TileworkError } from '../errors.js'
+import { nearestNames } from '../nearest_names.js'
+import { valueText } from '../value_text.js'
 import { DTYPE_TABLE } from './dtype_table.js'
 
 /**
@@ -64,8 +67,16 @@ export interface DtypeInfo {
 
 type Row = (typeof DTYPE_TABLE)[number]
 
-/** Name of an element type. */
+/** Canonical name of an element type. Results always have this name. */
 export type Dtype = Row[0]
+
+type LowerCaseAlias = Exclude<Row[4] | Row[11][number], Dtype>
+
+/** Another name of an element type, for example `f32` or `half`; upper case is accepted too. */
+export type DtypeAlias = LowerCaseAlias | Uppercase<Dtype | LowerCaseAlias>
+
+/** What functions accept as an element type. */
+export type DtypeName = Dtype | DtypeAlias
 
 /** A float type below 32 bits. */
 export type NarrowFloat = Extract<Row, readonly [string, 4 | 8 | 16, 'float', ...unknown[]]>[0]
@@ -131,9 +142,30 @@ function integerLimits(kind: DtypeKind, bits: number): NumberLimits {
   return { ...own, minPositive: 1, minNormal: 1, hasInfinity: false, hasNaN: false, hasNegativeZero: false }
 }
 
-/** True when `name` is an element type. */
+/** True when `name` is the canonical name of an element type. */
 export function isDtype(name: unknown): name is Dtype {
   return typeof name === 'string' && Object.hasOwn(DTYPES, name)
+}
+
+const BY_NAME: ReadonlyMap<string, Dtype> = new Map(
+  Object.values(DTYPES).flatMap(({ name, aliases }) => [name, ...aliases].map((alias) => [alias, name])),
+)
+
+/**
+ * The element type of a name or alias, in lower or upper case.
+ *
+ * @throws TileworkError ERR_DTYPE with the nearest names
+ */
+export function resolveDtype(name: unknown): Dtype {
+  if (isDtype(name)) return name
+  const dtype = typeof name === 'string' ? BY_NAME.get(name.toLowerCase()) : undefined
+  if (dtype !== undefined) return dtype
+  const near = typeof name === 'string' ? nearestNames(name, Object.keys(DTYPES)) : []
+  const advice =
+    near.length > 0
+      ? `did you mean ${near.join(', ')}?`
+      : `expected one of: ${Object.keys(DTYPES).join(', ')}`
+  throw new TileworkError('ERR_DTYPE', `unknown element type ${valueText(name)}; ${advice}`)
 }
 
 /** True for a float type below 32 bits. */

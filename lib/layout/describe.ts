@@ -1,6 +1,6 @@
 /** A layout in words, one sentence a line: for the command line, drawings and documentation. */
 
-import type { Dtype } from '../dtype/dtypes.js'
+import { type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
 import { type DigitRule, digitNames, formatOrder } from './digit_rule.js'
 import { hasAnyRank, type Layout } from './layout.js'
@@ -55,16 +55,18 @@ export function describeLayout(layout: Layout): string[] {
  * Each digit of the offset, outermost first, with what it counts. Layouts of any rank have none by name.
  * The element type matters to layouts that store 4-bit types in another order.
  */
-export function describeDigits(layout: Layout, dtype?: Dtype): { digit: string; meaning: string }[] {
-  const digits = rulesFor(defineLayout(layout.name), dtype)
+export function describeDigits(layout: Layout, dtype?: DtypeName): { digit: string; meaning: string }[] {
+  const digits = rulesFor(defineLayout(layout.name), dtype && resolveDtype(dtype))
   const names = digitNames(digits)
   return digits.map((digit, position) => ({ digit: names[position]!, meaning: describeDigit(digit, digits) }))
 }
 
 /** The memory order in short form for an element type: `layout.order` for all but a few with 4-bit types. */
-export function orderFor(layout: Layout, dtype?: Dtype): string {
+export function orderFor(layout: Layout, dtype?: DtypeName): string {
   const definition = defineLayout(layout.name)
-  return hasAnyRank(definition) ? definition.order : formatOrder(rulesFor(definition, dtype))
+  return hasAnyRank(definition)
+    ? definition.order
+    : formatOrder(rulesFor(definition, dtype && resolveDtype(dtype)))
 }
 
 function headline({ name, kind, axes }: LayoutDefinition): string {

@@ -2,7 +2,7 @@
  * What a layout is to the rest of tilework: the order of a tensor's elements in memory, as a list of digits.
  * Source of the rules: OpenVINO's GPU plugin, `include/intel_gpu/runtime/format.hpp` and the kernels' index functions.
  */
-import type { Dtype } from '../dtype/dtypes.js'
+import type { DtypeName } from '../dtype/dtypes.js'
 import type { NativeSide } from '../native/types.js'
 
 /** Explicit padding and element type, which both change how a layout stores a shape. */
@@ -12,7 +12,7 @@ export interface StorageOptions {
   /** Extra elements after the last, one count an axis of the shape. Data layouts only. */
   readonly upper?: readonly number[]
   /** Element type; 4-bit types change the meaning of some weight layouts. Default: an 8-bit type. */
-  readonly dtype?: Dtype
+  readonly dtype?: DtypeName
 }
 
 /** One digit of an offset, see {@link LayoutStorage.digits}. */

@@ -9,7 +9,7 @@ import { withCancelFlag } from '../cancel.js'
 import { DevicePlan } from '../device/device_plan.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from '../native/types.js'
@@ -32,7 +32,7 @@ export interface PlacedLayout {
 /** What `planReorder` joins. */
 export interface PlanReorderOptions {
   /** Element type. Elements are moved as bit patterns; 4-bit types change the meaning of some weight layouts. */
-  readonly dtype: Dtype
+  readonly dtype: DtypeName
   /** Logical extents; ones are appended up to the rank of a named layout. */
   readonly shape: readonly number[]
   readonly from: string | Layout | PlacedLayout
@@ -128,6 +128,7 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
 
 /** What `joinLayouts` takes beside the options of `planReorder`. */
 export interface JoinOptions extends PlanReorderOptions {
+  readonly dtype: Dtype
   readonly slice?: SliceOfWhole
   /** `dtype` is that of the source, and the first cast takes it. */
   readonly casts?: readonly ElementStep[]
@@ -257,9 +258,9 @@ function slotsOf({ digits }: LayoutStorage, axis: number): number {
 }
 
 /** A copy that is read once, and has nothing of the caller's but layouts of its own. */
-function readDescription({ dtype, shape, from, to, as }: PlanReorderOptions): PlanReorderOptions {
+function readDescription({ dtype, shape, from, to, as }: PlanReorderOptions): JoinOptions {
   const given = {
-    dtype,
+    dtype: resolveDtype(dtype),
     shape: copyExtents('shape', shape),
     from: readSide('from', from),
     to: readSide('to', to),
@@ -336,8 +337,7 @@ function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
 }
 
 function movableBits(dtype: Dtype): number {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
-  const bits: number = DTYPES[dtype].bits
+  const bits: number = DTYPES[resolveDtype(dtype)].bits
   if (bits < 4) {
     const reason =
       bits === 0 ? 'its elements have no fixed size' : 'cast its elements of 2 bits to a wider type first'

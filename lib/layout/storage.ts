@@ -3,10 +3,9 @@
  * from files; what does not fit a double exactly is refused, so `offset.ts` may calculate in plain numbers.
  */
 import { checkObject } from '../caller_input.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import type { NativePiece } from '../native/types.js'
-import { valueText } from '../value_text.js'
 import type { AxisConstraint } from './catalogue.js'
 import type { LayoutDefinition } from './definition.js'
 import type { DigitRule } from './digit_rule.js'
@@ -32,13 +31,14 @@ export function bindStorage(
   options: StorageOptions = {},
 ): LayoutStorage {
   checkObject(options, 'The options of a layout are { dtype, lower, upper }')
-  const bits = elementBits(options.dtype)
+  const dtype = options.dtype === undefined ? undefined : resolveDtype(options.dtype)
+  const bits = elementBits(dtype)
   const full = padShape(layout, shape, options)
   checkConstraints(layout, full.extents)
-  checkFourBit(layout, full.extents, options.dtype)
+  checkFourBit(layout, full.extents, dtype)
   const digits = hasAnyRank(layout)
     ? plainDigits(layout.kind, full.padded)
-    : bindDigits(layout, rulesFor(layout, options.dtype), full.padded)
+    : bindDigits(layout, rulesFor(layout, dtype), full.padded)
   const radices = digits.map((digit) => digit.radix)
   const elements = product(radices, () => `The shape [${shape}] stored as ${layout.name}`)
   const side = {
@@ -52,14 +52,12 @@ export function bindStorage(
 
 function elementBits(dtype: Dtype | undefined): number {
   if (dtype === undefined) return 8
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type.`)
   const { bits } = DTYPES[dtype]
-  if (bits === 0)
-    throw new TileworkError(
-      'ERR_DTYPE',
-      `Elements of type ${dtype} have no fixed size, so no layout stores them.`,
-    )
-  return bits
+  if (bits > 0) return bits
+  throw new TileworkError(
+    'ERR_DTYPE',
+    `elements of type ${dtype} have no fixed size, so no layout stores them`,
+  )
 }
 
 function byteLength(elements: number, bits: number): number {

@@ -10,7 +10,7 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { type BitOrder, swapBitOrder } from '../dtype/bit_order.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { isDenseTensor } from './check_tensor.js'
@@ -22,7 +22,7 @@ import { dtypeOfTypedArray } from './typed_array_dtype.js'
 
 export interface AsTensorOptions {
   /** For a typed array: what its bits are, for example `bfloat16` of a Uint16Array. Default: its own type. */
-  readonly dtype?: Dtype
+  readonly dtype?: DtypeName
   /** For a typed array. Default: one axis. */
   readonly shape?: readonly number[]
   readonly name?: string
@@ -127,13 +127,14 @@ function isMethod(value: unknown, key: string): boolean {
 }
 
 function fromTypedArray(array: ArrayBufferView, options: PlainOptions): DenseTensor {
-  const dtype = options.dtype ?? dtypeOfTypedArray(array)
-  if (dtype === undefined) {
+  const named = options.dtype ?? dtypeOfTypedArray(array)
+  if (named === undefined) {
     throw new TileworkError('ERR_ARGUMENT', 'A DataView has no element type; pass dtype.')
   }
+  const dtype = resolveDtype(named)
   const given = bytesOf(array, 'the array')
-  const bytes = options.bitOrder === 'high-first' ? swapBitOrder(given, dtype as Dtype) : given
-  const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
+  const bytes = options.bitOrder === 'high-first' ? swapBitOrder(given, dtype) : given
+  const { bits } = DTYPES[dtype]
   const elements = bits === 0 ? 0 : Math.floor((bytes.byteLength * 8) / bits)
   return place(dtype, options.shape ?? [elements], options.name, () => new MemorySource(bytes))
 }
@@ -182,12 +183,12 @@ function checkLoaded(loaded: unknown, label: string): Uint8Array {
 
 /** A row-major tensor over the source that `open` gives; the number of bytes must be the one of type and shape. */
 function place(
-  dtype: string,
+  dtypeName: string,
   shape: readonly number[],
   name: string,
   open: (byteLength: number, label: string) => ByteSource,
 ): DenseTensor {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
+  const dtype = resolveDtype(dtypeName)
   if (dtype === 'string') {
     throw new TileworkError('ERR_UNSUPPORTED', 'Tensors of strings cannot be adapted to a dense tensor.')
   }

@@ -1,9 +1,8 @@
 /** A scale and a bias for the elements of a tensor, lazily: the normalisation of images and features on their way in. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
 import {
   type BlockedParameters,
@@ -27,7 +26,7 @@ export interface AffineOptions {
   /** The axis of which each index has numbers of its own; below 0 it counts from the last. */
   readonly axis?: number
   /** Type of the result: any float; float32 by default. */
-  readonly dtype?: Dtype
+  readonly dtype?: DtypeName
 }
 
 /**
@@ -50,9 +49,10 @@ export function affine(tensor: Tensor, options: AffineOptions): DenseTensor {
 }
 
 function affineStep(dense: DenseTensor, options: AffineOptions): ScalingStep {
-  const { scale, bias, mean, std, axis, dtype: to = 'float32' } = options
-  if (!isDtype(to) || DTYPES[to].kind !== 'float') {
-    throw new TileworkError('ERR_DTYPE', `affine makes floats; dtype is ${valueText(to)}.`)
+  const { scale, bias, mean, std, axis, dtype = 'float32' } = options
+  const to = resolveDtype(dtype)
+  if (DTYPES[to].kind !== 'float') {
+    throw new TileworkError('ERR_DTYPE', `affine makes floats; dtype is ${to}.`)
   }
   const isNormal = mean !== undefined || std !== undefined
   if (isNormal && (scale !== undefined || bias !== undefined)) {

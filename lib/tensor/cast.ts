@@ -1,7 +1,7 @@
 /** Another element type for a tensor, lazily. Casts join reorders and slices in one pass over memory. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastOptions, CastStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
@@ -28,14 +28,13 @@ const ROUNDS = ['up', 'nearest', 'down'] as const
  * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings
  * and for tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
  */
-export function cast(tensor: Tensor, dtype: Dtype, options: CastOptions = {}): DenseTensor {
+export function cast(tensor: Tensor, dtype: DtypeName, options: CastOptions = {}): DenseTensor {
   const dense = checkOnlyDense(tensor, 'cast', 'can be cast')
-  const step = stepOf(dense, dtype, options)
-  return dense.dtype === dtype ? dense : changeElements(dense, step)
+  const step = stepOf(dense, resolveDtype(dtype), options)
+  return dense.dtype === step.to ? dense : changeElements(dense, step)
 }
 
 function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep {
-  if (!isDtype(to)) throw new TileworkError('ERR_DTYPE', `${valueText(to)} is no known element type.`)
   if (to === 'string') {
     throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" cannot be cast to strings.`)
   }

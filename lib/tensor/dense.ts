@@ -13,13 +13,12 @@ import { allocateBytes } from '../bytes/view_limit.js'
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
-import { DTYPES, type Dtype, isDtype, isNarrowFloat } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, isNarrowFloat, resolveDtype } from '../dtype/dtypes.js'
 import { type Float16Numbers, float16Array } from '../dtype/float16_array.js'
 import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { joinLayouts } from '../layout/plan.js'
-import { valueText } from '../value_text.js'
 import { describeTensor } from './describe_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
@@ -275,8 +274,8 @@ function rangeFor(target: Uint8Array, options: CopyOptions): ByteRange {
 }
 
 function checkFixedSize(dtype: Dtype): Dtype {
-  if (!isDtype(dtype)) throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
-  if (dtype !== 'string') return dtype
+  const known = resolveDtype(dtype)
+  if (known !== 'string') return known
   throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
 }
 

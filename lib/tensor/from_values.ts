@@ -4,7 +4,7 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { type Dtype, isDtype } from '../dtype/dtypes.js'
+import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -22,7 +22,7 @@ export type NestedStrings = string | readonly NestedStrings[]
 
 export interface TensorOptions {
   /** Element type. May be left out for a typed array, whose own is then taken. */
-  readonly dtype?: Dtype
+  readonly dtype?: DtypeName
   /** Shape, for a flat list of values. Default: the nesting of the arrays. */
   readonly shape?: readonly number[]
   readonly name?: string
@@ -47,8 +47,7 @@ export function tensor(
 ): DenseTensor | StringTensor {
   checkOptions(options, 'tensor', ['dtype', 'shape', 'name'])
   const asked = readInput('The options of tensor', () => readOptions(options))
-  const dtype = asked.dtype ?? dtypeOfTypedArray(values)
-  if (!isDtype(dtype)) throw missingDtype(dtype)
+  const dtype = asked.dtype === undefined ? ownDtype(values) : resolveDtype(asked.dtype)
   const nesting = readInput('The values', () => nestingOf(values))
   const shape = asked.shape ?? nesting
   checkFill(shape, nesting)
@@ -75,14 +74,11 @@ function readOptions({ dtype, shape, name = '' }: TensorOptions): {
   return { dtype, shape: shape === undefined ? undefined : checkShape(shape), name: checkName(name) }
 }
 
-function missingDtype(dtype: unknown): TileworkError {
-  if (dtype !== undefined) {
-    return new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
-  }
-  return new TileworkError(
-    'ERR_ARGUMENT',
-    'A dtype is needed unless the values are a typed array that has one.',
-  )
+function ownDtype(values: unknown): Dtype {
+  const dtype = dtypeOfTypedArray(values)
+  if (dtype !== undefined) return dtype
+  const message = 'A dtype is needed unless the values are a typed array that has one.'
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 function checkFill(shape: readonly number[], nesting: readonly number[]): void {

@@ -4,7 +4,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { type Dtype, isDtype } from '../dtype/dtypes.js'
+import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { asTensor, type TensorLike } from './adapters.js'
@@ -15,7 +15,7 @@ import { checkShape, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
 export interface LazyTensorOptions {
-  readonly dtype: Dtype
+  readonly dtype: DtypeName
   readonly shape: readonly number[]
   readonly name?: string
   /** Whether what was loaded is kept for the next reader. Default true; false loads again for every read. */
@@ -39,13 +39,13 @@ export function lazyTensor(
   }
   checkOptions(options, 'lazyTensor', ['dtype', 'shape', 'name', 'keep'])
   const { dtype, shape, name, keep } = readInput('The options of lazyTensor', () => ({
-    dtype: options.dtype,
+    dtype: resolveDtype(options.dtype),
     shape: checkShape(options.shape),
     name: checkName(options.name ?? ''),
     keep: options.keep !== false,
   }))
-  if (!isDtype(dtype) || dtype === 'string') {
-    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type of fixed size.`)
+  if (dtype === 'string') {
+    throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
   }
   return new StoredTensor({
     source: new LazySource(load, { dtype, shape, name, keep }),
@@ -56,14 +56,18 @@ export function lazyTensor(
   })
 }
 
+interface Declared extends Required<LazyTensorOptions> {
+  readonly dtype: Dtype
+}
+
 class LazySource implements ByteSource {
   readonly byteLength: number
   readonly label: string
   readonly #load: () => TensorLike | Promise<TensorLike>
-  readonly #declared: Required<LazyTensorOptions>
+  readonly #declared: Declared
   #loading: Promise<DenseTensor> | undefined
 
-  constructor(load: () => TensorLike | Promise<TensorLike>, declared: Required<LazyTensorOptions>) {
+  constructor(load: () => TensorLike | Promise<TensorLike>, declared: Declared) {
     this.byteLength = packedByteLength(declared.dtype, sizeOf(declared.shape))
     this.label = `tensor "${declared.name}"`
     this.#load = load

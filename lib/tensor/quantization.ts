@@ -1,7 +1,7 @@
 /** Quantization parameters: what scales and zero points may be, and for which elements of a tensor each is. */
 import { readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
@@ -147,6 +147,14 @@ export type QuantizationRules = ScalingStep['rules']
 export function checkRules(rules: unknown): QuantizationRules {
   if (rules === 'onnx' || rules === 'tmfile') return rules
   throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
+}
+
+/** @throws TileworkError ERR_DTYPE unless it is an element type that holds quantized codes */
+export function resolveCodeType(name: DtypeName): Dtype {
+  const dtype = resolveDtype(name)
+  if (isCodeType(dtype)) return dtype
+  const message = `element type ${dtype} holds no quantized codes; allowed are integers up to 32 bits, uint16, float8 types except float8_e8m0fnu, and float4_e2m1fn`
+  throw new TileworkError('ERR_DTYPE', message)
 }
 
 /** True for types of which some values, and not only codes, are meant: no codes are made of them by scaling. */

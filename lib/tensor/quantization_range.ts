@@ -1,14 +1,14 @@
 /** Quantization parameters from what is known of the numbers: their smallest and largest, or those of other tensors. */
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import {
   checkRules,
-  isCodeType,
   type QuantizationParameters,
   type QuantizationRules,
   quantizationError,
+  resolveCodeType,
 } from './quantization.js'
 
 /** The range of a tensor, or lists with those of its parts. `stats` gives bigints for 64-bit integers. */
@@ -37,23 +37,21 @@ export interface RangeOptions {
  */
 export function quantizationParameters(
   range: NumberRange,
-  dtype: Dtype,
+  dtype: DtypeName,
   options: RangeOptions = {},
 ): Required<Pick<QuantizationParameters, 'scale' | 'zeroPoint'>> {
-  if (!isDtype(dtype) || !isCodeType(dtype)) {
-    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type for codes.`)
-  }
+  const to = resolveCodeType(dtype)
   checkObject(range, 'quantizationParameters takes a range { min, max }')
   checkOptions(options, 'quantizationParameters', ['symmetric', 'rules'])
   const rules = readInput('The options of quantizationParameters', () => readRules(options))
   return readInput('The range', () => {
     const { min, max } = range
-    if (isNumber(min) && isNumber(max)) return parametersOf(Number(min), Number(max), dtype, rules)
+    if (isNumber(min) && isNumber(max)) return parametersOf(Number(min), Number(max), to, rules)
     const [least, most] = [numbersOf(min, 'min'), numbersOf(max, 'max')]
     if (least.length !== most.length || least.length === 0) {
       throw quantizationError(`There are ${least.length} smallest and ${most.length} largest numbers`)
     }
-    const all = least.map((low, at) => parametersOf(low, most[at]!, dtype, rules))
+    const all = least.map((low, at) => parametersOf(low, most[at]!, to, rules))
     return { scale: all.map(({ scale }) => scale), zeroPoint: all.map(({ zeroPoint }) => zeroPoint) }
   })
 }

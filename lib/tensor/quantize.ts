@@ -1,7 +1,7 @@
 /** Real numbers to quantized codes and back, lazily: linear maps that join casts, reorders and slices. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
+import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
@@ -13,6 +13,7 @@ import {
   type QuantizationParameters,
   type QuantizationRules,
   quantizationNames,
+  resolveCodeType,
 } from './quantization.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
@@ -31,7 +32,7 @@ export interface QuantizeOptions extends QuantizationParameters {
 
 export interface DequantizeOptions extends QuantizationParameters {
   /** Type of the result: float32 by default, float16, bfloat16 or float64. */
-  readonly dtype?: Dtype
+  readonly dtype?: DtypeName
 }
 
 /**
@@ -48,17 +49,15 @@ export interface DequantizeOptions extends QuantizationParameters {
  * are no codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
  * ERR_UNSUPPORTED, ERR_NO_DATA
  */
-export function quantize(tensor: Tensor, dtype: Dtype, options: QuantizeOptions): DenseTensor {
+export function quantize(tensor: Tensor, dtype: DtypeName, options: QuantizeOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'quantize')
-  if (!isDtype(dtype) || !isCodeType(dtype)) {
-    throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no element type for codes.`)
-  }
+  const to = resolveCodeType(dtype)
   const { kind } = DTYPES[dense.dtype]
   if (kind === 'complex') throw notReal(dense)
   checkOptions(options, 'quantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'saturate', 'rules'])
   return changeElements(
     dense,
-    readInput('The options of quantize', () => quantizeStep(dense, dtype, options)),
+    readInput('The options of quantize', () => quantizeStep(dense, to, options)),
   )
 }
 
@@ -100,9 +99,10 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
 const REAL_TYPES: readonly Dtype[] = ['float32', 'float16', 'bfloat16', 'float64']
 
 function dequantizeStep(dense: DenseTensor, options: DequantizeOptions): ScalingStep {
-  const { scale, zeroPoint = 0, axis, blockSize, dtype: to = 'float32' } = options
+  const { scale, zeroPoint = 0, axis, blockSize, dtype = 'float32' } = options
+  const to = resolveDtype(dtype)
   if (!REAL_TYPES.includes(to)) {
-    throw new TileworkError('ERR_DTYPE', `${valueText(to)} must be one of ${REAL_TYPES.join(', ')}.`)
+    throw new TileworkError('ERR_DTYPE', `dequantize cannot give ${to}; allowed are ${REAL_TYPES.join(', ')}`)
   }
   const names = quantizationNames(dense.dtype, to === 'float64')
   const parameters = blockedParameters(dense.shape, scale, zeroPoint, { axis, blockSize }, names)

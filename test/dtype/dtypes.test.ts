@@ -2,7 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { decodeFloatCode } from '../../lib/dtype/decode.js'
-import { DTYPES, type Dtype, dtypesBy, isNarrowFloat } from '../../lib/dtype/dtypes.js'
+import {
+  DTYPES,
+  type Dtype,
+  type DtypeAlias,
+  type DtypeName,
+  dtypesBy,
+  isNarrowFloat,
+  resolveDtype,
+} from '../../lib/dtype/dtypes.js'
+import { affine, asTensor, cast, parseLayout, planReorder, quantize, tensor } from '../../lib/index.js'
 
 const ALL = Object.values(DTYPES)
 
@@ -71,6 +80,89 @@ describe('names and codes', () => {
       const owners = [numpy, mlDtypes].filter((owner) => owner !== undefined)
       expect(owners.length, name).toBe(name === 'string' ? 0 : 1)
     }
+  })
+})
+
+describe('aliases', () => {
+  it.each<[DtypeName, Dtype]>([
+    ['f64', 'float64'],
+    ['fp64', 'float64'],
+    ['double', 'float64'],
+    ['f32', 'float32'],
+    ['fp32', 'float32'],
+    ['float', 'float32'],
+    ['single', 'float32'],
+    ['f16', 'float16'],
+    ['fp16', 'float16'],
+    ['half', 'float16'],
+    ['bf16', 'bfloat16'],
+    ['i8', 'int8'],
+    ['u8', 'uint8'],
+    ['i16', 'int16'],
+    ['u16', 'uint16'],
+    ['i32', 'int32'],
+    ['u32', 'uint32'],
+    ['i64', 'int64'],
+    ['u64', 'uint64'],
+    ['i4', 'int4'],
+    ['u4', 'uint4'],
+    ['i2', 'int2'],
+    ['u2', 'uint2'],
+    ['boolean', 'bool'],
+    ['c64', 'complex64'],
+    ['c128', 'complex128'],
+    ['f8_e4m3', 'float8_e4m3fn'],
+    ['float8e5m2fnuz', 'float8_e5m2fnuz'],
+  ])('%s means %s, in upper case too', (alias, dtype) => {
+    expect(resolveDtype(alias)).toBe(dtype)
+    expect(resolveDtype(alias.toUpperCase())).toBe(dtype)
+  })
+
+  it('are the names of safetensors, too', () => {
+    for (const { name, safetensors } of ALL) {
+      if (safetensors !== undefined) expect(resolveDtype(safetensors), safetensors).toBe(name)
+    }
+  })
+
+  it('belong to one type each, and hide no canonical name', () => {
+    const names = ALL.flatMap(({ name, aliases }) => [name, ...aliases])
+    expect(new Set(names).size).toBe(names.length)
+    for (const name of names) expect(name).toBe(name.toLowerCase())
+  })
+
+  it('are typed: a canonical name, an alias or its upper case, and nothing else', () => {
+    const names: DtypeName[] = ['float32', 'FLOAT32', 'half', 'HALF']
+    // @ts-expect-error mixed case works at run time and is not part of the type
+    names.push('Half' satisfies DtypeAlias)
+    expect(names.map(resolveDtype)).toEqual(['float32', 'float32', 'float16', 'float16', 'float16'])
+  })
+
+  it('are accepted wherever a caller names an element type', () => {
+    const t = tensor([1, 2, 3, 4], { dtype: 'f32', shape: [2, 2] })
+    const options = { dtype: 'U8', scale: 1 } as const
+    expect(t.dtype).toBe('float32')
+    expect(cast(t, 'HALF').dtype).toBe('float16')
+    expect(cast(t, 'fp32')).toBe(t)
+    expect(quantize(t, 'i8', { scale: 1 }).dtype).toBe('int8')
+    expect(affine(t, { dtype: 'bf16' }).dtype).toBe('bfloat16')
+    expect(asTensor(new Uint16Array(4), { dtype: 'bf16' }).dtype).toBe('bfloat16')
+    expect(parseLayout('bfyx').storage([1, 2, 3, 5], { dtype: options.dtype }).byteLength).toBe(30)
+    expect(planReorder({ dtype: 'half', shape: [2, 2], from: 'bfyx', to: 'byxf' }).sourceBytes).toBe(8)
+  })
+
+  it.each([
+    ['flot32', 'unknown element type "flot32"; did you mean float32, float64, float16?'],
+    ['int', 'unknown element type "int"; did you mean int8, int16, int32?'],
+    ['bfloat', 'unknown element type "bfloat"; did you mean bfloat16'],
+    ['quaternion', 'unknown element type "quaternion"; expected one of: float32, float64, '],
+    ['', 'unknown element type ""; expected one of: float32'],
+    [7, 'unknown element type 7; expected one of: float32'],
+    [undefined, 'unknown element type undefined; expected one of: float32'],
+    ['__proto__', 'unknown element type "__proto__"; expected one of: float32'],
+    ['x'.repeat(1000), `unknown element type "${'x'.repeat(40)}"; expected one of: float32`],
+  ])('%j is refused with the nearest names', (name, message) => {
+    const error = { code: 'ERR_DTYPE', message: expect.stringContaining(message) as string }
+    expect(() => resolveDtype(name)).toThrow(expect.objectContaining(error))
   })
 })
 

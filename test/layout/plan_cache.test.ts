@@ -1,21 +1,13 @@
 /** Plans that are asked for again are the same; whatever changes a plan, or makes it wrong, makes it another. */
 import { describe, expect, test } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
-import {
-  affine,
-  type Layout,
-  type PlanReorderOptions,
-  parseLayout,
-  planReorder,
-  reorder,
-  tensor,
-} from '../../lib/index.js'
-import { joinLayouts } from '../../lib/layout/plan.js'
+import { affine, type Layout, parseLayout, planReorder, reorder, tensor } from '../../lib/index.js'
+import { type JoinOptions, joinLayouts } from '../../lib/layout/plan.js'
 import { keptPlans } from '../../lib/layout/plan_cache.js'
 
 const ASKED = { dtype: 'float32', shape: [2, 5, 3, 4], from: 'bfyx', to: 'byxf' } as const
 const CAST = { from: 'float32', to: 'float16', mode: 'spec', saturate: true, round: 'up' } as const
-const planOf = (options: object) => joinLayouts({ ...ASKED, ...options } as PlanReorderOptions).plan
+const planOf = (options: object) => joinLayouts({ ...ASKED, ...options } as JoinOptions).plan
 
 describe('plans that are kept', () => {
   test('one plan for requests that mean the same', () => {

@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { formatByName } from '../../formats/registry.js'
-import { TileworkError } from '../../index.js'
+import { resolveDtype, TileworkError } from '../../index.js'
 import { listInputs } from '../../pipeline/many/input_list.js'
 import { pairOutputs } from '../../pipeline/many/output_paths.js'
 import { isPattern } from '../../pipeline/many/pattern.js'
@@ -15,7 +15,6 @@ import { parseJobs } from '../files/job_count.js'
 import { makeFolder } from '../files/make_folder.js'
 import { addReadOptions, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
-import { dtypeByName } from '../text/dtype_name.js'
 import { findingNotices } from '../text/finding_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printJson } from '../text/print_json.js'
@@ -94,7 +93,7 @@ function addTensorOptions(command: Command): void {
     )
     .option('--format <name>', 'file format to write; else by the extension of OUT, else that of IN')
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
-    .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', dtypeByName)
+    .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', resolveDtype)
 }
 
 function addManyOptions(command: Command): void {

@@ -1,11 +1,17 @@
 /** `tilework layout NAME`: what a layout means, where each element of a shape lands, and a picture of it. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { LAYOUT_NAMES, type Layout, parseLayout, type StorageOptions, TileworkError } from '../../index.js'
+import {
+  LAYOUT_NAMES,
+  type Layout,
+  parseLayout,
+  resolveDtype,
+  type StorageOptions,
+  TileworkError,
+} from '../../index.js'
 import { describeLayout, drawLayoutSvg, drawLayoutText } from '../../layout.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { ioError } from '../files/io_error.js'
-import { dtypeByName } from '../text/dtype_name.js'
 import { layoutByName } from '../text/layout_name.js'
 import { numberList } from '../text/parse_shape.js'
 import { printJson } from '../text/print_json.js'
@@ -94,7 +100,7 @@ function description({ name, kind, axes, order, onednnTag, aliases, notes }: Lay
 }
 
 function explain(layout: Layout, options: LayoutOptions, terminal: Terminal): void {
-  if (options.dtype !== undefined) dtypeByName(options.dtype)
+  if (options.dtype !== undefined) resolveDtype(options.dtype)
   const { padLower, padUpper, dtype, offsets, svg } = options
   if (padLower ?? padUpper ?? dtype ?? offsets ?? svg) {
     const which = '--pad-lower, --pad-upper, --dtype, --offsets and --svg'
@@ -139,7 +145,7 @@ function storageOptionsOf({ padLower, padUpper, dtype }: LayoutOptions): Storage
     ...(padLower && { lower: padLower }),
     ...(padUpper && { upper: padUpper }),
     // A name that is no element type is refused by the layout.
-    ...(dtype !== undefined && { dtype: dtypeByName(dtype) }),
+    ...(dtype !== undefined && { dtype: resolveDtype(dtype) }),
   }
 }
 

@@ -1,7 +1,7 @@
 /** Types of values, as data: what a TypeProto says, and back. */
 
 import { readInput } from '../../../caller_input.js'
-import { DTYPES, type Dtype, isDtype } from '../../../dtype/dtypes.js'
+import { DTYPES, type Dtype, resolveDtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { checkList } from '../protobuf/field_input.js'
@@ -141,8 +141,7 @@ function writeTensorType(message: Message, type: ValueType & { kind: 'tensor' | 
 
 function codeOf(dtype: Dtype | number): number {
   if (typeof dtype === 'number') return dtype
-  if (isDtype(dtype)) return DTYPES[dtype].onnx
-  throw new TileworkError('ERR_DTYPE', `${valueText(dtype)} is no known element type.`)
+  return DTYPES[resolveDtype(dtype)].onnx
 }
 
 /** For people: `float32 [N, 3]`, `sequence of int64`; a `?` stands for what is not known. */
