@@ -1,30 +1,38 @@
-/** What a file format gives to the registry: the same four deeds for each. */
+/**
+ * The contract of a file format, in two halves: its entry in the registry, which is always loaded, and its
+ * implementation, which is loaded when a file of the format is read or written.
+ */
 import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
 import type { DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
+import type { FileHead } from './file_head.js'
 
-/** Upper bounds for a read. Every one has a default with its reason beside the format's schema. */
+/** Upper bounds for a read. The schema of each format gives the default and the reason for it. */
 export interface Limits {
-  /** Most tensors of a file. */
+  /** Maximum number of tensors in a file. */
   readonly tensors?: number
-  /** Most bytes of headers that are read to open a file. */
+  /** Maximum number of header bytes that opening a file reads. */
   readonly headerBytes?: number
-  /** Most bytes that all tensors together may decode to. */
+  /** Maximum number of bytes that all tensors together decode to. */
   readonly totalBytes?: number
-  /** Most levels of messages in each other, in formats that nest them. */
+  /** Maximum nesting depth of messages, in formats that nest them. */
   readonly depth?: number
 }
 
 export interface ReadOptions {
   readonly level: Level
   readonly limits: Limits
-  /** Which of a format's messages the file is, where the format has several and the content does not say. */
+  /** Which of a format's messages the file is, where the format has several and the content does not tell. */
   readonly message?: string
+  /** The messages that detection found possible; absent where the caller named the format and nothing was detected. */
+  readonly detectedMessages?: readonly string[]
   /**
-   * Opens another file of the folder that the source lies in, for formats of several files. The source lives as long
-   * as the open file. Errors: ERR_PATH_ESCAPE for a name that leads out of the folder, ERR_IO; ERR_UNSUPPORTED where
-   * the source has no folder. With `isSole` a file that has other names too (hard links) is refused as an escape, unless
-   * the user allows it: for formats whose files name any path they like.
+   * Opens another file in the folder of the source, for formats of several files. That source lives as long as the open
+   * file. With `isSole`, a file that has several names (hard links) counts as an escape unless the user allows it; this
+   * is for formats whose files name arbitrary paths.
+   *
+   * Errors: ERR_PATH_ESCAPE for a name that leads out of the folder, ERR_IO; ERR_UNSUPPORTED where the source has no
+   * folder.
    */
   readonly sibling: (name: string, rules?: { readonly isSole?: boolean }) => Promise<ByteSource>
 }
@@ -40,13 +48,13 @@ export interface TensorList extends Iterable<Tensor> {
 export interface ReadResult {
   readonly tensors: TensorList
   readonly findings: readonly Finding[]
-  /** The graph around the tensors, for formats that have one; what it is by then is what `planModel` writes. */
+  /** The graph around the tensors, for formats that have one. `planModel` writes its state at the time of the call. */
   readonly model?: object
 }
 
 /**
- * A piece of a file to be written: bytes in memory, bytes that are computed when the file has come to them (a checksum
- * of what follows), the storage of a tensor, or a range of a source as it is.
+ * A part of a file to be written: bytes in memory, bytes that are computed when the writer reaches them (a checksum of
+ * what follows), the storage of a tensor, or an unchanged range of a source.
  */
 export type WriteSegment =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
@@ -58,23 +66,23 @@ export type WriteSegment =
   | { readonly kind: 'tensor'; readonly tensor: DenseTensor }
   | { readonly kind: 'range'; readonly source: ByteSource; readonly start: number; readonly end: number }
 
-/** A file to be written, piece after piece without gaps. */
+/** A file to be written: its segments in order, without gaps. */
 export interface WritePlan {
   readonly byteLength: number
   readonly segments: readonly WriteSegment[]
   /**
-   * Files that lie beside this one and that it refers to (shards). They are complete on disk before this one takes its
-   * name. Only a path can be their target.
+   * Files beside this one that it refers to (shards). They are complete on disk before this file takes its name. Only a
+   * path can be their target.
    */
   readonly siblings?: readonly SiblingPlan[]
-  /** Files that the replaced file referred to, and that nobody may need when every file of this plan has its name. */
+  /** Files that the replaced file referred to and that may be unused once every file of this plan has its name. */
   readonly replaced?: ReplacedFiles
 }
 
 export interface ReplacedFiles {
   /** File names in the folder of the main file. */
   readonly names: readonly string[]
-  /** Removes those that nobody needs by then. What cannot be removed stays: it never fails. */
+  /** Removes the files that are still unused. Never fails: a file that cannot be removed stays. */
   remove(): Promise<void>
 }
 
@@ -83,46 +91,55 @@ export interface SiblingPlan extends WritePlan {
   readonly name: string
 }
 
-/** What a plan may know of where it will be written. */
+/** What a plan knows of its destination. */
 export interface WriteTarget {
   /** The path of the main file; absent for a stream or memory. */
   readonly path?: string
 }
 
-export interface Format<WriteOptions = unknown> {
+/** Whether a file could be of a format; for a format of several messages, which of them it could be. */
+export type Detection = boolean | { readonly messages: readonly string[] }
+
+type OptionName<WriteOptions> = unknown extends WriteOptions ? string : keyof WriteOptions & string
+
+/** The half of a format that is always loaded. */
+export interface FormatEntry<WriteOptions = unknown> {
   readonly name: string
-  /** File name extensions, with the dot. */
+  /** File name extensions with the dot, the usual one first. */
   readonly extensions: readonly string[]
-  /** Names of the writer's options. */
-  readonly writeOptions: readonly (keyof WriteOptions & string)[]
-  /** True when the first bytes and the length could be this format. Cheap; `read` decides. */
-  detect(source: ByteSource): Promise<boolean>
-  /** Throws a TileworkError at the first thing that cannot be read safely (lenient) or breaks a rule (strict). */
-  read(source: ByteSource, options: ReadOptions): Promise<ReadResult>
-  /** Everything wrong with the bytes at the given level, costly checks included. Never throws on bad bytes. */
-  check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
+  /** The names of all options of the writer. */
+  readonly writeOptions: Readonly<Record<OptionName<WriteOptions>, true>>
+  /** The property of an open file that holds its model; absent for formats of tensors alone. */
+  readonly modelProperty?: string
+  /** Cheap; `read` decides. */
+  detect(head: FileHead): Detection | Promise<Detection>
   /**
-   * True for a storage that is read back as it was written, with its layout and logical shape. A row-major one without
-   * padding always is; where this is absent, no other is.
+   * True for a storage that a reader gets back with its layout and logical shape. Every format keeps row-major storage
+   * without padding; where this is absent, it keeps no other.
    */
   keepsLayout?(storage: DenseStorage): boolean
-  /** Throws ERR_UNSUPPORTED with the reason for what the format cannot hold, before anything is written. */
+  load(): Promise<Format<WriteOptions>>
+}
+
+/** The entry of a format that gives an open file a model. */
+export interface ModelFormatEntry<Model extends object = object, WriteOptions = unknown>
+  extends FormatEntry<WriteOptions> {
+  readonly modelProperty: string
+  load(): Promise<ModelFormat<Model, WriteOptions>>
+}
+
+/** The half of a format that is loaded when it is needed. */
+export interface Format<WriteOptions = unknown> {
+  /** Throws a TileworkError at the first thing that cannot be read safely (lenient) or breaks a rule (strict). */
+  read(source: ByteSource, options: ReadOptions): Promise<ReadResult>
+  /** Everything wrong with the bytes at the given level, expensive checks included. Never throws on bad bytes. */
+  check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
+  /** Throws ERR_UNSUPPORTED with the reason for what the format cannot represent, before anything is written. */
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
-  /** True for a model of this format. Present with `planModel`. */
-  isModel?(content: unknown): boolean
-  /** True for a model that is as it was read, so that its file can be copied. Absent where `planModel` finds out. */
-  isUnchanged?(model: object): boolean
-  /** The weights of a model as it is now: what another format can store of it. */
-  weightsOf?(model: object): readonly Tensor[]
   /**
-   * Plans the file of a model with all that was changed of it. One that was read and not changed is written byte for
-   * byte. Errors: as `plan`.
-   */
-  planModel?(model: object, options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
-  /**
-   * Plans a copy of an open file and of those that it refers to, by their names in it; the target has a path. Where a
-   * name belongs to somebody else there, the copy gets another one, and the copied file refers to that. Where this is
-   * absent, names stay as they are.
+   * Plans a copy of an open file and of the files it refers to, by their names in it; the target has a path. Where a
+   * name belongs to an unrelated file in the target folder, the copy gets another one and the copied file refers to
+   * that. Where this is absent, names stay.
    *
    * @throws TileworkError ERR_IO, ERR_FILE_CHANGED
    */
@@ -131,4 +148,19 @@ export interface Format<WriteOptions = unknown> {
     siblings: ReadonlyMap<string, ByteSource>,
     target: WriteTarget & { readonly path: string },
   ): Promise<WritePlan>
+}
+
+/** A format whose files are models. The model's class names the format with `MODEL_FORMAT`. */
+export interface ModelFormat<Model extends object = object, WriteOptions = unknown>
+  extends Format<WriteOptions> {
+  read(source: ByteSource, options: ReadOptions): Promise<ReadResult & { readonly model?: Model }>
+  /** True for a model that is as it was read, so that its file can be copied. Absent where `planModel` finds out. */
+  isUnchanged?(model: Model): boolean
+  /** The current weights of a model: what a format without graphs stores of it. */
+  weightsOf(model: Model): readonly Tensor[]
+  /**
+   * Plans the file of a model with its edits. A model that was read and not changed is written byte for byte.
+   * Errors: as `plan`.
+   */
+  planModel(model: Model, options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
 }

@@ -1,63 +1,85 @@
-/** The file formats that tilework knows. Adding one is its folder and one line here. */
+/**
+ * The file formats that tilework knows. Adding one is its folder and one line in `FORMATS`: the entry of a format is
+ * always loaded, its implementation when a file of the format is read or written.
+ */
 import { extname } from 'node:path'
 import type { ByteSource } from '../bytes/source.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { btf } from './btf/index.js'
-import type { Format } from './format.js'
-import { npy, npz } from './npy/index.js'
-import { onnx } from './onnx/index.js'
-import { safetensors } from './safetensors/index.js'
-import { tmfile } from './tmfile/index.js'
+import { btfEntry } from './btf/entry.js'
+import { FileHead } from './file_head.js'
+import type { Detection, Format, FormatEntry, ModelFormatEntry } from './format.js'
+import { modelFormatOf } from './model_brand.js'
+import { npyEntry, npzEntry } from './npy/entry.js'
+import { onnxEntry } from './onnx/entry.js'
+import { safetensorsEntry } from './safetensors/entry.js'
+import { tmfileEntry } from './tmfile/entry.js'
 
 /**
- * In the order in which content is asked: formats that begin with a magic number first, then those that have none, BTF
- * last: its few numbers are easily taken for something else's.
+ * In the order of detection: formats with a magic number first, then those without. BTF is last, because its few
+ * numbers also occur at the start of other files.
  */
-export const FORMATS = { npy, npz, safetensors, tmfile, onnx, btf } as const satisfies Record<
-  string,
-  Format<never>
->
+export const FORMATS = {
+  npy: npyEntry,
+  npz: npzEntry,
+  safetensors: safetensorsEntry,
+  tmfile: tmfileEntry,
+  onnx: onnxEntry,
+  btf: btfEntry,
+} as const satisfies Record<string, FormatEntry<never>>
 
 /** Name of a file format. */
 export type FormatName = keyof typeof FORMATS
 
-type OptionsOf<F> = F extends Format<infer Options> ? Options : never
+type Entry = (typeof FORMATS)[FormatName]
+type OptionsOf<E> = E extends { load(): Promise<infer F> }
+  ? F extends Format<infer Options>
+    ? Options
+    : never
+  : never
 type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer I) => void
   ? I
   : never
 
-/** Options for the writers of all formats; each writer looks at its own. */
-export type WriteOptions = Intersection<OptionsOf<(typeof FORMATS)[FormatName]>>
+/** Options for the writers of all formats; each writer reads its own. */
+export type WriteOptions = Intersection<OptionsOf<Entry>>
 
-/** Names of the options of all writers: what is converted may become any format. */
-export function writeOptionNames(): string[] {
-  return [...new Set(allFormats().flatMap(({ writeOptions }) => writeOptions as readonly string[]))]
+type EntryWithModel = Extract<Entry, { readonly modelProperty: string }>
+type ModelOf<E> = E extends { load(): Promise<{ weightsOf(model: infer Model): unknown }> } ? Model : never
+
+/** The models of an open file by the property that its format names. */
+export type FileModels = {
+  readonly [E in EntryWithModel as E['modelProperty']]?: ModelOf<E>
 }
 
-/** What tensors without a file are written as when nothing says otherwise. */
+/** Names of the options of all writers: converted tensors may be written in any format. */
+export function writeOptionNames(): string[] {
+  return [...new Set(allFormats().flatMap(({ writeOptions }) => Object.keys(writeOptions)))]
+}
+
+/** The format of tensors that come from no file, when nothing names one. */
 const DEFAULT_FORMAT: FormatName = 'btf'
 
-/** @throws TileworkError ERR_ARGUMENT for a name that is no format */
-export function formatByName(name: string): Format<unknown> {
+/** @throws TileworkError ERR_ARGUMENT for an unknown name */
+export function formatByName(name: string): FormatEntry {
   if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
     const known = Object.keys(FORMATS).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is no known format; known are: ${known}.`)
+    throw new TileworkError('ERR_ARGUMENT', `Unknown format ${valueText(name)}; expected one of: ${known}.`)
   }
-  return FORMATS[name as FormatName] as Format<unknown>
+  return FORMATS[name as FormatName]
 }
 
 /**
- * The format in which something is written: the one named, else the one of the path's extension, else its own.
+ * The format in which something is written: the named one, else the one of the path's extension, else its own.
  *
- * @throws TileworkError ERR_ARGUMENT for a name that is no format, and for an extension that is of none where what is
- * written has no format of its own: a slip of the pen would else become a file that nobody can open
+ * @throws TileworkError ERR_ARGUMENT for an unknown name, and for an unknown extension where the content has no format
+ * of its own: a typo would otherwise become a file that nobody can open
  */
 export function chooseFormat(
   name: string | undefined,
   path: string | undefined,
   own: FormatName | undefined,
-): Format<unknown> {
+): FormatEntry {
   if (name !== undefined) return formatByName(name)
   const extension = path === undefined ? '' : extname(path).toLowerCase()
   const named = formatByExtension(path)
@@ -71,38 +93,47 @@ export function chooseFormat(
   return formatByName(own ?? DEFAULT_FORMAT)
 }
 
-/** The format whose model something is. */
-export function formatOfModel(content: unknown): Format<unknown> | undefined {
-  return allFormats().find((format) => format.isModel?.(content) === true)
+/** The format that `content` is a model of; undefined for what is no model. */
+export function formatOfModel(content: unknown): ModelFormatEntry | undefined {
+  const name = modelFormatOf(content)
+  return name === undefined ? undefined : (formatByName(name) as ModelFormatEntry)
 }
 
-/** The format whose extension a path has; `.safetensors.index.json` is one extension. */
-export function formatByExtension(path: string | undefined): Format<unknown> | undefined {
+/** The format of a path's extension; `.safetensors.index.json` is one extension. */
+export function formatByExtension(path: string | undefined): FormatEntry | undefined {
   return allFormats().find((format) => extensionOf(format, path) !== undefined)
 }
 
-/** The extension of the format that a path has. */
-export function extensionOf({ extensions }: Format<unknown>, path: string | undefined): string | undefined {
+/** The extension of a path, if it is one of the format's. */
+export function extensionOf({ extensions }: FormatEntry, path: string | undefined): string | undefined {
   const name = path?.toLowerCase()
   return extensions.find((extension) => name?.endsWith(extension))
 }
 
+/** A format, and what its detection found; nothing was detected where only the extension names the format. */
+export interface DetectedFormat {
+  readonly entry: FormatEntry
+  readonly detection?: Detection
+}
+
 /**
  * The format of a source: the one of its extension where the content agrees, else the first whose content agrees,
- * else the one of the extension, whose reader then says what is wrong.
+ * else the one of the extension, whose reader then reports what is wrong.
  */
 export async function detectFormat(
   source: ByteSource,
   path: string | undefined,
-): Promise<Format<unknown> | undefined> {
+): Promise<DetectedFormat | undefined> {
   const expected = formatByExtension(path)
   const others = allFormats().filter((format) => format !== expected)
-  for (const format of expected ? [expected, ...others] : others) {
-    if (await format.detect(source)) return format
+  const head = await FileHead.read(source)
+  for (const entry of expected ? [expected, ...others] : others) {
+    const detection = await entry.detect(head)
+    if (detection !== false) return { entry, detection }
   }
-  return expected
+  return expected && { entry: expected }
 }
 
-function allFormats(): Format<unknown>[] {
-  return Object.values(FORMATS) as Format<unknown>[]
+function allFormats(): FormatEntry[] {
+  return Object.values(FORMATS)
 }

@@ -5,10 +5,16 @@ import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy 
 import type { ByteSource } from '../bytes/source.js'
 import { readInput } from '../caller_input.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
-import type { Format, Limits, ReadOptions, TensorList } from '../formats/format.js'
+import type { Limits, ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits } from '../formats/limits.js'
-import { type FileMessage, OnnxModel } from '../formats/onnx/index.js'
-import { detectFormat, type FormatName, formatByName } from '../formats/registry.js'
+import type { FileMessage, OnnxModel } from '../formats/onnx/index.js'
+import {
+  type DetectedFormat,
+  detectFormat,
+  type FileModels,
+  type FormatName,
+  formatByName,
+} from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
@@ -49,7 +55,7 @@ export interface OpenOptions {
 }
 
 /** An open file. Its tensors live until `close`. */
-export interface OpenFile {
+export interface OpenFile extends FileModels {
   readonly format: FormatName
   /** Every tensor entry of the format, in file order. */
   readonly tensors: TensorList
@@ -99,19 +105,22 @@ export function openedFile(content: unknown): OpenedFile | undefined {
 export async function open(input: Input, given: OpenOptions = {}): Promise<OpenFile> {
   const options = copyOptions(given)
   const checked = checkOptions(options)
-  const { source, format } = await openWithFormat(input, options)
+  const { source, detected } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   const close = (closeOptions?: { readonly revoke?: boolean }): void => {
     source.close?.(closeOptions)
     siblings.close(closeOptions)
   }
   try {
-    if (!format) throw unknownFormat(source)
-    const { tensors, findings, model } = await format.read(source, { ...checked, sibling: siblings.open })
+    if (!detected) throw unknownFormat(source)
+    const { entry } = detected
+    const format = await entry.load()
+    const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
+    const { tensors, findings, model } = await format.read(source, readOptions)
     const file: OpenFile = {
-      format: format.name as FormatName,
+      format: entry.name as FormatName,
       tensors,
-      ...(model && modelOf(model)),
+      ...(model && entry.modelProperty !== undefined && { [entry.modelProperty]: model }),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
       findings,
@@ -127,8 +136,9 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
   }
 }
 
-function modelOf(model: object): Pick<OpenFile, 'tmfile' | 'onnx'> {
-  return model instanceof OnnxModel ? { onnx: model } : { tmfile: model as TmfileModel }
+/** What detection has found, so that the reader does not look for it again. */
+function messagesOf({ detection }: DetectedFormat): Pick<ReadOptions, 'detectedMessages'> {
+  return typeof detection === 'object' ? { detectedMessages: detection.messages } : {}
 }
 
 function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {
@@ -197,10 +207,13 @@ export interface CheckOptions extends OpenOptions {}
 export async function check(input: Input, given: CheckOptions = {}): Promise<Finding[]> {
   const options = copyOptions(given)
   const checked = checkOptions(options)
-  const { source, format } = await openWithFormat(input, options)
+  const { source, detected } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)
   try {
-    if (format) return await format.check(source, { ...checked, sibling: siblings.open })
+    if (detected) {
+      const format = await detected.entry.load()
+      return await format.check(source, { ...checked, ...messagesOf(detected), sibling: siblings.open })
+    }
     const { code, message } = unknownFormat(source)
     return [{ severity: 'error', code, path: '', offset: 0, message }]
   } finally {
@@ -213,11 +226,11 @@ export async function check(input: Input, given: CheckOptions = {}): Promise<Fin
 async function openWithFormat(
   input: Input,
   options: OpenOptions,
-): Promise<{ source: ByteSource; format: Format<unknown> | undefined }> {
-  const named = options.format === undefined ? undefined : formatByName(options.format)
+): Promise<{ source: ByteSource; detected: DetectedFormat | undefined }> {
+  const named = options.format === undefined ? undefined : { entry: formatByName(options.format) }
   const source = await openSource(input, sourceOptions(options))
   try {
-    return { source, format: named ?? (await detectFormat(source, pathOf(input))) }
+    return { source, detected: named ?? (await detectFormat(source, pathOf(input))) }
   } catch (error) {
     source.close?.()
     throw error

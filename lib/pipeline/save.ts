@@ -14,12 +14,13 @@ import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type { Format, WritePlan } from '../formats/format.js'
+import type { FormatEntry, ModelFormatEntry, WritePlan } from '../formats/format.js'
 import type { OnnxModel } from '../formats/onnx/index.js'
 import {
   chooseFormat,
   extensionOf,
   type FormatName,
+  formatByName,
   formatOfModel,
   type WriteOptions,
   writeOptionNames,
@@ -137,10 +138,10 @@ async function planFile(
   path: string | undefined,
 ): Promise<PlannedFile> {
   const opened = openedFile(content)
-  const model = opened ? ((content as OpenFile).tmfile ?? (content as OpenFile).onnx) : content
-  const ownFormat = formatOfModel(model)
   const own = opened && (content as OpenFile).format
-  const isAsRead = opened !== undefined && ownFormat?.isUnchanged?.(model as object) === true
+  const model = own === undefined ? content : modelOf(content as OpenFile)
+  const ownFormat = formatOfModel(model)
+  const isAsRead = opened !== undefined && (await ownFormat?.load())?.isUnchanged?.(model as object) === true
   if (ownFormat && !isAsRead) return planModel(model as object, ownFormat, options, path)
   const format = chooseFormat(options.format, path, own)
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
@@ -151,19 +152,35 @@ async function planFile(
   const tensors = opened
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)
+  return planTensors(tensors, format, options, path)
+}
+
+async function planTensors(
+  tensors: readonly Tensor[],
+  entry: FormatEntry,
+  options: SerializeOptions,
+  path: string | undefined,
+): Promise<PlannedFile> {
+  const format = await entry.load()
   const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
   return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
 }
 
+function modelOf(file: OpenFile): unknown {
+  const property = formatByName(file.format).modelProperty
+  return property === undefined ? undefined : file[property as keyof OpenFile]
+}
+
 async function planModel(
   model: object,
-  own: Format<unknown>,
+  own: ModelFormatEntry,
   options: SerializeOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
-  const format = chooseFormat(options.format, path, own.name as FormatName)
-  if (format === own) {
-    const plan = await own.planModel!(model, options, path === undefined ? {} : { path })
+  const entry = chooseFormat(options.format, path, own.name as FormatName)
+  const ownFormat = await own.load()
+  if (entry === own) {
+    const plan = await ownFormat.planModel(model, options, path === undefined ? {} : { path })
     // Each range of the file is the numbers of a weight; what lies beside it has those of others.
     const inFile = plan.segments.filter(({ kind }) => kind === 'range' || kind === 'tensor')
     const beside = (plan.siblings ?? []).flatMap(({ segments }) =>
@@ -172,16 +189,14 @@ async function planModel(
     const tensorsTotal = inFile.length + beside.length
     return { plan, tensorsTotal, tensorsOfRanges: 1 }
   }
-  const tensors = own.weightsOf!(model)
-  const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
-  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+  return planTensors(ownFormat.weightsOf(model), entry, options, path)
 }
 
 /** A copy is what was meant unless an option of the writer, or another kind of file (an index of shards), is named. */
 function isUnchanged(
   { source }: OpenedFile,
   path: string | undefined,
-  format: Format<unknown>,
+  format: FormatEntry,
   { format: _, signal, onProgress, ...writeOptions }: SerializeOptions,
 ): boolean {
   if (Object.values(writeOptions).some((value) => value !== undefined)) return false
@@ -196,10 +211,10 @@ function isUnchanged(
 async function unchanged(
   { source, siblings }: OpenedFile,
   { tensors }: OpenFile,
-  format: Format<unknown>,
+  format: FormatEntry,
   path: string | undefined,
 ): Promise<PlannedFile> {
-  const planCopy = siblings.size > 0 && path !== undefined ? format.planCopy : undefined
+  const planCopy = siblings.size > 0 && path !== undefined ? (await format.load()).planCopy : undefined
   const plan = planCopy ? await planCopy(source, siblings, { path: path! }) : copyOf(source, siblings)
   return { plan, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
 }

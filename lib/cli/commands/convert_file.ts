@@ -1,6 +1,6 @@
 /** The conversion of one open file: select, cast, reorder, write, and say how to come back. */
-import type { Format } from '../../formats/format.js'
-import { chooseFormat, formatByName } from '../../formats/registry.js'
+import type { FormatEntry } from '../../formats/format.js'
+import { chooseFormat, formatOfModel } from '../../formats/registry.js'
 import {
   type Dtype,
   type Finding,
@@ -51,7 +51,8 @@ export async function convertFile(
   const { input, output } = run
   const isSelection = choice.tensor !== undefined
   const format = chooseFormat(choice.format, output, file.format)
-  const selected = selectTensors(file.tensors, choice.tensor ?? []).filter(storedIn(file, format, choice))
+  const isStored = await storedIn(file, format, choice)
+  const selected = selectTensors(file.tensors, choice.tensor ?? []).filter(isStored)
   const isReordered = choice.layout !== undefined || choice.fromLayout !== undefined
   const reordered = isReordered ? reorderAll(selected, choice, isSelection) : []
   const { dtype } = choice
@@ -115,19 +116,19 @@ async function convertModel(
 }
 
 /** Of a model that becomes a file of another format only the weights are meant, unless tensors are named. */
-function storedIn(
+async function storedIn(
   { tmfile: model, format: own }: OpenFile,
-  format: Format<unknown>,
+  format: FormatEntry,
   { tensor }: ConvertChoice,
-): (tensor: Tensor) => boolean {
-  const weights = model && formatByName(own).weightsOf?.(model)
+): Promise<(tensor: Tensor) => boolean> {
+  const weights = model && (await formatOfModel(model)?.load())?.weightsOf(model)
   if (!weights || tensor !== undefined || format.name === own) return () => true
   const names = new Set(weights.map(({ name }) => name))
   return ({ name }) => names.has(name)
 }
 
 /** A tensor whose layout the format would forget, though nobody asked for it, is written in row-major order. */
-function inKeptLayout(tensor: Tensor, format: Format<unknown>): Tensor {
+function inKeptLayout(tensor: Tensor, format: FormatEntry): Tensor {
   if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage))
     return tensor
   return reorder(tensor, 'row_major')

@@ -3,7 +3,7 @@
  * digits, so the layout and the logical shape live on in this command alone.
  */
 import { basename, dirname, extname, join } from 'node:path'
-import type { Format } from '../../formats/format.js'
+import type { FormatEntry } from '../../formats/format.js'
 import { extensionOf } from '../../formats/registry.js'
 import type { DenseTensor } from '../../index.js'
 import type { UndoNote } from '../../pipeline/many/manifest_line.js'
@@ -28,7 +28,7 @@ export interface Reordered {
 /** A file as it is written. */
 export interface OutputFile {
   readonly path: string
-  readonly format: Format<unknown>
+  readonly format: FormatEntry
 }
 
 /** How to undo the writing of `tensors`, in file order; tensors in row-major order need nothing. */
@@ -49,7 +49,7 @@ export function undoCommand(path: string, { back, options }: UndoNote): UndoComm
 }
 
 function layoutOptions(
-  { keepsLayout }: Format<unknown>,
+  { keepsLayout }: FormatEntry,
   { before, after }: Reordered,
   as: 'weights' | undefined,
 ): string[] {

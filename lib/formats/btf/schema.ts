@@ -77,3 +77,10 @@ export const MAX_FINDINGS = 1000
 export function alignUp(value: number): number {
   return Math.ceil(value / ALIGNMENT) * ALIGNMENT
 }
+
+/** An unsigned 64-bit number read in the other byte order. */
+export function swapBytes(value: number | bigint): bigint {
+  const view = new DataView(new ArrayBuffer(U64_BYTES))
+  view.setBigUint64(0, BigInt(value), true)
+  return view.getBigUint64(0, false)
+}

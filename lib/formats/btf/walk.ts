@@ -19,7 +19,7 @@ import { orderOf, readOffsets } from './offset_table.js'
 import { type BtfRecord, extentOf, type RecordExtent, RecordReader } from './record.js'
 import { RecordTable } from './record_table.js'
 import type { Report } from './report.js'
-import { DEFAULT_TENSORS_LIMIT, U64_BYTES } from './schema.js'
+import { DEFAULT_TENSORS_LIMIT, swapBytes, U64_BYTES } from './schema.js'
 
 export interface Walk {
   readonly table: RecordTable
@@ -109,11 +109,4 @@ async function readCount(reader: ByteReader, limits: Limits, report: Report): Pr
     return undefined
   }
   return count as number
-}
-
-/** An unsigned 64-bit number read in the other byte order. */
-export function swapBytes(value: number | bigint): bigint {
-  const view = new DataView(new ArrayBuffer(8))
-  view.setBigUint64(0, BigInt(value), true)
-  return view.getBigUint64(0, false)
 }

@@ -29,7 +29,7 @@ import { walkFile } from './walk.js'
 export async function check(source: ByteSource, options: ReadOptions): Promise<Finding[]> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'collect')
-  const message = await chooseMessage(source, options.message, report)
+  const message = await chooseMessage(source, options, report)
   if (message === undefined) return report.findings()
   const budget = new Budget(limits)
   const ranges = new ExternalRanges()

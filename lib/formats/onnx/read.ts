@@ -18,12 +18,15 @@ import { walkFile } from './walk.js'
  *
  * @throws TileworkError with the code of the first rule that the level does not let pass
  */
-export async function read(source: ByteSource, options: ReadOptions): Promise<ReadResult> {
+export async function read(
+  source: ByteSource,
+  options: ReadOptions,
+): Promise<ReadResult & { readonly model?: OnnxModel }> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
   const budget = new Budget(limits)
   // A walk ends early only where the report has thrown.
-  const message = (await chooseMessage(source, options.message, report))!
+  const message = (await chooseMessage(source, options, report))!
   const listed = (await walkFile(source, message, { budget, report, sibling }))!
   if (level === 'strict') await validateFile(source, message, { budget, report, files: listed.files })
   const files = listed.files.byLocation
@@ -39,7 +42,7 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
  */
 export async function chooseMessage(
   source: ByteSource,
-  named: string | undefined,
+  { message: named, detectedMessages }: Pick<ReadOptions, 'message' | 'detectedMessages'>,
   report: Report,
 ): Promise<FileMessage | undefined> {
   if (named !== undefined) return checkName(named)
@@ -48,7 +51,8 @@ export async function chooseMessage(
     report.broken('ERR_TRUNCATED', 'The file is empty; which message it is to be cannot be known.', place)
     return undefined
   }
-  const [message, ...others] = await messagesOf(source)
+  const fitting = detectedMessages?.map(checkName) ?? (await messagesOf(source))
+  const [message, ...others] = fitting
   if (message === undefined) {
     const kinds = FILE_MESSAGES.join(', ')
     report.broken('ERR_HEADER', `The fields of the file are those of none of ${kinds}.`, place)

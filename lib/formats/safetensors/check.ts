@@ -6,6 +6,7 @@
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
+import { FileHead } from '../file_head.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
 import { Budget } from './budget.js'
@@ -20,7 +21,7 @@ import { walkFile } from './walk.js'
 export async function check(source: ByteSource, { level, limits, sibling }: ReadOptions): Promise<Finding[]> {
   const report = new Report(FORMAT_NAME, level, 'collect')
   const budget = new Budget(limits)
-  if (await isIndex(source)) {
+  if (await isIndex(await FileHead.read(source))) {
     const walk = await walkIndex(source, budget, report, sibling)
     for (const [position, file] of walk?.files.entries() ?? []) {
       await checkPayloads(file, walk!.reports[position]!)

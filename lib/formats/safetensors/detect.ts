@@ -1,31 +1,31 @@
-/** Tells a file by its length and first brace, an index by its weight map. */
-import { ByteReader } from '../../bytes/reader.js'
-import type { ByteSource } from '../../bytes/source.js'
+/** Recognises a safetensors file by its length and first brace, an index of shards by its weight map. */
+import type { FileHead } from '../file_head.js'
 import { FORMAT_HEADER_BYTES, LENGTH_BYTES } from './schema.js'
 
-/** Bytes of an index in which its weight map must have begun: the metadata before it are small. */
-const LOOK_BYTES = 64 * 1024
+/** The weight map of an index starts within this many bytes: the metadata before it are small. */
+const MAX_WEIGHT_MAP_START = 64 * 1024
 
 const BRACE = 0x7b
 
-export async function detect(source: ByteSource): Promise<boolean> {
-  if (await isIndex(source)) return true
-  if (source.byteLength < LENGTH_BYTES + 2) return false
-  const reader = new ByteReader(source, LENGTH_BYTES + 1)
-  await reader.load(LENGTH_BYTES + 1)
-  const length = reader.u64()
-  return length >= 2 && length <= source.byteLength - LENGTH_BYTES && reader.u8() === BRACE
+export async function detect(head: FileHead): Promise<boolean> {
+  if (await isIndex(head)) return true
+  const { bytes, byteLength } = head
+  if (byteLength < LENGTH_BYTES + 2) return false
+  const length = headerLengthOf(bytes)
+  return length >= 2 && length <= byteLength - LENGTH_BYTES && bytes[LENGTH_BYTES] === BRACE
 }
 
-/** True for an index of shards. No file is taken for one: its length would have to be 2^32 bytes or more. */
-export async function isIndex(source: ByteSource): Promise<boolean> {
-  const first = await source.read(0, Math.min(LENGTH_BYTES, source.byteLength))
-  if (first.length === LENGTH_BYTES && isHeaderLength(first)) return false
-  if (!/^\s*\{/.test(Buffer.from(first).toString('latin1'))) return false
-  const look = await source.read(0, Math.min(LOOK_BYTES, source.byteLength))
-  return Buffer.from(look.buffer, look.byteOffset, look.byteLength).includes('"weight_map"')
+/** True for an index of shards. No file is taken for one: its header length would have to be 2^32 or more. */
+export async function isIndex(head: FileHead): Promise<boolean> {
+  const { bytes, byteLength } = head
+  if (byteLength >= LENGTH_BYTES && headerLengthOf(bytes) <= FORMAT_HEADER_BYTES) return false
+  if (!/^\s*\{/.test(Buffer.from(bytes.subarray(0, LENGTH_BYTES)).toString('latin1'))) return false
+  const text = await head.range(0, Math.min(MAX_WEIGHT_MAP_START, byteLength))
+  return (
+    text !== undefined && Buffer.from(text.buffer, text.byteOffset, text.byteLength).includes('"weight_map"')
+  )
 }
 
-function isHeaderLength(bytes: Uint8Array): boolean {
-  return new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true) <= FORMAT_HEADER_BYTES
+function headerLengthOf(bytes: Uint8Array): bigint {
+  return new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0, true)
 }

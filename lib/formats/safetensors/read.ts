@@ -1,5 +1,6 @@
 /** Opens a safetensors file, or an index with its shards: checks every header, hands out tensors when asked. */
 import type { ByteSource } from '../../bytes/source.js'
+import { FileHead } from '../file_head.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
 import { Budget } from './budget.js'
@@ -20,7 +21,7 @@ export async function read(source: ByteSource, options: ReadOptions): Promise<Re
   const report = new Report(FORMAT_NAME, level, 'throw')
   const budget = new Budget(limits)
   // A walk ends early only where the report has thrown.
-  if (await isIndex(source)) {
+  if (await isIndex(await FileHead.read(source))) {
     const { files, fileOf } = (await walkIndex(source, budget, report, sibling))!
     return { tensors: new ShardedTensors(files, fileOf), findings: report.findings() }
   }

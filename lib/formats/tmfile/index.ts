@@ -1,12 +1,10 @@
-/** The tmfile format for the registry. */
-import type { Format } from '../format.js'
+/** tmfile, as it is loaded when a file of it is read or written. */
+import type { ModelFormat } from '../format.js'
 import { check } from './check.js'
-import { detect } from './detect.js'
-import { TmfileModel } from './model/model.js'
+import type { TmfileModel } from './model/model.js'
 import { modelOfTensors } from './model/model_from_tensors.js'
 import { constantsOf } from './model/tensors.js'
 import { read } from './read.js'
-import { FORMAT_NAME } from './schema.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
 export { dumpModel, type TmfileDump } from './dump.js'
@@ -31,15 +29,10 @@ export type { OperatorName, OperatorParams } from './operators.js'
 export { summarise, type TmfileSummary } from './summary.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
-export const tmfile: Format<TmfileWriteOptions> = {
-  name: FORMAT_NAME,
-  extensions: ['.tmfile'],
-  writeOptions: ['mode'],
-  detect,
+export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {
   read,
   check,
   plan: (tensors, options) => planModel(modelOfTensors(tensors), options),
-  isModel: (content) => content instanceof TmfileModel,
-  weightsOf: (model) => constantsOf(model as TmfileModel),
-  planModel: (model, options) => planModel(model as TmfileModel, options),
+  weightsOf: constantsOf,
+  planModel,
 }

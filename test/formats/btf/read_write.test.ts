@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { openSource } from '../../../lib/bytes/open_source.js'
 import type { Level } from '../../../lib/errors.js'
+import { btfEntry } from '../../../lib/formats/btf/entry.js'
 import { btf } from '../../../lib/formats/btf/index.js'
+import { FileHead } from '../../../lib/formats/file_head.js'
 import type { ReadResult } from '../../../lib/formats/format.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import {
@@ -261,7 +263,8 @@ describe('order of records', () => {
 })
 
 describe('recognition', () => {
-  const detectBytes = (bytes: Uint8Array): Promise<boolean> => btf.detect(new MemorySource(bytes))
+  const detectBytes = async (bytes: Uint8Array) =>
+    btfEntry.detect(await FileHead.read(new MemorySource(bytes)))
 
   it('knows its own files', async () => {
     expect(await detectBytes(sheetExample())).toBe(true)

@@ -3,7 +3,9 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
 import type { Dtype } from '../../../lib/dtype/dtypes.js'
 import type { Level } from '../../../lib/errors.js'
+import { FileHead } from '../../../lib/formats/file_head.js'
 import type { Limits } from '../../../lib/formats/format.js'
+import { npyEntry } from '../../../lib/formats/npy/entry.js'
 import { npy, npz } from '../../../lib/formats/npy/index.js'
 import { asLayout } from '../../../lib/tensor/as_layout.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
@@ -451,7 +453,8 @@ describe('what npy cannot hold', () => {
 })
 
 it('is detected by its magic', async () => {
-  expect(await npy.detect(new MemorySource(npyBytes()))).toBe(true)
-  expect(await npy.detect(new MemorySource(new Uint8Array(5)))).toBe(false)
-  expect(await npy.detect(new MemorySource(new Uint8Array(64)))).toBe(false)
+  const detect = async (bytes: Uint8Array) => npyEntry.detect(await FileHead.read(new MemorySource(bytes)))
+  expect(await detect(npyBytes())).toBe(true)
+  expect(await detect(new Uint8Array(5))).toBe(false)
+  expect(await detect(new Uint8Array(64))).toBe(false)
 })

@@ -5,7 +5,9 @@ import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
 import type { Level } from '../../../lib/errors.js'
+import { FileHead } from '../../../lib/formats/file_head.js'
 import type { ReadResult } from '../../../lib/formats/format.js'
+import { npzEntry } from '../../../lib/formats/npy/entry.js'
 import { npz } from '../../../lib/formats/npy/index.js'
 import { asTensor, lazyTensor, open, serialize } from '../../../lib/index.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
@@ -268,7 +270,7 @@ describe('what is no array', () => {
   })
 
   it('detection looks at the first member', async () => {
-    const detect = (bytes: Uint8Array) => npz.detect(new MemorySource(bytes))
+    const detect = async (bytes: Uint8Array) => npzEntry.detect(await FileHead.read(new MemorySource(bytes)))
     expect(await detect(zipBytes([member('a.npy')]))).toBe(true)
     expect(await detect(zipBytes([]))).toBe(true)
     expect(await detect(zipBytes([member('data.pkl')]))).toBe(false)

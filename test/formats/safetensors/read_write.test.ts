@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
 import type { Level } from '../../../lib/errors.js'
+import { FileHead } from '../../../lib/formats/file_head.js'
 import { compareCodePoints } from '../../../lib/formats/safetensors/code_points.js'
+import { safetensorsEntry } from '../../../lib/formats/safetensors/entry.js'
 import { safetensors } from '../../../lib/formats/safetensors/index.js'
 import { TENSOR_CODES } from '../../../lib/formats/safetensors/schema.js'
 import type { SafetensorsWriteOptions } from '../../../lib/formats/safetensors/write.js'
@@ -128,7 +130,8 @@ describe('reading', () => {
 })
 
 it('detects files by their first bytes', async () => {
-  const detect = (bytes: Uint8Array) => safetensors.detect(new MemorySource(bytes))
+  const detect = async (bytes: Uint8Array) =>
+    safetensorsEntry.detect(await FileHead.read(new MemorySource(bytes)))
   expect(await detect(safetensorsFile('{}'))).toBe(true)
   expect(await detect(safetensorsFile('[]'))).toBe(false)
   expect(await detect(safetensorsFile('{}').subarray(0, 9))).toBe(false)

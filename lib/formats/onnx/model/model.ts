@@ -7,6 +7,7 @@ import type { ByteSource } from '../../../bytes/source.js'
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { MODEL_FORMAT } from '../../model_brand.js'
 import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
 import { WireCursor } from '../protobuf/wire.js'
@@ -76,6 +77,10 @@ export class OnnxModel {
   /** For code of the library itself. */
   readonly message: Message
   readonly file: MessageFile
+
+  get [MODEL_FORMAT](): 'onnx' {
+    return 'onnx'
+  }
 
   /** For code of the library itself: models come from `open`. */
   constructor(init: OnnxModelInit | CopiedModel) {

@@ -3,6 +3,7 @@
  * that an edit would have to renumber. Numbers are made when the model is written.
  */
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { MODEL_FORMAT } from '../../model_brand.js'
 import { createNode, type TmfileNodeDescription } from './create_node.js'
 import {
   addConstant,
@@ -48,6 +49,10 @@ export class TmfileModel implements TmfileModelFields {
   subFormat = 0
   name: string | null = null
   graph: TmfileGraph
+
+  get [MODEL_FORMAT](): 'tmfile' {
+    return 'tmfile'
+  }
 
   constructor(graph: Partial<TmfileGraph> = {}) {
     this.graph = { ...emptyGraph(), ...graph }

@@ -1,0 +1,44 @@
+/**
+ * The formats npy and npz for the registry. They share a folder because an npz archive is a list of npy files. An npy
+ * file starts with a magic number; of ZIP archives an npz is one whose first member is an array, or one without members.
+ */
+import type { FileHead } from '../file_head.js'
+import type { FormatEntry } from '../format.js'
+import { isFortranOrder } from './fortran_order.js'
+import { MAGIC, FORMAT_NAME as NPY } from './schema.js'
+import type { NpyWriteOptions } from './write.js'
+import type { NpzWriteOptions } from './zip/npz_write.js'
+import { END, LOCAL_HEADER, MEMBER_ENDING, FORMAT_NAME as NPZ } from './zip/zip_schema.js'
+
+export const npyEntry = {
+  name: NPY,
+  extensions: ['.npy'],
+  writeOptions: {},
+  detect: detectNpy,
+  keepsLayout: isFortranOrder,
+  load: async () => (await import('./index.js')).npy,
+} as const satisfies FormatEntry<NpyWriteOptions>
+
+export const npzEntry = {
+  name: NPZ,
+  extensions: ['.npz'],
+  writeOptions: { zip64: true },
+  detect: detectNpz,
+  keepsLayout: isFortranOrder,
+  load: async () => (await import('./index.js')).npz,
+} as const satisfies FormatEntry<NpzWriteOptions>
+
+function detectNpy({ bytes }: FileHead): boolean {
+  return MAGIC.every((byte, at) => bytes[at] === byte)
+}
+
+/** A member name that reaches beyond the head is legal and not recognised. */
+function detectNpz({ bytes, byteLength }: FileHead): boolean {
+  if (byteLength < END.bytes) return false
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const signature = view.getUint32(0, true)
+  if (signature === END.signature) return byteLength === END.bytes
+  if (signature !== LOCAL_HEADER.signature || byteLength < LOCAL_HEADER.bytes) return false
+  const name = bytes.subarray(LOCAL_HEADER.bytes, LOCAL_HEADER.bytes + view.getUint16(26, true))
+  return Buffer.from(name).toString('latin1').endsWith(MEMBER_ENDING)
+}

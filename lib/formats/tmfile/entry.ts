@@ -1,0 +1,47 @@
+/**
+ * tmfile for the registry. It has no magic number: the version has to be right, and the chain that every reader follows
+ * has to lie in the file: header, root, vector of subgraphs, subgraph, node vector.
+ */
+import type { FileHead } from '../file_head.js'
+import type { ModelFormatEntry } from '../format.js'
+import type { TmfileModel } from './model/model.js'
+import { FORMAT_NAME, MAIN_VERSION, OLD_SUBGRAPH_BYTES, PLACED, type STRUCTS, WORD_BYTES } from './schema.js'
+import type { TmfileWriteOptions } from './write.js'
+
+export const tmfileEntry = {
+  name: FORMAT_NAME,
+  extensions: ['.tmfile'],
+  writeOptions: { mode: true },
+  modelProperty: 'tmfile',
+  detect,
+  load: async () => (await import('./index.js')).tmfile,
+} as const satisfies ModelFormatEntry<TmfileModel, TmfileWriteOptions>
+
+async function detect(head: FileHead): Promise<boolean> {
+  const header = await head.range(0, PLACED.header.byteLength)
+  if (header?.getUint16(0, true) !== MAIN_VERSION || header.getUint16(2, true) !== 0) return false
+  if (header.getUint16(4, true) !== 0) return false
+  const root = await structAt(head, word(header, 'header', 'root'), PLACED.root.byteLength)
+  if (!root) return false
+  const subgraphs = await structAt(head, word(root, 'root', 'subgraphs'), 2 * WORD_BYTES)
+  if (!subgraphs || subgraphs.getUint32(0, true) === 0) return false
+  const graph = await structAt(head, subgraphs.getUint32(WORD_BYTES, true), OLD_SUBGRAPH_BYTES)
+  if (!graph) return false
+  const nodesAt = word(graph, 'subgraph', 'nodes')
+  const nodes = await structAt(head, nodesAt, WORD_BYTES)
+  return nodes !== undefined && nodes.getUint32(0, true) <= (head.byteLength - nodesAt) / WORD_BYTES - 1
+}
+
+/** Undefined for a range outside the file and for offset 0, which means "not set": the header lies there. */
+async function structAt(head: FileHead, offset: number, byteLength: number): Promise<DataView | undefined> {
+  return offset === 0 ? undefined : head.range(offset, offset + byteLength)
+}
+
+function word<S extends 'header' | 'root' | 'subgraph'>(
+  view: DataView,
+  struct: S,
+  field: keyof (typeof STRUCTS)[S],
+): number {
+  const { position } = PLACED[struct].fields.find(({ name }) => name === field)!
+  return view.getUint32(position, true)
+}
