@@ -89,7 +89,7 @@ export { type DequantizeOptions, dequantize, type QuantizeOptions, quantize } fr
 export type { AxisRange, AxisRangeList, SliceRange } from './tensor/region.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { slice } from './tensor/slice.js'
-export { type FromDenseOptions, fromDense } from './tensor/sparse.js'
+export { type SparseFromDenseOptions, sparseFromDense } from './tensor/sparse.js'
 export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {

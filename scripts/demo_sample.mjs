@@ -1,5 +1,5 @@
 /** The file that the demo works on. Its values are computed, so every run makes the same bytes. */
-import { fromDense, save, tensor } from '../dist/index.js'
+import { save, sparseFromDense, tensor } from '../dist/index.js'
 
 const ACTIVATION_SHAPE = [1, 3, 48, 64]
 const WEIGHTS_SHAPE = [16, 3, 3, 3]
@@ -11,7 +11,7 @@ export async function saveSample(path) {
   const random = generator(SEED)
   const activation = dense(ACTIVATION_SHAPE, (index) => pixel(index) + 0.05 * random())
   const weights = dense(WEIGHTS_SHAPE, () => random() - 0.5)
-  const sparse = await fromDense(dense(SPARSE_SHAPE, () => (random() < 0.05 ? random() : 0)))
+  const sparse = await sparseFromDense(dense(SPARSE_SHAPE, () => (random() < 0.05 ? random() : 0)))
   await save(path, [activation, weights, sparse])
   return ACTIVATION_SHAPE
 }

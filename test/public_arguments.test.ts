@@ -10,13 +10,13 @@ import {
   asTensor,
   check,
   type DenseTensor,
-  fromDense,
   open,
   parseLayout,
   planReorder,
   serialize,
   setMemoryBudget,
   setThreads,
+  sparseFromDense,
   stringTensor,
   TileworkError,
   tensor,
@@ -60,7 +60,7 @@ const wrongValues = (): unknown[] => [
 
 const small = () => tensor([1, 2, 3, 4], { dtype: 'float32', shape: [2, 2], name: 'small' }) as DenseTensor
 const codes = () => tensor([1, 2, 3, 4], { dtype: 'int8', shape: [2, 2], name: 'codes' }) as DenseTensor
-const sparse = () => fromDense(small())
+const sparse = () => sparseFromDense(small())
 const bytes = await serialize(small())
 const onnxBytes = await serialize(smallModel(), { format: 'onnx' })
 const onnx = () => open(onnxBytes)
@@ -122,7 +122,7 @@ const CALLS: Readonly<Record<string, Call>> = {
       { threshold: 0, alignment: 64, checksum: true, signal, onProgress },
     ],
   },
-  fromDense: { run: fromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
+  sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   fromDlpack: {
     run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
     args: () => [undefined, { name: 'x', maxBytes: 100 }],

@@ -2,11 +2,10 @@
  * Dense tensors that a file names without holding their data: all is known of them but the elements. Activations of a
  * graph, weights of a model that was published without them, values in a file that is missing.
  */
-import { inspect } from 'node:util'
 import { packedByteLength } from '../dtype/decode.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
-import { describeTensor } from './describe_tensor.js'
+import { BaseTensor } from './base_tensor.js'
 import type { QuantizationParameters } from './quantization.js'
 import { checkShape, sizeExactOf, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
@@ -26,7 +25,7 @@ export interface AbsentTensorInit {
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 /** Whatever reads its elements throws ERR_NO_DATA. */
-export class AbsentTensor implements DenseTensor {
+export class AbsentTensor extends BaseTensor implements DenseTensor {
   readonly kind = 'dense'
   readonly hasData = false
   readonly name: string
@@ -35,25 +34,27 @@ export class AbsentTensor implements DenseTensor {
   readonly doc?: string
   readonly metadata: ReadonlyMap<string, string>
   readonly quantization?: QuantizationParameters
-  /** Number of elements; 0 while an extent is not known. */
-  readonly size: number
   readonly #reason: string
 
   /** @throws TileworkError ERR_ARGUMENT for what is no shape, ERR_OVERFLOW for more elements than can be counted */
   constructor(init: AbsentTensorInit) {
+    super()
     const { name, dtype, shape, reason, doc, metadata = NO_METADATA, quantization } = init
     this.name = name
     this.dtype = dtype
-    const isKnown = !hasUnknown(shape)
-    this.shape = isKnown ? checkShape(shape) : Object.freeze([...shape])
-    this.size = isKnown ? sizeOf(shape) : 0
+    this.shape = hasUnknown(shape) ? Object.freeze([...shape]) : checkCountable(shape)
     if (doc !== undefined) this.doc = doc
     this.metadata = metadata
     if (quantization !== undefined) this.quantization = quantization
     this.#reason = reason
   }
 
-  get sizeExact(): bigint {
+  /** Number of elements; 0 while an extent is unknown. */
+  override get size(): number {
+    return hasUnknown(this.shape) ? 0 : sizeOf(this.shape)
+  }
+
+  override get sizeExact(): bigint {
     return hasUnknown(this.shape) ? 0n : sizeExactOf(this.shape)
   }
 
@@ -92,17 +93,19 @@ export class AbsentTensor implements DenseTensor {
     throw this.#error()
   }
 
-  [inspect.custom](): string {
-    return describeTensor(this)
-  }
-
   #error(): TileworkError {
     const message = `The data of tensor "${this.name}" are missing: ${this.#reason}.`
     return new TileworkError('ERR_NO_DATA', message)
   }
 }
 
-/** Extents that are set when the model is run. */
+function checkCountable(shape: readonly number[]): readonly number[] {
+  const checked = checkShape(shape)
+  sizeOf(checked)
+  return checked
+}
+
+/** True for extents that are set when the model runs. */
 function hasUnknown(shape: readonly number[]): boolean {
   return shape.some((extent) => extent < 0)
 }

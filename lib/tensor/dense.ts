@@ -3,7 +3,6 @@
  * nothing; its bytes are read when someone asks, and kept by nobody.
  */
 
-import { inspect } from 'node:util'
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { fillMemory, fillMemorySync } from '../bytes/fill_memory.js'
 import { readInto } from '../bytes/read_into.js'
@@ -19,11 +18,11 @@ import { TileworkError } from '../errors.js'
 import type { Layout } from '../layout/layout.js'
 import { parseLayout } from '../layout/parse_layout.js'
 import { joinLayouts } from '../layout/plan.js'
-import { describeTensor } from './describe_tensor.js'
+import { BaseTensor } from './base_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
 import type { QuantizationParameters } from './quantization.js'
-import { checkIndex, checkShape, sizeExactOf, sizeOf } from './shape.js'
+import { checkIndex, checkShape, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
 
@@ -70,7 +69,7 @@ function exactCast(from: Dtype, to: Dtype): CastStep {
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
-export class StoredTensor implements DenseTensor {
+export class StoredTensor extends BaseTensor implements DenseTensor {
   readonly kind = 'dense'
   readonly hasData: boolean = true
   readonly name: string
@@ -94,6 +93,7 @@ export class StoredTensor implements DenseTensor {
    * the storage cannot be or does not lie inside the source
    */
   constructor(init: StoredTensorInit) {
+    super()
     this.dtype = checkFixedSize(init.dtype)
     this.shape = checkShape(init.shape)
     this.name = init.name ?? ''
@@ -118,14 +118,6 @@ export class StoredTensor implements DenseTensor {
         `The tensor needs ${byteLength} bytes at ${init.start} and the source has ${init.source.byteLength}.`,
       )
     }
-  }
-
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  get sizeExact(): bigint {
-    return sizeExactOf(this.shape)
   }
 
   get storage(): DenseStorage {
@@ -214,10 +206,6 @@ export class StoredTensor implements DenseTensor {
   async #rowMajorBytes(): Promise<Uint8Array> {
     const { source, start } = this.rowMajor()
     return source.read(start, start + packedByteLength(this.dtype, this.size))
-  }
-
-  [inspect.custom](): string {
-    return describeTensor(this)
   }
 
   #locate(range: ByteRange | undefined): ByteRange {

@@ -1,27 +1,37 @@
 /** A tensor in one line, for `console.log` and `util.inspect`. */
 import { inspect } from 'node:util'
-import type { DenseTensor, SparseTensor } from './tensor.js'
+import type { Tensor } from './tensor.js'
 
-/** Longest part of a name that is shown; names come from files and may be megabytes. */
+/** Longest part of a name that is shown: names come from files and may have megabytes. */
 const MAX_NAME_LENGTH = 80
 
-/** Most extents that are shown; shapes come from files as well. */
+/** Most extents that are shown: a shape from a file may have hundreds. */
 const MAX_EXTENTS = 16
 
 /**
- * Kind, name where there is one, element type, shape, and where it is more than that: the layout of a dense tensor, the
- * number of entries of a sparse one.
+ * Kind, name if any, element type and shape; then the layout of a dense tensor, or the number of entries of a sparse one.
  *
  * @returns for example `DenseTensor 'conv1' float32 [64, 3, 7, 7] row_major`
  */
-export function describeTensor(tensor: DenseTensor | SparseTensor): string {
-  const kind = tensor.kind === 'dense' ? 'DenseTensor' : 'SparseTensor'
-  const rest = tensor.kind === 'dense' ? tensor.storage.layout : entriesText(tensor.entryCount)
+export function describeTensor(tensor: Tensor): string {
   const name = tensor.name === '' ? [] : [nameText(tensor.name)]
-  return [kind, ...name, tensor.dtype, shapeText(tensor.shape), rest].join(' ')
+  return [
+    CLASS_NAMES[tensor.kind],
+    ...name,
+    tensor.dtype,
+    shapeText(tensor.shape),
+    ...detailsOf(tensor),
+  ].join(' ')
 }
 
-/** In quotes, with control characters escaped: a name from a file must not steer a terminal. */
+const CLASS_NAMES = { dense: 'DenseTensor', sparse: 'SparseTensor', string: 'StringTensor' } as const
+
+function detailsOf(tensor: Tensor): string[] {
+  if (tensor.kind === 'dense') return [tensor.storage.layout]
+  return tensor.kind === 'sparse' ? [entriesText(tensor.entryCount)] : []
+}
+
+/** In quotes, with control characters escaped: a name from a file must not control a terminal. */
 function nameText(name: string): string {
   const isCut = name.length > MAX_NAME_LENGTH
   return inspect(isCut ? `${name.slice(0, MAX_NAME_LENGTH)}…` : name, {

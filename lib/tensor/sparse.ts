@@ -2,7 +2,6 @@
  * Sparse tensors as coordinate lists (COO): an index row and a value an entry, each in a range of a source. Entries are
  * read in windows, so a list of any length needs bounded memory. Indices are checked whenever they are read.
  */
-import { inspect } from 'node:util'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -11,15 +10,15 @@ import { decodeElement, packedByteLength } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isDtype } from '../dtype/dtypes.js'
 import { type ErrorPlace, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { BaseTensor } from './base_tensor.js'
 import { checkDense } from './check_tensor.js'
 import { decodeIndices, IndexRows, type IndexWindow } from './coo_indices.js'
 import { asStored, StoredTensor } from './dense.js'
-import { describeTensor } from './describe_tensor.js'
 import { replaceCode, unpackCodes } from './element_codes.js'
 import { GatheredEntries } from './gather_entries.js'
 import { isPlain } from './plain_storage.js'
 import { reorder } from './reorder.js'
-import { checkShape, sizeExactOf, sizeOf } from './shape.js'
+import { checkShape } from './shape.js'
 import type { DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
 
 /** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
@@ -51,7 +50,7 @@ interface EntryWindow extends IndexWindow {
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
-export class CooTensor implements SparseTensor {
+export class CooTensor extends BaseTensor implements SparseTensor {
   readonly kind = 'sparse'
   readonly hasData = true
   readonly metadata = NO_METADATA
@@ -65,20 +64,13 @@ export class CooTensor implements SparseTensor {
 
   /** @throws TileworkError ERR_UNSUPPORTED for strings; ERR_ARGUMENT */
   constructor(init: CooTensorInit) {
+    super()
     this.#init = init
     this.dtype = init.dtype
     this.#bits = elementBits(init.dtype)
     this.shape = checkShape(init.shape)
     this.name = init.name ?? ''
     this.entryCount = init.entryCount
-  }
-
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  get sizeExact(): bigint {
-    return sizeExactOf(this.shape)
   }
 
   /** @throws TileworkError ERR_COO_INDEX; ERR_DTYPE for complex types, whose values are no single number */
@@ -139,10 +131,6 @@ export class CooTensor implements SparseTensor {
       indices: new StoredTensor({ source, start: indicesStart, dtype: 'int64', shape: [entryCount, rank] }),
       values: new StoredTensor({ source, start: valuesStart, dtype: this.dtype, shape: [entryCount] }),
     }
-  }
-
-  [inspect.custom](): string {
-    return describeTensor(this)
   }
 
   #scatter(window: EntryWindow, dense: Uint8Array): void {
@@ -211,7 +199,7 @@ function checkMaxBytes(maxBytes: unknown): void {
   throw new TileworkError('ERR_ARGUMENT', `maxBytes must be a number of bytes; it is ${valueText(maxBytes)}.`)
 }
 
-export interface FromDenseOptions {
+export interface SparseFromDenseOptions {
   /** Default: the dense tensor's name. */
   readonly name?: string
   /** Whether elements that are zero become entries too. Default false. */
@@ -228,10 +216,13 @@ export interface FromDenseOptions {
  * @throws TileworkError ERR_ARGUMENT; ERR_VIEW_TOO_LARGE,
  * ERR_LIMIT for more entries than memory can hold; and what reading the tensor throws
  */
-export async function fromDense(dense: DenseTensor, options: FromDenseOptions = {}): Promise<SparseTensor> {
-  const checked = checkDense(dense, 'fromDense')
-  checkOptions(options, 'fromDense', ['name', 'keepZeros'])
-  const { keepZeros, name } = readInput('The options of fromDense', () => ({
+export async function sparseFromDense(
+  dense: DenseTensor,
+  options: SparseFromDenseOptions = {},
+): Promise<SparseTensor> {
+  const checked = checkDense(dense, 'sparseFromDense')
+  checkOptions(options, 'sparseFromDense', ['name', 'keepZeros'])
+  const { keepZeros, name } = readInput('The options of sparseFromDense', () => ({
     keepZeros: options.keepZeros === true,
     name: checkName(options.name ?? checked.name),
   }))

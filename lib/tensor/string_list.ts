@@ -2,7 +2,8 @@
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
-import { checkShape, sizeExactOf, sizeOf } from './shape.js'
+import { BaseTensor } from './base_tensor.js'
+import { checkShape, sizeExactOf } from './shape.js'
 import type { StringTensor } from './tensor.js'
 
 export interface StringTensorOptions {
@@ -44,7 +45,7 @@ function bytesOf(value: unknown, at: number): Uint8Array {
   )
 }
 
-class StringList implements StringTensor {
+class StringList extends BaseTensor implements StringTensor {
   readonly kind = 'string'
   readonly dtype = 'string'
   readonly hasData = true
@@ -54,17 +55,10 @@ class StringList implements StringTensor {
   readonly #bytes: readonly Uint8Array[]
 
   constructor(bytes: readonly Uint8Array[], shape: readonly number[], name: string) {
+    super()
     this.#bytes = bytes
     this.shape = shape
     this.name = name
-  }
-
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  get sizeExact(): bigint {
-    return sizeExactOf(this.shape)
   }
 
   /** @throws TileworkError ERR_DTYPE for a string that is no UTF-8 */

@@ -7,11 +7,11 @@ import {
   cast,
   type DenseTensor,
   type Finding,
-  fromDense,
   open,
   parseLayout,
   reorder,
   save,
+  sparseFromDense,
   type Tensor,
   tensor,
 } from '../../lib/index.js'
@@ -60,7 +60,7 @@ const MIXED = inFolder('mixed.btf')
 
 beforeAll(async () => {
   await save(IMAGE, [counting([2, 19, 5, 7])])
-  const sparse = await fromDense(tensor(new Int32Array([0, 7, 0, 9]), { shape: [2, 2] }))
+  const sparse = await sparseFromDense(tensor(new Int32Array([0, 7, 0, 9]), { shape: [2, 2] }))
   await save(MIXED, [counting([3, 4]), counting([1, 2, 1, 2, 1]), sparse, counting([])])
 })
 

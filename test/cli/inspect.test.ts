@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { fromDense, open, save, tensor } from '../../lib/index.js'
+import { open, save, sparseFromDense, tensor } from '../../lib/index.js'
 import { hasRealFiles, REAL_FILES } from './fixture_files.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   })
   const scalar = tensor(new BigUint64Array([2n ** 64n - 1n]), { shape: [] })
   const empty = tensor(new Int8Array(0), { shape: [0, 4] })
-  const sparse = await fromDense(tensor(new Int32Array([0, 7, 0, 9]), { shape: [2, 2] }))
+  const sparse = await sparseFromDense(tensor(new Int32Array([0, 7, 0, 9]), { shape: [2, 2] }))
   await save(MIXED, [dense, scalar, empty, sparse])
   const bytes = readFileSync(MIXED)
   writeFileSync(BROKEN, bytes.subarray(0, 60))

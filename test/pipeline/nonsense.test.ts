@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import {
   check,
   type DenseTensor,
-  fromDense,
   open,
   planReorder,
   reorder,
   save,
   serialize,
   slice,
+  sparseFromDense,
   TileworkError,
   tensor,
 } from '../../lib/index.js'
@@ -91,7 +91,7 @@ test.each(['http://example.com/x.btf', 'file://server/x.btf'])('save to %s', asy
 
 describe('a tensor by its kind', () => {
   test('is found by name and by place', async () => {
-    const file = await open(await serialize([small, await fromDense(small, { name: 'other' })]))
+    const file = await open(await serialize([small, await sparseFromDense(small, { name: 'other' })]))
     expect(file.dense(0).shape).toEqual([3])
     expect(file.dense('0').name).toBe('0')
     expect(file.sparse(-1).entryCount).toBe(3)

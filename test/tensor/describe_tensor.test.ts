@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { asLayout } from '../../lib/tensor/as_layout.js'
 import { describeTensor } from '../../lib/tensor/describe_tensor.js'
 import { tensor } from '../../lib/tensor/from_values.js'
-import { type CooTensor, fromDense } from '../../lib/tensor/sparse.js'
+import { type CooTensor, sparseFromDense } from '../../lib/tensor/sparse.js'
 
 const zeros = (shape: number[], name = '') =>
   tensor(new Float32Array(shape.reduce((size, extent) => size * extent, 1)), { shape, name })
@@ -20,9 +20,9 @@ describe('describeTensor', () => {
   })
 
   it('has the entries of a sparse one, which console.log shows', async () => {
-    const sparse = (await fromDense(tensor([0, 3, 4], { dtype: 'int8', name: 's' }))) as CooTensor
+    const sparse = (await sparseFromDense(tensor([0, 3, 4], { dtype: 'int8', name: 's' }))) as CooTensor
     expect(inspect(sparse)).toBe("SparseTensor 's' int8 [3] 2 entries")
-    const one = await fromDense(tensor([0, 3], { dtype: 'int8' }))
+    const one = await sparseFromDense(tensor([0, 3], { dtype: 'int8' }))
     expect(describeTensor(one)).toBe('SparseTensor int8 [2] 1 entry')
   })
 

@@ -7,7 +7,7 @@ import { checkLimits } from '../../lib/formats/limits.js'
 import { asTensor } from '../../lib/tensor/adapters.js'
 import { asLayout } from '../../lib/tensor/as_layout.js'
 import { tensor } from '../../lib/tensor/from_values.js'
-import { CooTensor, fromDense } from '../../lib/tensor/sparse.js'
+import { CooTensor, sparseFromDense } from '../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../lib/tensor/tensor.js'
 import { hostileValues, nonsense } from './nonsense.js'
 
@@ -106,10 +106,10 @@ const CALLS: Record<string, (value: unknown) => unknown> = {
   'asLayout(…, …, x)': (value) => asLayout(good, 'row_major', x(value)),
   'asLayout(…, …, …, x)': (value) => asLayout(good, 'row_major', [4], x(value)),
   'asLayout(…, { lower: x })': (value) => asLayout(good, 'row_major', [4], { lower: x(value) }),
-  'fromDense(x)': (value) => fromDense(x(value)),
-  'fromDense(…, x)': (value) => fromDense(good, x(value)),
-  'fromDense(…, { name: x })': (value) => fromDense(good, { name: x(value) }),
-  'fromDense(…, { keepZeros: x })': (value) => fromDense(good, { keepZeros: x(value) }),
+  'sparseFromDense(x)': (value) => sparseFromDense(x(value)),
+  'sparseFromDense(…, x)': (value) => sparseFromDense(good, x(value)),
+  'sparseFromDense(…, { name: x })': (value) => sparseFromDense(good, { name: x(value) }),
+  'sparseFromDense(…, { keepZeros: x })': (value) => sparseFromDense(good, { keepZeros: x(value) }),
   'toDense(x)': (value) => sparse.toDense(x(value)),
   'toDense({ maxBytes: x })': (value) => sparse.toDense({ maxBytes: x(value) }),
   'at(x)': (value) => good.at(x(value), 0),

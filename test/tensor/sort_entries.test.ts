@@ -5,7 +5,7 @@ import type { ByteSource } from '../../lib/bytes/source.js'
 import { tensor } from '../../lib/tensor/from_values.js'
 import { digitsOf, radixSort } from '../../lib/tensor/radix_sort.js'
 import { MAX_SORTED_ENTRIES, sortEntries } from '../../lib/tensor/sort_entries.js'
-import { CooTensor, fromDense } from '../../lib/tensor/sparse.js'
+import { CooTensor, sparseFromDense } from '../../lib/tensor/sparse.js'
 import type { SparseEntry, SparseTensor } from '../../lib/tensor/tensor.js'
 
 function randomNumbers(seed: number): (below: number) => number {
@@ -123,7 +123,7 @@ it('a dense tensor becomes entries window by window', async () => {
     ranges.push(range === undefined ? Number.POSITIVE_INFINITY : range.end - range.start)
     return original(range)
   }
-  const sparse = await fromDense(dense)
+  const sparse = await sparseFromDense(dense)
   expect(Math.max(...ranges)).toBeLessThanOrEqual(1024 * 1024)
   expect(sparse.entryCount).toBe(values.filter((value) => value !== 0).length)
   const back = await sparse.toDense({ maxBytes: values.byteLength })

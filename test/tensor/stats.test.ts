@@ -6,13 +6,13 @@ import {
   cast,
   type DenseTensor,
   type Dtype,
-  fromDense,
   open,
   reorder,
   save,
   serialize,
   setThreads,
   slice,
+  sparseFromDense,
   stats,
   tensor,
   threads,
@@ -185,7 +185,7 @@ describe('stats', () => {
     ['no options', () => stats(tensor([1], { dtype: 'int8' }), null as never), 'ERR_ARGUMENT'],
     [
       'a sparse tensor',
-      async () => stats(await fromDense(tensor([1], { dtype: 'int8' }))),
+      async () => stats(await sparseFromDense(tensor([1], { dtype: 'int8' }))),
       'ERR_UNSUPPORTED',
     ],
   ])('refuses %s', async (_, act, error) => {

@@ -6,7 +6,7 @@ import { asTensor } from '../../lib/tensor/adapters.js'
 import { asLayout } from '../../lib/tensor/as_layout.js'
 import { asStored, StoredTensor } from '../../lib/tensor/dense.js'
 import { tensor } from '../../lib/tensor/from_values.js'
-import { CooTensor, fromDense } from '../../lib/tensor/sparse.js'
+import { CooTensor, sparseFromDense } from '../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseEntry, SparseTensor } from '../../lib/tensor/tensor.js'
 import { randomNumbers } from '../attacks/random_numbers.js'
 
@@ -220,7 +220,7 @@ describe('sparse tensors', () => {
       ],
       { dtype: 'int32', name: 'd' },
     )
-    const sparse = await fromDense(dense)
+    const sparse = await sparseFromDense(dense)
     expect(sparse).toMatchObject({ kind: 'sparse', name: 'd', entryCount: 2, shape: [2, 3], size: 6 })
     expect(await listed(sparse)).toEqual([
       { index: [0, 1], value: 3 },
@@ -234,22 +234,24 @@ describe('sparse tensors', () => {
 
   it('keep -0 and NaN, which are not zero', async () => {
     const dense = tensor([0, -0, Number.NaN, 1], { dtype: 'float32' })
-    const sparse = await fromDense(dense, { name: 's' })
+    const sparse = await sparseFromDense(dense, { name: 's' })
     expect(sparse).toMatchObject({ entryCount: 3, name: 's' })
     expect((await listed(sparse)).map(({ value }) => value)).toEqual([-0, Number.NaN, 1])
-    expect((await fromDense(dense, { keepZeros: true })).entryCount).toBe(4)
+    expect((await sparseFromDense(dense, { keepZeros: true })).entryCount).toBe(4)
   })
 
   it('come from blocked, scalar and empty ones', async () => {
     const stored = tensor([1, 4, 9, 9, 2, 0, 9, 9], { dtype: 'int32' })
-    const sparse = await fromDense(asLayout(stored, 'b_fs_yx_fsv4', [1, 2, 1, 2]))
+    const sparse = await sparseFromDense(asLayout(stored, 'b_fs_yx_fsv4', [1, 2, 1, 2]))
     expect((await listed(sparse)).map(({ index, value }) => [index.join(''), value])).toEqual([
       ['0000', 1],
       ['0001', 2],
       ['0100', 4],
     ])
-    expect(await listed(await fromDense(tensor(7, { dtype: 'int8' })))).toEqual([{ index: [], value: 7 }])
-    expect(await listed(await fromDense(tensor([], { dtype: 'int8' })))).toEqual([])
+    expect(await listed(await sparseFromDense(tensor(7, { dtype: 'int8' })))).toEqual([
+      { index: [], value: 7 },
+    ])
+    expect(await listed(await sparseFromDense(tensor([], { dtype: 'int8' })))).toEqual([])
   })
 
   it.each(['uint2', 'int4', 'int8', 'float16', 'float32', 'int64', 'complex128'] as const)(
@@ -261,14 +263,14 @@ describe('sparse tensors', () => {
       const random = randomNumbers(5)
       for (let i = 0; i < 2000; i++) bytes[random(bytes.length - 1)] = 0x80
       const dense = asTensor(bytes, { dtype, shape })
-      const sparse = await fromDense(dense)
+      const sparse = await sparseFromDense(dense)
       const indices = await sparse.indices()
       const slots = Array.from({ length: sparse.entryCount }, (_, entry) => {
         const [z, y, x] = indices.subarray(3 * entry, 3 * entry + 3)
         return Number((z! * 7n + y!) * 60_001n + x!)
       })
       expect(slots.every((slot, entry) => entry === 0 || slot > slots[entry - 1]!)).toBe(true)
-      const all = await fromDense(dense, { keepZeros: true })
+      const all = await sparseFromDense(dense, { keepZeros: true })
       expect([all.entryCount, (await all.indices()).subarray(-3)]).toEqual([
         size,
         BigInt64Array.of(2n, 6n, 60_000n),
@@ -289,21 +291,21 @@ describe('sparse tensors', () => {
       ],
       { dtype },
     )
-    const sparse = await fromDense(dense)
+    const sparse = await sparseFromDense(dense)
     expect([sparse.entryCount, (await sparse.values()).length]).toEqual([
       4,
       dtype.includes('2') && !dtype.includes('4') ? 1 : 2,
     ])
     expect((await listed(sparse)).length).toBe(4)
     expect(await (await sparse.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())
-    const all = await fromDense(dense, { keepZeros: true })
+    const all = await sparseFromDense(dense, { keepZeros: true })
     expect(await (await all.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())
     await expect(sparse.toDense({ maxBytes: 2 })).rejects.toThrow(code('ERR_LIMIT'))
   })
 
   it('hold complex elements', async () => {
     const complex = asTensor(Float32Array.of(0, 1, 0, 0), { dtype: 'complex64', shape: [2] })
-    const sparse = await fromDense(complex)
+    const sparse = await sparseFromDense(complex)
     expect(sparse.entryCount).toBe(1)
     expect(await (await sparse.toDense({ maxBytes: 16 })).bytes()).toEqual(await complex.bytes())
     await expect(listed(sparse)).rejects.toThrow(code('ERR_DTYPE'))
@@ -312,7 +314,7 @@ describe('sparse tensors', () => {
   it('are read in windows', async () => {
     const count = 300_000
     const values = Int32Array.from({ length: count }, (_, i) => i + 1)
-    const sparse = await fromDense(tensor(values))
+    const sparse = await sparseFromDense(tensor(values))
     let sum = 0
     for await (const { index, value } of sparse.entries()) sum += (value as number) - index[0]!
     expect(sum).toBe(count)

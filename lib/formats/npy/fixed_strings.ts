@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
-import { sizeExactOf, sizeOf } from '../../tensor/shape.js'
+import { BaseTensor } from '../../tensor/base_tensor.js'
 import type { StringTensor } from '../../tensor/tensor.js'
 import type { ItemType } from './descr.js'
 import { DESCR_KEY } from './schema.js'
@@ -23,7 +23,7 @@ export interface FixedStringsInit {
   readonly name: string
 }
 
-export class FixedStringTensor implements StringTensor {
+export class FixedStringTensor extends BaseTensor implements StringTensor {
   readonly kind = 'string'
   readonly dtype = 'string'
   readonly hasData = true
@@ -33,18 +33,11 @@ export class FixedStringTensor implements StringTensor {
   readonly #init: FixedStringsInit
 
   constructor(init: FixedStringsInit) {
+    super()
     this.name = init.name
     this.shape = Object.freeze([...init.shape])
     this.metadata = new Map(init.type.descr === undefined ? [] : [[DESCR_KEY, init.type.descr]])
     this.#init = init
-  }
-
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  get sizeExact(): bigint {
-    return sizeExactOf(this.shape)
   }
 
   /** Bytes are read as UTF-8. @throws TileworkError ERR_DTYPE for an item that is no text */

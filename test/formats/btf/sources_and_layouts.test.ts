@@ -10,7 +10,7 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import { asLayout } from '../../../lib/tensor/as_layout.js'
 import { tensor } from '../../../lib/tensor/from_values.js'
-import { CooTensor, fromDense } from '../../../lib/tensor/sparse.js'
+import { CooTensor, sparseFromDense } from '../../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseTensor } from '../../../lib/tensor/tensor.js'
 import { seedFiles } from '../../attacks/btf/attacks.js'
 import { bytesOfPlan, readOptions } from './btf_bytes.js'
@@ -114,7 +114,7 @@ describe('writing sparse tensors', () => {
     expect((messy.result as SparseTensor).entryCount).toBe(3)
   })
 
-  it('keeps the zeros that are entries, and takes fromDense', async () => {
+  it('keeps the zeros that are entries, and takes sparseFromDense', async () => {
     const { result } = await writeAndRead(sparse([3, 3], sorted, [0, 6, 0]))
     expect((result as SparseTensor).entryCount).toBe(3)
     const dense = tensor(
@@ -124,7 +124,7 @@ describe('writing sparse tensors', () => {
       ],
       { dtype: 'float32' },
     )
-    const back = (await writeAndRead(await fromDense(dense))).result as SparseTensor
+    const back = (await writeAndRead(await sparseFromDense(dense))).result as SparseTensor
     const again = await back.toDense({ maxBytes: 16 })
     expect(await again.toTypedArray()).toEqual(Float32Array.of(0, 1, 0, 2))
   })

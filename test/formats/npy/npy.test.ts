@@ -11,7 +11,7 @@ import { asLayout } from '../../../lib/tensor/as_layout.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import { tensor as makeTensor } from '../../../lib/tensor/from_values.js'
 import { reorder } from '../../../lib/tensor/reorder.js'
-import { fromDense } from '../../../lib/tensor/sparse.js'
+import { sparseFromDense } from '../../../lib/tensor/sparse.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { bytesOf, bytesOfPlan, npyBytes, readOptions } from './npy_bytes.js'
 
@@ -436,7 +436,7 @@ describe('what npy cannot hold', () => {
   })
 
   it('sparse tensors, tensors without data, and what is no tensor', async () => {
-    const sparse = fromDense(makeTensor(Float32Array.of(0, 1)))
+    const sparse = sparseFromDense(makeTensor(Float32Array.of(0, 1)))
     await expect(npy.plan([await sparse])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     const dense = makeTensor(Float32Array.of(1))
     const { storage, shape } = dense

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
-import { asTensor, fromDense, reorder, tensor } from '../../../lib/index.js'
+import { asTensor, reorder, sparseFromDense, tensor } from '../../../lib/index.js'
 import { decodeTensorProto, encodeTensorProto } from '../../../lib/onnx.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import type { DenseTensor, StringTensor } from '../../../lib/tensor/tensor.js'
@@ -91,7 +91,7 @@ it('has no data of another file', async () => {
 })
 
 it('refuses sparse tensors and wrong options', async () => {
-  const sparse = await fromDense(tensor([0, 1], { dtype: 'int8' }))
+  const sparse = await sparseFromDense(tensor([0, 1], { dtype: 'int8' }))
   await expect(encodeTensorProto(sparse)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
   const dense = tensor([1], { dtype: 'int8' })
   await expect(encodeTensorProto(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })

@@ -4,7 +4,7 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
-import { asLayout, asTensor, fromDense, open, reorder, serialize, tensor } from '../../../lib/index.js'
+import { asLayout, asTensor, open, reorder, serialize, sparseFromDense, tensor } from '../../../lib/index.js'
 import { StoredTensor } from '../../../lib/tensor/dense.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { bytesOfPlan, field, int, join, modelProto, raw, readOptions, tensorProto } from './onnx_bytes.js'
@@ -74,7 +74,7 @@ it('keeps docs, metadata, strings and sparse tensors', async () => {
   )
   const source = new MemorySource(modelProto({ initializers: [strings] }))
   const { tensors } = await onnx.read(source, readOptions())
-  const sparse = await fromDense(
+  const sparse = await sparseFromDense(
     tensor(
       [
         [0, 0, 5],
@@ -149,7 +149,9 @@ it.each(['int4', 'uint2', 'float4_e2m1fn'] as const)('writes sparse %s and reads
     ],
     { dtype, name: 's' },
   )
-  using file = await open(await serialize([await fromDense(dense)], { format: 'onnx' }), { level: 'strict' })
+  using file = await open(await serialize([await sparseFromDense(dense)], { format: 'onnx' }), {
+    level: 'strict',
+  })
   const read = file.sparse('s')
   expect([read.dtype, read.entryCount]).toEqual([dtype, 4])
   expect(await (await read.toDense({ maxBytes: 5 })).bytes()).toEqual(await dense.bytes())

@@ -1,7 +1,7 @@
 /** Tensors of strings: each an occurrence of `string_data`, bytes that should be UTF-8 and may be anything. */
 import { isUtf8 } from 'node:buffer'
 import { TileworkError } from '../../../errors.js'
-import { sizeExactOf, sizeOf } from '../../../tensor/shape.js'
+import { BaseTensor } from '../../../tensor/base_tensor.js'
 import type { StringTensor } from '../../../tensor/tensor.js'
 import type { MessageRange } from '../protobuf/field_source.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
@@ -17,7 +17,7 @@ export interface StringFieldInit {
   readonly metadata: ReadonlyMap<string, string>
 }
 
-export class StringFieldTensor implements StringTensor {
+export class StringFieldTensor extends BaseTensor implements StringTensor {
   readonly kind = 'string'
   readonly dtype = 'string'
   readonly name: string
@@ -28,20 +28,13 @@ export class StringFieldTensor implements StringTensor {
   readonly #message: MessageRange
 
   constructor({ message, name, shape, hasData, doc, metadata }: StringFieldInit) {
+    super()
     this.#message = message
     this.name = name
     this.shape = Object.freeze([...shape])
     this.hasData = hasData
     if (doc !== undefined) this.doc = doc
     this.metadata = metadata
-  }
-
-  get size(): number {
-    return sizeOf(this.shape)
-  }
-
-  get sizeExact(): bigint {
-    return sizeExactOf(this.shape)
   }
 
   /** @throws TileworkError ERR_DTYPE for a string that is no UTF-8, ERR_NO_DATA; and what the source throws */
