@@ -38,7 +38,7 @@ function dropForeignBuild() {
   }
 }
 
-/** node-gyp-build loads the first `*.node` of the folder, so there has to be exactly one. */
+/** The loader takes the first `tilework*.node` of the folder, so there must be exactly one. */
 function addon() {
   const folder = join('build', 'Release')
   const found = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.node'))

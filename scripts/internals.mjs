@@ -11,7 +11,7 @@ const OUT = join(ROOT, 'build', 'internals')
 
 /** The addon itself. It is the one that the library uses in this process: a second load gives the same object. */
 export function native() {
-  return createRequire(import.meta.url)('node-gyp-build')(ROOT)
+  return createRequire(import.meta.url)(join(ROOT, 'build', 'Release', 'tilework.node'))
 }
 
 /**

@@ -6,7 +6,6 @@
  * `prebuilds/<platform>-<arch>`, the folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { TileworkError } from '../errors.js'
 import { codeFolders, packageRoot } from '../package_root.js'
@@ -32,13 +31,20 @@ export function loadAddon(folders: readonly string[] = searchedFolders()): Nativ
   for (const path of binariesIn(folders, attempts)) {
     try {
       refuseTruncated(path)
-      // Rooted at the binary itself: a bundle in CommonJS has no import.meta.url.
-      return createRequire(path)(path) as NativeAddon
+      return requireFrom(path)(path) as NativeAddon
     } catch (cause) {
       attempts.push({ path, reason: reasonOf(cause), cause })
     }
   }
   throw loadError(attempts, folders)
+}
+
+/**
+ * `createRequire`, rooted at the binary itself because a bundle in CommonJS has no `import.meta.url`. Taken from the
+ * process, because webpack replaces an imported `createRequire` by undefined.
+ */
+function requireFrom(path: string): NodeJS.Require {
+  return process.getBuiltinModule('node:module').createRequire(path)
 }
 
 function searchedFolders(): string[] {

@@ -60,7 +60,6 @@ describe('package.json', () => {
       'cli-progress',
       'cli-table3',
       'commander',
-      'node-gyp-build',
       'picocolors',
       'tinyglobby',
     ])
