@@ -1,11 +1,18 @@
 /**
- * tmfile for the registry. It has no magic number: the version has to be right, and the chain that every reader follows
- * has to lie in the file: header, root, vector of subgraphs, subgraph, node vector.
+ * tmfile for the registry. The format has no magic number, so detection checks the version and follows the chain that
+ * every reader follows: header, root, subgraph vector, subgraph, node vector.
  */
 import type { FileHead } from '../file_head.js'
 import type { ModelFormatEntry } from '../format.js'
 import type { TmfileModel } from './model/model.js'
-import { FORMAT_NAME, MAIN_VERSION, OLD_SUBGRAPH_BYTES, PLACED, type STRUCTS, WORD_BYTES } from './schema.js'
+import {
+  FORMAT_NAME,
+  MAIN_VERSION,
+  OLD_SUBGRAPH_BYTES,
+  STRUCT_LAYOUTS,
+  type STRUCTS,
+  WORD_BYTES,
+} from './schema.js'
 import type { TmfileWriteOptions } from './write.js'
 
 export const tmfileEntry = {
@@ -18,30 +25,30 @@ export const tmfileEntry = {
 } as const satisfies ModelFormatEntry<TmfileModel, TmfileWriteOptions>
 
 async function detect(head: FileHead): Promise<boolean> {
-  const header = await head.range(0, PLACED.header.byteLength)
+  const header = await head.range(0, STRUCT_LAYOUTS.header.byteLength)
   if (header?.getUint16(0, true) !== MAIN_VERSION || header.getUint16(2, true) !== 0) return false
   if (header.getUint16(4, true) !== 0) return false
-  const root = await structAt(head, word(header, 'header', 'root'), PLACED.root.byteLength)
+  const root = await structAt(head, readOffset(header, 'header', 'root'), STRUCT_LAYOUTS.root.byteLength)
   if (!root) return false
-  const subgraphs = await structAt(head, word(root, 'root', 'subgraphs'), 2 * WORD_BYTES)
+  const subgraphs = await structAt(head, readOffset(root, 'root', 'subgraphs'), 2 * WORD_BYTES)
   if (!subgraphs || subgraphs.getUint32(0, true) === 0) return false
   const graph = await structAt(head, subgraphs.getUint32(WORD_BYTES, true), OLD_SUBGRAPH_BYTES)
   if (!graph) return false
-  const nodesAt = word(graph, 'subgraph', 'nodes')
-  const nodes = await structAt(head, nodesAt, WORD_BYTES)
-  return nodes !== undefined && nodes.getUint32(0, true) <= (head.byteLength - nodesAt) / WORD_BYTES - 1
+  const nodesOffset = readOffset(graph, 'subgraph', 'nodes')
+  const nodes = await structAt(head, nodesOffset, WORD_BYTES)
+  return nodes !== undefined && nodes.getUint32(0, true) <= (head.byteLength - nodesOffset) / WORD_BYTES - 1
 }
 
-/** Undefined for a range outside the file and for offset 0, which means "not set": the header lies there. */
+/** Undefined for a range outside the file, and for offset 0, which means "not set". */
 async function structAt(head: FileHead, offset: number, byteLength: number): Promise<DataView | undefined> {
   return offset === 0 ? undefined : head.range(offset, offset + byteLength)
 }
 
-function word<S extends 'header' | 'root' | 'subgraph'>(
+function readOffset<S extends 'header' | 'root' | 'subgraph'>(
   view: DataView,
   struct: S,
   field: keyof (typeof STRUCTS)[S],
 ): number {
-  const { position } = PLACED[struct].fields.find(({ name }) => name === field)!
-  return view.getUint32(position, true)
+  const { offset } = STRUCT_LAYOUTS[struct].fields.find(({ name }) => name === field)!
+  return view.getUint32(offset, true)
 }

@@ -1,19 +1,19 @@
 /**
- * Enumerations of the format, one line a value. They name what `inspect` shows and what `check` lets pass.
+ * Enumerations of the format. `inspect` shows their names, and `check` accepts their values.
  *
  * Source: the structures of the reference implementation at its last public commit (c73708ce, 2023-05-18), and real
  * files where they hold other values.
  */
 import { dtypesBy } from '../../dtype/dtypes.js'
 
-/** What a tensor is; number 4 follows 3 of a list that the public document gives in another order. */
+/** Role of a tensor, by number. The public document lists 3 and 4 in another order than the files use. */
 export const TENSOR_TYPES = ['unknown', 'variable', 'constant', 'input', 'dependency'] as const
 
 export type TensorRole = (typeof TENSOR_TYPES)[number]
 
 export const TENSOR_TYPE = { variable: 1, constant: 2, input: 3 } as const
 
-/** Undefined for a number that no role has. */
+/** Undefined for an unknown number. */
 export function roleOf(type: number): TensorRole | undefined {
   return TENSOR_TYPES[type]
 }
@@ -31,8 +31,8 @@ export const LAYOUTS = ['NCHW', 'NHWC'] as const
 export const NHWC = 1
 
 /**
- * What the model was made from. The code before 2021 had 7 and 8 the other way round, and nothing dates a file; those
- * above 8 are only known from other readers.
+ * The framework that a model was converted from, by number. Code before 2021 swapped 7 and 8, and a file has no date, so
+ * both are ambiguous. Numbers above 8 are known only from other readers.
  */
 export const SOURCE_FORMATS = [
   'unknown',
@@ -54,7 +54,7 @@ export const SOURCE_FORMATS = [
 const numbered = (...names: readonly string[]): ReadonlyMap<number, string> =>
   new Map(names.map((name, value) => [value, name]))
 
-/** Values of parameters that choose a variant, by the name that the operator table gives the list. */
+/** Valid values of enumerated parameters, by the name of the list in the operator table. */
 export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, string>>> = {
   poolingAlgorithm: numbered('max', 'average'),
   poolingRounding: numbered('floor', 'ceil as in Caffe', 'padding counted once'),
@@ -80,7 +80,7 @@ export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, strin
     ...['abs', 'neg', 'floor', 'ceil', 'square', 'sqrt', 'rsqrt', 'exp', 'log', 'sin', 'cos', 'tan'],
     ...['asin', 'acos', 'atan', 'reciprocal', 'tanh'],
   ),
-  reduction: numbered('sum', 'mean', ...Array.from({ length: 9 }, (_, at) => `kind ${at + 2}`)),
+  reduction: numbered('sum', 'mean', ...Array.from({ length: 9 }, (_, index) => `kind ${index + 2}`)),
   comparison: numbered('==', '!=', '>', '>=', '<', '<='),
   logical: numbered('and', 'or'),
   padMode: numbered('constant', 'reflect', 'symmetric'),
@@ -109,12 +109,12 @@ const ACTIVATIONS: ReadonlyMap<number, string> = new Map([
   [6, 'ReLU6'],
 ])
 
-/** True for the activations of a convolution that the runtime knows; every negative number is none to it. */
+/** Whether the runtime knows the activation of a convolution; it takes every negative number as none. */
 export function isActivation(code: number): boolean {
   return code < 0 || ACTIVATIONS.has(code)
 }
 
-/** The activation that a convolution has swallowed; undefined for none, also for the -4 that a converter writes for tanh. */
+/** The activation fused into a convolution; undefined for none, including the -4 that a converter writes for tanh. */
 export function fusedActivation(code: number): string | undefined {
   return code < 0 ? undefined : (ACTIVATIONS.get(code) ?? `activation ${code}`)
 }

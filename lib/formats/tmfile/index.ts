@@ -2,7 +2,7 @@
 import type { ModelFormat } from '../format.js'
 import { check } from './check.js'
 import type { TmfileModel } from './model/model.js'
-import { modelOfTensors } from './model/model_from_tensors.js'
+import { modelFromTensors } from './model/model_from_tensors.js'
 import { constantsOf } from './model/tensors.js'
 import { read } from './read.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
@@ -32,7 +32,7 @@ export type { TmfileWriteOptions, WriteMode } from './write.js'
 export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {
   read,
   check,
-  plan: (tensors, options) => planModel(modelOfTensors(tensors), options),
+  plan: (tensors, options) => planModel(modelFromTensors(tensors), options),
   weightsOf: constantsOf,
   planModel,
 }

@@ -1,16 +1,16 @@
 /**
- * Places in a model whose names are made when somebody asks: a walk visits thousands, and findings name a few. A name
- * is the chain of owners: `nodes[3].params.axis`.
+ * Locations inside a file, for findings. The path is built only when it is read: a walk visits thousands of locations and
+ * findings name a few. A path is the chain of owners: `nodes[3].params.axis`.
  */
 import type { Place } from '../report.js'
 
-export class Spot implements Place {
+export class Location implements Place {
   readonly offset: number
-  readonly #owner: Spot | undefined
+  readonly #owner: Location | undefined
   readonly #name: string | number
 
-  /** @param name - of a field, or the position in a list */
-  constructor(offset: number, name: string | number, owner?: Spot) {
+  /** @param name - a field name, or the index in a list */
+  constructor(offset: number, name: string | number, owner?: Location) {
     this.offset = offset
     this.#name = name
     this.#owner = owner
@@ -22,8 +22,8 @@ export class Spot implements Place {
     return owner === '' ? this.#name : `${owner}.${this.#name}`
   }
 
-  /** A field of what is here, or an entry of the list that is here. */
-  at(name: string | number, offset: number): Spot {
-    return new Spot(offset, name, this)
+  /** A field of the struct, or an entry of the list, at this location. */
+  child(name: string | number, offset: number): Location {
+    return new Location(offset, name, this)
   }
 }

@@ -13,10 +13,10 @@ import {
   type Fields,
   f32,
   i32,
-  layoutOf,
   mandatoryVector,
   outside,
   type StructLayout,
+  structLayout,
   text,
   u8,
   u32,
@@ -72,7 +72,7 @@ function operator<const Name extends string, const F extends Fields>(
   fields: F,
   { support = 'LS', older = [], needsBlock = true }: OperatorOptions = {},
 ): OperatorSchema<Name, F> {
-  const layout = layoutOf(fields)
+  const layout = structLayout(fields)
   const [canLoad, canSave] = [support.startsWith('L'), support.endsWith('S')]
   return {
     number,

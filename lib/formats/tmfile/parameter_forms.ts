@@ -1,19 +1,19 @@
 /**
- * Which form a parameter block has. Nothing in a file says so, not even op_ver: the only witness is the size on disk,
- * which is the distance to the operator record, because every writer puts the block right before it.
+ * Finds the form of a parameter block. The file does not state it, not even in op_ver. The only evidence is the size of
+ * the block, which is the distance to the operator record: every writer puts the block directly before it.
  */
 
 import type { OperatorSchema } from './operators.js'
 import { MAX_OPAQUE_BLOCK_BYTES, WORD_BYTES } from './schema.js'
-import { type Fields, layoutOf, type PlacedField } from './struct_layout.js'
+import { type FieldLayout, type Fields, structLayout } from './struct_layout.js'
 
 export interface BlockForm {
   readonly byteLength: number
-  /** Fields that lie wholly in the block. */
-  readonly fields: readonly PlacedField[]
-  /** True for the form of the current writer. */
+  /** Fields that the block holds completely. */
+  readonly fields: readonly FieldLayout[]
+  /** Whether this is the form that the current reference writer stores. */
   readonly isCurrent: boolean
-  /** Values of current fields that this form says in another way. */
+  /** Converts fields that this form stores differently to the current ones. */
   readonly currentValues?: (values: Readonly<Record<string, number>>) => Readonly<Record<string, unknown>>
 }
 
@@ -27,8 +27,8 @@ export function currentForm(schema: OperatorSchema): BlockForm {
 }
 
 /**
- * The form of a block that lies `distance` bytes before its operator record: the current or a known older one, or as
- * much of the current one as there is room for. A distance that fits neither says nothing; the current form is taken.
+ * The form of a block `distance` bytes before its operator record: the current form, a known older form, or a truncated
+ * current form. For any other distance the current form is assumed.
  */
 export function formOf(schema: OperatorSchema, distance: number): BlockForm {
   const current = currentForm(schema)
@@ -37,15 +37,15 @@ export function formOf(schema: OperatorSchema, distance: number): BlockForm {
   const isShort = distance > 0 && distance < current.byteLength && distance % WORD_BYTES === 0
   if (!older && !isShort) return current
   const { currentValues } = older ?? {}
-  const fields = placedWithin(older?.fields ?? schema.fields, distance)
+  const fields = fieldsWithin(older?.fields ?? schema.fields, distance)
   return { byteLength: distance, fields, isCurrent: false, ...(currentValues && { currentValues }) }
 }
 
-/** Bytes of a block whose fields nobody knows; 0 where the distance cannot be one. */
+/** Size of a block with unknown fields; 0 where the distance cannot be the size of a block. */
 export function opaqueLength(distance: number): number {
   return distance > 0 && distance <= MAX_OPAQUE_BLOCK_BYTES ? distance : 0
 }
 
-function placedWithin(fields: Fields, byteLength: number): PlacedField[] {
-  return layoutOf(fields).fields.filter((field) => field.position + field.byteLength <= byteLength)
+function fieldsWithin(fields: Fields, byteLength: number): FieldLayout[] {
+  return structLayout(fields).fields.filter((field) => field.offset + field.byteLength <= byteLength)
 }

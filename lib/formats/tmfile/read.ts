@@ -1,4 +1,4 @@
-/** Opens a tmfile: reads and checks every struct, touches no weight. */
+/** Opens a tmfile: reads and checks every struct, and reads no weights. */
 import type { ByteSource } from '../../bytes/source.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
@@ -9,17 +9,17 @@ import { ModelTensors } from './model/tensors.js'
 import { FORMAT_NAME } from './schema.js'
 
 /**
- * Reads the structs of a file. `tensors` are all that the graph names; activations, and weights of files without them,
- * have no data.
+ * Reads the structs of a file. `tensors` holds every tensor of the graph; activations have no data, and neither do
+ * constants whose weights are not in the file.
  *
- * @throws TileworkError with the code of the first rule that the level does not let pass
+ * @throws TileworkError with the code of the first broken rule that the level does not allow
  */
 export async function read(
   source: ByteSource,
   { level, limits }: ReadOptions,
 ): Promise<ReadResult & { readonly model: TmfileModel }> {
   const report = new Report(FORMAT_NAME, level, 'throw')
-  // A walk ends early only where the report has thrown.
+  // A walk is incomplete only where the report throws.
   const records = (await examineFile(source, { limits, coverage: level === 'strict' }, report))!
   const model = buildModel(source, records)
   return { tensors: new ModelTensors(model), findings: report.findings(), model }

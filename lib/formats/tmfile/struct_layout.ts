@@ -1,26 +1,26 @@
 /**
- * Fields of C structs as data: from one list of fields come positions, size, decoding, encoding, and the TypeScript
- * type of the values. Every field lies at a multiple of its own size, and a struct ends at a multiple of its widest.
+ * C structs as data: one list of fields gives the offsets, the size, decoding, encoding and the TypeScript type of the
+ * values. Each field is aligned to its own size, and the struct size is a multiple of its widest field, as in C.
  */
 
-/** Fixed-size fields. `offset` is a u32 that counts from byte 0 of the file; 0 is "not set". */
+/** Fixed-size fields. `offset` is a u32 file offset; 0 means "not set". */
 export type ScalarType = 'u8' | 'u16' | 'u32' | 'i32' | 'f32' | 'offset'
 
-/** Elements of the vectors that hang on a struct: an offset to a count and so many elements. */
+/** Element types of the vectors that a struct refers to by offset: a count, followed by the elements. */
 export type VectorType = 'i32' | 'f32' | 'f32[4]'
 
-/** When a writer of the reference leaves a field to whatever memory held. */
+/** When the reference writer leaves a field uninitialised, so that the file holds whatever memory held. */
 export type Uninitialised =
   | { readonly kind: 'always' }
   | { readonly kind: 'when'; readonly field: string; readonly is: number }
   | { readonly kind: 'unless'; readonly field: string; readonly is: number }
-  /** Values outside the range are what memory held. */
-  | { readonly kind: 'outside'; readonly least: number; readonly most: number }
+  /** Values outside the range are uninitialised memory. */
+  | { readonly kind: 'outside'; readonly min: number; readonly max: number }
 
 interface FieldOptions {
-  /** Value of a field that an older, shorter form of the struct lacks. */
+  /** Value to assume where an older, shorter form of the struct lacks the field. */
   readonly default?: number
-  /** Values that the format knows; see `enums.ts`. */
+  /** Name of the list of valid values in `enums.ts`. */
   readonly values?: string
   readonly uninitialised?: Uninitialised
 }
@@ -33,7 +33,7 @@ export interface ScalarField extends FieldOptions {
 export interface VectorField extends FieldOptions {
   readonly kind: 'vector'
   readonly type: VectorType
-  /** False where the reference reads the vector without looking whether it is there. */
+  /** False where the reference reads the vector without checking that it is set. */
   readonly isOptional: boolean
 }
 
@@ -44,7 +44,7 @@ export interface StringField extends FieldOptions {
 export type Field = ScalarField | VectorField | StringField
 export type Fields = Readonly<Record<string, Field>>
 
-/** What a field's value is in JavaScript; a vector or string that is not set is null. */
+/** JavaScript type of a field's value; null for a vector or string that is not set. */
 export type ValueOf<F extends Field> = F extends ScalarField
   ? number
   : F extends StringField
@@ -60,98 +60,92 @@ export const u16 = () => ({ kind: 'scalar', type: 'u16' }) as const
 export const u32 = (options: FieldOptions = {}) => ({ kind: 'scalar', type: 'u32', ...options }) as const
 export const i32 = (options: FieldOptions = {}) => ({ kind: 'scalar', type: 'i32', ...options }) as const
 export const f32 = (options: FieldOptions = {}) => ({ kind: 'scalar', type: 'f32', ...options }) as const
-export const offset = () => ({ kind: 'scalar', type: 'offset' }) as const
+export const fileOffset = () => ({ kind: 'scalar', type: 'offset' }) as const
 export const text = () => ({ kind: 'string' }) as const
 
 /** A vector that may be absent. */
 export const vector = <const T extends VectorType>(type: T, options: FieldOptions = {}) =>
   ({ kind: 'vector', type, isOptional: true, ...options }) as const
-/** A vector that the reference follows without a look. */
+/** A vector that the reference reads without checking that it is set. */
 export const mandatoryVector = <const T extends VectorType>(type: T) =>
   ({ kind: 'vector', type, isOptional: false }) as const
 
 export const ALWAYS: Uninitialised = { kind: 'always' }
 export const when = (field: string, is: number): Uninitialised => ({ kind: 'when', field, is })
 export const unless = (field: string, is: number): Uninitialised => ({ kind: 'unless', field, is })
-export const outside = (least: number, most: number): Uninitialised => ({ kind: 'outside', least, most })
+export const outside = (min: number, max: number): Uninitialised => ({ kind: 'outside', min, max })
 
 const SCALAR_BYTES = { u8: 1, u16: 2, u32: 4, i32: 4, f32: 4, offset: 4 } as const
 
-/** Bytes of one element of a vector. */
 export const ELEMENT_BYTES = { i32: 4, f32: 4, 'f32[4]': 16 } as const satisfies Record<VectorType, number>
 
-/** A field and where it lies. */
-export interface PlacedField {
+export interface FieldLayout {
   readonly name: string
   readonly field: Field
-  readonly position: number
+  readonly offset: number
   readonly byteLength: number
 }
 
 export interface StructLayout {
-  readonly fields: readonly PlacedField[]
+  readonly fields: readonly FieldLayout[]
   readonly byteLength: number
 }
 
-/** Vectors and strings lie elsewhere; in the struct is their offset. */
+/** Type of the bytes in the struct: vectors and strings are stored elsewhere, and the struct holds their file offset. */
 export function scalarTypeOf(field: Field): ScalarType {
   return field.kind === 'scalar' ? field.type : 'offset'
 }
 
-export function layoutOf(fields: Fields): StructLayout {
-  let position = 0
-  let widest = 1
-  const placed = Object.entries(fields).map(([name, field]) => {
+export function structLayout(fields: Fields): StructLayout {
+  let end = 0
+  let alignment = 1
+  const layouts = Object.entries(fields).map(([name, field]) => {
     const byteLength = SCALAR_BYTES[scalarTypeOf(field)]
-    widest = Math.max(widest, byteLength)
-    position = Math.ceil(position / byteLength) * byteLength
-    const here = { name, field, position, byteLength }
-    position += byteLength
-    return here
+    alignment = Math.max(alignment, byteLength)
+    const offset = Math.ceil(end / byteLength) * byteLength
+    end = offset + byteLength
+    return { name, field, offset, byteLength }
   })
-  return { fields: placed, byteLength: Math.ceil(position / widest) * widest }
+  return { fields: layouts, byteLength: Math.ceil(end / alignment) * alignment }
 }
 
-export function readScalar(view: DataView, position: number, type: ScalarType): number {
+export function readScalar(view: DataView, offset: number, type: ScalarType): number {
   switch (type) {
     case 'u8':
-      return view.getUint8(position)
+      return view.getUint8(offset)
     case 'u16':
-      return view.getUint16(position, true)
+      return view.getUint16(offset, true)
     case 'i32':
-      return view.getInt32(position, true)
+      return view.getInt32(offset, true)
     case 'f32':
-      return view.getFloat32(position, true)
+      return view.getFloat32(offset, true)
     default:
-      return view.getUint32(position, true)
+      return view.getUint32(offset, true)
   }
 }
 
-/**
- * Writes a value unless the bytes there already mean it: the bits of a NaN, which a number does not keep, and every
- * padding byte survive a rewrite.
- */
-export function writeScalar(view: DataView, position: number, type: ScalarType, value: number): void {
-  if (Object.is(readScalar(view, position, type), value)) return
+/** Leaves the bytes alone where they already decode to the value, so that the payload bits of a NaN survive a rewrite. */
+export function writeScalar(view: DataView, offset: number, type: ScalarType, value: number): void {
+  if (Object.is(readScalar(view, offset, type), value)) return
   switch (type) {
     case 'u8':
-      view.setUint8(position, value)
+      view.setUint8(offset, value)
       break
     case 'u16':
-      view.setUint16(position, value, true)
+      view.setUint16(offset, value, true)
       break
     case 'i32':
-      view.setInt32(position, value, true)
+      view.setInt32(offset, value, true)
       break
     case 'f32':
-      view.setFloat32(position, value, true)
+      view.setFloat32(offset, value, true)
       break
     default:
-      view.setUint32(position, value, true)
+      view.setUint32(offset, value, true)
   }
 }
 
-/** True when the writer of the reference leaves this field of these values to chance. */
+/** Whether the reference writer leaves this field uninitialised in a struct with these values. */
 export function isUninitialised({ uninitialised }: Field, value: unknown, values: object): boolean {
   const numbers = values as Readonly<Record<string, unknown>>
   switch (uninitialised?.kind) {
@@ -162,7 +156,7 @@ export function isUninitialised({ uninitialised }: Field, value: unknown, values
     case 'unless':
       return numbers[uninitialised.field] !== uninitialised.is
     case 'outside':
-      return typeof value === 'number' && (value < uninitialised.least || value > uninitialised.most)
+      return typeof value === 'number' && (value < uninitialised.min || value > uninitialised.max)
     default:
       return false
   }

@@ -1,14 +1,14 @@
-/** Plans a tmfile: from an open or built model with its edits, or from loose tensors as constants. */
+/** Plans the bytes of a tmfile from a model, edits included. */
 import { driveSync } from '../../bytes/drive.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan } from '../format.js'
 import { Report } from '../report.js'
-import { FileBytes, type Reading } from './decode/file_bytes.js'
+import { PagedFile, type ReadTask } from './decode/paged_file.js'
 import { walkFile } from './decode/walk.js'
-import type { Piece, WriteMode } from './encode/chunk.js'
-import { layOutModel, type Previous } from './encode/encode_model.js'
-import { placeAsBefore, placeInOrder } from './encode/serialize.js'
+import type { Chunk, WriteMode } from './encode/chunk.js'
+import { encodeModel, type OriginalFile } from './encode/encode_model.js'
+import { serializeInOrder, serializeInPlace } from './encode/serialize.js'
 import { isConstant } from './enums.js'
 import { checkModelFields } from './model/check_arguments.js'
 import type { TmfileModel } from './model/model.js'
@@ -19,85 +19,85 @@ export type { WriteMode } from './encode/chunk.js'
 
 export interface TmfileWriteOptions {
   /**
-   * `exact` (default) keeps every byte that no edit touched; `canonical` writes parts in the order of the reference and
-   * 0 where nobody set anything; `upgrade` does so and writes old, shorter structs in their current form.
+   * `exact` (default) keeps every byte that no edit changed. `canonical` writes structs in the order of the reference, and
+   * 0 for uninitialised bytes. `upgrade` is canonical and writes older, shorter structs in their current form.
    */
   readonly mode?: WriteMode
 }
 
 const MODES: readonly WriteMode[] = ['exact', 'canonical', 'upgrade']
 
-/** What reads everything: the file was read before, and what it may cost was decided then. */
+/** For reading the original file again: the limits were applied when it was opened. */
 const NO_LIMITS = { tensors: Infinity, headerBytes: Infinity, totalBytes: Infinity }
 
 /**
- * Plans the file of a model as it is now.
+ * Plans the file of a model in its current state.
  *
  * @throws TileworkError ERR_ARGUMENT, ERR_GRAPH and ERR_RANK for a model that cannot be written, ERR_OVERFLOW from
- * 4 GiB on; ERR_FILE_CHANGED, ERR_CLOSED and ERR_IO where the file it came from cannot be read any more
+ * 4 GiB on; ERR_FILE_CHANGED, ERR_CLOSED and ERR_IO where the original file can no longer be read
  */
 export async function planModel(
   model: TmfileModel,
   { mode = 'exact' }: TmfileWriteOptions = {},
 ): Promise<WritePlan> {
   if (!MODES.includes(mode)) {
-    const message = `mode must be ${MODES.join(', ')}; it is ${valueText(mode)}.`
+    const message = `mode is ${valueText(mode)}; expected one of: ${MODES.join(', ')}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   checkModelFields(model)
   const origin = originOf(model)
   const report = new Report(FORMAT_NAME, 'lenient', 'throw')
-  const file = origin && new FileBytes(origin.source, NO_LIMITS, report)
+  const file = origin && new PagedFile(origin.source, NO_LIMITS, report)
   const records = origin && (await walkFile(origin.source, NO_LIMITS, report))
-  const previous: Previous | undefined = origin && records && { origin, records }
-  const pieces = layOutModel(model, mode, previous)
-  const encode = (piece: Piece, target: DataView) => encodePiece(piece, target, file, mode === 'exact')
-  if (previous && file && mode === 'exact') {
-    const before = placeAsBefore(pieces, encode, { records: previous.records, source: origin!.source, file })
-    const placed = await file.run(before)
-    if (placed) return placed
+  const original: OriginalFile | undefined = origin && records && { origin, records }
+  const chunks = encodeModel(model, mode, original)
+  const encode = (chunk: Chunk, target: DataView) => encodeChunk(chunk, target, file, mode === 'exact')
+  if (original && file && mode === 'exact') {
+    const { records, origin } = original
+    const inPlace = serializeInPlace(chunks, encode, { records, source: origin.source, file })
+    const plan = await file.run(inPlace)
+    if (plan) return plan
   }
-  checkModel(model)
-  const placed = placeInOrder(pieces, encode)
-  return file ? file.run(placed) : driveSync(placed, noFile)
+  checkTensors(model)
+  const inOrder = serializeInOrder(chunks, encode)
+  return file ? file.run(inOrder) : driveSync(inOrder, noOriginalFile)
 }
 
-function noFile(): never {
-  throw new Error('A model without a file asked for bytes of one.')
+function noOriginalFile(): never {
+  throw new Error('A model without an original file requested bytes of it.')
 }
 
-/** Writes a part, from the bytes it had where it comes from. */
-function* encodePiece(
-  { byteLength, base, fill }: Piece,
+/** Encodes a chunk over its original bytes. */
+function* encodeChunk(
+  { byteLength, original, encode }: Chunk,
   target: DataView,
-  file: FileBytes | undefined,
-  keepsAll: boolean,
-): Reading<void> {
-  const old = base && file ? yield* file.read(base.at, base.byteLength) : NO_BASE
-  if (keepsAll && old.byteLength === byteLength) {
+  file: PagedFile | undefined,
+  keepsAllBytes: boolean,
+): ReadTask<void> {
+  const originalBytes =
+    original && file ? yield* file.read(original.offset, original.byteLength) : NO_ORIGINAL_BYTES
+  if (keepsAllBytes && originalBytes.byteLength === byteLength) {
     new Uint8Array(target.buffer, target.byteOffset, byteLength).set(
-      new Uint8Array(old.buffer, old.byteOffset, byteLength),
+      new Uint8Array(originalBytes.buffer, originalBytes.byteOffset, byteLength),
     )
   }
-  fill?.(target, old)
+  encode?.(target, originalBytes)
 }
 
-const NO_BASE = new DataView(new ArrayBuffer(0))
+const NO_ORIGINAL_BYTES = new DataView(new ArrayBuffer(0))
 
-/** What no field could refuse. */
-function checkModel({ graph }: TmfileModel): void {
+/** Rules that hold for a tensor as a whole, not for one of its fields. */
+function checkTensors({ graph }: TmfileModel): void {
   for (const [index, tensor] of graph.tensors.entries()) {
     const path = `tensors[${index}]`
     const rank = tensor.shape?.length ?? 0
     if (rank > RUNTIME_LIMITS.dims) {
-      const message = `${path} "${tensor.name ?? ''}" has ${rank} axes; a tmfile has at most ${RUNTIME_LIMITS.dims}.`
+      const message = `${path} "${tensor.name ?? ''}" has rank ${rank}; a tmfile holds at most ${RUNTIME_LIMITS.dims} dimensions.`
       throw new TileworkError('ERR_RANK', message, { format: FORMAT_NAME, path })
     }
     if (isConstant(tensor) && !tensor.buffer) {
-      throw new TileworkError('ERR_GRAPH', `${path} is a constant without a buffer.`, {
-        format: FORMAT_NAME,
-        path,
-      })
+      const message = `${path} is a constant without a buffer.`
+      throw new TileworkError('ERR_GRAPH', message, { format: FORMAT_NAME, path })
     }
   }
 }

@@ -42,15 +42,15 @@ const word = (file: Buffer, at: number, value: number): undefined => {
 
 const CONVOLUTION = 3
 const convolution = ({ graph }: FileRecords): NodeRecord => graph.nodes.list[CONVOLUTION]!
-const block = (records: FileRecords): number => convolution(records).operator.block!.at
+const block = (records: FileRecords): number => convolution(records).operator.block!.offset
 const graphField =
   (position: number) =>
   ({ graph }: FileRecords): number =>
-    graph.at + position
+    graph.offset + position
 const tensorField =
   (index: number, position: number) =>
   ({ graph }: FileRecords): number =>
-    graph.tensors.list[index]!.at + position
+    graph.tensors.list[index]!.offset + position
 
 /** Sets the word at a place of the file. */
 const set =
@@ -102,7 +102,7 @@ function reshaped(
     model.graph.nodes.push(
       node('flat', 'Reshape', [model.graph.tensors[3]!], [result], { re_shape: [1, 32] }),
     )
-    return patched((file, { graph }) => patch(file, graph.nodes.list.at(-1)!.operator.block!.at), model)
+    return patched((file, { graph }) => patch(file, graph.nodes.list.at(-1)!.operator.block!.offset), model)
   }
   return { kind: 'damaged', rule: code === 'ERR_OFFSET_RANGE' ? 3 : 5, name, reason, code, bytes }
 }
@@ -157,7 +157,7 @@ const OFFSETS: readonly Attack[] = [
     'subgraphs-empty',
     'the first entry of an empty vector is read',
     'ERR_HEADER',
-    set(({ subgraphs }) => subgraphs.at, 0),
+    set(({ subgraphs }) => subgraphs.offset, 0),
   ),
   attack(
     'damaged',
@@ -165,7 +165,7 @@ const OFFSETS: readonly Attack[] = [
     'subgraph-beyond',
     'a subgraph behind the end',
     'ERR_OFFSET_RANGE',
-    set(({ subgraphs }) => subgraphs.at + 4, beyond),
+    set(({ subgraphs }) => subgraphs.offset + 4, beyond),
   ),
   attack(
     'damaged',
@@ -189,7 +189,7 @@ const OFFSETS: readonly Attack[] = [
     'node-beyond',
     'a node behind the end',
     'ERR_OFFSET_RANGE',
-    set(({ graph }) => graph.nodes.vector.at + 4, beyond),
+    set(({ graph }) => graph.nodes.vector.offset + 4, beyond),
   ),
   attack(
     'damaged',
@@ -197,7 +197,7 @@ const OFFSETS: readonly Attack[] = [
     'tensor-beyond',
     'a tensor behind the end',
     'ERR_OFFSET_RANGE',
-    set(({ graph }) => graph.tensors.vector.at + 4, beyond),
+    set(({ graph }) => graph.tensors.vector.offset + 4, beyond),
   ),
   attack(
     'damaged',
@@ -205,7 +205,7 @@ const OFFSETS: readonly Attack[] = [
     'buffer-beyond',
     'a buffer record behind the end',
     'ERR_OFFSET_RANGE',
-    set(({ graph }) => graph.buffers!.vector.at + 4, beyond),
+    set(({ graph }) => graph.buffers!.vector.offset + 4, beyond),
   ),
   attack(
     'damaged',
@@ -213,7 +213,7 @@ const OFFSETS: readonly Attack[] = [
     'operator-beyond',
     'an operator behind the end',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).at + 12, beyond),
+    set((records) => convolution(records).offset + 12, beyond),
   ),
   attack(
     'damaged',
@@ -221,7 +221,7 @@ const OFFSETS: readonly Attack[] = [
     'operator-unset',
     'a node without an operator',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).at + 12, 0),
+    set((records) => convolution(records).offset + 12, 0),
   ),
   attack(
     'damaged',
@@ -229,7 +229,7 @@ const OFFSETS: readonly Attack[] = [
     'params-beyond',
     'parameters behind the end',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).operator.at + 8, beyond),
+    set((records) => convolution(records).operator.offset + 8, beyond),
   ),
   attack(
     'damaged',
@@ -238,7 +238,7 @@ const OFFSETS: readonly Attack[] = [
     'parameters that begin in the file and end behind it',
     'ERR_TRUNCATED',
     set(
-      (records) => convolution(records).operator.at + 8,
+      (records) => convolution(records).operator.offset + 8,
       (file) => file.length - 8,
     ),
   ),
@@ -248,7 +248,7 @@ const OFFSETS: readonly Attack[] = [
     'name-beyond',
     'a name record behind the end',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).at + 16, beyond),
+    set((records) => convolution(records).offset + 16, beyond),
   ),
   attack(
     'damaged',
@@ -267,7 +267,7 @@ const COUNTS: readonly Attack[] = [
     'node-count',
     'four gigabytes of offsets',
     'ERR_LIMIT',
-    set(({ graph }) => graph.nodes.vector.at, 0xffff_ffff),
+    set(({ graph }) => graph.nodes.vector.offset, 0xffff_ffff),
   ),
   attack(
     'damaged',
@@ -275,7 +275,7 @@ const COUNTS: readonly Attack[] = [
     'tensor-count',
     'a count that the file cannot hold',
     'ERR_TRUNCATED',
-    set(({ graph }) => graph.tensors.vector.at, 60_000),
+    set(({ graph }) => graph.tensors.vector.offset, 60_000),
   ),
   attack(
     'damaged',
@@ -283,7 +283,7 @@ const COUNTS: readonly Attack[] = [
     'dims-count',
     'a shape of a billion extents',
     'ERR_TRUNCATED',
-    set(({ graph }) => graph.tensors.list[1]!.dims!.at, 2 ** 30),
+    set(({ graph }) => graph.tensors.list[1]!.dims!.offset, 2 ** 30),
   ),
   attack(
     'damaged',
@@ -291,7 +291,7 @@ const COUNTS: readonly Attack[] = [
     'inputs-count',
     'a list of inputs that wraps',
     'ERR_TRUNCATED',
-    set((records) => convolution(records).inputs!.at, 0x4000_0001),
+    set((records) => convolution(records).inputs!.offset, 0x4000_0001),
   ),
   attack(
     'damaged',
@@ -299,7 +299,7 @@ const COUNTS: readonly Attack[] = [
     'text-size',
     'a name of four gigabytes is copied',
     'ERR_LIMIT',
-    set((records) => convolution(records).name!.at, 0xffff_ffff),
+    set((records) => convolution(records).name!.offset, 0xffff_ffff),
   ),
   attack(
     'damaged',
@@ -307,7 +307,7 @@ const COUNTS: readonly Attack[] = [
     'text-cut',
     'a name that ends behind the file',
     'ERR_TRUNCATED',
-    set((records) => convolution(records).name!.at, 100_000),
+    set((records) => convolution(records).name!.offset, 100_000),
   ),
   attack(
     'damaged',
@@ -315,10 +315,10 @@ const COUNTS: readonly Attack[] = [
     'text-beyond',
     'characters behind the end',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).name!.at + 4, beyond),
+    set((records) => convolution(records).name!.offset + 4, beyond),
   ),
   attack('crashes', 6, 'text-nul', 'a name that ends early in C', 'ERR_HEADER', (file, records) => {
-    file.writeUInt8(0, convolution(records).name!.bytesAt)
+    file.writeUInt8(0, convolution(records).name!.bytesOffset)
     return undefined
   }),
   {
@@ -329,12 +329,12 @@ const COUNTS: readonly Attack[] = [
     code: 'ERR_HEADER',
     bytes: () =>
       patched(
-        (file, { name }) => void file.writeUInt8(0, name!.bytesAt),
+        (file, { name }) => void file.writeUInt8(0, name!.bytesOffset),
         Object.assign(smallModel(), { name: 'model' }),
       ),
   },
   attack('crashes', 6, 'text-not-utf-8', 'bytes that are no character', 'ERR_HEADER', (file, records) => {
-    file.writeUInt8(0xff, convolution(records).name!.bytesAt)
+    file.writeUInt8(0xff, convolution(records).name!.bytesOffset)
     return undefined
   }),
   {
@@ -349,8 +349,8 @@ const COUNTS: readonly Attack[] = [
         const offsets = Buffer.alloc(4 + 4 * count)
         offsets.writeUInt32LE(count, 0)
         for (let at = 0; at < count; at++)
-          offsets.writeUInt32LE(graph.nodes.list[CONVOLUTION]!.at, 4 + 4 * at)
-        file.writeUInt32LE(file.length, graph.at + 20)
+          offsets.writeUInt32LE(graph.nodes.list[CONVOLUTION]!.offset, 4 + 4 * at)
+        file.writeUInt32LE(file.length, graph.offset + 20)
         return Buffer.concat([file, offsets])
       }),
   },
@@ -363,7 +363,7 @@ const LINKS: readonly Attack[] = [
     'input-index',
     'a node takes a tensor that is not there',
     'ERR_RANGE',
-    set((records) => convolution(records).inputs!.at + 4, 99),
+    set((records) => convolution(records).inputs!.offset + 4, 99),
   ),
   attack(
     'damaged',
@@ -371,7 +371,7 @@ const LINKS: readonly Attack[] = [
     'output-index',
     'a node makes a tensor that is not there',
     'ERR_RANGE',
-    set((records) => convolution(records).outputs!.at + 4, 0xffff_ffff),
+    set((records) => convolution(records).outputs!.offset + 4, 0xffff_ffff),
   ),
   attack(
     'damaged',
@@ -379,7 +379,7 @@ const LINKS: readonly Attack[] = [
     'graph-input-index',
     'the graph begins at a node that is not there',
     'ERR_RANGE',
-    set(({ graph }) => graph.inputs!.at + 4, 99),
+    set(({ graph }) => graph.inputs!.offset + 4, 99),
   ),
   attack(
     'damaged',
@@ -387,7 +387,7 @@ const LINKS: readonly Attack[] = [
     'graph-output-index',
     '65,536 is node 0 in 16 bits',
     'ERR_RANGE',
-    set(({ graph }) => graph.outputs!.at + 4, 65_536),
+    set(({ graph }) => graph.outputs!.offset + 4, 65_536),
   ),
   attack(
     'damaged',
@@ -403,7 +403,7 @@ const LINKS: readonly Attack[] = [
     'buffer-small',
     'a shape that reads behind its buffer',
     'ERR_RANGE',
-    set(({ graph }) => graph.tensors.list[1]!.dims!.at + 4, 200),
+    set(({ graph }) => graph.tensors.list[1]!.dims!.offset + 4, 200),
   ),
   attack(
     'damaged',
@@ -411,7 +411,7 @@ const LINKS: readonly Attack[] = [
     'buffer-wraps',
     'a shape of 2^32 bytes, which is 0 in 32 bits',
     'ERR_RANGE',
-    set(({ graph }) => graph.tensors.list[1]!.dims!.at + 4, 2 ** 30),
+    set(({ graph }) => graph.tensors.list[1]!.dims!.offset + 4, 2 ** 30),
   ),
   attack(
     'damaged',
@@ -419,7 +419,7 @@ const LINKS: readonly Attack[] = [
     'buffer-past-end',
     'numbers behind the end of the file',
     'ERR_TRUNCATED',
-    set(({ graph }) => graph.buffers!.list[0]!.at, 2 ** 31),
+    set(({ graph }) => graph.buffers!.list[0]!.offset, 2 ** 31),
   ),
   attack(
     'damaged',
@@ -427,7 +427,7 @@ const LINKS: readonly Attack[] = [
     'constant-negative',
     'an extent of -1 makes a product turn its sign',
     'ERR_RANGE',
-    set(({ graph }) => graph.tensors.list[1]!.dims!.at + 4, -1),
+    set(({ graph }) => graph.tensors.list[1]!.dims!.offset + 4, -1),
   ),
   attack(
     'damaged',
@@ -441,7 +441,7 @@ const LINKS: readonly Attack[] = [
   attack('damaged', 10, 'dims-256', 'more axes than any shape has', 'ERR_RANK', (file, { graph }) => {
     const dims = Buffer.alloc(4 + 4 * 256)
     dims.writeUInt32LE(256, 0)
-    file.writeUInt32LE(file.length, graph.tensors.list[3]!.at + 8)
+    file.writeUInt32LE(file.length, graph.tensors.list[3]!.offset + 8)
     return Buffer.concat([file, dims])
   }),
   attack(
@@ -452,7 +452,7 @@ const LINKS: readonly Attack[] = [
     'ERR_OVERFLOW',
     (file, { graph }) => {
       for (let axis = 0; axis < 4; axis++)
-        word(file, graph.tensors.list[3]!.dims!.at + 4 + 4 * axis, 2 ** 31 - 1)
+        word(file, graph.tensors.list[3]!.dims!.offset + 4 + 4 * axis, 2 ** 31 - 1)
       return undefined
     },
   ),
@@ -477,7 +477,7 @@ const CRASHES: readonly Attack[] = [
     'params-unset',
     'the header is read as parameters',
     'ERR_OFFSET_RANGE',
-    set((records) => convolution(records).operator.at + 8, 0),
+    set((records) => convolution(records).operator.offset + 8, 0),
   ),
   attack(
     'crashes',
@@ -486,8 +486,8 @@ const CRASHES: readonly Attack[] = [
     'the header is read as a vector of buffers',
     'ERR_OFFSET_RANGE',
     (file, { graph }) => {
-      word(file, graph.at + 28, 0)
-      for (const { at } of graph.tensors.list as readonly { at: number }[]) word(file, at + 24, 1)
+      word(file, graph.offset + 28, 0)
+      for (const tensor of graph.tensors.list) word(file, tensor!.offset + 24, 1)
       return undefined
     },
   ),
@@ -513,7 +513,7 @@ const CRASHES: readonly Attack[] = [
     'inputs-empty',
     'the first of no inputs is read',
     'ERR_GRAPH',
-    set(({ graph }) => graph.inputs!.at, 0),
+    set(({ graph }) => graph.inputs!.offset, 0),
   ),
   attack(
     'crashes',
@@ -521,7 +521,7 @@ const CRASHES: readonly Attack[] = [
     'outputs-empty',
     'a graph that gives nothing',
     'ERR_GRAPH',
-    set(({ graph }) => graph.outputs!.at, 0),
+    set(({ graph }) => graph.outputs!.offset, 0),
   ),
   attack(
     'crashes',
@@ -529,7 +529,7 @@ const CRASHES: readonly Attack[] = [
     'node-outputs-unset',
     'a node without a vector of outputs',
     'ERR_GRAPH',
-    set((records) => convolution(records).at + 8, 0),
+    set((records) => convolution(records).offset + 8, 0),
   ),
   attack(
     'crashes',
@@ -539,11 +539,11 @@ const CRASHES: readonly Attack[] = [
     'ERR_HEADER',
     (file, { graph, subgraphs }) => {
       // An old subgraph has no field for device subgraphs.
-      const moved = Buffer.concat([file.subarray(graph.at, graph.at + 36), Buffer.alloc(8)])
+      const moved = Buffer.concat([file.subarray(graph.offset, graph.offset + 36), Buffer.alloc(8)])
       moved.writeUInt32LE(2, 36)
       moved.writeUInt32LE(file.length, 40)
       word(file, 8, file.length + moved.length)
-      const root = Buffer.from(file.subarray(subgraphs.at + 8, subgraphs.at + 24))
+      const root = Buffer.from(file.subarray(subgraphs.offset + 8, subgraphs.offset + 24))
       root.writeUInt32LE(file.length + 36, 8)
       return Buffer.concat([file, moved, root])
     },
@@ -555,8 +555,8 @@ const CRASHES: readonly Attack[] = [
     'device subgraphs behind the end',
     'ERR_OFFSET_RANGE',
     (file, { graph, subgraphs }) => {
-      word(file, subgraphs.at, 2)
-      return word(file, graph.at + 36, file.length + 4)
+      word(file, subgraphs.offset, 2)
+      return word(file, graph.offset + 36, file.length + 4)
     },
   ),
   attack(
@@ -569,7 +569,7 @@ const CRASHES: readonly Attack[] = [
       const dims = Buffer.alloc(4 + 4 * 9)
       dims.writeUInt32LE(9, 0)
       for (let axis = 0; axis < 9; axis++) dims.writeUInt32LE(1, 4 + 4 * axis)
-      file.writeUInt32LE(file.length, graph.tensors.list[3]!.at + 8)
+      file.writeUInt32LE(file.length, graph.tensors.list[3]!.offset + 8)
       return Buffer.concat([file, dims])
     },
   ),
@@ -579,7 +579,7 @@ const CRASHES: readonly Attack[] = [
     'extent-0',
     'an activation without an element',
     'ERR_RANGE',
-    set(({ graph }) => graph.tensors.list[3]!.dims!.at + 4, 0),
+    set(({ graph }) => graph.tensors.list[3]!.dims!.offset + 4, 0),
   ),
   attack(
     'crashes',
@@ -587,7 +587,7 @@ const CRASHES: readonly Attack[] = [
     'extent-negative',
     'an extent below -1',
     'ERR_RANGE',
-    set(({ graph }) => graph.tensors.list[3]!.dims!.at + 4, -7),
+    set(({ graph }) => graph.tensors.list[3]!.dims!.offset + 4, -7),
   ),
   attack(
     'crashes',
@@ -595,7 +595,7 @@ const CRASHES: readonly Attack[] = [
     'elements-wrap',
     '2^31 elements are negative in 32 bits',
     'ERR_OVERFLOW',
-    set(({ graph }) => graph.tensors.list[3]!.dims!.at + 4, 2 ** 27),
+    set(({ graph }) => graph.tensors.list[3]!.dims!.offset + 4, 2 ** 27),
   ),
   {
     kind: 'crashes',
@@ -605,9 +605,9 @@ const CRASHES: readonly Attack[] = [
     reason: 'weights that are not in the file are allocated by their shapes: a tiny file takes all memory',
     bytes: () =>
       patched((file, { graph }) => {
-        word(file, graph.buffers!.list[0]!.at, 0xffff_ffff)
-        word(file, graph.buffers!.list[0]!.at + 4, 0)
-        return word(file, graph.tensors.list[1]!.dims!.at + 4, 2 ** 28)
+        word(file, graph.buffers!.list[0]!.offset, 0xffff_ffff)
+        word(file, graph.buffers!.list[0]!.offset + 4, 0)
+        return word(file, graph.tensors.list[1]!.dims!.offset + 4, 2 ** 28)
       }),
   },
   attack(
@@ -616,7 +616,7 @@ const CRASHES: readonly Attack[] = [
     'convolution-one-input',
     'the weights are read from an input that is not there',
     'ERR_GRAPH',
-    set((records) => convolution(records).inputs!.at, 1),
+    set((records) => convolution(records).inputs!.offset, 1),
   ),
   ofModel(
     'crashes',
@@ -825,7 +825,7 @@ const GRAPHS: readonly Attack[] = [
     (file, { graph }) => {
       const vector = Buffer.alloc(4)
       vector.writeUInt32LE(2 ** 30, 0)
-      word(file, graph.tensors.list[1]!.at + 16, file.length)
+      word(file, graph.tensors.list[1]!.offset + 16, file.length)
       return Buffer.concat([file, vector])
     },
   ),
@@ -853,7 +853,7 @@ const BYTES: readonly Attack[] = [
     'overlap',
     'numbers of a weight that are also a struct',
     'ERR_OVERLAP',
-    set(({ graph }) => graph.buffers!.list[0]!.at + 4, 16),
+    set(({ graph }) => graph.buffers!.list[0]!.offset + 4, 16),
   ),
   {
     kind: 'crashes',
@@ -880,7 +880,7 @@ const DIFFERS: readonly Attack[] = [
     (file, records) => {
       const { at, operator } = { at: block(records), operator: convolution(records).operator }
       // The block begins 8 bytes later, and with what stood there.
-      return word(file, operator.at + 8, at + 8)
+      return word(file, operator.offset + 8, at + 8)
     },
   ),
   ofModel(
@@ -929,7 +929,7 @@ const DIFFERS: readonly Attack[] = [
     'unknown-operator',
     'a number that nobody has',
     'OPERATOR_UNKNOWN',
-    set((records) => convolution(records).operator.at + 4, 104),
+    set((records) => convolution(records).operator.offset + 4, 104),
   ),
   attack(
     'differs',

@@ -23,9 +23,9 @@ async function fileWithBlock(number: number, block: readonly (number | 'vector')
   const { operator } = (await recordsOf(bytes)).graph.nodes.list[1]!
   // Behind the file there is room for a vector of two numbers.
   const file = Buffer.concat([bytes, Buffer.from(Uint32Array.of(2, 5, 6).buffer)])
-  file.writeUInt32LE(number, operator.at + 4)
+  file.writeUInt32LE(number, operator.offset + 4)
   for (const [at, entry] of block.entries()) {
-    if (entry === 'vector') file.writeUInt32LE(bytes.length, operator.block!.at + 4 * at)
+    if (entry === 'vector') file.writeUInt32LE(bytes.length, operator.block!.offset + 4 * at)
   }
   return new Uint8Array(file)
 }
@@ -107,7 +107,7 @@ it('an older block that cannot say what was set is written in full', async () =>
 it('a Split of 2019 without parameters stays without', async () => {
   const bytes = Buffer.from(await fileWithBlock(29, [0]))
   const { operator } = (await recordsOf(bytes)).graph.nodes.list[1]!
-  bytes.writeUInt32LE(0, operator.at + 8)
+  bytes.writeUInt32LE(0, operator.offset + 8)
   const file = await open(bytes)
   expect(file.findings.map(({ code }) => code)).toEqual(['OLDER_PARAMETERS'])
   expect(file.tmfile!.graph.nodes[1]!.params).toMatchObject({ axis: 0, split_sizes: null })

@@ -1,7 +1,7 @@
 /** Real files: every byte explained, rewritten byte for byte, and changed nowhere but where nobody set anything. */
 import { describe, expect, it } from 'vitest'
 import { coverageOf } from '../../../lib/formats/tmfile/rules/coverage.js'
-import { PLACED, type StructName } from '../../../lib/formats/tmfile/schema.js'
+import { STRUCT_LAYOUTS, type StructName } from '../../../lib/formats/tmfile/schema.js'
 import { planModel } from '../../../lib/formats/tmfile/write.js'
 import { check, type DenseTensor, open, serialize } from '../../../lib/index.js'
 import type { TmfileNode } from '../../../lib/tmfile.js'
@@ -45,21 +45,21 @@ const UNSET_FIELDS = [
 
 interface FieldRange {
   readonly name: string
-  readonly position: number
+  readonly offset: number
   readonly byteLength: number
 }
 
 /** The field of a struct, `padding` between fields: `tensor layout` for a byte of `tensors[3]`. */
-function fieldAt(path: string, position: number, block: readonly FieldRange[]): string {
+function fieldAt(path: string, offset: number, block: readonly FieldRange[]): string {
   const struct = structOf(path)
   const fields = struct === 'params' ? block : fieldsOf(struct)
-  const field = fields.find((each) => each.position <= position && position < each.position + each.byteLength)
+  const field = fields.find((each) => each.offset <= offset && offset < each.offset + each.byteLength)
   return `${struct} ${field?.name ?? 'padding'}`
 }
 
 function fieldsOf(struct: StructName): FieldRange[] {
-  return PLACED[struct].fields.map(({ name, type, position }) => {
-    return { name, position, byteLength: type === 'u8' ? 1 : type === 'u16' ? 2 : 4 }
+  return STRUCT_LAYOUTS[struct].fields.map(({ name, type, offset }) => {
+    return { name, offset, byteLength: type === 'u8' ? 1 : type === 'u16' ? 2 : 4 }
   })
 }
 

@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
-import { PLACED } from '../../../lib/formats/tmfile/schema.js'
+import { STRUCT_LAYOUTS } from '../../../lib/formats/tmfile/schema.js'
 import type { Field, Fields } from '../../../lib/formats/tmfile/struct_layout.js'
-import { layoutOf } from '../../../lib/formats/tmfile/struct_layout.js'
+import { structLayout } from '../../../lib/formats/tmfile/struct_layout.js'
 
 const sheet = resolve(import.meta.dirname, '../../../../shared/spec/tmfile.md')
 const hasSheet = existsSync(sheet)
@@ -53,8 +53,8 @@ describe.skipIf(!hasSheet)('the sheet of facts', () => {
     expect(entry.name).toBe(expected.name)
     expect(`${entry.canLoad ? 'L' : '-'}${entry.canSave ? 'S' : '-'}`).toBe(expected.support)
     expect(entry.layout.byteLength).toBe(expected.byteLength)
-    const fields = entry.layout.fields.map(({ name, field, position }) => {
-      return `${position}:${typeOnSheet(field)} ${name}`
+    const fields = entry.layout.fields.map(({ name, field, offset }) => {
+      return `${offset}:${typeOnSheet(field)} ${name}`
     })
     expect(fields).toEqual(expected.fields)
   })
@@ -65,7 +65,9 @@ describe.skipIf(!hasSheet)('the sheet of facts', () => {
 })
 
 it('structs have the sizes that C gives them', () => {
-  const sizes = Object.fromEntries(Object.entries(PLACED).map(([name, { byteLength }]) => [name, byteLength]))
+  const sizes = Object.fromEntries(
+    Object.entries(STRUCT_LAYOUTS).map(([name, { byteLength }]) => [name, byteLength]),
+  )
   expect(sizes).toEqual({
     header: 12,
     root: 16,
@@ -84,7 +86,7 @@ it('structs have the sizes that C gives them', () => {
 it('older forms of blocks have the sizes that they say', () => {
   for (const { older, layout, name } of OPERATORS as readonly OperatorSchema[]) {
     for (const { byteLength, fields } of older) {
-      if (fields) expect([name, layoutOf(fields as Fields).byteLength]).toEqual([name, byteLength])
+      if (fields) expect([name, structLayout(fields as Fields).byteLength]).toEqual([name, byteLength])
       expect(byteLength).not.toBe(layout.byteLength)
     }
   }

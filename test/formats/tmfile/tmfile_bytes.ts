@@ -3,7 +3,6 @@ import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { Level } from '../../../lib/errors.js'
 import type { Limits, ReadOptions } from '../../../lib/formats/format.js'
 import { Report } from '../../../lib/formats/report.js'
-import { defaultParams } from '../../../lib/formats/tmfile/decode/read_operator.js'
 import type { FileRecords } from '../../../lib/formats/tmfile/decode/records.js'
 import { walkFile } from '../../../lib/formats/tmfile/decode/walk.js'
 import { operatorByName, operatorByNumber } from '../../../lib/formats/tmfile/operators.js'
@@ -60,7 +59,7 @@ export function nodeOfNumber(
     operator: schema.name,
     operatorNumber: schema.number,
     operatorVersion: 1,
-    params: { ...defaultParams(schema), ...params },
+    params: { ...schema.defaults, ...params },
     opaqueParams: null,
     inputs,
     outputs,

@@ -1,6 +1,5 @@
-/** Reads an operator record and its parameter block, in whatever form of the last years it has. */
-
-import type { Spot } from '../location.js'
+/** Reads an operator record and its parameter block, in any of the block's current and older forms. */
+import type { Location } from '../location.js'
 import { type OperatorSchema, operatorByNumber } from '../operators.js'
 import { type BlockForm, formOf, opaqueLength } from '../parameter_forms.js'
 import { MAX_PARAMETER_ENTRIES } from '../schema.js'
@@ -11,99 +10,100 @@ import {
   scalarTypeOf,
   type VectorField,
 } from '../struct_layout.js'
-import type { Reading } from './file_bytes.js'
+import type { ReadTask } from './paged_file.js'
 import type { RecordReader } from './record_reader.js'
 import type { BlockRecord, OperatorRecord, TextRecord, VectorRecord } from './records.js'
 
 export function* readOperator(
   reader: RecordReader,
-  at: number,
-  owner: Spot,
-): Reading<OperatorRecord | undefined> {
-  const values = yield* reader.struct('operator', at, owner.at('operator', at))
+  offset: number,
+  owner: Location,
+): ReadTask<OperatorRecord | undefined> {
+  const values = yield* reader.struct('operator', offset, owner.child('operator', offset))
   if (!values) return undefined
   const schema = operatorByNumber(values.number)
   if (values.params === 0) {
-    return { at, values, schema, block: undefined, params: schema ? defaultParams(schema) : {} }
+    return { offset, values, schema, block: undefined, params: { ...schema?.defaults } }
   }
-  const distance = at - values.params
-  const spot = owner.at('params', values.params)
+  const distance = offset - values.params
+  const location = owner.child('params', values.params)
   if (!schema || schema.layout.byteLength === 0) {
-    const block = yield* readOpaqueBlock(reader, spot, distance)
-    return block && { at, values, schema, block, params: {} }
+    const block = yield* readOpaqueBlock(reader, location, distance)
+    return block && { offset, values, schema, block, params: {} }
   }
-  const read = yield* readBlock(reader, spot, formOf(schema, distance), schema)
-  return read && { at, values, schema, ...read }
+  const decoded = yield* readBlock(reader, location, formOf(schema, distance), schema)
+  return decoded && { offset, values, schema, ...decoded }
 }
 
 function* readOpaqueBlock(
   reader: RecordReader,
-  spot: Spot,
+  location: Location,
   distance: number,
-): Reading<BlockRecord | undefined> {
-  const at = spot.offset
+): ReadTask<BlockRecord | undefined> {
+  const { offset } = location
   const byteLength = opaqueLength(distance)
-  if (!reader.file.admits(at, byteLength, 'parameter block', spot)) return undefined
-  const view = yield* reader.file.read(at, byteLength)
+  if (!reader.file.checkRange(offset, byteLength, 'parameter block', location)) return undefined
+  const view = yield* reader.file.read(offset, byteLength)
   const opaque = new Uint8Array(view.buffer, view.byteOffset, byteLength).slice()
-  return { at, byteLength, form: undefined, opaque, vectors: new Map(), texts: new Map() }
+  return { offset, byteLength, form: undefined, opaque, vectors: new Map(), texts: new Map() }
 }
 
 function* readBlock(
   reader: RecordReader,
-  spot: Spot,
+  location: Location,
   form: BlockForm,
   schema: OperatorSchema,
-): Reading<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
-  const at = spot.offset
-  if (!reader.file.admitsAligned(at, form.byteLength, 'parameter block', spot)) return undefined
-  const numbers = decodeBlock(form, yield* reader.file.read(at, form.byteLength))
+): ReadTask<{ readonly block: BlockRecord; readonly params: Record<string, unknown> } | undefined> {
+  const { offset } = location
+  const { byteLength } = form
+  if (!reader.file.checkAlignedRange(offset, byteLength, 'parameter block', location)) return undefined
+  const numbers = decodeBlock(form, yield* reader.file.read(offset, byteLength))
   const vectors = new Map<string, VectorRecord>()
   const texts = new Map<string, TextRecord>()
-  const params = defaultParams(schema)
+  const params: Record<string, unknown> = { ...schema.defaults }
   for (const { name, field } of form.fields) {
-    const isKnown = Object.hasOwn(params, name)
+    const isCurrentParam = Object.hasOwn(params, name)
     if (field.kind === 'scalar') {
-      if (isKnown) params[name] = numbers[name]
+      if (isCurrentParam) params[name] = numbers[name]
       continue
     }
-    const value = yield* readPointed(reader, { name, field, numbers, spot })
-    if (value === undefined) return undefined
-    if (isVectorRecord(value)) vectors.set(name, value)
-    if (isTextRecord(value)) texts.set(name, value)
-    if (isKnown) params[name] = paramOf(field, value)
+    const record = yield* readReferenced(reader, { name, field, numbers, block: location })
+    if (record === undefined) return undefined
+    if (isVectorRecord(record)) vectors.set(name, record)
+    if (isTextRecord(record)) texts.set(name, record)
+    if (isCurrentParam) params[name] = paramOf(field, record)
   }
   Object.assign(params, form.currentValues?.(numbers))
-  return { block: { at, byteLength: form.byteLength, form, vectors, texts }, params }
+  return { block: { offset, byteLength, form, vectors, texts }, params }
 }
 
-/** The numbers of a block as they stand, offsets of vectors and texts among them. */
-export function decodeBlock(form: BlockForm, view: DataView): Record<string, number> {
+/** The raw numbers of a block, including the offsets of vectors and texts. */
+function decodeBlock(form: BlockForm, view: DataView): Record<string, number> {
   const numbers: Record<string, number> = {}
-  for (const { name, field, position } of form.fields) {
-    numbers[name] = readScalar(view, position, scalarTypeOf(field))
+  for (const { name, field, offset } of form.fields) {
+    numbers[name] = readScalar(view, offset, scalarTypeOf(field))
   }
   return numbers
 }
 
-interface PointedField {
+interface ReferenceField {
   readonly name: string
   readonly field: VectorField | StringField
   readonly numbers: Readonly<Record<string, number>>
-  /** Of the block. */
-  readonly spot: Spot
+  /** Location of the block. */
+  readonly block: Location
 }
 
-/** What an offset of a block leads to; undefined where it cannot be read. One that memory left there is not followed. */
-function* readPointed(
+/** The record at an offset of a block; undefined where it cannot be read. An uninitialised offset is not followed. */
+function* readReferenced(
   reader: RecordReader,
-  { name, field, numbers, spot }: PointedField,
-): Reading<null | VectorRecord | TextRecord | undefined> {
-  const number = numbers[name]!
-  if (number === 0 || isUninitialised(field, number, numbers)) return null
-  const place = spot.at(name, number)
-  if (field.kind === 'string') return yield* reader.text(number, place)
-  return yield* reader.vector(number, field.type, place, { most: MAX_PARAMETER_ENTRIES })
+  { name, field, numbers, block }: ReferenceField,
+): ReadTask<null | VectorRecord | TextRecord | undefined> {
+  const offset = numbers[name]!
+  if (offset === 0 || isUninitialised(field, offset, numbers)) return null
+  const location = block.child(name, offset)
+  if (field.kind === 'string') return yield* reader.text(offset, location)
+  return yield* reader.vector(offset, field.type, location, { maxCount: MAX_PARAMETER_ENTRIES })
 }
 
 function isVectorRecord(value: unknown): value is VectorRecord {
@@ -111,21 +111,16 @@ function isVectorRecord(value: unknown): value is VectorRecord {
 }
 
 function isTextRecord(value: unknown): value is TextRecord {
-  return typeof value === 'object' && value !== null && 'bytesAt' in value
+  return typeof value === 'object' && value !== null && 'bytesOffset' in value
 }
 
-function paramOf(field: VectorField | StringField, value: null | VectorRecord | TextRecord): unknown {
-  if (isTextRecord(value)) return value.text
-  if (!isVectorRecord(value)) return value
-  return field.kind === 'vector' && field.type === 'f32[4]' ? boxesOf(value.entries) : value.entries
+function paramOf(field: VectorField | StringField, record: null | VectorRecord | TextRecord): unknown {
+  if (isTextRecord(record)) return record.text
+  if (!isVectorRecord(record)) return record
+  return field.kind === 'vector' && field.type === 'f32[4]' ? boxesOf(record.entries) : record.entries
 }
 
-/** Groups of four: x0, y0, x1, y1. */
-export function boxesOf(entries: readonly number[]): number[][] {
-  return Array.from({ length: entries.length / 4 }, (_, at) => entries.slice(4 * at, 4 * at + 4))
-}
-
-/** Every parameter of the current form with the value that a file means which lacks it. */
-export function defaultParams({ defaults }: Pick<OperatorSchema, 'defaults'>): Record<string, unknown> {
-  return { ...defaults }
+/** Groups of four numbers: x0, y0, x1, y1. */
+function boxesOf(entries: readonly number[]): number[][] {
+  return Array.from({ length: entries.length / 4 }, (_, index) => entries.slice(4 * index, 4 * index + 4))
 }

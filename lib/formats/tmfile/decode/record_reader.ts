@@ -1,123 +1,120 @@
 /**
- * Reads single structs, vectors and texts, each checked against the file before a byte of it is used. What cannot be
- * read is reported and undefined.
+ * Decodes single structs, vectors and texts. Each is checked against the file before a byte of it is used; what cannot be
+ * read is reported, and the result is undefined.
  */
 import { isUtf8 } from 'node:buffer'
 import type { Place, Report } from '../../report.js'
-import type { Spot } from '../location.js'
-import { MAX_TEXT_BYTES, PLACED, type StructName, type StructValues, WORD_BYTES } from '../schema.js'
+import type { Location } from '../location.js'
+import { MAX_TEXT_BYTES, STRUCT_LAYOUTS, type StructName, type StructValues, WORD_BYTES } from '../schema.js'
 import { ELEMENT_BYTES, readScalar, type VectorType } from '../struct_layout.js'
-import type { FileBytes, Reading } from './file_bytes.js'
-import type { QuantizationRecord, TextRecord, VectorRecord } from './records.js'
+import type { PagedFile, ReadTask } from './paged_file.js'
+import type { QuantizationRecord, RawTextRecord, TextRecord, VectorRecord } from './records.js'
 
 const NUL = 0
 
 export class RecordReader {
   constructor(
-    readonly file: FileBytes,
+    readonly file: PagedFile,
     readonly report: Report,
   ) {}
 
-  /** The numbers of a struct. @param byteLength - of an older, shorter form: fields that it lacks are 0 */
+  /** The fields of a struct. @param byteLength - of an older, shorter form: fields that it lacks are 0 */
   *struct<S extends StructName>(
     name: S,
-    at: number,
+    offset: number,
     place: Place,
-    byteLength = PLACED[name].byteLength,
-  ): Reading<StructValues<S> | undefined> {
+    byteLength = STRUCT_LAYOUTS[name].byteLength,
+  ): ReadTask<StructValues<S> | undefined> {
     const { file } = this
-    if (!file.admitsAligned(at, byteLength, name, place)) return undefined
-    const need = file.need(at, byteLength)
-    if (need) yield need
-    return decodeStruct(name, file.view(at, byteLength))
+    if (!file.checkAlignedRange(offset, byteLength, name, place)) return undefined
+    const missing = file.missingRange(offset, byteLength)
+    if (missing) yield missing
+    return decodeStruct(name, file.view(offset, byteLength))
   }
 
-  /** A vector of offsets or indices. @param stored - entries that are stored, where it is not the count */
-  *words(at: number, place: Place, stored?: number): Reading<VectorRecord | undefined> {
-    return yield* this.vector(at, 'offset', place, { stored })
+  /** A vector of offsets or indices. @param storedCount - entries that are stored, where fewer than the count */
+  *offsetVector(offset: number, place: Place, storedCount?: number): ReadTask<VectorRecord | undefined> {
+    return yield* this.vector(offset, 'offset', place, { storedCount })
   }
 
   *vector(
-    at: number,
+    offset: number,
     type: VectorType | 'offset',
     place: Place,
-    { stored, most }: { readonly stored?: number | undefined; readonly most?: number } = {},
-  ): Reading<VectorRecord | undefined> {
+    { storedCount, maxCount }: { readonly storedCount?: number | undefined; readonly maxCount?: number } = {},
+  ): ReadTask<VectorRecord | undefined> {
     const { file } = this
-    if (!file.admitsAligned(at, WORD_BYTES, 'vector', place)) return undefined
-    const headNeed = file.need(at, WORD_BYTES)
-    if (headNeed) yield headNeed
-    const count = file.view(at, WORD_BYTES).getUint32(0, true)
-    if (most !== undefined && count > most) {
-      this.report.broken('ERR_LIMIT', `${place.path} has ${count} entries; the limit is ${most}.`, place)
+    if (!file.checkAlignedRange(offset, WORD_BYTES, 'vector', place)) return undefined
+    const missingCount = file.missingRange(offset, WORD_BYTES)
+    if (missingCount) yield missingCount
+    const count = file.view(offset, WORD_BYTES).getUint32(0, true)
+    if (maxCount !== undefined && count > maxCount) {
+      this.report.broken('ERR_LIMIT', `${place.path} has ${count} entries; the limit is ${maxCount}.`, place)
       return undefined
     }
+    const start = offset + WORD_BYTES
     const elementBytes = type === 'offset' ? WORD_BYTES : ELEMENT_BYTES[type]
-    const byteLength = Math.min(count, stored ?? count) * elementBytes
-    if (!file.admits(at + WORD_BYTES, byteLength, 'vector', place)) return undefined
-    const need = file.need(at + WORD_BYTES, byteLength)
-    if (need) yield need
-    const view = file.view(at + WORD_BYTES, byteLength)
+    const byteLength = Math.min(count, storedCount ?? count) * elementBytes
+    if (!file.checkRange(start, byteLength, 'vector', place)) return undefined
+    const missingElements = file.missingRange(start, byteLength)
+    if (missingElements) yield missingElements
+    const view = file.view(start, byteLength)
     const entries: number[] = []
     const scalar = type === 'f32[4]' ? 'f32' : type
     for (let position = 0; position < byteLength; position += WORD_BYTES) {
       entries.push(readScalar(view, position, scalar))
     }
-    return { at, count, entries }
+    return { offset, count, entries }
   }
 
   /**
-   * The text behind an offset; undefined for offset 0, which is no text.
+   * A text; undefined for offset 0, which means none.
    *
-   * @param unwritten - bytes at the end that the size counts and nobody has written
+   * @param unwrittenBytes - trailing bytes that the size includes and the writer never wrote
    */
-  *text(at: number, place: Place, unwritten = 0): Reading<TextRecord | undefined> {
-    if (at === 0) return undefined
-    const values = yield* this.struct('text', at, place)
+  *text(offset: number, place: Place, unwrittenBytes = 0): ReadTask<TextRecord | undefined> {
+    if (offset === 0) return undefined
+    const values = yield* this.struct('text', offset, place)
     if (!values) return undefined
-    const byteLength = Math.max(0, values.size - unwritten)
+    const byteLength = Math.max(0, values.size - unwrittenBytes)
     const bytes = yield* this.#textBytes({ size: byteLength, bytes: values.bytes }, place)
     if (!bytes) return undefined
-    const [text, isClean] = decodeText(bytes)
-    return { at, bytesAt: values.bytes, byteLength, size: values.size, text, isClean }
+    return { offset, bytesOffset: values.bytes, byteLength, size: values.size, ...decodeText(bytes) }
   }
 
-  /** The raw bytes of a text record. An empty one needs no place. */
-  *#textBytes({ size, bytes: at }: StructValues<'text'>, place: Place): Reading<Uint8Array | undefined> {
+  /** The raw bytes of a text record. An empty text may have any offset. */
+  *#textBytes({ size, bytes: offset }: StructValues<'text'>, place: Place): ReadTask<Uint8Array | undefined> {
     if (size > MAX_TEXT_BYTES) {
       const message = `The text of ${place.path} has ${size} bytes; the limit is ${MAX_TEXT_BYTES}.`
       this.report.broken('ERR_LIMIT', message, place)
       return undefined
     }
     if (size === 0) return new Uint8Array(0)
-    if (!this.file.admits(at, size, 'text', place)) return undefined
-    const view = yield* this.file.read(at, size)
+    if (!this.file.checkRange(offset, size, 'text', place)) return undefined
+    const view = yield* this.file.read(offset, size)
     return new Uint8Array(view.buffer, view.byteOffset, size)
   }
 
-  /** The bytes of an attribute's value, which is a text record without a NUL. */
-  *rawText(
-    at: number,
-    place: Place,
-  ): Reading<{ at: number; bytesAt: number; bytes: Uint8Array } | undefined> {
-    if (at === 0) return undefined
-    const values = yield* this.struct('text', at, place)
+  /** The value of an attribute: a text record without a NUL. */
+  *rawText(offset: number, place: Place): ReadTask<RawTextRecord | undefined> {
+    if (offset === 0) return undefined
+    const values = yield* this.struct('text', offset, place)
     const bytes = values && (yield* this.#textBytes(values, place))
-    return bytes && { at, bytesAt: values.bytes, bytes: new Uint8Array(bytes) }
+    return bytes && { offset, bytesOffset: values.bytes, bytes: new Uint8Array(bytes) }
   }
 
-  /** Quantization parameters; undefined for offset 0, which is none. */
-  *quantization(at: number, place: Spot): Reading<QuantizationRecord | undefined> {
-    if (at === 0) return undefined
-    const vector = yield* this.words(at, place)
+  /** Quantization parameters; undefined for offset 0, which means none. */
+  *quantization(offset: number, location: Location): ReadTask<QuantizationRecord | undefined> {
+    if (offset === 0) return undefined
+    const vector = yield* this.offsetVector(offset, location)
     if (!vector) return undefined
     const count = vector.entries.length
     const scales = new Float32Array(count)
     const zeroPoints = new Int32Array(count)
     const widths = new Int32Array(count)
     for (let index = 0; index < count; index++) {
-      const offset = vector.entries[index]!
-      const values = yield* this.struct('quantization', offset, place.at(index, offset))
+      const entry = vector.entries[index]!
+      const values = yield* this.struct('quantization', entry, location.child(index, entry))
       if (!values) return undefined
       scales[index] = values.scale
       zeroPoints[index] = values.zero_point
@@ -127,19 +124,19 @@ export class RecordReader {
   }
 }
 
-/** Fields behind the end of `view` are 0. */
+/** Fields beyond the end of `view` are 0. */
 function decodeStruct<S extends StructName>(name: S, view: DataView): StructValues<S> {
   const values: Record<string, number> = {}
-  for (const { name: field, type, position } of PLACED[name].fields) {
-    values[field] = position < view.byteLength ? readScalar(view, position, type) : 0
+  for (const { name: field, type, offset } of STRUCT_LAYOUTS[name].fields) {
+    values[field] = offset < view.byteLength ? readScalar(view, offset, type) : 0
   }
   return values as StructValues<S>
 }
 
-/** The size counts one NUL at the end; a tolerant reader takes texts without it too. */
-export function decodeText(bytes: Uint8Array): readonly [text: string, isClean: boolean] {
+/** The size includes one terminating NUL; texts without it are accepted too. */
+function decodeText(bytes: Uint8Array): Pick<TextRecord, 'text' | 'isWellFormed'> {
   const length = bytes.at(-1) === NUL ? bytes.length - 1 : bytes.length
   const characters = Buffer.from(bytes.buffer, bytes.byteOffset, length)
-  // Buffer's own decoding: a TextDecoder costs more than all names of a model together.
-  return [characters.toString('utf8'), isUtf8(characters) && !characters.includes(NUL)]
+  // Buffer's own decoder: a TextDecoder call per name costs more than all other decoding of a model.
+  return { text: characters.toString('utf8'), isWellFormed: isUtf8(characters) && !characters.includes(NUL) }
 }

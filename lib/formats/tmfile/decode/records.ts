@@ -1,63 +1,71 @@
 /**
- * What a file holds, struct by struct, with the place of each: the form between the bytes and the model. The model is
- * made from it, a rewrite looks up in it what stood where, and the coverage report lists its ranges.
+ * The decoded records of a file, struct by struct, with their offsets: the stage between the bytes and the model. The
+ * model is built from them, a rewrite looks up the original bytes through them, and the coverage report lists their
+ * ranges.
  */
 import type { OperatorSchema } from '../operators.js'
 import type { BlockForm } from '../parameter_forms.js'
 import type { StructValues } from '../schema.js'
 
-/** A text: its record, its bytes, and what they mean. */
+/** A text record {size, offset} and the bytes it refers to. */
 export interface TextRecord {
-  readonly at: number
-  readonly bytesAt: number
-  /** With the NUL at the end where there is one. */
+  readonly offset: number
+  readonly bytesOffset: number
+  /** Size of the bytes, including the terminating NUL where there is one. */
   readonly byteLength: number
-  /** What the record says, with bytes at the end that nobody has written. */
+  /** Size that the record states, including trailing bytes that the writer never wrote. */
   readonly size: number
   readonly text: string
-  /** The bytes are UTF-8 without a NUL inside. */
-  readonly isClean: boolean
+  /** The bytes are UTF-8 without an inner NUL. */
+  readonly isWellFormed: boolean
 }
 
 /** A vector of indices, offsets or numbers. */
 export interface VectorRecord {
-  readonly at: number
-  /** The count as the file says it; the subgraph vector may count entries that are not stored. */
+  readonly offset: number
+  /** The count that the file states; the subgraph vector may count entries that are not stored. */
   readonly count: number
   readonly entries: readonly number[]
 }
 
 export interface BlockRecord {
-  readonly at: number
+  readonly offset: number
   readonly byteLength: number
-  /** Undefined for a block whose fields nobody knows. */
+  /** Undefined for a block with unknown fields. */
   readonly form: BlockForm | undefined
-  /** The bytes of a block whose fields nobody knows. */
+  /** The bytes of a block with unknown fields. */
   readonly opaque?: Uint8Array
-  /** Vectors and texts of the block by field. */
+  /** Vectors and texts of the block, by field name. */
   readonly vectors: ReadonlyMap<string, VectorRecord>
   readonly texts: ReadonlyMap<string, TextRecord>
 }
 
 export interface OperatorRecord {
-  readonly at: number
+  readonly offset: number
   readonly values: StructValues<'operator'>
   readonly schema: OperatorSchema | undefined
-  /** Undefined where there is no block. */
+  /** Undefined where the operator has no block. */
   readonly block: BlockRecord | undefined
-  /** All parameters of the current form, defaults included; empty for an operator that nobody knows. */
+  /** All parameters of the current form, defaults included; empty for an unknown operator. */
   readonly params: Record<string, unknown>
 }
 
+/** The raw bytes of an attribute's value. */
+export interface RawTextRecord {
+  readonly offset: number
+  readonly bytesOffset: number
+  readonly bytes: Uint8Array
+}
+
 export interface AttributeRecord {
-  readonly at: number
+  readonly offset: number
   readonly type: number
   readonly name: TextRecord | undefined
-  readonly value: { readonly at: number; readonly bytesAt: number; readonly bytes: Uint8Array } | undefined
+  readonly value: RawTextRecord | undefined
 }
 
 export interface NodeRecord {
-  readonly at: number
+  readonly offset: number
   readonly values: StructValues<'node'>
   readonly name: TextRecord | undefined
   readonly inputs: VectorRecord | undefined
@@ -68,9 +76,9 @@ export interface NodeRecord {
   readonly operator: OperatorRecord
 }
 
-/** Quantization parameters, one entry a record: real value = (stored value - zero point) * scale. */
+/** Quantization parameters, one entry per record: real value = (stored value - zero point) * scale. */
 export interface QuantizationRecord {
-  /** Offsets of the records. */
+  /** Offsets of the quantization structs. */
   readonly vector: VectorRecord
   readonly scales: Float32Array
   readonly zeroPoints: Int32Array
@@ -78,7 +86,7 @@ export interface QuantizationRecord {
 }
 
 export interface TensorRecord {
-  readonly at: number
+  readonly offset: number
   readonly values: StructValues<'tensor'>
   readonly name: TextRecord | undefined
   readonly dims: VectorRecord | undefined
@@ -86,12 +94,12 @@ export interface TensorRecord {
 }
 
 export interface BufferRecord {
-  readonly at: number
+  readonly offset: number
   readonly values: StructValues<'buffer'>
 }
 
 export interface DeviceRecord {
-  readonly at: number
+  readonly offset: number
   readonly values: StructValues<'device'>
   readonly name: TextRecord | undefined
   readonly nodes: VectorRecord | undefined
@@ -99,14 +107,14 @@ export interface DeviceRecord {
   readonly outputs: VectorRecord | undefined
 }
 
-/** Things that a vector of offsets lists. An entry that cannot be read is undefined; only a check goes on then. */
+/** Records listed by a vector of offsets. An unreadable entry is undefined; only a check continues after one. */
 export interface ListRecord<T> {
   readonly vector: VectorRecord
   readonly list: readonly (T | undefined)[]
 }
 
 export interface SubgraphRecord {
-  readonly at: number
+  readonly offset: number
   /** 36 or 40. */
   readonly byteLength: number
   readonly values: StructValues<'subgraph'>

@@ -1,20 +1,20 @@
 /**
- * Walks a file from its root to every struct, and checks on the way what would make it unsafe to read. One walk serves
- * open, check, rewrite and coverage; the report decides what something broken does.
+ * Walks a file from its root to every struct, and checks everything that would make it unsafe to read. Open, check,
+ * rewrite and coverage share this walk; the report decides whether a broken rule throws.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
-import { Spot } from '../location.js'
+import { Location } from '../location.js'
 import {
   DEFAULT_TENSORS_LIMIT,
   MAIN_VERSION,
   MAX_DEVICES,
   OLD_SUBGRAPH_BYTES,
-  PLACED,
+  STRUCT_LAYOUTS,
   type StructValues,
 } from '../schema.js'
-import { FileBytes, type Reading } from './file_bytes.js'
+import { PagedFile, type ReadTask } from './paged_file.js'
 import { readOperator } from './read_operator.js'
 import { RecordReader } from './record_reader.js'
 import type {
@@ -30,17 +30,17 @@ import type {
   VectorRecord,
 } from './records.js'
 
-/** Everything the file holds; undefined when its frame cannot be read, which is then reported. */
+/** All records of the file; undefined where its frame cannot be read, which is reported. */
 export async function walkFile(
   source: ByteSource,
   limits: Limits,
   report: Report,
 ): Promise<FileRecords | undefined> {
-  const file = new FileBytes(source, limits, report)
+  const file = new PagedFile(source, limits, report)
   return file.run(readFile(new RecordReader(file, report), limits.tensors ?? DEFAULT_TENSORS_LIMIT))
 }
 
-function* readFile(reader: RecordReader, tensorsLimit: number): Reading<FileRecords | undefined> {
+function* readFile(reader: RecordReader, maxEntries: number): ReadTask<FileRecords | undefined> {
   const { byteLength } = reader.file
   const header = yield* readHeader(reader, byteLength)
   if (!header) return undefined
@@ -49,184 +49,189 @@ function* readFile(reader: RecordReader, tensorsLimit: number): Reading<FileReco
   const name = yield* reader.text(root.name, { path: 'name', offset: root.name })
   const subgraphs = yield* readSubgraphs(reader, root.subgraphs)
   if (!subgraphs) return undefined
-  const graph = yield* new GraphWalk(reader, tensorsLimit).read(subgraphs)
+  const graph = yield* new GraphWalk(reader, maxEntries).read(subgraphs)
   return graph && { byteLength, header, root, name, subgraphs, graph }
 }
 
-function* readHeader(reader: RecordReader, byteLength: number): Reading<StructValues<'header'> | undefined> {
+function* readHeader(reader: RecordReader, byteLength: number): ReadTask<StructValues<'header'> | undefined> {
   const { report, file } = reader
   const place: Place = { path: 'header', offset: 0 }
-  const least = PLACED.header.byteLength
-  if (byteLength < least) {
-    report.broken('ERR_TRUNCATED', `The file has ${byteLength} bytes; a tmfile has at least ${least}.`, place)
+  const minBytes = STRUCT_LAYOUTS.header.byteLength
+  if (byteLength < minBytes) {
+    const message = `The file has ${byteLength} bytes; a tmfile has at least ${minBytes}.`
+    report.broken('ERR_TRUNCATED', message, place)
     return undefined
   }
-  const view = yield* file.read(0, least)
+  const view = yield* file.read(0, minBytes)
   const [ver_main, ver_sub, ver_compile] = [0, 2, 4].map((at) => view.getUint16(at, true)) as [
     number,
     number,
     number,
   ]
   if (ver_main !== MAIN_VERSION) {
-    const message =
-      ver_main < MAIN_VERSION
-        ? `The main version is ${ver_main}; files of 2018 have other structs, and only version ${MAIN_VERSION} can be read.`
-        : `The main version is ${ver_main}; only version ${MAIN_VERSION} can be read.`
+    const reason = ver_main < MAIN_VERSION ? ', because files of 2018 have different structs' : ''
+    const message = `The main version is ${ver_main}; only version ${MAIN_VERSION} is supported${reason}.`
     report.broken('ERR_UNSUPPORTED', message, place)
     return undefined
   }
   if (ver_sub !== 0 || ver_compile !== 0) {
-    const message = `The version is ${ver_main}.${ver_sub}.${ver_compile}; no writer of another than ${MAIN_VERSION}.0.0 is known.`
+    const message = `The version is ${ver_main}.${ver_sub}.${ver_compile}; known writers store ${MAIN_VERSION}.0.0.`
     report.note('ERR_HEADER', message, place)
   }
   return { ver_main, ver_sub, ver_compile, root: view.getUint32(8, true) }
 }
 
-/** The first entry is the graph; with a count above 1 the file has device subgraphs, and no further entry is stored. */
-function* readSubgraphs(reader: RecordReader, at: number): Reading<VectorRecord | undefined> {
-  const place = { path: 'subgraphs', offset: at }
-  const vector = yield* reader.words(at, place, 1)
+/** The first entry is the graph. A count above 1 means that the file has device subgraphs; no further entry is stored. */
+function* readSubgraphs(reader: RecordReader, offset: number): ReadTask<VectorRecord | undefined> {
+  const place = { path: 'subgraphs', offset }
+  const vector = yield* reader.offsetVector(offset, place, 1)
   if (vector?.count !== 0) return vector
-  reader.report.broken('ERR_HEADER', 'The file has no subgraph: their vector is empty.', place)
+  reader.report.broken('ERR_HEADER', 'The file has no subgraph: the subgraph vector is empty.', place)
   return undefined
 }
 
-/** Old writers counted a NUL at the end of an attribute's name, and what lies there is of something else. */
-export const UNWRITTEN_NUL = 1
+/** Old writers included a NUL in the size of an attribute's name without writing it; another record follows directly. */
+export const UNWRITTEN_NUL_BYTES = 1
 
 class GraphWalk {
   readonly #reader: RecordReader
-  readonly #limit: number
+  readonly #maxEntries: number
 
-  constructor(reader: RecordReader, limit: number) {
+  constructor(reader: RecordReader, maxEntries: number) {
     this.#reader = reader
-    this.#limit = limit
+    this.#maxEntries = maxEntries
   }
 
-  *read(subgraphs: VectorRecord): Reading<SubgraphRecord | undefined> {
+  *read(subgraphs: VectorRecord): ReadTask<SubgraphRecord | undefined> {
     const reader = this.#reader
-    const at = subgraphs.entries[0]!
-    // Every writer puts the vector right behind the subgraph, which is how old ones, a field shorter, are told.
+    const offset = subgraphs.entries[0]!
+    // Every writer puts the vector directly after the subgraph, so the distance is the size of the subgraph's form.
     const byteLength =
-      subgraphs.at - at === OLD_SUBGRAPH_BYTES ? OLD_SUBGRAPH_BYTES : PLACED.subgraph.byteLength
-    const spot = new Spot(at, 'subgraphs[0]')
-    const values = yield* reader.struct('subgraph', at, spot, byteLength)
+      subgraphs.offset - offset === OLD_SUBGRAPH_BYTES
+        ? OLD_SUBGRAPH_BYTES
+        : STRUCT_LAYOUTS.subgraph.byteLength
+    const location = new Location(offset, 'subgraphs[0]')
+    const values = yield* reader.struct('subgraph', offset, location, byteLength)
     if (!values) return undefined
-    const name = yield* reader.text(values.name, spot.at('name', values.name))
-    const nodes = yield* this.#list(values.nodes, 'nodes', (spot) => this.#node(spot))
-    const tensors = yield* this.#list(values.tensors, 'tensors', (spot) => this.#tensor(spot))
+    const name = yield* reader.text(values.name, location.child('name', values.name))
+    const nodes = yield* this.#list(values.nodes, 'nodes', (entry) => this.#node(entry))
+    const tensors = yield* this.#list(values.tensors, 'tensors', (entry) => this.#tensor(entry))
     if (!nodes || !tensors) return undefined
     const buffers =
       values.buffers === 0
         ? undefined
-        : yield* this.#list(values.buffers, 'buffers', (spot) => this.#buffer(spot))
-    const inputs = yield* this.#indices(new Spot(values.inputs, 'inputs'))
-    const outputs = yield* this.#indices(new Spot(values.outputs, 'outputs'))
+        : yield* this.#list(values.buffers, 'buffers', (entry) => this.#buffer(entry))
+    const inputs = yield* this.#indices(new Location(values.inputs, 'inputs'))
+    const outputs = yield* this.#indices(new Location(values.outputs, 'outputs'))
     const devices = yield* this.#devices(subgraphs, byteLength, values)
-    return { at, byteLength, values, name, nodes, tensors, buffers, inputs, outputs, devices }
+    return { offset, byteLength, values, name, nodes, tensors, buffers, inputs, outputs, devices }
   }
 
   *#list<T>(
-    at: number,
+    offset: number,
     path: string,
-    read: (spot: Spot) => Reading<T | undefined>,
-  ): Reading<ListRecord<T> | undefined> {
-    const spot = new Spot(at, path)
-    const vector = yield* this.#reader.vector(at, 'offset', spot, { most: this.#limit })
+    readEntry: (location: Location) => ReadTask<T | undefined>,
+    maxCount = this.#maxEntries,
+  ): ReadTask<ListRecord<T> | undefined> {
+    const location = new Location(offset, path)
+    const vector = yield* this.#reader.vector(offset, 'offset', location, { maxCount })
     if (!vector) return undefined
     const list: (T | undefined)[] = []
-    for (const [index, offset] of vector.entries.entries()) list.push(yield* read(spot.at(index, offset)))
+    for (const [index, entry] of vector.entries.entries()) {
+      list.push(yield* readEntry(location.child(index, entry)))
+    }
     return { vector, list }
   }
 
-  /** A vector of indices that may be absent. */
-  *#indices(spot: Spot): Reading<VectorRecord | undefined> {
-    return spot.offset === 0 ? undefined : yield* this.#reader.words(spot.offset, spot)
+  /** An optional vector of indices. */
+  *#indices(location: Location): ReadTask<VectorRecord | undefined> {
+    return location.offset === 0 ? undefined : yield* this.#reader.offsetVector(location.offset, location)
   }
 
-  #name(at: number, owner: Spot): Reading<TextRecord | undefined> {
-    return this.#reader.text(at, owner.at('name', at))
+  #name(offset: number, owner: Location): ReadTask<TextRecord | undefined> {
+    return this.#reader.text(offset, owner.child('name', offset))
   }
 
-  *#node(spot: Spot): Reading<NodeRecord | undefined> {
-    const values = yield* this.#reader.struct('node', spot.offset, spot)
+  *#node(location: Location): ReadTask<NodeRecord | undefined> {
+    const { offset } = location
+    const values = yield* this.#reader.struct('node', offset, location)
     if (!values) return undefined
-    const operator = yield* readOperator(this.#reader, values.operator, spot)
-    const name = yield* this.#name(values.name, spot)
-    const inputs = yield* this.#indices(spot.at('inputs', values.inputs))
-    const outputs = yield* this.#indices(spot.at('outputs', values.outputs))
-    const attributes = yield* this.#attributes(spot.at('attributes', values.attributes))
-    return operator && { at: spot.offset, values, name, inputs, outputs, attributes, operator }
+    const operator = yield* readOperator(this.#reader, values.operator, location)
+    const name = yield* this.#name(values.name, location)
+    const inputs = yield* this.#indices(location.child('inputs', values.inputs))
+    const outputs = yield* this.#indices(location.child('outputs', values.outputs))
+    const attributes = yield* this.#attributes(location.child('attributes', values.attributes))
+    return operator && { offset, values, name, inputs, outputs, attributes, operator }
   }
 
-  *#attributes(spot: Spot): Reading<NodeRecord['attributes']> {
-    const vector = yield* this.#indices(spot)
+  *#attributes(location: Location): ReadTask<NodeRecord['attributes']> {
+    const vector = yield* this.#indices(location)
     if (!vector) return undefined
     const list: AttributeRecord[] = []
-    for (const [index, offset] of vector.entries.entries()) {
-      const attribute = yield* this.#attribute(spot.at(index, offset))
+    for (const [index, entry] of vector.entries.entries()) {
+      const attribute = yield* this.#attribute(location.child(index, entry))
       if (attribute) list.push(attribute)
     }
     return { vector, list }
   }
 
-  *#attribute(spot: Spot): Reading<AttributeRecord | undefined> {
-    const values = yield* this.#reader.struct('attribute', spot.offset, spot)
+  *#attribute(location: Location): ReadTask<AttributeRecord | undefined> {
+    const { offset } = location
+    const values = yield* this.#reader.struct('attribute', offset, location)
     if (!values) return undefined
-    const name = yield* this.#reader.text(values.name, spot.at('name', values.name), UNWRITTEN_NUL)
-    const value = yield* this.#reader.rawText(values.value, spot.at('value', values.value))
-    return { at: spot.offset, type: values.type, name, value }
+    const nameLocation = location.child('name', values.name)
+    const name = yield* this.#reader.text(values.name, nameLocation, UNWRITTEN_NUL_BYTES)
+    const value = yield* this.#reader.rawText(values.value, location.child('value', values.value))
+    return { offset, type: values.type, name, value }
   }
 
-  *#tensor(spot: Spot): Reading<TensorRecord | undefined> {
+  *#tensor(location: Location): ReadTask<TensorRecord | undefined> {
     const reader = this.#reader
-    const values = yield* reader.struct('tensor', spot.offset, spot)
+    const { offset } = location
+    const values = yield* reader.struct('tensor', offset, location)
     if (!values) return undefined
-    const name = yield* this.#name(values.name, spot)
-    const hasDims = values.dims !== 0
-    const dims = hasDims ? yield* reader.vector(values.dims, 'i32', spot.at('dims', values.dims)) : undefined
-    const quantizationAt = values.quantization
-    const quantization = yield* reader.quantization(quantizationAt, spot.at('quantization', quantizationAt))
-    return { at: spot.offset, values, name, dims, quantization }
+    const name = yield* this.#name(values.name, location)
+    const dims =
+      values.dims === 0
+        ? undefined
+        : yield* reader.vector(values.dims, 'i32', location.child('dims', values.dims))
+    const quantizationLocation = location.child('quantization', values.quantization)
+    const quantization = yield* reader.quantization(values.quantization, quantizationLocation)
+    return { offset, values, name, dims, quantization }
   }
 
-  *#buffer(spot: Spot): Reading<BufferRecord | undefined> {
+  *#buffer(location: Location): ReadTask<BufferRecord | undefined> {
     const { report, file } = this.#reader
-    const values = yield* this.#reader.struct('buffer', spot.offset, spot)
+    const values = yield* this.#reader.struct('buffer', location.offset, location)
     if (!values) return undefined
     const { size, data } = values
-    // Without an offset the file has no data, and the size says how many there would be.
+    // Without a data offset the file holds no data, and the size is the size the data would have.
     if (data !== 0 && size > file.byteLength - data) {
-      const message = `${spot.path} has ${size} bytes at ${data} and the file ends at ${file.byteLength}.`
-      report.broken('ERR_TRUNCATED', message, spot)
+      const message = `${location.path} has ${size} bytes at offset ${data}; the file ends at ${file.byteLength}.`
+      report.broken('ERR_TRUNCATED', message, location)
       return undefined
     }
-    return { at: spot.offset, values }
+    return { offset: location.offset, values }
   }
 
-  /** Only files with several subgraphs have device subgraphs; in others the offset is what memory held. */
+  /** Only files with several subgraphs have device subgraphs; in other files the field is uninitialised. */
   *#devices(
     subgraphs: VectorRecord,
     byteLength: number,
     values: StructValues<'subgraph'>,
-  ): Reading<ListRecord<DeviceRecord> | undefined> {
+  ): ReadTask<ListRecord<DeviceRecord> | undefined> {
     const isStored = subgraphs.count > 1 && byteLength > OLD_SUBGRAPH_BYTES
     if (!isStored) return undefined
-    const spot = new Spot(values.devices, 'devices')
-    const vector = yield* this.#reader.vector(values.devices, 'offset', spot, { most: MAX_DEVICES })
-    if (!vector) return undefined
-    const list: (DeviceRecord | undefined)[] = []
-    for (const [index, at] of vector.entries.entries()) list.push(yield* this.#device(spot.at(index, at)))
-    return { vector, list }
+    return yield* this.#list(values.devices, 'devices', (entry) => this.#device(entry), MAX_DEVICES)
   }
 
-  *#device(spot: Spot): Reading<DeviceRecord | undefined> {
-    const values = yield* this.#reader.struct('device', spot.offset, spot)
+  *#device(location: Location): ReadTask<DeviceRecord | undefined> {
+    const values = yield* this.#reader.struct('device', location.offset, location)
     if (!values) return undefined
-    const name = yield* this.#name(values.name, spot)
-    const nodes = yield* this.#indices(spot.at('nodes', values.nodes))
-    const inputs = yield* this.#indices(spot.at('inputs', values.inputs))
-    const outputs = yield* this.#indices(spot.at('outputs', values.outputs))
-    return { at: spot.offset, values, name, nodes, inputs, outputs }
+    const name = yield* this.#name(values.name, location)
+    const nodes = yield* this.#indices(location.child('nodes', values.nodes))
+    const inputs = yield* this.#indices(location.child('inputs', values.inputs))
+    const outputs = yield* this.#indices(location.child('outputs', values.outputs))
+    return { offset: location.offset, values, name, nodes, inputs, outputs }
   }
 }

@@ -1,9 +1,10 @@
 /**
- * The parts of a file that is to be written: a struct, a vector, the bytes of a text, the numbers of a buffer. Each
- * knows its length before it has a place, refers to others as objects, and gets its bytes when all have their places.
+ * Chunks: the contiguous ranges that a tmfile is written as. A chunk is a struct, a vector, the bytes of a text, or the
+ * data of a buffer. It knows its length before it has an offset, refers to other chunks as objects, and is encoded once
+ * all of them have offsets.
  *
- * A part that comes from a file starts from the bytes it had there. Only fields that mean something else now are
- * written anew, so that what no field explains (padding, the bits of a NaN, fields that nobody set) survives.
+ * A chunk that comes from a file starts from its original bytes, and only changed fields are encoded again. So bytes that
+ * no field covers (padding, NaN payloads, uninitialised fields) survive a rewrite.
  */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
@@ -12,37 +13,37 @@ import { type ALIGNMENT, FORMAT_NAME } from '../schema.js'
 import { readScalar, type ScalarType, writeScalar } from '../struct_layout.js'
 
 /**
- * `exact` keeps every byte that nothing gave a new meaning; `canonical` writes 0 where nobody set anything; `upgrade` is
- * canonical and writes old structs in their current form.
+ * `exact` keeps every byte whose meaning is unchanged; `canonical` writes 0 for uninitialised bytes; `upgrade` is
+ * canonical and writes older forms of structs in their current form.
  */
 export type WriteMode = 'exact' | 'canonical' | 'upgrade'
 
-/** Where a part stood in the file it comes from. */
-export interface PieceBase {
-  readonly at: number
+/** Range of a chunk in the file it comes from. */
+export interface OriginalRange {
+  readonly offset: number
   readonly byteLength: number
 }
 
-/** Writes the fields of a part. @param base - its bytes in the file it comes from; empty for a new one */
-export type Fill = (target: DataView, base: DataView) => void
+/** Encodes the fields of a chunk. @param original - its bytes in the file it comes from; empty for a new chunk */
+export type EncodeChunk = (target: DataView, original: DataView) => void
 
-export interface Piece {
+export interface Chunk {
   readonly path: string
   readonly byteLength: number
   /** 4 for structs and vectors, 1 for bytes. */
   readonly alignment: 1 | typeof ALIGNMENT
-  readonly base: PieceBase | undefined
-  /** Absent for numbers of a buffer, which stay where they are until they are written. */
-  readonly fill?: Fill
+  readonly original: OriginalRange | undefined
+  /** Absent for the data of a buffer, which is copied when the file is written. */
+  readonly encode?: EncodeChunk
   readonly data?: WriteSegment
-  /** Byte offset in the new file; set when all parts are placed. */
-  at: number
+  /** Byte offset in the new file; set before any chunk is encoded. */
+  offset: number
 }
 
-/** An offset to a part, or none. */
-export const offsetOf = (piece: Piece | undefined): number => piece?.at ?? 0
+/** The offset of a chunk; 0, which means "not set", for none. */
+export const offsetOf = (chunk: Chunk | undefined): number => chunk?.offset ?? 0
 
-const LIMITS: Readonly<Record<ScalarType, readonly [least: number, most: number]>> = {
+const SCALAR_RANGES: Readonly<Record<ScalarType, readonly [min: number, max: number]>> = {
   u8: [0, 0xff],
   u16: [0, 0xffff],
   u32: [0, 0xffff_ffff],
@@ -51,43 +52,44 @@ const LIMITS: Readonly<Record<ScalarType, readonly [least: number, most: number]
   f32: [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY],
 }
 
-export interface FieldPlace {
-  readonly position: number
+export interface FieldTarget {
+  /** Byte offset in the chunk. */
+  readonly offset: number
   readonly type: ScalarType
   /** Names the field in errors, for example `nodes[3].params.axis`. */
   readonly path: string
 }
 
 /**
- * Writes one field, from the base where that means the same.
+ * Encodes one field; copies the original bytes where they decode to the same value.
  *
  * @throws TileworkError ERR_ARGUMENT for a value that the field cannot hold
  */
-export function fillField(
+export function encodeField(
   target: DataView,
-  base: DataView,
-  { position, type, path }: FieldPlace,
+  original: DataView,
+  { offset, type, path }: FieldTarget,
   value: unknown,
 ): void {
-  const isOfBase = position + 4 <= base.byteLength || (type === 'u8' && position < base.byteLength)
-  if (isOfBase && Object.is(readScalar(base, position, type), value)) {
-    copyField(target, base, position, type)
+  const isInOriginal = offset + 4 <= original.byteLength || (type === 'u8' && offset < original.byteLength)
+  if (isInOriginal && Object.is(readScalar(original, offset, type), value)) {
+    copyField(target, original, offset, type)
     return
   }
-  const [least, most] = LIMITS[type]
+  const [min, max] = SCALAR_RANGES[type]
   const isNumber = typeof value === 'number' && (type === 'f32' || Number.isInteger(value))
-  if (!isNumber || value < least || value > most) {
-    const range = type === 'f32' ? 'a number' : `a whole number from ${least} to ${most}`
-    throw new TileworkError('ERR_ARGUMENT', `${path} must be ${range}; it is ${valueText(value)}.`, {
+  if (!isNumber || value < min || value > max) {
+    const allowed = type === 'f32' ? 'a number' : `an integer from ${min} to ${max}`
+    throw new TileworkError('ERR_ARGUMENT', `${path} is ${valueText(value)}; it must be ${allowed}.`, {
       format: FORMAT_NAME,
       path,
     })
   }
-  writeScalar(target, position, type, value)
+  writeScalar(target, offset, type, value)
 }
 
-function copyField(target: DataView, base: DataView, position: number, type: ScalarType): void {
-  if (type === 'u8') target.setUint8(position, base.getUint8(position))
-  else if (type === 'u16') target.setUint16(position, base.getUint16(position))
-  else target.setUint32(position, base.getUint32(position))
+function copyField(target: DataView, original: DataView, offset: number, type: ScalarType): void {
+  if (type === 'u8') target.setUint8(offset, original.getUint8(offset))
+  else if (type === 'u16') target.setUint16(offset, original.getUint16(offset))
+  else target.setUint32(offset, original.getUint32(offset))
 }

@@ -1,138 +1,148 @@
 /**
- * A model as the parts of a file, in the order in which the reference writes them: nodes, tensors, buffers, the ends of
- * the graph, device subgraphs, subgraph, root, header.
+ * Encodes a model as the chunks of a file, in the order in which the reference writes them: nodes, tensors, buffers, graph
+ * inputs and outputs, device subgraphs, subgraph, root, header.
  */
-
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord } from '../decode/records.js'
-import { UNWRITTEN_NUL } from '../decode/walk.js'
+import { UNWRITTEN_NUL_BYTES } from '../decode/walk.js'
 import { isConstant, NHWC, typeOfRole } from '../enums.js'
-import type { TmfileModel } from '../model/model.js'
 import type { Origin } from '../model/origin.js'
-import type { TmfileBuffer, TmfileDevice, TmfileNode, TmfileTensor } from '../model/types.js'
-import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, PLACED } from '../schema.js'
-import { offsetOf, type Piece, type WriteMode } from './chunk.js'
-import { PieceList } from './chunk_builder.js'
-import { layOutOperator } from './encode_operator.js'
+import type {
+  TmfileBuffer,
+  TmfileDevice,
+  TmfileModelFields,
+  TmfileNode,
+  TmfileTensor,
+} from '../model/types.js'
+import { FORMAT_NAME, NO_BUFFER, OLD_SUBGRAPH_BYTES, STRUCT_LAYOUTS } from '../schema.js'
+import { type Chunk, type OriginalRange, offsetOf, type WriteMode } from './chunk.js'
+import { ChunkBuilder } from './chunk_builder.js'
+import { encodeOperator } from './encode_operator.js'
 
-/** What a model was, for parts that are still the same. */
-export interface Previous {
+/** The file that a model was read from, and its records: the source of every byte that a rewrite keeps. */
+export interface OriginalFile {
   readonly origin: Origin
   readonly records: FileRecords
 }
 
-/** All parts, the header last. */
-export function layOutModel(model: TmfileModel, mode: WriteMode, previous: Previous | undefined): Piece[] {
-  return new ModelLayOut(model, mode, previous).run()
+/** All chunks of the file, the header last. */
+export function encodeModel(
+  model: TmfileModelFields,
+  mode: WriteMode,
+  original: OriginalFile | undefined,
+): Chunk[] {
+  return new ModelEncoder(model, mode, original).run()
 }
 
-class ModelLayOut {
-  readonly #model: TmfileModel
+class ModelEncoder {
+  readonly #model: TmfileModelFields
   readonly #mode: WriteMode
-  readonly #previous: Previous | undefined
-  readonly #parts = new PieceList()
+  readonly #original: OriginalFile | undefined
+  readonly #builder = new ChunkBuilder()
   readonly #nodeIndex: ReadonlyMap<TmfileNode, number>
   readonly #tensorIndex: ReadonlyMap<TmfileTensor, number>
   readonly #bufferIndex: ReadonlyMap<TmfileBuffer, number>
 
-  constructor(model: TmfileModel, mode: WriteMode, previous: Previous | undefined) {
+  constructor(model: TmfileModelFields, mode: WriteMode, original: OriginalFile | undefined) {
     this.#model = model
     this.#mode = mode
-    this.#previous = previous
+    this.#original = original
     this.#nodeIndex = indexed(model.graph.nodes)
     this.#tensorIndex = indexed(model.graph.tensors)
     this.#bufferIndex = indexed(model.graph.buffers)
   }
 
-  run(): Piece[] {
-    const parts = this.#parts
+  run(): Chunk[] {
+    const builder = this.#builder
     const { graph, version, originalFormat, subFormat } = this.#model
-    const records = this.#previous?.records
-    const name = parts.text(this.#model.name, 'name', records?.name)
+    const records = this.#original?.records
+    const name = builder.text(this.#model.name, 'name', records?.name)
     const nodes = graph.nodes.map((node, index) => this.#node(node, index))
-    const nodeVector = parts.vector(nodes, 'offset', 'nodes', { record: records?.graph.nodes.vector })
+    const nodeVector = builder.vector(nodes, 'offset', 'nodes', { record: records?.graph.nodes.vector })
     const tensors = this.#tensors()
-    const tensorVector = parts.vector(tensors, 'offset', 'tensors', { record: records?.graph.tensors.vector })
+    const tensorVector = builder.vector(tensors, 'offset', 'tensors', {
+      record: records?.graph.tensors.vector,
+    })
     const buffers = graph.buffers.map((buffer, index) => this.#buffer(buffer, index))
     const bufferVector = this.#bufferVector(buffers)
     const subgraph = this.#subgraph({ nodeVector, tensorVector, bufferVector })
-    const subgraphs = parts.vector([subgraph], 'offset', 'subgraphs', {
+    const subgraphs = builder.vector([subgraph], 'offset', 'subgraphs', {
       record: records?.subgraphs,
       count: this.#subgraphCount(),
     })
-    const root = parts.struct(
+    const root = builder.struct(
       'root',
       'root',
       () => ({
         orig_format: originalFormat,
         sub_format: subFormat,
-        subgraphs: subgraphs.at,
+        subgraphs: subgraphs.offset,
         name: offsetOf(name),
       }),
-      { base: records && { at: records.header.root, byteLength: PLACED.root.byteLength } },
+      { original: records && { offset: records.header.root, byteLength: STRUCT_LAYOUTS.root.byteLength } },
     )
     const [ver_main, ver_sub, ver_compile] = version
-    parts.struct('header', 'header', () => ({ ver_main, ver_sub, ver_compile, root: root.at }), {
-      base: records && { at: 0, byteLength: PLACED.header.byteLength },
+    builder.struct('header', 'header', () => ({ ver_main, ver_sub, ver_compile, root: root.offset }), {
+      original: records && { offset: 0, byteLength: STRUCT_LAYOUTS.header.byteLength },
     })
-    return parts.pieces
+    return builder.chunks
   }
 
-  #recordIndex(object: TmfileNode | TmfileTensor | TmfileBuffer | TmfileDevice): number {
-    return this.#previous?.origin.indexOf(object) ?? -1
+  /** Index of an object in the original file; -1 for a new object. */
+  #originalIndex(object: TmfileNode | TmfileTensor | TmfileBuffer | TmfileDevice): number {
+    return this.#original?.origin.indexOf(object) ?? -1
   }
 
-  #node(node: TmfileNode, index: number): Piece {
-    const parts = this.#parts
+  #node(node: TmfileNode, index: number): Chunk {
+    const builder = this.#builder
     const path = `nodes[${index}]`
-    const oldIndex = this.#recordIndex(node)
-    const record: NodeRecord | undefined = this.#previous?.records.graph.nodes.list[oldIndex]
-    const name = parts.text(node.name, `${path}.name`, record?.name)
+    const originalIndex = this.#originalIndex(node)
+    const record: NodeRecord | undefined = this.#original?.records.graph.nodes.list[originalIndex]
+    const name = builder.text(node.name, `${path}.name`, record?.name)
     const inputs = this.#tensorIndices(node.inputs, `${path}.inputs`)
     const outputs = this.#tensorIndices(node.outputs, `${path}.outputs`)
-    const inputVector = parts.optionalVector(inputs, `${path}.inputs`, record?.inputs)
-    // The reference refuses a node without this vector, so a new node has it even when it is empty.
-    const outputVector = parts.optionalVector(outputs, `${path}.outputs`, record?.outputs, {
+    const inputVector = builder.optionalVector(inputs, `${path}.inputs`, record?.inputs)
+    // The reference rejects a node without this vector, so a new node has it even when it is empty.
+    const outputVector = builder.optionalVector(outputs, `${path}.outputs`, record?.outputs, {
       keepEmpty: !record || record.outputs !== undefined,
     })
     const attributes = this.#attributes(node, path, record)
-    const operator = layOutOperator(parts, node, { path, record: record?.operator, mode: this.#mode })
+    const operator = encodeOperator(builder, node, { path, record: record?.operator, mode: this.#mode })
     const values = () => ({
-      id: idOf(index, oldIndex, record?.values.id),
+      id: idOf(index, originalIndex, record?.values.id),
       inputs: offsetOf(inputVector),
       outputs: offsetOf(outputVector),
-      operator: operator.at,
+      operator: operator.offset,
       name: offsetOf(name),
       attributes: offsetOf(attributes),
-      // Any byte but 0 is true.
+      // Any byte except 0 is true.
       dynamic_shape: node.dynamicShape ? record?.values.dynamic_shape || 1 : 0,
     })
-    return parts.struct('node', path, values, { base: record && baseOf('node', record) })
+    return builder.struct('node', path, values, { original: rangeOf('node', record) })
   }
 
-  #attributes({ attributes }: TmfileNode, path: string, record: NodeRecord | undefined): Piece | undefined {
-    const old = record?.attributes
-    if (attributes.length === 0 && !old) return undefined
-    const parts = this.#parts
-    const pieces = attributes.map(({ name, value, type }, index) => {
+  #attributes({ attributes }: TmfileNode, path: string, record: NodeRecord | undefined): Chunk | undefined {
+    const original = record?.attributes
+    if (attributes.length === 0 && !original) return undefined
+    const builder = this.#builder
+    const chunks = attributes.map(({ name, value, type }, index) => {
       const owner = `${path}.attributes[${index}]`
-      const record = old?.list[index]
-      // What was absent stays so.
+      const record = original?.list[index]
+      // An absent name or value stays absent.
       const hasName = !record || record.name !== undefined || name !== ''
       const hasValue = !record || record.value !== undefined || value.byteLength > 0
       const nameText = hasName ? name : null
-      const nameRecord = parts.text(nameText, `${owner}.name`, record?.name, UNWRITTEN_NUL)
-      const valueRecord = hasValue ? parts.rawText(value, `${owner}.value`, record?.value) : undefined
+      const nameRecord = builder.text(nameText, `${owner}.name`, record?.name, UNWRITTEN_NUL_BYTES)
+      const valueRecord = hasValue ? builder.rawText(value, `${owner}.value`, record?.value) : undefined
       const values = () => ({ name: offsetOf(nameRecord), value: offsetOf(valueRecord), type })
-      const base = record && { at: record.at, byteLength: PLACED.attribute.byteLength }
-      return parts.struct('attribute', owner, values, { base })
+      return builder.struct('attribute', owner, values, { original: rangeOf('attribute', record) })
     })
-    return parts.vector(pieces, 'offset', `${path}.attributes`, { record: old?.vector })
+    return builder.vector(chunks, 'offset', `${path}.attributes`, { record: original?.vector })
   }
 
-  #tensors(): Piece[] {
-    // The number of the last constant's buffer so far is what the reference leaves in every other tensor.
+  #tensors(): Chunk[] {
+    // In every other tensor the reference stores the buffer index of the last constant before it.
     let lastBuffer = NO_BUFFER
     return this.#model.graph.tensors.map((tensor, index) => {
       if (isConstant(tensor)) lastBuffer = this.#bufferIndexOf(tensor, index)
@@ -140,20 +150,20 @@ class ModelLayOut {
     })
   }
 
-  #tensor(tensor: TmfileTensor, index: number, lastBuffer: number): Piece {
-    const parts = this.#parts
+  #tensor(tensor: TmfileTensor, index: number, lastBuffer: number): Chunk {
+    const builder = this.#builder
     const path = `tensors[${index}]`
-    const oldIndex = this.#recordIndex(tensor)
-    const record: TensorRecord | undefined = this.#previous?.records.graph.tensors.list[oldIndex]
-    const name = parts.text(tensor.name, `${path}.name`, record?.name)
+    const originalIndex = this.#originalIndex(tensor)
+    const record: TensorRecord | undefined = this.#original?.records.graph.tensors.list[originalIndex]
+    const name = builder.text(tensor.name, `${path}.name`, record?.name)
     const dims =
       tensor.shape === null
         ? undefined
-        : parts.vector(tensor.shape, 'i32', `${path}.dims`, { record: record?.dims })
+        : builder.vector(tensor.shape, 'i32', `${path}.dims`, { record: record?.dims })
     const quantization = this.#quantization(tensor, path, record)
     const keepsBufferId = this.#mode === 'exact' && record !== undefined && !isConstant(tensor)
     const values = () => ({
-      id: idOf(index, oldIndex, record?.values.id),
+      id: idOf(index, originalIndex, record?.values.id),
       buffer_id: keepsBufferId ? record.values.buffer_id : lastBuffer,
       dims: offsetOf(dims),
       name: offsetOf(name),
@@ -162,7 +172,7 @@ class ModelLayOut {
       type: typeOfRole(tensor.role),
       data_type: DTYPES[tensor.dtype]?.tmfile as number,
     })
-    return parts.struct('tensor', path, values, { base: record && baseOf('tensor', record) })
+    return builder.struct('tensor', path, values, { original: rangeOf('tensor', record) })
   }
 
   #layoutOf(tensor: TmfileTensor): number {
@@ -174,111 +184,110 @@ class ModelLayOut {
     { quantization }: TmfileTensor,
     path: string,
     record: TensorRecord | undefined,
-  ): Piece | undefined {
+  ): Chunk | undefined {
     if (!quantization) return undefined
     const { scales, zeroPoints, widths } = quantization
-    const old = record?.quantization
-    const pieces = Array.from(scales, (scale, index) => {
-      const at = old?.vector.entries[index]
+    const original = record?.quantization
+    const chunks = Array.from(scales, (scale, index) => {
+      const offset = original?.vector.entries[index]
       const width = this.#mode === 'exact' ? widths[index]! : 0
       const values = () => ({ zero_point: zeroPoints[index]!, scale, width })
-      return this.#parts.struct('quantization', `${path}.quantization[${index}]`, values, {
-        base: at === undefined ? undefined : { at, byteLength: PLACED.quantization.byteLength },
+      return this.#builder.struct('quantization', `${path}.quantization[${index}]`, values, {
+        original: rangeOf('quantization', offset === undefined ? undefined : { offset }),
       })
     })
-    return this.#parts.vector(pieces, 'offset', `${path}.quantization`, { record: old?.vector })
+    return this.#builder.vector(chunks, 'offset', `${path}.quantization`, { record: original?.vector })
   }
 
-  #buffer(buffer: TmfileBuffer, index: number): Piece {
+  #buffer(buffer: TmfileBuffer, index: number): Chunk {
     const path = `buffers[${index}]`
-    const record = this.#previous?.records.graph.buffers?.list[this.#recordIndex(buffer)]
+    const record = this.#original?.records.graph.buffers?.list[this.#originalIndex(buffer)]
     const { data } = buffer
-    const isOld = data !== null && 'source' in data && data.source === this.#previous?.origin.source
-    const numbers = this.#parts.data(buffer, `${path}.data`, isOld ? data.start : undefined)
-    const values = () => ({ size: buffer.byteLength, data: offsetOf(numbers) })
-    return this.#parts.struct('buffer', path, values, { base: record && baseOf('buffer', record) })
+    const isFromOriginal = data !== null && 'source' in data && data.source === this.#original?.origin.source
+    const dataChunk = this.#builder.data(buffer, `${path}.data`, isFromOriginal ? data.start : undefined)
+    const values = () => ({ size: buffer.byteLength, data: offsetOf(dataChunk) })
+    return this.#builder.struct('buffer', path, values, { original: rangeOf('buffer', record) })
   }
 
-  #bufferVector(buffers: readonly Piece[]): Piece | undefined {
-    const records = this.#previous?.records.graph
+  #bufferVector(buffers: readonly Chunk[]): Chunk | undefined {
+    const records = this.#original?.records.graph
     const wasAbsent = records !== undefined && records.buffers === undefined
     if (wasAbsent && buffers.length === 0) return undefined
-    return this.#parts.vector(buffers, 'offset', 'buffers', { record: records?.buffers?.vector })
+    return this.#builder.vector(buffers, 'offset', 'buffers', { record: records?.buffers?.vector })
   }
 
   #subgraph(vectors: {
-    readonly nodeVector: Piece
-    readonly tensorVector: Piece
-    readonly bufferVector: Piece | undefined
-  }): Piece {
-    const parts = this.#parts
+    readonly nodeVector: Chunk
+    readonly tensorVector: Chunk
+    readonly bufferVector: Chunk | undefined
+  }): Chunk {
+    const builder = this.#builder
     const { graph } = this.#model
-    const record = this.#previous?.records.graph
-    const ends = (list: 'inputs' | 'outputs') =>
-      parts.optionalVector(this.#nodeIndices(graph[list], list), list, record?.[list], {
+    const record = this.#original?.records.graph
+    const nodeIndices = (list: 'inputs' | 'outputs') =>
+      builder.optionalVector(this.#nodeIndices(graph[list], list), list, record?.[list], {
         keepEmpty: !record || record[list] !== undefined,
       })
-    const inputs = ends('inputs')
-    const outputs = ends('outputs')
+    const inputs = nodeIndices('inputs')
+    const outputs = nodeIndices('outputs')
     const devices = this.#devices()
-    const name = parts.text(graph.name, 'subgraphs[0].name', record?.name)
+    const name = builder.text(graph.name, 'subgraphs[0].name', record?.name)
     const values = () => ({
       id: graph.id,
       graph_layout: graph.graphLayout,
       model_layout: graph.modelLayout,
       inputs: offsetOf(inputs),
       outputs: offsetOf(outputs),
-      nodes: vectors.nodeVector.at,
-      tensors: vectors.tensorVector.at,
+      nodes: vectors.nodeVector.offset,
+      tensors: vectors.tensorVector.offset,
       buffers: offsetOf(vectors.bufferVector),
       name: offsetOf(name),
-      devices: devices?.at ?? this.#unsetDevices(),
+      devices: devices?.offset ?? this.#uninitialisedDevices(),
     })
     const isOldForm = record?.byteLength === OLD_SUBGRAPH_BYTES && this.#mode !== 'upgrade' && !devices
-    const byteLength = isOldForm ? OLD_SUBGRAPH_BYTES : PLACED.subgraph.byteLength
-    const base = record && { at: record.at, byteLength: record.byteLength }
-    return parts.struct('subgraph', 'subgraphs[0]', values, { base, byteLength })
+    const byteLength = isOldForm ? OLD_SUBGRAPH_BYTES : STRUCT_LAYOUTS.subgraph.byteLength
+    return builder.struct('subgraph', 'subgraphs[0]', values, { original: record, byteLength })
   }
 
-  /** Without device subgraphs nobody sets the field. */
-  #unsetDevices(): number {
-    const record = this.#previous?.records.graph
+  /** Value of `devices` in a file without device subgraphs, where the writer leaves the field uninitialised. */
+  #uninitialisedDevices(): number {
+    const record = this.#original?.records.graph
     const isStored = record !== undefined && record.byteLength > OLD_SUBGRAPH_BYTES && !record.devices
     return this.#mode === 'exact' && isStored ? record.values.devices : 0
   }
 
-  /** A count above 1 says that there are device subgraphs; only the first entry is stored. */
+  /** A count above 1 means that the file has device subgraphs; only the first entry is stored. */
   #subgraphCount(): number {
     const { devices } = this.#model.graph
-    const old = this.#previous?.records
-    if (!devices)
-      return old && old.subgraphs.count > 1 && !old.graph.devices && this.#mode === 'exact'
-        ? old.subgraphs.count
-        : 1
-    const isUnchanged = old?.graph.devices?.list.length === devices.length
-    return isUnchanged ? old.subgraphs.count : Math.max(2, devices.length)
+    const original = this.#original?.records
+    if (!devices) {
+      const isCountKept = original && !original.graph.devices && this.#mode === 'exact'
+      return isCountKept ? Math.max(1, original.subgraphs.count) : 1
+    }
+    const isUnchanged = original?.graph.devices?.list.length === devices.length
+    return isUnchanged ? original.subgraphs.count : Math.max(2, devices.length)
   }
 
-  #devices(): Piece | undefined {
+  #devices(): Chunk | undefined {
     const { devices } = this.#model.graph
     if (!devices) return undefined
-    const pieces = devices.map((device, index) => this.#device(device, index))
-    const record = this.#previous?.records.graph.devices?.vector
-    return this.#parts.vector(pieces, 'offset', 'devices', { record })
+    const chunks = devices.map((device, index) => this.#device(device, index))
+    const record = this.#original?.records.graph.devices?.vector
+    return this.#builder.vector(chunks, 'offset', 'devices', { record })
   }
 
-  #device(device: TmfileDevice, index: number): Piece {
-    const parts = this.#parts
+  #device(device: TmfileDevice, index: number): Chunk {
+    const builder = this.#builder
     const path = `devices[${index}]`
     const record: DeviceRecord | undefined =
-      this.#previous?.records.graph.devices?.list[this.#recordIndex(device)]
+      this.#original?.records.graph.devices?.list[this.#originalIndex(device)]
     const nodes = this.#nodeIndices(device.nodes, `${path}.nodes`)
-    const nodeVector = parts.optionalVector(nodes, `${path}.nodes`, record?.nodes)
+    const nodeVector = builder.optionalVector(nodes, `${path}.nodes`, record?.nodes)
     const inputs = this.#tensorIndices(device.inputs, `${path}.inputs`)
-    const inputVector = parts.optionalVector(inputs, `${path}.inputs`, record?.inputs)
+    const inputVector = builder.optionalVector(inputs, `${path}.inputs`, record?.inputs)
     const outputs = this.#tensorIndices(device.outputs, `${path}.outputs`)
-    const outputVector = parts.optionalVector(outputs, `${path}.outputs`, record?.outputs)
-    const name = parts.text(device.name, `${path}.name`, record?.name)
+    const outputVector = builder.optionalVector(outputs, `${path}.outputs`, record?.outputs)
+    const name = builder.text(device.name, `${path}.name`, record?.name)
     const values = () => ({
       id: device.id,
       input_wait_count: device.inputWaitCount,
@@ -288,20 +297,20 @@ class ModelLayOut {
       outputs: offsetOf(outputVector),
       name: offsetOf(name),
     })
-    return parts.struct('device', path, values, { base: record && baseOf('device', record) })
+    return builder.struct('device', path, values, { original: rangeOf('device', record) })
   }
 
   #nodeIndices(nodes: readonly TmfileNode[], path: string): number[] {
-    return nodes.map((node, at) => {
+    return nodes.map((node, position) => {
       const index = this.#nodeIndex.get(node)
-      return index ?? refuse(`${path}[${at}] is a node that is not in graph.nodes.`, path)
+      return index ?? refuse(`${path}[${position}] is a node that is not in graph.nodes.`, path)
     })
   }
 
   #tensorIndices(tensors: readonly TmfileTensor[], path: string): number[] {
-    return tensors.map((tensor, at) => {
+    return tensors.map((tensor, position) => {
       const index = this.#tensorIndex.get(tensor)
-      return index ?? refuse(`${path}[${at}] is a tensor that is not in graph.tensors.`, path)
+      return index ?? refuse(`${path}[${position}] is a tensor that is not in graph.tensors.`, path)
     })
   }
 
@@ -316,16 +325,17 @@ function indexed<T>(list: readonly T[]): ReadonlyMap<T, number> {
   return new Map(list.map((entry, index): [T, number] => [entry, index]))
 }
 
-/** Everyone numbers by position and nobody reads the number; one that differs is kept. */
-function idOf(index: number, oldIndex: number, oldId: number | undefined): number {
-  return oldId === undefined || oldId === oldIndex ? index : oldId
+/** All writers store the index as the id, and no reader uses it; an id that differs is kept. */
+function idOf(index: number, originalIndex: number, originalId: number | undefined): number {
+  return originalId === undefined || originalId === originalIndex ? index : originalId
 }
 
-function baseOf(
-  struct: 'node' | 'tensor' | 'buffer' | 'device',
-  { at }: { readonly at: number },
-): { readonly at: number; readonly byteLength: number } {
-  return { at, byteLength: PLACED[struct].byteLength }
+/** Range of a struct in the original file. */
+function rangeOf(
+  struct: 'node' | 'tensor' | 'buffer' | 'device' | 'attribute' | 'quantization',
+  record: { readonly offset: number } | undefined,
+): OriginalRange | undefined {
+  return record && { offset: record.offset, byteLength: STRUCT_LAYOUTS[struct].byteLength }
 }
 
 function refuse(message: string, path: string): never {

@@ -1,89 +1,95 @@
 /**
- * Gives every part of a file its place: where it was, if nothing came, went or changed its length, so that a file is
- * rewritten byte for byte whatever its order; else one after the other, as the reference does.
+ * Assigns every chunk its offset and encodes the file. Where no chunk came, went or changed its length, each keeps its
+ * original offset, so that a file in any order is rewritten byte for byte; otherwise chunks follow each other, in the
+ * order of the reference.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
 import type { WriteSegment } from '../../format.js'
-import type { FileBytes, Reading } from '../decode/file_bytes.js'
+import type { PagedFile, ReadTask } from '../decode/paged_file.js'
 import type { FileRecords } from '../decode/records.js'
 import { rangesOf } from '../rules/coverage.js'
-import { FILE_BYTES_LIMIT, FORMAT_NAME, PLACED } from '../schema.js'
-import type { Piece } from './chunk.js'
+import { FILE_BYTES_LIMIT, FORMAT_NAME, STRUCT_LAYOUTS } from '../schema.js'
+import type { Chunk } from './chunk.js'
 
-/** Gaps up to this are read when the file is planned; longer ones are copied when it is written. */
-const GAP_IN_MEMORY_BYTES = 64
+/** Gaps up to this size are read while the file is planned; longer gaps are copied while it is written. */
+const MAX_GAP_IN_MEMORY_BYTES = 64
 
-/** Writes a part into memory of its length. */
-export type Encode = (piece: Piece, target: DataView) => Reading<void>
+/** Encodes a chunk into memory of its length. */
+export type EncodeInto = (chunk: Chunk, target: DataView) => ReadTask<void>
 
-export interface PlacedFile {
+export interface SerializedFile {
   readonly byteLength: number
   readonly segments: readonly WriteSegment[]
 }
 
-/** The parts one after the other, from behind the header on. @throws TileworkError ERR_OVERFLOW from 4 GiB on */
-export function* placeInOrder(pieces: readonly Piece[], encode: Encode): Reading<PlacedFile> {
-  const header = pieces.at(-1)!
-  let cursor = PLACED.header.byteLength
-  for (const piece of pieces) {
-    if (piece === header) continue
-    cursor = Math.ceil(cursor / piece.alignment) * piece.alignment
-    piece.at = cursor
-    cursor += piece.byteLength
+/** Chunks in sequence after the header. @throws TileworkError ERR_OVERFLOW from 4 GiB on */
+export function* serializeInOrder(chunks: readonly Chunk[], encode: EncodeInto): ReadTask<SerializedFile> {
+  const header = chunks.at(-1)!
+  let end = STRUCT_LAYOUTS.header.byteLength
+  for (const chunk of chunks) {
+    if (chunk === header) continue
+    chunk.offset = Math.ceil(end / chunk.alignment) * chunk.alignment
+    end = chunk.offset + chunk.byteLength
   }
-  if (cursor >= FILE_BYTES_LIMIT) {
-    const message = `The file would have ${cursor} bytes; offsets of 32 bits end at ${FILE_BYTES_LIMIT - 1}.`
+  if (end >= FILE_BYTES_LIMIT) {
+    const message = `The file would have ${end} bytes; the limit is ${FILE_BYTES_LIMIT - 1}, because offsets have 32 bits.`
     throw new TileworkError('ERR_OVERFLOW', message, { format: FORMAT_NAME })
   }
-  const run = new SegmentRun()
-  for (const piece of [header, ...pieces.slice(0, -1)]) {
-    run.fillTo(piece.at)
-    yield* addPiece(run, piece, encode)
+  const writer = new SegmentWriter()
+  for (const chunk of [header, ...chunks.slice(0, -1)]) {
+    writer.fillTo(chunk.offset)
+    yield* addChunk(writer, chunk, encode)
   }
-  return run.finish()
+  return writer.finish()
 }
 
 /**
- * The parts where they were, with what lies between them as it was; undefined where the model has other parts than the
- * file, or two parts that shared bytes are different now.
+ * Chunks at their original offsets, with the original bytes between them. Undefined where the model has other chunks than
+ * the file, or two chunks that shared bytes differ now.
  */
-export function* placeAsBefore(
-  pieces: readonly Piece[],
-  encode: Encode,
+export function* serializeInPlace(
+  chunks: readonly Chunk[],
+  encode: EncodeInto,
   {
     records,
     source,
     file,
-  }: { readonly records: FileRecords; readonly source: ByteSource; readonly file: FileBytes },
-): Reading<PlacedFile | undefined> {
-  if (!hasSameParts(pieces, records)) return undefined
-  for (const piece of pieces) piece.at = piece.base!.at
-  const sorted = pieces.filter(({ byteLength }) => byteLength > 0).toSorted((one, other) => one.at - other.at)
-  const run = new SegmentRun()
-  let last: Piece | undefined
-  for (const piece of sorted) {
-    if (last && piece.at < run.byteLength) {
-      const isRepeated = last.at === piece.at && last.byteLength === piece.byteLength
-      if (isRepeated && (yield* isSamePart(last, piece, encode))) continue
-      return (yield* isUnchanged(pieces, encode, file)) ? wholeOf(source) : undefined
+  }: { readonly records: FileRecords; readonly source: ByteSource; readonly file: PagedFile },
+): ReadTask<SerializedFile | undefined> {
+  if (!hasOriginalRanges(chunks, records)) return undefined
+  for (const chunk of chunks) chunk.offset = chunk.original!.offset
+  const sorted = chunks
+    .filter(({ byteLength }) => byteLength > 0)
+    .toSorted((one, other) => one.offset - other.offset)
+  const writer = new SegmentWriter()
+  let last: Chunk | undefined
+  for (const chunk of sorted) {
+    if (last && chunk.offset < writer.byteLength) {
+      const isShared = last.offset === chunk.offset && last.byteLength === chunk.byteLength
+      if (isShared && (yield* encodeSameBytes(last, chunk, encode))) continue
+      return (yield* isUnchanged(chunks, encode, file)) ? copyOf(source) : undefined
     }
-    yield* addGap(run, piece.at, source, file)
-    yield* addPiece(run, piece, encode)
-    last = piece
+    yield* copyGap(writer, chunk.offset, source, file)
+    yield* addChunk(writer, chunk, encode)
+    last = chunk
   }
-  yield* addGap(run, records.byteLength, source, file)
-  return run.finish()
+  yield* copyGap(writer, records.byteLength, source, file)
+  return writer.finish()
 }
 
-function hasSameParts(pieces: readonly Piece[], records: FileRecords): boolean {
-  if (pieces.some(({ base, byteLength }) => base?.byteLength !== byteLength)) return false
-  const byPlace = (one: Range, other: Range): number => one.start - other.start || one.end - other.end
-  const before = [...rangesOf(records)].sort(byPlace)
-  const now = pieces
-    .map(({ base, byteLength }) => ({ start: base!.at, end: base!.at + byteLength }))
-    .sort(byPlace)
-  return before.length === now.length && before.every((range, at) => byPlace(range, now[at]!) === 0)
+/** Whether the chunks have exactly the ranges of the original file's objects. */
+function hasOriginalRanges(chunks: readonly Chunk[], records: FileRecords): boolean {
+  if (chunks.some(({ original, byteLength }) => original?.byteLength !== byteLength)) return false
+  const byRange = (one: Range, other: Range): number => one.start - other.start || one.end - other.end
+  const originalRanges = [...rangesOf(records)].sort(byRange)
+  const ranges = chunks
+    .map(({ original, byteLength }) => ({ start: original!.offset, end: original!.offset + byteLength }))
+    .sort(byRange)
+  return (
+    originalRanges.length === ranges.length &&
+    originalRanges.every((range, index) => byRange(range, ranges[index]!) === 0)
+  )
 }
 
 interface Range {
@@ -91,80 +97,79 @@ interface Range {
   readonly end: number
 }
 
-/** Parts of a damaged file may lie inside each other; as long as none says anything new, the file is its own copy. */
-function* isUnchanged(pieces: readonly Piece[], encode: Encode, file: FileBytes): Reading<boolean> {
-  for (const piece of pieces) {
-    if (!piece.fill) continue
-    const old = yield* file.read(piece.at, piece.byteLength)
-    if (!isSame(yield* bytesOf(piece, encode), old)) return false
+/** Whether no chunk encodes to new bytes. Chunks of a damaged file may overlap; unchanged, the file is copied whole. */
+function* isUnchanged(chunks: readonly Chunk[], encode: EncodeInto, file: PagedFile): ReadTask<boolean> {
+  for (const chunk of chunks) {
+    if (!chunk.encode) continue
+    const originalBytes = yield* file.read(chunk.offset, chunk.byteLength)
+    if (!isSame(yield* encodedBytes(chunk, encode), originalBytes)) return false
   }
   return true
 }
 
-function wholeOf(source: ByteSource): PlacedFile {
+function copyOf(source: ByteSource): SerializedFile {
   const end = source.byteLength
   return { byteLength: end, segments: [{ kind: 'range', source, start: 0, end }] }
 }
 
-function* isSamePart(one: Piece, other: Piece, encode: Encode): Reading<boolean> {
-  if (!one.fill || !other.fill) return one.fill === other.fill
-  return isSame(yield* bytesOf(one, encode), yield* bytesOf(other, encode))
+function* encodeSameBytes(one: Chunk, other: Chunk, encode: EncodeInto): ReadTask<boolean> {
+  if (!one.encode || !other.encode) return one.encode === other.encode
+  return isSame(yield* encodedBytes(one, encode), yield* encodedBytes(other, encode))
 }
 
-function* bytesOf(piece: Piece, encode: Encode): Reading<DataView> {
-  const view = new DataView(new ArrayBuffer(piece.byteLength))
-  yield* encode(piece, view)
+function* encodedBytes(chunk: Chunk, encode: EncodeInto): ReadTask<DataView> {
+  const view = new DataView(new ArrayBuffer(chunk.byteLength))
+  yield* encode(chunk, view)
   return view
 }
 
 function isSame(one: DataView, other: DataView): boolean {
-  const [left, right] = [one, other].map(
-    (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
-  )
-  return Buffer.compare(left!, right!) === 0
+  return Buffer.compare(bytesOf(one), bytesOf(other)) === 0
 }
 
-function* addPiece(run: SegmentRun, piece: Piece, encode: Encode): Reading<void> {
-  if (piece.fill) yield* encode(piece, run.reserve(piece.byteLength))
-  else if (piece.byteLength > 0) run.addSegment(piece.data!, piece.byteLength)
+function bytesOf(view: DataView): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
 }
 
-function* addGap(run: SegmentRun, end: number, source: ByteSource, file: FileBytes): Reading<void> {
-  const start = run.byteLength
+function* addChunk(writer: SegmentWriter, chunk: Chunk, encode: EncodeInto): ReadTask<void> {
+  if (chunk.encode) yield* encode(chunk, writer.reserve(chunk.byteLength))
+  else if (chunk.byteLength > 0) writer.addSegment(chunk.data!, chunk.byteLength)
+}
+
+/** Copies the original bytes up to `end`. */
+function* copyGap(writer: SegmentWriter, end: number, source: ByteSource, file: PagedFile): ReadTask<void> {
+  const start = writer.byteLength
   if (end <= start) return
-  if (end - start > GAP_IN_MEMORY_BYTES) {
-    run.addSegment({ kind: 'range', source, start, end }, end - start)
+  if (end - start > MAX_GAP_IN_MEMORY_BYTES) {
+    writer.addSegment({ kind: 'range', source, start, end }, end - start)
     return
   }
   const view = yield* file.read(start, end - start)
-  const target = run.reserve(view.byteLength)
-  new Uint8Array(target.buffer, target.byteOffset, target.byteLength).set(
-    new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
-  )
+  bytesOf(writer.reserve(view.byteLength)).set(bytesOf(view))
 }
 
-/** Bytes of memory that parts are written into one after the other: an array for each would cost more than the parts. */
-const CHUNK_BYTES = 64 * 1024
+/** Chunks are encoded into shared allocations of this size: one per chunk would cost more than encoding it. */
+const ALLOCATION_BYTES = 64 * 1024
 
-/** Segments of a plan, made from front to back. */
-class SegmentRun {
+/** Collects the segments of a write plan from front to back. */
+class SegmentWriter {
   byteLength = 0
   readonly #segments: WriteSegment[] = []
-  #chunk = new Uint8Array(0)
+  #memory = new Uint8Array(0)
   #used = 0
 
-  /** Zeros up to a place. */
-  fillTo(at: number): void {
-    if (at > this.byteLength) this.reserve(at - this.byteLength)
+  /** Writes zeros up to an offset. */
+  fillTo(offset: number): void {
+    if (offset > this.byteLength) this.reserve(offset - this.byteLength)
   }
 
-  /** The next bytes of the file, zeros, to be written into. */
+  /** The next bytes of the file, zeroed, for the caller to write. */
   reserve(byteLength: number): DataView {
-    if (this.#used + byteLength > this.#chunk.byteLength) {
+    if (this.#used + byteLength > this.#memory.byteLength) {
       this.#flush()
-      this.#chunk = new Uint8Array(Math.max(CHUNK_BYTES, byteLength))
+      this.#memory = new Uint8Array(Math.max(ALLOCATION_BYTES, byteLength))
     }
-    const view = new DataView(this.#chunk.buffer, this.#used, byteLength)
+    const view = new DataView(this.#memory.buffer, this.#used, byteLength)
     this.#used += byteLength
     this.byteLength += byteLength
     return view
@@ -176,14 +181,14 @@ class SegmentRun {
     this.byteLength += byteLength
   }
 
-  finish(): PlacedFile {
+  finish(): SerializedFile {
     this.#flush()
     return { byteLength: this.byteLength, segments: this.#segments }
   }
 
   #flush(): void {
-    if (this.#used > 0) this.#segments.push({ kind: 'bytes', bytes: this.#chunk.subarray(0, this.#used) })
-    this.#chunk = this.#chunk.subarray(0, 0)
+    if (this.#used > 0) this.#segments.push({ kind: 'bytes', bytes: this.#memory.subarray(0, this.#used) })
+    this.#memory = this.#memory.subarray(0, 0)
     this.#used = 0
   }
 }

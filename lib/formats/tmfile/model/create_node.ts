@@ -2,7 +2,6 @@
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { defaultParams } from '../decode/read_operator.js'
 import { isConstant } from '../enums.js'
 import { type OperatorName, type OperatorSchema, operatorByName, operatorByNumber } from '../operators.js'
 import { FORMAT_NAME, OPERATOR_VERSION } from '../schema.js'
@@ -66,7 +65,7 @@ export function createNode(graph: TmfileGraph, description: TmfileNodeDescriptio
       operator: schema.name,
       operatorNumber: schema.number,
       operatorVersion,
-      params: { ...defaultParams(schema), ...checkParams(params, schema) },
+      params: { ...schema.defaults, ...checkParams(params, schema) },
       opaqueParams: null,
       inputs: taken,
       outputs: made,

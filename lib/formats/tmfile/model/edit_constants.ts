@@ -212,7 +212,7 @@ async function findTwin(
 }
 
 async function haveSameBytes(one: TmfileBuffer, other: TmfileBuffer): Promise<boolean> {
-  const [left, right] = [placeOf(one), placeOf(other)]
+  const [left, right] = [rangeOf(one), rangeOf(other)]
   const window = Math.min(COMPARED_BYTES, one.byteLength)
   for (let at = 0; at < one.byteLength; at += window) {
     const length = Math.min(window, one.byteLength - at)
@@ -224,6 +224,6 @@ async function haveSameBytes(one: TmfileBuffer, other: TmfileBuffer): Promise<bo
   return true
 }
 
-function placeOf({ data }: TmfileBuffer) {
+function rangeOf({ data }: TmfileBuffer) {
   return 'tensor' in data! ? asStored(data.tensor) : data!
 }

@@ -11,7 +11,7 @@ import { quantizationOf } from './tensors.js'
 import type { TmfileBuffer, TmfileDtype, TmfileTensor } from './types.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
-export function modelOfTensors(tensors: readonly Tensor[]): TmfileModel {
+export function modelFromTensors(tensors: readonly Tensor[]): TmfileModel {
   const names = madeNames(tensors, 'tensor_')
   const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
   const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))

@@ -14,7 +14,7 @@ import type {
   TextRecord,
   VectorRecord,
 } from '../decode/records.js'
-import { ALIGNMENT, PLACED, WORD_BYTES } from '../schema.js'
+import { ALIGNMENT, STRUCT_LAYOUTS, WORD_BYTES } from '../schema.js'
 import { ELEMENT_BYTES } from '../struct_layout.js'
 
 /** An object of the file and its bytes. */
@@ -67,15 +67,15 @@ function isSame(one: OwnedRange, other: OwnedRange): boolean {
 
 /** Every object of a file, in no order. */
 export function* rangesOf({ header, root, name, subgraphs, graph }: FileRecords): Generator<OwnedRange> {
-  yield range('header', 0, PLACED.header.byteLength)
-  yield range('root', header.root, PLACED.root.byteLength)
+  yield range('header', 0, STRUCT_LAYOUTS.header.byteLength)
+  yield range('root', header.root, STRUCT_LAYOUTS.root.byteLength)
   if (root.name !== 0) yield* textRanges(name, 'name')
   yield* vectorRanges(subgraphs, 'subgraphs')
   yield* graphRanges(graph)
 }
 
 function* graphRanges(graph: SubgraphRecord): Generator<OwnedRange> {
-  yield range('subgraphs[0]', graph.at, graph.byteLength)
+  yield range('subgraphs[0]', graph.offset, graph.byteLength)
   yield* textRanges(graph.name, 'subgraphs[0].name')
   yield* vectorRanges(graph.inputs, 'inputs')
   yield* vectorRanges(graph.outputs, 'outputs')
@@ -88,7 +88,7 @@ function* graphRanges(graph: SubgraphRecord): Generator<OwnedRange> {
   }
   for (const [index, buffer] of graph.buffers?.list.entries() ?? []) {
     if (!buffer) continue
-    yield range(`buffers[${index}]`, buffer.at, PLACED.buffer.byteLength)
+    yield range(`buffers[${index}]`, buffer.offset, STRUCT_LAYOUTS.buffer.byteLength)
     const { data, size } = buffer.values
     if (data !== 0) yield range(`buffers[${index}].data`, data, size)
   }
@@ -98,34 +98,34 @@ function* graphRanges(graph: SubgraphRecord): Generator<OwnedRange> {
 }
 
 function* nodeRanges(node: NodeRecord, path: string): Generator<OwnedRange> {
-  yield range(path, node.at, PLACED.node.byteLength)
+  yield range(path, node.offset, STRUCT_LAYOUTS.node.byteLength)
   yield* textRanges(node.name, `${path}.name`)
   yield* vectorRanges(node.inputs, `${path}.inputs`)
   yield* vectorRanges(node.outputs, `${path}.outputs`)
   yield* operatorRanges(node.operator, path)
   if (!node.attributes) return
   yield* vectorRanges(node.attributes.vector, `${path}.attributes`)
-  for (const [index, { at, name, value }] of node.attributes.list.entries()) {
+  for (const [index, { offset, name, value }] of node.attributes.list.entries()) {
     const owner = `${path}.attributes[${index}]`
-    yield range(owner, at, PLACED.attribute.byteLength)
+    yield range(owner, offset, STRUCT_LAYOUTS.attribute.byteLength)
     yield* textRanges(name, `${owner}.name`)
     if (value) {
-      yield range(`${owner}.value`, value.at, PLACED.text.byteLength)
-      yield range(`${owner}.value.bytes`, value.bytesAt, value.bytes.byteLength)
+      yield range(`${owner}.value`, value.offset, STRUCT_LAYOUTS.text.byteLength)
+      yield range(`${owner}.value.bytes`, value.bytesOffset, value.bytes.byteLength)
     }
   }
 }
 
-function* operatorRanges({ at, block }: OperatorRecord, path: string): Generator<OwnedRange> {
-  yield range(`${path}.operator`, at, PLACED.operator.byteLength)
+function* operatorRanges({ offset, block }: OperatorRecord, path: string): Generator<OwnedRange> {
+  yield range(`${path}.operator`, offset, STRUCT_LAYOUTS.operator.byteLength)
   if (!block) return
-  yield range(`${path}.params`, block.at, block.byteLength)
+  yield range(`${path}.params`, block.offset, block.byteLength)
   for (const [name, vector] of block.vectors) yield* vectorRanges(vector, `${path}.params.${name}`)
   for (const [name, text] of block.texts) yield* textRanges(text, `${path}.params.${name}`)
 }
 
 function* tensorRanges(tensor: TensorRecord, path: string): Generator<OwnedRange> {
-  yield range(path, tensor.at, PLACED.tensor.byteLength)
+  yield range(path, tensor.offset, STRUCT_LAYOUTS.tensor.byteLength)
   yield* textRanges(tensor.name, `${path}.name`)
   yield* vectorRanges(tensor.dims, `${path}.dims`)
   if (tensor.quantization) yield* quantizationRanges(tensor.quantization, `${path}.quantization`)
@@ -134,12 +134,12 @@ function* tensorRanges(tensor: TensorRecord, path: string): Generator<OwnedRange
 function* quantizationRanges({ vector }: QuantizationRecord, path: string): Generator<OwnedRange> {
   yield* vectorRanges(vector, path)
   for (const [index, at] of vector.entries.entries()) {
-    yield range(`${path}[${index}]`, at, PLACED.quantization.byteLength)
+    yield range(`${path}[${index}]`, at, STRUCT_LAYOUTS.quantization.byteLength)
   }
 }
 
 function* deviceRanges(device: DeviceRecord, path: string): Generator<OwnedRange> {
-  yield range(path, device.at, PLACED.device.byteLength)
+  yield range(path, device.offset, STRUCT_LAYOUTS.device.byteLength)
   yield* textRanges(device.name, `${path}.name`)
   for (const list of ['nodes', 'inputs', 'outputs'] as const)
     yield* vectorRanges(device[list], `${path}.${list}`)
@@ -147,12 +147,12 @@ function* deviceRanges(device: DeviceRecord, path: string): Generator<OwnedRange
 
 function* textRanges(text: TextRecord | undefined, path: string): Generator<OwnedRange> {
   if (!text) return
-  yield range(path, text.at, PLACED.text.byteLength)
-  yield range(`${path}.bytes`, text.bytesAt, text.byteLength)
+  yield range(path, text.offset, STRUCT_LAYOUTS.text.byteLength)
+  yield range(`${path}.bytes`, text.bytesOffset, text.byteLength)
 }
 
 function* vectorRanges(vector: VectorRecord | undefined, path: string): Generator<OwnedRange> {
-  if (vector) yield range(path, vector.at, WORD_BYTES + vector.entries.length * ELEMENT_BYTES.i32)
+  if (vector) yield range(path, vector.offset, WORD_BYTES + vector.entries.length * ELEMENT_BYTES.i32)
 }
 
 function range(path: string, start: number, byteLength: number): OwnedRange {

@@ -25,7 +25,7 @@ export function checkGraph(records: FileRecords, report: Report): void {
   checkLayouts(graph, report)
   if (subgraphs.count > 1 && !graph.devices) {
     const message = `The file says ${subgraphs.count} subgraphs and has no device subgraphs; the reference follows what memory left there.`
-    report.deviation('ERR_HEADER', message, { path: 'subgraphs', offset: subgraphs.at })
+    report.deviation('ERR_HEADER', message, { path: 'subgraphs', offset: subgraphs.offset })
   }
 }
 
@@ -36,15 +36,21 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
     report.deviation('ERR_LIMIT', message, { path, offset })
   }
   deviate('Bytes of the file', byteLength, RUNTIME_LIMITS.fileBytes - 1, 0, '')
-  deviate('Nodes', graph.nodes.list.length, RUNTIME_LIMITS.nodes, graph.nodes.vector.at, 'nodes')
-  deviate('Tensors', graph.tensors.list.length, RUNTIME_LIMITS.tensors, graph.tensors.vector.at, 'tensors')
+  deviate('Nodes', graph.nodes.list.length, RUNTIME_LIMITS.nodes, graph.nodes.vector.offset, 'nodes')
+  deviate(
+    'Tensors',
+    graph.tensors.list.length,
+    RUNTIME_LIMITS.tensors,
+    graph.tensors.vector.offset,
+    'tensors',
+  )
   for (const ends of ['inputs', 'outputs'] as const) {
     const largest = graph[ends]?.entries.reduce((most, index) => Math.max(most, index), 0) ?? 0
     deviate(
       `Node index in ${ends}`,
       largest,
       RUNTIME_LIMITS.graphNodeIndex,
-      graph[ends]?.at ?? graph.at,
+      graph[ends]?.offset ?? graph.offset,
       ends,
     )
   }
@@ -53,7 +59,7 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
       const count = node?.[list]?.entries.length ?? 0
       if (count <= RUNTIME_LIMITS.nodeTensors) continue
       const path = `nodes[${index}].${list}`
-      deviate(path, count, RUNTIME_LIMITS.nodeTensors, node!.at, path)
+      deviate(path, count, RUNTIME_LIMITS.nodeTensors, node!.offset, path)
     }
   }
 }
@@ -62,7 +68,7 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
 function checkEnds(graph: SubgraphRecord, report: Report): void {
   const fields = ['inputs', 'outputs'] as const
   for (const ends of fields) {
-    const place = { path: ends, offset: graph[ends]?.at ?? graph.at }
+    const place = { path: ends, offset: graph[ends]?.offset ?? graph.offset }
     const isMissing = graph.values[ends] === 0
     if (isMissing) report.deviation('ERR_OFFSET_RANGE', `The vector of graph ${ends} is not set.`, place)
     else if (graph[ends]?.entries.length === 0) {
@@ -72,7 +78,7 @@ function checkEnds(graph: SubgraphRecord, report: Report): void {
   if (graph.values.buffers !== 0) return
   report.deviation('ERR_OFFSET_RANGE', 'The vector of buffers is not set.', {
     path: 'buffers',
-    offset: graph.at,
+    offset: graph.offset,
   })
 }
 
@@ -94,7 +100,7 @@ function checkOrder(graph: SubgraphRecord, report: Report): void {
       if (producer !== -1 && producer < index) continue
       // A constant has its numbers without a node; the current writer makes a Const node for it all the same.
       if (producer === -1 && tensors[tensor]?.values.type === TENSOR_TYPE.constant) continue
-      const place = { path: `nodes[${index}].inputs[${at}]`, offset: node!.at }
+      const place = { path: `nodes[${index}].inputs[${at}]`, offset: node!.offset }
       const title = tensors[tensor] ? tensorTitle(tensors[tensor], tensor) : `tensors[${tensor}]`
       if (producer === -1) {
         report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node makes.`, place)
@@ -115,7 +121,7 @@ function reportSecondProducer(
 ): void {
   const title = tensors.list[tensor] ? tensorTitle(tensors.list[tensor], tensor) : `tensors[${tensor}]`
   const message = `${title} is an output of nodes[${first}] and of nodes[${second}].`
-  const place = { path: `nodes[${second}].outputs`, offset: nodes.list[second]!.at }
+  const place = { path: `nodes[${second}].outputs`, offset: nodes.list[second]!.offset }
   report.deviation('ERR_GRAPH', message, place)
 }
 
@@ -123,7 +129,7 @@ function checkMissingOutputs({ nodes }: SubgraphRecord, report: Report): void {
   for (const [index, node] of nodes.list.entries()) {
     if (!node || (node.outputs && node.outputs.entries.length > 0)) continue
     const message = `nodes[${index}] has no output; the reference refuses a node without a vector of outputs.`
-    report.deviation('ERR_GRAPH', message, { path: `nodes[${index}].outputs`, offset: node.at })
+    report.deviation('ERR_GRAPH', message, { path: `nodes[${index}].outputs`, offset: node.offset })
   }
 }
 
@@ -138,14 +144,14 @@ function checkNames(graph: SubgraphRecord, report: Report): void {
   const unnamed = graph.tensors.list.filter((tensor) => tensor && !tensor.name).length
   if (unnamed === 0) return
   const message = `${unnamed} tensors have no name; the reference runs such a model and aborts when it is to save it.`
-  report.note('NAMES_ABSENT', message, { path: 'tensors', offset: graph.tensors.vector.at })
+  report.note('NAMES_ABSENT', message, { path: 'tensors', offset: graph.tensors.vector.offset })
 }
 
 /** Names end at a NUL in C, and are keys. */
 function checkText(record: TextRecord | undefined, path: string, report: Report): void {
-  if (!record || record.isClean) return
+  if (!record || record.isWellFormed) return
   const message = `${path} is no UTF-8, or has a NUL inside: ${quote(record.text)}.`
-  report.deviation('ERR_HEADER', message, { path, offset: record.at })
+  report.deviation('ERR_HEADER', message, { path, offset: record.offset })
 }
 
 function checkNamesOf(
@@ -156,9 +162,9 @@ function checkNamesOf(
   const first = new Map<string, number>()
   for (const [index, entry] of list.entries()) {
     if (!entry?.name) continue
-    const { text, isClean, at } = entry.name
-    const place = () => ({ path: `${path}[${index}].name`, offset: at })
-    if (!isClean) checkText(entry.name, place().path, report)
+    const { text, isWellFormed, offset } = entry.name
+    const place = () => ({ path: `${path}[${index}].name`, offset: offset })
+    if (!isWellFormed) checkText(entry.name, place().path, report)
     const other = first.get(text)
     if (other === undefined) first.set(text, index)
     else if (path === 'tensors') {
@@ -171,7 +177,7 @@ function checkNamesOf(
 /** How the runtime turns models in channels-last order around, and where that goes wrong. */
 function checkLayouts(graph: SubgraphRecord, report: Report): void {
   const { graph_layout, model_layout } = graph.values
-  const place = { path: 'subgraphs[0]', offset: graph.at }
+  const place = { path: 'subgraphs[0]', offset: graph.offset }
   for (const [name, value] of Object.entries({ graph_layout, model_layout })) {
     if (value === 0 || value === NHWC) continue
     report.deviation('ERR_VALUE', `${name} is ${value}; it is 0 (NCHW) or 1 (NHWC).`, {
@@ -197,6 +203,6 @@ function checkSharedBuffers(graph: SubgraphRecord, report: Report): void {
     users.set(data, index)
     if (other === undefined) continue
     const message = `tensors[${other}] and tensors[${index}] share a buffer; the reference turns it to NCHW once for each.`
-    report.deviation('ERR_OVERLAP', message, { path: `tensors[${index}]`, offset: tensor.at })
+    report.deviation('ERR_OVERLAP', message, { path: `tensors[${index}]`, offset: tensor.offset })
   }
 }

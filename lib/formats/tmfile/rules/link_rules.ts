@@ -7,8 +7,8 @@ import { MAX_AXES } from '../../../tensor/shape.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, TensorRecord, VectorRecord } from '../decode/records.js'
 import { roleOf, TENSOR_TYPE } from '../enums.js'
-import { Spot } from '../location.js'
-import { TOTAL_BYTES_LIMIT_IN_FILES, WORD_BYTES } from '../schema.js'
+import { Location } from '../location.js'
+import { MAX_CONSTANT_BYTES_PER_FILE_BYTE, WORD_BYTES } from '../schema.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 
@@ -42,13 +42,13 @@ export function checkLinks(records: FileRecords, totalLimit: number | undefined,
     vector: VectorRecord | undefined,
     name: string,
     { what, count }: Targets,
-    owner?: Spot,
+    owner?: Location,
   ): void => {
     if (!vector?.entries.some((index) => index >= count)) return
-    const spot = new Spot(vector.at, name, owner)
+    const spot = new Location(vector.offset, name, owner)
     for (const [at, index] of vector.entries.entries()) {
       if (index < count) continue
-      const entry = spot.at(at, vector.at + WORD_BYTES * (1 + at))
+      const entry = spot.child(at, vector.offset + WORD_BYTES * (1 + at))
       report.broken('ERR_RANGE', `${entry.path} is ${what} ${index}; there are ${count}.`, entry)
     }
   }
@@ -56,13 +56,13 @@ export function checkLinks(records: FileRecords, totalLimit: number | undefined,
   check(graph.outputs, 'outputs', nodes)
   for (const [index, node] of graph.nodes.list.entries()) {
     if (!node) continue
-    const owner = new Spot(node.at, `nodes[${index}]`)
+    const owner = new Location(node.offset, `nodes[${index}]`)
     check(node.inputs, 'inputs', tensors, owner)
     check(node.outputs, 'outputs', tensors, owner)
   }
   for (const [index, device] of graph.devices?.list.entries() ?? []) {
     if (!device) continue
-    const owner = new Spot(device.at, `devices[${index}]`)
+    const owner = new Location(device.offset, `devices[${index}]`)
     check(device.nodes, 'nodes', nodes, owner)
     check(device.inputs, 'inputs', tensors, owner)
     check(device.outputs, 'outputs', tensors, owner)
@@ -71,7 +71,7 @@ export function checkLinks(records: FileRecords, totalLimit: number | undefined,
 }
 
 function checkTensors(records: FileRecords, totalLimit: number | undefined, report: Report): void {
-  const limit = totalLimit ?? TOTAL_BYTES_LIMIT_IN_FILES * records.byteLength
+  const limit = totalLimit ?? MAX_CONSTANT_BYTES_PER_FILE_BYTE * records.byteLength
   let totalBytes = 0
   for (const [index, tensor] of records.graph.tensors.list.entries()) {
     if (!tensor || !checkTensor(tensor, index, report)) continue
@@ -79,17 +79,17 @@ function checkTensors(records: FileRecords, totalLimit: number | undefined, repo
     totalBytes += checkConstant(tensor, index, records, report)
     if (totalBytes <= limit) continue
     const message = `The constants up to ${tensorTitle(tensor, index)} have ${totalBytes} bytes; limits.totalBytes is ${limit}.`
-    report.broken('ERR_LIMIT', message, { path: `tensors[${index}]`, offset: tensor.at })
+    report.broken('ERR_LIMIT', message, { path: `tensors[${index}]`, offset: tensor.offset })
     return
   }
 }
 
-const TENSORS = new Spot(0, 'tensors')
+const TENSORS = new Location(0, 'tensors')
 
 /** False for what cannot be a tensor, which is reported. */
 function checkTensor(tensor: TensorRecord, index: number, report: Report): boolean {
   const { values, dims } = tensor
-  const spot = new Spot(tensor.at, index, TENSORS)
+  const spot = new Location(tensor.offset, index, TENSORS)
   if (!DTYPE_OF_CODE.has(values.data_type)) {
     const message = `${tensorTitle(tensor, index)} has the data type ${values.data_type}; there are 0 to ${DTYPE_OF_CODE.size - 1}.`
     report.broken('ERR_DTYPE', message, spot)
@@ -130,7 +130,7 @@ function checkConstant(tensor: TensorRecord, index: number, { graph }: FileRecor
     report.broken(
       'ERR_RANGE',
       `${tensorTitle(tensor, index)} ${reason}.`,
-      new Spot(tensor.at, index, TENSORS),
+      new Location(tensor.offset, index, TENSORS),
     )
   const { buffer_id } = tensor.values
   const buffers = graph.buffers?.list ?? []

@@ -5,7 +5,7 @@
 import type { Report } from '../../report.js'
 import type { FileRecords, NodeRecord, SubgraphRecord } from '../decode/records.js'
 import { ATTRIBUTE_TYPES, isActivation, NHWC, PARAMETER_VALUES } from '../enums.js'
-import { Spot } from '../location.js'
+import { Location } from '../location.js'
 import { isUninitialised } from '../struct_layout.js'
 
 /**
@@ -31,12 +31,12 @@ const SWAPPED_OPERATORS: ReadonlySet<number> = new Set([91, 92])
 /** Convolution and Deconvolution. */
 const CONVOLUTIONS: ReadonlySet<number> = new Set([5, 6])
 
-const NODES = new Spot(0, 'nodes')
+const NODES = new Location(0, 'nodes')
 
 export function checkOperators({ graph }: FileRecords, report: Report): void {
   for (const [index, node] of graph.nodes.list.entries()) {
     if (!node) continue
-    const place = new Spot(node.operator.at, index, NODES)
+    const place = new Location(node.operator.offset, index, NODES)
     checkSupport(node, place, report)
     checkBlock(node, place, report)
     checkValues(node, place, report)
@@ -48,12 +48,12 @@ export function checkOperators({ graph }: FileRecords, report: Report): void {
   }
 }
 
-function title({ operator, name }: NodeRecord, { path }: Spot): string {
+function title({ operator, name }: NodeRecord, { path }: Location): string {
   const what = operator.schema?.name ?? `operator ${operator.values.number}`
   return name ? `${path} ${JSON.stringify(name.text.slice(0, 80))} (${what})` : `${path} (${what})`
 }
 
-function checkSupport(node: NodeRecord, place: Spot, report: Report): void {
+function checkSupport(node: NodeRecord, place: Location, report: Report): void {
   const { schema, values } = node.operator
   if (!schema) {
     const message = `${title(node, place)}: nobody knows this operator number; its parameters are kept as bytes, and may hold offsets.`
@@ -64,10 +64,10 @@ function checkSupport(node: NodeRecord, place: Spot, report: Report): void {
   }
 }
 
-function checkBlock(node: NodeRecord, place: Spot, report: Report): void {
+function checkBlock(node: NodeRecord, place: Location, report: Report): void {
   const { schema, block, values } = node.operator
   if (!schema) return
-  const blockPlace = place.at('params', block?.at ?? place.offset)
+  const blockPlace = place.child('params', block?.offset ?? place.offset)
   const older = OLDER_OPERATORS.get(values.number)
   const isOlder = older !== undefined && schema.layout.byteLength > 0 === (block === undefined)
   if (isOlder) {
@@ -88,14 +88,14 @@ function checkBlock(node: NodeRecord, place: Spot, report: Report): void {
   checkMandatory(node, blockPlace, report)
 }
 
-function reportMissingBlock(node: NodeRecord, place: Spot, report: Report): void {
+function reportMissingBlock(node: NodeRecord, place: Location, report: Report): void {
   const { needsBlock } = node.operator.schema!
   const message = `${title(node, place)} has no parameters; defaults are taken, and the reference reads at offset 0.`
   if (needsBlock) report.deviation('ERR_OFFSET_RANGE', message, place)
   else report.note('OLDER_PARAMETERS', message, place)
 }
 
-function reportOlderBlock(node: NodeRecord, place: Spot, report: Report): void {
+function reportOlderBlock(node: NodeRecord, place: Location, report: Report): void {
   const { schema, block } = node.operator
   const { byteLength } = block!
   const current = schema!.layout.byteLength
@@ -112,16 +112,16 @@ function reportOlderBlock(node: NodeRecord, place: Spot, report: Report): void {
 }
 
 /** Vectors that the reference follows without looking whether they are there. */
-function checkMandatory(node: NodeRecord, place: Spot, report: Report): void {
+function checkMandatory(node: NodeRecord, place: Location, report: Report): void {
   const { block } = node.operator
   for (const { name, field } of block?.form?.fields ?? []) {
     if (field.kind !== 'vector' || field.isOptional || block!.vectors.has(name)) continue
     const message = `${title(node, place)}: ${name} is not set; the reference reads the header as a vector.`
-    report.deviation('ERR_OFFSET_RANGE', message, place.at(name, place.offset))
+    report.deviation('ERR_OFFSET_RANGE', message, place.child(name, place.offset))
   }
 }
 
-function checkValues(node: NodeRecord, place: Spot, report: Report): void {
+function checkValues(node: NodeRecord, place: Location, report: Report): void {
   const { schema, block, params } = node.operator
   if (!schema || !block?.form) return
   for (const { name, field } of schema.layout.fields) {
@@ -130,22 +130,26 @@ function checkValues(node: NodeRecord, place: Spot, report: Report): void {
     if (!known || typeof value !== 'number' || known.has(value) || isUninitialised(field, value, params))
       continue
     const message = `${title(node, place)}: ${name} is ${value}; known are ${[...known.keys()].join(', ')}.`
-    report.deviation('ERR_VALUE', message, place.at('params', block.at).at(name, block.at))
+    report.deviation('ERR_VALUE', message, place.child('params', block.offset).child(name, block.offset))
   }
   checkPads(node, place, report)
   checkActivation(node, place, report)
 }
 
 /** Every negative number is none. */
-function checkActivation(node: NodeRecord, place: Spot, report: Report): void {
+function checkActivation(node: NodeRecord, place: Location, report: Report): void {
   const { activation } = node.operator.params as Record<string, number>
   if (!CONVOLUTIONS.has(node.operator.values.number) || isActivation(activation!)) return
   const message = `${title(node, place)}: activation is ${activation}; known are 0, 1, 6 and those below 0.`
-  report.deviation('ERR_VALUE', message, place.at('params', place.offset).at('activation', place.offset))
+  report.deviation(
+    'ERR_VALUE',
+    message,
+    place.child('params', place.offset).child('activation', place.offset),
+  )
 }
 
 /** -1 on all four sides is "same" with the extra cell at the end, -2 at the start; no other negative number means anything. */
-function checkPads(node: NodeRecord, place: Spot, report: Report): void {
+function checkPads(node: NodeRecord, place: Location, report: Report): void {
   const { number } = node.operator.values
   if (number !== 5 && number !== 16) return
   const { pad_h0, pad_w0, pad_h1, pad_w1 } = node.operator.params as Record<string, number>
@@ -153,11 +157,11 @@ function checkPads(node: NodeRecord, place: Spot, report: Report): void {
   const isSame = pads.every((pad) => pad === -1) || pads.every((pad) => pad === -2)
   if (isSame || pads.every((pad) => pad >= 0)) return
   const message = `${title(node, place)} has the pads ${pads.join(', ')}; they are numbers from 0, or all -1, or all -2.`
-  report.deviation('ERR_VALUE', message, place.at('params', place.offset))
+  report.deviation('ERR_VALUE', message, place.child('params', place.offset))
 }
 
 /** Where the runtime loads something else than the file says. */
-function checkRuntimeTraps(node: NodeRecord, place: Spot, report: Report): void {
+function checkRuntimeTraps(node: NodeRecord, place: Location, report: Report): void {
   const { values, params } = node.operator
   const trap = TRAPS.get(values.number)?.(params as Readonly<Record<string, number>>)
   if (trap === undefined) return
@@ -177,7 +181,7 @@ function swappedScales(x: number, y: number): string {
   return `scale_x ${x} is the width for the writer and the height for the loader, so a save swaps it with scale_y ${y}`
 }
 
-function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, report: Report): void {
+function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Location, report: Report): void {
   if (!CONVOLUTIONS.has(node.operator.values.number)) return
   const params = node.operator.params as Record<string, number>
   const deviate = (message: string): void =>
@@ -204,26 +208,26 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Spot, 
 const UNFED: ReadonlySet<string> = new Set(['InputOp', 'Const', 'Noop', 'Generic'])
 
 /** The runtime infers no shapes for nodes without inputs, and then reads the first of every other node as it prepares it. */
-function checkInputs(node: NodeRecord, place: Spot, report: Report): void {
+function checkInputs(node: NodeRecord, place: Location, report: Report): void {
   const { schema } = node.operator
   const isFed = node.inputs !== undefined && node.inputs.entries.length > 0
   if (!schema || isFed || UNFED.has(schema.name)) return
   report.deviation('ERR_GRAPH', `${title(node, place)} has no inputs; the runtime reads the first.`, place)
 }
 
-function checkAttributes(node: NodeRecord, place: Spot, report: Report): void {
-  for (const [index, { type, at }] of node.attributes?.list.entries() ?? []) {
+function checkAttributes(node: NodeRecord, place: Location, report: Report): void {
+  for (const [index, { type, offset }] of node.attributes?.list.entries() ?? []) {
     if (ATTRIBUTE_TYPES.has(type)) continue
-    const attribute = place.at('attributes', at).at(index, at)
+    const attribute = place.child('attributes', offset).child(index, offset)
     report.deviation('ERR_VALUE', `${attribute.path} has the type ${type}; there are 1 to 5.`, attribute)
   }
 }
 
 /** The loader turns the target of a Reshape only where it has 3 or 4 extents. */
-function checkTurnedShape(node: NodeRecord, place: Spot, report: Report): void {
+function checkTurnedShape(node: NodeRecord, place: Location, report: Report): void {
   if (node.operator.schema?.name !== 'Reshape') return
   const { re_shape } = node.operator.params as { readonly re_shape: readonly number[] | null }
   if (re_shape?.length === 3 || re_shape?.length === 4) return
   const message = `${title(node, place)} has ${re_shape?.length ?? 'no'} extents; the runtime turns 3 or 4 from NHWC and refuses the others.`
-  report.deviation('ERR_GRAPH', message, place.at('params', place.offset).at('re_shape', place.offset))
+  report.deviation('ERR_GRAPH', message, place.child('params', place.offset).child('re_shape', place.offset))
 }

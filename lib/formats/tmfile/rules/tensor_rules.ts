@@ -3,13 +3,13 @@ import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, QuantizationRecord, SubgraphRecord, TensorRecord } from '../decode/records.js'
 import { NHWC, TENSOR_TYPE } from '../enums.js'
-import { Spot } from '../location.js'
+import { Location } from '../location.js'
 import { RUNTIME_LIMITS } from '../schema.js'
 import { byteLengthOf, tensorTitle } from './link_rules.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 
-const TENSORS = new Spot(0, 'tensors')
+const TENSORS = new Location(0, 'tensors')
 
 export function checkTensors({ graph }: FileRecords, report: Report): void {
   let bytesWithoutData = 0
@@ -22,14 +22,14 @@ export function checkTensors({ graph }: FileRecords, report: Report): void {
   }
   if (bytesWithoutData < RUNTIME_LIMITS.fileBytes) return
   const message = `The shapes of constants without data ask for ${bytesWithoutData} bytes; the runtime allocates them all.`
-  report.deviation('ERR_LIMIT', message, { path: 'buffers', offset: graph.buffers!.vector.at })
+  report.deviation('ERR_LIMIT', message, { path: 'buffers', offset: graph.buffers!.vector.offset })
 }
 
 function checkShape(tensor: TensorRecord, index: number, report: Report): void {
   const { dims, values } = tensor
   if (!dims) return
   const deviate = (code: 'ERR_RANK' | 'ERR_RANGE' | 'ERR_OVERFLOW', reason: string): void => {
-    const place = { path: `tensors[${index}].dims`, offset: dims.at }
+    const place = { path: `tensors[${index}].dims`, offset: dims.offset }
     report.deviation(code, `${tensorTitle(tensor, index)} ${reason}.`, place)
   }
   const rank = dims.entries.length
@@ -55,7 +55,7 @@ function checkQuantization(tensor: TensorRecord, index: number, report: Report):
   const { quantization, dims, values } = tensor
   if (!quantization) return
   const { scales, vector } = quantization
-  const place = { path: `tensors[${index}].quantization`, offset: vector.at }
+  const place = { path: `tensors[${index}].quantization`, offset: vector.offset }
   const title = tensorTitle(tensor, index)
   const count = scales.length
   if (count > RUNTIME_LIMITS.quantization) {
@@ -95,7 +95,7 @@ function checkParameters(
 /** Old converters left the layout of constants to chance; that of other tensors is real. */
 function checkLayout(tensor: TensorRecord, index: number, graph: SubgraphRecord, report: Report): void {
   const { layout, type } = tensor.values
-  const place = new Spot(tensor.at, index, TENSORS)
+  const place = new Location(tensor.offset, index, TENSORS)
   if (layout !== 0 && layout !== NHWC && type !== TENSOR_TYPE.constant) {
     const message = `${tensorTitle(tensor, index)} has the layout ${layout}; it is 0 (NCHW) or 1 (NHWC).`
     report.deviation('ERR_VALUE', message, place)
@@ -117,7 +117,7 @@ function bytesOfAbsent(tensor: TensorRecord, index: number, graph: SubgraphRecor
   const { size, data } = buffer.values
   if (size > needed) {
     const message = `${tensorTitle(tensor, index)} needs ${needed} bytes; buffer ${buffer_id} has ${size}.`
-    report.note('BUFFER_LARGER', message, { path: `buffers[${buffer_id}]`, offset: buffer.at })
+    report.note('BUFFER_LARGER', message, { path: `buffers[${buffer_id}]`, offset: buffer.offset })
   }
   return data === 0 ? needed : 0
 }
