@@ -40,7 +40,13 @@ export type { FormatName, WriteOptions } from './formats/registry.js'
 export type { SafetensorsWriteOptions } from './formats/safetensors/index.js'
 export type { TmfileModel, TmfileWriteOptions, WriteMode } from './formats/tmfile/index.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
-export { LAYOUT_NAMES, parseLayout } from './layout/parse_layout.js'
+export {
+  type AnyLayoutName,
+  LAYOUT_NAMES,
+  type LayoutAlias,
+  type LayoutName,
+  parseLayout,
+} from './layout/parse_layout.js'
 export {
   type Explanation,
   type PlacedLayout,

@@ -6,7 +6,13 @@
 export { describeLayout } from './layout/describe.js'
 export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
-export { LAYOUT_NAMES, parseLayout } from './layout/parse_layout.js'
+export {
+  type AnyLayoutName,
+  LAYOUT_NAMES,
+  type LayoutAlias,
+  type LayoutName,
+  parseLayout,
+} from './layout/parse_layout.js'
 export {
   type Explanation,
   type PlacedLayout,

@@ -6,7 +6,7 @@ const MAX_SUGGESTIONS = 3
 
 /**
  * Up to three of `known`, nearest first: names that start with `name`, then names within an edit distance of half its
- * length. Upper and lower case count as equal.
+ * length. A name that differs in case alone is the only one.
  */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   const wanted = name.toLowerCase()
@@ -16,11 +16,16 @@ export function nearestNames(name: string, known: Iterable<string>): string[] {
     .map((candidate) => ({ candidate, distance: distanceTo(candidate.toLowerCase(), wanted) }))
     .filter(({ distance }) => distance <= maxDistance)
     .sort((a, b) => a.distance - b.distance)
+    .filter(({ distance }, _, [nearest]) => nearest!.distance > SAME || distance === SAME)
     .slice(0, MAX_SUGGESTIONS)
     .map(({ candidate }) => candidate)
 }
 
+/** Distance of names that differ in case alone. */
+const SAME = -1
+
 function distanceTo(candidate: string, wanted: string): number {
+  if (candidate === wanted) return SAME
   if (wanted.length > 1 && candidate.startsWith(wanted)) return 0
   return editDistance(wanted, candidate)
 }

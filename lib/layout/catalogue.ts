@@ -1,196 +1,20 @@
 /**
- * The 141 layouts of OpenVINO's GPU plugin as data (its `format` enum, 2025/2026 sources), the names of older
- * releases, and the names that are no layout. Nothing that the grammar can derive is stored here: order, blocks,
- * letters, kind and oneDNN tag of a name come from `grammar.ts`. Adding a layout is one line.
+ * The layouts of OpenVINO's GPU plugin as data (its `format` enum, 2025/2026 sources), aliases, the names of older
+ * releases, and names that are refused.
+ *
+ * Adding a layout is one line of CATALOGUE. The line holds only what the grammar cannot derive from the name: order,
+ * blocks, letters, kind and oneDNN tag come from `grammar.ts`.
  */
 import { type DigitRule, inner, rest } from './digit_rule.js'
 import type { Layout } from './layout.js'
 
-/** Data (activations), in the order of the enum. */
-const DATA = [
-  'bfyx',
-  'bfxy',
-  'bfzyx',
-  'bfwzyx',
-  'bfuwzyx',
-  'bfvuwzyx',
-  'yxfb',
-  'byxf',
-  'fbyx',
-  'fyxb',
-  'fybx',
-  'xbfy',
-  'ybfx',
-  'bzyxf',
-  'byfx',
-  'bxfy',
-  'b_fs_yx_fsv2',
-  'b_fs_zyx_fsv2',
-  'b_fs_yx_fsv4',
-  'b_fs_zyx_fsv4',
-  'b_fs_yx_fsv8',
-  'b_fs_zyx_fsv8',
-  'b_fs_yx_fsv16',
-  'b_fs_yx_fsv32',
-  'b_fs_zyx_fsv16',
-  'b_fs_zyx_fsv32',
-  'bs_fs_yx_bsv16_fsv32',
-  'bs_fs_zyx_bsv16_fsv32',
-  'bs_fs_zyx_bsv16_fsv16',
-  'bs_fs_yx_bsv16_fsv16',
-  'bs_fs_yx_bsv4_fsv4',
-  'bs_fs_yx_bsv8_fsv4',
-  'bs_fs_zyx_bsv8_fsv4',
-  'bs_fs_yx_bsv16_fsv4',
-  'bs_fs_zyx_bsv16_fsv4',
-  'bs_fs_yx_bsv8_fsv2',
-  'bs_fs_zyx_bsv8_fsv2',
-  'bs_fs_yx_bsv16_fsv2',
-  'bs_fs_zyx_bsv16_fsv2',
-  'bs_fs_yx_bsv16_fsv8',
-  'bs_fs_zyx_bsv16_fsv8',
-  'bs_fs_yx_bsv4_fsv2',
-  'bs_fs_zyx_bsv4_fsv4',
-  'bs_fs_zyx_bsv4_fsv2',
-  'bs_fs_yx_bsv32_fsv32',
-  'bs_fs_yx_bsv32_fsv16',
-  'bs_fs_zyx_bsv32_fsv32',
-  'bs_fs_zyx_bsv32_fsv16',
-  'fs_b_yx_fsv32',
-  'bs_fs_fsv8_bsv8',
-  'bs_fs_fsv8_bsv16',
-  'bs_f_bsv16',
-  'winograd_2x3_s1_data',
-  'nv12',
-  'image_2d_rgba',
-] as const
-
-/** Weights without groups. */
-const WEIGHTS = [
-  'oiyx',
-  'ioyx',
-  'yxio',
-  'oizyx',
-  'iozyx',
-  'iyxo',
-  'oyxi',
-  'oyix',
-  'oxiy',
-  'os_iyx_osv16',
-  'o_is_yx_isv4',
-  'o_is_yx_isv16',
-  'os_is_yx_osv16_isv16',
-  'os_is_zyx_osv32_isv16',
-  'os_is_yx_osv32_isv2',
-  'os_is_zyx_osv64_isv16',
-  'os_is_yx_osv64_isv2',
-  'os_zyxi_osv16',
-  'os_is_yx_isv16_osv16',
-  'os_is_zyx_isv16_osv16',
-  'is_os_zyx_isv16_osv16',
-  'is_os_yx_isv16_osv16',
-  'os_is_yx_isv8_osv16_isv2',
-  'os_is_zyx_isv8_osv16_isv2',
-  'os_iyx_osv32',
-  'os_iyx_osv64',
-  'image_2d_weights_c4_fyx_b',
-  'image_2d_weights_c1_b_fyx',
-  'winograd_2x3_s1_weights',
-  'winograd_2x3_s1_fused_weights',
-  'winograd_6x3_s1_fused_weights',
-  'image_2d_weights_winograd_6x3_s1_fbxyb',
-  'image_2d_weights_winograd_6x3_s1_xfbyb',
-  'os_is_yx_isa8_osv8_isv4',
-  'os_is_zyx_isa8_osv8_isv4',
-  'os_is_yx_isa8_osv16_isv4',
-  'os_is_zyx_isa8_osv16_isv4',
-  'os_is_yx_osa4_isa8_osv8_isv4_swizzled_by_4',
-  'os_is_zyx_osa4_isa8_osv8_isv4_swizzled_by_4',
-  'os_is_zyx_osa4_isa8_osv8_isv4',
-  'os_is_yx_osa4_isa8_osv8_isv4',
-  'os_is_yx_osv16_isv4',
-  'os_is_yx_osv8_isv4',
-  'os_is_zyx_osv16_isv16',
-  'os_is_yx_osv32_isv4_swizzled_by_2',
-  'os_is_yx_osv32_isv4',
-  'os_is_zyx_osv32_isv4',
-  'os_iyx_osv8',
-  'os_iyx_osv32__ai32',
-  'iy_xs_os_xsv2_osv8__ao32',
-  'iy_xs_os_xsv2_osv16__ao32',
-  'i_yxs_os_yxsv2_osv16',
-  'os_i_osv16',
-  'os_i_osv16__ai8',
-  'os_i_osv8__ai8',
-] as const
-
-/** Weights whose group is an axis of its own; o and i count inside a group. */
-const GROUPED_WEIGHTS = [
-  'goiyx',
-  'gioyx',
-  'gyxio',
-  'goizyx',
-  'giozyx',
-  'g_os_iyx_osv8',
-  'g_os_iyx_osv16',
-  'g_os_iyx_osv32',
-  'gs_oiyx_gsv16',
-  'gs_oizyx_gsv16',
-  'gs_oiyx_gsv32',
-  'g_is_os_zyx_isv16_osv16',
-  'g_os_is_yx_osv16_isv4',
-  'g_os_is_zyx_osv16_isv16',
-  'g_is_os_yx_isv16_osv16',
-  'g_os_is_zyx_isv8_osv16_isv2',
-  'g_os_is_yx_isv8_osv16_isv2',
-  'g_os_is_zyx_isv16_osv16',
-  'g_os_zyx_is_osv16_isv4',
-  'g_os_zyx_is_osv16_isv16',
-  'g_os_zyx_is_osv16_isv32',
-  'g_os_zyx_is_osv32_isv4',
-  'g_os_zyx_is_osv32_isv16',
-  'g_os_zyx_is_osv32_isv32',
-  'g_os_is_yx_isv16_osv16',
-  'gs_oi_yxs_gsv4_yxsv4',
-  'gs_oi_yxs_gsv16_yxsv4',
-  'gs_oi_yxs_gsv32_yxsv4',
-  'gi_yxs_os_yxsv2_osv16',
-  'giy_xs_os_xsv2_osv8__ao32',
-  'giy_xs_os_xsv2_osv16__ao32',
-] as const
-
-/** The names of all 141 layouts. `row_major`, `column_major` and names that the grammar makes are not among them. */
-export const LAYOUT_NAMES: readonly string[] = [...DATA, ...WEIGHTS, ...GROUPED_WEIGHTS]
-
-/** Layouts that are a oneDNN blocking descriptor but have no constant in `dnnl_format_tag_t`. */
-export const WITHOUT_ONEDNN_CONSTANT: ReadonlySet<string> = new Set([
-  'b_fs_yx_fsv2',
-  'b_fs_zyx_fsv2',
-  'bs_fs_zyx_bsv16_fsv32',
-  'bs_fs_yx_bsv16_fsv2',
-  'bs_fs_zyx_bsv16_fsv2',
-  'bs_fs_yx_bsv16_fsv8',
-  'bs_fs_zyx_bsv16_fsv8',
-  'fs_b_yx_fsv32',
-  'bs_f_bsv16',
-  'os_is_yx_osv32_isv2',
-  'os_is_zyx_osv64_isv16',
-  'os_is_yx_osv64_isv2',
-  'os_iyx_osv64',
-  'os_is_yx_isa8_osv8_isv4',
-  'os_is_zyx_isa8_osv8_isv4',
-  'os_is_yx_isa8_osv16_isv4',
-  'os_is_zyx_isa8_osv16_isv4',
-  'os_is_yx_osv32_isv4',
-  'os_is_zyx_osv32_isv4',
-  'os_i_osv16',
-  'os_i_osv16__ai8',
-  'g_os_is_yx_osv16_isv4',
-  'g_os_zyx_is_osv16_isv16',
-  'g_os_zyx_is_osv16_isv32',
-  'g_os_zyx_is_osv32_isv16',
-  'g_os_zyx_is_osv32_isv32',
-])
+/** What there is to say about a layout beyond its name. */
+export interface CatalogueEntry {
+  /** False where oneDNN can describe the layout but has no constant for it in `dnnl_format_tag_t`. Default true. */
+  readonly hasOnednnConstant?: false
+  readonly special?: SpecialRule
+  readonly fourBit?: FourBitRule
+}
 
 /** A condition that the extent of one axis must meet. */
 export interface AxisConstraint {
@@ -201,7 +25,7 @@ export interface AxisConstraint {
 
 /** What a name means beyond the grammar. */
 export interface SpecialRule {
-  /** Which of the special rules of `docs/layouts.md` it is. */
+  /** Which of the special rules of `docs/layouts.md` applies. */
   readonly rule: 'S1' | 'S2' | 'S3' | 'S4' | 'S5' | 'S6'
   readonly kind?: Extract<Layout['kind'], 'image' | 'winograd'>
   /** The name of the grammar that has the same order in memory. */
@@ -213,24 +37,68 @@ export interface SpecialRule {
   readonly notes: readonly string[]
 }
 
-/** S2: where the extent of `axis` is odd, its last index has other digits from the first one inside its slice on. */
+/** S2: where the extent of `axis` is odd, its last index has other digits after the digit that selects its slice. */
 export interface LastColumnRule {
   readonly axis: string
-  /** What stands behind the slice of `axis` there. */
+  /** The digits after the slice of `axis` there. */
   readonly digits: readonly DigitRule[]
 }
 
-const SWIZZLED: SpecialRule = {
-  rule: 'S1',
-  notes: ['Every 32 output channels are swizzled: neighbours in memory are not neighbours in o.'],
+/** How a layout stores `int4` and `uint4`, where that differs from its name. */
+export interface FourBitRule {
+  readonly digits: readonly DigitRule[]
+  /** True where the packing is defined for fully-connected weights (Y = X = 1) only. */
+  readonly fullyConnectedOnly: boolean
+  readonly note: string
 }
 
-const PACKED_LAST_COLUMN: SpecialRule = {
-  rule: 'S2',
-  lastColumn: { axis: 'x', digits: [rest('o', 32), inner('x', 1, 2), inner('o', 1, 32)] },
-  notes: [
-    'When X is odd, the last column packs its output channels in groups of 32, each followed by 32 holes; every other column follows the digits.',
-  ],
+const NO_CONSTANT: CatalogueEntry = { hasOnednnConstant: false }
+
+const SWIZZLED: CatalogueEntry = {
+  special: {
+    rule: 'S1',
+    notes: ['Every 32 output channels are swizzled: neighbours in memory are not neighbours in o.'],
+  },
+}
+
+const PACKED_LAST_COLUMN: CatalogueEntry = {
+  special: {
+    rule: 'S2',
+    lastColumn: { axis: 'x', digits: [rest('o', 32), inner('x', 1, 2), inner('o', 1, 32)] },
+    notes: [
+      'When X is odd, the last column packs its output channels in groups of 32, each followed by 32 holes; every other column follows the digits.',
+    ],
+  },
+}
+
+const RGBA: CatalogueEntry = {
+  special: {
+    rule: 'S3',
+    kind: 'image',
+    sameAs: 'byxf__af4',
+    constraints: [
+      { axis: 'b', oneOf: [1] },
+      { axis: 'f', oneOf: [3, 4] },
+    ],
+    notes: ['One image of 8-bit texels with 4 components; with 3 features the fourth component is a hole.'],
+  },
+}
+
+const NV12: CatalogueEntry = {
+  special: {
+    rule: 'S3',
+    kind: 'image',
+    plainAxes: 'byxc',
+    constraints: [{ axis: 'c', oneOf: [1, 2] }],
+    notes: [
+      'One plane of an NV12 frame: C = 1 is the Y plane, C = 2 the UV plane at half width and height.',
+      'A full frame is two such planes; converting it to RGB is arithmetic, which no reorder does.',
+    ],
+  },
+}
+
+function weightsImage(sameAs: string, note: string): CatalogueEntry {
+  return { special: { rule: 'S4', kind: 'image', sameAs, notes: [note] } }
 }
 
 const WINOGRAD_DOMAIN =
@@ -247,122 +115,258 @@ const WINOGRAD_6X3_TILE: readonly AxisConstraint[] = [
   { axis: 'o', multipleOf: 16 },
 ]
 
-/** The 17 layouts that are more than their name. */
-export const SPECIAL_RULES: Readonly<Record<string, SpecialRule>> = {
+function winograd(sameAs: string, constraints: readonly AxisConstraint[] = []): CatalogueEntry {
+  return { special: { rule: 'S5', kind: 'winograd', sameAs, constraints, notes: [WINOGRAD_DOMAIN] } }
+}
+
+function winogradImage(sameAs: string, size: string): CatalogueEntry {
+  const notes = [WINOGRAD_DOMAIN, `An image of 1-component texels: ${size}.`]
+  return { special: { rule: 'S6', kind: 'image', sameAs, constraints: WINOGRAD_6X3_TILE, notes } }
+}
+
+// Fully-connected 4-bit weights put two elements that are used together into one byte.
+const INPUT_PAIRS: FourBitRule = {
+  digits: [rest('o', 16), rest('i', 2), rest('y'), rest('x'), inner('o', 1, 16), inner('i', 1, 2)],
+  fullyConnectedOnly: false,
+  note: 'With 4-bit types a byte holds inputs i and i + 1 of one output channel: the order of os_is_yx_osv16_isv2.',
+}
+
+const CHANNEL_PAIRS: FourBitRule = {
+  digits: [rest('o', 32), rest('i'), rest('y'), rest('x'), inner('o', 1, 16), inner('o', 16, 2)],
+  fullyConnectedOnly: true,
+  note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16.',
+}
+
+const CHANNEL_PAIRS_OF_64: FourBitRule = {
+  digits: [
+    rest('o', 64),
+    rest('i'),
+    rest('y'),
+    rest('x'),
+    inner('o', 32, 2),
+    inner('o', 1, 16),
+    inner('o', 16, 2),
+  ],
+  fullyConnectedOnly: true,
+  note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16, in two halves of 32 channels.',
+}
+
+/** Every named layout, one line each. `row_major`, `column_major` and other names of the grammar are not among them. */
+const CATALOGUE = {
+  // Data (activations), in the order of the enum.
+  bfyx: {},
+  bfxy: {},
+  bfzyx: {},
+  bfwzyx: {},
+  bfuwzyx: {},
+  bfvuwzyx: {},
+  yxfb: {},
+  byxf: {},
+  fbyx: {},
+  fyxb: {},
+  fybx: {},
+  xbfy: {},
+  ybfx: {},
+  bzyxf: {},
+  byfx: {},
+  bxfy: {},
+  b_fs_yx_fsv2: NO_CONSTANT,
+  b_fs_zyx_fsv2: NO_CONSTANT,
+  b_fs_yx_fsv4: {},
+  b_fs_zyx_fsv4: {},
+  b_fs_yx_fsv8: {},
+  b_fs_zyx_fsv8: {},
+  b_fs_yx_fsv16: {},
+  b_fs_yx_fsv32: {},
+  b_fs_zyx_fsv16: {},
+  b_fs_zyx_fsv32: {},
+  bs_fs_yx_bsv16_fsv32: {},
+  bs_fs_zyx_bsv16_fsv32: NO_CONSTANT,
+  bs_fs_zyx_bsv16_fsv16: {},
+  bs_fs_yx_bsv16_fsv16: {},
+  bs_fs_yx_bsv4_fsv4: {},
+  bs_fs_yx_bsv8_fsv4: {},
+  bs_fs_zyx_bsv8_fsv4: {},
+  bs_fs_yx_bsv16_fsv4: {},
+  bs_fs_zyx_bsv16_fsv4: {},
+  bs_fs_yx_bsv8_fsv2: {},
+  bs_fs_zyx_bsv8_fsv2: {},
+  bs_fs_yx_bsv16_fsv2: NO_CONSTANT,
+  bs_fs_zyx_bsv16_fsv2: NO_CONSTANT,
+  bs_fs_yx_bsv16_fsv8: NO_CONSTANT,
+  bs_fs_zyx_bsv16_fsv8: NO_CONSTANT,
+  bs_fs_yx_bsv4_fsv2: {},
+  bs_fs_zyx_bsv4_fsv4: {},
+  bs_fs_zyx_bsv4_fsv2: {},
+  bs_fs_yx_bsv32_fsv32: {},
+  bs_fs_yx_bsv32_fsv16: {},
+  bs_fs_zyx_bsv32_fsv32: {},
+  bs_fs_zyx_bsv32_fsv16: {},
+  fs_b_yx_fsv32: NO_CONSTANT,
+  bs_fs_fsv8_bsv8: {},
+  bs_fs_fsv8_bsv16: {},
+  bs_f_bsv16: NO_CONSTANT,
+  winograd_2x3_s1_data: winograd('bxyf'),
+  nv12: NV12,
+  image_2d_rgba: RGBA,
+  // Weights without groups.
+  oiyx: {},
+  ioyx: {},
+  yxio: {},
+  oizyx: {},
+  iozyx: {},
+  iyxo: {},
+  oyxi: {},
+  oyix: {},
+  oxiy: {},
+  os_iyx_osv16: { fourBit: INPUT_PAIRS },
+  o_is_yx_isv4: {},
+  o_is_yx_isv16: {},
+  os_is_yx_osv16_isv16: {},
+  os_is_zyx_osv32_isv16: {},
+  os_is_yx_osv32_isv2: NO_CONSTANT,
+  os_is_zyx_osv64_isv16: NO_CONSTANT,
+  os_is_yx_osv64_isv2: NO_CONSTANT,
+  os_zyxi_osv16: {},
+  os_is_yx_isv16_osv16: {},
+  os_is_zyx_isv16_osv16: {},
+  is_os_zyx_isv16_osv16: {},
+  is_os_yx_isv16_osv16: {},
+  os_is_yx_isv8_osv16_isv2: {},
+  os_is_zyx_isv8_osv16_isv2: {},
+  os_iyx_osv32: { fourBit: CHANNEL_PAIRS },
+  os_iyx_osv64: { ...NO_CONSTANT, fourBit: CHANNEL_PAIRS_OF_64 },
+  image_2d_weights_c4_fyx_b: weightsImage(
+    'o_iyxs_iyxsv4',
+    'An image of 4-component texels: row o, column (i·Y + y)·X + x divided by 4.',
+  ),
+  image_2d_weights_c1_b_fyx: weightsImage(
+    'iyxo',
+    'An image of 1-component texels: column o, row (i·Y + y)·X + x.',
+  ),
+  winograd_2x3_s1_weights: winograd('xyio', WINOGRAD_2X3_TILE),
+  winograd_2x3_s1_fused_weights: winograd('i_os_xy_osv8', [
+    ...WINOGRAD_2X3_TILE,
+    { axis: 'o', multipleOf: 8 },
+  ]),
+  winograd_6x3_s1_fused_weights: winograd('x_i_os_y_osv16', WINOGRAD_6X3_TILE),
+  image_2d_weights_winograd_6x3_s1_fbxyb: winogradImage('i_os_xy_osv16', 'width O·X·Y, height I'),
+  image_2d_weights_winograd_6x3_s1_xfbyb: winogradImage('x_i_os_y_osv16', 'width O·Y, height I·X'),
+  os_is_yx_isa8_osv8_isv4: NO_CONSTANT,
+  os_is_zyx_isa8_osv8_isv4: NO_CONSTANT,
+  os_is_yx_isa8_osv16_isv4: NO_CONSTANT,
+  os_is_zyx_isa8_osv16_isv4: NO_CONSTANT,
   os_is_yx_osa4_isa8_osv8_isv4_swizzled_by_4: SWIZZLED,
   os_is_zyx_osa4_isa8_osv8_isv4_swizzled_by_4: SWIZZLED,
+  os_is_zyx_osa4_isa8_osv8_isv4: {},
+  os_is_yx_osa4_isa8_osv8_isv4: {},
+  os_is_yx_osv16_isv4: {},
+  os_is_yx_osv8_isv4: {},
+  os_is_zyx_osv16_isv16: {},
   os_is_yx_osv32_isv4_swizzled_by_2: SWIZZLED,
+  os_is_yx_osv32_isv4: NO_CONSTANT,
+  os_is_zyx_osv32_isv4: NO_CONSTANT,
+  os_iyx_osv8: {},
+  os_iyx_osv32__ai32: {},
   iy_xs_os_xsv2_osv8__ao32: PACKED_LAST_COLUMN,
   iy_xs_os_xsv2_osv16__ao32: PACKED_LAST_COLUMN,
+  i_yxs_os_yxsv2_osv16: {},
+  os_i_osv16: NO_CONSTANT,
+  os_i_osv16__ai8: NO_CONSTANT,
+  os_i_osv8__ai8: {},
+  // Weights whose group is an axis of its own; o and i count inside a group.
+  goiyx: {},
+  gioyx: {},
+  gyxio: {},
+  goizyx: {},
+  giozyx: {},
+  g_os_iyx_osv8: {},
+  g_os_iyx_osv16: {},
+  g_os_iyx_osv32: {},
+  gs_oiyx_gsv16: {},
+  gs_oizyx_gsv16: {},
+  gs_oiyx_gsv32: {},
+  g_is_os_zyx_isv16_osv16: {},
+  g_os_is_yx_osv16_isv4: NO_CONSTANT,
+  g_os_is_zyx_osv16_isv16: {},
+  g_is_os_yx_isv16_osv16: {},
+  g_os_is_zyx_isv8_osv16_isv2: {},
+  g_os_is_yx_isv8_osv16_isv2: {},
+  g_os_is_zyx_isv16_osv16: {},
+  g_os_zyx_is_osv16_isv4: {},
+  g_os_zyx_is_osv16_isv16: NO_CONSTANT,
+  g_os_zyx_is_osv16_isv32: NO_CONSTANT,
+  g_os_zyx_is_osv32_isv4: {},
+  g_os_zyx_is_osv32_isv16: NO_CONSTANT,
+  g_os_zyx_is_osv32_isv32: NO_CONSTANT,
+  g_os_is_yx_isv16_osv16: {},
+  gs_oi_yxs_gsv4_yxsv4: {},
+  gs_oi_yxs_gsv16_yxsv4: {},
+  gs_oi_yxs_gsv32_yxsv4: {},
+  gi_yxs_os_yxsv2_osv16: {},
   giy_xs_os_xsv2_osv8__ao32: PACKED_LAST_COLUMN,
   giy_xs_os_xsv2_osv16__ao32: PACKED_LAST_COLUMN,
-  image_2d_rgba: {
-    rule: 'S3',
-    kind: 'image',
-    sameAs: 'byxf__af4',
-    constraints: [
-      { axis: 'b', oneOf: [1] },
-      { axis: 'f', oneOf: [3, 4] },
-    ],
-    notes: ['One image of 8-bit texels with 4 components; with 3 features the fourth component is a hole.'],
-  },
-  nv12: {
-    rule: 'S3',
-    kind: 'image',
-    plainAxes: 'byxc',
-    constraints: [{ axis: 'c', oneOf: [1, 2] }],
-    notes: [
-      'One plane of an NV12 frame: C = 1 is the Y plane, C = 2 the UV plane at half width and height.',
-      'A full frame is two such planes; turning it into RGB is a colour conversion, which no reorder does.',
-    ],
-  },
-  image_2d_weights_c4_fyx_b: {
-    rule: 'S4',
-    kind: 'image',
-    sameAs: 'o_iyxs_iyxsv4',
-    notes: ['An image of 4-component texels: row o, column (i·Y + y)·X + x divided by 4.'],
-  },
-  image_2d_weights_c1_b_fyx: {
-    rule: 'S4',
-    kind: 'image',
-    sameAs: 'iyxo',
-    notes: ['An image of 1-component texels: column o, row (i·Y + y)·X + x.'],
-  },
-  winograd_2x3_s1_data: { rule: 'S5', kind: 'winograd', sameAs: 'bxyf', notes: [WINOGRAD_DOMAIN] },
-  winograd_2x3_s1_weights: {
-    rule: 'S5',
-    kind: 'winograd',
-    sameAs: 'xyio',
-    constraints: WINOGRAD_2X3_TILE,
-    notes: [WINOGRAD_DOMAIN],
-  },
-  winograd_2x3_s1_fused_weights: {
-    rule: 'S5',
-    kind: 'winograd',
-    sameAs: 'i_os_xy_osv8',
-    constraints: [...WINOGRAD_2X3_TILE, { axis: 'o', multipleOf: 8 }],
-    notes: [WINOGRAD_DOMAIN],
-  },
-  winograd_6x3_s1_fused_weights: {
-    rule: 'S5',
-    kind: 'winograd',
-    sameAs: 'x_i_os_y_osv16',
-    constraints: WINOGRAD_6X3_TILE,
-    notes: [WINOGRAD_DOMAIN],
-  },
-  image_2d_weights_winograd_6x3_s1_fbxyb: {
-    rule: 'S6',
-    kind: 'image',
-    sameAs: 'i_os_xy_osv16',
-    constraints: WINOGRAD_6X3_TILE,
-    notes: [WINOGRAD_DOMAIN, 'An image of 1-component texels: width O·X·Y, height I.'],
-  },
-  image_2d_weights_winograd_6x3_s1_xfbyb: {
-    rule: 'S6',
-    kind: 'image',
-    sameAs: 'x_i_os_y_osv16',
-    constraints: WINOGRAD_6X3_TILE,
-    notes: [WINOGRAD_DOMAIN, 'An image of 1-component texels: width O·Y, height I·X.'],
-  },
+} as const satisfies Record<string, CatalogueEntry>
+
+type CatalogueName = keyof typeof CATALOGUE
+
+/** A layout that is known by name. Any other name of the grammar is accepted as well. */
+export type LayoutName = CatalogueName | 'row_major' | 'column_major'
+
+/** The names of the catalogue. `row_major`, `column_major` and other names of the grammar are not among them. */
+export const LAYOUT_NAMES = Object.freeze(Object.keys(CATALOGUE)) as readonly CatalogueName[]
+
+/** The line of a name; empty for a name that is not in the catalogue. */
+export function catalogueEntry(name: string): CatalogueEntry {
+  return Object.hasOwn(CATALOGUE, name) ? CATALOGUE[name as CatalogueName] : {}
 }
 
-/** How a layout stores `int4` and `uint4`, where that differs from its name. */
-export interface FourBitRule {
-  readonly digits: readonly DigitRule[]
-  /** True where the packing is defined for fully-connected weights (Y = X = 1) only. */
-  readonly fullyConnectedOnly: boolean
-  readonly note: string
+/**
+ * The axis letters of other frameworks: n batch, c channel, d depth, h height, w width, o and i output and input channel,
+ * g group. Written in lower or upper case. No name of the grammar has the letters n, c, d or h, so none is hidden.
+ *
+ * With `exactRank` a shape has as many axes as the alias has letters; otherwise a shorter shape gets trailing ones, as
+ * with the layout that it means.
+ */
+const ALIASES = {
+  nchw: { means: 'bfyx' },
+  nhwc: { means: 'byxf' },
+  ncdhw: { means: 'bfzyx' },
+  ndhwc: { means: 'bzyxf' },
+  oihw: { means: 'oiyx' },
+  ohwi: { means: 'oyxi' },
+  hwio: { means: 'yxio' },
+  goihw: { means: 'goiyx' },
+  chw: { means: 'fyx', exactRank: true },
+  hwc: { means: 'yxf', exactRank: true },
+  nc: { means: 'bf', exactRank: true },
+  hw: { means: 'yx', exactRank: true },
+} as const satisfies Record<string, AliasMeaning>
+
+/** What an alias stands for. */
+export interface AliasMeaning {
+  /** A name of the grammar. */
+  readonly means: string
+  readonly exactRank?: true
 }
 
-/** Fully-connected 4-bit weights put two elements that are used together into one byte. */
-export const FOUR_BIT_RULES: Readonly<Record<string, FourBitRule>> = {
-  os_iyx_osv16: {
-    digits: [rest('o', 16), rest('i', 2), rest('y'), rest('x'), inner('o', 1, 16), inner('i', 1, 2)],
-    fullyConnectedOnly: false,
-    note: 'With 4-bit types a byte holds inputs i and i + 1 of one output channel: the order of os_is_yx_osv16_isv2.',
-  },
-  os_iyx_osv32: {
-    digits: [rest('o', 32), rest('i'), rest('y'), rest('x'), inner('o', 1, 16), inner('o', 16, 2)],
-    fullyConnectedOnly: true,
-    note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16.',
-  },
-  os_iyx_osv64: {
-    digits: [
-      rest('o', 64),
-      rest('i'),
-      rest('y'),
-      rest('x'),
-      inner('o', 32, 2),
-      inner('o', 1, 16),
-      inner('o', 16, 2),
-    ],
-    fullyConnectedOnly: true,
-    note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16, in two halves of 32 channels.',
-  },
+/** Another name of a layout, for example `nchw`; upper case is accepted too. */
+export type LayoutAlias = keyof typeof ALIASES | Uppercase<keyof typeof ALIASES>
+
+/** What functions accept as the name of a layout. The last member keeps the known names in an editor's suggestions. */
+export type AnyLayoutName = LayoutName | LayoutAlias | (string & Record<never, never>)
+
+/** All aliases in lower case. */
+export const LAYOUT_ALIASES = Object.freeze(Object.keys(ALIASES)) as readonly (keyof typeof ALIASES)[]
+
+/** What an alias means, in lower or upper case; undefined for other names. */
+export function meaningOfAlias(name: string): (AliasMeaning & { readonly alias: string }) | undefined {
+  const alias = name.toLowerCase()
+  return Object.hasOwn(ALIASES, alias) ? { alias, ...ALIASES[alias as keyof typeof ALIASES] } : undefined
 }
 
-/** Older and kernel-side names, and the name that means the same bytes. */
-export const ALIASES: Readonly<Record<string, string>> = {
+/** Names of older releases and of kernels, each with the name that means the same bytes. */
+export const OLDER_NAMES: Readonly<Record<string, string>> = {
   bs_xs_xsv8_bsv8: 'bs_fs_fsv8_bsv8',
   bs_xs_xsv8_bsv16: 'bs_fs_fsv8_bsv16',
   bs_x_bsv16: 'bs_f_bsv16',
@@ -381,7 +385,7 @@ const ROTATED =
 const SWIZZLED_BLOCKS =
   'its swizzle permutes channels across blocks, which no list of words says; it was removed from OpenVINO'
 
-/** Names that exist elsewhere and are no layout here, with the reason. */
+/** Names that exist elsewhere and are refused here, each with the reason. */
 export const REFUSED_NAMES: Readonly<Record<string, string>> = {
   any: 'it is a marker that lets a planner choose; name the layout that was chosen',
   custom:
@@ -396,11 +400,4 @@ export const REFUSED_NAMES: Readonly<Record<string, string>> = {
   is_o32_yx_isv32_swizzled_by_4: SWIZZLED_BLOCKS,
   os_is_osv32_isv32_swizzled_by_4: SWIZZLED_BLOCKS,
   os_is_y_x8_osv8_isv4_swizzled_by_4: SWIZZLED_BLOCKS,
-  nchw: 'that order of axes is written bfyx',
-  nhwc: 'that order of axes is written byxf',
-  ncdhw: 'that order of axes is written bfzyx',
-  ndhwc: 'that order of axes is written bzyxf',
-  oihw: 'that order of axes is written oiyx',
-  ohwi: 'that order of axes is written oyxi',
-  hwio: 'that order of axes is written yxio',
 }

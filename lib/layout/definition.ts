@@ -1,14 +1,14 @@
-/** A name resolved to all that is known of it before a shape is given: grammar plus catalogue. */
+/** Resolves a name to what is known of a layout before a shape is given: grammar plus catalogue. */
 import {
-  ALIASES,
   type AxisConstraint,
-  FOUR_BIT_RULES,
+  type CatalogueEntry,
+  catalogueEntry,
   type FourBitRule,
+  LAYOUT_ALIASES,
   type LastColumnRule,
+  meaningOfAlias,
+  OLDER_NAMES,
   REFUSED_NAMES,
-  SPECIAL_RULES,
-  type SpecialRule,
-  WITHOUT_ONEDNN_CONSTANT,
 } from './catalogue.js'
 import { type DigitRule, formatOrder, rest } from './digit_rule.js'
 import { type GrammarLayout, parseGrammar } from './grammar.js'
@@ -24,6 +24,8 @@ export interface LayoutDefinition {
   readonly order: string
   readonly align: ReadonlyMap<string, number>
   readonly constraints: readonly AxisConstraint[]
+  /** True where a shape must have all axes of the layout; otherwise a shorter shape gets trailing ones. */
+  readonly isExactRank: boolean
   readonly fourBit?: FourBitRule
   readonly lastColumn?: LastColumnRule
   readonly onednnTag?: string
@@ -54,12 +56,13 @@ function plainLayout(name: 'row_major' | 'column_major', order: string, note: st
     order,
     align: new Map(),
     constraints: [],
+    isExactRank: false,
     aliases: [],
     notes: [note],
   }
 }
 
-/** Resolves a name. Throws ERR_LAYOUT_NAME. */
+/** @throws TileworkError ERR_LAYOUT_NAME */
 export function defineLayout(name: string): LayoutDefinition {
   if (Object.hasOwn(ANY_RANK, name)) return ANY_RANK[name]!
   if (name === '') refuseName(name, 'the name is empty')
@@ -67,44 +70,61 @@ export function defineLayout(name: string): LayoutDefinition {
     refuseName(name, `the name has ${name.length} characters; the limit is ${MAX_NAME_LENGTH}`)
   }
   if (Object.hasOwn(REFUSED_NAMES, name)) refuseName(name, REFUSED_NAMES[name]!)
-  const canonical = Object.hasOwn(ALIASES, name) ? ALIASES[name]! : name
-  const special = Object.hasOwn(SPECIAL_RULES, canonical) ? SPECIAL_RULES[canonical] : undefined
-  const grammar = readNotation(canonical, special)
+  const meaning = meaningOfAlias(name)
+  if (meaning?.exactRank) return denseLayout(meaning.alias, meaning.means)
+  return defineCanonical(meaning?.means ?? (Object.hasOwn(OLDER_NAMES, name) ? OLDER_NAMES[name]! : name))
+}
+
+/** An alias without a batch or spatial axis. It keeps its own name, because the layout it means accepts more shapes. */
+function denseLayout(name: string, means: string): LayoutDefinition {
+  const definition = defineCanonical(means)
+  const { length } = definition.axes
+  const note = `Same order in memory as ${means}; a shape must have exactly ${length} axes.`
+  return { ...definition, name, isExactRank: true, notes: [note] }
+}
+
+function defineCanonical(name: string): LayoutDefinition {
+  const entry = catalogueEntry(name)
+  const { special, fourBit } = entry
+  const grammar = readNotation(name, entry)
   const tag = special === undefined ? grammar.onednnTag : undefined
-  const fourBit = Object.hasOwn(FOUR_BIT_RULES, canonical) ? FOUR_BIT_RULES[canonical] : undefined
   return {
-    name: canonical,
+    name,
     kind: special?.kind ?? grammar.kind,
     axes: grammar.axes,
     digits: grammar.digits,
     order: formatOrder(grammar.digits),
     align: grammar.align,
     constraints: special?.constraints ?? [],
+    isExactRank: false,
     ...(fourBit === undefined ? {} : { fourBit }),
     ...(special?.lastColumn === undefined ? {} : { lastColumn: special.lastColumn }),
     ...(tag === undefined ? {} : { onednnTag: tag }),
-    aliases: Object.keys(ALIASES).filter((alias) => ALIASES[alias] === canonical),
-    notes: notesOf(canonical, grammar, special, fourBit),
+    aliases: otherNames(name),
+    notes: notesOf(entry, grammar),
   }
 }
 
-function readNotation(name: string, special: SpecialRule | undefined): GrammarLayout {
+function otherNames(name: string): string[] {
+  const aliases = LAYOUT_ALIASES.filter((alias) => {
+    const { means, exactRank } = meaningOfAlias(alias)!
+    return means === name && !exactRank
+  })
+  return [...aliases, ...Object.keys(OLDER_NAMES).filter((older) => OLDER_NAMES[older] === name)]
+}
+
+function readNotation(name: string, { special }: CatalogueEntry): GrammarLayout {
   if (special?.plainAxes === undefined) return parseGrammar(special?.sameAs ?? name)
   const axes = special.plainAxes
   return { kind: 'data', axes, digits: [...axes].map((letter) => rest(letter)), align: new Map() }
 }
 
-function notesOf(
-  name: string,
-  grammar: GrammarLayout,
-  special: SpecialRule | undefined,
-  fourBit: FourBitRule | undefined,
-): string[] {
+function notesOf({ special, fourBit, hasOnednnConstant }: CatalogueEntry, grammar: GrammarLayout): string[] {
   const notes = [...(special?.notes ?? [])]
   if (special?.sameAs !== undefined) notes.push(`Same order in memory as ${special.sameAs}.`)
   if (fourBit !== undefined) notes.push(fourBit.note)
   if (special === undefined && grammar.onednnTag !== undefined) {
-    if (WITHOUT_ONEDNN_CONSTANT.has(name)) {
+    if (hasOnednnConstant === false) {
       notes.push('oneDNN can describe it as a blocked memory descriptor but has no named constant for it.')
     }
     if (grammar.align.size > 0) notes.push('oneDNN needs padded_dims beyond the block size for it.')

@@ -94,7 +94,7 @@ function readOuter(name: string, word: string): OuterToken {
   if (PLAIN.test(word)) return { axes: word, isSlice: false }
   return refuseName(
     name,
-    `the word "${word}" is no list of axes ("yx"), no slice ("fs") and no block ("fsv16"); axes are ${[...LETTERS].join(' ')}`,
+    `the word "${word}" is neither axes ("yx"), nor a slice ("fs"), nor a block ("fsv16"); axes are ${[...LETTERS].join(' ')}`,
   )
 }
 
@@ -109,7 +109,7 @@ function readAlignments(name: string, text: string | undefined): Map<string, num
   const align = new Map<string, number>()
   for (const word of text === undefined ? [] : text.split('_')) {
     const match = ALIGN.exec(word)
-    if (match === null) refuseName(name, `the word "${word}" after "__" is no alignment such as "ai32"`)
+    if (match === null) refuseName(name, `the word "${word}" after "__" is not an alignment such as "ai32"`)
     const letter = match[1]!
     if (align.has(letter)) refuseName(name, `axis ${letter} is aligned twice`)
     align.set(letter, readSize(name, word, match[2]!))

@@ -2,13 +2,14 @@
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import type { AnyLayoutName } from './catalogue.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
 import { checkExtents, checkPadding } from './extents.js'
 import type { Layout, LayoutStorage, StorageOptions } from './layout.js'
 import { coordinateInStorage, offsetInStorage } from './offset.js'
 import { bindStorage } from './storage.js'
 
-export { LAYOUT_NAMES } from './catalogue.js'
+export { type AnyLayoutName, LAYOUT_NAMES, type LayoutAlias, type LayoutName } from './catalogue.js'
 
 /** Names kept after parsing. Above the size of the catalogue, and small enough that hostile names cost nothing. */
 const CACHE_ENTRIES = 256
@@ -21,7 +22,7 @@ const parsed = new WeakSet<Layout>()
  *
  * @throws TileworkError ERR_LAYOUT_NAME with the word and the rule that it breaks; ERR_ARGUMENT if it is no string
  */
-export function parseLayout(name: string): Layout {
+export function parseLayout(name: AnyLayoutName): Layout {
   if (typeof name !== 'string') {
     throw new TileworkError(
       'ERR_ARGUMENT',
@@ -30,7 +31,8 @@ export function parseLayout(name: string): Layout {
   }
   const known = cache.get(name)
   if (known !== undefined) return known
-  const layout = layoutOf(defineLayout(name))
+  const definition = defineLayout(name)
+  const layout = definition.name === name ? layoutOf(definition) : parseLayout(definition.name)
   parsed.add(layout)
   if (cache.size >= CACHE_ENTRIES) cache.delete(cache.keys().next().value!)
   cache.set(name, layout)

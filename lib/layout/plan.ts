@@ -17,12 +17,12 @@ import { valueText } from '../value_text.js'
 import { explanationText } from './explanation_text.js'
 import { checkPadding, checkRank, copyExtents } from './extents.js'
 import { hasAnyRank, type Layout, type LayoutStorage, type StorageOptions } from './layout.js'
-import { isParsedLayout, parseLayout, toLayout } from './parse_layout.js'
+import { type AnyLayoutName, isParsedLayout, parseLayout, toLayout } from './parse_layout.js'
 import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
 
 /** A layout with explicit padding. */
 export interface PlacedLayout {
-  readonly layout: string | Layout
+  readonly layout: AnyLayoutName | Layout
   /** Extra elements before the first, one count an axis. */
   readonly lower?: readonly number[]
   /** Extra elements after the last, one count an axis. */
@@ -35,8 +35,8 @@ export interface PlanReorderOptions {
   readonly dtype: DtypeName
   /** Logical extents; ones are appended up to the rank of a named layout. */
   readonly shape: readonly number[]
-  readonly from: string | Layout | PlacedLayout
-  readonly to: string | Layout | PlacedLayout
+  readonly from: AnyLayoutName | Layout | PlacedLayout
+  readonly to: AnyLayoutName | Layout | PlacedLayout
   /** `weights` lets a data layout join a weights layout of the same rank by position (`b` is `o`, `f` is `i`). */
   readonly as?: 'weights'
 }

@@ -71,6 +71,10 @@ function byteLength(elements: number, bits: number): number {
 function padShape(layout: LayoutDefinition, shape: readonly number[], options: StorageOptions): PaddedShape {
   const given = copyExtents('shape', shape)
   const rank = hasAnyRank(layout) ? given.length : layout.axes.length
+  if (layout.isExactRank && given.length !== rank) {
+    const message = `layout ${layout.name} takes exactly ${rank} axes; the shape [${given.slice(0, 16)}] has ${given.length}`
+    throw new TileworkError('ERR_LAYOUT_SHAPE', message)
+  }
   if (given.length > rank) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',

@@ -4,7 +4,7 @@ import { checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
-import { toLayout } from '../layout/parse_layout.js'
+import { type AnyLayoutName, toLayout } from '../layout/parse_layout.js'
 import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
 import { checkShape } from './shape.js'
@@ -27,7 +27,7 @@ export interface AsLayoutOptions {
  */
 export function asLayout(
   stored: DenseTensor,
-  layout: string | Layout,
+  layout: AnyLayoutName | Layout,
   shape: readonly number[],
   options: AsLayoutOptions = {},
 ): DenseTensor {

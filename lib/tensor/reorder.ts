@@ -2,7 +2,7 @@
 import { checkOptions, readInput } from '../caller_input.js'
 import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
-import { toLayout } from '../layout/parse_layout.js'
+import { type AnyLayoutName, toLayout } from '../layout/parse_layout.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import type { DenseTensor, Tensor } from './tensor.js'
@@ -24,7 +24,11 @@ export interface ReorderOptions {
  * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense or has elements of
  * 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
  */
-export function reorder(tensor: Tensor, layout: string | Layout, options: ReorderOptions = {}): DenseTensor {
+export function reorder(
+  tensor: Tensor,
+  layout: AnyLayoutName | Layout,
+  options: ReorderOptions = {},
+): DenseTensor {
   const dense = checkOnlyDense(tensor, 'reorder', 'have a layout')
   checkOptions(options, 'reorder', ['lower', 'upper', 'as'])
   const recipe = FusedTensor.recipeOf(dense)

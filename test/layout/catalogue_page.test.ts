@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
-import { SPECIAL_RULES, WITHOUT_ONEDNN_CONSTANT } from '../../lib/layout/catalogue.js'
+import { catalogueEntry } from '../../lib/layout/catalogue.js'
 import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
 
 const PAGE = fileURLToPath(new URL('../../docs/layouts.md', import.meta.url))
@@ -15,10 +15,9 @@ const END = '<!-- end of catalogue -->'
 function catalogueTable(): string {
   const rows = LAYOUT_NAMES.map((name) => {
     const { axes, order, onednnTag, aliases } = parseLayout(name)
-    const tag =
-      onednnTag === undefined ? '—' : `\`${onednnTag}\`${WITHOUT_ONEDNN_CONSTANT.has(name) ? ' ¹' : ''}`
+    const { special, hasOnednnConstant } = catalogueEntry(name)
+    const tag = onednnTag === undefined ? '—' : `\`${onednnTag}\`${hasOnednnConstant === false ? ' ¹' : ''}`
     const padded = /__a/.test(name) && onednnTag !== undefined ? ' ²' : ''
-    const special = SPECIAL_RULES[name]
     const rule = special?.rule ?? '—'
     const aligned = special?.sameAs?.endsWith('__af4') ? ' ³' : ''
     const others = aliases.length === 0 ? '' : ` (also \`${aliases.join('`, `')}\`)`

@@ -2,10 +2,9 @@
 
 import { findDevice } from '../../device/devices.js'
 import { formatByName } from '../../formats/registry.js'
-import { TileworkError } from '../../index.js'
+import { parseLayout, TileworkError } from '../../index.js'
 import type { Shard } from '../../pipeline/many/shard.js'
 import type { ReadChoice } from '../files/open_input.js'
-import { layoutByName } from '../text/layout_name.js'
 import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
 
 /** What is written for each input. */
@@ -59,7 +58,7 @@ export function manyFlags(options: ManyChoice): string[] {
  */
 export function checkConvertOptions(options: ConvertOptions): void {
   checkReorderOptions(options)
-  for (const name of [options.layout, options.fromLayout]) if (name !== undefined) layoutByName(name)
+  for (const name of [options.layout, options.fromLayout]) if (name !== undefined) parseLayout(name)
   if (options.format !== undefined) formatByName(options.format)
   if (options.device !== undefined) findDevice(options.device)
   const [flag] = options.outDir === undefined ? manyFlags(options) : []

@@ -12,7 +12,6 @@ import {
 import { describeLayout, drawLayoutSvg, drawLayoutText } from '../../layout.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { ioError } from '../files/io_error.js'
-import { layoutByName } from '../text/layout_name.js'
 import { numberList } from '../text/parse_shape.js'
 import { printJson } from '../text/print_json.js'
 import { formatTable } from '../text/table.js'
@@ -73,8 +72,8 @@ export async function layout(
       'ERR_ARGUMENT',
       'layout needs a name; "tilework layout --list" prints those known.',
     )
-  } else if (options.shape === undefined) explain(layoutByName(name), options, terminal)
-  else await place(layoutByName(name), options.shape, options, terminal)
+  } else if (options.shape === undefined) explain(parseLayout(name), options, terminal)
+  else await place(parseLayout(name), options.shape, options, terminal)
   return EXIT.ok
 }
 
