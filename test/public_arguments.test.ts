@@ -178,6 +178,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
+  summariseOnnx: { run: onnxEntry.summariseOnnx, args: () => [onnxEntry.OnnxModel.create()] },
   swapBitOrder: { run: tilework.swapBitOrder, args: () => [new Uint8Array(2), 'int4'] },
   tensor: { run: tensor, args: () => [[1, 2], { dtype: 'float32', shape: [2], name: 'x' }] },
   threads: { run: tilework.threads, args: () => [] },

@@ -61,7 +61,10 @@ export interface OpenFile extends FileModels {
   readonly tensors: TensorList
   /** The model that a tmfile is. It may be changed; saving the file writes it as it is then. */
   readonly tmfile?: TmfileModel
-  /** As `tmfile`, of an ONNX file that is a model; `tensors` stay those that were opened. */
+  /**
+   * The model of an ONNX file; edits are written when it is saved. `tensors` keeps listing the file as it was opened:
+   * `onnx.graph.initializers()` gives the initializers as they are now.
+   */
   readonly onnx?: OnnxModel
   /**
    * The dense tensor of a name, or at a place (below 0 from the end).

@@ -8,7 +8,7 @@ import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { fieldNumber, MAX_FUNCTIONS, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
-import { textOf } from './tensor/tensor_header.js'
+import { textOf } from './tensor/header.js'
 
 export async function checkFunctions(source: ByteSource, budget: Budget, report: Report): Promise<void> {
   const reader = new FunctionReader(source, budget)

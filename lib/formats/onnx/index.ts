@@ -2,13 +2,13 @@
 
 import type { ModelFormat } from '../format.js'
 import { check } from './check.js'
-import { planCopy } from './external/copy_external.js'
+import { planCopy } from './external/copy.js'
 import type { OnnxModel } from './model/model.js'
 import { planModel } from './plan_model.js'
 import { read } from './read.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
-export type { ExternalOptions } from './external/external_options.js'
+export type { ExternalOptions } from './external/options.js'
 export type { NewFunction } from './model/function_edits.js'
 export { Graph, type GraphConstructor } from './model/graph.js'
 export {
@@ -41,7 +41,7 @@ export {
   decodeTensorProto,
   type EncodeTensorProtoOptions,
   encodeTensorProto,
-} from './tensor/tensor_message.js'
+} from './tensor/tensor_proto.js'
 export type { OnnxWriteOptions } from './write.js'
 
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {

@@ -5,16 +5,16 @@
 import { TileworkError } from '../../errors.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { SiblingPlan, WriteSegment } from '../format.js'
-import { type DataPlace, ExternalData } from './external/external_data.js'
-import { checkExternalOptions, type ExternalOptions } from './external/external_options.js'
+import { type DataPlace, ExternalData } from './external/data_files.js'
+import { checkExternalOptions, type ExternalOptions } from './external/options.js'
 import type { OnnxModel } from './model/model.js'
 import { type Message, type MessageField, Replacements } from './protobuf/message.js'
 import { WireWriter } from './protobuf/wire_writer.js'
 import { LOCATION_EXTERNAL } from './schema.js'
-import { tensorOfMessage } from './tensor/message_tensor.js'
-import { type PlannedMessage, planTensor } from './tensor/plan_tensor.js'
-import { denseFields, type TensorField } from './tensor/tensor_fields.js'
-import { type Property, TENSOR, TYPED_FIELDS } from './tensor/tensor_header.js'
+import { denseFields, type TensorField } from './tensor/fields.js'
+import { tensorOfMessage } from './tensor/from_message.js'
+import { type Property, TENSOR, TYPED_FIELDS } from './tensor/header.js'
+import { type PlannedMessage, planTensor } from './tensor/plan.js'
 
 /** A tensor whose values are to be written elsewhere than they are. */
 interface Move {

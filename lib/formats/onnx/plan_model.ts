@@ -1,13 +1,13 @@
 /** Plans the file of a model: what was changed anew, everything else from the file it was read from. */
 import { TileworkError } from '../../errors.js'
 import type { SiblingPlan, WritePlan, WriteTarget } from '../format.js'
-import { planSiblings, refuseOwnData, whole } from './external/copy_external.js'
-import { nameOfLocation } from './external/external_files.js'
+import { planSiblings, refuseOwnData, whole } from './external/copy.js'
+import { nameOfLocation } from './external/files.js'
 import type { OnnxModel } from './model/model.js'
 import { moveValues } from './move_values.js'
 import type { Replacements } from './protobuf/message.js'
 import { FORMAT_NAME, MAX_MESSAGE_BYTES } from './schema.js'
-import type { PlannedMessage } from './tensor/plan_tensor.js'
+import type { PlannedMessage } from './tensor/plan.js'
 import { chooseMessage, type OnnxWriteOptions, plan } from './write.js'
 
 /**

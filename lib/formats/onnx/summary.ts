@@ -1,12 +1,13 @@
 /** What people ask of a model first: its operator sets, inputs and outputs, what it runs, and where its values lie. */
 import { TileworkError } from '../../errors.js'
-import type { OnnxModel } from './model/model.js'
+import { valueText } from '../../value_text.js'
+import { OnnxModel } from './model/model.js'
 import type { ValueInfo } from './model/types.js'
 import { valueTypeText } from './model/value_type.js'
 import type { Message } from './protobuf/message.js'
 import { LOCATION_EXTERNAL, type MessageName } from './schema.js'
-import { tensorOfMessage } from './tensor/message_tensor.js'
-import { denseFields } from './tensor/tensor_fields.js'
+import { denseFields } from './tensor/fields.js'
+import { tensorOfMessage } from './tensor/from_message.js'
 
 /** A number of the file; as text where JSON would round it. */
 type FileNumber = number | string
@@ -51,8 +52,19 @@ export interface OnnxSummary {
 
 const OWN_DOMAIN = 'ai.onnx'
 
-/** @throws TileworkError for bytes that are no messages, ERR_GRAPH for a model without a graph */
+/**
+ * Summarizes a model without reading payloads.
+ *
+ * @throws TileworkError ERR_ARGUMENT unless `model` is an OnnxModel, ERR_GRAPH for a model without a graph, ERR_HEADER and
+ * ERR_TRUNCATED for broken messages
+ */
 export function summariseOnnx(model: OnnxModel): OnnxSummary {
+  if (!(model instanceof OnnxModel)) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `summariseOnnx takes an OnnxModel; ${valueText(model)} was given.`,
+    )
+  }
   const { graph } = model
   const initializers = new Set(graph.initializerNames)
   const operators = countsOf(nodesIn(model.message))

@@ -7,7 +7,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import type { ExternalFiles } from './external/external_files.js'
+import type { ExternalFiles } from './external/files.js'
 import { canBe, type FileMessage } from './protobuf/message_kind.js'
 import {
   eachField,
@@ -19,9 +19,9 @@ import {
   walkSource,
 } from './protobuf/wire.js'
 import { type FieldInfo, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
-import { checkSparse, walkSparse } from './tensor/sparse_tensor.js'
-import { walkTensor } from './tensor/tensor_header.js'
-import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/tensor_rules.js'
+import { walkTensor } from './tensor/header.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/rules.js'
+import { checkSparse, walkSparse } from './tensor/sparse.js'
 
 /** Bytes outside payloads are walked here a second time, and a budget is for one walk. */
 export async function validateFile(

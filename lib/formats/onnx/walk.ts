@@ -10,24 +10,18 @@ import type { ReadOptions } from '../format.js'
 import { NumberList } from '../number_list.js'
 import { Report } from '../report.js'
 import type { Budget } from './budget.js'
-import { ExternalFiles } from './external/external_files.js'
-import { openFilesOfOthers, type PassedFields } from './external/external_places.js'
-import type { ExternalRanges } from './external/external_range_rules.js'
+import { ExternalFiles } from './external/files.js'
+import type { ExternalRanges } from './external/ranges.js'
+import { openFilesOfOthers, type PassedFields } from './external/unlisted_files.js'
 import type { FileMessage } from './protobuf/message_kind.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { FORMAT_NAME, fieldNumber, MAX_SPARSE_TENSORS } from './schema.js'
-import { PlainTensorRuns } from './tensor/plain_tensors.js'
-import {
-  type CheckedPart,
-  type CheckedSparse,
-  checkSparse,
-  makeSparse,
-  walkSparse,
-} from './tensor/sparse_tensor.js'
-import { walkTensor } from './tensor/tensor_header.js'
+import { walkTensor } from './tensor/header.js'
+import { PlainTensorRuns } from './tensor/plain_runs.js'
+import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/rules.js'
+import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSparse } from './tensor/sparse.js'
+import { type TableEntry, TensorTable } from './tensor/table.js'
 import { entryOf, type ListedTensors, makeTensor } from './tensor/tensor_list.js'
-import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/tensor_rules.js'
-import { type TableEntry, TensorTable } from './tensor/tensor_table.js'
 
 /** A sparse tensor whose files are not open yet. */
 interface PendingSparse {

@@ -9,8 +9,8 @@ import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tens
 import { valueText } from '../../value_text.js'
 import type { SiblingPlan, WritePlan, WriteSegment, WriteTarget } from '../format.js'
 import { madeNames } from '../made_names.js'
-import { ExternalData } from './external/external_data.js'
-import { checkExternalOptions, type ExternalOptions } from './external/external_options.js'
+import { ExternalData } from './external/data_files.js'
+import { checkExternalOptions, type ExternalOptions } from './external/options.js'
 import { WireWriter } from './protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, MAX_MESSAGE_BYTES, quote } from './schema.js'
 import {
@@ -20,7 +20,7 @@ import {
   planSparse,
   planTensor,
   unsupported,
-} from './tensor/plan_tensor.js'
+} from './tensor/plan.js'
 
 export interface OnnxWriteOptions {
   /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */

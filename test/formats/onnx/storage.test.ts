@@ -5,7 +5,7 @@ import { packedByteLength } from '../../../lib/dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../lib/dtype/dtypes.js'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
-import { TYPED_FIELDS } from '../../../lib/formats/onnx/tensor/tensor_header.js'
+import { TYPED_FIELDS } from '../../../lib/formats/onnx/tensor/header.js'
 import type { DenseTensor, StringTensor } from '../../../lib/tensor/tensor.js'
 import { randomNumbers } from '../../attacks/random_numbers.js'
 import {

@@ -10,7 +10,7 @@ import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
-import { tensorOfField } from '../tensor/message_tensor.js'
+import { tensorOfField } from '../tensor/from_message.js'
 import { GraphNames } from './graph_names.js'
 import {
   constantsToInitializers,

@@ -10,7 +10,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { FileFault } from '../../file_fault.js'
 import { FORMAT_NAME, quote } from '../schema.js'
-import { storageOf } from '../tensor/tensor_header.js'
+import { storageOf } from '../tensor/header.js'
 import {
   eachField,
   holdRange,

@@ -8,7 +8,7 @@ import type { Tensor } from '../../../tensor/tensor.js'
 import { FileFault } from '../../file_fault.js'
 import type { WriteSegment } from '../../format.js'
 import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from '../schema.js'
-import { type PlannedMessage, planSparse, planTensor, segmentBytes } from '../tensor/plan_tensor.js'
+import { type PlannedMessage, planSparse, planTensor, segmentBytes } from '../tensor/plan.js'
 import { checkInt64, checkText, checkTexts } from './field_input.js'
 import { checkTinyMessages } from './tiny_messages.js'
 import {

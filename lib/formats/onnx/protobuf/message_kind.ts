@@ -26,7 +26,7 @@ import {
   LOCATION_EXTERNAL,
   MESSAGES,
 } from '../schema.js'
-import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/tensor_header.js'
+import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/header.js'
 import { eachField, FIXED32, FIXED64, LENGTH, type Steps, VARINT, WireCursor, walkSource } from './wire.js'
 
 /** Messages that a file can be. */

@@ -6,13 +6,13 @@ import { StoredTensor } from '../../../tensor/dense.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { SparseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { TensorList } from '../../format.js'
-import type { ExternalFiles } from '../external/external_files.js'
+import type { ExternalFiles } from '../external/files.js'
 import { FieldSource } from '../protobuf/field_source.js'
 import { quote } from '../schema.js'
-import { StringFieldTensor } from './string_tensor.js'
-import type { TensorHeader } from './tensor_header.js'
-import type { CheckedTensor } from './tensor_rules.js'
-import type { TableEntry, TensorTable } from './tensor_table.js'
+import type { TensorHeader } from './header.js'
+import type { CheckedTensor } from './rules.js'
+import { StringFieldTensor } from './strings.js'
+import type { TableEntry, TensorTable } from './table.js'
 
 /** An open file and what its walk has found. */
 export interface ListedTensors {

@@ -5,7 +5,7 @@ import { join as joinPath, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { check, open, save, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, OnnxModel } from '../../../../lib/onnx.js'
-import type { DenseTensor, SparseTensor } from '../../../../lib/tensor/tensor.js'
+import type { DenseTensor, SparseTensor, Tensor } from '../../../../lib/tensor/tensor.js'
 import {
   type Bytes,
   entry,
@@ -61,6 +61,9 @@ const ATTRIBUTES: readonly Bytes[] = [
   attribute('type', 13, field(14, field(4, field(1, field(1, int(1, 8)))))),
   join(field(1, 'reference'), field(21, 'outer'), int(20, 2)),
 ]
+
+/** The int64 index 1, little-endian. */
+const BYTES_OF_INDEX_1 = [1, 0, 0, 0, 0, 0, 0, 0]
 
 const inner = graphProto({
   nodes: [nodeProto({ inputs: ['mid', 'w'], outputs: ['in'] })],
@@ -140,6 +143,42 @@ function piecesKept(before: Bytes, after: Bytes, pieces: readonly Bytes[]): void
     expect(Buffer.from(after).includes(Buffer.from(piece))).toBe(true)
   }
 }
+
+describe('file.tensors and graph.initializers()', () => {
+  const contents = async (tensors: Iterable<Tensor>) =>
+    Promise.all(
+      [...tensors].map(async (each) => {
+        const dense = each.kind === 'sparse' ? await each.toDense({ maxBytes: 3 }) : (each as DenseTensor)
+        return [each.kind, each.name, await dense.bytes()]
+      }),
+    )
+  const model = modelProto({
+    initializers: [one(1, 'a'), one(2, 'b')],
+    sparse: [
+      sparseProto(one(7, 's'), tensorProto({ dims: [1], type: 7, values: raw(...BYTES_OF_INDEX_1) }), [3]),
+    ],
+  })
+
+  it('list the same tensors of a model without edits', async () => {
+    using file = await open(model)
+    expect(await contents(file.onnx!.graph.initializers())).toEqual(await contents(file.tensors))
+    expect(file.tensors).toHaveLength(3)
+  })
+
+  it('differ after an edit: the file stays as it was opened, the graph is current', async () => {
+    using file = await open(model)
+    const before = await contents(file.tensors)
+    const { graph } = file.onnx!
+    graph.setInitializer('a', tensor([9], { dtype: 'uint8' }))
+    graph.removeInitializer('b')
+    graph.setInitializer('c', tensor([4], { dtype: 'uint8' }))
+    expect(await contents(file.tensors)).toEqual(before)
+    expect((await contents(graph.initializers())).map(([, name]) => name)).toEqual(['a', 'c', 's'])
+    expect(JSON.parse(JSON.stringify(graph.initializer('a')))).toMatchObject({ name: 'a', dtype: 'uint8' })
+    using saved = await open(await serialize(file))
+    expect(await contents(saved.tensors)).toEqual(await contents(graph.initializers()))
+  })
+})
 
 describe('reading', () => {
   it('gives all that a model says', async () => {

@@ -8,7 +8,7 @@ import type { ReadOptions } from '../../format.js'
 import type { Place, Report } from '../../report.js'
 import type { Budget } from '../budget.js'
 import { MAX_EXTERNAL_FILES, quote } from '../schema.js'
-import type { ExternalRanges } from './external_range_rules.js'
+import type { ExternalRanges } from './ranges.js'
 
 interface ExternalPlace {
   readonly location: string

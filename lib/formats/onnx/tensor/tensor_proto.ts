@@ -15,10 +15,10 @@ import { Report } from '../../report.js'
 import { messageOfObject, type TensorProtoObject } from '../protobuf/message_object.js'
 import { WireCursor } from '../protobuf/wire.js'
 import { FORMAT_NAME } from '../schema.js'
-import { planTensor } from './plan_tensor.js'
-import { walkTensor } from './tensor_header.js'
+import { walkTensor } from './header.js'
+import { planTensor } from './plan.js'
+import { checkTensor } from './rules.js'
 import { makeTensor } from './tensor_list.js'
-import { checkTensor } from './tensor_rules.js'
 
 /**
  * The tensor of a TensorProto. It shares the memory of `message` where its values lie there as they are.

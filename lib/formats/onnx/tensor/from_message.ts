@@ -1,4 +1,5 @@
 /** The tensor that a message of a model is, as it is now. */
+import { inspect } from 'node:util'
 import { TileworkError } from '../../../errors.js'
 import { AbsentTensor } from '../../../tensor/absent.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
@@ -7,10 +8,10 @@ import { Report } from '../../report.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { type Steps, walkSourceSync } from '../protobuf/wire.js'
 import { FORMAT_NAME, quote } from '../schema.js'
-import { type CheckedPart, checkSparse, makeSparse, walkSparse } from './sparse_tensor.js'
-import { type TensorHeader, walkTensor } from './tensor_header.js'
+import { type TensorHeader, walkTensor } from './header.js'
+import { type CheckedTensor, checkTensor } from './rules.js'
+import { type CheckedPart, checkSparse, makeSparse, walkSparse } from './sparse.js'
 import { entryOf, makeTensor } from './tensor_list.js'
-import { type CheckedTensor, checkTensor } from './tensor_rules.js'
 
 /**
  * The tensor of a field of `owner`.
@@ -18,8 +19,23 @@ import { type CheckedTensor, checkTensor } from './tensor_rules.js'
  * @throws TileworkError for a message whose rules do not hold, or whose type nobody knows
  */
 export function tensorOfField(owner: Message, field: MessageField): Tensor {
-  if (field.kind === 'tensor') return field.tensor
+  if (field.kind === 'tensor') return withName(field.tensor, field.name)
   return tensorOfMessage(owner.messageOf(field)!)
+}
+
+/** The same tensor under the name that it will have in the file. It may be an object of the caller's, so it is not changed. */
+function withName(tensor: Tensor, name: string): Tensor {
+  if (tensor.name === name) return tensor
+  return new Proxy(tensor, {
+    get(target, key, proxy) {
+      if (key === 'name') return name
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value !== 'function') return value
+      // Other methods may use private fields, which the proxy does not have.
+      const isDescription = key === 'toJSON' || key === inspect.custom
+      return value.bind(isDescription ? proxy : target)
+    },
+  })
 }
 
 /** @throws TileworkError as `tensorOfField` */

@@ -7,7 +7,7 @@ import type { NativePlainTensors } from '../../../native/types.js'
 import { ByteList } from '../../byte_list.js'
 import { OffsetList } from '../../number_list.js'
 import { WireCursor } from '../protobuf/wire.js'
-import { nameOfHeader, parseHeader, type TensorHeader } from './tensor_header.js'
+import { nameOfHeader, parseHeader, type TensorHeader } from './header.js'
 
 export const ENTRY_KINDS = ['range', 'fields', 'strings', 'none', 'sparse'] as const
 export type EntryKind = (typeof ENTRY_KINDS)[number]

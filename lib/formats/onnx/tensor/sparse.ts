@@ -11,8 +11,8 @@ import { CooTensor } from '../../../tensor/sparse.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { eachField, LENGTH, type Steps, VARINT, type WireCursor } from '../protobuf/wire.js'
 import { FORMAT_NAME, fieldNumber } from '../schema.js'
-import { addDim, type TensorHeader, walkTensor } from './tensor_header.js'
-import { type CheckedTensor, checkTensor, type TensorPlace } from './tensor_rules.js'
+import { addDim, type TensorHeader, walkTensor } from './header.js'
+import { type CheckedTensor, checkTensor, type TensorPlace } from './rules.js'
 
 const SPARSE = {
   values: fieldNumber('SparseTensorProto', 'values'),

@@ -11,7 +11,7 @@ import { native } from '../../../native/addon.js'
 import type { NativeInputFile, NativePlainTensorRules, NativePlainTensors } from '../../../native/types.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import { DTYPE_OF_CODE } from '../schema.js'
-import { TENSOR } from './tensor_header.js'
+import { TENSOR } from './header.js'
 
 /** Each may be a read of a disk, and nobody else has a turn meanwhile. */
 const MAX_RUN_TENSORS = 512

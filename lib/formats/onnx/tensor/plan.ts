@@ -11,7 +11,7 @@ import type { WriteSegment } from '../../format.js'
 import { VARINT } from '../protobuf/wire.js'
 import { WireWriter } from '../protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, quote } from '../schema.js'
-import { storageOf, TENSOR } from './tensor_header.js'
+import { storageOf, TENSOR } from './header.js'
 
 /** A message in pieces: bytes, and payloads that are not in memory. */
 export interface PlannedMessage {

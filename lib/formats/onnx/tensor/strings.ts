@@ -6,7 +6,7 @@ import type { StringTensor } from '../../../tensor/tensor.js'
 import type { MessageRange } from '../protobuf/field_source.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
 import { FORMAT_NAME, quote } from '../schema.js'
-import { TENSOR } from './tensor_header.js'
+import { TENSOR } from './header.js'
 
 export interface StringFieldInit {
   readonly message: MessageRange

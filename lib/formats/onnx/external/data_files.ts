@@ -11,9 +11,9 @@ import type { DenseTensor } from '../../../tensor/tensor.js'
 import type { SiblingPlan, WriteSegment } from '../../format.js'
 import { WireWriter } from '../protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, LOCATION_EXTERNAL } from '../schema.js'
-import { type Property, TENSOR } from '../tensor/tensor_header.js'
-import { namesForData } from './external_names.js'
-import type { CheckedExternal } from './external_options.js'
+import { type Property, TENSOR } from '../tensor/header.js'
+import { namesForData } from './names.js'
+import type { CheckedExternal } from './options.js'
 
 /** Where the values of a tensor go. */
 export interface DataPlace {

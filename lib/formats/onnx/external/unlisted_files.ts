@@ -8,10 +8,10 @@ import { Report } from '../../report.js'
 import type { Budget } from '../budget.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
 import { FORMAT_NAME, isMessageKind, MAX_EXTERNAL_FILES, MESSAGES, type MessageName } from '../schema.js'
-import { WAYS_TO_TENSORS } from '../tensor/tensor_fields.js'
-import { walkTensor } from '../tensor/tensor_header.js'
-import { checkTensor } from '../tensor/tensor_rules.js'
-import type { ExternalFiles } from './external_files.js'
+import { WAYS_TO_TENSORS } from '../tensor/fields.js'
+import { walkTensor } from '../tensor/header.js'
+import { checkTensor } from '../tensor/rules.js'
+import type { ExternalFiles } from './files.js'
 
 /** Part of a message, from the tag of a field to the end of one: fields of it that a walk has passed over. */
 export interface PassedFields {

@@ -9,7 +9,7 @@ import { MAX_AXES } from '../../../tensor/shape.js'
 import type { Place, Report } from '../../report.js'
 import { VARINT } from '../protobuf/wire.js'
 import { quote } from '../schema.js'
-import { type Payload, type Property, storageOf, TENSOR, type TensorHeader } from './tensor_header.js'
+import { type Payload, type Property, storageOf, TENSOR, type TensorHeader } from './header.js'
 
 /** Where the values of a tensor are. */
 export type Placement =
