@@ -107,5 +107,7 @@ export type {
   Tensor,
   TensorInfo,
   TypedArray,
+  TypedArrayByDtype,
+  TypedArrayOf,
   TypedArrayOptions,
 } from './tensor/tensor.js'

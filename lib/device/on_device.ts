@@ -1,4 +1,5 @@
 /** Lazy tensors that are computed on a device. */
+import type { Dtype } from '../dtype/dtypes.js'
 import { checkDense } from '../tensor/check_tensor.js'
 import { FusedTensor } from '../tensor/fused.js'
 import type { DenseTensor } from '../tensor/tensor.js'
@@ -12,6 +13,7 @@ import { type DeviceChoice, findDevice } from './devices.js'
  * @param tensor - a dense tensor in any layout
  * @throws TileworkError ERR_NO_DEVICE with advice where the device is not there, ERR_ARGUMENT
  */
+export function onDevice<D extends Dtype>(tensor: DenseTensor<D>, device: DeviceChoice): DenseTensor<D>
 export function onDevice(tensor: DenseTensor, device: DeviceChoice): DenseTensor {
   const dense = checkDense(tensor, 'onDevice')
   const { id } = findDevice(device).device

@@ -78,6 +78,11 @@ export type DtypeAlias = LowerCaseAlias | Uppercase<Dtype | LowerCaseAlias>
 /** What functions accept as an element type. */
 export type DtypeName = Dtype | DtypeAlias
 
+type RowNamed<Name, R = Row> = R extends Row ? (Name extends R[0] | R[4] | R[11][number] ? R : never) : never
+
+/** The canonical name of what an accepted name stands for: `float16` for `half` and for `F16`. */
+export type CanonicalDtype<Name extends DtypeName> = Name extends Dtype ? Name : RowNamed<Lowercase<Name>>[0]
+
 /** A float type below 32 bits. */
 export type NarrowFloat = Extract<Row, readonly [string, 4 | 8 | 16, 'float', ...unknown[]]>[0]
 

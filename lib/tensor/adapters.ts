@@ -10,7 +10,7 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { type BitOrder, swapBitOrder } from '../dtype/bit_order.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { isDenseTensor } from './check_tensor.js'
@@ -18,11 +18,11 @@ import { StoredTensor } from './dense.js'
 import { checkShape, sizeOf } from './shape.js'
 import { stringTensor } from './string_list.js'
 import type { DenseTensor, StringTensor } from './tensor.js'
-import { dtypeOfTypedArray } from './typed_array_dtype.js'
+import { type DtypeOfArray, dtypeOfTypedArray } from './typed_array_dtype.js'
 
-export interface AsTensorOptions {
+export interface AsTensorOptions<Name extends DtypeName = DtypeName> {
   /** For a typed array: what its bits are, for example `bfloat16` of a Uint16Array. Default: its own type. */
-  readonly dtype?: DtypeName
+  readonly dtype?: Name
   /** For a typed array. Default: one axis. */
   readonly shape?: readonly number[]
   readonly name?: string
@@ -73,6 +73,15 @@ export type TensorLike = DenseTensor | ArrayBufferView | OnnxRuntimeTensor | Ten
  * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings of other libraries than onnxruntime
  */
 export function asTensor(value: OnnxRuntimeStrings, options?: AsTensorOptions): StringTensor
+export function asTensor<D extends Dtype>(value: DenseTensor<D>, options?: AsTensorOptions): DenseTensor<D>
+export function asTensor<Name extends DtypeName>(
+  value: ArrayBufferView,
+  options: AsTensorOptions<Name> & { readonly dtype: Name },
+): DenseTensor<CanonicalDtype<Name>>
+export function asTensor<Values extends ArrayBufferView>(
+  value: Values,
+  options?: Omit<AsTensorOptions, 'dtype'>,
+): DenseTensor<DtypeOfArray<Values>>
 export function asTensor(value: TensorLike, options?: AsTensorOptions): DenseTensor
 export function asTensor(
   value: TensorLike | OnnxRuntimeStrings,

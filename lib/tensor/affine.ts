@@ -1,7 +1,7 @@
 /** A scale and a bias for the elements of a tensor, lazily: the normalisation of images and features on their way in. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
-import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { changeElements } from './change_elements.js'
 import {
@@ -14,7 +14,7 @@ import { checkNumbers, notReal } from './quantize.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 /** Either `scale` and `bias`, or `mean` and `std`: a number for all elements, or a list with one an index of `axis`. */
-export interface AffineOptions {
+export interface AffineOptions<Name extends DtypeName = DtypeName> {
   /** Default 1. */
   readonly scale?: number | ArrayLike<number>
   /** Default 0. */
@@ -26,7 +26,7 @@ export interface AffineOptions {
   /** The axis of which each index has numbers of its own; below 0 it counts from the last. */
   readonly axis?: number
   /** Type of the result: any float; float32 by default. */
-  readonly dtype?: DtypeName
+  readonly dtype?: Name
 }
 
 /**
@@ -38,6 +38,10 @@ export interface AffineOptions {
  * @throws TileworkError now, not later: ERR_QUANTIZATION for numbers that are not finite, for a std of 0, and where there
  * are not as many as `axis` has indices; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
  */
+export function affine<Name extends DtypeName = 'float32'>(
+  tensor: Tensor,
+  options: AffineOptions<Name>,
+): DenseTensor<CanonicalDtype<Name>>
 export function affine(tensor: Tensor, options: AffineOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'affine')
   if (DTYPES[dense.dtype].kind === 'complex') throw notReal(dense)

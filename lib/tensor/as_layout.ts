@@ -1,6 +1,7 @@
 /** Says what a stored blob really is: formats that cannot name a layout store a blocked tensor as a plain array. */
 
 import { checkOptions, readInput } from '../caller_input.js'
+import type { Dtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
@@ -25,6 +26,12 @@ export interface AsLayoutOptions {
  * @throws TileworkError ERR_LAYOUT_SHAPE when the numbers of elements differ or `stored` is not row-major;
  * ERR_LAYOUT_NAME, ERR_ARGUMENT, ERR_OVERFLOW
  */
+export function asLayout<D extends Dtype>(
+  stored: DenseTensor<D>,
+  layout: AnyLayoutName | Layout,
+  shape: readonly number[],
+  options?: AsLayoutOptions,
+): DenseTensor<D>
 export function asLayout(
   stored: DenseTensor,
   layout: AnyLayoutName | Layout,

@@ -1,7 +1,7 @@
 /** Another element type for a tensor, lazily. Casts join reorders and slices in one pass over memory. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastOptions, CastStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
@@ -28,6 +28,11 @@ const ROUNDS = ['up', 'nearest', 'down'] as const
  * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings
  * and for tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
  */
+export function cast<Name extends DtypeName>(
+  tensor: Tensor,
+  dtype: Name,
+  options?: CastOptions,
+): DenseTensor<CanonicalDtype<Name>>
 export function cast(tensor: Tensor, dtype: DtypeName, options: CastOptions = {}): DenseTensor {
   const dense = checkOnlyDense(tensor, 'cast', 'can be cast')
   const step = stepOf(dense, resolveDtype(dtype), options)

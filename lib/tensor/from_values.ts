@@ -4,7 +4,7 @@ import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { encodeAll, encodeElement } from '../dtype/encode.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -12,7 +12,7 @@ import { StoredTensor } from './dense.js'
 import { checkShape, MAX_AXES, sizeExactOf, sizeOf } from './shape.js'
 import { stringTensor } from './string_list.js'
 import type { DenseTensor, StringTensor } from './tensor.js'
-import { dtypeOfTypedArray } from './typed_array_dtype.js'
+import { type DtypeOfArray, dtypeOfTypedArray } from './typed_array_dtype.js'
 
 /** One element, or arrays of them nested to any depth, all of one shape. */
 export type NestedValues = number | bigint | boolean | readonly NestedValues[]
@@ -20,9 +20,9 @@ export type NestedValues = number | bigint | boolean | readonly NestedValues[]
 /** One string, or arrays of them nested to any depth, all of one shape. */
 export type NestedStrings = string | readonly NestedStrings[]
 
-export interface TensorOptions {
+export interface TensorOptions<Name extends DtypeName = DtypeName> {
   /** Element type. May be left out for a typed array, whose own is then taken. */
-  readonly dtype?: DtypeName
+  readonly dtype?: Name
   /** Shape, for a flat list of values. Default: the nesting of the arrays. */
   readonly shape?: readonly number[]
   readonly name?: string
@@ -40,6 +40,14 @@ export function tensor(
   values: NestedStrings,
   options: TensorOptions & { readonly dtype: 'string' },
 ): StringTensor
+export function tensor<Name extends Exclude<DtypeName, 'string'>>(
+  values: NestedValues | ArrayBufferView,
+  options: TensorOptions<Name> & { readonly dtype: Name },
+): DenseTensor<CanonicalDtype<Name>>
+export function tensor<Values extends ArrayBufferView>(
+  values: Values,
+  options?: Omit<TensorOptions, 'dtype'>,
+): DenseTensor<DtypeOfArray<Values>>
 export function tensor(values: NestedValues | ArrayBufferView, options?: TensorOptions): DenseTensor
 export function tensor(
   values: NestedValues | NestedStrings | ArrayBufferView,

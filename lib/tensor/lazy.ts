@@ -4,7 +4,7 @@ import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { packedByteLength } from '../dtype/decode.js'
-import { type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { asTensor, type TensorLike } from './adapters.js'
@@ -14,8 +14,8 @@ import { reorder } from './reorder.js'
 import { checkShape, sizeOf } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
-export interface LazyTensorOptions {
-  readonly dtype: DtypeName
+export interface LazyTensorOptions<Name extends DtypeName = DtypeName> {
+  readonly dtype: Name
   readonly shape: readonly number[]
   readonly name?: string
   /** Whether what was loaded is kept for the next reader. Default true; false loads again for every read. */
@@ -30,6 +30,10 @@ export interface LazyTensorOptions {
  * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_OVERFLOW; its readers: ERR_ARGUMENT where type and shape of what was
  * loaded are not the declared ones, ERR_ASYNC_ONLY at once, and what `load` throws
  */
+export function lazyTensor<Name extends DtypeName>(
+  load: () => TensorLike | Promise<TensorLike>,
+  options: LazyTensorOptions<Name>,
+): DenseTensor<CanonicalDtype<Name>>
 export function lazyTensor(
   load: () => TensorLike | Promise<TensorLike>,
   options: LazyTensorOptions,

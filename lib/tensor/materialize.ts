@@ -4,6 +4,7 @@ import { resultBytes } from '../bytes/view_limit.js'
 import { checkOptions, readInput } from '../caller_input.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { onDevice } from '../device/on_device.js'
+import type { Dtype } from '../dtype/dtypes.js'
 import { checkDense } from './check_tensor.js'
 import { asStored, StoredTensor } from './dense.js'
 import type { DenseTensor } from './tensor.js'
@@ -20,6 +21,10 @@ export interface MaterializeOptions {
  * @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT when there is no memory, what `bytes` throws, and with a device
  * ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD, ERR_DEVICE_LOST
  */
+export async function materialize<D extends Dtype>(
+  tensor: DenseTensor<D>,
+  options?: MaterializeOptions,
+): Promise<DenseTensor<D>>
 export async function materialize(
   tensor: DenseTensor,
   options: MaterializeOptions = {},

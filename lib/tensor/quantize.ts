@@ -1,7 +1,7 @@
 /** Real numbers to quantized codes and back, lazily: linear maps that join casts, reorders and slices. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
-import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { changeElements } from './change_elements.js'
@@ -30,9 +30,9 @@ export interface QuantizeOptions extends QuantizationParameters {
   readonly rules?: QuantizationRules
 }
 
-export interface DequantizeOptions extends QuantizationParameters {
+export interface DequantizeOptions<Name extends DtypeName = DtypeName> extends QuantizationParameters {
   /** Type of the result: float32 by default, float16, bfloat16 or float64. */
-  readonly dtype?: DtypeName
+  readonly dtype?: Name
 }
 
 /**
@@ -49,6 +49,11 @@ export interface DequantizeOptions extends QuantizationParameters {
  * are no codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
  * ERR_UNSUPPORTED, ERR_NO_DATA
  */
+export function quantize<Name extends DtypeName>(
+  tensor: Tensor,
+  dtype: Name,
+  options: QuantizeOptions,
+): DenseTensor<CanonicalDtype<Name>>
 export function quantize(tensor: Tensor, dtype: DtypeName, options: QuantizeOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'quantize')
   const to = resolveCodeType(dtype)
@@ -81,6 +86,10 @@ function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): 
  * @param tensor - a dense tensor of a type that `quantize` makes, in any layout
  * @throws TileworkError as `quantize`
  */
+export function dequantize<Name extends DtypeName = 'float32'>(
+  tensor: Tensor,
+  options: DequantizeOptions<Name>,
+): DenseTensor<CanonicalDtype<Name>>
 export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTensor {
   const dense = checkNumbers(tensor, 'dequantize')
   if (!isCodeType(dense.dtype)) {

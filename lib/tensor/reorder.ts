@@ -1,5 +1,6 @@
 /** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
 import { checkOptions, readInput } from '../caller_input.js'
+import type { Dtype } from '../dtype/dtypes.js'
 import { checkPadding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
 import { type AnyLayoutName, toLayout } from '../layout/parse_layout.js'
@@ -24,6 +25,11 @@ export interface ReorderOptions {
  * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense or has elements of
  * 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
  */
+export function reorder<D extends Dtype>(
+  tensor: Tensor<D>,
+  layout: AnyLayoutName | Layout,
+  options?: ReorderOptions,
+): DenseTensor<D>
 export function reorder(
   tensor: Tensor,
   layout: AnyLayoutName | Layout,

@@ -3,6 +3,7 @@
  * Python. A slice of a slice is one slice, and a slice of a reorder reads the tensor below once.
  */
 import { readInput } from '../caller_input.js'
+import type { Dtype } from '../dtype/dtypes.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
 import { type SliceRange, sliceRegion } from './region.js'
@@ -19,6 +20,7 @@ import type { DenseTensor, Tensor } from './tensor.js'
  * @throws TileworkError at once: ERR_UNSUPPORTED for a tensor that is not dense or has elements of 2 bits, ERR_ARGUMENT for
  * a malformed range or for more ranges than axes, ERR_LAYOUT_SHAPE when the layout cannot store the part, ERR_NO_DATA
  */
+export function slice<D extends Dtype>(tensor: Tensor<D>, ranges: readonly SliceRange[]): DenseTensor<D>
 export function slice(tensor: Tensor, ranges: readonly SliceRange[]): DenseTensor {
   const dense = checkOnlyDense(tensor, 'slice', 'can be sliced')
   const recipe = FusedTensor.recipeOf(dense)

@@ -216,6 +216,10 @@ export interface SparseFromDenseOptions {
  * @throws TileworkError ERR_ARGUMENT; ERR_VIEW_TOO_LARGE,
  * ERR_LIMIT for more entries than memory can hold; and what reading the tensor throws
  */
+export async function sparseFromDense<D extends Dtype>(
+  dense: DenseTensor<D>,
+  options?: SparseFromDenseOptions,
+): Promise<SparseTensor<D>>
 export async function sparseFromDense(
   dense: DenseTensor,
   options: SparseFromDenseOptions = {},

@@ -1,41 +1,71 @@
 /**
- * A tensor is what and where: element type, shape, order in memory, a range of a source. Its bytes are read when
- * someone asks for them.
+ * What a tensor is: element type, shape, order in memory, and the range of a source that holds its bytes. Opening a file or
+ * transforming a tensor touches no bytes; the methods that read do.
  */
 import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import type { Float16Numbers } from '../dtype/float16_array.js'
 import type { QuantizationParameters } from './quantization.js'
 
-export type TypedArray =
-  | Int8Array
-  | Uint8Array
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | BigInt64Array
-  | BigUint64Array
-  | Float32Array
-  | Float64Array
+/**
+ * The typed array that `toTypedArray` gives for each element type. Floats below 32 bits become float32 and integers below 8
+ * bits become 8-bit integers, which hold all their values. A bool is 0 or 1; complex numbers are pairs, real half first.
+ */
+export interface TypedArrayByDtype {
+  float32: Float32Array
+  float64: Float64Array
+  float16: Float32Array
+  bfloat16: Float32Array
+  float8_e4m3fn: Float32Array
+  float8_e4m3fnuz: Float32Array
+  float8_e5m2: Float32Array
+  float8_e5m2fnuz: Float32Array
+  float8_e8m0fnu: Float32Array
+  float4_e2m1fn: Float32Array
+  int8: Int8Array
+  int16: Int16Array
+  int32: Int32Array
+  int64: BigInt64Array
+  int4: Int8Array
+  int2: Int8Array
+  uint8: Uint8Array
+  uint16: Uint16Array
+  uint32: Uint32Array
+  uint64: BigUint64Array
+  uint4: Uint8Array
+  uint2: Uint8Array
+  bool: Uint8Array
+  complex64: Float32Array
+  complex128: Float64Array
+  string: never
+}
+
+/** What `toTypedArray` gives for a tensor of element type `D`. */
+export type TypedArrayOf<D extends Dtype> = TypedArrayByDtype[D]
+
+/** Indexed, not conditional: a tensor of one element type must stay assignable to a tensor of any. */
+type Float16ArrayOf<D extends Dtype> = { [Name in Dtype]: Name extends 'float16' ? Float16Numbers : never }[D]
+
+/** What `toTypedArray` may give. */
+export type TypedArray = TypedArrayOf<Dtype>
 
 export interface TypedArrayOptions {
-  /** Elements of float16 in a `Float16Array`, as they are stored. Node has it from version 24 on. Default false. */
+  /** Elements of float16 in a `Float16Array`, as they are stored. Node has that class from version 24 on. Default false. */
   readonly float16Array?: boolean
 }
 
 /** What every tensor has, whatever its kind. */
-export interface TensorInfo {
+export interface TensorInfo<D extends Dtype = Dtype> {
   readonly name: string
   readonly kind: 'dense' | 'sparse' | 'string'
-  readonly dtype: Dtype
+  readonly dtype: D
   /** Logical extents, slowest axis first; empty for a scalar. */
   readonly shape: readonly number[]
-  /** Product of `shape`. Throws ERR_OVERFLOW above 2^53 - 1. */
+  /** Number of elements: the product of `shape`. Throws ERR_OVERFLOW above 2^53 - 1. */
   readonly size: number
-  /** Product of `shape`, exact. */
+  /** Number of elements, exact. */
   readonly sizeExact: bigint
-  /** False when the file names the tensor but does not hold its data. */
+  /** False when the file names the tensor without holding its data; reading it throws ERR_NO_DATA. */
   readonly hasData: boolean
   readonly doc?: string
   readonly metadata: ReadonlyMap<string, string>
@@ -43,73 +73,99 @@ export interface TensorInfo {
 
 /** How the elements of a dense tensor lie in memory. */
 export interface DenseStorage {
-  /** Canonical layout name; `row_major` for what a format gives. */
+  /** Canonical layout name; `row_major` for the tensors of most files. */
   readonly layout: string
-  /** Explicit padding, one count an axis of `shape`. */
+  /** Explicit padding before the first element, one count per axis of `shape`. */
   readonly lower: readonly number[]
+  /** Explicit padding after the last element, one count per axis of `shape`. */
   readonly upper: readonly number[]
-  /** Storage elements, holes included. */
+  /** Number of storage elements, holes and padding included. */
   readonly elements: number
+  /** Bytes of the storage: `elements` packed, rounded up to a whole byte. */
   readonly byteLength: number
-  /** Order of sub-byte elements inside a byte. */
+  /** Order of sub-byte elements inside a byte: the first is in the lowest bits. */
   readonly bitOrder: 'low-first'
 }
 
-export interface DenseTensor extends TensorInfo {
+/**
+ * A tensor whose storage holds every element. Its metadata is known; its bytes are read, and computed where it is lazy, when
+ * a method asks for them. Nothing is cached. Every method that reads may throw ERR_NO_DATA, ERR_CLOSED, ERR_IO,
+ * ERR_FILE_CHANGED and ERR_VIEW_TOO_LARGE.
+ */
+export interface DenseTensor<D extends Dtype = Dtype> extends TensorInfo<D> {
   readonly kind: 'dense'
   readonly storage: DenseStorage
   /**
-   * What the codes stand for, where the file says it with the tensor: `dequantize(tensor, tensor.quantization)`. A scale
-   * of 0 says "unknown". Slices, casts and reorders of the tensor have none of their own.
+   * The scales and zero points that the file declares for the tensor: `dequantize(tensor, tensor.quantization)`. A scale of 0
+   * means "unknown". Slices, casts and reorders of the tensor carry none.
    */
   readonly quantization?: QuantizationParameters
-  /** Packed little-endian storage bytes, holes included. Not copied where the runtime allows; not to be written to. */
+  /**
+   * Packed little-endian storage bytes, holes included. A view of the file's or the caller's memory where the runtime allows
+   * one, so it must not be written to.
+   *
+   * @param range - bytes of the storage; all of it by default. ERR_RANGE beyond `storage.byteLength`
+   */
   bytes(range?: ByteRange): Promise<Uint8Array>
-  /** As `bytes`, at once. ERR_ASYNC_ONLY where the source cannot. */
+  /** As `bytes`, synchronously. ERR_ASYNC_ONLY where the source has no synchronous reads. */
   bytesSync(range?: ByteRange): Uint8Array
   /**
-   * As `bytes`, into memory of the caller: storage bytes from `start` on, as many as `target` has. Costs no memory of
-   * its own, so a loop over windows can use one buffer.
+   * Copies storage bytes into the caller's memory: `target.byteLength` bytes from `start` (default 0). Allocates nothing, so a
+   * loop over windows can reuse one buffer.
    */
   copyTo(target: Uint8Array, options?: { readonly start?: number }): Promise<void>
-  /** As `copyTo`, at once. ERR_ASYNC_ONLY where the source cannot. */
+  /** As `copyTo`, synchronously. ERR_ASYNC_ONLY where the source has no synchronous reads. */
   copyToSync(target: Uint8Array, options?: { readonly start?: number }): void
   /**
-   * Logical values in row-major order. `Float32Array` for every float below 32 bits, on every Node; `Int8Array` and
-   * `Uint8Array` for integers below 8 bits.
+   * A copy of the logical values in row-major order, without padding: `size` elements, twice as many for complex types. See
+   * {@link TypedArrayByDtype} for the array of each element type.
    */
-  toTypedArray(): Promise<TypedArray>
-  /** ERR_UNSUPPORTED for an option that the runtime cannot follow. */
-  toTypedArray(options: TypedArrayOptions): Promise<TypedArray | Float16Numbers>
-  /** Raw codes of 8- and 16-bit floats and sub-byte types, in logical row-major order, one code an entry. */
+  toTypedArray(): Promise<TypedArrayOf<D>>
+  /** ERR_UNSUPPORTED for an option that the runtime lacks. */
+  toTypedArray(options: TypedArrayOptions): Promise<TypedArrayOf<D> | Float16ArrayOf<D>>
+  /**
+   * The codes of floats below 32 bits and of integers below 8 bits as they are stored, one code per entry, in row-major
+   * order. ERR_DTYPE for other element types.
+   */
   bits(): Promise<Uint8Array | Uint16Array>
-  /** One element, without decoding the rest. */
+  /**
+   * One element; reads only its bytes. A bigint for 64-bit integers, a boolean for bool.
+   *
+   * @param index - one index per axis. ERR_RANGE outside the shape
+   */
   at(...index: readonly number[]): number | bigint | boolean
 }
 
 /** One entry of a sparse tensor. */
 export interface SparseEntry {
+  /** One index per axis. */
   readonly index: readonly number[]
   readonly value: number | bigint | boolean
 }
 
-/** Coordinate-list (COO) tensor: entries in file order; where an index repeats the last entry wins. */
-export interface SparseTensor extends TensorInfo {
+/** Coordinate-list (COO) tensor: entries in file order; where an index repeats, the last entry wins. */
+export interface SparseTensor<D extends Dtype = Dtype> extends TensorInfo<D> {
   readonly kind: 'sparse'
+  /** Number of stored entries. */
   readonly entryCount: number
+  /** The entries in file order, read window by window. ERR_COO_INDEX for an index outside the shape. */
   entries(): AsyncIterable<SparseEntry>
-  /** `[entryCount, rank]` int64, row-major. */
+  /** Indices of all entries: `[entryCount, rank]`, row-major. ERR_COO_INDEX as in `entries`. */
   indices(): Promise<BigInt64Array>
-  /** Packed little-endian values, one an entry. */
+  /** Values of all entries, packed little-endian. */
   values(): Promise<Uint8Array>
-  /** Errors: ERR_LIMIT when the dense tensor is larger than `maxBytes`, ERR_COO_INDEX. */
-  toDense(options: { readonly maxBytes: number }): Promise<DenseTensor>
+  /** The dense row-major tensor, in memory. ERR_LIMIT when it is larger than `maxBytes` bytes, ERR_COO_INDEX. */
+  toDense(options: { readonly maxBytes: number }): Promise<DenseTensor<D>>
 }
 
+/** A tensor of strings in row-major order. */
 export interface StringTensor extends TensorInfo {
   readonly kind: 'string'
+  /** The strings. ERR_DTYPE for bytes that are not UTF-8. */
   strings(): Promise<readonly string[]>
+  /** The bytes of each string, as the file holds them. */
   rawStrings(): Promise<readonly Uint8Array[]>
 }
 
-export type Tensor = DenseTensor | SparseTensor | StringTensor
+/** A tensor of any kind; `kind` distinguishes them. */
+export type Tensor<D extends Dtype = Dtype> = DenseTensor<D> | SparseTensor<D> | StringTensor
