@@ -16,7 +16,9 @@ import type { NativeExplanation, NativePlanDescription, NativeReorderPlan } from
 import { valueText } from '../value_text.js'
 import { explanationText } from './explanation_text.js'
 import { checkPadding, checkRank, copyExtents } from './extents.js'
+import { foldAxes } from './fold_axes.js'
 import { hasAnyRank, type Layout, type LayoutStorage, type StorageOptions } from './layout.js'
+import { MAX_PLANNED_AXES } from './limits.js'
 import { type AnyLayoutName, isParsedLayout, parseLayout, toLayout } from './parse_layout.js'
 import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
 
@@ -198,7 +200,7 @@ class BoundLayouts implements JoinedLayouts {
   get needsPlanner(): boolean {
     const { from, to } = this
     const isParsed = isParsedLayout(from.layout) && isParsedLayout(to.layout)
-    return !isParsed || from.storage.extents.length > MAX_UNPLANNED_AXES || this.#mayReachTooFar()
+    return !isParsed || from.storage.extents.length > MAX_PLANNED_AXES || this.#mayReachTooFar()
   }
 
   #recallOrPlan(): NativeReorderPlan {
@@ -207,9 +209,7 @@ class BoundLayouts implements JoinedLayouts {
     if (known) return known.plan
     const description = this.#describe()
     const addon = native()
-    const plan = systemError.wrap(`${this.from.layout.name} to ${this.to.layout.name}`, () =>
-      addon.planReorder(description),
-    )
+    const plan = systemError.wrap(this.#title, () => addon.planReorder(description))
     this.#plan = plan
     keep(key, this, plan.footprint)
     return plan
@@ -219,7 +219,7 @@ class BoundLayouts implements JoinedLayouts {
     const { slice, casts } = this.#request
     const { extents } = this.from.storage
     const rank = extents.length
-    return {
+    const description = {
       elementBits: this.#elementBits,
       shape: this.to.storage.extents,
       from: this.from.storage.side,
@@ -229,6 +229,11 @@ class BoundLayouts implements JoinedLayouts {
       }),
       ...(casts.length > 0 && { casts: casts.map((step) => ofRank(step, rank)) }),
     }
+    return rank > MAX_PLANNED_AXES ? foldAxes(description, this.#title) : description
+  }
+
+  get #title(): string {
+    return `${this.from.layout.name} to ${this.to.layout.name}`
   }
 
   /**
@@ -248,9 +253,6 @@ class BoundLayouts implements JoinedLayouts {
     return !(from.elements * (ratio + 1) < 2 ** 55)
   }
 }
-
-/** Axes that the planner takes; more are its to judge. */
-const MAX_UNPLANNED_AXES = 64
 
 /** Index values of an axis that a storage has slots for; at least, where axes are fused. */
 function slotsOf({ digits }: LayoutStorage, axis: number): number {
