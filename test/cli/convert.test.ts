@@ -15,7 +15,7 @@ import {
   type Tensor,
   tensor,
 } from '../../lib/index.js'
-import { hasRealFiles, REAL_FILES } from './fixture_files.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -346,27 +346,33 @@ describe('convert', () => {
   })
 })
 
-describe.skipIf(!hasRealFiles)('the real files', () => {
-  it.each(REAL_FILES)('%s is saved unchanged', async (path) => {
-    const output = inFolder(`same-${basename(path)}`)
-    await runJson(['convert', path, output])
-    expect(readFileSync(output)).toEqual(readFileSync(path))
-  })
+describe('the real files', THIRD_PARTY, () => {
+  it.each(thirdPartyFiles('btf').map(({ path }) => thirdPartyPath(path)))(
+    '%s is saved unchanged',
+    async (path) => {
+      const output = inFolder(`same-${basename(path)}`)
+      await runJson(['convert', path, output])
+      expect(readFileSync(output)).toEqual(readFileSync(path))
+    },
+  )
 
-  it.each(REAL_FILES)('every tensor of %s goes to b_fs_yx_fsv16 and back', async (path) => {
-    const originals = await storedIn(path)
-    for (const [index, original] of originals.entries()) {
-      const blocked = inFolder(`${index}-${basename(path)}`)
-      const options = ['--layout', 'b_fs_yx_fsv16', '--tensor', `#${index}`]
-      const { undo } = await runJson<ConvertJson>(['convert', path, blocked, ...options])
-      const { digits } = parseLayout('b_fs_yx_fsv16').storage(original.shape)
-      expect((await storedIn(blocked))[0]!.shape).toEqual(digits.map(({ radix }) => radix))
-      const back = inFolder(`back-${index}-${basename(path)}`)
-      const from = ['--from-layout', 'b_fs_yx_fsv16', '--shape', original.shape.join(',')]
-      await runJson(['convert', blocked, back, ...from, '--tensor', '#0'])
-      expect(await storedIn(back)).toEqual([original])
-      await runJson(undo[0]!.args)
-      expect(readFileSync(undo[0]!.args[2]!)).toEqual(readFileSync(back))
-    }
-  })
+  it.each(thirdPartyFiles('btf').map(({ path }) => thirdPartyPath(path)))(
+    'every tensor of %s goes to b_fs_yx_fsv16 and back',
+    async (path) => {
+      const originals = await storedIn(path)
+      for (const [index, original] of originals.entries()) {
+        const blocked = inFolder(`${index}-${basename(path)}`)
+        const options = ['--layout', 'b_fs_yx_fsv16', '--tensor', `#${index}`]
+        const { undo } = await runJson<ConvertJson>(['convert', path, blocked, ...options])
+        const { digits } = parseLayout('b_fs_yx_fsv16').storage(original.shape)
+        expect((await storedIn(blocked))[0]!.shape).toEqual(digits.map(({ radix }) => radix))
+        const back = inFolder(`back-${index}-${basename(path)}`)
+        const from = ['--from-layout', 'b_fs_yx_fsv16', '--shape', original.shape.join(',')]
+        await runJson(['convert', blocked, back, ...from, '--tensor', '#0'])
+        expect(await storedIn(back)).toEqual([original])
+        await runJson(undo[0]!.args)
+        expect(readFileSync(undo[0]!.args[2]!)).toEqual(readFileSync(back))
+      }
+    },
+  )
 })

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { open, save, sparseFromDense, tensor } from '../../lib/index.js'
-import { hasRealFiles, REAL_FILES } from './fixture_files.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -121,8 +121,8 @@ describe('inspect', () => {
     expect((await runCli(['inspect', DEVIATING])).stdout).toMatch(/^warning ERR_GAP /m)
   })
 
-  it.skipIf(!hasRealFiles)('digests of the real files are those of their storage bytes', async () => {
-    for (const path of REAL_FILES) {
+  it('digests of the real files are those of their storage bytes', THIRD_PARTY, async () => {
+    for (const path of thirdPartyFiles('btf').map(({ path }) => thirdPartyPath(path))) {
       const { tensors } = await runJson<InspectJson>(['inspect', path, '--digest'])
       const file = await open(path)
       expect(tensors).toHaveLength(file.tensors.length)

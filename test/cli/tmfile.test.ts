@@ -1,12 +1,14 @@
 /** Models on the command line: what is in them, changes, and their weights in other files. */
+
 import { readFileSync, writeFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { EditReport } from '../../lib/cli/commands/edit.js'
 import type { TensorReport } from '../../lib/cli/commands/tensor_report.js'
 import type { TmfileDump, TmfileSummary } from '../../lib/formats/tmfile/index.js'
 import { check, type DenseTensor, lazyTensor, open, save, tensor } from '../../lib/index.js'
-import { FIXTURE_NAMES, fixturePath, hasFixtures } from '../formats/tmfile/fixture_files.js'
 import { smallFile } from '../formats/tmfile/tmfile_bytes.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
 import { runCli, runJson } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -42,8 +44,8 @@ describe('inspect', () => {
     ])
   })
 
-  it.skipIf(!hasFixtures)('shows activations that convolutions have swallowed', async () => {
-    const path = fixturePath('mobilenet_benchmark.tmfile')
+  it('shows activations that convolutions have swallowed', THIRD_PARTY, async () => {
+    const path = thirdPartyPath('tmfile/mobilenet_benchmark.tmfile')
     const { model } = await runJson<InspectJson>(['inspect', path])
     expect(model.operators).toEqual({ Const: 56, Convolution: 28, InputOp: 1, Pooling: 1 })
     const fused = Object.values(model.fusedActivations).reduce((sum, count) => sum + count, 0)
@@ -90,26 +92,34 @@ describe('the graph in JSON', () => {
     expect([graph.inputs, graph.outputs, graph.devices]).toEqual([[0], [3], null])
   })
 
-  it.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('of %s holds together', async (name) => {
-    const { model, graph, tensors } = await runJson<InspectJson>(['inspect', fixturePath(name), '--json'])
-    expect([graph.nodes.length, graph.tensors.length, graph.buffers.length]).toEqual([
-      model.nodes,
-      model.tensors,
-      model.buffers,
-    ])
-    expect(graph.tensors.map(({ dtype }) => dtype)).toEqual(tensors.map(({ dtype }) => dtype))
-    const file = readFileSync(fixturePath(name))
-    for (const { buffer, dtype, shape } of graph.tensors) {
-      if (buffer === null || dtype !== 'float32') continue
-      const { offset, byteLength } = graph.buffers[buffer]!
-      expect(byteLength).toBe(4 * shape!.reduce((product, extent) => product * extent, 1))
-      if (offset !== null) expect(offset + byteLength).toBeLessThanOrEqual(file.length)
-    }
-    for (const [at, { inputs, outputs }] of graph.nodes.entries()) {
-      for (const tensor of inputs) expect(graph.tensors[tensor]!.consumers).toContain(at)
-      for (const tensor of outputs) expect(graph.tensors[tensor]!.producer).toBe(at)
-    }
-  })
+  it.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))(
+    'of %s holds together',
+    THIRD_PARTY,
+    async (name) => {
+      const { model, graph, tensors } = await runJson<InspectJson>([
+        'inspect',
+        thirdPartyPath(name),
+        '--json',
+      ])
+      expect([graph.nodes.length, graph.tensors.length, graph.buffers.length]).toEqual([
+        model.nodes,
+        model.tensors,
+        model.buffers,
+      ])
+      expect(graph.tensors.map(({ dtype }) => dtype)).toEqual(tensors.map(({ dtype }) => dtype))
+      const file = readFileSync(thirdPartyPath(name))
+      for (const { buffer, dtype, shape } of graph.tensors) {
+        if (buffer === null || dtype !== 'float32') continue
+        const { offset, byteLength } = graph.buffers[buffer]!
+        expect(byteLength).toBe(4 * shape!.reduce((product, extent) => product * extent, 1))
+        if (offset !== null) expect(offset + byteLength).toBeLessThanOrEqual(file.length)
+      }
+      for (const [at, { inputs, outputs }] of graph.nodes.entries()) {
+        for (const tensor of inputs) expect(graph.tensors[tensor]!.consumers).toContain(at)
+        for (const tensor of outputs) expect(graph.tensors[tensor]!.producer).toBe(at)
+      }
+    },
+  )
 })
 
 describe('edit', () => {
@@ -141,13 +151,17 @@ describe('edit', () => {
     expect((await open(own)).tmfile!.graph.tensors[0]!.shape).toEqual([3, 3, 4, 4])
   })
 
-  it.skipIf(!hasFixtures)('cuts a part out of a real model, and upgrades old structs', async () => {
+  it('cuts a part out of a real model, and upgrades old structs', THIRD_PARTY, async () => {
     const out = inFolder('part.tmfile')
-    const source = await open(fixturePath('retinaface_benchmark.tmfile'))
+    const source = await open(thirdPartyPath('tmfile/retinaface_benchmark.tmfile'))
     const nodes = source.tmfile!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
     const [from, to] = [nodes[0]!.outputs[0]!.name!, nodes[2]!.outputs[0]!.name!]
     const args = ['--from', from, '--to', to, '--write', 'upgrade', '-o', out]
-    const report = await runJson<EditReport>(['edit', fixturePath('retinaface_benchmark.tmfile'), ...args])
+    const report = await runJson<EditReport>([
+      'edit',
+      thirdPartyPath('tmfile/retinaface_benchmark.tmfile'),
+      ...args,
+    ])
     expect(report.changes[0]).toMatch(/^cut from /)
     const { tmfile: model, findings } = await open(out, { level: 'strict' })
     expect(findings).toEqual([])
@@ -366,14 +380,15 @@ describe('convert', () => {
     expect((await runCli(['convert', small, half, '--dtype', 'int8'])).code).toBe(64)
   })
 
-  it.skipIf(!hasFixtures).each(['mnist.tmfile', 'FaceLandmark2d.tmfile', 'from_onnx_UINT8.tmfile'])(
+  it.each(['tmfile/mnist.tmfile', 'tmfile/FaceLandmark2d.tmfile', 'tmfile/from_onnx_UINT8.tmfile'])(
     'takes the weights of %s to formats with names, bit for bit',
+    THIRD_PARTY,
     async (name) => {
-      const { tensors } = await open(fixturePath(name))
+      const { tensors } = await open(thirdPartyPath(name))
       const constants = ([...tensors] as DenseTensor[]).filter(({ hasData }) => hasData)
       for (const format of ['npz', 'safetensors', 'onnx']) {
-        const out = inFolder(`${name}.${format}`)
-        expect(await runCli(['convert', fixturePath(name), out])).toMatchObject({ code: 0 })
+        const out = inFolder(`${basename(name)}.${format}`)
+        expect(await runCli(['convert', thirdPartyPath(name), out])).toMatchObject({ code: 0 })
         const file = await open(out)
         expect(file.tensors.length).toBe(constants.length)
         for (const constant of constants) {

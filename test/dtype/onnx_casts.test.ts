@@ -2,8 +2,6 @@
  * Casts, quantize and dequantize against the test data that the ONNX project publishes for its operators Cast, QuantizeLinear
  * and DequantizeLinear, where that is at hand.
  */
-import { existsSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import {
   asTensor,
@@ -16,14 +14,11 @@ import {
   quantize,
   tensor,
 } from '../../lib/index.js'
-
-const folder = resolve(import.meta.dirname, '../../../shared/fixtures/onnx/node')
-const hasData = existsSync(folder)
-if (!hasData) console.warn(`skipped: ONNX's test data are not in ${folder}`)
+import { THIRD_PARTY, thirdPartyBytes, thirdPartyPath } from '../shared_fixtures.js'
 
 /** Field 9 (raw_data) of a TensorProto: a walk over the wire format, enough for these small files. */
 function rawData(name: string, file: string): Uint8Array {
-  const bytes = readFileSync(join(folder, name, 'test_data_set_0', file))
+  const bytes = thirdPartyBytes(`onnx/node/${name}/test_data_set_0/${file}`)
   let at = 0
   const varint = (): number => {
     let value = 0
@@ -47,7 +42,7 @@ function rawData(name: string, file: string): Uint8Array {
 
 const FLOAT8_INPUT = 'test_cast_FLOAT_to_FLOAT8E4M3FN'
 
-describe.skipIf(!hasData)('published casts from float32', () => {
+describe('published casts from float32', THIRD_PARTY, () => {
   it.each<[string, Dtype, { saturate?: boolean; input?: string }]>([
     ['test_cast_FLOAT_to_FLOAT8E4M3FN', 'float8_e4m3fn', {}],
     // The float8 cases share one input, which is kept with the first of them.
@@ -89,7 +84,7 @@ describe.skipIf(!hasData)('published casts from float32', () => {
 
 /** A tensor of a case, however its file holds the numbers. */
 async function published(name: string, file: string): Promise<DenseTensor> {
-  const opened = await open(join(folder, name, 'test_data_set_0', file), {
+  const opened = await open(thirdPartyPath(`onnx/node/${name}/test_data_set_0/${file}`), {
     format: 'onnx',
     message: 'TensorProto',
   })
@@ -99,7 +94,7 @@ async function published(name: string, file: string): Promise<DenseTensor> {
 }
 
 /** The stored halves of cases whose other half is in the words of the operators' tests (onnx/backend/test/case/node). */
-describe.skipIf(!hasData)('published cases of', () => {
+describe('published cases of', THIRD_PARTY, () => {
   it('Cast to uint2', async () => {
     const numbers = tensor([-3, -2, -1, 0, 1, 2, 3], { dtype: 'float32', shape: [7, 1] })
     const expected = await published('test_cast_FLOAT_to_UINT2', 'output_0.pb')

@@ -1,9 +1,7 @@
 /**
- * The shared vectors of all layouts, on which two independent implementations agree. They lie beside the checkout;
- * without them `records` is empty.
+ * Vectors of all layouts, on which two independent implementations agree: `test/fixtures/SOURCES.md`.
  */
-import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
 
 export interface VectorRecord {
   readonly format: string
@@ -23,11 +21,6 @@ export interface VectorRecord {
   readonly offsets_sha256: string
 }
 
-const FILE = fileURLToPath(new URL('../../../shared/spec/layout-vectors.json', import.meta.url))
+const FILE = new URL('../fixtures/layout_vectors.json', import.meta.url)
 
-export const hasVectors = existsSync(FILE)
-if (!hasVectors) console.log(`skipped: no layout vectors at ${FILE}`)
-
-export const records: readonly VectorRecord[] = hasVectors
-  ? JSON.parse(readFileSync(FILE, 'utf8')).records
-  : []
+export const records: readonly VectorRecord[] = JSON.parse(readFileSync(FILE, 'utf8')).records

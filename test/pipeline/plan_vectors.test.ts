@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import { planReorder } from '../../lib/layout/plan.js'
-import { hasVectors, records, type VectorRecord } from '../layout/vector_records.js'
+import { records, type VectorRecord } from '../layout/vector_records.js'
 
 function placedLayout(record: VectorRecord): { layout: string; lower?: number[]; upper?: number[] } {
   return {
@@ -42,7 +42,7 @@ function digestOfOffsets(stored: ArrayLike<number>, count: number): string {
   return createHash('sha256').update(new Uint8Array(offsets.buffer)).digest('hex')
 }
 
-describe.skipIf(!hasVectors)('vectors', () => {
+describe('vectors', () => {
   test.each(records.map((record) => [`${record.format} ${record.shape}`, record] as const))(
     '%s',
     (_, record) => {

@@ -1,6 +1,4 @@
 /** Good and hostile files, changed at random: each is read or refused, in bounded memory, and nothing else happens. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join as joinPath, resolve } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
@@ -21,6 +19,7 @@ import {
   tensorProto,
   varint,
 } from '../../formats/onnx/onnx_bytes.js'
+import { hasThirdPartyFiles, thirdPartyBytes, thirdPartyFiles } from '../../shared_fixtures.js'
 import { CountingSource } from '../counting_source.js'
 import { MemoryWatch } from '../memory_watch.js'
 import {
@@ -42,18 +41,11 @@ const MEMORY = new MemoryWatch()
 /** Collections take the most of it. */
 const TIMEOUT = 60_000 + 60 * MUTATIONS
 
-const fixtures = resolve(import.meta.dirname, '../../../../shared/fixtures/onnx')
-if (!existsSync(fixtures)) console.warn(`real ONNX files are not in ${fixtures}; made ones are mutated alone`)
-
-/** Real files that are small enough for thousands of turns. */
+/** Real files that are small enough for thousands of mutations. */
 function realFiles(): Uint8Array[] {
-  if (!existsSync(fixtures)) return []
-  const names = readdirSync(fixtures, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\.(pb|onnx)$/.test(name),
-  )
-  return names
-    .map((name) => new Uint8Array(readFileSync(joinPath(fixtures, name))))
-    .filter(({ length }) => length < 2000)
+  if (!hasThirdPartyFiles) return []
+  const small = thirdPartyFiles('onnx').filter(({ byteLength }) => byteLength < 2000)
+  return small.map(({ path }) => thirdPartyBytes(path))
 }
 
 /** A file with something of everything. */

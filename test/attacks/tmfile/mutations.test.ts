@@ -8,8 +8,8 @@ import { tmfile } from '../../../lib/formats/tmfile/index.js'
 import { serialize } from '../../../lib/index.js'
 import type { DenseTensor } from '../../../lib/tensor/tensor.js'
 import { TmfileModel } from '../../../lib/tmfile.js'
-import { FIXTURE_NAMES, fixtureBytes } from '../../formats/tmfile/fixture_files.js'
 import { readOptions, smallFile } from '../../formats/tmfile/tmfile_bytes.js'
+import { hasThirdPartyFiles, thirdPartyBytes, thirdPartyFiles } from '../../shared_fixtures.js'
 import { CountingSource } from '../counting_source.js'
 import { MemoryWatch } from '../memory_watch.js'
 import { ANY_FORMAT, type Change, copyRun, expectReadOrRefused, mutate, mutationCount } from '../mutations.js'
@@ -21,6 +21,13 @@ const SEED = fuzzSeed(20_261)
 
 /** Larger ones are left to runs of more mutations: copying them takes longer than reading them. */
 const LARGEST_SEED_BYTES = process.env.TILEWORK_FUZZ_COUNT === undefined ? 50_000 : 10_000_000
+
+/** Real models, where they are. */
+function realFiles(): Uint8Array[] {
+  if (!hasThirdPartyFiles) return []
+  const small = thirdPartyFiles('tmfile').filter(({ byteLength }) => byteLength <= LARGEST_SEED_BYTES)
+  return small.map(({ path }) => thirdPartyBytes(path))
+}
 
 const MEMORY = new MemoryWatch()
 
@@ -91,7 +98,7 @@ it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check a
   timeout: 60_000 + 60 * MUTATIONS,
 }, async () => {
   const random = randomNumbers(SEED)
-  const real = FIXTURE_NAMES.map(fixtureBytes).filter(({ length }) => length <= LARGEST_SEED_BYTES)
+  const real = realFiles()
   const hostile = await Promise.all(ATTACKS.map(({ bytes }) => bytes()))
   const small = [await smallFile(), ...hostile.filter(({ length }) => length < 4096)]
   const next = (turn: number): Uint8Array => {

@@ -8,6 +8,7 @@ import { btf } from '../../../lib/formats/btf/index.js'
 import { FileHead } from '../../../lib/formats/file_head.js'
 import type { ReadResult } from '../../../lib/formats/format.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../../lib/tensor/tensor.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 import {
   btfFile,
   bytesOfPlan,
@@ -19,7 +20,6 @@ import {
   sheetExample,
   u64,
 } from './btf_bytes.js'
-import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
 
 const readBytes = (bytes: Uint8Array, level: Level = 'strict'): Promise<ReadResult> =>
   btf.read(new MemorySource(bytes), readOptions(level))
@@ -35,9 +35,9 @@ async function resave(bytes: Uint8Array, options = {}): Promise<Uint8Array> {
   return bytesOfPlan(await btf.plan([...tensors], options))
 }
 
-describe.skipIf(!hasFixtures)('real files', () => {
+describe('real files', THIRD_PARTY, () => {
   it('test_tensor.btf has the three tensors that its bytes say', async () => {
-    const source = await openSource(fixturePath('test_tensor.btf'), { mode: 'read' })
+    const source = await openSource(thirdPartyPath('btf/test_tensor.btf'), { mode: 'read' })
     const result = await btf.read(source, readOptions('strict'))
     expect(result.findings).toEqual([])
     expect([...result.tensors].map(({ name, dtype, shape }) => ({ name, dtype, shape }))).toEqual([
@@ -52,7 +52,7 @@ describe.skipIf(!hasFixtures)('real files', () => {
   })
 
   it('matmul_test_f32.btf holds A, B and A·B', async () => {
-    const result = await readBytes(readFileSync(fixturePath('matmul_test_f32.btf')))
+    const result = await readBytes(readFileSync(thirdPartyPath('btf/matmul_test_f32.btf')))
     const [a, b, c] = [dense(result, 0), dense(result, 1), dense(result, 2)]
     expect([a.shape, b.shape, c.shape]).toEqual([
       [6, 8],
@@ -68,23 +68,29 @@ describe.skipIf(!hasFixtures)('real files', () => {
     }
   })
 
-  it.each(FIXTURE_NAMES)('%s passes every check and is written again byte for byte', async (name) => {
-    const bytes = readFileSync(fixturePath(name))
-    expect(await checkBytes(bytes)).toEqual([])
-    expect(Buffer.from(await resave(bytes)).equals(bytes)).toBe(true)
-  })
+  it.each(thirdPartyFiles('btf').map(({ path }) => path))(
+    '%s passes every check and is written again byte for byte',
+    async (name) => {
+      const bytes = readFileSync(thirdPartyPath(name))
+      expect(await checkBytes(bytes)).toEqual([])
+      expect(Buffer.from(await resave(bytes)).equals(bytes)).toBe(true)
+    },
+  )
 
-  it.each(FIXTURE_NAMES)('%s cut at every byte is an error, never a crash', async (name) => {
-    const bytes = readFileSync(fixturePath(name))
-    for (let length = 0; length < bytes.length; length++) {
-      const cut = bytes.subarray(0, length)
-      await expect(readBytes(cut, 'lenient'), `cut at ${length}`).rejects.toMatchObject({
-        code: expect.stringMatching(/^ERR_(TRUNCATED|OFFSET_RANGE)$/),
-        format: 'btf',
-      })
-      expect((await checkBytes(cut)).some(({ severity }) => severity === 'error')).toBe(true)
-    }
-  })
+  it.each(thirdPartyFiles('btf').map(({ path }) => path))(
+    '%s cut at every byte is an error, never a crash',
+    async (name) => {
+      const bytes = readFileSync(thirdPartyPath(name))
+      for (let length = 0; length < bytes.length; length++) {
+        const cut = bytes.subarray(0, length)
+        await expect(readBytes(cut, 'lenient'), `cut at ${length}`).rejects.toMatchObject({
+          code: expect.stringMatching(/^ERR_(TRUNCATED|OFFSET_RANGE)$/),
+          format: 'btf',
+        })
+        expect((await checkBytes(cut)).some(({ severity }) => severity === 'error')).toBe(true)
+      }
+    },
+  )
 })
 
 describe('the worked example of a sparse record', () => {

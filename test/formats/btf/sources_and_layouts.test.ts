@@ -13,8 +13,8 @@ import { tensor } from '../../../lib/tensor/from_values.js'
 import { CooTensor, sparseFromDense } from '../../../lib/tensor/sparse.js'
 import type { DenseTensor, SparseTensor } from '../../../lib/tensor/tensor.js'
 import { seedFiles } from '../../attacks/btf/attacks.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 import { bytesOfPlan, readOptions } from './btf_bytes.js'
-import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
 
 let folder: string
 beforeAll(() => {
@@ -65,11 +65,11 @@ describe("map, read, memory and a user's source say the same", () => {
     },
   )
 
-  it.skipIf(!hasFixtures).each(FIXTURE_NAMES)('of %s', async (name) => {
-    const whole = await openSource(fixturePath(name), { mode: 'read' })
+  it.each(thirdPartyFiles('btf').map(({ path }) => path))('of %s', THIRD_PARTY, async (name) => {
+    const whole = await openSource(thirdPartyPath(name), { mode: 'read' })
     const bytes = await whole.read(0, whole.byteLength)
     whole.close?.()
-    const [first, ...others] = await throughEverySource(fixturePath(name), bytes)
+    const [first, ...others] = await throughEverySource(thirdPartyPath(name), bytes)
     for (const other of others) expect(other).toEqual(first)
   })
 })

@@ -1,25 +1,19 @@
 /** The real ONNX files beside the checkout: what is in them, and that they come back byte for byte. */
 import { createHash } from 'node:crypto'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { FileMessage } from '../../../lib/formats/onnx/index.js'
 import { check, open, save, serialize } from '../../../lib/index.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 
-const folder = resolve(import.meta.dirname, '../../../../shared/fixtures')
-const list = join(folder, 'SOURCES.md')
-const hasFixtures = existsSync(list)
-if (!hasFixtures) console.warn(`skipped: the real ONNX files are not in ${folder}`)
+const FILES = thirdPartyFiles('onnx').map(({ path, sha256 }) => ({
+  name: path.slice('onnx/'.length),
+  sha256,
+}))
 
-/** Path and hash of every file, from the list beside them. */
-const FILES = hasFixtures
-  ? [...readFileSync(list, 'utf8').matchAll(/^\| (\S+\.(?:onnx|pb)) \| (\d+) \| ([0-9a-f]{64}) \|/gm)].map(
-      ([, name, , hash]) => ({ name: name!, hash: hash! }),
-    )
-  : []
-
-const pathOf = (name: string): string => join(folder, 'onnx', name)
+const pathOf = (name: string): string => thirdPartyPath(`onnx/${name}`)
 const out = mkdtempSync(join(tmpdir(), 'tilework-onnx-'))
 afterAll(() => rmSync(out, { recursive: true }))
 
@@ -53,10 +47,8 @@ const VALUES: readonly [name: string, dtype: string, shape: number[], values: (n
   ['simple/test_sequence_model1/model.onnx', 'int64', [], [1n]],
 ]
 
-describe.skipIf(!hasFixtures)('the real files', () => {
-  it('are all listed', () => expect(FILES.length).toBeGreaterThan(40))
-
-  it.each(FILES)('$name opens, has no fault, and is saved byte for byte', async ({ name, hash }) => {
+describe('the real files', THIRD_PARTY, () => {
+  it.each(FILES)('$name opens, has no fault, and is saved byte for byte', async ({ name, sha256 }) => {
     const file = await open(pathOf(name), { level: 'strict' })
     expect(file.format).toBe('onnx')
     const codes = [...file.findings, ...(await check(pathOf(name), { level: 'strict' }))].map(
@@ -70,7 +62,7 @@ describe.skipIf(!hasFixtures)('the real files', () => {
     const target = join(out, name.replaceAll('/', '-'))
     await save(target, file)
     const saved = readFileSync(target)
-    expect(createHash('sha256').update(saved).digest('hex')).toBe(hash)
+    expect(createHash('sha256').update(saved).digest('hex')).toBe(sha256)
     expect(Buffer.from(await serialize(file)).equals(saved)).toBe(true)
     file.close()
   })

@@ -9,7 +9,7 @@ import {
   tensor as tensorOf,
 } from '../../../lib/index.js'
 import type { TmfileNode } from '../../../lib/tmfile.js'
-import { FIXTURE_NAMES, fixturePath, hasFixtures } from './fixture_files.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 import { constant, node, smallModel, variable } from './tmfile_bytes.js'
 
 /** The model as a file says it; nothing may be wrong with that file that strict refuses. */
@@ -19,7 +19,7 @@ async function written(model: TmfileModel): Promise<TmfileModel> {
   return (await open(bytes, { level: 'strict' })).tmfile!
 }
 
-const modelOf = async (name: string): Promise<TmfileModel> => (await open(fixturePath(name))).tmfile!
+const modelOf = async (name: string): Promise<TmfileModel> => (await open(thirdPartyPath(name))).tmfile!
 const names = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
 const named = (nodes: readonly TmfileNode[], name: string): TmfileNode =>
   nodes.find((each) => each.name === name)!
@@ -485,9 +485,9 @@ function fillWithZeros(model: TmfileModel): void {
   })
 }
 
-describe.skipIf(!hasFixtures)('real models', () => {
+describe('real models', THIRD_PARTY, () => {
   it('an edit that changes no length leaves every other byte', async () => {
-    const file = await open(fixturePath('FaceLandmark2d.tmfile'))
+    const file = await open(thirdPartyPath('tmfile/FaceLandmark2d.tmfile'))
     const before = await serialize(file)
     const convolution = file.tmfile!.graph.nodes.find(({ operator }) => operator === 'Convolution')!
     Object.assign(convolution.params, { activation: 6 })
@@ -498,7 +498,7 @@ describe.skipIf(!hasFixtures)('real models', () => {
   })
 
   it('a part of a model is cut out, with its weights', async () => {
-    const file = await open(fixturePath('mnist.tmfile'))
+    const file = await open(thirdPartyPath('tmfile/mnist.tmfile'))
     const model = file.tmfile!
     const variables = model.graph.nodes.filter(
       ({ operator }) => operator !== 'Const' && operator !== 'InputOp',
@@ -523,13 +523,13 @@ describe.skipIf(!hasFixtures)('real models', () => {
   })
 
   it('a cut that leaves an input out says which', async () => {
-    const model = await modelOf('retinaface_benchmark.tmfile')
+    const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const sum = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
     expect(() => model.cut([sum.inputs[0]!], [sum.outputs[0]!])).toThrow(/also need the input/)
   })
 
   it('what a new output does not need goes', async () => {
-    const model = await modelOf('retinaface_benchmark.tmfile')
+    const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const { nodes } = model.graph
     const end = nodes.find(({ operator }) => operator === 'Eltwise')!
     model.setOutputs([end.outputs[0]!])
@@ -552,15 +552,18 @@ describe.skipIf(!hasFixtures)('real models', () => {
     expect(names(model.setBatch(2).reshaped)).toEqual([])
   })
 
-  it.each(['mssd_benchmark.tmfile', 'from_onnx_UINT8.tmfile'])('a batch of %s', async (name) => {
-    const model = await modelOf(name)
-    model.setBatch(2)
-    const { graph } = await written(model)
-    for (const { outputs } of graph.inputs) expect(outputs[0]!.shape![0]).toBe(2)
-  })
+  it.each(['tmfile/mssd_benchmark.tmfile', 'tmfile/from_onnx_UINT8.tmfile'])(
+    'a batch of %s',
+    async (name) => {
+      const model = await modelOf(name)
+      model.setBatch(2)
+      const { graph } = await written(model)
+      for (const { outputs } of graph.inputs) expect(outputs[0]!.shape![0]).toBe(2)
+    },
+  )
 
   it('a batch goes into the constant that holds the target of a Reshape a second time', async () => {
-    const model = await modelOf('FaceLandmark2d.tmfile')
+    const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     expect(names(model.setBatch(4).reshaped)).toEqual(['475'])
     const bytes = await serialize(model)
     expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual(
@@ -574,7 +577,7 @@ describe.skipIf(!hasFixtures)('real models', () => {
     expect(reshape.outputs[0]!.shape).toEqual([4, 128])
   })
 
-  it.each(FIXTURE_NAMES)('every edit leaves %s right', async (name) => {
+  it.each(thirdPartyFiles('tmfile').map(({ path }) => path))('every edit leaves %s right', async (name) => {
     const edits: readonly ((model: TmfileModel) => unknown)[] = [
       (model) => model.rename(model.graph.inputs[0]!.outputs[0]!.name!, 'renamed'),
       (model) => model.setInputShape(model.graph.inputs[0]!.outputs[0]!, [2, 3, 64, 64]),
@@ -603,7 +606,7 @@ describe.skipIf(!hasFixtures)('real models', () => {
   })
 
   it('device subgraphs are renumbered with the nodes', async () => {
-    const model = await modelOf('FaceLandmark2d.tmfile')
+    const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     const before = model.graph.devices!.map(({ nodes }) => names(nodes))
     const removed = model.graph.nodes.find(({ operator }) => operator === 'Cast')!
     model.removeNode(removed)

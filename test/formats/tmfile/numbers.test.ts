@@ -13,7 +13,7 @@ import {
   type TmfileModel,
   tensor as tensorOf,
 } from '../../../lib/index.js'
-import { fixturePath, hasFixtures } from './fixture_files.js'
+import { THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 import { node, smallModel } from './tmfile_bytes.js'
 
 describe('castWeights', () => {
@@ -104,10 +104,11 @@ describe('dequantize', () => {
     await expect(quantized(scales, zeroPoints).dequantize('conv/w')).rejects.toMatchObject({ code })
   })
 
-  it.skipIf(!hasFixtures)(
+  it(
     'of a real model, weights lie around 0 and biases have the scale of input and weight',
+    THIRD_PARTY,
     async () => {
-      const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+      const { tmfile: model } = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
       const convolutions = model!.graph.nodes.filter(({ operator }) => operator === 'Convolution')
       expect(convolutions.length).toBeGreaterThan(50)
       for (const { inputs } of convolutions) {
@@ -161,8 +162,8 @@ describe('parameters on the tensors of a file', () => {
     expect(loose.tmfile!.graph.tensors[0]!.quantization).toEqual(parameters)
   })
 
-  it.skipIf(!hasFixtures)('every tensor of a uint8 model has them', async () => {
-    const file = await open(fixturePath('from_onnx_UINT8.tmfile'))
+  it('every tensor of a uint8 model has them', THIRD_PARTY, async () => {
+    const file = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     for (const [at, tensor] of file.tmfile!.graph.tensors.entries()) {
       const { quantization } = file.dense(at)
       expect(quantization?.scale).toBe(tensor.quantization?.scales[0])
@@ -256,8 +257,8 @@ describe('quantize', () => {
     await expect(model.quantize('conv/w', 'uint8')).rejects.toMatchObject({ code: 'ERR_DTYPE' })
   })
 
-  it.skipIf(!hasFixtures)('codes of a real model come back from their real values', async () => {
-    const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+  it('codes of a real model come back from their real values', THIRD_PARTY, async () => {
+    const { tmfile: model } = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     const weights = model!.graph.nodes
       .filter(({ operator }) => operator === 'Convolution')
       .map(({ inputs }) => inputs[1]!)
@@ -273,13 +274,14 @@ describe('quantize', () => {
   })
 })
 
-describe.skipIf(!hasFixtures).each(['FaceLandmark2d.tmfile', 'from_onnx_UINT8.tmfile'])(
+describe.each(['tmfile/FaceLandmark2d.tmfile', 'tmfile/from_onnx_UINT8.tmfile'])(
   'weights of %s in a blocked layout',
+  THIRD_PARTY,
   (name) => {
     const BLOCKED = 'os_is_yx_isv16_osv16'
 
     it.each(['btf', 'npz', 'npy', 'safetensors', 'onnx'] as const)('go to %s and back', async (format) => {
-      const file = await open(fixturePath(name))
+      const file = await open(thirdPartyPath(name))
       const weights = [...file.tensors].filter(
         (tensor): tensor is DenseTensor =>
           tensor.kind === 'dense' && tensor.hasData && tensor.shape.length === 4,

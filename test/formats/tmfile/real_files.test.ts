@@ -5,7 +5,13 @@ import { STRUCT_LAYOUTS, type StructName } from '../../../lib/formats/tmfile/sch
 import { planModel } from '../../../lib/formats/tmfile/write.js'
 import { check, type DenseTensor, open, serialize } from '../../../lib/index.js'
 import type { TmfileNode } from '../../../lib/tmfile.js'
-import { FIXTURE_NAMES, fixtureBytes, fixturePath, hasFixtures } from './fixture_files.js'
+import {
+  hasThirdPartyFiles,
+  THIRD_PARTY,
+  thirdPartyBytes,
+  thirdPartyFiles,
+  thirdPartyPath,
+} from '../../shared_fixtures.js'
 import { recordsOf } from './tmfile_bytes.js'
 
 /** Counts as their own few lines of code find them: `[nodes, tensors, buffers]` and operators by number. */
@@ -71,8 +77,8 @@ function structOf(path: string): StructName | 'params' {
   return name as StructName
 }
 
-describe.skipIf(!hasFixtures).each(FIXTURE_NAMES.map((name) => [name]))('%s', (name) => {
-  const bytes = hasFixtures ? fixtureBytes(name) : new Uint8Array(0)
+describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_PARTY, (name) => {
+  const bytes = hasThirdPartyFiles ? thirdPartyBytes(name) : new Uint8Array(0)
 
   it('has no byte that nobody explains', async () => {
     const { unexplained, overlaps, objects, fillerBytes } = coverageOf(await recordsOf(bytes))
@@ -167,9 +173,9 @@ function withoutUnset(operator: string, params: object): object {
   return Object.fromEntries(Object.entries(params).filter(([name]) => !unset[operator]?.includes(name)))
 }
 
-describe.skipIf(!hasFixtures)('files of other years', () => {
+describe('files of other years', THIRD_PARTY, () => {
   it('short blocks of 2020 mean the defaults', async () => {
-    const { tmfile: model, findings } = await open(fixturePath('retinaface_benchmark.tmfile'))
+    const { tmfile: model, findings } = await open(thirdPartyPath('tmfile/retinaface_benchmark.tmfile'))
     const nodes = model!.graph.nodes
     const reshapes = nodes.filter(({ operator }) => operator === 'Reshape')
     expect(reshapes.length).toBeGreaterThan(0)
@@ -180,7 +186,7 @@ describe.skipIf(!hasFixtures)('files of other years', () => {
   })
 
   it('two device subgraphs, of which the vector of subgraphs stores one entry', async () => {
-    const { tmfile: model } = await open(fixturePath('FaceLandmark2d.tmfile'))
+    const { tmfile: model } = await open(thirdPartyPath('tmfile/FaceLandmark2d.tmfile'))
     const { devices, nodes } = model!.graph
     expect(devices).toHaveLength(2)
     expect(devices!.map(({ id, name }) => [id, name])).toEqual([
@@ -191,7 +197,7 @@ describe.skipIf(!hasFixtures)('files of other years', () => {
   })
 
   it('weights that are not in the file have a size and no data', async () => {
-    const { tensors } = await open(fixturePath('mobilenet_benchmark.tmfile'))
+    const { tensors } = await open(thirdPartyPath('tmfile/mobilenet_benchmark.tmfile'))
     const constants = [...tensors].filter(
       ({ metadata }) => metadata.get('tmfile.role') === 'constant',
     ) as DenseTensor[]
@@ -204,14 +210,14 @@ describe.skipIf(!hasFixtures)('files of other years', () => {
   })
 
   it('quantized tensors have their parameters', async () => {
-    const { tmfile: model } = await open(fixturePath('from_onnx_UINT8.tmfile'))
+    const { tmfile: model } = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     const quantized = model!.graph.tensors.filter(({ dtype }) => dtype === 'uint8')
     expect(quantized.length).toBeGreaterThan(100)
     for (const { quantization } of quantized) expect(quantization!.scales).toHaveLength(1)
   })
 
   it('producers and consumers are those of the lists', async () => {
-    const { tmfile: model } = await open(fixturePath('mnist.tmfile'))
+    const { tmfile: model } = await open(thirdPartyPath('tmfile/mnist.tmfile'))
     const links = model!.links()
     for (const node of model!.graph.nodes) {
       for (const tensor of node.outputs) expect(links.get(tensor)!.producer).toBe(node)

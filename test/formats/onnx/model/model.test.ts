@@ -1,11 +1,12 @@
 /** ONNX models as objects: what is read, what an edit changes, and that it changes nothing else. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join as joinPath, resolve } from 'node:path'
+import { join as joinPath } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { check, open, save, serialize, tensor } from '../../../../lib/index.js'
 import { Graph, OnnxModel } from '../../../../lib/onnx.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../../../lib/tensor/tensor.js'
+import { THIRD_PARTY, thirdPartyBytes, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
 import {
   type Bytes,
   entry,
@@ -25,12 +26,9 @@ import {
 const folder = mkdtempSync(joinPath(tmpdir(), 'tilework-model-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-const fixtures = resolve(import.meta.dirname, '../../../../../shared/fixtures/onnx')
-const hasFixtures = existsSync(fixtures)
-if (!hasFixtures) console.warn(`skipped: the real ONNX files are not in ${fixtures}`)
-const MODELS = hasFixtures
-  ? readdirSync(fixtures, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.onnx'))
-  : []
+const MODELS = thirdPartyFiles('onnx')
+  .map(({ path }) => path)
+  .filter((path) => path.endsWith('.onnx'))
 
 const one = (value: number, name = ''): Bytes => tensorProto({ dims: [1], type: 2, name, values: raw(value) })
 const float = (value: number): Bytes => new Uint8Array(Float32Array.of(value).buffer)
@@ -749,10 +747,10 @@ describe('an edit', () => {
 using other = await open(sample())
 const file2Node = other.onnx!.graph.nodes[0]!
 
-describe.skipIf(!hasFixtures)('the real models', () => {
+describe('the real models', THIRD_PARTY, () => {
   it.each(MODELS)('%s: all its tensors are found, and an edit keeps every other message', async (name) => {
-    const bytes = new Uint8Array(readFileSync(joinPath(fixtures, name)))
-    using file = await open(joinPath(fixtures, name))
+    const bytes = thirdPartyBytes(name)
+    using file = await open(thirdPartyPath(name))
     const tensors = [...file.onnx!.allTensors()]
     for (const { tensor: each } of tensors) if (each.kind === 'dense') await each.bytes()
     expect(Buffer.from(await serialize(file)).equals(bytes)).toBe(true)
