@@ -70,42 +70,42 @@ function codeAt(bits: number, bytes: Uint8Array, index: number): number {
  */
 export function decodeElement(dtype: Dtype, bytes: Uint8Array, index: number): number | bigint | boolean {
   if (isNarrowFloat(dtype)) return decodeFloatCode(dtype, codeAt(DTYPES[dtype].bits, bytes, index))
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  switch (dtype) {
-    case 'float32':
-      return view.getFloat32(4 * index, true)
-    case 'float64':
-      return view.getFloat64(8 * index, true)
-    case 'int8':
-      return view.getInt8(index)
-    case 'int16':
-      return view.getInt16(2 * index, true)
-    case 'int32':
-      return view.getInt32(4 * index, true)
-    case 'int64':
-      return view.getBigInt64(8 * index, true)
-    case 'uint8':
-      return view.getUint8(index)
-    case 'uint16':
-      return view.getUint16(2 * index, true)
-    case 'uint32':
-      return view.getUint32(4 * index, true)
-    case 'uint64':
-      return view.getBigUint64(8 * index, true)
+  const { bits, kind } = DTYPES[dtype]
+  switch (kind) {
+    case 'float': {
+      const view = viewOf(bytes)
+      return bits === 32 ? view.getFloat32(4 * index, true) : view.getFloat64(8 * index, true)
+    }
+    case 'int':
+      return bits < 8 ? signExtend(bits, codeAt(bits, bytes, index)) : signedAt(bits, viewOf(bytes), index)
+    case 'uint':
+      return bits < 8 ? codeAt(bits, bytes, index) : unsignedAt(bits, viewOf(bytes), index)
     case 'bool':
-      return view.getUint8(index) !== 0
-    case 'int4':
-    case 'int2':
-      return signExtend(DTYPES[dtype].bits, codeAt(DTYPES[dtype].bits, bytes, index))
-    case 'uint4':
-    case 'uint2':
-      return codeAt(DTYPES[dtype].bits, bytes, index)
-    default:
+      return viewOf(bytes).getUint8(index) !== 0
+    case 'complex':
+    case 'string':
       throw new TileworkError(
         'ERR_DTYPE',
-        `One element of ${dtype} is no single number; use toTypedArray() or bytes().`,
+        `an element of ${dtype} is not a single number; use toTypedArray(), or strings() of a string tensor`,
       )
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength)
+}
+
+/** Element `index` of 8 bits or more, in two's complement. */
+function signedAt(bits: number, view: DataView, index: number): number | bigint {
+  if (bits === 64) return view.getBigInt64(8 * index, true)
+  if (bits === 32) return view.getInt32(4 * index, true)
+  return bits === 16 ? view.getInt16(2 * index, true) : view.getInt8(index)
+}
+
+function unsignedAt(bits: number, view: DataView, index: number): number | bigint {
+  if (bits === 64) return view.getBigUint64(8 * index, true)
+  if (bits === 32) return view.getUint32(4 * index, true)
+  return bits === 16 ? view.getUint16(2 * index, true) : view.getUint8(index)
 }
 
 function signExtend(bits: number, code: number): number {
@@ -126,8 +126,11 @@ interface TypedArrayConstructor {
   new (buffer: ArrayBufferLike, byteOffset: number, length: number): TypedArray
 }
 
-/** Types whose storage is what a typed array holds. Complex types are pairs, real part first. */
-const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
+/**
+ * The typed array whose memory is the storage of each type; undefined where elements are decoded one by one. Complex
+ * numbers are pairs, real part first.
+ */
+const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   float32: Float32Array,
   float64: Float64Array,
   int8: Int8Array,
@@ -141,6 +144,19 @@ const STORED_AS: Partial<Record<Dtype, TypedArrayConstructor>> = {
   bool: Uint8Array,
   complex64: Float32Array,
   complex128: Float64Array,
+  string: undefined,
+  float16: undefined,
+  bfloat16: undefined,
+  float8_e4m3fn: undefined,
+  float8_e4m3fnuz: undefined,
+  float8_e5m2: undefined,
+  float8_e5m2fnuz: undefined,
+  float8_e8m0fnu: undefined,
+  float4_e2m1fn: undefined,
+  int4: undefined,
+  uint4: undefined,
+  int2: undefined,
+  uint2: undefined,
 }
 
 /** An empty typed array that takes `count` elements as they are stored; undefined where they have to be decoded. */

@@ -83,6 +83,9 @@ type RowNamed<Name, R = Row> = R extends Row ? (Name extends R[0] | R[4] | R[11]
 /** The canonical name of what an accepted name stands for: `float16` for `half` and for `F16`. */
 export type CanonicalDtype<Name extends DtypeName> = Name extends Dtype ? Name : RowNamed<Lowercase<Name>>[0]
 
+/** Canonical names of the element types that safetensors has. */
+export type SafetensorsDtype = Extract<Row, { readonly 9: string }>[0]
+
 /** A float type below 32 bits. */
 export type NarrowFloat = Extract<Row, readonly [string, 4 | 8 | 16, 'float', ...unknown[]]>[0]
 

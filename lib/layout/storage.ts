@@ -12,8 +12,12 @@ import type { DigitRule } from './digit_rule.js'
 import { copyExtents } from './extents.js'
 import { type Digit, hasAnyRank, type LayoutStorage, type StorageOptions } from './layout.js'
 
-/** Element types whose meaning of a layout the 4-bit rules change. `float4_e2m1fn` is stored by the plain digits. */
-const FOUR_BIT_INTEGERS: ReadonlySet<Dtype | undefined> = new Set<Dtype>(['int4', 'uint4'])
+/** Whether the 4-bit rules of a layout apply. `float4_e2m1fn` is stored by the plain digits. */
+function isFourBitInteger(dtype: Dtype | undefined): boolean {
+  if (dtype === undefined) return false
+  const { bits, kind } = DTYPES[dtype]
+  return bits === 4 && (kind === 'int' || kind === 'uint')
+}
 
 /** A shape over all axes of a layout, with the explicit padding around it. */
 interface PaddedShape {
@@ -138,11 +142,11 @@ export function formatConstraint({ axis, oneOf, multipleOf }: AxisConstraint): s
 
 /** The digits that hold for an element type. */
 export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): readonly DigitRule[] {
-  return layout.fourBit !== undefined && FOUR_BIT_INTEGERS.has(dtype) ? layout.fourBit.digits : layout.digits
+  return layout.fourBit !== undefined && isFourBitInteger(dtype) ? layout.fourBit.digits : layout.digits
 }
 
 function checkFourBit(layout: LayoutDefinition, extents: readonly number[], dtype: Dtype | undefined): void {
-  if (layout.fourBit?.fullyConnectedOnly !== true || !FOUR_BIT_INTEGERS.has(dtype)) return
+  if (layout.fourBit?.fullyConnectedOnly !== true || !isFourBitInteger(dtype)) return
   const [y, x] = [extents[layout.axes.indexOf('y')]!, extents[layout.axes.indexOf('x')]!]
   // Zero extents make an empty tensor, which has no order to be undefined.
   if (y !== 0 && x !== 0 && (y > 1 || x > 1)) {

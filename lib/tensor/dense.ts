@@ -48,17 +48,13 @@ export interface StoredTensorInit {
 }
 
 /** What the elements of types become that no typed array of every Node holds. Each number is exact there. */
-const UNPACKED_AS: Partial<Record<Dtype, Dtype>> = {
-  ...Object.fromEntries(
-    Object.keys(DTYPES)
-      .filter((dtype) => isNarrowFloat(dtype as Dtype))
-      .map((dtype) => [dtype, 'float32']),
-  ),
-  int4: 'int8',
-  int2: 'int8',
-  uint4: 'uint8',
-  uint2: 'uint8',
-}
+const UNPACKED_AS: Partial<Record<Dtype, Dtype>> = Object.fromEntries(
+  Object.values(DTYPES).flatMap(({ name, bits, kind }): [Dtype, Dtype][] => {
+    if (isNarrowFloat(name)) return [[name, 'float32']]
+    if (bits >= 8 || (kind !== 'int' && kind !== 'uint')) return []
+    return [[name, kind === 'int' ? 'int8' : 'uint8']]
+  }),
+)
 
 /** From so many elements on a cast by the addon is done before a loop in JavaScript would be. */
 const FEWEST_NATIVE = 4096

@@ -105,14 +105,11 @@ function refusal(descr: string, code: string): TileworkError {
 }
 
 /** Small floats as numpy writes those of the package ml_dtypes: raw items, which that package takes back by a view. */
-const RAW_CODE: ReadonlyMap<Dtype, string> = new Map([
-  ['bfloat16', '<V2'],
-  ['float8_e4m3fn', '|V1'],
-  ['float8_e4m3fnuz', '|V1'],
-  ['float8_e5m2', '|V1'],
-  ['float8_e5m2fnuz', '|V1'],
-  ['float8_e8m0fnu', '|V1'],
-])
+const RAW_CODE: ReadonlyMap<Dtype, string> = new Map(
+  Object.values(DTYPES)
+    .filter(({ mlDtypes, bits }) => mlDtypes !== undefined && bits >= 8)
+    .map(({ name, bits }) => [name, bits === 8 ? '|V1' : `<V${bits / 8}`]),
+)
 
 /** The type string of a dense tensor; undefined where numpy has no type for it. */
 export function descrOf(tensor: Tensor): string | undefined {

@@ -35,8 +35,23 @@ export interface OnnxWriteOptions {
 const PRODUCER = 'tilework'
 const GRAPH_NAME = 'tensors'
 
-/** The first IR version that has an element type. Others are as old as the format. */
-const IR_OF_DTYPE: Partial<Record<Dtype, number>> = {
+/** The first IR version that has each element type. */
+const IR_OF_DTYPE: Readonly<Record<Dtype, number>> = {
+  float32: 1,
+  float64: 1,
+  float16: 1,
+  int8: 1,
+  int16: 1,
+  int32: 1,
+  int64: 1,
+  uint8: 1,
+  uint16: 1,
+  uint32: 1,
+  uint64: 1,
+  bool: 1,
+  complex64: 1,
+  complex128: 1,
+  string: 1,
   bfloat16: 4,
   float8_e4m3fn: 9,
   float8_e4m3fnuz: 9,
@@ -175,7 +190,7 @@ async function addDense(
 }
 
 function irOf({ dtype, metadata }: Tensor): number {
-  return Math.max(IR_OF_DTYPE[dtype] ?? 0, metadata.size > 0 ? IR_OF_METADATA : 0)
+  return Math.max(IR_OF_DTYPE[dtype], metadata.size > 0 ? IR_OF_METADATA : 0)
 }
 
 /** Names that differ: a model's values are told apart by nothing else. */

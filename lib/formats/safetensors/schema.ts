@@ -12,7 +12,7 @@
  * 24b0b285; the index as `split_state_dict_into_shards_factory` and `save_torch_state_dict` of
  * huggingface/huggingface_hub write it. Where the README says less than the code, the code decides.
  */
-import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
+import { DTYPES, type Dtype, type SafetensorsDtype } from '../../dtype/dtypes.js'
 import { MAX_AXES } from '../../tensor/shape.js'
 
 export const FORMAT_NAME = 'safetensors'
@@ -33,43 +33,51 @@ export interface TensorCode {
   readonly code: string
   readonly bits: number
   /** Absent for the 6-bit floats, which no tensor of tilework can be. */
-  readonly dtype?: Exclude<Dtype, 'string'>
+  readonly dtype?: SafetensorsDtype
 }
 
 /**
- * Element types in the order of the reference's enumeration: by that order, last first, its writer sorts tensors, so
+ * Position of each element type in the reference's enumeration. By that order, last first, its writer sorts tensors, so
  * that each type starts aligned to its size.
  */
-export const TENSOR_CODES: readonly TensorCode[] = (
-  [
-    'bool',
-    'float4_e2m1fn',
-    { code: 'F6_E2M3', bits: 6 },
-    { code: 'F6_E3M2', bits: 6 },
-    'uint8',
-    'int8',
-    'float8_e5m2',
-    'float8_e4m3fn',
-    'float8_e8m0fnu',
-    'float8_e4m3fnuz',
-    'float8_e5m2fnuz',
-    'int16',
-    'uint16',
-    'float16',
-    'bfloat16',
-    'int32',
-    'uint32',
-    'float32',
-    'complex64',
-    'float64',
-    'int64',
-    'uint64',
-  ] as const
-).map((type) => {
-  if (typeof type === 'object') return type
-  const { safetensors, bits } = DTYPES[type]
-  return { code: safetensors!, bits, dtype: type }
+const POSITIONS: Readonly<Record<SafetensorsDtype, number>> = {
+  bool: 0,
+  float4_e2m1fn: 1,
+  uint8: 4,
+  int8: 5,
+  float8_e5m2: 6,
+  float8_e4m3fn: 7,
+  float8_e8m0fnu: 8,
+  float8_e4m3fnuz: 9,
+  float8_e5m2fnuz: 10,
+  int16: 11,
+  uint16: 12,
+  float16: 13,
+  bfloat16: 14,
+  int32: 15,
+  uint32: 16,
+  float32: 17,
+  complex64: 18,
+  float64: 19,
+  int64: 20,
+  uint64: 21,
+}
+
+/** Types of the reference that no tensor of tilework has, by position. */
+const SIX_BIT_FLOATS = { 2: 'F6_E2M3', 3: 'F6_E3M2' }
+
+/** Element types in the order of the reference's enumeration. */
+export const TENSOR_CODES: readonly TensorCode[] = Object.values<TensorCode>({
+  ...Object.fromEntries(Object.entries(SIX_BIT_FLOATS).map(([at, code]) => [at, { code, bits: 6 }])),
+  ...Object.fromEntries(
+    Object.entries(POSITIONS).map(([dtype, at]) => [at, codeOf(dtype as SafetensorsDtype)]),
+  ),
 })
+
+function codeOf(dtype: SafetensorsDtype): TensorCode {
+  const { safetensors, bits } = DTYPES[dtype]
+  return { code: safetensors!, bits, dtype }
+}
 
 /** Position in {@link TENSOR_CODES} by the name in the header. A Map: names like `constructor` are no codes. */
 export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
