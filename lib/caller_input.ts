@@ -1,12 +1,15 @@
-/** Reads what a caller hands over: options, and objects whose getters or Proxy traps may throw anything. */
+/**
+ * Reads arguments of callers: options, and objects whose getters or Proxy traps may throw anything. Whatever they throw
+ * becomes ERR_ARGUMENT, so that callers handle one error class.
+ */
 import { TileworkError } from './errors.js'
 import { valueText } from './value_text.js'
 
 /**
- * Runs `action`, which reads an object of the caller's.
+ * Runs `action`, which reads an object of the caller.
  *
- * @param what - names the object at the start of a sentence, for example `The values`
- * @throws TileworkError as `action`; ERR_ARGUMENT with the cause for anything else that it throws
+ * @param what - subject of the error's sentence, for example `The values`
+ * @throws TileworkError what `action` throws; ERR_ARGUMENT with the cause for any other error class
  */
 export function readInput<T>(what: string, action: () => T): T {
   try {
@@ -19,26 +22,26 @@ export function readInput<T>(what: string, action: () => T): T {
 }
 
 /**
- * @param known - all options that there are: one with another name would be passed over, and the caller not know
- * @throws TileworkError ERR_ARGUMENT unless `options` is an object with these alone; null and arrays are none
+ * @param known - names of all options; a misspelt one would be ignored without notice
+ * @throws TileworkError ERR_ARGUMENT unless `options` is an object, neither null nor an array, with no other keys
  */
 export function checkOptions<T extends object>(
   options: T,
   call: string,
   known: readonly (keyof T & string)[],
 ): void {
-  const form = `{ ${known.join(', ')} }`
-  checkObject(options, `The options of ${call} are ${form}`)
+  checkObject(options, `The options of ${call} are { ${known.join(', ')} }`)
   const unknown = readInput(`The options of ${call}`, () =>
     Object.keys(options).find((key) => !(known as readonly string[]).includes(key)),
   )
   if (unknown === undefined) return
-  throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option of ${call}; known are ${form}.`)
+  const message = `unknown option ${valueText(unknown)} of ${call}; expected one of: ${known.join(', ')}.`
+  throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 /**
- * @param expected - the beginning of a sentence that says what was expected
- * @throws TileworkError ERR_ARGUMENT unless `value` is an object; null and arrays are none
+ * @param expected - start of the error's sentence: what was expected
+ * @throws TileworkError ERR_ARGUMENT unless `value` is an object, neither null nor an array
  */
 export function checkObject(value: unknown, expected: string): void {
   const isObject = typeof value === 'object' && value !== null

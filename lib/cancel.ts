@@ -1,10 +1,13 @@
-/** How an AbortSignal ends what runs: on this thread, on the addon's threads, and in a wait for somebody else. */
+/**
+ * How an AbortSignal ends work: in JavaScript, on the addon's threads, and in a wait for code of the caller. This is the only
+ * such mechanism, so that every abort is ERR_ABORTED with the signal's reason.
+ */
 import { readInput } from './caller_input.js'
 import { TileworkError } from './errors.js'
 import { valueText } from './value_text.js'
 
 /**
- * Runs a native job that looks at a cancel flag once a tile, and sets that flag when the signal fires.
+ * Runs a native job that polls a cancel flag once per tile, and sets that flag when the signal fires.
  *
  * @throws TileworkError ERR_ABORTED with the signal's reason as cause
  */
@@ -15,18 +18,18 @@ export async function withCancelFlag(
   if (signal === undefined) return job(undefined)
   throwIfAborted(signal)
   const cancel = new Int32Array(new SharedArrayBuffer(4))
-  const forget = whenAborted(signal, () => void Atomics.store(cancel, 0, 1))
+  const unsubscribe = whenAborted(signal, () => void Atomics.store(cancel, 0, 1))
   try {
     await job(cancel)
   } finally {
-    forget()
+    unsubscribe()
   }
   throwIfAborted(signal)
 }
 
 /**
- * @throws TileworkError ERR_ABORTED with the signal's reason as cause; ERR_ARGUMENT for what is no AbortSignal, which
- * would never abort
+ * @throws TileworkError ERR_ABORTED with the signal's reason as cause; ERR_ARGUMENT for a value that is no AbortSignal and
+ * so would never abort
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal === undefined) return
@@ -38,56 +41,56 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 }
 
 /**
- * Waits for work that may never end by itself (a stream whose reader is stuck, a source of somebody else). The work is
- * not stopped, its result is dropped.
+ * Waits for work that may never end by itself (a stream whose reader is stuck, a caller's source). An abort ends the wait; the
+ * work goes on and its result is dropped.
  *
  * @throws TileworkError ERR_ABORTED with the signal's reason as cause
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
-  let forget = (): void => undefined
+  let unsubscribe = (): void => undefined
   const aborted = new Promise<never>((_, reject) => {
-    forget = whenAborted(signal, () => reject(abortedError(signal)))
+    unsubscribe = whenAborted(signal, () => reject(abortedError(signal)))
     if (signal.aborted) reject(abortedError(signal))
   })
   try {
     return await Promise.race([work, aborted])
   } finally {
-    forget()
+    unsubscribe()
   }
 }
 
-/** Who waits for a signal. It gets one listener for all of them: Node takes more than ten on one signal for a leak. */
-interface Waiting {
-  readonly calls: Set<() => void>
-  readonly tellAll: () => void
+/** The callbacks of one signal. They share one listener: Node warns of a leak at more than ten listeners of a signal. */
+interface Subscription {
+  readonly callbacks: Set<() => void>
+  readonly callAll: () => void
 }
 
-const waitingFor = new WeakMap<AbortSignal, Waiting>()
+const subscriptions = new WeakMap<AbortSignal, Subscription>()
 
-/** @returns ends the waiting; to be called when it is no longer needed */
-function whenAborted(signal: AbortSignal, call: () => void): () => void {
-  const { calls, tellAll } = waitingFor.get(signal) ?? listenTo(signal)
-  calls.add(call)
+/** @returns a function that unsubscribes; call it when the work has ended */
+function whenAborted(signal: AbortSignal, callback: () => void): () => void {
+  const { callbacks, callAll } = subscriptions.get(signal) ?? subscribe(signal)
+  callbacks.add(callback)
   return () => {
-    calls.delete(call)
-    if (calls.size > 0 || waitingFor.get(signal)?.calls !== calls) return
-    waitingFor.delete(signal)
-    signal.removeEventListener('abort', tellAll)
+    callbacks.delete(callback)
+    if (callbacks.size > 0 || subscriptions.get(signal)?.callbacks !== callbacks) return
+    subscriptions.delete(signal)
+    signal.removeEventListener('abort', callAll)
   }
 }
 
-function listenTo(signal: AbortSignal): Waiting {
-  const calls = new Set<() => void>()
-  const waiting = {
-    calls,
-    tellAll: () => {
-      for (const call of [...calls]) call()
+function subscribe(signal: AbortSignal): Subscription {
+  const callbacks = new Set<() => void>()
+  const subscription = {
+    callbacks,
+    callAll: () => {
+      for (const callback of [...callbacks]) callback()
     },
   }
-  signal.addEventListener('abort', waiting.tellAll, { once: true })
-  waitingFor.set(signal, waiting)
-  return waiting
+  signal.addEventListener('abort', subscription.callAll, { once: true })
+  subscriptions.set(signal, subscription)
+  return subscription
 }
 
 function abortedError(signal: AbortSignal): TileworkError {

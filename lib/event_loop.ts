@@ -1,22 +1,22 @@
 /**
- * Turns for others: a loop whose reads are answered at once (from memory, from the page cache) would keep timers,
- * signals and other requests of the process waiting until its end, and no abort would ever be seen.
+ * Yields to the event loop. A loop whose reads complete at once (from memory, from the page cache) would block timers, signals
+ * and other requests of the process until its end, and no abort would be noticed.
  */
 import { setImmediate } from 'node:timers/promises'
 
-/** Work between two turns: short beside what a person notices, long beside what a turn costs. */
-const TURN_EVERY_MS = 10
+/** Milliseconds between two yields: below what a person notices, far above the cost of a yield. */
+const YIELD_INTERVAL_MS = 10
 
-let lastTurn = performance.now()
+let lastYield = performance.now()
 
-/** True when `turn` would turn. For loops that wait for nothing else, where a call that waits costs more than a look. */
-export function isTurnDue(): boolean {
-  return performance.now() - lastTurn >= TURN_EVERY_MS
+/** True when `yieldToEventLoop` would yield. For hot loops, where an await costs more than this test. */
+export function isYieldDue(): boolean {
+  return performance.now() - lastYield >= YIELD_INTERVAL_MS
 }
 
-/** Lets the event loop turn once if it has not done so for some milliseconds; else costs next to nothing. */
-export async function turn(): Promise<void> {
-  if (!isTurnDue()) return
+/** Lets the event loop run if it has not run for {@link YIELD_INTERVAL_MS}; otherwise returns at once. */
+export async function yieldToEventLoop(): Promise<void> {
+  if (!isYieldDue()) return
   await setImmediate()
-  lastTurn = performance.now()
+  lastYield = performance.now()
 }

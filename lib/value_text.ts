@@ -1,12 +1,12 @@
-/** A caller's wrong value in words, for the message of an error. */
+/** The text of a wrong value in an error message. Values come from callers and may be hostile or huge. */
 import { isArrayBuffer, isDataView, isSharedArrayBuffer, isTypedArray } from 'node:util/types'
 
-/** Longest text of a value: enough to recognise it, and a message stays one line. */
+/** Longest text of a value: enough to recognise it while the message stays one line. */
 const MAX_TEXT_LENGTH = 40
 
 /**
- * Numbers and the like as they are written, strings in quotes, anything else by its type. Calls nothing of the value's
- * own, because a `toString` that throws would hide what was wrong.
+ * Primitive values as they are written, strings in quotes, anything else by its type. Calls no method of the value, because
+ * a `toString` that throws would hide what was wrong.
  */
 export function valueText(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, MAX_TEXT_LENGTH))
@@ -20,7 +20,7 @@ export function valueText(value: unknown): string {
 
 const typedArray = Object.getPrototypeOf(Uint8Array.prototype) as object
 
-/** Buffers and views by their type, which callers take for one another. */
+/** Buffers and views by their exact type: callers confuse them. */
 function memoryText(value: object): string {
   if (isTypedArray(value)) {
     const name = Reflect.get(typedArray, Symbol.toStringTag, value) as string
@@ -35,7 +35,7 @@ function isArray(value: object): boolean {
   try {
     return Array.isArray(value)
   } catch {
-    // A revoked Proxy cannot even be asked that.
+    // Array.isArray throws for a revoked Proxy.
     return false
   }
 }

@@ -122,7 +122,6 @@ const CALLS: Readonly<Record<string, Call>> = {
       { threshold: 0, alignment: 64, checksum: true, signal, onProgress },
     ],
   },
-  sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   fromDlpack: {
     run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
     args: () => [undefined, { name: 'x', maxBytes: 100 }],
@@ -162,6 +161,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.reorder,
     args: () => [small(), 'bfyx', { lower: [0, 0, 0, 0], upper: [0, 0, 0, 0], as: 'weights' }],
   },
+  resolveDtype: { run: tilework.resolveDtype, args: () => ['half'] },
   save: {
     run: tilework.save,
     args: () => [inFolder('saved.btf'), small(), { format: 'btf', signal, onProgress }],
@@ -179,6 +179,7 @@ const CALLS: Readonly<Record<string, Call>> = {
   stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
   summariseOnnx: { run: onnxEntry.summariseOnnx, args: () => [onnxEntry.OnnxModel.create()] },
+  sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   swapBitOrder: { run: tilework.swapBitOrder, args: () => [new Uint8Array(2), 'int4'] },
   tensor: { run: tensor, args: () => [[1, 2], { dtype: 'float32', shape: [2], name: 'x' }] },
   threads: { run: tilework.threads, args: () => [] },

@@ -1,4 +1,4 @@
-/** The checks that every source makes before it touches a byte. */
+/** The checks that every source makes before it reads, and the errors that sources share. */
 import { types } from 'node:util'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -25,7 +25,7 @@ export function checkRange(start: number, end: number, byteLength: number, label
   checkViewLength(end - start)
 }
 
-/** Asks the engine itself: an object may have another length, or another buffer, to show. */
+/** The engine's own getter: an object of the caller may define another `length` or `buffer`. */
 function ofTypedArray<Field extends 'buffer' | 'byteOffset' | 'byteLength'>(
   field: Field,
 ): (bytes: Uint8Array) => Uint8Array[Field] {
@@ -38,27 +38,32 @@ const offsetOf = ofTypedArray('byteOffset')
 const lengthOf = ofTypedArray('byteLength')
 
 /**
- * What a source or tensor of somebody else gave for a range: exactly `end - start` bytes, or an error.
+ * Checks what a caller's source or tensor returned for a range: exactly `end - start` bytes. A wrong length would end in a
+ * corrupt file.
  *
- * @returns a plain Uint8Array on memory of fixed length, which a running job of the addon needs
- * @throws TileworkError ERR_IO; a wrong length let through would become a corrupt file
+ * @returns a plain Uint8Array on memory of fixed length, as jobs of the addon need
+ * @throws TileworkError ERR_IO
  */
-export function checkGiven(bytes: unknown, start: number, end: number, label: string): Uint8Array {
+export function checkReturned(bytes: unknown, start: number, end: number, label: string): Uint8Array {
   const isBytes = types.isUint8Array(bytes)
   if (isBytes && lengthOf(bytes) === end - start) return plainBytes(bytes)
   const found = isBytes ? `${lengthOf(bytes)} bytes` : typeof bytes
-  throw new TileworkError('ERR_IO', `${label} gave ${found} for the range [${start}, ${end}).`, {
-    path: label,
-  })
+  throw new TileworkError(
+    'ERR_IO',
+    `${label} returned ${found} for the range [${start}, ${end}); it must return ${end - start} bytes.`,
+    {
+      path: label,
+    },
+  )
 }
 
 function plainBytes(bytes: Uint8Array): Uint8Array {
   const length = lengthOf(bytes)
-  // Also that of a buffer that is gone, on which no view can be made.
+  // A detached buffer has length 0, and no view can be made on it.
   if (length === 0) return new Uint8Array(0)
   const buffer = bufferOf(bytes)
   const plain = new Uint8Array(buffer, offsetOf(bytes), length)
-  // The types of the library do not know buffers that change their length yet.
+  // The ES2023 library types lack `resizable` and `growable`.
   const { resizable, growable } = buffer as { resizable?: boolean; growable?: boolean }
   return resizable || growable ? new Uint8Array(plain) : plain
 }
@@ -68,12 +73,12 @@ export function closedError(label: string): TileworkError {
   return new TileworkError('ERR_CLOSED', `${label} was closed.`, { path: label })
 }
 
-/** The error for a source that gives fewer bytes than it had when it was opened. */
+/** The error for a source that returns fewer bytes than it had when it was opened. */
 export function lostBytesError(label = 'the source'): TileworkError {
-  return new TileworkError('ERR_FILE_CHANGED', `${label} lost its bytes while it was read.`, { path: label })
+  return new TileworkError('ERR_FILE_CHANGED', `${label} became shorter while it was read.`, { path: label })
 }
 
-/** The error for a synchronous read of a source that has none. */
+/** The error for a synchronous read of a source without synchronous reads. */
 export function asyncOnlyError(label = 'the source'): TileworkError {
   return new TileworkError('ERR_ASYNC_ONLY', `${label} can only be read asynchronously; use bytes().`)
 }

@@ -1,4 +1,4 @@
-/** Bytes that someone else hands over as a whole when first asked, for example from the memory of a device. */
+/** A source whose bytes another library delivers as a whole on first use, for example from the memory of a device. */
 import { TileworkError } from '../errors.js'
 import { checkRange } from './check_range.js'
 import type { ByteSource } from './source.js'
@@ -6,7 +6,7 @@ import type { ByteSource } from './source.js'
 export interface Deferred {
   readonly byteLength: number
   readonly label: string
-  /** Gives all bytes. At least one of the two must be there. */
+  /** Returns all bytes. At least one of `load` and `loadSync` is present. */
   readonly load?: () => Promise<Uint8Array> | Uint8Array
   readonly loadSync?: () => Uint8Array
 }
@@ -16,7 +16,7 @@ export class DeferredSource implements ByteSource {
   readonly label: string
   readonly readSync?: (start: number, end: number) => Uint8Array
   readonly #deferred: Deferred
-  /** Kept after the first load: a writer asks window by window, and each load may be a copy from a device. */
+  /** Kept after the first load: writers read window by window, and each load may copy from a device. */
   #bytes: Promise<Uint8Array> | undefined
 
   constructor(deferred: Deferred) {
@@ -49,7 +49,7 @@ export class DeferredSource implements ByteSource {
     const found = bytes instanceof Uint8Array ? `${bytes.byteLength} bytes` : typeof bytes
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${this.label} gave ${found}; its type and shape need ${this.byteLength} bytes.`,
+      `${this.label} returned ${found}; its type and shape need ${this.byteLength} bytes.`,
     )
   }
 }

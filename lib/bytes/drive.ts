@@ -1,9 +1,9 @@
 /**
- * Reading as a generator: it yields what it needs, and goes on when that is there. One reading serves sources that
- * answer at once and those that answer later, and asks for nothing where the bytes are in memory already.
+ * Runs parsers that are generators: a parser yields what it needs and continues when that is in memory. One parser then serves
+ * synchronous and asynchronous sources, and never waits for bytes that are in memory already.
  */
 
-/** Runs a reading to its end. @param fetch - gets what it needs; at once where it returns nothing */
+/** Runs a parser to its end. @param fetch - provides what the parser needs; returns nothing where it did so synchronously */
 export async function drive<Need, T>(
   reading: Generator<Need, T, void>,
   fetch: (need: Need) => Promise<void> | void,
@@ -16,7 +16,7 @@ export async function drive<Need, T>(
   }
 }
 
-/** As `drive`, at once. */
+/** As `drive`, synchronously. */
 export function driveSync<Need, T>(reading: Generator<Need, T, void>, fetch: (need: Need) => void): T {
   for (;;) {
     const step = reading.next()

@@ -1,25 +1,36 @@
 /**
- * Bytes of a source into memory of a caller, who may transfer it or change its length meanwhile. The addon writes buffers of
- * fixed length alone; others are filled a window at a time.
+ * Reads bytes of a source into memory that exists already. A caller may transfer its memory or change its length during the
+ * read. The addon writes only to buffers of fixed length; resizable ones are filled window by window.
  */
 import { TileworkError } from '../errors.js'
-import { asyncOnlyError } from './check_range.js'
-import { readInto } from './read_into.js'
+import { asyncOnlyError, lostBytesError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { allocateBytes } from './view_limit.js'
 
-/** What is copied at a time into a buffer that may change its length. */
+/** Bytes that are copied at a time into a resizable buffer. */
 const WINDOW_BYTES = 1024 * 1024
 
-/** True for a view whose buffer its owner may make smaller while it is open. */
+/** True for a view whose buffer its owner may shrink at any time. */
 export function isResizable({ buffer }: Uint8Array): boolean {
   return (buffer as { readonly resizable?: boolean }).resizable === true
 }
 
 /**
- * Fills `target` with the bytes from `start` on.
+ * Fills `target`, which is tilework's own, with the bytes from offset `start`.
  *
- * @throws TileworkError ERR_ARGUMENT where the memory was taken away meanwhile; and as `read` of the source
+ * @throws TileworkError as `read` of the source
+ */
+export async function readInto(source: ByteSource, start: number, target: Uint8Array): Promise<void> {
+  if (source.readInto) return source.readInto(start, target)
+  const bytes = await source.read(start, start + target.byteLength)
+  if (bytes.byteLength !== target.byteLength) throw lostBytesError(source.label)
+  target.set(bytes)
+}
+
+/**
+ * Fills `target`, which is the caller's, with the bytes from offset `start`.
+ *
+ * @throws TileworkError ERR_ARGUMENT where the memory was transferred or shrunk during the read; and as `read` of the source
  */
 export async function fillMemory(source: ByteSource, start: number, target: Uint8Array): Promise<void> {
   const { byteLength } = target
@@ -27,7 +38,7 @@ export async function fillMemory(source: ByteSource, start: number, target: Uint
     if (isResizable(target)) await fillByWindows(source, start, target)
     else await readInto(source, start, target)
   } catch (cause) {
-    // What the engine says of memory that is gone does not tell whose.
+    // The engine's error for detached memory does not say whose memory it was.
     checkLength(target, byteLength, cause)
     throw cause
   }
@@ -41,7 +52,7 @@ async function fillByWindows(source: ByteSource, start: number, target: Uint8Arr
   }
 }
 
-/** As `fillMemory`, at once. @throws TileworkError ERR_ASYNC_ONLY where the source cannot; and as `fillMemory` */
+/** As `fillMemory`, synchronously. @throws TileworkError ERR_ASYNC_ONLY for a source without synchronous reads */
 export function fillMemorySync(source: ByteSource, start: number, target: Uint8Array): void {
   const { byteLength } = target
   if (source.readIntoSync && !isResizable(target)) {
@@ -67,6 +78,6 @@ function* windowsOf(byteLength: number): Generator<{ readonly at: number; readon
 
 function checkLength(target: Uint8Array, byteLength: number, cause?: unknown): void {
   if (target.byteLength === byteLength) return
-  const message = `The target of ${byteLength} bytes was transferred or made smaller while it was filled.`
+  const message = `the target of ${byteLength} bytes was transferred or shrunk while it was filled.`
   throw new TileworkError('ERR_ARGUMENT', message, { cause })
 }

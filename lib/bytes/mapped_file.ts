@@ -1,9 +1,9 @@
 /**
- * A memory-mapped file as a source. Views share the mapping's memory where the runtime allows, so a tensor's bytes cost
- * no copy. The mapping lives until its last view is gone; `close` ends new use at once. tilework itself reads by
- * descriptor, so that only who looks into a view meets the end of a file that somebody has truncated.
+ * A memory-mapped file as a source. Views share the mapping's memory where the runtime allows, so a tensor's bytes cost no
+ * copy. The mapping lives until its last view is collected; `close` ends new use at once. tilework itself reads through the
+ * descriptor, so that only code that reads a view is exposed to the truncation of the file.
  */
-import { turn } from '../event_loop.js'
+import { yieldToEventLoop } from '../event_loop.js'
 import { native } from '../native/addon.js'
 import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'
@@ -13,17 +13,17 @@ import { unfilledBytes } from './view_limit.js'
 
 export interface MappedFileOptions {
   /**
-   * Survive a file that someone truncates while it is read: what is gone reads as zeros, and the read, or the next
-   * one, ends in ERR_FILE_CHANGED. Without it the system kills the process with SIGBUS.
+   * Survive the truncation of the file: missing bytes read as zeros, and this read or the next one fails with
+   * ERR_FILE_CHANGED. Without it, the system kills the process with SIGBUS.
    */
   readonly guard?: boolean
 }
 
-/** Copied on the caller's thread: some 50 µs at the speed of memory, as much as a few turns between threads. */
-const COPIED_AT_ONCE_BYTES = 1024 * 1024
+/** Copied on the calling thread: 1 MiB takes some 50 µs, about as much as handing the copy to another thread. */
+const MAX_SYNC_COPY_BYTES = 1024 * 1024
 
 export class MappedFileSource implements ByteSource {
-  /** The addon's file, for jobs that run on it without passing through JavaScript. */
+  /** The addon's file, for jobs that read it without passing through JavaScript. */
   readonly native: NativeInputFile
   readonly byteLength: number
   readonly label: string
@@ -58,10 +58,10 @@ export class MappedFileSource implements ByteSource {
     return bytes
   }
 
-  /** A small copy costs less than handing it to another thread. */
+  /** Copies small ranges on this thread. */
   async readInto(start: number, target: Uint8Array): Promise<void> {
-    await turn()
-    if (target.byteLength <= COPIED_AT_ONCE_BYTES) this.readIntoSync(start, target)
+    await yieldToEventLoop()
+    if (target.byteLength <= MAX_SYNC_COPY_BYTES) this.readIntoSync(start, target)
     else {
       this.#checkUse(start, start + target.byteLength)
       await systemError.wrapAsync(this.label, () => this.native.read(start, target))
@@ -77,7 +77,7 @@ export class MappedFileSource implements ByteSource {
     }
   }
 
-  /** `revoke` detaches the views given out too; never while an asynchronous call of Node uses one. */
+  /** `revoke` also detaches all views; never do that while an asynchronous call of Node uses one. */
   close(options: { readonly revoke?: boolean } = {}): void {
     this.#closed = true
     systemError.wrap(this.label, () => this.native.close(options.revoke === true))

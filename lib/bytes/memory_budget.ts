@@ -1,15 +1,14 @@
 /**
- * How much memory tilework may use for its own work, over all calls of the process: buffers of running saves wait for
- * each other under it, and a single result that is larger is refused. Memory that was handed to the caller is the
- * caller's and is not counted.
+ * The memory that tilework may use for its own work, over all calls of the process. Saves that do not fit together wait for
+ * each other, and a single result beyond the budget is refused. Memory that was returned to the caller is not counted.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
-/** Below this the calls would cost more than the work. */
-const LEAST_BUFFER_BYTES = 4096
+/** Smallest working buffer: with smaller ones, calls cost more than the work. */
+const MIN_BUFFER_BYTES = 4096
 
 interface Waiting {
   readonly bytes: number
@@ -20,26 +19,26 @@ let budget = budgetOfEnvironment()
 let borrowed = 0
 const queue: Waiting[] = []
 
-/** Bytes from the variable TILEWORK_MEMORY_BUDGET; without it there is no limit. */
+/** The value of TILEWORK_MEMORY_BUDGET in bytes; without it there is no limit. */
 function budgetOfEnvironment(): number {
   const text = process.env.TILEWORK_MEMORY_BUDGET
   const value = Number(text)
   if (Number.isSafeInteger(value) && value > 0) return value
   if (text) {
     process.emitWarning(
-      `TILEWORK_MEMORY_BUDGET is ${valueText(text)}, no number of bytes above 0; it is ignored.`,
+      `TILEWORK_MEMORY_BUDGET is ${valueText(text)}; it must be a number of bytes above 0 and is ignored.`,
     )
   }
   return Number.POSITIVE_INFINITY
 }
 
-/** The budget in bytes; `Infinity` without one. */
+/** The budget in bytes; `Infinity` where there is no limit. */
 export function memoryBudget(): number {
   return budget
 }
 
 /**
- * Sets the budget for the whole process. What runs already keeps what it has.
+ * Sets the budget for the whole process. Running calls keep the memory that they have.
  *
  * @param bytes - at least 1; `Infinity` for no limit
  * @throws TileworkError ERR_ARGUMENT
@@ -48,19 +47,19 @@ export function setMemoryBudget(bytes: number): void {
   if (!(bytes === Number.POSITIVE_INFINITY || (Number.isSafeInteger(bytes) && bytes > 0))) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The memory budget must be a whole number of bytes above 0, or Infinity; it is ${valueText(bytes)}.`,
+      `the memory budget is ${valueText(bytes)}; it must be a whole number of bytes above 0, or Infinity.`,
     )
   }
   budget = bytes
   startWaiting()
 }
 
-/** A working buffer of `bytes`, or of a quarter of the budget where that is less. At least a page. */
+/** Size of a working buffer: `bytes`, but at most a quarter of the budget, and at least a page. */
 export function bufferWithinBudget(bytes: number): number {
-  return Math.min(bytes, Math.max(LEAST_BUFFER_BYTES, Math.floor(budget / 4)))
+  return Math.min(bytes, Math.max(MIN_BUFFER_BYTES, Math.floor(budget / 4)))
 }
 
-/** A borrower and all that it calls, a user's source or listener too. */
+/** Marks a borrower and everything that it calls, a caller's source or listener included. */
 interface Loan {
   isRunning: boolean
 }
@@ -68,11 +67,10 @@ interface Loan {
 const loans = new AsyncLocalStorage<Loan>()
 
 /**
- * Runs `job` when `bytes` fit under the budget. One borrower that wants more than the whole budget goes alone: it would
- * never start otherwise. One inside another (a user's source that saves something itself) does not wait: the other
- * would wait for it.
+ * Runs `job` when `bytes` fit into the budget. A borrower of more than the whole budget runs alone, since it would never start
+ * otherwise. A nested borrower (a caller's source that itself saves) does not wait, since its parent would wait for it.
  *
- * @throws TileworkError ERR_ABORTED when the signal fires before its turn, and what `job` throws
+ * @throws TileworkError ERR_ABORTED when the signal fires during the wait, and what `job` throws
  */
 export async function withBorrowedMemory<T>(
   bytes: number,
@@ -106,7 +104,7 @@ async function borrow(bytes: number, signal: AbortSignal | undefined): Promise<v
     throwIfAborted(signal)
   } catch (error) {
     const position = queue.indexOf(waiting!)
-    // Without a place in the queue its turn has come, and the memory is already its own.
+    // Not in the queue any more: the memory was granted already.
     if (position < 0) borrowed -= bytes
     else queue.splice(position, 1)
     startWaiting()
@@ -118,7 +116,7 @@ function fits(bytes: number): boolean {
   return borrowed === 0 || borrowed + bytes <= budget
 }
 
-/** In the order of their coming, so that a large one is not overtaken for ever. */
+/** First come, first served: a large borrower must not be overtaken forever. */
 function startWaiting(): void {
   for (let next = queue[0]; next && fits(next.bytes); next = queue[0]) {
     queue.shift()

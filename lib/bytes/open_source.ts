@@ -1,4 +1,4 @@
-/** Chooses the source for what a user hands to `open`. */
+/** Chooses the source for the input of `open`. */
 import { fileURLToPath } from 'node:url'
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
@@ -11,14 +11,14 @@ import { UserSource } from './user_source.js'
 import { bytesOfBuffer } from './view_bytes.js'
 
 export interface OpenSourceOptions {
-  /** `map` (default) maps a file; `read` reads ranges of it. Without meaning for bytes in memory. */
+  /** `map` (default) maps a file; `read` reads ranges of it. No effect on bytes in memory. */
   readonly mode?: 'map' | 'read'
-  /** A map that survives the truncation of its file, see `MappedFileOptions`. */
+  /** Survive the truncation of a mapped file; see `MappedFileOptions`. */
   readonly guard?: boolean
 }
 
 /**
- * Opens a path, a `file:` URL, bytes in memory, or a user's own source (which stays the user's to close).
+ * Opens a path, a `file:` URL, bytes in memory, or a caller's own source, which the caller closes.
  *
  * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_NATIVE_LOAD
  */
@@ -28,7 +28,7 @@ export async function openSource(
 ): Promise<ByteSource> {
   const { mode = 'map', guard = false } = options
   if (mode !== 'map' && mode !== 'read') {
-    throw new TileworkError('ERR_ARGUMENT', `mode must be "map" or "read"; it is ${valueText(mode)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
   }
   if (typeof input === 'string') return openPath(input, mode, guard)
   if (input instanceof URL) return openPath(pathOfUrl(input), mode, guard)
@@ -46,7 +46,7 @@ function openPath(path: string, mode: 'map' | 'read', guard: boolean): ByteSourc
   return mode === 'map' ? new MappedFileSource(path, { guard }) : new RangedFileSource(path)
 }
 
-/** @throws TileworkError ERR_ARGUMENT for a URL that is no path of this machine */
+/** @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine */
 export function pathOfUrl(url: URL): string {
   if (url.protocol !== 'file:') {
     throw new TileworkError(
@@ -57,7 +57,7 @@ export function pathOfUrl(url: URL): string {
   try {
     return fileURLToPath(url)
   } catch (cause) {
-    throw new TileworkError('ERR_ARGUMENT', `${url.href} is no path of this machine.`, { cause })
+    throw new TileworkError('ERR_ARGUMENT', `${url.href} names no path of this machine.`, { cause })
   }
 }
 

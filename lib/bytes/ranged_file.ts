@@ -1,7 +1,6 @@
 /**
- * A file that is read by ranges and never mapped: for untrusted writers, who could truncate a mapped file under the
- * reader, and for network shares. Every read is a copy, and every read looks whether the file is still the one that
- * was opened.
+ * A file that is read by ranges and never mapped: for untrusted writers, who could truncate a mapped file during a read, and
+ * for network shares. Every read copies, and verifies that the file has not changed since it was opened.
  */
 import { native } from '../native/addon.js'
 import type { NativeInputFile } from '../native/types.js'
@@ -17,10 +16,7 @@ export class RangedFileSource implements ByteSource {
   readonly label: string
   #closed = false
 
-  /**
-   * @throws TileworkError ERR_IO, also for folders; ERR_ARGUMENT for pipes and devices, which have no fixed length;
-   * ERR_NATIVE_LOAD
-   */
+  /** @throws TileworkError ERR_IO, also for folders; ERR_ARGUMENT for pipes and devices, whose length is not fixed; ERR_NATIVE_LOAD */
   constructor(path: string) {
     const addon = native()
     this.native = systemError.wrap(path, () => addon.openInput(path, { mapped: false, guard: false }))
@@ -50,7 +46,7 @@ export class RangedFileSource implements ByteSource {
     return bytes
   }
 
-  /** Reads that are on their way end well. */
+  /** Pending reads complete. */
   close(): void {
     this.#closed = true
     this.native.close(false)

@@ -1,6 +1,6 @@
 /**
- * A bounds-checked cursor over a source, for headers. It holds one window of the source, so a header of any length
- * costs bounded memory, and reading a field inside the window needs no `await`:
+ * A bounds-checked cursor over a source, for headers. It holds one window of the source: a header of any length takes bounded
+ * memory, and reading a field inside the window needs no `await`:
  *
  *     reader.seek(offset)
  *     if (!reader.holds(16)) await reader.load(16)
@@ -10,11 +10,11 @@ import { TileworkError } from '../errors.js'
 import { lostBytesError } from './check_range.js'
 import type { ByteSource } from './source.js'
 
-/** Bytes of a window: large enough that a million small records cost some hundred reads, small beside memory. */
+/** Bytes of a window: a million small records take some hundred reads, and the window is small relative to memory. */
 export const READER_WINDOW_BYTES = 256 * 1024
 
 const TWO_POW_32 = 2 ** 32
-/** High halves of unsigned 64-bit numbers up to 2^53 - 1 are below this. */
+/** Unsigned 64-bit numbers up to 2^53 - 1 have a high half below this. */
 const SAFE_HIGH_LIMIT = 2 ** 21
 
 export class ByteReader {
@@ -45,22 +45,22 @@ export class ByteReader {
   /** Moves the cursor. @throws TileworkError ERR_RANGE outside the source */
   seek(position: number): void {
     if (!Number.isSafeInteger(position) || position < 0 || position > this.byteLength) {
-      throw new TileworkError('ERR_RANGE', `Position ${position} lies outside the ${this.byteLength} bytes.`)
+      throw new TileworkError('ERR_RANGE', `offset ${position} lies outside the ${this.byteLength} bytes.`)
     }
     this.#position = position
   }
 
-  /** True when the next `count` bytes are in the window, so they can be read at once. */
+  /** True when the next `count` bytes are in the window and can be read without `load`. */
   holds(count: number): boolean {
     const at = this.#position - this.#windowStart
     return at >= 0 && at + count <= this.#window.byteLength
   }
 
   /**
-   * Moves the window so that it starts at the cursor and has at least `count` bytes.
+   * Moves the window so that it starts at the cursor and holds at least `count` bytes.
    *
-   * @throws TileworkError ERR_TRUNCATED when the source ends before them, ERR_FILE_CHANGED when it gives too few, and what the
-   * source throws
+   * @throws TileworkError ERR_TRUNCATED when the source ends before them, ERR_FILE_CHANGED when it returns too few, and what
+   * the source throws
    */
   async load(count: number): Promise<void> {
     const start = this.#position
@@ -68,7 +68,7 @@ export class ByteReader {
     const end = Math.min(this.byteLength, start + Math.max(count, this.#windowBytes))
     const bytes = await this.#source.read(start, end)
     if (bytes.byteLength !== end - start) throw lostBytesError(this.#source.label)
-    // A copy: whoever gave the bytes may take them away, or write to them, between two looks at one header.
+    // A copy: the owner of the bytes may transfer or change them between two reads of one header.
     this.#window = new DataView(new Uint8Array(bytes).buffer)
     this.#windowStart = start
   }
@@ -78,7 +78,7 @@ export class ByteReader {
     return this.#window.getUint8(this.#take(1))
   }
 
-  /** The next unsigned 64-bit little-endian number: exact, as a bigint above 2^53 - 1. The window must hold it. */
+  /** The next unsigned 64-bit little-endian number; a bigint above 2^53 - 1. The window must hold it. */
   u64(): number | bigint {
     const at = this.#take(8)
     const low = this.#window.getUint32(at, true)
@@ -97,7 +97,7 @@ export class ByteReader {
     if (!this.holds(count)) {
       throw new TileworkError(
         'ERR_RANGE',
-        `${count} bytes at ${this.#position} are not in the reader's window.`,
+        `${count} bytes at offset ${this.#position} are not in the reader's window.`,
       )
     }
     const at = this.#position - this.#windowStart
@@ -106,7 +106,7 @@ export class ByteReader {
   }
 
   #truncated(count: number): TileworkError {
-    const message = `${count} bytes are needed at ${this.#position} and the file ends at ${this.byteLength}.`
+    const message = `${count} bytes are needed at offset ${this.#position}; the file ends at ${this.byteLength}.`
     return new TileworkError('ERR_TRUNCATED', message, { offset: this.#position })
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Opens a file that another file names. The name comes from whoever wrote that file, so it must not lead out of its
- * folder: not by its text, and not by links that lie there.
+ * Opens a file that another file names. The writer of that file may be untrusted, so the name must not lead out of its
+ * folder: neither by its text nor by links in the folder.
  */
 import { lstat, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
@@ -10,12 +10,12 @@ import { type OpenSourceOptions, openSource } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 
-/** What symbolic links may lead to: `inside` the folder only, or anywhere (`follow`). */
+/** Where symbolic links may lead: only `inside` the folder, or anywhere (`follow`). */
 export type SymlinkPolicy = 'inside' | 'follow'
 
 /**
- * Whether a file may have other names too, that is hard links: a second name is a way out of the folder that no path
- * shows. Stores that keep equal files once need `allow`.
+ * Whether a file may have further hard links: a second name leads out of the folder without any path showing it. Stores that
+ * deduplicate files by hard links need `allow`.
  */
 export type HardLinkPolicy = 'refuse' | 'allow'
 
@@ -25,7 +25,7 @@ export interface SiblingPolicy {
 }
 
 /**
- * @param path - the file that has the name in it
+ * @param path - the file that contains the name
  * @param name - relative, with `/` between folders
  * @throws TileworkError ERR_PATH_ESCAPE, ERR_IO, ERR_FILE_CHANGED; ERR_ARGUMENT for a pipe or device
  */
@@ -50,7 +50,7 @@ export async function openSibling(
   }
 }
 
-/** The path without links. @throws TileworkError ERR_PATH_ESCAPE for one outside the folder */
+/** The path with all links resolved. @throws TileworkError ERR_PATH_ESCAPE for a path outside the folder */
 async function insidePath(folder: string, named: string, name: string): Promise<string> {
   const [realFolder, real] = await realPaths(folder, named)
   if (isInside(realFolder, real)) return real
@@ -62,8 +62,8 @@ async function insidePath(folder: string, named: string, name: string): Promise<
 }
 
 /**
- * Between a look at a path and its opening any part of it may become a link. So the file that is open is looked at: it must
- * be the one that lies inside the folder now, which a file from elsewhere can only be by another name of it.
+ * Between the check of a path and its opening, any part of the path may become a link (TOCTOU). So the opened file itself is
+ * checked: it must be the file inside the folder, which a file from elsewhere can only be through a hard link.
  */
 async function checkOpened(
   source: ByteSource,
@@ -87,10 +87,9 @@ async function checkOpened(
 }
 
 /**
- * The same rules for a file that is to be written beside `path`: the folder that it goes into is below the folder of
- * `path`, links followed.
+ * The same rules for a file to be written beside `path`: its folder lies below the folder of `path`, with links resolved.
  *
- * @throws TileworkError ERR_PATH_ESCAPE, and ERR_IO for a folder that is not there
+ * @throws TileworkError ERR_PATH_ESCAPE, and ERR_IO for a missing folder
  */
 export async function checkNewSibling(path: string, name: string): Promise<void> {
   checkSiblingName(name)
@@ -111,7 +110,7 @@ function isInside(folder: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)
 }
 
-/** @throws TileworkError ERR_PATH_ESCAPE for a name that could be that of a file elsewhere */
+/** @throws TileworkError ERR_PATH_ESCAPE for a name that may lead to another folder */
 export function checkSiblingName(name: string): void {
   const parts = name.split(/[/\\]/)
   const isSafe = parts.every((part) => part !== '' && part !== '.' && part !== '..')

@@ -1,6 +1,6 @@
 /**
- * Where bytes come from. A format reader sees only this interface, so a file that is mapped, a file that is
- * read by ranges, memory and a user's own source (HTTP, object storage) are read by the same code.
+ * Where bytes come from. Format readers see only this interface, so one reader serves mapped files, files read by ranges,
+ * memory, and sources of the caller (HTTP, object storage).
  */
 
 /** Half-open range of bytes. */
@@ -9,29 +9,26 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** A random-access source of bytes. Users may pass their own to `open`. */
+/** A random-access source of bytes. `open` takes any object with this interface. */
 export interface ByteSource {
   /** Length in bytes. */
   readonly byteLength: number
-  /** A name for messages: a path, or for example `memory`. */
+  /** A name for error messages: a path, or for example `memory`. */
   readonly label?: string
   /**
-   * The bytes of `[start, end)`; may share memory with the source, never to be written to. Of a file they are a copy:
-   * memory that is mapped can vanish with the end of the file, and whoever looks at it then is killed.
+   * Bytes `[start, end)`, which may share memory with the source and must not be written to. A file returns a copy: reading
+   * mapped memory beyond the end of a truncated file would kill the process.
    * Errors: ERR_CLOSED, ERR_RANGE, ERR_IO, ERR_FILE_CHANGED, ERR_VIEW_TOO_LARGE.
    */
   read(start: number, end: number): Promise<Uint8Array>
-  /**
-   * A view of mapped memory, to be handed to users, who want no copy. Nothing of tilework's own may look into it.
-   * Absent where there is none; `read` then gives what there is.
-   */
+  /** A view of mapped memory, returned to callers without a copy; tilework itself never reads it. Absent for other sources. */
   readonly view?: ((start: number, end: number) => Uint8Array) | undefined
-  /** As `read`, into memory of the caller. Absent where `read` alone can; callers then copy. */
+  /** As `read`, into existing memory. Optional: without it, the bytes of `read` are copied. */
   readInto?(start: number, target: Uint8Array): Promise<void>
-  /** As `read`, at once. Absent where the source cannot; callers then throw ERR_ASYNC_ONLY. */
+  /** As `read`, synchronously. Optional: without it, synchronous methods of tensors throw ERR_ASYNC_ONLY. */
   readSync?(start: number, end: number): Uint8Array
-  /** As `readInto`, at once. */
+  /** As `readInto`, synchronously. */
   readIntoSync?(start: number, target: Uint8Array): void
-  /** Ends the use of the source. Views that were given out stay valid unless `revoke` is true. May be called twice. */
+  /** Ends the use of the source. Views stay valid unless `revoke` is true. May be called twice. */
   close?(options?: { readonly revoke?: boolean }): void
 }

@@ -1,22 +1,22 @@
 /**
- * Turns what the operating system or the addon throws into a TileworkError. The system's own code (`ENOENT`,
- * `ENOSPC`) stays in the message and the original in `cause`, so nothing that helps to find the fault is lost.
+ * Turns errors of the operating system and of the addon into a TileworkError. The system's code (`ENOENT`, `ENOSPC`) stays in
+ * the message and the original error in `cause`.
  */
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
-/** A TileworkError for an error of `path`; a TileworkError is given back as it is. */
+/** The TileworkError for an error at `path`; a TileworkError is returned unchanged. */
 function from(path: string, error: unknown): TileworkError {
   if (isTileworkError(error)) return error
   const { code, message, path: ownPath } = fieldsOf(error)
   if (code !== undefined && Object.hasOwn(ERROR_CODES, code)) {
-    // The addon says itself which of two files it means.
+    // The addon's own path tells which of two files is meant.
     return new TileworkError(code as ErrorCode, message, { path: ownPath ?? path, cause: error })
   }
   return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })
 }
 
-/** What the system says, with its code, for a sentence that has named `path` already. */
+/** The system's message with its code, for a sentence that names `path` already. */
 function reason(path: string, error: unknown): string {
   const { code, message, syscall } = fieldsOf(error)
   const repeated = `, ${syscall} '${path}'`
@@ -24,7 +24,7 @@ function reason(path: string, error: unknown): string {
   return code !== undefined && !said.includes(code) ? `${code}: ${said}` : said
 }
 
-/** What an error says of itself. A user's source may throw anything: null, a string, an object that throws again. */
+/** The fields of an error. A caller's source may throw anything: null, a string, an object whose getters throw. */
 function fieldsOf(error: unknown): { code?: string; message: string; syscall?: string; path?: string } {
   try {
     const { code, message, syscall, path } = Object(error) as Record<string, unknown>
@@ -43,12 +43,12 @@ function isTileworkError(error: unknown): error is TileworkError {
   try {
     return error instanceof TileworkError
   } catch {
-    // A revoked Proxy cannot even be asked that.
+    // instanceof throws for a revoked Proxy.
     return false
   }
 }
 
-/** Runs `action`; whatever it throws becomes a TileworkError that names `path`. */
+/** Runs `action`; any error becomes a TileworkError that names `path`. */
 function wrap<T>(path: string, action: () => T): T {
   try {
     return action()
@@ -57,7 +57,7 @@ function wrap<T>(path: string, action: () => T): T {
   }
 }
 
-/** As `wrap`, for an action that answers later. */
+/** As `wrap`, for an asynchronous action. */
 async function wrapAsync<T>(path: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action()

@@ -1,15 +1,15 @@
 /**
- * A source that a user made (HTTP, object storage), held to its contract: the right number of bytes or an error.
- * It stays the user's: `close` ends tilework's use of it and leaves the source itself open.
+ * A caller's source (HTTP, object storage), held to its contract: the right number of bytes or an error. The caller owns it:
+ * `close` ends tilework's use and leaves the source itself open.
  */
-import { checkGiven, checkRange, closedError } from './check_range.js'
+import { checkRange, checkReturned, closedError } from './check_range.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 
 export class UserSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
-  /** Present only where the user's source has it, because callers ask by its presence. */
+  /** Present only where the caller's source has it: its presence says that synchronous reads work. */
   readonly readSync?: (start: number, end: number) => Uint8Array
   readonly #source: ByteSource
   #closed = false
@@ -23,7 +23,7 @@ export class UserSource implements ByteSource {
       this.readSync = (start, end) => {
         this.#checkUse(start, end)
         const bytes = systemError.wrap(this.label, () => source.readSync?.(start, end))
-        return checkGiven(bytes, start, end, this.label)
+        return checkReturned(bytes, start, end, this.label)
       }
     }
   }
@@ -31,7 +31,7 @@ export class UserSource implements ByteSource {
   async read(start: number, end: number): Promise<Uint8Array> {
     this.#checkUse(start, end)
     const bytes = await systemError.wrapAsync(this.label, () => this.#source.read(start, end))
-    return checkGiven(bytes, start, end, this.label)
+    return checkReturned(bytes, start, end, this.label)
   }
 
   close(): void {

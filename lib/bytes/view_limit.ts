@@ -1,19 +1,19 @@
 /**
- * How large one typed array may be, and memory that is asked for under that rule. Node 20 ends at 4 GiB
- * (`buffer.constants.MAX_LENGTH` is 2^32 there); later versions have no limit that a machine could reach.
+ * The size limit of one typed array, and allocation under it. Node 20 allows 4 GiB (`buffer.constants.MAX_LENGTH` is 2^32);
+ * later versions allow more than any machine has.
  */
 import { constants } from 'node:buffer'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
 import { memoryBudget } from './memory_budget.js'
 
-/** From this size on the pages of fresh memory cost more than what is written to it. */
+/** From this size, page faults of fresh memory cost more than writing to it, so huge pages are requested. */
 const HUGE_PAGE_BYTES = 2 * 1024 * 1024
 
-/** Below this, zeroing is faster than to make a Buffer, the only memory that comes without it. */
+/** Below this size, a zeroed array is faster than a Buffer, the only memory that is not zeroed. */
 const ZEROED_BYTES = 16 * 1024
 
-/** Most bytes of one view on this version of Node. */
+/** Largest view in bytes on this version of Node. */
 export const MAX_VIEW_BYTES: number = constants.MAX_LENGTH
 
 /** @throws TileworkError ERR_VIEW_TOO_LARGE with advice, when `byteLength` does not fit one view */
@@ -21,15 +21,15 @@ export function checkViewLength(byteLength: number, maximum: number = MAX_VIEW_B
   if (byteLength <= maximum) return
   throw new TileworkError(
     'ERR_VIEW_TOO_LARGE',
-    `${byteLength} bytes were asked for at once and one typed array has at most ${maximum} on Node ${process.versions.node}; ` +
-      'ask for smaller windows, for example bytes({ start, end }).',
+    `${byteLength} bytes exceed the limit of ${maximum} for one typed array on Node ${process.versions.node}; ` +
+      'request smaller ranges, for example bytes({ start, end }).',
   )
 }
 
 /**
  * `byteLength` zero bytes.
  *
- * @throws TileworkError ERR_VIEW_TOO_LARGE, or ERR_LIMIT when the memory cannot be had or is more than the budget
+ * @throws TileworkError ERR_VIEW_TOO_LARGE; ERR_LIMIT when allocation fails or the memory budget is smaller
  */
 export function allocateBytes(byteLength: number): Uint8Array<ArrayBuffer> {
   checkAllocation(byteLength)
@@ -41,7 +41,7 @@ function checkAllocation(byteLength: number): void {
   if (byteLength <= memoryBudget()) return
   throw new TileworkError(
     'ERR_LIMIT',
-    `${byteLength} bytes were asked for at once and the memory budget is ${memoryBudget()}; ask for smaller windows.`,
+    `${byteLength} bytes exceed the memory budget of ${memoryBudget()}; request smaller ranges.`,
   )
 }
 
@@ -49,12 +49,12 @@ function allocate(byteLength: number, make: () => Uint8Array<ArrayBuffer>): Uint
   try {
     return make()
   } catch (cause) {
-    throw new TileworkError('ERR_LIMIT', `There is no memory for ${byteLength} bytes.`, { cause })
+    throw new TileworkError('ERR_LIMIT', `${byteLength} bytes could not be allocated.`, { cause })
   }
 }
 
 /**
- * As `allocateBytes`, for memory that is about to be written all over: large results get huge pages.
+ * As `allocateBytes`, for memory that is about to be overwritten: large results get huge pages.
  *
  * @throws TileworkError as `allocateBytes`
  */
@@ -68,8 +68,8 @@ function withPages(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Bytes that a read is about to fill, and that nobody sees if it fails: not zeroed before, which would cost as much
- * as the read itself. `allocUnsafeSlow` is the one way to such memory that shares no pool with other buffers.
+ * Memory for a read that fills all of it and discards it on failure. It is not zeroed, which would cost as much as the read.
+ * `allocUnsafeSlow` is the only such allocation that shares no pool with other buffers.
  *
  * @throws TileworkError as `allocateBytes`
  */

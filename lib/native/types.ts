@@ -1,44 +1,46 @@
 /**
- * The types of what the addon exports. They mirror `binding/`: each interface is one object that C++ makes, and its
- * comments are the contract of that side.
+ * The contract of the addon: each interface is one object that `binding/` makes or reads, and its comments state what the C++
+ * side guarantees. Byte and element counts are exact numbers up to 2^53 - 1. Errors are thrown as objects with a `code`,
+ * which `systemError` turns into a TileworkError.
  */
 import type { Dtype } from '../dtype/dtypes.js'
 
-/** An object that holds a DLPack tensor until an addon takes it, or until it is garbage-collected. */
+/** An object that owns a DLPack tensor until an addon takes the tensor or the object is garbage-collected. */
 export interface DlpackCapsule {
-  /** The capsule names that Python uses: `DLManagedTensorVersioned`, or `DLManagedTensor`. */
+  /** The capsule names of Python: `dltensor_versioned` holds a `DLManagedTensorVersioned`, `dltensor` a `DLManagedTensor`. */
   readonly name: 'dltensor_versioned' | 'dltensor'
 }
 
 /**
- * An open file that is read. Mapped, its views share memory with the page cache; the mapping is private and writable,
- * so a stray store changes a copy, never the file. Not mapped, every read is a copy by descriptor.
+ * A file opened for reading. When mapped, its views share memory with the page cache; the mapping is private and writable, so
+ * a stray store changes a copy, never the file. When not mapped, every read copies through the descriptor.
  */
 export interface NativeInputFile {
   readonly byteLength: number
   readonly isMapped: boolean
   /**
-   * A view of `[start, end)` on the mapping; a copy where the runtime refuses external buffers.
-   * Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED; ERR_ARGUMENT for a file that is not mapped.
+   * A view of bytes `[start, end)` of the mapping; a copy where the runtime refuses external buffers. The mapping stays until
+   * its last view is collected. Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED; ERR_ARGUMENT for a file that is not mapped.
    */
   view(start: number, end: number): Uint8Array
   /**
-   * Fills `target` with the bytes from `start` on, by descriptor, so that a truncated file is an error and no signal.
+   * Fills `target` with the bytes from offset `start` through the descriptor, so a truncated file is an error and not SIGBUS.
    * Throws ERR_CLOSED, ERR_RANGE, ERR_FILE_CHANGED, a system error.
    */
   read(start: number, target: Uint8Array): Promise<void>
+  /** As `read`, on the calling thread. */
   readSync(start: number, target: Uint8Array): void
-  /** Throws ERR_FILE_CHANGED if size or modification time moved since the file was opened. */
+  /** Throws ERR_FILE_CHANGED if the size or modification time changed since the file was opened. */
   verifyUnchanged(): void
-  /** What is open, whatever has its name by now: device and inode, and how many names it has. Throws ERR_CLOSED. */
+  /** Device, inode and number of hard links of the open file itself, whatever its path names now. Throws ERR_CLOSED. */
   identity(): { readonly device: bigint; readonly inode: bigint; readonly links: bigint }
-  /** Drops the owner's use; memory goes with its last user. `revoke` also detaches the views given out. */
+  /** Ends use through this object; the mapping is unmapped after its last user. `revoke` also detaches all views. */
   close(revoke: boolean): void
 }
 
-/** Numbers of the fields of ONNX that plain tensors have. */
+/** Protobuf field numbers of ONNX that `plainTensors` reads. They come from the schema in TypeScript. */
 export interface NativePlainTensorRules {
-  /** Of the message: its tensors. */
+  /** The repeated TensorProto field of the enclosing message. */
   readonly list: number
   readonly dims: number
   readonly dataType: number
@@ -46,64 +48,70 @@ export interface NativePlainTensorRules {
   readonly rawData: number
   readonly docString: number
   readonly dataLocation: number
-  /** Bits of an element by data type; 0 for types that are not plain. */
+  /** Bits of an element, indexed by TensorProto.DataType; 0 for types that are not plain. */
   readonly elementBits: Uint8Array
+  /** Tensors of more axes are not plain. */
   readonly maxAxes: number
 }
 
+/** A run of consecutive plain tensors of one message. */
 export interface NativePlainTensors {
-  /** Of the first field that was not taken. */
+  /** File offset of the first field that is not part of the run. */
   readonly position: number
+  /** Bytes that were read from the file. */
   readonly bytesRead: number
-  /** Bytes of all values together. */
+  /** Sum of the value bytes of all tensors. */
   readonly valueBytes: number
-  /** Three a tensor: byte offset of its values, end of its message, end of its header in `headers`. */
+  /** Three offsets per tensor: start of its values and end of its message in the file, end of its header in `headers`. */
   readonly places: Float64Array
-  /** All fields as they stand, but the values. */
+  /** The fields of all tensors without their values, byte for byte, one tensor after the other. */
   readonly headers: Uint8Array
 }
 
-/** One digit of a layout in memory, as the planner takes it. */
+/** One digit of a layout: `floor(padded index / weight) mod radix`. */
 export interface NativeDigit {
-  /** Positions of the axes in logical order; more than one means a fused row-major index over padded extents. */
+  /** Axis numbers; several axes are fused into one row-major index over their padded extents. */
   readonly axes: readonly number[]
+  /** Number of values. */
   readonly radix: number
+  /** Index distance between two values; the weights of an axis form a mixed radix. */
   readonly weight: number
 }
 
-/** A list of digits that holds for a part of the tensor: `lo <= padded index of axis < hi`. */
+/** A digit list that is valid for a part of the tensor: `lo <= padded index of axis < hi`. */
 export interface NativePiece {
   readonly axis: number
   readonly lo: number
   readonly hi: number
-  /** Outermost first; Horner over the list gives the element offset. Number of slots is the product of the radices. */
+  /** Outermost first. Horner's rule over the list gives the element offset; the product of the radices is the slot count. */
   readonly digits: readonly NativeDigit[]
 }
 
-/** One side of a reorder: a layout bound to a shape. */
+/** The source or the destination of a reorder: a layout bound to a shape. */
 export interface NativeSide {
-  /** Explicit padding before the first element, one count an axis. */
+  /** Explicit padding before the first element, one count per axis. */
   readonly lower: readonly number[]
+  /** Explicit padding after the last element, one count per axis. */
   readonly upper: readonly number[]
-  /** Usually one piece that covers everything (axis 0, 0 … Infinity is written as Number.MAX_SAFE_INTEGER). */
+  /** Pieces that cover one axis without gaps; usually one, with `hi` = Number.MAX_SAFE_INTEGER. */
   readonly pieces: readonly NativePiece[]
   /** Storage elements, holes included. */
   readonly elements: number
 }
 
 /**
- * The part of a source that a plan takes: along each axis the source's logical index is `start + step * i` for i from
- * 0 to the extent of the plan's shape.
+ * The part of a source that a plan reads: along each axis the source's logical index is `start + step * i`, where `i` runs
+ * over the extent of the plan's shape.
  */
 export interface NativeSlice {
-  /** Logical extents of the whole source, one an axis; `from` is bound to these. */
+  /** Logical extents of the whole source, one per axis; `from` is bound to them. */
   readonly shape: readonly number[]
   readonly start: readonly number[]
-  /** Not 0; below 0 walks backwards. */
+  /** Not 0; a negative step walks backwards. */
   readonly step: readonly number[]
 }
 
-/** One change of the element type on the way of a reorder; see `cast` for what the options mean. */
+/** An element conversion that a reorder applies; `cast` documents the options. */
 export interface NativeCast {
   readonly from: string
   readonly to: string
@@ -112,60 +120,63 @@ export interface NativeCast {
   readonly round: 'up' | 'nearest' | 'down'
 }
 
-/** One linear map of the elements on the way of a reorder, with parameters for blocks of the source. */
+/** A linear map that a reorder applies to the elements, with one scale and offset per block of the source. */
 export interface NativeScaling {
   readonly kind: 'quantize' | 'dequantize' | 'affine'
   readonly from: string
   readonly to: string
-  /** How integer codes are made. */
+  /** Whose rounding makes integer codes. */
   readonly rules: 'onnx' | 'tmfile'
   readonly saturate: boolean
-  /** One for all elements, or one for each block, row-major; as many of one as of the other. */
+  /** One number for all elements, or one per block in row-major order. Equal lengths. */
   readonly scales: Float64Array
   readonly offsets: Float64Array
-  /** Elements of a block along each axis of the source, of the slice's shape where there is a slice. */
+  /** Extent of a block along each axis of the whole source. */
   readonly blocks: readonly number[]
 }
 
+/** What a plan joins. */
 export interface NativePlanDescription {
-  /** Of the source: 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order. */
+  /** Bits of a source element: 4, 8, 16, 32, 64 or 128; 2 for elements that are cast and keep their order. */
   readonly elementBits: number
-  /** Logical extents of the result, one an axis. */
+  /** Logical extents of the result, one per axis. */
   readonly shape: readonly number[]
   readonly from: NativeSide
   readonly to: NativeSide
-  /** Absent when all of the source is taken. */
+  /** Absent when the plan reads the whole source. */
   readonly slice?: NativeSlice
-  /** In the order in which they are done; `to` is bound to the last one's type. */
+  /** Applied in this order; `to` is bound to the element type of the last. */
   readonly casts?: readonly (NativeCast | NativeScaling)[]
 }
 
 /**
- * Memory with the addresses of a tensor's storage, of which only what was filled is resident: the source of a plan
- * whose bytes come through JavaScript range by range.
+ * An address range as large as a tensor's storage, of which only filled pages are resident. It is the source of a plan whose
+ * bytes arrive through JavaScript range by range.
  */
 export interface NativeSparseBuffer {
   readonly byteLength: number
-  /** Throws ERR_RANGE; ERR_ARGUMENT while a run reads the buffer, also from `clear`. */
+  /** Copies `bytes` to `offset`. Throws ERR_RANGE; ERR_ARGUMENT while a run reads the buffer. */
   fill(bytes: Uint8Array, offset: number): void
-  /** Gives the memory of all filled ranges back; they read as zeros then. */
+  /** Releases the filled pages, which then read as zeros. Throws ERR_ARGUMENT while a run reads the buffer. */
   clear(): void
 }
 
-/** An immutable reorder plan. Sizes are bytes of the storage of either side. */
+/** An immutable reorder plan; may run many times, also concurrently. */
 export interface NativeReorderPlan {
+  /** Storage bytes of the source. */
   readonly sourceBytes: number
+  /** Storage bytes of the destination. */
   readonly destinationBytes: number
-  /** Ranges of the destination begin and end at multiples of this many bytes, or end with it. */
+  /** Destination ranges start and end at multiples of this many bytes, or end at `destinationBytes`. */
   readonly rangeQuantum: number
-  /** About how many bytes the addon holds for the plan. */
+  /** Approximate bytes of native memory that the plan holds. */
   readonly footprint: number
-  /** Byte of the source from which the whole destination is one plain copy; absent where something moves. */
+  /** Source offset from which the whole destination is one plain copy; absent where elements are moved or converted. */
   readonly copyOffset?: number
   /**
-   * Writes destination bytes `[start, end)` (whole elements; nibble pairs for 4 bit) to `destination`, which
-   * has exactly `end - start` bytes; all of it where no range is given. `source` has all `sourceBytes`. From 256 KiB
-   * of both on, free threads of the addon help. Throws ERR_ARGUMENT on wrong sizes.
+   * Writes destination bytes `[start, end)` to `destination`, which has exactly `end - start` bytes; without a range, all of
+   * the destination. `source` has all `sourceBytes`. From 256 KiB of both together, idle threads of the addon help. Throws
+   * ERR_ARGUMENT for wrong sizes.
    */
   runSync(
     source: Uint8Array | NativeSparseBuffer,
@@ -174,11 +185,11 @@ export interface NativeReorderPlan {
     end?: number,
   ): void
   /**
-   * As `runSync`, on the addon's own threads. `cancel` is looked at once a tile: a non-zero first element stops.
-   * Throws ERR_ARGUMENT also for resizable buffers.
+   * As `runSync`, on the addon's own threads. `cancel` is polled once per tile; a non-zero first element ends the run with
+   * unspecified destination bytes. Throws ERR_ARGUMENT also for resizable buffers.
    *
-   * Until the promise settles, no buffer given here (or to `runFile`) may be transferred: its memory may move or go
-   * while threads write to it, and Node-API can neither hold it nor notice. Shared buffers cannot be transferred.
+   * Until the promise settles, no buffer passed here or to `runFile` may be transferred: threads still write to its memory,
+   * and Node-API can neither pin the memory nor notice. Shared buffers cannot be transferred.
    */
   run(
     source: Uint8Array | NativeSparseBuffer,
@@ -188,8 +199,8 @@ export interface NativeReorderPlan {
     cancel?: Int32Array,
   ): Promise<void>
   /**
-   * As `run`, with the source `[offset, offset + sourceBytes)` of a file, by reads of the ranges that a tile
-   * needs, also where the file is mapped: cut short by somebody, it is ERR_FILE_CHANGED and no signal.
+   * As `run`, with bytes `[offset, offset + sourceBytes)` of a file as the source. Reads only the ranges that a tile needs,
+   * through the descriptor even where the file is mapped: a truncated file is ERR_FILE_CHANGED and not SIGBUS.
    */
   runFile(
     file: NativeInputFile,
@@ -199,6 +210,7 @@ export interface NativeReorderPlan {
     end: number,
     cancel?: Int32Array,
   ): Promise<void>
+  /** As `runFile`, on the calling thread. */
   runFileSync(
     file: NativeInputFile,
     offset: number,
@@ -206,10 +218,7 @@ export interface NativeReorderPlan {
     start: number,
     end: number,
   ): void
-  /**
-   * As `runFile`, into a file: destination bytes `[start, end)` go to `position` on, tile by tile, with one buffer a
-   * thread.
-   */
+  /** As `runFile`, into a file: writes destination bytes `[start, end)` at `position`, tile by tile, one buffer per thread. */
   runToFile(
     file: NativeInputFile,
     offset: number,
@@ -220,98 +229,105 @@ export interface NativeReorderPlan {
     cancel?: Int32Array,
   ): Promise<void>
   /**
-   * As `run`, `runFile` and `runToFile`, on a device. A file is read by its descriptor, and a view of its map where
-   * the device can use that in place. Throws also ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
+   * As `run`, `runFile` and `runToFile`, on an OpenCL device. Throws also ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
    * ERR_DEVICE_LOST, and ERR_UNSUPPORTED for casts of complex numbers.
    */
   runOnDevice(work: NativeDeviceWork): Promise<void>
-  /**
-   * Least seconds of all rounds, with the data on the device: of the kernel, of the device's own copy of as many bytes,
-   * and of the ways from and to pinned memory. For measurements; waits.
-   */
+  /** Fastest of `rounds` runs, in seconds, with the data on the device. For benchmarks; blocks the thread. */
   timeOnDevice(
     work: NativeDeviceSettings & { readonly device: number; readonly rounds: number },
   ): NativeDeviceTimes
   /**
-   * The source bytes that destination bytes `[start, end)` are made of: pairs of from and to, ascending, apart from
-   * each other by more than some KiB (nearer ranges are one).
+   * The source bytes that destination bytes `[start, end)` depend on: pairs of start and end offsets, ascending. Ranges less
+   * than some KiB apart are merged.
    */
   sourceRanges(start: number, end: number): Float64Array
   explain(): NativeExplanation
 }
 
-/** What a device does differently from what it says of itself. */
+/** Overrides of what a device reports of itself. */
 export interface NativeDeviceSettings {
-  /** Bytes of the largest buffer, in place of what the device allows. */
+  /** Bytes of the largest buffer; by default the device's own limit. */
   readonly mostBytes?: number
-  /** False: memory is copied to the device and back also where the two share it. */
+  /** False copies memory to the device and back even where host and device share it. */
   readonly inPlace?: boolean
-  /** Destination bytes from which on a plan gets a kernel of its own. */
+  /** Destination bytes from which a plan gets a kernel compiled for it alone. */
   readonly ownKernelBytes?: number
-  /** For the device's compiler. */
+  /** Options for the device's compiler. */
   readonly buildOptions?: string
-  /** For tests: slices after which the device counts as lost. */
+  /** For tests: number of slices after which the device counts as lost. */
   readonly loseAfter?: number
 }
 
+/** A run on a device. */
 export interface NativeDeviceWork extends NativeDeviceSettings {
-  /** Number in the list of devices. */
+  /** Index in the list of devices. */
   readonly device: number
   readonly source: Uint8Array | NativeSparseBuffer | NativeInputFile
-  /** Of the source in a file. */
+  /** Offset of the source in its file. */
   readonly offset?: number
   readonly target: Uint8Array | NativeOutputFile
-  /** Bytes of the destination. */
+  /** Destination bytes `[start, end)`. */
   readonly start: number
   readonly end: number
-  /** Of destination byte `start` in a file. */
+  /** Offset of destination byte `start` in the output file. */
   readonly position?: number
+  /** As in `run`. */
   readonly cancel?: Int32Array
 }
 
+/** Seconds of a run on a device. */
 export interface NativeDeviceTimes {
-  /** What the kernel does, and how: `transpose, tiles`. */
+  /** The kernel's operation and strategy, for example `transpose, tiles`. */
   readonly form: string
   readonly kernel: number
+  /** The device's own copy of as many bytes, for comparison. */
   readonly copy: number
+  /** From pinned host memory to the device. */
   readonly upload: number
+  /** From the device to pinned host memory. */
   readonly download: number
 }
 
+/** An OpenCL device as its driver reports it. */
 export interface NativeDevice {
   readonly platform: string
   readonly name: string
   readonly type: 'gpu' | 'cpu' | 'accelerator' | 'other'
   readonly version: string
   readonly driver: string
+  /** Bytes of the device's memory. */
   readonly memory: number
+  /** Bytes of the largest single allocation. */
   readonly largestBuffer: number
+  /** True when host and device share memory. */
   readonly unifiedMemory: boolean
 }
 
-/** What was counted of a tensor so far. One job at a time adds to it. */
+/** Running statistics of a tensor. One job at a time adds to them. */
 export interface NativeStatistics {
   /**
-   * Counts `count` packed elements (halves, of a complex type), on the addon's own threads. `bytes` has just these, and
-   * may not be transferred meanwhile. Throws ERR_ARGUMENT.
+   * Adds `count` packed elements (of a complex type, halves), on the addon's own threads. `bytes` holds exactly these and must
+   * not be transferred until the promise settles. Throws ERR_ARGUMENT.
    */
   add(bytes: Uint8Array, count: number, cancel?: Int32Array): Promise<void>
-  /** As `add`, of the elements at `offset` of a file, which are read part by part. Throws ERR_RANGE, ERR_FILE_CHANGED. */
+  /** As `add`, with the elements at `offset` of a file, read in windows. Throws ERR_RANGE, ERR_FILE_CHANGED. */
   addFile(file: NativeInputFile, offset: number, count: number, cancel?: Int32Array): Promise<void>
-  /** Throws ERR_ARGUMENT while something is added. */
+  /** Throws ERR_ARGUMENT while a job adds elements. */
   result(): NativeStatisticsResult
 }
 
+/** Statistics of all elements that were added. */
 export interface NativeStatisticsResult {
   readonly count: number
   readonly nans: number
   readonly infinities: number
   readonly zeros: number
-  /** These are absent where no number is finite. */
+  /** Of the finite numbers; absent, as `max`, `mean` and `histogram`, where there is none. */
   readonly min?: number | bigint
   readonly max?: number | bigint
   readonly mean?: number
-  /** Bins of 2^exponent, of which the first begins at `first` times that. */
+  /** Bins of width 2^exponent; the first starts at `first * 2^exponent`. */
   readonly histogram?: {
     readonly exponent: number
     readonly first: number
@@ -319,14 +335,15 @@ export interface NativeStatisticsResult {
   }
 }
 
+/** How a plan runs. */
 export interface NativeExplanation {
   /** Name from the kernel table, for example `reorder_x32_reference`. */
   readonly kernel: string
-  /** Why this kernel was taken. */
+  /** Why the planner chose this kernel. */
   readonly reason: string
-  /** `identity`: both storages are equal byte for byte; `view`: the destination is one range of the source. */
+  /** `identity`: both storages have equal bytes; `view`: the destination is one range of the source. */
   readonly kind: 'identity' | 'view' | 'loop-nest'
-  /** Outermost first. `table` marks a node whose source offset comes from a table or from arithmetic, not a stride. */
+  /** Loops, outermost first. `table` marks a loop whose source offsets have no constant stride. */
   readonly nodes: readonly {
     readonly axes: readonly number[]
     readonly count: number
@@ -334,21 +351,21 @@ export interface NativeExplanation {
     readonly destinationStride: number
     readonly tail: boolean
   }[]
-  /** `streaming` stores leave nothing in the caches; they are for what no cache holds. */
+  /** `streaming` stores bypass the caches; used for destinations larger than the caches. */
   readonly stores: 'cached' | 'streaming'
-  /** How a run of the whole destination is cut for as many threads as there are now. */
+  /** How a run of the whole destination is divided among the current number of threads. */
   readonly cut: 'whole' | 'ranges' | 'loop'
-  /** Parts of that cut. */
+  /** Number of parts of that division. */
   readonly parts: number
-  /** Threads that run them, the calling one included. */
+  /** Threads that run the parts, the calling thread included. */
   readonly threads: number
 }
 
-/** A file under construction, which takes its target's place on commit. */
+/** A file under construction. It replaces its target on `commit`, atomically; until then the target is untouched. */
 export interface NativeOutputFile {
-  /** Writes all of `bytes` at `position`. */
+  /** Writes all of `bytes` at offset `position`. */
   write(bytes: Uint8Array, position: number): Promise<void>
-  /** Copies a range of another file without passing through JavaScript (`copy_file_range`, then plain copies). */
+  /** Copies bytes `[start, end)` of another file inside the kernel (`copy_file_range`), or by plain reads and writes. */
   copyFrom(
     file: NativeInputFile,
     start: number,
@@ -357,64 +374,65 @@ export interface NativeOutputFile {
     cancel?: Int32Array,
   ): Promise<void>
   /**
-   * Waits for the writes that were announced, then fsync, so that a commit of several files is little more than a
-   * rename each. Until it ends, further writes are ERR_CLOSED. A failure takes the file back, as `abort`.
+   * Waits for pending writes, then calls fsync, so that committing several files takes little more than one rename each.
+   * Meanwhile further writes throw ERR_CLOSED. A failure discards the file, as `abort` does.
    */
   sync(): Promise<void>
-  /**
-   * fsync of what is not synced yet, rename over the target, fsync of the folder. Gives disk and descriptor back, also
-   * when it fails.
-   */
+  /** Syncs what is not synced, renames the file over its target and syncs the folder. Frees disk and descriptor on failure. */
   commit(): Promise<void>
-  /** Gives disk and descriptor back as soon as no write uses them. May be called twice, and after commit. */
+  /** Frees disk and descriptor once no write uses them. May be called twice, and after `commit`. */
   abort(): void
 }
 
-/** What was in a DLPack capsule: row-major, sub-byte elements packed. */
+/** The content of a DLPack capsule in row-major order, sub-byte elements packed. */
 export interface NativeDlpackTensor {
   readonly bytes: Uint8Array
   readonly dtype: Exclude<Dtype, 'string'>
   readonly shape: readonly number[]
   readonly readOnly: boolean
-  /** The memory is nobody else's. */
+  /** True when `bytes` are a copy; otherwise the exporter's memory is shared. */
   readonly copied: boolean
 }
 
+/** What the addon exports. */
 export interface NativeAddon {
   /**
-   * Opens a regular file. `guard` turns a read beyond the end of a mapped file that was truncated meanwhile into zeros
-   * and ERR_FILE_CHANGED, where the process would else be killed by SIGBUS. An empty file has byteLength 0.
+   * Opens a regular file; an empty one has byteLength 0. With `guard`, a read beyond the end of a mapped file that was
+   * truncated gives zeros and ERR_FILE_CHANGED; without it, the system kills the process with SIGBUS.
    */
   openInput(path: string, options: { readonly mapped: boolean; readonly guard: boolean }): NativeInputFile
   planReorder(description: NativePlanDescription): NativeReorderPlan
-  /** Virtual memory only; none is resident before `fill`. Throws ERR_LIMIT when there are no addresses for it. */
+  /** Reserves addresses only; no page is resident before `fill`. Throws ERR_LIMIT when the address space has no room. */
   createSparseBuffer(byteLength: number): NativeSparseBuffer
-  /** For elements of a fixed size, with a histogram of at most `bins`, 2 to 1024. */
+  /** Statistics of elements of a fixed size, with a histogram of at most `bins` bins (2 to 1024). */
   createStatistics(dtype: string, bins: number): NativeStatistics
-  /** Creates the temporary beside `path` and reserves `byteLength` bytes (ENOSPC at once on a full disk). */
+  /** Creates an unnamed or temporary file beside `path` and reserves `byteLength` bytes: a full disk is ENOSPC at once. */
   createOutput(path: string, byteLength: number): NativeOutputFile
-  /** Threads of the addon's own pool: from affinity and cgroup quota, or TILEWORK_THREADS. */
+  /** Threads of the addon's pool: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */
   threads(): number
   setThreads(count: number): void
-  /** Bytes of a map are shared where they are aligned for their type, all others copied; `legacy` always copies. */
+  /** Shares bytes of a mapping that are aligned for their type and copies all others. `legacy` always copies. */
   exportDlpack(bytes: Uint8Array, dtype: string, shape: readonly number[], legacy: boolean): DlpackCapsule
-  /** Throws ERR_ARGUMENT for what is no capsule or is empty, ERR_UNSUPPORTED, ERR_RANK, ERR_OVERFLOW. */
+  /**
+   * Takes the tensor out of a capsule. Throws ERR_ARGUMENT for an object that is no capsule or is empty, ERR_UNSUPPORTED,
+   * ERR_RANK, ERR_OVERFLOW; ERR_LIMIT for repeated elements of more than `maxBytes`.
+   */
   importDlpack(capsule: object, maxBytes: number): NativeDlpackTensor
-  /** Forces (false) or allows (true) external buffers: the switch behind TILEWORK_NO_EXTERNAL_BUFFERS=1. */
+  /** Forbids (false) or allows (true) external buffers; TILEWORK_NO_EXTERNAL_BUFFERS=1 sets the initial state. */
   setExternalBuffers(allowed: boolean): void
   /**
-   * Asks for huge pages under memory of 2 MiB or more that was just allocated and is about to be written all over:
-   * else the first write into each 4 KiB is a fault, and those take longer than any work on the bytes.
+   * Requests huge pages for freshly allocated memory of 2 MiB or more that is about to be overwritten. Otherwise the first
+   * write to each 4 KiB page faults, which takes longer than the work on the bytes.
    */
   preparePages(bytes: Uint8Array): void
-  /** Mappings that are still mapped in this environment; for tests of their life. */
+  /** Number of mappings of this environment that are not unmapped yet; for tests of their lifetime. */
   liveMappings(): number
-  /** The footprints of all plans of this environment that are not freed yet; for tests of their life. */
+  /** Sum of the footprints of all plans of this environment that are not freed yet; for tests of their lifetime. */
   heldPlanBytes(): number
   /**
-   * Tensors of a message of ONNX with a known type, a shape, a name and exactly the bytes in the file that they need, from
-   * the field at `start` on, as far as they stand behind each other; at most `most`, fewer where headers are long. Of what
-   * is not so nothing is said. Throws ERR_RANGE, ERR_CLOSED, ERR_FILE_CHANGED, a system error.
+   * Reads the run of plain tensors that starts with the ONNX field at `start`: tensors with a known element type, a shape, a
+   * name and exactly the value bytes that they need. Ends at the first other field, or after `most` tensors, or earlier where
+   * headers are long. Throws ERR_RANGE, ERR_CLOSED, ERR_FILE_CHANGED, a system error.
    */
   plainTensors(
     file: NativeInputFile,
@@ -423,7 +441,8 @@ export interface NativeAddon {
     end: number,
     most: number,
   ): NativePlainTensors
-  /** OpenCL devices, and why the library could not be loaded where there is none. */
+  /** OpenCL devices; where there is none, `reason` says why the OpenCL library could not be loaded. */
   devices(): { readonly devices: readonly NativeDevice[]; readonly reason: string }
+  /** Architecture and instruction set extensions that kernels may use. */
   cpu(): { readonly architecture: string; readonly features: readonly string[] }
 }

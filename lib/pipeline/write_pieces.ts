@@ -5,7 +5,7 @@
 import { systemError } from '../bytes/system_error.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import { turn } from '../event_loop.js'
+import { yieldToEventLoop } from '../event_loop.js'
 import type { Piece } from './pieces.js'
 import type { ProgressReport } from './progress.js'
 import type { Sink } from './sink.js'
@@ -57,7 +57,7 @@ class PieceWriter {
   }
 
   async add(piece: Piece): Promise<void> {
-    await turn()
+    await yieldToEventLoop()
     throwIfAborted(this.#context.signal)
     this.#end = piece.position + piece.byteLength
     if (this.#end > this.#context.byteLength) throw this.#changedError()

@@ -4,8 +4,7 @@
  */
 
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
-import { fillMemory, fillMemorySync } from '../bytes/fill_memory.js'
-import { readInto } from '../bytes/read_into.js'
+import { fillMemory, fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'

@@ -1,9 +1,8 @@
 /** What the numbers of a tensor look like: one native pass in bounded memory, whatever the tensor lies in. */
 
-import { isResizable } from '../bytes/fill_memory.js'
+import { isResizable, readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
-import { readInto } from '../bytes/read_into.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'

@@ -1,5 +1,5 @@
 /** The storage bytes of a tensor of another kind (lazy, adapted, a user's own) as a source. */
-import { checkGiven, checkRange } from '../bytes/check_range.js'
+import { checkRange, checkReturned } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
 import type { DenseTensor } from './tensor.js'
 
@@ -16,11 +16,11 @@ export class TensorSource implements ByteSource {
 
   async read(start: number, end: number): Promise<Uint8Array> {
     checkRange(start, end, this.byteLength, this.label)
-    return checkGiven(await this.#tensor.bytes({ start, end }), start, end, this.label)
+    return checkReturned(await this.#tensor.bytes({ start, end }), start, end, this.label)
   }
 
   readSync(start: number, end: number): Uint8Array {
     checkRange(start, end, this.byteLength, this.label)
-    return checkGiven(this.#tensor.bytesSync({ start, end }), start, end, this.label)
+    return checkReturned(this.#tensor.bytesSync({ start, end }), start, end, this.label)
   }
 }

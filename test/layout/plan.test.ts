@@ -70,7 +70,10 @@ function revoked(target: object = {}): object {
 
 describe('options of planReorder', () => {
   test('that it does not have are refused by their names', () => {
-    refused(() => plan({ thraeds: 4 }), '"thraeds" is no option of planReorder')
+    refused(
+      () => plan({ thraeds: 4 }),
+      'unknown option "thraeds" of planReorder; expected one of: dtype, shape, from, to, as.',
+    )
     refused(() => plan({ from: { layout: 'bfyx', loewr: [1, 1, 1, 1] } }), '"loewr"', 'lower, upper')
     refused(() => plan({ as: 'bad' }), 'as is "bad"')
     refused(() => plan({ as: null }), 'as is null')

@@ -2,7 +2,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { endianness } from 'node:os'
 import { throwIfAborted } from '../../cancel.js'
-import { turn } from '../../event_loop.js'
+import { yieldToEventLoop } from '../../event_loop.js'
 import { type DenseTensor, type SparseTensor, type Tensor, TileworkError } from '../../index.js'
 
 /** Large enough that the calls cost nothing beside the hash, small enough for any machine. */
@@ -45,7 +45,7 @@ async function hashDense(
     await tensor.copyTo(bytes, { start })
     hash.update(bytes)
     onBytes(bytes.byteLength)
-    await turn()
+    await yieldToEventLoop()
   }
 }
 
@@ -63,7 +63,7 @@ async function hashSparse(
       const window = part.subarray(start, start + WINDOW_BYTES)
       hash.update(window)
       onBytes(window.byteLength)
-      await turn()
+      await yieldToEventLoop()
     }
   }
 }

@@ -6,7 +6,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { systemError } from '../../bytes/system_error.js'
 import { TileworkError } from '../../errors.js'
-import { turn } from '../../event_loop.js'
+import { yieldToEventLoop } from '../../event_loop.js'
 import type { OpenFile } from '../open.js'
 import { contentHash, fileState, partsOf } from './file_state.js'
 import type { Manifest } from './manifest.js'
@@ -64,7 +64,7 @@ export async function convertFiles<W extends Written>(
   const folders = new Set<string>()
   let begun = 0
   await runJobs(pairs, options.jobs, async (pair): Promise<Verdict> => {
-    if (++begun % FILES_A_TURN === 0) await turn()
+    if (++begun % FILES_A_TURN === 0) await yieldToEventLoop()
     if (options.signal.aborted) return 'stop'
     options.onBegin(pair)
     let { outcome, note } = await convertOne(pair, options, folders).catch(

@@ -8,7 +8,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { systemError } from '../../bytes/system_error.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
-import { turn } from '../../event_loop.js'
+import { yieldToEventLoop } from '../../event_loop.js'
 import { type OpenFile, openedFile } from '../open.js'
 
 /** One look at a file, as a manifest keeps it. */
@@ -102,6 +102,6 @@ async function hashSource(
     throwIfAborted(signal)
     hash.update(await source.read(start, Math.min(start + WINDOW_BYTES, source.byteLength)))
     // A mapped source answers without a turn of the event loop, so other files and signals would have to wait.
-    if (source.byteLength > WINDOW_BYTES) await turn()
+    if (source.byteLength > WINDOW_BYTES) await yieldToEventLoop()
   }
 }

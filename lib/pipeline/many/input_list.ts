@@ -6,7 +6,7 @@ import { existsSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
-import { turn } from '../../event_loop.js'
+import { yieldToEventLoop } from '../../event_loop.js'
 import { listedNames } from './listed_names.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
@@ -140,6 +140,6 @@ function compare(one: string, other: string): number {
 }
 
 async function turnOrAbort(signal: AbortSignal | undefined): Promise<void> {
-  await turn()
+  await yieldToEventLoop()
   throwIfAborted(signal)
 }

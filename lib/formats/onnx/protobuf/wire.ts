@@ -10,10 +10,10 @@
  */
 import { asyncOnlyError } from '../../../bytes/check_range.js'
 import { drive, driveSync } from '../../../bytes/drive.js'
-import { readInto } from '../../../bytes/read_into.js'
+import { readInto } from '../../../bytes/fill_memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
-import { isTurnDue } from '../../../event_loop.js'
+import { isYieldDue } from '../../../event_loop.js'
 import { FileFault } from '../../file_fault.js'
 
 export const VARINT = 0
@@ -44,7 +44,7 @@ export type Steps<T> = Generator<number, T, void>
 /** Runs a walk over a source of any kind. */
 export function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
   // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
-  const isAtOnce = (): boolean => cursor.isSync && !isTurnDue()
+  const isAtOnce = (): boolean => cursor.isSync && !isYieldDue()
   return drive(steps, (count) => (isAtOnce() ? cursor.loadSync(count) : cursor.load(count)))
 }
 

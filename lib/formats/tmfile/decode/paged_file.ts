@@ -5,7 +5,7 @@
  */
 import { lostBytesError } from '../../../bytes/check_range.js'
 import { drive } from '../../../bytes/drive.js'
-import { readInto } from '../../../bytes/read_into.js'
+import { readInto } from '../../../bytes/fill_memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'

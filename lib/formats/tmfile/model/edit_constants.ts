@@ -1,6 +1,6 @@
 /** Changes of constants: other numbers, none, shared ones. */
 
-import { readInto } from '../../../bytes/read_into.js'
+import { readInto } from '../../../bytes/fill_memory.js'
 import { DTYPES } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { cast } from '../../../tensor/cast.js'

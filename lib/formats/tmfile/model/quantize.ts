@@ -59,7 +59,7 @@ export async function quantizeConstant(
     scales,
     zeroPoints,
   } = readInput('The options of quantize', () => ({ ...options }))
-  checkGiven(perChannel, scales, zeroPoints)
+  checkReturned(perChannel, scales, zeroPoints)
   const dense = denseTensorOf(tensor, graph.tensors.indexOf(tensor))
   if (DTYPES[dense.dtype].kind !== 'float') {
     throw new TileworkError('ERR_DTYPE', `Tensor ${JSON.stringify(tensor.name)} is ${dense.dtype}, no float.`)
@@ -75,7 +75,7 @@ export async function quantizeConstant(
   return parameters
 }
 
-function checkGiven(perChannel: unknown, scales: unknown, zeroPoints: unknown): void {
+function checkReturned(perChannel: unknown, scales: unknown, zeroPoints: unknown): void {
   const refuse = (message: string): never => {
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
