@@ -6,16 +6,14 @@
 const { join } = require('node:path')
 
 /** Import cycles that are being cut. Empty means: no cycle anywhere. */
-const KNOWN_CYCLES = ['^lib/tensor/', '^lib/dtype/decode\\.ts$', '^lib/formats/(safetensors|tmfile)/']
+const KNOWN_CYCLES = ['^lib/dtype/decode\\.ts$', '^lib/formats/safetensors/']
 
 /** Imports of the command line below the public entries that are being replaced by public functions. */
 const KNOWN_CLI_IMPORTS = [
   '^lib/(cancel|event_loop|value_text)\\.ts$',
   '^lib/(bytes|device|pipeline|tensor)/',
   '^lib/formats/(registry|format)\\.ts$',
-  '^lib/formats/tmfile/summary\\.ts$',
-  '^lib/formats/tmfile/dump\\.ts$',
-  '^lib/formats/tmfile/model/create_parts\\.ts$',
+  '^lib/formats/tmfile/index\\.ts$',
 ]
 
 const ENTRIES = '^lib/(index|onnx|tmfile|layout)\\.ts$'

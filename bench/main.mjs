@@ -10,6 +10,7 @@ import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
 import { addOpencl } from './opencl.mjs'
 import { addReorder } from './reorder.mjs'
+import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
 import { addWindows } from './windows.mjs'
@@ -25,6 +26,7 @@ const commands = [
   addOnnx,
   addOpencl,
   addReorder,
+  addStartup,
   addStreaming,
   addTmfile,
   addWindows,
