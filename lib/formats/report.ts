@@ -1,10 +1,10 @@
 /**
- * What happens with a broken rule of a format: a read throws at the first that its level does not allow, a check
- * collects all. The rules themselves are written once and know neither.
+ * What happens when a file breaks a rule of its format: a read throws at the first violation that its level refuses, a
+ * check collects all of them. The rules are written once and know neither.
  */
 import { type ErrorCode, type Finding, type FindingCode, type Level, TileworkError } from '../errors.js'
 
-/** Where in the file a rule was broken. */
+/** Where in the file a rule is broken. */
 export interface Place {
   /** For example `tensors[3].dims[1]`; empty for the file as a whole. */
   readonly path: string
@@ -12,10 +12,16 @@ export interface Place {
   readonly offset: number
 }
 
-/** Most findings kept of a file: enough for a person and for a program, bounded where every record is bad. */
+/**
+ * A value, or a function that makes it only for a finding that is thrown or kept: a hostile file breaks rules a million
+ * times, and of most violations only the number is kept.
+ */
+export type Lazy<T extends string | Place> = T | (() => T)
+
+/** Maximum number of findings kept for a file: enough for a person and a program, bounded where every record is bad. */
 export const MAX_FINDINGS = 1000
 
-/** What all parts of a report have found together. */
+/** The findings of all parts of a report. */
 interface Collected {
   readonly findings: { readonly part: number; readonly finding: Finding }[]
   parts: number
@@ -29,7 +35,7 @@ export class Report {
   readonly #throws: boolean
   readonly #collected: Collected
   readonly #part: number
-  /** Before every path and message: the file that a part is about. */
+  /** Starts every path and message of a part: the name of its file. */
   readonly #prefix: string
 
   /**
@@ -50,65 +56,72 @@ export class Report {
     this.#prefix = within?.prefix ?? ''
   }
 
-  /** A report on one of several files: same findings and mode, places and messages with the file's name before them. */
+  /** A report on one of several files: it shares findings and mode, and starts paths and messages with the file's name. */
   forPart(name: string): Report {
     const within = { collected: this.#collected, prefix: `${this.#prefix}${name}: ` }
     return new Report(this.#format, this.level, this.#throws ? 'throw' : 'collect', within)
   }
 
   /** Something that cannot be read safely at any level. A read ends here. */
-  broken(code: ErrorCode, message: string, place: Place): void {
+  broken(code: ErrorCode, message: Lazy<string>, place: Lazy<Place>): void {
     if (this.#throws) {
-      const named = { path: this.#prefix + place.path, offset: place.offset }
-      throw new TileworkError(code, this.#prefix + message, { format: this.#format, ...named })
+      const { path, offset } = resolveLazy(place)
+      const named = { path: this.#prefix + path, offset }
+      throw new TileworkError(code, this.#prefix + resolveLazy(message), { format: this.#format, ...named })
     }
     this.#add('error', code, message, place)
   }
 
-  /** A rule of the format that is broken without danger: strict refuses it, lenient reports `lenientCode` and goes on. */
-  deviation(code: ErrorCode, message: string, place: Place, lenientCode: FindingCode = code): void {
+  /** A harmless violation of the format: strict refuses it, lenient reports `lenientCode` and continues. */
+  deviation(
+    code: ErrorCode,
+    message: Lazy<string>,
+    place: Lazy<Place>,
+    lenientCode: FindingCode = code,
+  ): void {
     if (this.level === 'strict') this.broken(code, message, place)
     else this.#add('warning', lenientCode, message, place)
   }
 
-  /** Something legal that is worth a word at any level. */
-  note(code: FindingCode, message: string, place: Place): void {
+  /** Something legal that users should know of at any level. */
+  note(code: FindingCode, message: Lazy<string>, place: Lazy<Place>): void {
     this.#add('warning', code, message, place)
   }
 
-  /** In file order, part by part; where there were too many, a last one says how many were left out. */
+  /** In file order, part by part; a last finding counts those that were omitted. */
   findings(): Finding[] {
     const sorted = this.#collected.findings
       .toSorted((one, other) => one.part - other.part || one.finding.offset - other.finding.offset)
       .map(({ finding }) => finding)
-    if (this.#collected.omitted > 0) sorted.push(this.#closing())
+    if (this.#collected.omitted > 0) sorted.push(this.#omission())
     return sorted
   }
 
-  /** A place may make its path only when it is asked. */
-  #add(severity: Finding['severity'], code: FindingCode, message: string, place: Place): void {
+  #add(severity: Finding['severity'], code: FindingCode, message: Lazy<string>, place: Lazy<Place>): void {
     const collected = this.#collected
     if (collected.findings.length < MAX_FINDINGS) {
-      const named = { path: this.#prefix + place.path, message: this.#prefix + message }
-      collected.findings.push({
-        part: this.#part,
-        finding: { severity, code, offset: place.offset, ...named },
-      })
+      const { path, offset } = resolveLazy(place)
+      const named = { path: this.#prefix + path, message: this.#prefix + resolveLazy(message) }
+      collected.findings.push({ part: this.#part, finding: { severity, code, offset, ...named } })
       return
     }
     collected.omitted += 1
     if (severity === 'error') collected.omittedErrors += 1
   }
 
-  #closing(): Finding {
+  #omission(): Finding {
     const { omitted, omittedErrors } = this.#collected
     return {
-      // An error must not hide behind a thousand warnings: the severity decides the exit code of a check.
+      // The severity decides the exit code of a check, so an error must not hide behind a thousand warnings.
       severity: omittedErrors > 0 ? 'error' : 'warning',
       code: 'ERR_LIMIT',
       path: '',
       offset: 0,
-      message: `${omitted} more findings (${omittedErrors} of them errors) are left out after the first ${MAX_FINDINGS}.`,
+      message: `${omitted} more findings (${omittedErrors} of them errors) are omitted after the first ${MAX_FINDINGS}.`,
     }
   }
+}
+
+function resolveLazy<T extends string | Place>(lazy: Lazy<T>): T {
+  return typeof lazy === 'function' ? lazy() : lazy
 }

@@ -1,11 +1,11 @@
-/** The offset table of a BTF file, and the order in which its records lie. */
+/** Reads the offset table of a BTF file and sorts its records by offset. */
 import type { ByteReader } from '../../bytes/reader.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { DIGIT_BITS, digitsOf, radixSort } from '../../tensor/radix_sort.js'
-import type { Report } from './report.js'
+import type { Place, Report } from '../report.js'
 import { ALIGNMENT, HEADER_BYTES, U64_BYTES } from './schema.js'
 
-/** Reads the table; NaN stands for an offset where no record can be, which is reported. */
+/** Reads the table. An offset where no record fits becomes NaN and is reported. */
 export async function readOffsets(reader: ByteReader, count: number, report: Report): Promise<Float64Array> {
   const offsets = new Float64Array(allocateBytes(U64_BYTES * count).buffer)
   const first = U64_BYTES + U64_BYTES * count
@@ -21,16 +21,16 @@ export async function readOffsets(reader: ByteReader, count: number, report: Rep
   return offsets
 }
 
-/** Path and byte offset of an entry of the table. */
-function placeOf(index: number): { path: string; offset: number } {
+function placeOf(index: number): Place {
   return { path: `offsets[${index}]`, offset: U64_BYTES + U64_BYTES * index }
 }
 
 function reportMisaligned(index: number, offset: number | bigint, report: Report): void {
-  report.deviation('ERR_MISALIGNED', () => ({
-    message: `tensors[${index}] starts at ${offset}, which is no multiple of ${ALIGNMENT}.`,
-    ...placeOf(index),
-  }))
+  report.deviation(
+    'ERR_MISALIGNED',
+    () => `tensors[${index}] starts at ${offset}; records start at multiples of ${ALIGNMENT}.`,
+    () => placeOf(index),
+  )
 }
 
 function reportOutside(
@@ -39,14 +39,16 @@ function reportOutside(
   { first, last }: { first: number; last: number },
   report: Report,
 ): void {
-  report.broken('ERR_OFFSET_RANGE', () => {
-    const where =
-      last < first ? 'the file has no room for any record' : `records lie from ${first} to ${last}`
-    return { message: `tensors[${index}] starts at ${offset}; ${where}.`, ...placeOf(index) }
-  })
+  const allowed =
+    last < first ? 'the file has no room for any record' : `records start at ${first} to ${last}`
+  report.broken(
+    'ERR_OFFSET_RANGE',
+    () => `tensors[${index}] starts at ${offset}; ${allowed}.`,
+    () => placeOf(index),
+  )
 }
 
-/** Indices of the usable offsets, by ascending offset; equal ones in the order of the table. */
+/** Indices of the usable offsets in ascending order of offset; equal offsets stay in the order of the table. */
 export function orderOf(offsets: Float64Array): Uint32Array<ArrayBuffer> {
   let usable = 0
   const order = new Uint32Array(allocateBytes(4 * offsets.length).buffer)
@@ -59,18 +61,22 @@ export function orderOf(offsets: Float64Array): Uint32Array<ArrayBuffer> {
     else highest = offset
     order[usable++] = index
   }
-  const found = order.subarray(0, usable)
-  // Known writers go front to back, so most files need no sorting.
-  return isAscending ? found : sortByOffset(found, offsets, highest)
+  const indices = order.subarray(0, usable)
+  // Known writers write front to back, so most files need no sorting.
+  return isAscending ? indices : sortByOffset(indices, offsets, highest)
 }
 
-/** Sorted by the digits of the offsets, so that no order of a hostile table makes it slow. */
+/** A radix sort: its time does not depend on the order, so a hostile table cannot make it slow. */
 function sortByOffset(
   order: Uint32Array<ArrayBuffer>,
   offsets: Float64Array,
   highest: number,
 ): Uint32Array<ArrayBuffer> {
-  const scales = Array.from({ length: digitsOf(highest) }, (_, pass) => 2 ** (DIGIT_BITS * pass))
-  // `>>>` takes the whole part of a quotient modulo 2^32, which leaves the digit as it is.
-  return radixSort(order, scales.length, (index, pass) => ((offsets[index]! / scales[pass]!) >>> 0) & 0xffff)
+  const scales = Array.from({ length: digitsOf(highest) }, (_, digit) => 2 ** (DIGIT_BITS * digit))
+  // `>>>` truncates the quotient modulo 2^32, which keeps the low 16 bits.
+  return radixSort(
+    order,
+    scales.length,
+    (index, digit) => ((offsets[index]! / scales[digit]!) >>> 0) & 0xffff,
+  )
 }

@@ -1,8 +1,10 @@
-/** Reads the header of one record and checks every number of it against the file. */
+/** Reads the header of a record and checks every number in it against the file. */
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { DTYPES, type Dtype } from '../../dtype/dtypes.js'
-import type { Description, Report } from './report.js'
+import type { ErrorCode } from '../../errors.js'
+import { type Exact, exactByteLength, exactSizeOf, multiply, rangeFault } from '../exact_size.js'
+import type { Report } from '../report.js'
 import {
   BYTES_LIMIT,
   DIM_LIMIT,
@@ -19,7 +21,7 @@ import {
   U64_BYTES,
 } from './schema.js'
 
-/** What a record's header says, checked: everything it names lies inside the file. */
+/** A checked record header: everything it names lies inside the file. */
 export interface BtfRecord {
   readonly offset: number
   readonly dtype: Dtype
@@ -28,22 +30,22 @@ export interface BtfRecord {
   readonly entryCount: number | undefined
 }
 
-/** Byte offsets of a record's parts, all derived from its header. */
+/** Byte offsets of a record's parts, derived from its header. */
 export interface RecordExtent {
   /** Dense elements, or the values of a COO record. */
   readonly dataStart: number
   /** Indices of a COO record; equal to `dataStart` for a dense one. */
   readonly indicesStart: number
-  /** First byte after the data, before padding. */
+  /** End offset of the data; padding follows. */
   readonly end: number
   /** Bytes of indices and values, or of elements. */
   readonly payloadBytes: number
-  /** Bytes of everything that is neither. */
+  /** All other bytes, without padding. */
   readonly headerBytes: number
 }
 
-/** Bytes of one element. All BTF types are whole bytes. */
-export function itemBytes(dtype: Dtype): number {
+/** Bytes of one element; every BTF type has whole bytes. */
+function itemBytes(dtype: Dtype): number {
   return DTYPES[dtype].bits / 8
 }
 
@@ -51,7 +53,7 @@ export function extentOf(record: BtfRecord): RecordExtent {
   const { offset, shape, dtype, entryCount } = record
   const dimsEnd = offset + HEADER_BYTES + U64_BYTES * shape.length
   if (entryCount === undefined) {
-    // Zero wins over any other extent: 0 * 2^80 is 0 here, and no product of a checked shape is infinite.
+    // Inexact steps do no harm: the product of a checked shape is finite, and ends below 2^53 or at an extent of 0.
     let payloadBytes = itemBytes(dtype)
     for (const dim of shape) payloadBytes *= dim
     const end = dimsEnd + payloadBytes
@@ -70,26 +72,10 @@ export function extentOf(record: BtfRecord): RecordExtent {
   }
 }
 
-/** An exact whole number: a bigint above 2^53 - 1. The two compare with each other as numbers do. */
-type Exact = number | bigint
-
-/** Bigints cost, and most products are far below 2^53, where those of numbers are exact. */
-function multiply(one: Exact, other: number): Exact {
-  const product = Number(one) * other
-  return product <= Number.MAX_SAFE_INTEGER ? product : BigInt(one) * BigInt(other)
-}
-
-/** How many cells a shape has. */
-interface Cells {
-  /** Product of the dimensions that are not zero. */
-  readonly nonZero: Exact
-  readonly isEmpty: boolean
-}
-
-/** Reads records in ascending order of their offsets, so that the window of the source only moves forward. */
+/** Reads records in ascending order of offset, so that the window of the source only moves forward. */
 export class RecordReader {
   readonly #reader: ByteReader
-  /** For the second count of a COO record, which lies behind its indices, perhaps far away: reads 8 bytes. */
+  /** Reads the 8 bytes of the second count of a COO record, which may lie far behind the header. */
   readonly #farReader: ByteReader
   readonly #report: Report
 
@@ -100,9 +86,8 @@ export class RecordReader {
   }
 
   /**
-   * The record at `offset`, which has room for a header; undefined when it cannot be read, which is then
-   * reported. Answers at once when the window holds the header, because an await a record would be most of the time of
-   * opening a million of them.
+   * The record at `offset`, where a header fits; undefined when it cannot be read, which is reported. Synchronous while
+   * the window holds the header: an await per record would dominate the time of opening a million records.
    */
   read(index: number, offset: number): BtfRecord | undefined | Promise<BtfRecord | undefined> {
     this.#reader.seek(offset)
@@ -123,18 +108,18 @@ export class RecordReader {
     const layoutCode = Math.floor(low / 256)
     const isReadable = this.#checkCodes(index, offset, { rank, dtypeCode, layoutCode })
     if (isReserved) {
-      this.#report.deviation('ERR_GAP', () => ({
-        message: `tensors[${index}]: the reserved bytes of its header are not zero.`,
-        path: `tensors[${index}].reserved`,
-        offset: offset + RESERVED_START,
-      }))
+      this.#report.deviation(
+        'ERR_GAP',
+        () => `tensors[${index}] has reserved bytes that are not zero.`,
+        () => ({ path: `tensors[${index}].reserved`, offset: offset + RESERVED_START }),
+      )
     }
     if (!isReadable) return undefined
     const dtype = DTYPE_BY_CODE[dtypeCode]!
     const header = { index, offset, rank: rank as number, dtype, isCoo: layoutCode !== LAYOUT_DENSE }
     const needed = U64_BYTES * (header.rank + (header.isCoo ? 2 : 0))
     if (needed > reader.remaining) {
-      this.#isTruncated(header, 'dims', { needed, start: reader.position, what: 'its dimensions need' })
+      this.#isTruncated(header, 'dims', { needed, start: reader.position })
       return undefined
     }
     if (!reader.holds(needed)) return reader.load(needed).then(() => this.#readDims(header))
@@ -146,134 +131,118 @@ export class RecordReader {
     const record = (): string => `tensors[${index}]`
     let isReadable = true
     if (rank > MAX_RANK) {
-      report.broken('ERR_RANK', () => ({
-        message: `${record()}: its rank is ${rank}; the limit is ${MAX_RANK}.`,
-        path: `${record()}.rank`,
-        offset,
-      }))
+      report.broken(
+        'ERR_RANK',
+        () => `${record()} has rank ${rank}; the limit is ${MAX_RANK}.`,
+        () => ({ path: `${record()}.rank`, offset }),
+      )
       isReadable = false
     }
     if (dtypeCode >= DTYPE_BY_CODE.length) {
-      report.broken('ERR_DTYPE', () => ({
-        message: `${record()}: its dtype code is ${dtypeCode}; known are 0 to ${DTYPE_BY_CODE.length - 1}.`,
-        path: `${record()}.dtype`,
-        offset: offset + DTYPE_START,
-      }))
+      report.broken(
+        'ERR_DTYPE',
+        () => `${record()} has the dtype code ${dtypeCode}; known are 0 to ${DTYPE_BY_CODE.length - 1}.`,
+        () => ({ path: `${record()}.dtype`, offset: offset + DTYPE_START }),
+      )
       isReadable = false
     }
     if (layoutCode <= LAYOUT_COO) return isReadable
     const layoutPlace = () => ({ path: `${record()}.layout`, offset: offset + LAYOUT_START })
     if (layoutCode === LAYOUT_COO_OF_DOCUMENT) {
-      const why = "is 2, the public document's number for COO; programs write 1"
-      const describe = () => ({ message: `${record()}: its layout code ${why}.`, ...layoutPlace() })
-      report.deviation('ERR_UNSUPPORTED', describe, 'LAYOUT_CODE_2')
+      const message = () =>
+        `${record()} has the layout code 2, the public document's number for COO; programs write 1.`
+      report.deviation('ERR_UNSUPPORTED', message, layoutPlace, 'LAYOUT_CODE_2')
       return isReadable
     }
-    const why = `is ${layoutCode}; known are 0 (dense) and 1 (COO)`
-    report.broken('ERR_UNSUPPORTED', () => ({
-      message: `${record()}: its layout code ${why}.`,
-      ...layoutPlace(),
-    }))
+    const message = () => `${record()} has the layout code ${layoutCode}; known are 0 (dense) and 1 (COO).`
+    report.broken('ERR_UNSUPPORTED', message, layoutPlace)
     return false
   }
 
   #readDims(header: RecordHeader): BtfRecord | undefined | Promise<BtfRecord | undefined> {
-    const dims: (number | bigint)[] = []
+    const dims: Exact[] = []
     for (let axis = 0; axis < header.rank; axis++) dims.push(this.#reader.u64())
-    const cells = this.#checkDims(header, dims)
-    if (!cells) return undefined
-    const shape = dims as number[]
-    return header.isCoo ? this.#readCoo(header, shape, cells) : this.#checkDense(header, shape, cells)
+    const checked = this.#checkDims(header, dims)
+    if (!checked) return undefined
+    return header.isCoo ? this.#readCoo(header, checked) : this.#checkDense(header, checked)
   }
 
-  #checkDims({ index, offset, dtype }: RecordHeader, dims: readonly (number | bigint)[]): Cells | undefined {
+  /** Undefined when the dimensions, their product or their bytes are out of range, which is reported. */
+  #checkDims({ index, offset, dtype }: RecordHeader, dims: readonly Exact[]): CheckedDims | undefined {
     const dimsOffset = offset + HEADER_BYTES
     let isReadable = true
-    let isEmpty = false
-    let nonZero: Exact = 1
-    for (let axis = 0; axis < dims.length; axis++) {
-      const dim = dims[axis]!
-      if (dim === 0) isEmpty = true
-      else if (typeof dim === 'number') nonZero = multiply(nonZero, dim)
-      else {
-        this.#report.broken('ERR_OVERFLOW', () => {
-          const limit = dim >= DIM_LIMIT ? 'the format ends at 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
-          const path = `tensors[${index}].dims[${axis}]`
-          const message = `tensors[${index}]: dims[${axis}] is ${dim}; ${limit}.`
-          return { message, path, offset: dimsOffset + U64_BYTES * axis }
-        })
-        isReadable = false
-      }
+    for (const [axis, dim] of dims.entries()) {
+      if (typeof dim === 'number') continue
+      const limit = dim >= DIM_LIMIT ? 'the format ends at 2^63 - 1' : 'numbers are exact up to 2^53 - 1'
+      this.#report.broken(
+        'ERR_OVERFLOW',
+        () => `tensors[${index}] has dims[${axis}] of ${dim}; ${limit}.`,
+        () => ({ path: `tensors[${index}].dims[${axis}]`, offset: dimsOffset + U64_BYTES * axis }),
+      )
+      isReadable = false
     }
     if (!isReadable) return undefined
-    const isTooLarge =
-      nonZero >= DIM_LIMIT || (!isEmpty && multiply(nonZero, itemBytes(dtype)) >= BYTES_LIMIT)
-    if (!isTooLarge) return { nonZero, isEmpty }
-    this.#report.broken('ERR_OVERFLOW', () => ({
-      message: `tensors[${index}]: the product of its dimensions is ${nonZero}; it must stay below 2^63, and its bytes below 2^64.`,
-      path: `tensors[${index}].dims`,
-      offset: dimsOffset,
-    }))
+    const shape = dims as number[]
+    const { elements, nonZero } = exactSizeOf(shape)
+    const byteLength = exactByteLength(elements, DTYPES[dtype].bits)
+    if (nonZero < DIM_LIMIT && byteLength < BYTES_LIMIT) return { shape, elements, byteLength }
+    this.#report.broken(
+      'ERR_OVERFLOW',
+      () =>
+        `tensors[${index}] has dimensions with the product ${nonZero}; it must be below 2^63, and its bytes below 2^64.`,
+      () => ({ path: `tensors[${index}].dims`, offset: dimsOffset }),
+    )
     return undefined
   }
 
-  #checkDense(header: RecordHeader, shape: number[], cells: Cells): BtfRecord | undefined {
+  #checkDense(header: RecordHeader, { shape, byteLength }: CheckedDims): BtfRecord | undefined {
     const { offset, dtype } = header
     const start = offset + HEADER_BYTES + U64_BYTES * shape.length
-    const needed = cells.isEmpty ? 0 : multiply(cells.nonZero, itemBytes(dtype))
-    if (this.#isTruncated(header, 'data', { needed, start, what: 'its elements need' })) return undefined
+    if (this.#isTruncated(header, 'data', { needed: byteLength, start })) return undefined
     return { offset, dtype, shape, entryCount: undefined }
   }
 
   #readCoo(
     header: RecordHeader,
-    shape: number[],
-    cells: Cells,
+    { shape, elements }: CheckedDims,
   ): BtfRecord | undefined | Promise<BtfRecord | undefined> {
     const { rank } = header
-    const countsAt = this.#reader.position
+    const countsOffset = this.#reader.position
     const entryCount = this.#reader.u64()
     const indexRank = this.#reader.u64()
-    const problem = (what: string) => () => describePart(header, 'indices', countsAt, what)
+    const report = (kind: Problem['kind'], code: ErrorCode, text: () => string): void =>
+      this.#reportPart(header, 'indices', countsOffset, { kind, code, text })
     if (indexRank !== rank) {
-      const what = `its indices have ${indexRank} columns and its rank is ${rank}`
-      this.#report.broken('ERR_COO_SHAPE', problem(what))
+      report('broken', 'ERR_COO_SHAPE', () => `have ${indexRank} columns; its rank is ${rank}`)
       return undefined
     }
     if (typeof entryCount === 'bigint') {
-      this.#report.broken(
-        'ERR_OVERFLOW',
-        problem(`it has ${entryCount} entries; numbers are exact up to 2^53 - 1`),
-      )
+      report('broken', 'ERR_OVERFLOW', () => `have ${entryCount} entries; numbers are exact up to 2^53 - 1`)
       return undefined
     }
     const start = this.#reader.position
     const indexBytes = multiply(entryCount, U64_BYTES * rank)
-    // Behind the indices stands one more count; a bigint is beyond any file without it.
+    // One more count follows the indices. A bigint is beyond any file without it.
     const needed = typeof indexBytes === 'number' ? indexBytes + U64_BYTES : indexBytes
-    const what = 'its indices and the count of values need'
-    if (this.#isTruncated(header, 'indices', { needed, start, what })) return undefined
-    if (!this.#checkEntryCount(header, entryCount, cells, countsAt)) return undefined
-    const countAt = start + U64_BYTES * entryCount * rank
-    const rest = (values: number | bigint): BtfRecord | undefined =>
-      this.#checkValues(header, shape, entryCount, { values, offset: countAt })
-    return this.#valueCountAt(countAt, rest)
+    if (this.#isTruncated(header, 'indices', { needed, start })) return undefined
+    if (elements === 0 && entryCount > 0) {
+      report(
+        'broken',
+        'ERR_COO_INDEX',
+        () => `have ${entryCount} entries; a dimension is 0, so none lies inside`,
+      )
+      return undefined
+    }
+    if (entryCount > elements) {
+      report('deviation', 'ERR_COO_DUPLICATE', () => `have ${entryCount} entries for ${elements} cells`)
+    }
+    const valueCountOffset = start + U64_BYTES * entryCount * rank
+    return this.#valueCountAt(valueCountOffset, (valueCount) =>
+      this.#checkValues(header, shape, entryCount, { valueCount, offset: valueCountOffset }),
+    )
   }
 
-  #checkEntryCount(header: RecordHeader, entryCount: number, cells: Cells, offset: number): boolean {
-    if (cells.isEmpty && entryCount > 0) {
-      const what = `a dimension is 0, so each of its ${entryCount} entries lies outside`
-      this.#report.broken('ERR_COO_INDEX', () => describePart(header, 'indices', offset, what))
-      return false
-    }
-    if (!cells.isEmpty && entryCount > cells.nonZero) {
-      const what = `${entryCount} entries for ${cells.nonZero} cells; some must repeat`
-      this.#report.deviation('ERR_COO_DUPLICATE', () => describePart(header, 'indices', offset, what))
-    }
-    return true
-  }
-
-  #valueCountAt<T>(offset: number, use: (count: number | bigint) => T): T | Promise<T> {
+  #valueCountAt<T>(offset: number, use: (count: Exact) => T): T | Promise<T> {
     this.#reader.seek(offset)
     if (this.#reader.holds(U64_BYTES)) return use(this.#reader.u64())
     this.#farReader.seek(offset)
@@ -282,38 +251,64 @@ export class RecordReader {
 
   #checkValues(
     header: RecordHeader,
-    shape: number[],
+    shape: readonly number[],
     entryCount: number,
-    count: { values: number | bigint; offset: number },
+    { valueCount, offset: countOffset }: { valueCount: Exact; offset: number },
   ): BtfRecord | undefined {
     const { offset, dtype } = header
-    if (count.values !== entryCount) {
-      const what = `it has ${entryCount} indices and ${count.values} values`
-      this.#report.broken('ERR_COO_SHAPE', () => describePart(header, 'values', count.offset, what))
+    if (valueCount !== entryCount) {
+      const text = () => `have ${valueCount} entries; its indices have ${entryCount}`
+      this.#reportPart(header, 'values', countOffset, { kind: 'broken', code: 'ERR_COO_SHAPE', text })
       return undefined
     }
     const needed = multiply(entryCount, itemBytes(dtype))
-    const start = count.offset + U64_BYTES
-    if (this.#isTruncated(header, 'values', { needed, start, what: 'its values need' })) return undefined
+    if (this.#isTruncated(header, 'values', { needed, start: countOffset + U64_BYTES })) return undefined
     return { offset, dtype, shape, entryCount }
   }
 
   #isTruncated(
     header: RecordHeader,
-    part: string,
-    { needed, start, what }: { needed: Exact; start: number; what: string },
+    part: Part,
+    { needed, start }: { needed: Exact; start: number },
   ): boolean {
-    const { byteLength } = this.#reader
-    if (needed <= byteLength - start) return false
-    const sentence = `${what} ${needed} bytes at ${start} and the file ends at ${byteLength}`
-    this.#report.broken('ERR_TRUNCATED', () => describePart(header, part, start, sentence))
+    const fault = rangeFault(start, needed, this.#reader.byteLength)
+    if (fault === undefined) return false
+    const { index } = header
+    this.#report.broken(
+      'ERR_TRUNCATED',
+      () => `tensors[${index}].${part} ${fault}.`,
+      () => ({ path: `tensors[${index}].${part}`, offset: start }),
+    )
     return true
+  }
+
+  /** Reports on a part of a record; `text` follows `The indices of tensors[3] `. */
+  #reportPart({ index }: RecordHeader, part: Part, offset: number, problem: Problem): void {
+    const { kind, code, text } = problem
+    const message = () => `The ${part} of tensors[${index}] ${text()}.`
+    this.#report[kind](code, message, () => ({ path: `tensors[${index}].${part}`, offset }))
   }
 }
 
-/** Codes of a header as they stand in the file. */
+interface Problem {
+  readonly kind: 'broken' | 'deviation'
+  readonly code: ErrorCode
+  readonly text: () => string
+}
+
+/** A part of a record, as paths name it. */
+type Part = 'dims' | 'data' | 'indices' | 'values'
+
+/** Dimensions that every number can hold, and what they make. */
+interface CheckedDims {
+  readonly shape: readonly number[]
+  readonly elements: Exact
+  readonly byteLength: Exact
+}
+
+/** Codes of a header as the file has them. */
 interface Codes {
-  readonly rank: number | bigint
+  readonly rank: Exact
   readonly dtypeCode: number
   readonly layoutCode: number
 }
@@ -324,8 +319,4 @@ interface RecordHeader {
   readonly rank: number
   readonly dtype: Dtype
   readonly isCoo: boolean
-}
-
-function describePart({ index }: RecordHeader, part: string, offset: number, what: string): Description {
-  return { message: `tensors[${index}]: ${what}.`, path: `tensors[${index}].${part}`, offset }
 }

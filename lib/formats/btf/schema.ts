@@ -1,5 +1,5 @@
 /**
- * BTF, the Binary Tensor Format of TFRT: the numbers of the format and the limits of reading it.
+ * BTF, the Binary Tensor Format of TFRT: the constants of the format and the limits of reading it.
  *
  *     file    = count u64 · offset u64 × count · records
  *     record  = rank u64 · dtype u8 · layout u8 · 6 reserved bytes · payload · zeros up to a multiple of 8
@@ -10,68 +10,61 @@
  * the writer beside them in the repository tensorflow/runtime at commit 4ecc3a44.
  */
 import { type Dtype, dtypesBy } from '../../dtype/dtypes.js'
+import type { DefaultLimits } from '../budget.js'
 
 export const FORMAT_NAME = 'btf'
 
-/** Element types by their code, 0 to 9. The runtime has more types; these ten have a code. */
+/** Element types by code, 0 to 9. The runtime has more types; only these have a code. */
 export const DTYPE_BY_CODE: readonly Dtype[] = [...dtypesBy('btf')]
   .sort(([one], [other]) => one - other)
   .map(([, dtype]) => dtype)
 
 export const LAYOUT_DENSE = 0
-/** Every reader and writer of TFRT uses 1 for COO. */
+/** The number that every reader and writer of TFRT uses for COO. */
 export const LAYOUT_COO = 1
-/** TFRT's public document says 2 for COO; no code ever wrote it. Nothing else can have it. */
+/** The number in TFRT's public document. No known program writes it, and it has no other meaning. */
 export const LAYOUT_COO_OF_DOCUMENT = 2
 
 export const U64_BYTES = 8
 /** Rank, dtype, layout and reserved bytes. */
 export const HEADER_BYTES = 16
-/** Where in the header the element type, the layout and the reserved bytes stand. */
+/** Offsets of the element type, the layout and the reserved bytes in a record header. */
 export const DTYPE_START = 8
 export const LAYOUT_START = 9
 export const RESERVED_START = 10
-/** From here on a number that begins at the element type reaches into the reserved bytes. */
+/** A number that starts at the element type and reaches this value has a reserved byte that is not zero. */
 export const RESERVED_BIT = 2 ** 16
-/** Records start, and are padded, at multiples of this. */
+/** Records start at multiples of this and are padded to one. */
 export const ALIGNMENT = 8
 
-/** TFRT's shape class holds a rank in one byte; more would come out as rank mod 256 there. */
+/** TFRT's shape class holds the rank in one byte; a larger one would wrap modulo 256. */
 export const MAX_RANK = 255
 
-/** TFRT reads dimensions as signed 64-bit numbers, so those from here on are negative to it; products likewise. */
+/** TFRT reads dimensions and their products as signed 64-bit numbers: from here on they are negative. */
 export const DIM_LIMIT = 2n ** 63n
 
-/** Byte counts from here on wrap in the 64 bits that every implementation has for them. */
+/** Byte counts wrap here: every implementation holds them in 64 bits. */
 export const BYTES_LIMIT = 2n ** 64n
 
-/**
- * Most records of a file that is opened. The list takes some 20 bytes a record in memory, so this ends at 1.3 GB;
- * a file with more records than this has more table than any known file has data.
- */
-export const DEFAULT_TENSORS_LIMIT = 2 ** 26
-
-/**
- * Most bytes of offset table and record headers, in file sizes. Records that do not overlap always stay within one
- * file size; only headers that lie inside each other could ask for more memory than the file has bytes.
- */
-export const HEADER_BYTES_LIMIT_IN_FILES = 1
-
-/**
- * Most bytes of offset table and record headers at all. What is kept of them takes no more memory than they do, and
- * its numbers must be fewer than 2^32 to be addressed; 2^26 records of rank 4 stay below.
- */
-export const DEFAULT_HEADER_BYTES_LIMIT = 2 ** 32
-
-/**
- * Most bytes that all records together may decode to, in file sizes. Without overlap the sum is at most one file
- * size. Some sharing of data is legal for TFRT; a file where each byte is used more than four times over
- * is made to exhaust whoever loads all of it.
- */
-export const TOTAL_BYTES_LIMIT_IN_FILES = 4
-
-/** Most findings kept of a file: enough for a person and for a program, bounded where every record is bad. */
-export const MAX_FINDINGS = 1000
+/** Limits of reading a file. */
+export const DEFAULT_LIMITS = {
+  /**
+   * A record takes about 20 bytes of memory, so this ends at 1.3 GB; a file with more records has more table than any
+   * known file has data.
+   */
+  tensors: 2 ** 26,
+  /**
+   * Offset table and record headers. Records that do not overlap stay within one file size; only headers inside each
+   * other could ask for more memory than the file has bytes. What is kept of them is addressed by 32-bit numbers; 2^26
+   * records of rank 4 fit.
+   */
+  headerBytes: { perFileByte: 1, atMost: 2 ** 32 },
+  /**
+   * Without overlap the sum is at most one file size. TFRT allows records to share data; a file that uses each byte more
+   * than four times is made to exhaust whoever loads all of it.
+   */
+  totalBytes: { perFileByte: 4 },
+} as const satisfies DefaultLimits
 
 /** `value` rounded up to a multiple of 8. */
 export function alignUp(value: number): number {

@@ -1,52 +1,51 @@
 /**
- * Walks the headers of a BTF file: count, offset table, records, and the padding between them. One walk serves read and
- * check, lenient and strict; the report decides what a broken rule does.
+ * Walks the headers of a BTF file: count, offset table, records, and the padding between them. Read and check, lenient
+ * and strict share this walk; the report decides what a violation does.
  *
- * Records are visited in the order of their offsets, whatever the order of the table. So every window of the
- * source is read once, gaps and overlap show by comparing neighbours, and the padding of a record, which lies right
- * before the header of the next one, costs no read of its own.
+ * Records are visited in ascending order of offset, whatever the order of the table. So every window of the source is
+ * read once, gaps and overlaps show by comparing neighbours, and the padding of a record, which lies right before the
+ * next header, costs no read of its own.
  *
- * Memory on hostile bytes: 16 bytes a record (6 more while they are sorted) beside the headers' numbers, and the headers
- * of distinct offsets may not exceed the file's size, so all of it stays below 4 times the file.
+ * Memory on hostile bytes: 16 bytes a record (6 more during the sort) beside the numbers of the headers. Headers at
+ * distinct offsets may not exceed the file's size, so the total stays below 4 times the file.
  */
 import type { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
+import { Budget } from '../budget.js'
 import type { Limits } from '../format.js'
-import { Budget } from './budget.js'
+import type { Report } from '../report.js'
 import { Cover } from './cover.js'
 import { HeaderReader } from './header_reader.js'
 import { orderOf, readOffsets } from './offset_table.js'
 import { type BtfRecord, extentOf, type RecordExtent, RecordReader } from './record.js'
 import { RecordTable } from './record_table.js'
-import type { Report } from './report.js'
-import { DEFAULT_TENSORS_LIMIT, swapBytes, U64_BYTES } from './schema.js'
+import { DEFAULT_LIMITS, swapBytes, U64_BYTES } from './schema.js'
 
 export interface Walk {
   readonly table: RecordTable
-  /** Readable offsets' records, by ascending offset. */
+  /** Indices of the records whose offset is usable, in ascending order of offset. */
   readonly order: Uint32Array
 }
 
-/** Checks every header of the file; undefined when not even the table can be read, which is then reported. */
+/** Checks every header of the file; undefined when not even the table can be read, which is reported. */
 export async function walkRecords(
   source: ByteSource,
   limits: Limits,
   report: Report,
 ): Promise<Walk | undefined> {
+  const budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
   const reader = new HeaderReader(source)
-  const count = await readCount(reader, limits, report)
+  const count = await readCount(reader, budget, report)
   if (count === undefined) return undefined
   const offsets = await readOffsets(reader, count, report)
   const order = orderOf(offsets)
   const table = new RecordTable(offsets)
   const records = new RecordReader(source, reader, report)
-  const budget = new Budget(source.byteLength, count, limits, report)
   const cover = new Cover(source.byteLength, count, report)
   let previous = -1
   let record: BtfRecord | undefined
   let extent: RecordExtent | undefined
-  for (let at = 0; at < order.length; at++) {
-    const index = order[at]!
+  for (const index of order) {
     const offset = offsets[index]!
     const isRepeated = previous >= 0 && offsets[previous] === offset
     if (isRepeated) {
@@ -61,8 +60,12 @@ export async function walkRecords(
     previous = index
     cover.add(index, offset, extent)
     if (!record || !extent) continue
-    // Before the table grows: the budget is what bounds it.
-    if (!budget.spend(index, record, extent, isRepeated)) return undefined
+    const excess = spend(budget, extent, isRepeated)
+    if (excess !== undefined) {
+      report.broken('ERR_LIMIT', excess, { path: `tensors[${index}]`, offset })
+      return undefined
+    }
+    // The budget bounds the table, so it comes first.
     if (!isRepeated) table.add(index, record)
   }
   await checkPadding(reader, cover, source.byteLength)
@@ -70,7 +73,17 @@ export async function walkRecords(
   return { table, order }
 }
 
-/** Looks at what stands between all data so far and `next`; at once where the window holds it. */
+/** The payload of a repeated record decodes again for each repetition; its header is kept once. */
+function spend(
+  budget: Budget,
+  { headerBytes, payloadBytes }: RecordExtent,
+  isRepeated: boolean,
+): string | undefined {
+  const excess = isRepeated ? undefined : budget.spend('headerBytes', headerBytes)
+  return excess ?? budget.spend('totalBytes', payloadBytes)
+}
+
+/** Checks the bytes between all data so far and `next`; synchronously where the window holds them. */
 function checkPadding(reader: ByteReader, cover: Cover, next: number): Promise<void> | undefined {
   const length = cover.paddingBefore(next)
   if (length === 0) return undefined
@@ -80,33 +93,31 @@ function checkPadding(reader: ByteReader, cover: Cover, next: number): Promise<v
   return undefined
 }
 
-async function readCount(reader: ByteReader, limits: Limits, report: Report): Promise<number | undefined> {
+async function readCount(reader: ByteReader, budget: Budget, report: Report): Promise<number | undefined> {
   const place = { path: 'count', offset: 0 }
   const { byteLength } = reader
   if (byteLength < U64_BYTES) {
-    const message = `The file has ${byteLength} bytes; a BTF file has at least 8.`
-    report.broken('ERR_TRUNCATED', () => ({ message, ...place }))
+    const message = `The file has ${byteLength} bytes; a BTF file has at least ${U64_BYTES}.`
+    report.broken('ERR_TRUNCATED', message, place)
     return undefined
   }
   await reader.load(U64_BYTES)
   const count = reader.u64()
-  const most = Math.floor((byteLength - U64_BYTES) / U64_BYTES)
-  if (count > most) {
+  const maxCount = Math.floor((byteLength - U64_BYTES) / U64_BYTES)
+  if (count > maxCount) {
     const swapped = swapBytes(count)
-    if (swapped <= most) {
+    if (swapped <= maxCount) {
       const message = `The count is ${count}, or ${swapped} with its bytes swapped: a big-endian machine wrote this file, and only little-endian BTF can be read.`
-      report.broken('ERR_UNSUPPORTED', () => ({ message, ...place }))
+      report.broken('ERR_UNSUPPORTED', message, place)
     } else {
-      const message = `The count is ${count}, whose offset table would need more than the file's ${byteLength} bytes.`
-      report.broken('ERR_TRUNCATED', () => ({ message, ...place }))
+      const message = `The count is ${count}; the ${byteLength} bytes of the file have room for an offset table of ${maxCount} entries.`
+      report.broken('ERR_TRUNCATED', message, place)
     }
     return undefined
   }
-  const limit = limits.tensors ?? DEFAULT_TENSORS_LIMIT
-  if (count > limit) {
-    const message = `The number of tensors is ${count}; limits.tensors is ${limit}.`
-    report.broken('ERR_LIMIT', () => ({ message, ...place }))
-    return undefined
-  }
-  return count as number
+  const excess =
+    budget.spend('tensors', count as number) ?? budget.spend('headerBytes', U64_BYTES * (1 + Number(count)))
+  if (excess === undefined) return count as number
+  report.broken('ERR_LIMIT', excess, place)
+  return undefined
 }

@@ -1,13 +1,14 @@
 /** Opens an npy file: one array, whose header is checked against the length of the file. */
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
+import { Budget } from '../budget.js'
 import type { Limits, ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
+import { TensorArray } from '../tensor_list.js'
 import { tensorOf } from './array.js'
 import { ArraySpan } from './array_span.js'
 import { type NpyHeader, readHeader } from './header.js'
-import { DEFAULT_HEADER_LIMIT, FORMAT_NAME, UNNAMED } from './schema.js'
-import { TensorArray } from './tensor_array.js'
+import { DEFAULT_LIMITS, FORMAT_NAME, UNNAMED } from './schema.js'
 
 /** Bytes of a first read: numpy's headers of plain arrays have 118 bytes, or 182 with many axes. */
 export const HEADER_WINDOW_BYTES = 512
@@ -37,15 +38,16 @@ export async function readFileHeader(
   report: Report,
 ): Promise<NpyHeader | undefined> {
   const place = { path: '', offset: 0 }
-  if (limits.tensors === 0) {
-    report.broken('ERR_LIMIT', 'The file has 1 tensor; limits.tensors is 0.', place)
+  const budget = new Budget(limits, DEFAULT_LIMITS)
+  const tooMany = budget.spend('tensors', 1)
+  if (tooMany !== undefined) {
+    report.broken('ERR_LIMIT', tooMany, place)
     return undefined
   }
   const reader = new ByteReader(source, HEADER_WINDOW_BYTES)
-  const headerLimit = limits.headerBytes ?? DEFAULT_HEADER_LIMIT
-  const header = await readHeader(reader, fileSpan(source, report), headerLimit)
-  if (!header || limits.totalBytes === undefined || header.dataBytes <= limits.totalBytes) return header
-  const message = `The array has ${header.dataBytes} bytes; limits.totalBytes is ${limits.totalBytes}.`
-  report.broken('ERR_LIMIT', message, place)
+  const header = await readHeader(reader, fileSpan(source, report), budget.limit('headerBytes'))
+  const excess = header && budget.spend('totalBytes', header.dataBytes)
+  if (excess === undefined) return header
+  report.broken('ERR_LIMIT', excess, place)
   return undefined
 }

@@ -9,6 +9,8 @@
  * docstring of `numpy/lib/_format_impl.py` (formerly `numpy/lib/format.py`) of numpy 2.4, and the code below it.
  */
 
+import type { DefaultLimits } from '../budget.js'
+
 export const FORMAT_NAME = 'npy'
 
 export const MAGIC: Uint8Array = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59)
@@ -43,11 +45,14 @@ export const GROWTH_DIGITS = 21
 /** numpy 2 ends at 64 axes, numpy 1 at 32. */
 export const MAX_RANK = 64
 
-/**
- * Most bytes of a header: numpy's own `max_header_size`. The header of an array of 64 axes has less than 1,500; only
- * structured types, which tilework does not read, need more.
- */
-export const DEFAULT_HEADER_LIMIT = 10_000
+/** Limits of reading a file. */
+export const DEFAULT_LIMITS = {
+  /**
+   * numpy's own `max_header_size`, for one array. The header of an array of 64 axes has less than 1,500 bytes; only
+   * structured types, which tilework does not read, need more.
+   */
+  headerBytes: 10_000,
+} as const satisfies DefaultLimits
 
 /** numpy counts bytes in signed 64-bit numbers, so arrays from here on overflow there, also beside an extent of 0. */
 export const BYTES_LIMIT = 2n ** 63n

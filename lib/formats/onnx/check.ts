@@ -10,15 +10,15 @@ import { type Finding, TileworkError } from '../../errors.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import { CooTensor } from '../../tensor/sparse.js'
 import type { Tensor } from '../../tensor/tensor.js'
+import { Budget } from '../budget.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
-import { Budget } from './budget.js'
 import { checkExternalRanges, ExternalRanges } from './external/ranges.js'
 import { checkFunctions } from './function_rules.js'
 import { checkGraphs } from './graph_rules.js'
 import { FieldSource } from './protobuf/field_source.js'
 import { chooseMessage } from './read.js'
-import { FORMAT_NAME, quote } from './schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME, quote } from './schema.js'
 import { StringFieldTensor } from './tensor/strings.js'
 import type { TensorTable } from './tensor/table.js'
 import { FileTensors, type ListedTensors } from './tensor/tensor_list.js'
@@ -31,7 +31,7 @@ export async function check(source: ByteSource, options: ReadOptions): Promise<F
   const report = new Report(FORMAT_NAME, level, 'collect')
   const message = await chooseMessage(source, options, report)
   if (message === undefined) return report.findings()
-  const budget = new Budget(limits)
+  const budget = new Budget(limits, DEFAULT_LIMITS)
   const ranges = new ExternalRanges()
   const listed = await walkFile(source, message, { budget, report, sibling, ranges })
   if (!listed) return report.findings()

@@ -3,9 +3,9 @@
  * a reader that puts bodies in the place of calls would never end.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { fieldNumber, MAX_FUNCTIONS, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 import { textOf } from './tensor/header.js'
@@ -95,7 +95,7 @@ class FunctionReader {
   }
 
   *#nodes(start: number, end: number, list: number, calls: Set<string>, depth: number): Steps<void> {
-    this.#budget.checkDepth(depth, start)
+    this.#budget.require('depth', depth, start)
     yield* this.#inside(start, end, (number, from, to) =>
       number === list ? this.#node(from, to, calls, depth + 1) : undefined,
     )

@@ -3,10 +3,10 @@
  * enclosing graph, and nothing depends on itself. Names become numbers, so that a graph costs little more than its file.
  */
 import type { ByteSource } from '../../bytes/source.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import { NumberList } from '../number_list.js'
 import type { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import { NameTable } from './name_table.js'
 import { checkTinyMessages } from './protobuf/tiny_messages.js'
 import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
@@ -178,7 +178,7 @@ class GraphWalker {
   }
 
   *#graph(range: Visit, path: string, depth: number): Steps<void> {
-    this.#budget.checkDepth(depth, range.start)
+    this.#budget.require('depth', depth, range.start)
     const scope = this.#enter(path)
     const inputs = new Set<number>()
     const outputs = new NumberList(Uint32Array)

@@ -2,12 +2,12 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
+import { Budget } from '../budget.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
-import { Budget } from './budget.js'
 import { OnnxModel } from './model/model.js'
 import { FILE_MESSAGES, type FileMessage, messagesOf } from './protobuf/message_kind.js'
-import { FORMAT_NAME } from './schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
 import { FileTensors } from './tensor/tensor_list.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
@@ -24,13 +24,14 @@ export async function read(
 ): Promise<ReadResult & { readonly model?: OnnxModel }> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
-  const budget = new Budget(limits)
+  const budget = new Budget(limits, DEFAULT_LIMITS)
   // A walk ends early only where the report has thrown.
   const message = (await chooseMessage(source, options, report))!
   const listed = (await walkFile(source, message, { budget, report, sibling }))!
   if (level === 'strict') await validateFile(source, message, { budget, report, files: listed.files })
   const files = listed.files.byLocation
-  const model = message === 'ModelProto' && new OnnxModel({ source, files, depthLimit: budget.depth })
+  const model =
+    message === 'ModelProto' && new OnnxModel({ source, files, depthLimit: budget.limit('depth') })
   return { tensors: new FileTensors(listed), findings: report.findings(), ...(model && { model }) }
 }
 

@@ -7,6 +7,7 @@
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 import { dtypesBy } from '../../dtype/dtypes.js'
+import type { DefaultLimits } from '../budget.js'
 
 export const FORMAT_NAME = 'onnx'
 
@@ -190,17 +191,17 @@ export const LOCATION_EXTERNAL = 1
 /** Protobuf's messages end here, and other readers with them. */
 export const MAX_MESSAGE_BYTES = 2 ** 31 - 1
 
-/** Levels of messages in each other where a read ends: those of upb, the runtime of the Python package. */
-export const DEFAULT_DEPTH_LIMIT = 100
-
-/** Most initializers, or elements of a bare value. Large language models have some ten thousand. */
-export const DEFAULT_TENSORS_LIMIT = 2 ** 22
-
-/** Most bytes outside payloads that are walked: as many as one message of protobuf may have. */
-export const DEFAULT_HEADER_BYTES_LIMIT = 2 ** 31
-
-/** Most bytes that all tensors together may have, in sizes of the files: the same external bytes may be named often. */
-export const TOTAL_BYTES_LIMIT_IN_FILES = 64
+/** Limits of reading a file. */
+export const DEFAULT_LIMITS = {
+  /** Initializers, or elements of a bare value. Large language models have some ten thousand. */
+  tensors: 2 ** 22,
+  /** Bytes outside payloads: as many as one message of protobuf may have. */
+  headerBytes: 2 ** 31,
+  /** In sizes of all files together: several tensors may name the same external bytes. */
+  totalBytes: { perFileByte: 64 },
+  /** The depth at which upb stops, the protobuf runtime of the Python package. */
+  depth: 100,
+} as const satisfies DefaultLimits
 
 /**
  * Bytes of one name, doc string or entry of metadata of a tensor that is listed. They are kept, and parsed when the

@@ -4,9 +4,9 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import type { ExternalFiles } from './external/files.js'
 import { canBe, type FileMessage } from './protobuf/message_kind.js'
 import {
@@ -73,7 +73,7 @@ class Validator {
   }
 
   *message(name: MessageName, start: number, end: number, depth: number, isListed = true): Steps<void> {
-    this.#budget.checkDepth(depth, start)
+    this.#budget.require('depth', depth, start)
     const fields = MESSAGES[name]
     const counts: number[] = []
     const { cursor } = this

@@ -5,11 +5,11 @@
 import type { ByteSource } from '../../bytes/source.js'
 import type { NativePlainTensors } from '../../native/types.js'
 import type { DenseTensor, SparseTensor } from '../../tensor/tensor.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
 import { NumberList } from '../number_list.js'
 import { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import { ExternalFiles } from './external/files.js'
 import type { ExternalRanges } from './external/ranges.js'
 import { openFilesOfOthers, type PassedFields } from './external/unlisted_files.js'
@@ -69,7 +69,12 @@ export async function walkFile(
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
   await openFilesOfOthers(source, collector.passed, files, budget)
-  if (!budget.checkTotal(report)) return undefined
+  // Last, because every file that a tensor refers to raises the limit.
+  const excess = budget.spend('totalBytes', 0)
+  if (excess !== undefined) {
+    report.broken('ERR_LIMIT', excess, { path: '', offset: 0 })
+    return undefined
+  }
   return { table: collector.table, files, sparse }
 }
 
@@ -186,7 +191,7 @@ class Collector {
     }
     yield* this.#inside(start, end, (number, from, to) => {
       if (number === GRAPH.initializer) {
-        const run = this.#plain.take(this.cursor.start, end, this.#budget.tensorsLeft)
+        const run = this.#plain.take(this.cursor.start, end, this.#budget.left('tensors'))
         if (run) {
           counts.initializer += this.#takeRun(run)
           return run.position
@@ -208,7 +213,7 @@ class Collector {
     end: number,
     depth: number,
   ): Steps<void> {
-    this.#budget.checkDepth(depth, start)
+    this.#budget.require('depth', depth, start)
     const inner = depth + 1
     yield* this.#inside(start, end, (number, from, to) => {
       if (message === 'MapProto') {
@@ -247,7 +252,7 @@ class Collector {
     const { cursor } = this
     cursor.position = start
     yield* eachField(cursor, end, () => {
-      this.#budget.checkHeaderBytes(cursor.bytesRead, cursor.start)
+      this.#budget.require('headerBytes', cursor.bytesRead, cursor.start)
       if (cursor.wireType !== LENGTH) return undefined
       return visit(cursor.number, cursor.valueStart, cursor.position)
     })
@@ -259,15 +264,15 @@ class Collector {
     const before = table.length
     table.addRun(run)
     const count = table.length - before
-    this.#budget.spendTensors(count, cursor.start)
-    this.#budget.spendBytes(run.valueBytes)
+    this.#budget.demand('tensors', count, cursor.start)
+    this.#budget.spend('totalBytes', run.valueBytes)
     cursor.bytesRead += run.bytesRead
-    this.#budget.checkHeaderBytes(cursor.bytesRead, run.position)
+    this.#budget.require('headerBytes', cursor.bytesRead, run.position)
     return count
   }
 
   *#tensor(start: number, end: number): Steps<void> {
-    this.#budget.spendTensors(1, start)
+    this.#budget.demand('tensors', 1, start)
     const { cursor, table } = this
     cursor.position = start
     const header = yield* walkTensor(cursor, end, (bytes) => table.keep(bytes))
@@ -277,7 +282,7 @@ class Collector {
       table.drop()
       return
     }
-    if (checked.placement.kind !== 'none') this.#budget.spendBytes(checked.byteLength)
+    if (checked.placement.kind !== 'none') this.#budget.spend('totalBytes', checked.byteLength)
     if (checked.placement.kind === 'external') {
       this.externalList = this.#list
       for (const number of [table.length, this.#count, checked.placement.offset]) this.external.push(number)
@@ -286,7 +291,7 @@ class Collector {
   }
 
   *#sparseTensor(start: number, end: number): Steps<void> {
-    this.#budget.spendTensors(1, start)
+    this.#budget.demand('tensors', 1, start)
     if (this.sparse.length === MAX_SPARSE_TENSORS) {
       throw new FileFault('ERR_LIMIT', `The file has more than ${MAX_SPARSE_TENSORS} sparse tensors.`, start)
     }
@@ -296,7 +301,7 @@ class Collector {
     const checked = checkSparse(header, { report: this.#report, path, offset: start })
     if (!checked) return
     const { values, indices } = checked
-    this.#budget.spendBytes(values.checked.byteLength + (indices?.checked.byteLength ?? 0))
+    this.#budget.spend('totalBytes', values.checked.byteLength + (indices?.checked.byteLength ?? 0))
     const index = this.sparse.length
     this.sparse.push({ checked, path: path() })
     this.table.add({ kind: 'sparse', file: 0, start: index, end: 0 })

@@ -6,13 +6,13 @@
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
+import { Budget } from '../budget.js'
 import { FileHead } from '../file_head.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
-import { Budget } from './budget.js'
 import { isIndex } from './detect.js'
 import type { Entry } from './entry_table.js'
-import { FORMAT_NAME, tensorPath } from './schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME, tensorPath } from './schema.js'
 import { walkIndex } from './shard_index.js'
 import type { WalkedFile } from './tensor_list.js'
 import { walkFile } from './walk.js'
@@ -20,7 +20,7 @@ import { walkFile } from './walk.js'
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
 export async function check(source: ByteSource, { level, limits, sibling }: ReadOptions): Promise<Finding[]> {
   const report = new Report(FORMAT_NAME, level, 'collect')
-  const budget = new Budget(limits)
+  const budget = new Budget(limits, DEFAULT_LIMITS)
   if (await isIndex(await FileHead.read(source))) {
     const walk = await walkIndex(source, budget, report, sibling)
     for (const [position, file] of walk?.files.entries() ?? []) {

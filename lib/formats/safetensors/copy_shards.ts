@@ -6,9 +6,9 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
+import { Budget } from '../budget.js'
 import type { WritePlan } from '../format.js'
-import { Budget } from './budget.js'
-import { FORMAT_NAME } from './schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
 import { readWeightMap } from './shard_index.js'
 
@@ -47,7 +47,10 @@ function inMemory(bytes: Uint8Array): WritePlan {
 
 async function weightMapOf(source: ByteSource): Promise<WeightMap> {
   // Whoever opened the index has decided about its length.
-  const weightMap = await readWeightMap(source, new Budget({ headerBytes: source.byteLength }))
+  const weightMap = await readWeightMap(
+    source,
+    new Budget({ headerBytes: source.byteLength }, DEFAULT_LIMITS),
+  )
   if (weightMap) return weightMap
   const message = `${source.label ?? 'The index'} cannot be read any more as it was when it was opened.`
   throw new TileworkError('ERR_FILE_CHANGED', message, { format: FORMAT_NAME })

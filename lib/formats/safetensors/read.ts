@@ -1,11 +1,11 @@
 /** Opens a safetensors file, or an index with its shards: checks every header, hands out tensors when asked. */
 import type { ByteSource } from '../../bytes/source.js'
+import { Budget } from '../budget.js'
 import { FileHead } from '../file_head.js'
 import type { ReadOptions, ReadResult } from '../format.js'
 import { Report } from '../report.js'
-import { Budget } from './budget.js'
 import { isIndex } from './detect.js'
-import { FORMAT_NAME } from './schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
 import { walkIndex } from './shard_index.js'
 import { FileTensors, ShardedTensors } from './tensor_list.js'
 import { walkFile } from './walk.js'
@@ -19,7 +19,7 @@ import { walkFile } from './walk.js'
 export async function read(source: ByteSource, options: ReadOptions): Promise<ReadResult> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
-  const budget = new Budget(limits)
+  const budget = new Budget(limits, DEFAULT_LIMITS)
   // A walk ends early only where the report has thrown.
   if (await isIndex(await FileHead.read(source))) {
     const { files, fileOf } = (await walkIndex(source, budget, report, sibling))!

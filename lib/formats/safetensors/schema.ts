@@ -14,6 +14,7 @@
  */
 import { DTYPES, type Dtype, type SafetensorsDtype } from '../../dtype/dtypes.js'
 import { MAX_AXES } from '../../tensor/shape.js'
+import type { DefaultLimits } from '../budget.js'
 
 export const FORMAT_NAME = 'safetensors'
 
@@ -92,17 +93,18 @@ export const RANK_OF_DTYPE: ReadonlyMap<Dtype, number> = new Map(
 /** Most bytes of a header: the reference refuses more, so that no file makes it parse JSON for minutes. */
 export const FORMAT_HEADER_BYTES = 100_000_000
 
-/** What all headers of an open together may have, an index and its shards included: one header's worth. */
-export const DEFAULT_HEADER_BYTES_LIMIT = FORMAT_HEADER_BYTES
-
-/** Most tensors. An entry has some 50 bytes, so a header of the largest size could not hold more. */
-export const DEFAULT_TENSORS_LIMIT = 2 ** 21
-
-/**
- * Most bytes that all tensors of a file together may have, in file sizes. Without overlap the sum is below one; with
- * it a file of some megabytes could make whoever loads all of it allocate without end.
- */
-export const TOTAL_BYTES_LIMIT_IN_FILES = 4
+/** Limits of reading a file, or an index with its shards. */
+export const DEFAULT_LIMITS = {
+  /** An entry has about 50 bytes, so a header of the maximum size holds no more. */
+  tensors: 2 ** 21,
+  /** All headers of an open together, an index and its shards included. */
+  headerBytes: FORMAT_HEADER_BYTES,
+  /**
+   * Without overlap the sum is below one file size; with it a file of some megabytes could make whoever loads all of it
+   * allocate without bound.
+   */
+  totalBytes: { perFileByte: 4 },
+} as const satisfies DefaultLimits
 
 /** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
 export const MAX_RANK = MAX_AXES

@@ -9,9 +9,9 @@ import { basename, dirname, join } from 'node:path'
 import { RangedFileSource } from '../../bytes/ranged_file.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
+import { Budget } from '../budget.js'
 import type { ReplacedFiles } from '../format.js'
-import { Budget } from './budget.js'
-import { INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
+import { DEFAULT_LIMITS, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
 import { readWeightMap } from './shard_index.js'
 
 /** What follows the stem: Hugging Face's numbers, then for further generations ours. */
@@ -158,7 +158,7 @@ async function namedIn(folder: string): Promise<ReadonlySet<string> | undefined>
 
 /** Names in the weight maps of indexes, which together may be as large as one that is opened; undefined as above. */
 async function shardsNamedBy(paths: readonly string[]): Promise<ReadonlySet<string> | undefined> {
-  const budget = new Budget({})
+  const budget = new Budget({}, DEFAULT_LIMITS)
   const names = new Set<string>()
   for (const path of paths) {
     if (await namesNothing(path)) continue

@@ -4,14 +4,14 @@
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { ReadOptions } from '../format.js'
 import { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import { type JsonHandler, readJson } from './json_events.js'
 import { FORMAT_NAME, MAX_SHARDS, quote } from './schema.js'
 import type { WalkedFile } from './tensor_list.js'
-import { walkFile } from './walk.js'
+import { spendHeader, walkFile } from './walk.js'
 
 /** An index and the shards that could be opened. */
 export interface WalkedIndex {
@@ -107,8 +107,7 @@ class IndexEvents implements JsonHandler {
     }
     this.weightMap.set(name, { shard: text, at })
     // Entries are short and what is kept of one is not: the largest index would have ten million.
-    const refusal = this.#budget.refusalOfTensors(this.weightMap.size)
-    if (refusal !== undefined) throw new FileFault('ERR_LIMIT', refusal, at)
+    this.#budget.require('tensors', this.weightMap.size, at)
   }
 
   #isWeightMap(): boolean {
@@ -159,7 +158,7 @@ async function readEvents(
   report: Report,
 ): Promise<IndexEvents | undefined> {
   budget.addFile(source.byteLength)
-  if (!budget.spendHeader(source.byteLength, report)) return undefined
+  if (!spendHeader(source.byteLength, budget, report)) return undefined
   const events = new IndexEvents(budget, report)
   try {
     await readJson(source, 0, source.byteLength, events)

@@ -2,7 +2,7 @@
 import type { ByteSource } from '../../bytes/source.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
-import type { TensorList } from '../format.js'
+import { LazyTensorList } from '../tensor_list.js'
 import type { Header } from './walk.js'
 
 /** An open file and what its header says. */
@@ -19,25 +19,19 @@ export function tensorOf({ source, header }: WalkedFile, index: number): StoredT
   return new StoredTensor({ ...about, shape, ...placements.get(index) })
 }
 
-/** Position for an index as users give it, negative from the end; undefined outside. */
-function positionOf(index: number, length: number): number | undefined {
-  const position = index < 0 ? length + index : index
-  return Number.isInteger(position) && position >= 0 && position < length ? position : undefined
-}
-
 /** A plain file: tensors in the order of their bytes. */
-export class FileTensors implements TensorList {
+export class FileTensors extends LazyTensorList {
   readonly length: number
   readonly #file: WalkedFile
 
   constructor(file: WalkedFile) {
+    super()
     this.#file = file
     this.length = file.header.order.length
   }
 
-  at(index: number): Tensor | undefined {
-    const position = positionOf(index, this.length)
-    return position === undefined ? undefined : tensorOf(this.#file, this.#file.header.order[position]!)
+  protected tensorAt(position: number): Tensor {
+    return tensorOf(this.#file, this.#file.header.order[position]!)
   }
 
   get(name: string): Tensor | undefined {
@@ -45,20 +39,17 @@ export class FileTensors implements TensorList {
     const index = table.find(name)
     return index === undefined || !table.isTensor(index) ? undefined : tensorOf(this.#file, index)
   }
-
-  *[Symbol.iterator](): Iterator<Tensor> {
-    for (const index of this.#file.header.order) yield tensorOf(this.#file, index)
-  }
 }
 
 /** An index and its shards: tensors in the order of the weight map. */
-export class ShardedTensors implements TensorList {
+export class ShardedTensors extends LazyTensorList {
   readonly #files: readonly WalkedFile[]
   /** File by tensor name, in the order of the weight map. */
   readonly #fileOf: ReadonlyMap<string, number>
   readonly #names: readonly string[]
 
   constructor(files: readonly WalkedFile[], fileOf: ReadonlyMap<string, number>) {
+    super()
     this.#files = files
     this.#fileOf = fileOf
     this.#names = [...fileOf.keys()]
@@ -68,18 +59,13 @@ export class ShardedTensors implements TensorList {
     return this.#names.length
   }
 
-  at(index: number): Tensor | undefined {
-    const position = positionOf(index, this.length)
-    return position === undefined ? undefined : this.get(this.#names[position]!)
+  protected tensorAt(position: number): Tensor {
+    return this.get(this.#names[position]!)!
   }
 
   get(name: string): Tensor | undefined {
     const file = this.#fileOf.get(name)
     if (file === undefined) return undefined
     return tensorOf(this.#files[file]!, this.#files[file]!.header.table.find(name)!)
-  }
-
-  *[Symbol.iterator](): Iterator<Tensor> {
-    for (const name of this.#names) yield this.get(name)!
   }
 }

@@ -8,15 +8,15 @@
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
+import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
-import type { Budget } from './budget.js'
 import { checkEntry } from './entry_rules.js'
 import { EntryTable } from './entry_table.js'
 import { type HeaderEntry, HeaderEvents } from './header_events.js'
 import { readJson } from './json_events.js'
 import { type Placement, readLayoutEntries, withoutLayoutEntries } from './layout_entries.js'
-import { LENGTH_BYTES, tensorPath } from './schema.js'
+import { FORMAT_HEADER_BYTES, LENGTH_BYTES, tensorPath } from './schema.js'
 
 /** What is kept of an open file. */
 export interface Header {
@@ -81,8 +81,8 @@ export async function walkFile(
         place,
       )
     }
-    const refusal = budget.spendTensor(entry.end - entry.begin)
-    if (refusal !== undefined) throw new FileFault('ERR_LIMIT', refusal, entry.nameAt)
+    budget.demand('tensors', 1, entry.nameAt)
+    budget.demand('totalBytes', entry.end - entry.begin, entry.nameAt)
     table.add(entry, entry.typeRank)
   }
 }
@@ -102,7 +102,7 @@ async function readLength(source: ByteSource, budget: Budget, report: Report): P
   const reader = new ByteReader(source, LENGTH_BYTES + 1)
   await reader.load(Math.min(byteLength, LENGTH_BYTES + 1))
   const length = reader.u64()
-  if (!budget.spendHeader(length, report)) return undefined
+  if (!spendHeader(length, budget, report)) return undefined
   if (length > byteLength - LENGTH_BYTES) {
     const message = `The header has ${length} bytes and the file ends ${byteLength - LENGTH_BYTES} bytes behind its length.`
     report.broken('ERR_TRUNCATED', message, place)
@@ -113,6 +113,21 @@ async function readLength(source: ByteSource, budget: Budget, report: Report): P
     return undefined
   }
   return checkFirst(reader.u8(), report) ? LENGTH_BYTES + Number(length) : undefined
+}
+
+/** Charges a header before a byte of it is read; false when it is too long, which is reported. */
+export function spendHeader(byteLength: number | bigint, budget: Budget, report: Report): boolean {
+  const place = { path: '', offset: 0 }
+  const excess = budget.spend('headerBytes', Number(byteLength))
+  if (excess !== undefined) {
+    report.broken('ERR_LIMIT', excess, place)
+    return false
+  }
+  if (byteLength > FORMAT_HEADER_BYTES) {
+    const message = `The header has ${byteLength} bytes; the format ends at ${FORMAT_HEADER_BYTES}.`
+    report.deviation('ERR_LIMIT', message, place)
+  }
+  return true
 }
 
 /** The header begins with a brace, so that a file can be told by its ninth byte; the reference also reads blanks. */

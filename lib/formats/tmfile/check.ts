@@ -36,7 +36,7 @@ export async function examineFile(
 ): Promise<FileRecords | undefined> {
   const records = await walkFile(source, limits, report)
   if (!records) return undefined
-  checkLinks(records, limits.totalBytes, report)
+  checkLinks(records, limits, report)
   checkGraph(records, report)
   checkTensors(records, report)
   checkOperators(records, report)

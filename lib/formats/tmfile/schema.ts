@@ -14,6 +14,7 @@
  * Source: the reference implementation (OAID/Tengine) at its last public commit (c73708ce, 2023-05-18), the history of
  * its format header since 2019, and real files, which take precedence where they differ.
  */
+import type { DefaultLimits } from '../budget.js'
 import {
   type Fields,
   f32,
@@ -129,24 +130,19 @@ export const FILE_BYTES_LIMIT = 2 ** 32
 /** `op_ver` that the current reference writer stores. */
 export const OPERATOR_VERSION = 1
 
-/**
- * Default maximum number of nodes, and of tensors. The runtime indexes both with 16 bits, so index 65,536 wraps to 0
- * there.
- */
-export const DEFAULT_TENSORS_LIMIT = 65_535
-
-/** Default maximum total size of structs, vectors and texts. Real files have less than 1 MB of them; the rest is weights. */
-export const DEFAULT_HEADER_BYTES_LIMIT = 256 * 1024 * 1024
-
-/**
- * Maximum total size of everything that is decoded, as a multiple of the file size. Structs may share bytes, and without
- * this bound a small file could decode to a huge model (CWE-409). No known writer shares structs, so real files stay
- * below 1.
- */
-export const MAX_DECODED_BYTES_PER_FILE_BYTE = 1
-
-/** Maximum total size of all constants, as a multiple of the file size; constants may share buffers. */
-export const MAX_CONSTANT_BYTES_PER_FILE_BYTE = 4
+/** Limits of reading a file. */
+export const DEFAULT_LIMITS = {
+  /** Tensors, and as many nodes. The runtime indexes both with 16 bits, so index 65,536 wraps to 0 there. */
+  tensors: 65_535,
+  /**
+   * Structs, vectors and texts; real files have less than 1 MB of them. Structs may share bytes, and without a multiple
+   * of the file size a small file could decode to a huge model (CWE-409). No known writer shares structs. A tiny file
+   * may read the same few structs several times.
+   */
+  headerBytes: { perFileByte: 1, atLeast: 4096, atMost: 256 * 1024 * 1024 },
+  /** Constants may share buffers. */
+  totalBytes: { perFileByte: 4 },
+} as const satisfies DefaultLimits
 
 /** Maximum entries of a parameter vector. Anchors and sizes have a few dozen; each entry becomes a JavaScript number. */
 export const MAX_PARAMETER_ENTRIES = 65_536

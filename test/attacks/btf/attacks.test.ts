@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { btf } from '../../../lib/formats/btf/index.js'
-import { MAX_FINDINGS } from '../../../lib/formats/btf/schema.js'
+import { MAX_FINDINGS } from '../../../lib/formats/report.js'
 import type { SparseTensor, Tensor } from '../../../lib/tensor/tensor.js'
 import { btfFile, denseRecord, readOptions } from '../../formats/btf/btf_bytes.js'
 import { codeOf } from '../refusal.js'
@@ -91,7 +91,7 @@ it('limits of the caller go before the defaults', async () => {
   expect((await lenient({ tensors: 2, totalBytes: 16 })).tensors.length).toBe(2)
 })
 
-it('findings are bounded, and an error among those left out is still told', async () => {
+it('findings are bounded, and an omitted error still shows in the last one', async () => {
   const odd = denseRecord({ dims: [0], reserved: [1, 0, 0, 0, 0, 0] })
   const records = Array.from({ length: MAX_FINDINGS + 50 }, () => odd)
   const broken = denseRecord({ dims: [9] })

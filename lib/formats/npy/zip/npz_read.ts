@@ -5,8 +5,8 @@
 import type { ByteSource } from '../../../bytes/source.js'
 import type { ReadOptions, ReadResult } from '../../format.js'
 import { Report } from '../../report.js'
+import { TensorArray } from '../../tensor_list.js'
 import { tensorOf } from '../array.js'
-import { TensorArray } from '../tensor_array.js'
 import { walkMembers } from './npz_walk.js'
 import { FORMAT_NAME } from './zip_schema.js'
 

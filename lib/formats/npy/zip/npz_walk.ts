@@ -2,22 +2,17 @@
 import { ByteReader } from '../../../bytes/reader.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
+import { Budget } from '../../budget.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
 import { ArraySpan } from '../array_span.js'
 import { type NpyHeader, readHeader } from '../header.js'
 import { quote } from '../literal.js'
-import { DEFAULT_HEADER_LIMIT } from '../schema.js'
+import { DEFAULT_LIMITS as ARRAY_LIMITS } from '../schema.js'
 import { InflatedSource, InflatePool } from './inflated_source.js'
 import { type Directory, type DirectoryEntry, readDirectory } from './zip_directory.js'
 import { descriptorEnd, type Member, readLocalHeader } from './zip_member.js'
-import {
-  DEFAULT_HEADERS_LIMIT,
-  MEMBER_ENDING,
-  STORED,
-  TOTAL_BYTES_FLOOR,
-  TOTAL_BYTES_IN_FILES,
-} from './zip_schema.js'
+import { DEFAULT_LIMITS, MEMBER_ENDING, STORED } from './zip_schema.js'
 
 /** Bytes of a read around a local header and the array header behind it; small arrays are read several at a time. */
 const WINDOW_BYTES = 4096
@@ -44,9 +39,10 @@ export async function walkMembers(
   limits: Limits,
   report: Report,
 ): Promise<Content[] | undefined> {
-  const directory = await readDirectory(source, limits, report)
+  const budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
+  const directory = await readDirectory(source, budget, report)
   if (!directory) return undefined
-  const walk = new Walk(source, directory, limits, report)
+  const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
   const byPlace = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
   const contents: Content[] = []
   for (const [position, entry] of byPlace.entries()) {
@@ -77,22 +73,26 @@ class Walk {
   isOverLimit = false
   readonly #source: ByteSource
   readonly #directory: Directory
-  readonly #limits: Limits
+  readonly #budget: Budget
+  /** Of one array. */
+  readonly #maxHeaderBytes: number
   readonly #report: Report
   readonly #reader: ByteReader
   readonly #pool = new InflatePool()
   /** First byte behind all members so far; unknown behind one that cannot be read. */
   #end: number | undefined = 0
-  #headerBytes: number
-  #totalBytes = 0
 
-  constructor(source: ByteSource, directory: Directory, limits: Limits, report: Report) {
+  constructor(
+    source: ByteSource,
+    directory: Directory,
+    { budget, maxHeaderBytes, report }: { budget: Budget; maxHeaderBytes: number; report: Report },
+  ) {
     this.#source = source
     this.#directory = directory
-    this.#limits = limits
+    this.#budget = budget
+    this.#maxHeaderBytes = maxHeaderBytes
     this.#report = report
     this.#reader = new ByteReader(source, WINDOW_BYTES)
-    this.#headerBytes = directory.end - directory.start
   }
 
   async member(entry: DirectoryEntry, next: number): Promise<Content | undefined> {
@@ -100,8 +100,9 @@ class Walk {
     this.#end = undefined
     const member = await readLocalHeader(this.#reader, entry, next, this.#report)
     if (!member) return undefined
+    const { place } = member
     this.#end = await descriptorEnd(this.#reader, member, next, this.#report)
-    if (!this.#spendHeader(member.dataStart - entry.localOffset, member.place)) return undefined
+    if (!this.#spend('headerBytes', member.dataStart - entry.localOffset, place)) return undefined
     const content = this.#open(member)
     const array = await this.#readArray(content)
     // Else the streams of members that nobody reads would stay open.
@@ -137,15 +138,14 @@ class Walk {
     const span = spanOf(content, this.#report)
     const reader = source === this.#source ? this.#reader : new ByteReader(source, WINDOW_BYTES)
     const header = await this.#readHeader(reader, span)
-    if (!header || !this.#spendHeader(header.headerBytes, place)) return undefined
-    if (!this.#spendData(header.dataBytes, place)) return undefined
+    if (!header || !this.#spend('headerBytes', header.headerBytes, place)) return undefined
+    if (!this.#spend('totalBytes', header.dataBytes, place)) return undefined
     return { name: entry.name.slice(0, -MEMBER_ENDING.length), header, span }
   }
 
   async #readHeader(reader: ByteReader, span: ArraySpan): Promise<NpyHeader | undefined> {
-    const limit = this.#limits.headerBytes ?? DEFAULT_HEADER_LIMIT
     try {
-      return await readHeader(reader, span, limit)
+      return await readHeader(reader, span, this.#maxHeaderBytes)
     } catch (error) {
       if (!(error instanceof TileworkError) || error.code !== 'ERR_COMPRESSED') throw error
       span.broken(error.code, error.message, 'header', 0)
@@ -153,28 +153,18 @@ class Walk {
     }
   }
 
-  #spendHeader(bytes: number, place: Place): boolean {
-    this.#headerBytes += bytes
-    const limit = this.#limits.headerBytes ?? DEFAULT_HEADERS_LIMIT
-    if (this.#headerBytes <= limit) return true
-    const message = `The headers up to ${place.path} have ${this.#headerBytes} bytes; limits.headerBytes is ${limit}.`
-    return this.#overLimit(message, place)
-  }
-
-  #spendData(bytes: number, place: Place): boolean {
-    this.#totalBytes += bytes
-    const ofFile = Math.max(TOTAL_BYTES_FLOOR, TOTAL_BYTES_IN_FILES * this.#source.byteLength)
-    const limit = this.#limits.totalBytes ?? ofFile
-    if (this.#totalBytes <= limit) return true
-    const message = `The arrays up to ${place.path} decode to ${this.#totalBytes} bytes; limits.totalBytes is ${limit}.`
-    return this.#overLimit(message, place)
-  }
-
-  #overLimit(message: string, place: Place): false {
-    this.#report.broken('ERR_LIMIT', message, place)
+  #spend(limit: 'headerBytes' | 'totalBytes', bytes: number, place: Place): boolean {
+    const excess = this.#budget.spend(limit, bytes)
+    if (excess === undefined) return true
+    this.#report.broken('ERR_LIMIT', excess, place)
     this.isOverLimit = true
     return false
   }
+}
+
+/** The limit for the header of one array, which is far below the one for all of them. */
+function maxHeaderBytes(limits: Limits): number {
+  return new Budget(limits, ARRAY_LIMITS).limit('headerBytes')
 }
 
 /** Places in a stored member are bytes of the file; those in a deflated one can only be its start. */

@@ -2,14 +2,12 @@
 import { ByteReader } from '../../../bytes/reader.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { type ErrorCode, TileworkError } from '../../../errors.js'
-import type { Limits } from '../../format.js'
+import type { Budget } from '../../budget.js'
 import type { Place, Report } from '../../report.js'
 import { quote } from '../literal.js'
 import { type DirectoryExtent, readEnd, viewOf } from './zip_end.js'
 import { resolveZip64 } from './zip_extra.js'
 import {
-  DEFAULT_HEADERS_LIMIT,
-  DEFAULT_TENSORS_LIMIT,
   DEFLATED,
   DIRECTORY_ENTRY,
   FLAG_ENCRYPTED,
@@ -45,12 +43,12 @@ export interface Directory extends DirectoryExtent {
 /** Undefined when there is no directory or it is damaged, which is then reported. */
 export async function readDirectory(
   source: ByteSource,
-  limits: Limits,
+  budget: Budget,
   report: Report,
 ): Promise<Directory | undefined> {
   const extent = await readEnd(source, report)
   if (!extent) return undefined
-  if (!checkLimits(extent, limits, report)) return undefined
+  if (!isWithinLimits(extent, budget, report)) return undefined
   const entries: DirectoryEntry[] = []
   const reader = new ByteReader(source)
   reader.seek(extent.start)
@@ -70,15 +68,10 @@ export async function readDirectory(
   return { ...extent, entries }
 }
 
-function checkLimits({ start, end, count }: DirectoryExtent, limits: Limits, report: Report): boolean {
-  const tensors = limits.tensors ?? DEFAULT_TENSORS_LIMIT
-  const headers = limits.headerBytes ?? DEFAULT_HEADERS_LIMIT
-  if (count <= tensors && end - start <= headers) return true
-  const message =
-    count > tensors
-      ? `The archive has ${count} members; limits.tensors is ${tensors}.`
-      : `The directory has ${end - start} bytes; limits.headerBytes is ${headers}.`
-  report.broken('ERR_LIMIT', message, { path: 'end', offset: end })
+function isWithinLimits({ start, end, count }: DirectoryExtent, budget: Budget, report: Report): boolean {
+  const excess = budget.spend('tensors', count) ?? budget.spend('headerBytes', end - start)
+  if (excess === undefined) return true
+  report.broken('ERR_LIMIT', excess, { path: 'end', offset: end })
   return false
 }
 

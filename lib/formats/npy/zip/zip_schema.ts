@@ -12,6 +12,8 @@
  * reader that maps members), and read each entry through streams of its own, which is slow for many small arrays.
  */
 
+import type { DefaultLimits } from '../../budget.js'
+
 export const FORMAT_NAME = 'npz'
 
 /** A fixed record: its signature and its length in bytes, without the parts of variable length. */
@@ -51,21 +53,21 @@ export const MAX_DEFLATE_RATIO = 1032
 /** Arrays are read by numpy from members of this ending; the name of the array is what stands before it. */
 export const MEMBER_ENDING = '.npy'
 
-/**
- * Most members of an archive: each keeps about a kilobyte in memory. An archive of the plain ZIP format ends at
- * 65,535, and nobody saves a million arrays in one.
- */
-export const DEFAULT_TENSORS_LIMIT = 2 ** 20
-
-/** Most bytes of directory, local headers and array headers: 256 for each of a million members. */
-export const DEFAULT_HEADERS_LIMIT = 2 ** 28
-
-/**
- * Most bytes that all arrays together may decode to: what is stored cannot exceed the file, but compressed
- * arrays may have a thousand times its length. Up to 4 GiB any machine can hold; beyond, 4 times the file.
- */
-export const TOTAL_BYTES_FLOOR = 2 ** 32
-export const TOTAL_BYTES_IN_FILES = 4
+/** Limits of reading an archive. */
+export const DEFAULT_LIMITS = {
+  /**
+   * Members; each takes about a kilobyte of memory. An archive of the plain ZIP format ends at 65,535, and nobody saves
+   * a million arrays in one.
+   */
+  tensors: 2 ** 20,
+  /** Directory, local headers and array headers: 256 bytes for each of a million members. */
+  headerBytes: 2 ** 28,
+  /**
+   * Stored arrays cannot exceed the file, but compressed ones may have a thousand times its length. Any machine can hold
+   * 4 GiB; beyond that, 4 times the file.
+   */
+  totalBytes: { perFileByte: 4, atLeast: 2 ** 32 },
+} as const satisfies DefaultLimits
 
 /** Members start at multiples of this, and numpy's headers have a multiple of it: so the data can be mapped. */
 export const MEMBER_ALIGNMENT = 64

@@ -4,9 +4,9 @@
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
+import type { Budget } from '../../budget.js'
 import type { ReadOptions } from '../../format.js'
 import type { Place, Report } from '../../report.js'
-import type { Budget } from '../budget.js'
 import { MAX_EXTERNAL_FILES, quote } from '../schema.js'
 import type { ExternalRanges } from './ranges.js'
 

@@ -3,9 +3,9 @@
  * What is broken there is passed over; a check tells it, and whoever asks for such a tensor.
  */
 import type { ByteSource } from '../../../bytes/source.js'
+import type { Budget } from '../../budget.js'
 import { FileFault } from '../../file_fault.js'
 import { Report } from '../../report.js'
-import type { Budget } from '../budget.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
 import { FORMAT_NAME, isMessageKind, MAX_EXTERNAL_FILES, MESSAGES, type MessageName } from '../schema.js'
 import { WAYS_TO_TENSORS } from '../tensor/fields.js'
@@ -57,7 +57,7 @@ class LocationFinder {
   }
 
   *message(name: MessageName, start: number, end: number, depth: number): Steps<void> {
-    this.#budget.checkDepth(depth, start)
+    this.#budget.require('depth', depth, start)
     const { cursor } = this
     cursor.position = start
     yield* eachField(cursor, end, () => {

@@ -12,7 +12,7 @@ import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
 import { WireCursor } from '../protobuf/wire.js'
 import { WireWriter } from '../protobuf/wire_writer.js'
-import { DEFAULT_DEPTH_LIMIT, FORMAT_NAME, fieldNumber } from '../schema.js'
+import { DEFAULT_LIMITS, FORMAT_NAME, fieldNumber } from '../schema.js'
 import { tensorFields } from '../tensor/fields.js'
 import { tensorOfField } from '../tensor/from_message.js'
 import { extractModel } from './extract.js'
@@ -89,7 +89,7 @@ export class OnnxModel {
       this.file = init.file
       return
     }
-    const { source, files, depthLimit = DEFAULT_DEPTH_LIMIT } = init
+    const { source, files, depthLimit = DEFAULT_LIMITS.depth } = init
     this.file = { source, cursor: new WireCursor(source), files, depthLimit }
     this.message = new Message('ModelProto', { file: this.file, start: 0, end: source.byteLength })
   }

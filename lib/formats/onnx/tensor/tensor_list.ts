@@ -5,7 +5,7 @@ import { AbsentTensor } from '../../../tensor/absent.js'
 import { StoredTensor } from '../../../tensor/dense.js'
 import { sizeOf } from '../../../tensor/shape.js'
 import type { SparseTensor, Tensor } from '../../../tensor/tensor.js'
-import type { TensorList } from '../../format.js'
+import { LazyTensorList } from '../../tensor_list.js'
 import type { ExternalFiles } from '../external/files.js'
 import { FieldSource } from '../protobuf/field_source.js'
 import { quote } from '../schema.js'
@@ -26,12 +26,13 @@ export interface ListedTensors {
 const MAX_SEARCHES = 4
 
 /** In file order. Of tensors of one name `get` gives the first. */
-export class FileTensors implements TensorList {
+export class FileTensors extends LazyTensorList {
   readonly #listed: ListedTensors
   #searches = 0
   #byName: ReadonlyMap<string, number> | undefined
 
   constructor(listed: ListedTensors) {
+    super()
     this.#listed = listed
   }
 
@@ -39,19 +40,13 @@ export class FileTensors implements TensorList {
     return this.#listed.table.length
   }
 
-  at(index: number): Tensor | undefined {
-    const position = index < 0 ? this.length + index : index
-    const isInside = Number.isInteger(position) && position >= 0 && position < this.length
-    return isInside ? tensorOf(this.#listed, position) : undefined
+  protected tensorAt(position: number): Tensor {
+    return tensorOf(this.#listed, position)
   }
 
   get(name: string): Tensor | undefined {
     const index = this.#indexOf(name)
     return index === undefined ? undefined : tensorOf(this.#listed, index)
-  }
-
-  *[Symbol.iterator](): Iterator<Tensor> {
-    for (let index = 0; index < this.length; index++) yield tensorOf(this.#listed, index)
   }
 
   #indexOf(name: string): number | undefined {

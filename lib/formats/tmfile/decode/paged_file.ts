@@ -7,9 +7,10 @@ import { lostBytesError } from '../../../bytes/check_range.js'
 import { drive } from '../../../bytes/drive.js'
 import { readInto } from '../../../bytes/fill_memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
+import { Budget } from '../../budget.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
-import { ALIGNMENT, DEFAULT_HEADER_BYTES_LIMIT, MAX_DECODED_BYTES_PER_FILE_BYTE } from '../schema.js'
+import { ALIGNMENT, DEFAULT_LIMITS } from '../schema.js'
 
 /** The page size of the operating system: a smaller read costs the same. */
 const PAGE_BYTES = 4096
@@ -19,9 +20,6 @@ const MAX_CACHED_PAGES = 16
 
 /** Synchronous reads before the event loop gets a turn: under 1 ms for pages in the file cache. */
 const SYNC_FETCHES_PER_YIELD = 64
-
-/** Lower bound of the limit, so that a tiny file may refer to the same structs several times. */
-const MIN_LIMIT_BYTES = 4096
 
 /** Bytes that a task needs before it can continue. */
 interface ByteRange {
@@ -37,15 +35,14 @@ export type ReadTask<T> = Generator<ByteRange, T, void>
 
 export class PagedFile {
   readonly byteLength: number
+  readonly budget: Budget
   readonly #source: ByteSource
   readonly #report: Report
-  readonly #limit: number
   /** Page number to page. All pages share one allocation, which spares the garbage collector. */
   readonly #pages = new Map<number, Uint8Array>()
   readonly #memory: Uint8Array
   /** The last range that crossed a page boundary. */
   #span: { readonly start: number; readonly bytes: Uint8Array } | undefined
-  #chargedBytes = 0
   #fetches = 0
 
   constructor(source: ByteSource, limits: Limits, report: Report) {
@@ -54,8 +51,7 @@ export class PagedFile {
     this.#report = report
     const pages = Math.min(MAX_CACHED_PAGES, Math.ceil(source.byteLength / PAGE_BYTES))
     this.#memory = new Uint8Array(pages * PAGE_BYTES)
-    const shared = Math.max(MIN_LIMIT_BYTES, MAX_DECODED_BYTES_PER_FILE_BYTE * source.byteLength)
-    this.#limit = limits.headerBytes ?? Math.min(DEFAULT_HEADER_BYTES_LIMIT, shared)
+    this.budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
   }
 
   /** Runs a task to completion. */
@@ -165,10 +161,9 @@ export class PagedFile {
   }
 
   #charge(byteLength: number, what: string, place: Place): boolean {
-    this.#chargedBytes += byteLength
-    if (this.#chargedBytes <= this.#limit) return true
-    const message = `The structs up to this one have ${this.#chargedBytes} bytes; limits.headerBytes is ${this.#limit}.`
-    this.#report.broken('ERR_LIMIT', `${titleOf(what, place)} exceeds the limit. ${message}`, place)
+    const excess = this.budget.spend('headerBytes', byteLength)
+    if (excess === undefined) return true
+    this.#report.broken('ERR_LIMIT', `${titleOf(what, place)} exceeds the limit. ${excess}`, place)
     return false
   }
 }

@@ -7,7 +7,6 @@ import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
 import { Location } from '../location.js'
 import {
-  DEFAULT_TENSORS_LIMIT,
   MAIN_VERSION,
   MAX_DEVICES,
   OLD_SUBGRAPH_BYTES,
@@ -37,7 +36,7 @@ export async function walkFile(
   report: Report,
 ): Promise<FileRecords | undefined> {
   const file = new PagedFile(source, limits, report)
-  return file.run(readFile(new RecordReader(file, report), limits.tensors ?? DEFAULT_TENSORS_LIMIT))
+  return file.run(readFile(new RecordReader(file, report), file.budget.limit('tensors')))
 }
 
 function* readFile(reader: RecordReader, maxEntries: number): ReadTask<FileRecords | undefined> {

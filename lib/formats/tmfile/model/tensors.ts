@@ -4,7 +4,7 @@ import { asStored, StoredTensor } from '../../../tensor/dense.js'
 import { isPlain } from '../../../tensor/plain_storage.js'
 import type { QuantizationParameters } from '../../../tensor/quantization.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
-import type { TensorList } from '../../format.js'
+import { LazyTensorList } from '../../tensor_list.js'
 import { isConstant } from '../enums.js'
 import type { TmfileModelFields, TmfileQuantization, TmfileTensor } from './types.js'
 
@@ -69,10 +69,11 @@ export function constantsOf({ graph }: TmfileModelFields): DenseTensor[] {
 }
 
 /** All tensors of a model as it is now, in the order of the file. */
-export class ModelTensors implements TensorList {
+export class ModelTensors extends LazyTensorList {
   readonly #model: TmfileModelFields
 
   constructor(model: TmfileModelFields) {
+    super()
     this.#model = model
   }
 
@@ -80,10 +81,8 @@ export class ModelTensors implements TensorList {
     return this.#model.graph.tensors.length
   }
 
-  at(index: number): Tensor | undefined {
-    const position = index < 0 ? this.length + index : index
-    const tensor = this.#model.graph.tensors[position]
-    return tensor && denseTensorOf(tensor, position)
+  protected tensorAt(position: number): Tensor {
+    return denseTensorOf(this.#model.graph.tensors[position]!, position)
   }
 
   /** Of several tensors with one name the first, as the runtime finds it. */
@@ -92,9 +91,5 @@ export class ModelTensors implements TensorList {
       (tensor, at) => (tensor.name ?? `tensor_${at}`) === name,
     )
     return index < 0 ? undefined : this.at(index)
-  }
-
-  *[Symbol.iterator](): Iterator<Tensor> {
-    for (const [index, tensor] of this.#model.graph.tensors.entries()) yield denseTensorOf(tensor, index)
   }
 }

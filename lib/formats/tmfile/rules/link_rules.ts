@@ -4,11 +4,13 @@
  */
 import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
+import { Budget } from '../../budget.js'
+import type { Limits } from '../../format.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, TensorRecord, VectorRecord } from '../decode/records.js'
 import { roleOf, TENSOR_TYPE } from '../enums.js'
 import { Location } from '../location.js'
-import { MAX_CONSTANT_BYTES_PER_FILE_BYTE, WORD_BYTES } from '../schema.js'
+import { DEFAULT_LIMITS, WORD_BYTES } from '../schema.js'
 
 const DTYPE_OF_CODE = dtypesBy('tmfile')
 
@@ -33,7 +35,7 @@ interface Targets {
   readonly count: number
 }
 
-export function checkLinks(records: FileRecords, totalLimit: number | undefined, report: Report): void {
+export function checkLinks(records: FileRecords, limits: Limits, report: Report): void {
   const { graph } = records
   const [nodeCount, tensorCount] = [graph.nodes.list.length, graph.tensors.list.length]
   const nodes = { what: 'node', count: nodeCount }
@@ -67,19 +69,16 @@ export function checkLinks(records: FileRecords, totalLimit: number | undefined,
     check(device.inputs, 'inputs', tensors, owner)
     check(device.outputs, 'outputs', tensors, owner)
   }
-  checkTensors(records, totalLimit, report)
+  checkTensors(records, new Budget(limits, DEFAULT_LIMITS, records.byteLength), report)
 }
 
-function checkTensors(records: FileRecords, totalLimit: number | undefined, report: Report): void {
-  const limit = totalLimit ?? MAX_CONSTANT_BYTES_PER_FILE_BYTE * records.byteLength
-  let totalBytes = 0
+function checkTensors(records: FileRecords, budget: Budget, report: Report): void {
   for (const [index, tensor] of records.graph.tensors.list.entries()) {
     if (!tensor || !checkTensor(tensor, index, report)) continue
     if (tensor.values.type !== TENSOR_TYPE.constant) continue
-    totalBytes += checkConstant(tensor, index, records, report)
-    if (totalBytes <= limit) continue
-    const message = `The constants up to ${tensorTitle(tensor, index)} have ${totalBytes} bytes; limits.totalBytes is ${limit}.`
-    report.broken('ERR_LIMIT', message, { path: `tensors[${index}]`, offset: tensor.offset })
+    const excess = budget.spend('totalBytes', checkConstant(tensor, index, records, report))
+    if (excess === undefined) continue
+    report.broken('ERR_LIMIT', excess, { path: `tensors[${index}]`, offset: tensor.offset })
     return
   }
 }

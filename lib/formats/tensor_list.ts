@@ -1,0 +1,47 @@
+/** Lists of the tensors of a file. */
+import type { Tensor } from '../tensor/tensor.js'
+import type { TensorList } from './format.js'
+
+/** Makes each tensor when someone asks for it: a file of a million tensors opens without a million objects. */
+export abstract class LazyTensorList implements TensorList {
+  abstract readonly length: number
+
+  /** @param position - a whole number from 0 to below the length */
+  protected abstract tensorAt(position: number): Tensor
+
+  abstract get(name: string): Tensor | undefined
+
+  at(index: number): Tensor | undefined {
+    const position = index < 0 ? this.length + index : index
+    const isInside = Number.isInteger(position) && position >= 0 && position < this.length
+    return isInside ? this.tensorAt(position) : undefined
+  }
+
+  *[Symbol.iterator](): Iterator<Tensor> {
+    for (let position = 0; position < this.length; position++) yield this.tensorAt(position)
+  }
+}
+
+/** Tensors that exist already. Of several with one name `get` gives the last. */
+export class TensorArray extends LazyTensorList {
+  readonly #tensors: readonly Tensor[]
+  readonly #byName: ReadonlyMap<string, Tensor>
+
+  constructor(tensors: readonly Tensor[]) {
+    super()
+    this.#tensors = tensors
+    this.#byName = new Map(tensors.map((tensor) => [tensor.name, tensor]))
+  }
+
+  get length(): number {
+    return this.#tensors.length
+  }
+
+  protected tensorAt(position: number): Tensor {
+    return this.#tensors[position]!
+  }
+
+  get(name: string): Tensor | undefined {
+    return this.#byName.get(name)
+  }
+}
