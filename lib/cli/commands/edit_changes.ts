@@ -12,9 +12,9 @@ import {
 } from '../../index.js'
 import type {
   ShapeChange,
-  TmfileCodes,
   TmfileNode,
   TmfileNodeDescription,
+  TmfileQuantizedDtype,
   TmfileQuantizeOptions,
   TmfileTensor,
 } from '../../tmfile.js'
@@ -181,7 +181,7 @@ export class ModelChanges {
       const { dtype, ...options } = value
       const parameters = await this.#model.quantize(
         name,
-        dtype as TmfileCodes,
+        dtype as TmfileQuantizedDtype,
         options as TmfileQuantizeOptions,
       )
       this.#note(`constant ${name} is ${dtype} with ${formatCount(parameters.scales.length, 'scale')}`)

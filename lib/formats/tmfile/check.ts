@@ -24,11 +24,11 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
 
 export interface Examination {
   readonly limits: Limits
-  /** Whether to look at every byte for what belongs to nobody or to two. */
+  /** Whether to check every byte for gaps and overlaps. */
   readonly coverage: boolean
 }
 
-/** The records of a file; undefined when they cannot be read, which is then reported. */
+/** The records of a file; undefined where they cannot be read, which is reported. */
 export async function examineFile(
   source: ByteSource,
   { limits, coverage }: Examination,
@@ -45,13 +45,13 @@ export async function examineFile(
 }
 
 function checkCoverage(records: FileRecords, report: Report): void {
-  const { unexplained, overlaps } = coverageOf(records)
-  for (const { start, end } of unexplained) {
-    const message = `${end - start} bytes at ${start} belong to nothing that the file names.`
+  const { unowned, overlaps } = coverageOf(records)
+  for (const { start, end } of unowned) {
+    const message = `${end - start} bytes at offset ${start} belong to no object of the file.`
     report.deviation('ERR_GAP', message, { path: '', offset: start })
   }
   for (const { object, inside } of overlaps) {
-    const message = `${object.path} begins at ${object.start}, inside ${inside.path}, which ends at ${inside.end}.`
+    const message = `${object.path} starts at offset ${object.start}, inside ${inside.path}, which ends at ${inside.end}.`
     report.deviation('ERR_OVERLAP', message, { path: object.path, offset: object.start })
   }
 }

@@ -1,32 +1,32 @@
 /**
  * A whole model as plain data for other programs: `graph` of `tilework inspect --json`. Nodes, tensors and buffers refer to
- * each other by their positions. docs/tmfile.md has the schema; fields may be added, never changed.
+ * each other by index. docs/tmfile.md has the schema; fields may be added, but never changed.
  */
 import { LAYOUTS, PARAMETER_VALUES } from './enums.js'
 import type { TmfileModel } from './model/model.js'
 import type { TmfileBuffer, TmfileNode, TmfileTensor } from './model/types.js'
 import { operatorByNumber } from './operators.js'
-import { activationWithin } from './summary.js'
+import { fusedActivationOf } from './summary.js'
 
-/** JSON has no such numbers. */
+/** JSON has no representation for these numbers. */
 type NotFinite = 'NaN' | 'Infinity' | '-Infinity'
 type DumpedNumber = number | NotFinite
 type DumpedParameter = DumpedNumber | string | null | readonly DumpedParameter[]
 
 export interface DumpedNode {
   readonly name: string | null
-  /** `operator 104` for a number that nobody knows. */
+  /** `operator 104` for an unknown operator number. */
   readonly operator: string
   readonly operatorNumber: number
   readonly operatorVersion: number
-  /** Positions of tensors. */
+  /** Indices of tensors. */
   readonly inputs: readonly number[]
   readonly outputs: readonly number[]
-  /** Every field of the operator; one that the file lacks has its default. */
+  /** Every field of the operator, with defaults for fields that the file lacks. */
   readonly params: Readonly<Record<string, DumpedParameter>>
-  /** What numbers of `params` stand for, where a list of the format says so. */
+  /** Names of the enumerated values in `params`. */
   readonly meanings: Readonly<Record<string, string>>
-  /** Hexadecimal bytes of a block whose fields nobody knows. */
+  /** Hexadecimal bytes of a block with unknown fields. */
   readonly opaqueParams: string | null
   readonly attributes: readonly { readonly name: string; readonly type: number; readonly value: string }[]
   readonly dynamicShape: boolean
@@ -37,15 +37,15 @@ export interface DumpedTensor {
   readonly dtype: string
   readonly shape: readonly number[] | null
   readonly role: string
-  /** `NCHW`, `NHWC`, or the number where it is neither. */
+  /** `NCHW`, `NHWC`, or any other number as text. */
   readonly layout: string
-  /** Position of the buffer; null for all but constants. */
+  /** Index of the buffer; null except for constants. */
   readonly buffer: number | null
   readonly quantization: {
     readonly scales: readonly DumpedNumber[]
     readonly zeroPoints: readonly number[]
   } | null
-  /** Positions of nodes. */
+  /** Indices of nodes. */
   readonly producer: number | null
   readonly consumers: readonly number[]
 }
@@ -74,7 +74,7 @@ export interface TmfileDump {
   readonly nodes: readonly DumpedNode[]
   readonly tensors: readonly DumpedTensor[]
   readonly buffers: readonly DumpedBuffer[]
-  /** Positions of nodes. */
+  /** Indices of nodes. */
   readonly inputs: readonly number[]
   readonly outputs: readonly number[]
   readonly devices: readonly DumpedDevice[] | null
@@ -82,10 +82,10 @@ export interface TmfileDump {
 
 export function dumpModel(model: TmfileModel): TmfileDump {
   const { graph, version, originalFormat, subFormat } = model
-  const at = {
-    nodes: positions(graph.nodes),
-    tensors: positions(graph.tensors),
-    buffers: positions(graph.buffers),
+  const indices = {
+    nodes: indexed(graph.nodes),
+    tensors: indexed(graph.tensors),
+    buffers: indexed(graph.buffers),
   }
   const links = model.links()
   return {
@@ -93,26 +93,26 @@ export function dumpModel(model: TmfileModel): TmfileDump {
     originalFormat,
     subFormat,
     subgraph: { id: graph.id, name: graph.name },
-    nodes: graph.nodes.map((node) => dumpNode(node, at.tensors)),
+    nodes: graph.nodes.map((node) => dumpNode(node, indices.tensors)),
     tensors: graph.tensors.map((tensor) => {
       const { producer, consumers } = links.get(tensor)!
       return {
-        ...dumpTensor(tensor, at.buffers),
-        producer: producer ? at.nodes.get(producer)! : null,
-        consumers: listed(consumers, at.nodes),
+        ...dumpTensor(tensor, indices.buffers),
+        producer: producer ? indices.nodes.get(producer)! : null,
+        consumers: indicesOf(consumers, indices.nodes),
       }
     }),
     buffers: graph.buffers.map(({ byteLength, data }) => {
       return { byteLength, offset: data && 'start' in data ? data.start : null }
     }),
-    inputs: listed(graph.inputs, at.nodes),
-    outputs: listed(graph.outputs, at.nodes),
+    inputs: indicesOf(graph.inputs, indices.nodes),
+    outputs: indicesOf(graph.outputs, indices.nodes),
     devices:
       graph.devices?.map(({ id, name, inputWaitCount, dataType, nodes, inputs, outputs }) => ({
         ...{ id, name, inputWaitCount, dataType },
-        nodes: listed(nodes, at.nodes),
-        inputs: listed(inputs, at.tensors),
-        outputs: listed(outputs, at.tensors),
+        nodes: indicesOf(nodes, indices.nodes),
+        inputs: indicesOf(inputs, indices.tensors),
+        outputs: indicesOf(outputs, indices.tensors),
       })) ?? null,
   }
 }
@@ -121,8 +121,8 @@ function dumpNode(node: TmfileNode, tensors: ReadonlyMap<TmfileTensor, number>):
   const { name, operator, operatorNumber, operatorVersion, opaqueParams, attributes, dynamicShape } = node
   return {
     ...{ name, operator, operatorNumber, operatorVersion },
-    inputs: listed(node.inputs, tensors),
-    outputs: listed(node.outputs, tensors),
+    inputs: indicesOf(node.inputs, tensors),
+    outputs: indicesOf(node.outputs, tensors),
     params: Object.fromEntries(
       Object.entries(node.params).map(([field, value]) => [field, dumpParameter(value)]),
     ),
@@ -135,7 +135,7 @@ function dumpNode(node: TmfileNode, tensors: ReadonlyMap<TmfileTensor, number>):
 
 function meaningsOf(node: TmfileNode): Record<string, string> {
   const { operatorNumber, params } = node
-  const activation = activationWithin(node)
+  const activation = fusedActivationOf(node)
   const meanings: Record<string, string> = activation === undefined ? {} : { activation }
   for (const [name, field] of Object.entries(operatorByNumber(operatorNumber)?.fields ?? {})) {
     const value = (params as Readonly<Record<string, unknown>>)[name]
@@ -174,10 +174,10 @@ function hexOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex')
 }
 
-function positions<T>(list: readonly T[]): ReadonlyMap<T, number> {
-  return new Map(list.map((entry, at): [T, number] => [entry, at]))
+function indexed<T>(list: readonly T[]): ReadonlyMap<T, number> {
+  return new Map(list.map((entry, index): [T, number] => [entry, index]))
 }
 
-function listed<T>(entries: readonly T[], at: ReadonlyMap<T, number>): number[] {
-  return entries.map((entry) => at.get(entry)!)
+function indicesOf<T>(entries: readonly T[], indices: ReadonlyMap<T, number>): number[] {
+  return entries.map((entry) => indices.get(entry)!)
 }

@@ -4,7 +4,13 @@
  * Source: the structures of the reference implementation at its last public commit (c73708ce, 2023-05-18), and real
  * files where they hold other values.
  */
-import { dtypesBy } from '../../dtype/dtypes.js'
+import { type Dtype, dtypesBy } from '../../dtype/dtypes.js'
+
+/** Element type by data type code. */
+export const DTYPE_OF_CODE = dtypesBy('tmfile')
+
+/** Element types that a tmfile can hold. */
+export const TMFILE_DTYPES: readonly Dtype[] = [...DTYPE_OF_CODE.values()]
 
 /** Role of a tensor, by number. The public document lists 3 and 4 in another order than the files use. */
 export const TENSOR_TYPES = ['unknown', 'variable', 'constant', 'input', 'dependency'] as const
@@ -91,7 +97,7 @@ export const PARAMETER_VALUES: Readonly<Record<string, ReadonlyMap<number, strin
     [4, 'bilinear with aligned corners'],
   ]),
   l2poolPadding: numbered('none', 'same', 'valid'),
-  dataType: dtypesBy('tmfile'),
+  dataType: DTYPE_OF_CODE,
 }
 
 /** Types of node attributes, which only writers before 2021 stored. */

@@ -11,7 +11,7 @@ export { dumpModel, type TmfileDump } from './dump.js'
 export { NODE_FIELDS, type TmfileNodeDescription } from './model/create_node.js'
 export type { ShapeChange } from './model/edit_shapes.js'
 export { TmfileModel } from './model/model.js'
-export type { TmfileCodes, TmfileQuantizeOptions } from './model/quantize.js'
+export type { TmfileQuantizedDtype, TmfileQuantizeOptions } from './model/quantize.js'
 export type {
   KnownNode,
   TensorLinks,

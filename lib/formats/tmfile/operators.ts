@@ -1,8 +1,9 @@
 /**
- * The operators and their parameter blocks, one entry each: number, name, what the runtime does with it, the fields of
- * the block, and older forms of it. Reader, writer, checker, and the type of `node.params` come from here.
+ * Table of the operators and their parameter blocks: number, name, fields, runtime support and older forms. Reader,
+ * writer, checker and the type of `node.params` are derived from it.
  *
- * A vector has the name of its offset without `offset_` and the letters of its kind (`offset_vf_min_size`: `min_size`).
+ * A vector is named after its offset field in the reference, without `offset_` and the letters of its kind
+ * (`offset_vf_min_size`: `min_size`).
  *
  * Source: the reference implementation at its last public commit (c73708ce, 2023-05-18), the history of its format
  * header since 2019 for the older forms, and real files.
@@ -26,26 +27,26 @@ import {
   when,
 } from './struct_layout.js'
 
-/** What the current runtime and the current converter can do with an operator. */
+/** Whether the current runtime can load (`L`) an operator, and the current converter save (`S`) it. */
 type Support = 'LS' | 'L-' | '-S' | '--'
 
-/** A form of a parameter block that older writers used. */
+/** A form of a parameter block that older writers stored. */
 interface OlderForm {
   /** Bytes on disk. */
   readonly byteLength: number
   /**
-   * Its fields in order. Default: the current ones, as many as fit. Fields that the current block lacks are kept as
-   * they are, and `currentValues` says what they mean.
+   * Fields in order. Default: the current fields that fit. Fields that the current form lacks keep their bytes, and
+   * `currentValues` converts them.
    */
   readonly fields?: Fields
-  /** Values of current fields that this form says in another way. */
+  /** Converts fields that this form stores differently to the current ones. */
   readonly currentValues?: (values: Readonly<Record<string, number>>) => Readonly<Record<string, unknown>>
 }
 
 interface OperatorOptions {
   readonly support?: Support
   readonly older?: readonly OlderForm[]
-  /** False where old writers left the whole block away. */
+  /** False where old writers omitted the whole block. */
   readonly needsBlock?: boolean
 }
 
@@ -54,7 +55,7 @@ export interface OperatorSchema<Name extends string = string, F extends Fields =
   readonly name: Name
   readonly fields: F
   readonly layout: StructLayout
-  /** What a file means that lacks a field. */
+  /** Values to assume for fields that a file lacks. */
   readonly defaults: Readonly<Record<string, number | null>>
   readonly canLoad: boolean
   readonly canSave: boolean

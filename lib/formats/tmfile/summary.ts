@@ -1,47 +1,47 @@
-/** What people ask of a model first: where it comes from, what it runs, how large and how quantized it is. */
+/** Summarises a model: its origin, operators, size and quantization. */
 import { fusedActivation, isConstant, LAYOUTS, SOURCE_FORMATS } from './enums.js'
 import type { TmfileModel } from './model/model.js'
 import type { TmfileNode, TmfileTensor } from './model/types.js'
 
-/** An input or output of the graph. */
-export interface TmfileEnd {
+/** An input or output tensor of the graph. */
+export interface TmfileEndpoint {
   readonly name: string | null
   readonly dtype: string
-  /** Null where it is not known; -1 for an extent that is set later. */
+  /** Null where it is unknown; -1 for a dimension that is set later. */
   readonly shape: readonly number[] | null
 }
 
-/** The `model` of `tilework inspect --json` for a tmfile. Fields may be added, never changed. */
+/** The `model` of `tilework inspect --json` for a tmfile. Fields may be added, but never changed. */
 export interface TmfileSummary {
   readonly name: string | null
-  /** Framework that the model came from. */
+  /** Framework that the model was converted from. */
   readonly sourceFormat: string
-  /** `NCHW`, `NHWC`, or the number where it is neither. */
+  /** `NCHW`, `NHWC`, or any other number as text. */
   readonly graphLayout: string
   readonly modelLayout: string
   readonly nodes: number
   readonly tensors: number
   readonly buffers: number
-  /** Nodes by operator, the most frequent first. */
+  /** Number of nodes per operator, most frequent first. */
   readonly operators: Readonly<Record<string, number>>
-  /** Activations that convolutions have swallowed, which no node shows. */
+  /** Activations fused into convolutions, which have no node of their own. */
   readonly fusedActivations: Readonly<Record<string, number>>
-  readonly inputs: readonly TmfileEnd[]
-  readonly outputs: readonly TmfileEnd[]
+  readonly inputs: readonly TmfileEndpoint[]
+  readonly outputs: readonly TmfileEndpoint[]
   readonly constants: {
     readonly count: number
     readonly byteLength: number
-    /** Those whose numbers are not in the file. */
+    /** Constants whose data is not in the file. */
     readonly withoutData: number
   }
-  /** Tensors with one set of quantization parameters, with one a channel, with scales that are unknown (0), and none. */
+  /** Numbers of tensors with one scale, with one scale per channel, with unknown scales (0), and with none. */
   readonly quantization: {
     readonly perTensor: number
     readonly perChannel: number
     readonly unknown: number
     readonly none: number
   }
-  /** Parts for devices; null where the model is not partitioned. */
+  /** Device subgraphs; null for a model that is not partitioned. */
   readonly devices: readonly { readonly name: string | null; readonly nodes: number }[] | null
 }
 
@@ -57,10 +57,10 @@ export function summarise({ graph, name, originalFormat }: TmfileModel): TmfileS
     buffers: graph.buffers.length,
     operators: countsOf(graph.nodes.map(({ operator }) => operator)),
     fusedActivations: countsOf(
-      graph.nodes.map(activationWithin).filter((activation) => activation !== undefined),
+      graph.nodes.map(fusedActivationOf).filter((activation) => activation !== undefined),
     ),
-    inputs: graph.inputs.flatMap(({ outputs }) => outputs.map(endOf)),
-    outputs: graph.outputs.flatMap(({ outputs }) => outputs.map(endOf)),
+    inputs: graph.inputs.flatMap(({ outputs }) => outputs.map(endpointOf)),
+    outputs: graph.outputs.flatMap(({ outputs }) => outputs.map(endpointOf)),
     constants: {
       count: constants.length,
       byteLength: graph.buffers.reduce((sum, { byteLength }) => sum + byteLength, 0),
@@ -71,8 +71,8 @@ export function summarise({ graph, name, originalFormat }: TmfileModel): TmfileS
   }
 }
 
-/** The activation that a convolution has swallowed; undefined for none, and for all other nodes. */
-export function activationWithin(node: TmfileNode): string | undefined {
+/** The activation fused into a convolution; undefined for none, and for other nodes. */
+export function fusedActivationOf(node: TmfileNode): string | undefined {
   const isConvolution = node.operator === 'Convolution' || node.operator === 'Deconvolution'
   return isConvolution ? fusedActivation(node.params.activation) : undefined
 }
@@ -88,7 +88,7 @@ function countsOf(names: readonly string[]): Record<string, number> {
   return Object.fromEntries(sorted)
 }
 
-function endOf({ name, dtype, shape }: TmfileTensor): TmfileEnd {
+function endpointOf({ name, dtype, shape }: TmfileTensor): TmfileEndpoint {
   return { name, dtype, shape }
 }
 

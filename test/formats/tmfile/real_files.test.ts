@@ -81,10 +81,10 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
   const bytes = hasThirdPartyFiles ? thirdPartyBytes(name) : new Uint8Array(0)
 
   it('has no byte that nobody explains', async () => {
-    const { unexplained, overlaps, objects, fillerBytes } = coverageOf(await recordsOf(bytes))
-    expect({ unexplained, overlaps }).toEqual({ unexplained: [], overlaps: [] })
+    const { unowned, overlaps, objects, paddingBytes } = coverageOf(await recordsOf(bytes))
+    expect({ unowned, overlaps }).toEqual({ unowned: [], overlaps: [] })
     const owned = objects.reduce((sum, { start, end }) => sum + end - start, 0)
-    expect(owned + fillerBytes).toBe(bytes.length)
+    expect(owned + paddingBytes).toBe(bytes.length)
   })
 
   it('has the nodes, tensors, buffers and operators that its bytes say', async () => {
@@ -182,7 +182,7 @@ describe('files of other years', THIRD_PARTY, () => {
     for (const { params } of reshapes)
       expect(params).toMatchObject({ is_onnx: 0, is_mxnet: 1, re_shape: [0, expect.any(Number), -1, 0] })
     const named = findings.filter(({ code }) => code === 'OLDER_PARAMETERS').map(({ message }) => message)
-    expect(named.some((message) => message.includes('is_onnx has the default'))).toBe(true)
+    expect(named.some((message) => message.includes('the default is assumed for is_onnx'))).toBe(true)
   })
 
   it('two device subgraphs, of which the vector of subgraphs stores one entry', async () => {

@@ -1,17 +1,14 @@
-/** Makes the model from the records of a file whose links are checked: indices become references. */
+/** Builds the model from the records of a file, after its links are checked: indices become references. */
 import type { ByteSource } from '../../../bytes/source.js'
-import { dtypesBy } from '../../../dtype/dtypes.js'
 import type { DeviceRecord, FileRecords, NodeRecord, TensorRecord, VectorRecord } from '../decode/records.js'
-import { isConstant, roleOf } from '../enums.js'
+import { DTYPE_OF_CODE, isConstant, roleOf } from '../enums.js'
 import { TmfileModel } from './model.js'
 import { rememberOrigin } from './origin.js'
 import type { TmfileBuffer, TmfileDevice, TmfileDtype, TmfileNode, TmfileTensor } from './types.js'
 
-const DTYPE_OF_CODE = dtypesBy('tmfile')
-
 export function buildModel(source: ByteSource, records: FileRecords): TmfileModel {
   const { graph, header, root, name } = records
-  // A read that did not throw has every record.
+  // Every record is present, because a read throws at the first broken one.
   const buffers = graph.buffers?.list.map((buffer) => bufferOf(buffer!, source)) ?? []
   const tensors = graph.tensors.list.map((tensor) => tensorOf(tensor!, buffers))
   const nodes = graph.nodes.list.map((node) => nodeOf(node!, tensors))
@@ -61,7 +58,7 @@ function tensorOf(record: TensorRecord, buffers: readonly TmfileBuffer[]): Tmfil
     const { scales, zeroPoints, widths } = quantization
     tensor.quantization = { scales, zeroPoints, widths }
   }
-  // The number of any other tensor says nothing.
+  // For any other tensor the buffer index has no meaning.
   if (isConstant(tensor)) tensor.buffer = buffers[values.buffer_id] ?? null
   return tensor
 }
@@ -84,7 +81,7 @@ function nodeOf(record: NodeRecord, tensors: readonly TmfileTensor[]): TmfileNod
         value: value?.bytes ?? new Uint8Array(0),
       })) ?? [],
     dynamicShape: values.dynamic_shape !== 0,
-    // Parameters were read by the schema of the operator's number, which is what its name stands for.
+    // `params` has the type of `operator`: both come from the schema of the operator number.
   } as TmfileNode
 }
 

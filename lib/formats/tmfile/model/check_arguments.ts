@@ -1,20 +1,20 @@
 /**
- * Whether what a caller hands over is a model, or a part of one, at all: each field of the type that it must have. What
- * the numbers are is looked at where they are used.
+ * Checks the types of the objects that a caller passes in: models, nodes, tensors, buffers. The values of their fields are
+ * checked where they are used.
  */
 import { readInput } from '../../../caller_input.js'
-import { DTYPES, isDtype } from '../../../dtype/dtypes.js'
+import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { isDenseTensor } from '../../../tensor/check_tensor.js'
 import { valueText } from '../../../value_text.js'
-import { TENSOR_TYPES, type TensorRole } from '../enums.js'
+import { TENSOR_TYPES, type TensorRole, TMFILE_DTYPES } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import type { TmfileModelFields, TmfileNode, TmfileQuantization, TmfileTensor } from './types.js'
 
-/** What a field must be. */
+/** The allowed type of a field. */
 interface Rule {
-  /** The end of a sentence: "it must be …". */
-  readonly is: string
+  /** Completes the sentence "it must be …". */
+  readonly allowed: string
   readonly accepts: (value: unknown) => boolean
 }
 
@@ -25,31 +25,34 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const isNumberList = (value: unknown): value is ArrayLike<number> =>
   Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView))
 
-const orNull = ({ is, accepts }: Rule): Rule => ({
-  is: `${is}, or null`,
+const orNull = ({ allowed, accepts }: Rule): Rule => ({
+  allowed: `${allowed} or null`,
   accepts: (value) => value === null || accepts(value),
 })
 
-const TEXT: Rule = { is: 'a string', accepts: (value) => typeof value === 'string' }
-const NUMBER: Rule = { is: 'a number', accepts: (value) => typeof value === 'number' }
-const FLAG: Rule = { is: 'true or false', accepts: (value) => typeof value === 'boolean' }
-const BYTES: Rule = { is: 'a Uint8Array', accepts: (value) => value instanceof Uint8Array }
-const NUMBERS: Rule = { is: 'a list of numbers', accepts: isNumberList }
-const PARAMETERS: Rule = { is: 'an object', accepts: (value) => isObject(value) && !Array.isArray(value) }
+const TEXT: Rule = { allowed: 'a string', accepts: (value) => typeof value === 'string' }
+const NUMBER: Rule = { allowed: 'a number', accepts: (value) => typeof value === 'number' }
+const FLAG: Rule = { allowed: 'true or false', accepts: (value) => typeof value === 'boolean' }
+const BYTES: Rule = { allowed: 'a Uint8Array', accepts: (value) => value instanceof Uint8Array }
+const NUMBERS: Rule = { allowed: 'a list of numbers', accepts: isNumberList }
+const PARAMETERS: Rule = {
+  allowed: 'an object',
+  accepts: (value) => isObject(value) && !Array.isArray(value),
+}
 const OBJECTS: Rule = {
-  is: 'an array of objects',
+  allowed: 'an array of objects',
   accepts: (value) => Array.isArray(value) && value.every(isObject),
 }
 const ROLE: Rule = {
-  is: TENSOR_TYPES.join(', '),
+  allowed: `one of: ${TENSOR_TYPES.join(', ')}`,
   accepts: (value) => TENSOR_TYPES.includes(value as TensorRole),
 }
 const DTYPE: Rule = {
-  is: 'an element type of the format',
-  accepts: (value) => isDtype(value) && DTYPES[value].tmfile !== undefined,
+  allowed: `one of: ${TMFILE_DTYPES.join(', ')}`,
+  accepts: (value) => TMFILE_DTYPES.includes(value as Dtype),
 }
 const DATA: Rule = {
-  is: 'a range of a source { source, start } or a dense { tensor }',
+  allowed: 'a range of a source { source, start }, a dense { tensor },',
   accepts: (value) =>
     isObject(value) &&
     ('tensor' in value ? isDenseTensor(value.tensor) : isObject(value.source) && NUMBER.accepts(value.start)),
@@ -78,48 +81,48 @@ const GRAPH: Rules = {
 }
 const MODEL: Rules = {
   version: {
-    is: 'an array of three numbers',
+    allowed: 'an array of three numbers',
     accepts: (value) => Array.isArray(value) && value.length === 3,
   },
   ...{ originalFormat: NUMBER, subFormat: NUMBER, name: orNull(TEXT), graph: PARAMETERS },
 }
 
-/** @throws TileworkError ERR_ARGUMENT, naming the field */
+/** @throws TileworkError ERR_ARGUMENT that names the field */
 function checkFields(value: unknown, rules: Rules, path: string): void {
   if (!isObject(value)) throw wrongField(path, 'an object', value)
-  for (const [name, { is, accepts }] of Object.entries(rules)) {
-    if (!accepts(value[name])) throw wrongField(path === '' ? name : `${path}.${name}`, is, value[name])
+  for (const [name, { allowed, accepts }] of Object.entries(rules)) {
+    if (!accepts(value[name])) throw wrongField(path === '' ? name : `${path}.${name}`, allowed, value[name])
   }
 }
 
-function wrongField(path: string, is: string, given: unknown): TileworkError {
-  const message = `${path} must be ${is}; it is ${valueText(given)}.`
+function wrongField(path: string, allowed: string, value: unknown): TileworkError {
+  const message = `${path} is ${valueText(value)}; it must be ${allowed}.`
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
 }
 
-/** @throws TileworkError ERR_ARGUMENT for what is no node with its tensors, naming the field */
+/** @throws TileworkError ERR_ARGUMENT for an invalid node, naming the field */
 export function checkNode(node: TmfileNode, path: string): void {
   readInput('The node', () => {
     checkFields(node, NODE, path)
-    for (const [at, attribute] of node.attributes.entries()) {
-      checkFields(attribute, ATTRIBUTE, `${path}.attributes[${at}]`)
+    for (const [index, attribute] of node.attributes.entries()) {
+      checkFields(attribute, ATTRIBUTE, `${path}.attributes[${index}]`)
     }
   })
 }
 
-/** @throws TileworkError ERR_ARGUMENT for lists that are none or have different lengths */
+/** @throws TileworkError ERR_ARGUMENT unless all lists are arrays of the same length */
 export function checkQuantization(quantization: TmfileQuantization | null, path: string): void {
   if (quantization === null) return
   readInput('The quantization parameters', () => {
     checkFields(quantization, QUANTIZATION, path)
     const { scales, zeroPoints, widths } = quantization
     if (scales.length === zeroPoints.length && scales.length === widths.length) return
-    const message = `${path} has ${scales.length} scales, ${zeroPoints.length} zero points and ${widths.length} widths; there must be as many of each.`
+    const message = `${path} has ${scales.length} scales, ${zeroPoints.length} zero points and ${widths.length} widths; their numbers must be equal.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
   })
 }
 
-/** @throws TileworkError ERR_ARGUMENT for what is no tensor of a graph, naming the field */
+/** @throws TileworkError ERR_ARGUMENT for an invalid tensor, naming the field */
 export function checkGraphTensor(tensor: TmfileTensor, path: string): void {
   readInput('The tensor', () => {
     checkFields(tensor, TENSOR, path)
@@ -128,28 +131,29 @@ export function checkGraphTensor(tensor: TmfileTensor, path: string): void {
   })
 }
 
-/** @throws TileworkError ERR_ARGUMENT for what is no model, naming the field */
+/** @throws TileworkError ERR_ARGUMENT for an invalid model, naming the field */
 export function checkModelFields(model: TmfileModelFields): void {
   readInput('The model', () => {
     checkFields(model, MODEL, '')
     const { graph } = model
     checkFields(graph, GRAPH, 'graph')
-    for (const [at, node] of graph.nodes.entries()) checkNode(node, `nodes[${at}]`)
-    for (const [at, tensor] of graph.tensors.entries()) checkGraphTensor(tensor, `tensors[${at}]`)
-    for (const [at, buffer] of graph.buffers.entries()) checkFields(buffer, BUFFER, `buffers[${at}]`)
-    for (const [at, device] of (graph.devices ?? []).entries()) checkFields(device, DEVICE, `devices[${at}]`)
+    for (const [index, node] of graph.nodes.entries()) checkNode(node, `nodes[${index}]`)
+    for (const [index, tensor] of graph.tensors.entries()) checkGraphTensor(tensor, `tensors[${index}]`)
+    for (const [index, buffer] of graph.buffers.entries()) checkFields(buffer, BUFFER, `buffers[${index}]`)
+    for (const [index, device] of (graph.devices ?? []).entries())
+      checkFields(device, DEVICE, `devices[${index}]`)
   })
 }
 
 /**
- * A list of tensors or their names, as calls take it.
+ * Checks an argument that is a list of tensors or their names, and returns a copy.
  *
- * @param name - of the argument
+ * @param name - the name of the argument
  * @throws TileworkError ERR_ARGUMENT
  */
 export function checkKeys<T>(keys: readonly T[], name: string): readonly T[] {
-  // A hole of the array is no key, and would be passed over.
+  // Array.from turns holes into undefined, which the caller then rejects; map would skip them.
   if (Array.isArray(keys)) return Array.from(keys)
-  const message = `${name} must be an array of tensors or their names; it is ${valueText(keys)}.`
+  const message = `${name} is ${valueText(keys)}; it must be an array of tensors or their names.`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }

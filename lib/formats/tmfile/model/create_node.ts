@@ -1,4 +1,4 @@
-/** New parts of a graph, from as much as a person would say of them: nodes with defaults, constants with their nodes. */
+/** Creates nodes from short descriptions: names of tensors, and the parameters that differ from their defaults. */
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
@@ -10,10 +10,10 @@ import { checkNewName } from './edit_names.js'
 import { findTensor } from './lookup.js'
 import type { TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
-/** What makes a node. What is left out has its default. */
+/** Describes a new node; omitted fields have defaults. */
 export interface TmfileNodeDescription {
   readonly operator: OperatorName
-  /** For the operators of one name; default: the one that the current runtime loads. */
+  /** Selects one of several operators with the same name. Default: the one that the current runtime loads. */
   readonly operatorNumber?: number
   readonly operatorVersion?: number
   /** Default: the name of the first output. */
@@ -21,15 +21,15 @@ export interface TmfileNodeDescription {
   /** Tensors of the graph, or their names. Default none. */
   readonly inputs?: readonly (TmfileTensor | string)[]
   /**
-   * Tensors, or names. A name that the graph does not have becomes a variable of the type of the first input, whose shape
-   * the runtime infers. Default: one with the name of the node.
+   * Tensors, or names. A name that is not in the graph becomes a new variable with the dtype of the first input; the
+   * runtime infers its shape. Default: one output with the name of the node.
    */
   readonly outputs?: readonly (TmfileTensor | string)[]
-  /** Those that differ from the defaults of `docs/tmfile.md`. */
+  /** Parameters that differ from the defaults in `docs/tmfile.md`. */
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** Fields of a description. */
+/** Field names of a description. */
 export const NODE_FIELDS = [
   'operator',
   'operatorNumber',
@@ -40,26 +40,27 @@ export const NODE_FIELDS = [
   'params',
 ] as const satisfies readonly (keyof TmfileNodeDescription)[]
 
-function wrongPart(message: string): TileworkError {
+function invalidDescription(message: string): TileworkError {
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
 
 /**
- * A node for `insertNode` and `replaceNode`, which do not have it yet.
+ * A node for `insertNode` and `replaceNode`; the graph does not contain it yet.
  *
- * @throws TileworkError ERR_ARGUMENT for an unknown operator or parameter, for inputs that the graph does not have, and for
- * a node without name and outputs
+ * @throws TileworkError ERR_ARGUMENT for an unknown operator or parameter, for inputs that are not in the graph, and for a
+ * node without a name and outputs
  */
 export function createNode(graph: TmfileGraph, description: TmfileNodeDescription): TmfileNode {
   checkOptions(description, 'createNode', NODE_FIELDS)
   return readInput('The node', () => {
     const { name, inputs = [], outputs, params = {}, operatorVersion = OPERATOR_VERSION } = description
     const schema = schemaOf(description)
-    const taken = checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key))
+    const inputTensors = checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key))
     if (name !== undefined) checkNewName(name, 'The name of a node')
     const names = outputs ?? (name === undefined ? [] : [name])
-    if (names.length === 0) throw wrongPart('A node has a name, or outputs, the first of which names it.')
-    const made = checkKeys(names, 'outputs').map((key) => outputOf(graph, key, taken))
+    if (names.length === 0)
+      throw invalidDescription('The node has neither a name nor outputs; give at least one of them.')
+    const made = checkKeys(names, 'outputs').map((key) => outputOf(graph, key, inputTensors))
     return {
       name: name ?? made[0]!.name,
       operator: schema.name,
@@ -67,21 +68,25 @@ export function createNode(graph: TmfileGraph, description: TmfileNodeDescriptio
       operatorVersion,
       params: { ...schema.defaults, ...checkParams(params, schema) },
       opaqueParams: null,
-      inputs: taken,
+      inputs: inputTensors,
       outputs: made,
       attributes: [],
       dynamicShape: false,
-      // The parameters are those of the operator, by its table.
+      // `params` has the type of `operator`: both come from the schema.
     } as unknown as TmfileNode
   })
 }
 
 function schemaOf({ operator, operatorNumber }: TmfileNodeDescription): OperatorSchema {
-  if (typeof operator !== 'string') throw wrongPart(`operator is ${valueText(operator)}; it must be a name.`)
+  if (typeof operator !== 'string')
+    throw invalidDescription(`operator is ${valueText(operator)}; it must be the name of an operator.`)
   const schema = operatorNumber === undefined ? operatorByName(operator) : operatorByNumber(operatorNumber)
-  if (!schema) throw wrongPart(`${valueText(operatorNumber ?? operator)} is no operator of a tmfile.`)
+  if (!schema)
+    throw invalidDescription(
+      `The operator ${valueText(operatorNumber ?? operator)} is unknown; docs/tmfile.md lists the operators.`,
+    )
   if (schema.name === operator) return schema
-  throw wrongPart(`Operator ${operatorNumber} is ${schema.name}, not ${operator}.`)
+  throw invalidDescription(`operatorNumber ${operatorNumber} is ${schema.name}; operator is ${operator}.`)
 }
 
 function outputOf(
@@ -106,13 +111,13 @@ function checkParams(
   const unknown = Object.keys(params).find((name) => !Object.hasOwn(fields, name))
   if (unknown === undefined) return params
   const known = Object.keys(fields).join(', ') || 'none'
-  throw wrongPart(`${valueText(unknown)} is no parameter of ${operator}; known are: ${known}.`)
+  throw invalidDescription(`unknown parameter ${valueText(unknown)}; ${operator} has: ${known}.`)
 }
 
-/** The operator of what is put into a model when it runs, and of what its file holds. */
+/** Operators of nodes without inputs: graph inputs and stored constants. */
 export type ProducerName = 'InputOp' | 'Const'
 
-/** A node that makes `tensor` and has its name. */
+/** A node without inputs that produces `tensor` and has its name. */
 export function producerNode(operator: ProducerName, tensor: TmfileTensor): TmfileNode {
   return {
     name: tensor.name,

@@ -1,4 +1,4 @@
-/** Changes of the graph: nodes in and out, other ends, and what nobody needs any more. */
+/** Edits of the graph: insert, remove and replace nodes, change inputs and outputs, remove unused parts. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 import { isConstant } from '../enums.js'
@@ -10,11 +10,10 @@ import { findNode, findTensor, linksOf, refuseEdit } from './lookup.js'
 import type { TmfileBuffer, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
 /**
- * Takes a node out. Its consumers get its first input that is no constant; where it is an output of the graph, the
- * node that makes this input becomes one. Constants that nobody takes any more go with it.
+ * Removes a node. Its consumers take its first non-constant input instead; where the node is a graph output, the producer
+ * of that input becomes one. Constants that become unused are removed too.
  *
- * @throws TileworkError ERR_GRAPH for a node with several outputs, or with none of its inputs to go on with, that
- * somebody needs
+ * @throws TileworkError ERR_GRAPH for a used node with several outputs, or without a non-constant input
  */
 export function removeNode(graph: TmfileGraph, key: TmfileNode | string): void {
   const node = findNode(graph, key)
@@ -25,7 +24,7 @@ export function removeNode(graph: TmfileGraph, key: TmfileNode | string): void {
     const input = node.inputs.find((tensor) => !isConstant(tensor))
     if (!input || node.outputs.length !== 1) {
       refuseEdit(
-        `Node ${JSON.stringify(node.name)} has ${node.outputs.length} outputs that are needed, and nothing takes their place.`,
+        `Node ${JSON.stringify(node.name)} cannot be removed: it has ${node.outputs.length} outputs, they are used, and no input can replace them.`,
       )
     }
     replaceUses(graph, node.outputs[0]!, input)
@@ -36,40 +35,44 @@ export function removeNode(graph: TmfileGraph, key: TmfileNode | string): void {
   dropUnused(graph, new Set(node.inputs.filter(isConstant)))
 }
 
-/** Every consumer of one tensor takes the other. */
-function replaceUses(graph: TmfileGraph, from: TmfileTensor, to: TmfileTensor): void {
+/** Makes the nodes and devices that use one tensor use another. */
+function replaceUses(
+  { nodes, devices }: Pick<TmfileGraph, 'nodes' | 'devices'>,
+  from: TmfileTensor,
+  to: TmfileTensor,
+): void {
   const replaced = (tensors: readonly TmfileTensor[]) =>
     tensors.map((tensor) => (tensor === from ? to : tensor))
-  for (const node of graph.nodes) if (node.inputs.includes(from)) node.inputs = replaced(node.inputs)
-  for (const device of graph.devices ?? []) {
+  for (const node of nodes) if (node.inputs.includes(from)) node.inputs = replaced(node.inputs)
+  for (const device of devices ?? []) {
     device.inputs = replaced(device.inputs)
     device.outputs = replaced(device.outputs)
   }
 }
 
-/** Removes nodes with the tensors they make. */
+/** Removes nodes and the tensors that they produce. */
 function dropNodes(graph: TmfileGraph, nodes: ReadonlySet<TmfileNode>): void {
-  const made = new Set([...nodes].flatMap(({ outputs }) => outputs))
+  const produced = new Set([...nodes].flatMap(({ outputs }) => outputs))
   graph.nodes = graph.nodes.filter((node) => !nodes.has(node))
   graph.inputs = graph.inputs.filter((node) => !nodes.has(node))
   graph.outputs = graph.outputs.filter((node) => !nodes.has(node))
-  dropTensors(graph, made)
+  dropTensors(graph, produced)
   for (const device of graph.devices ?? []) device.nodes = device.nodes.filter((node) => !nodes.has(node))
 }
 
-/** Removes tensors, and the buffers that only they had. */
-function dropTensors(graph: TmfileGraph, gone: ReadonlySet<TmfileTensor>): void {
-  graph.tensors = graph.tensors.filter((tensor) => !gone.has(tensor))
+/** Removes tensors, and the buffers that only they used. */
+function dropTensors(graph: TmfileGraph, removed: ReadonlySet<TmfileTensor>): void {
+  graph.tensors = graph.tensors.filter((tensor) => !removed.has(tensor))
   const kept = new Set<TmfileBuffer | null>(graph.tensors.map(({ buffer }) => buffer))
-  const freed = new Set([...gone].map(({ buffer }) => buffer).filter((buffer) => !kept.has(buffer)))
+  const freed = new Set([...removed].map(({ buffer }) => buffer).filter((buffer) => !kept.has(buffer)))
   graph.buffers = graph.buffers.filter((buffer) => !freed.has(buffer))
   for (const device of graph.devices ?? []) {
-    device.inputs = device.inputs.filter((tensor) => !gone.has(tensor))
-    device.outputs = device.outputs.filter((tensor) => !gone.has(tensor))
+    device.inputs = device.inputs.filter((tensor) => !removed.has(tensor))
+    device.outputs = device.outputs.filter((tensor) => !removed.has(tensor))
   }
 }
 
-/** Removes constants, and the nodes that give them, where nobody takes them. */
+/** Removes constants without a consumer, and their Const nodes. */
 function dropUnused(graph: TmfileGraph, constants: ReadonlySet<TmfileTensor>): void {
   const links = linksOf(graph)
   const unused = [...constants].filter((tensor) => links.get(tensor)?.consumers.length === 0)
@@ -79,45 +82,45 @@ function dropUnused(graph: TmfileGraph, constants: ReadonlySet<TmfileTensor>): v
 }
 
 /**
- * Puts a node where its inputs are made: behind the last node that makes one, or at `index`. Tensors and buffers of it
- * that the graph does not have yet are added.
+ * Inserts a node at `index`, by default directly after the last producer of its inputs. Tensors and buffers that are not
+ * in the graph yet are added.
  *
- * @throws TileworkError ERR_ARGUMENT for what is no node or no index; ERR_GRAPH where an output is made by another node,
- * the node would run before its inputs or after its consumers, or the graph has one of its names already
+ * @throws TileworkError ERR_ARGUMENT for an invalid node or index; ERR_GRAPH where another node produces one of its
+ * outputs, the node would run before its inputs or after its consumers, or one of its names is taken
  */
 export function insertNode(graph: TmfileGraph, node: TmfileNode, index?: number): void {
   checkNewNode(node)
   if (index !== undefined && !Number.isInteger(index)) {
-    const message = `index must be a whole number; it is ${valueText(index)}.`
+    const message = `index is ${valueText(index)}; it must be an integer.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   const links = linksOf(graph)
-  const taken = node.outputs.find((tensor) => links.get(tensor)?.producer)
-  if (taken) refuseEdit(`Tensor ${JSON.stringify(taken.name)} is made by another node already.`)
+  const produced = node.outputs.find((tensor) => links.get(tensor)?.producer)
+  if (produced) refuseEdit(`Tensor ${JSON.stringify(produced.name)} already has a producer.`)
   const producers = node.inputs.map((tensor) => links.get(tensor)?.producer)
   const earliest = 1 + Math.max(-1, ...producers.map((each) => (each ? graph.nodes.indexOf(each) : -1)))
   const consumers = node.outputs.flatMap((tensor) => links.get(tensor)?.consumers ?? [])
   const latest = Math.min(graph.nodes.length, ...consumers.map((each) => graph.nodes.indexOf(each)))
-  const at = index ?? earliest
-  if (at < earliest || at > latest) {
+  const position = index ?? earliest
+  if (position < earliest || position > latest) {
     refuseEdit(
-      `Node ${JSON.stringify(node.name)} cannot stand at ${at}: its inputs are made before ${earliest}, and it is needed at ${latest}.`,
+      `Node ${JSON.stringify(node.name)} cannot be inserted at ${position}: its inputs are produced before ${earliest}, and its first consumer is at ${latest}.`,
     )
   }
   checkNewNames(node, graph)
-  graph.nodes.splice(at, 0, node)
+  graph.nodes.splice(position, 0, node)
   addTensors(graph, [...node.inputs, ...node.outputs])
 }
 
-/** A node as it must be for a graph to hold it, with its tensors. */
+/** @throws TileworkError ERR_ARGUMENT for an invalid node or tensor */
 function checkNewNode(node: TmfileNode): void {
   checkNode(node, 'node')
   for (const list of ['inputs', 'outputs'] as const) {
-    for (const [at, tensor] of node[list].entries()) checkGraphTensor(tensor, `node.${list}[${at}]`)
+    for (const [index, tensor] of node[list].entries()) checkGraphTensor(tensor, `node.${list}[${index}]`)
   }
 }
 
-/** The node and the tensors that come with it have names of their own among those that stay. */
+/** Checks that the names of a new node and its new tensors are unique. */
 function checkNewNames(node: TmfileNode, { nodes, tensors }: Pick<TmfileGraph, 'nodes' | 'tensors'>): void {
   if (node.name !== null) checkNewName(node.name, 'The name of a node')
   refuseTakenName('node', node, nodes)
@@ -138,105 +141,109 @@ function addTensors(graph: TmfileGraph, tensors: readonly TmfileTensor[]): void 
 }
 
 /**
- * Puts a node in the place of another one, whose constants go where nobody else takes them. What the new one does not
- * make of the old outputs must not be needed.
+ * Replaces a node by another. Constants that only the old node used are removed. Old outputs that the new node does not
+ * produce must be unused.
  *
- * @throws TileworkError ERR_ARGUMENT for what is no node, ERR_GRAPH also where what stays has one of its names
+ * @throws TileworkError ERR_ARGUMENT for an invalid node; ERR_GRAPH where an old output is still used, an input is
+ * produced too late, or a name is taken
  */
 export function replaceNode(graph: TmfileGraph, key: TmfileNode | string, node: TmfileNode): void {
   const old = findNode(graph, key)
   checkNewNode(node)
   const links = linksOf(graph)
-  const twice = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
-  if (twice) refuseEdit(`Tensor ${JSON.stringify(twice.name)} is made by another node already.`)
-  const place = graph.nodes.indexOf(old)
+  const produced = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
+  if (produced) refuseEdit(`Tensor ${JSON.stringify(produced.name)} already has a producer.`)
+  const position = graph.nodes.indexOf(old)
   const late = node.inputs.find((tensor) => {
     const producer = links.get(tensor)?.producer
-    return producer !== undefined && graph.nodes.indexOf(producer) >= place
+    return producer !== undefined && graph.nodes.indexOf(producer) >= position
   })
-  if (late) refuseEdit(`Tensor ${JSON.stringify(late.name)} is made behind the place of the new node.`)
+  if (late)
+    refuseEdit(
+      `Tensor ${JSON.stringify(late.name)} is produced after the position of the new node, ${position}.`,
+    )
   const lost = old.outputs.filter((tensor) => !node.outputs.includes(tensor))
-  const needed = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
-  if (needed)
-    refuseEdit(`Tensor ${JSON.stringify(needed.name)} is needed, and the new node does not make it.`)
+  const used = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
+  if (used) {
+    refuseEdit(`Tensor ${JSON.stringify(used.name)} has consumers, and the new node does not produce it.`)
+  }
   const freed = old.inputs.filter(
     (tensor) =>
       isConstant(tensor) &&
       !node.inputs.includes(tensor) &&
       links.get(tensor)!.consumers.every((consumer) => consumer === old),
   )
-  const gone = new Set<unknown>([
+  const removed = new Set<unknown>([
     old,
     ...lost,
     ...freed,
     ...freed.map((tensor) => links.get(tensor)!.producer),
   ])
   checkNewNames(node, {
-    nodes: graph.nodes.filter((each) => !gone.has(each)),
-    tensors: graph.tensors.filter((each) => !gone.has(each)),
+    nodes: graph.nodes.filter((each) => !removed.has(each)),
+    tensors: graph.tensors.filter((each) => !removed.has(each)),
   })
-  const put = (list: readonly TmfileNode[]) => list.map((each) => (each === old ? node : each))
-  graph.nodes = put(graph.nodes)
-  graph.inputs = put(graph.inputs)
-  graph.outputs = put(graph.outputs)
-  for (const device of graph.devices ?? []) device.nodes = put(device.nodes)
+  const replaced = (list: readonly TmfileNode[]) => list.map((each) => (each === old ? node : each))
+  graph.nodes = replaced(graph.nodes)
+  graph.inputs = replaced(graph.inputs)
+  graph.outputs = replaced(graph.outputs)
+  for (const device of graph.devices ?? []) device.nodes = replaced(device.nodes)
   addTensors(graph, [...node.inputs, ...node.outputs])
   dropTensors(graph, new Set(lost))
   dropUnused(graph, new Set(freed))
 }
 
 /**
- * Lets every node but the maker of `to` take one tensor in place of another; where the maker of `from` is an output of the
- * graph, the maker of `to` becomes one in its place.
+ * Makes every consumer of `from`, except the producer of `to`, take `to`. Where the producer of `from` is a graph output,
+ * the producer of `to` replaces it.
  *
- * @throws TileworkError ERR_ARGUMENT for tensors that the graph does not have, ERR_GRAPH where a node would run before its
- * input is made
+ * @throws TileworkError ERR_ARGUMENT for tensors that are not in the graph, ERR_GRAPH where a consumer runs before `to` is
+ * produced
  */
 export function replaceAllUses(
   graph: TmfileGraph,
   from: TmfileTensor | string,
   to: TmfileTensor | string,
 ): void {
-  const [old, put] = [findTensor(graph, from), findTensor(graph, to)]
+  const [old, replacement] = [findTensor(graph, from), findTensor(graph, to)]
   const links = linksOf(graph)
-  const maker = links.get(put)?.producer
-  const users = (links.get(old)?.consumers ?? []).filter((node) => node !== maker)
-  const early = maker && users.find((node) => graph.nodes.indexOf(node) < graph.nodes.indexOf(maker))
+  const producer = links.get(replacement)?.producer
+  const consumers = (links.get(old)?.consumers ?? []).filter((node) => node !== producer)
+  const early =
+    producer && consumers.find((node) => graph.nodes.indexOf(node) < graph.nodes.indexOf(producer))
   if (early) {
-    refuseEdit(`Node ${JSON.stringify(early.name)} runs before tensor ${JSON.stringify(put.name)} is made.`)
+    refuseEdit(
+      `Node ${JSON.stringify(early.name)} runs before tensor ${JSON.stringify(replacement.name)} is produced.`,
+    )
   }
-  const replaced = (tensors: readonly TmfileTensor[]) => tensors.map((each) => (each === old ? put : each))
-  for (const node of users) node.inputs = replaced(node.inputs)
-  for (const device of graph.devices ?? []) {
-    Object.assign(device, { inputs: replaced(device.inputs), outputs: replaced(device.outputs) })
-  }
-  const end = links.get(old)?.producer
-  if (maker && end && end.operator !== 'InputOp') {
-    graph.outputs = [...new Set(graph.outputs.map((node) => (node === end ? maker : node)))]
+  replaceUses({ nodes: consumers, devices: graph.devices }, old, replacement)
+  const oldProducer = links.get(old)?.producer
+  if (producer && oldProducer && oldProducer.operator !== 'InputOp') {
+    graph.outputs = [...new Set(graph.outputs.map((node) => (node === oldProducer ? producer : node)))]
   }
 }
 
-/** Makes other tensors the results: the nodes that make them. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
+/** Makes the producers of these tensors the graph outputs. @throws TileworkError ERR_ARGUMENT, ERR_GRAPH */
 export function setOutputs(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): void {
-  graph.outputs = makersOf(graph, keys)
+  graph.outputs = producersOf(graph, keys)
 }
 
-function makersOf(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
+function producersOf(graph: TmfileGraph, keys: readonly (TmfileTensor | string)[]): TmfileNode[] {
   const links = linksOf(graph)
   const nodes = checkKeys(keys, 'outputs').map((key) => {
     const tensor = findTensor(graph, key)
-    return links.get(tensor)?.producer ?? refuseEdit(`No node makes tensor ${JSON.stringify(tensor.name)}.`)
+    return links.get(tensor)?.producer ?? refuseEdit(`Tensor ${JSON.stringify(tensor.name)} has no producer.`)
   })
-  if (nodes.length === 0) refuseEdit('A graph has at least one output.')
+  if (nodes.length === 0) refuseEdit('outputs is empty; a graph has at least one output.')
   return [...new Set(nodes)]
 }
 
 /**
- * Keeps what leads from some tensors to others: the first become inputs of the graph, the nodes that make the second its
- * outputs, and whatever is not between them goes.
+ * Keeps only the nodes between the given inputs and outputs. The inputs become graph inputs, and the producers of the
+ * outputs become graph outputs.
  *
- * @throws TileworkError ERR_GRAPH where an output does not depend on the inputs alone, or what is needed of a node makes
- * one of the inputs as well
+ * @throws TileworkError ERR_GRAPH where an output depends on another graph input, or a kept node also produces one of the
+ * inputs
  */
 export function cut(
   graph: TmfileGraph,
@@ -244,22 +251,26 @@ export function cut(
   outputs: readonly (TmfileTensor | string)[],
 ): void {
   const starts = [...new Set(checkKeys(inputs, 'inputs').map((key) => findTensor(graph, key)))]
-  const ends = makersOf(graph, outputs)
+  const ends = producersOf(graph, outputs)
   const links = linksOf(graph)
   const constant = starts.find(isConstant)
-  if (constant) refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant, and no input.`)
+  if (constant)
+    refuseEdit(`Tensor ${JSON.stringify(constant.name)} is a constant; a constant cannot be an input.`)
   const inputNodes = starts.map((tensor) => {
     const producer = links.get(tensor)?.producer
     return producer?.operator === 'InputOp' ? producer : producerNode('InputOp', tensor)
   })
   const between = nodesBetween(ends, new Set(starts), links)
-  const old = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
-  if (old)
-    refuseEdit(`The outputs also need the input ${JSON.stringify(old.name)}; name it among the inputs.`)
+  const missing = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
+  if (missing) {
+    refuseEdit(
+      `The outputs also depend on the graph input ${JSON.stringify(missing.name)}; add it to the inputs.`,
+    )
+  }
   const kept = graph.nodes.filter((node) => between.has(node) && !inputNodes.includes(node))
-  const again = kept.flatMap(({ outputs: made }) => made).find((tensor) => starts.includes(tensor))
-  if (again) {
-    refuseEdit(`Tensor ${JSON.stringify(again.name)} cannot be an input: a node that is needed makes it.`)
+  const produced = kept.flatMap((node) => node.outputs).find((tensor) => starts.includes(tensor))
+  if (produced) {
+    refuseEdit(`Tensor ${JSON.stringify(produced.name)} cannot be an input: a kept node produces it.`)
   }
   for (const node of inputNodes) {
     if (!graph.nodes.includes(node)) refuseTakenName('node', node, kept)
@@ -267,15 +278,13 @@ export function cut(
   for (const tensor of starts) tensor.role = 'input'
   graph.nodes = [...inputNodes, ...kept]
   graph.inputs = inputNodes
-  graph.outputs = ends.map(
-    (node) => inputNodes.find(({ outputs: made }) => made[0] === node.outputs[0]) ?? node,
-  )
+  graph.outputs = ends.map((node) => inputNodes.find((input) => input.outputs[0] === node.outputs[0]) ?? node)
   graph.devices = null
   const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
   dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
 }
 
-/** Nodes that the ends need, as far as the starts; nodes that make a start are not followed. */
+/** Nodes that `ends` depend on, up to the tensors `starts`; producers of `starts` are not visited. */
 function nodesBetween(
   ends: readonly TmfileNode[],
   starts: ReadonlySet<TmfileTensor>,
@@ -294,7 +303,7 @@ function nodesBetween(
   return found
 }
 
-/** Removes nodes that no output needs, and tensors and buffers that no node has. Inputs of the graph stay. */
+/** Removes nodes that no output depends on, and tensors and buffers without a user. Keeps the graph inputs. */
 export function removeUnused(graph: TmfileGraph): void {
   const needed = nodesBetween(graph.outputs, new Set(), linksOf(graph))
   const unused = graph.nodes.filter((node) => !needed.has(node) && !graph.inputs.includes(node))

@@ -1,6 +1,6 @@
 /**
- * Names, and changes of them. The reference takes names of tensors for keys, and edits find tensors and nodes by name, so
- * each that is given stays the only one of its kind. Files that have one twice keep it.
+ * Names of nodes and tensors. The reference uses tensor names as keys, and edits find tensors and nodes by name, so every
+ * new name must be unique among nodes or among tensors. Duplicate names in a file are kept.
  */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
@@ -8,18 +8,18 @@ import { FORMAT_NAME } from '../schema.js'
 import { refuseEdit } from './lookup.js'
 import type { TmfileGraph } from './types.js'
 
-/** In C a name ends at a NUL; half a surrogate pair has no UTF-8. */
+/** A NUL ends a name in C, and a lone surrogate has no UTF-8 encoding. */
 const UNWRITABLE = /\0|\p{Surrogate}/u
 
 /**
- * A name that is given to something.
+ * Checks a new name and returns it.
  *
- * @param what - names it at the start of a sentence
- * @throws TileworkError ERR_ARGUMENT for what is no string of characters that a file can hold, and for an empty one
+ * @param what - the start of the message, for example `The name of a node`
+ * @throws TileworkError ERR_ARGUMENT for an empty name, and for one that a file cannot hold
  */
 export function checkNewName(name: unknown, what: string): string {
   if (typeof name === 'string' && name !== '' && !UNWRITABLE.test(name)) return name
-  const message = `${what} must be a text of at least one character, without NUL and halves of surrogate pairs; it is ${valueText(name)}.`
+  const message = `${what} is ${valueText(name)}; it must be a non-empty string without NUL and lone surrogates.`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
 
@@ -34,32 +34,33 @@ export function refuseTakenName(
   others: readonly NamedPart[],
 ): void {
   if (name === null || others.every((other) => other.name !== name)) return
-  refuseEdit(`A ${what} has the name ${JSON.stringify(name)} already.`)
+  refuseEdit(`The name ${JSON.stringify(name)} is taken by another ${what}.`)
 }
 
 /**
- * Renames every tensor and node of a name: a node usually has the name of its output.
+ * Renames every tensor and node with the name: a node usually has the name of its output.
  *
- * @returns how many there were
- * @throws TileworkError ERR_ARGUMENT for what is no name; ERR_GRAPH where nothing has it, or another one of its kind has
- * the new one already
+ * @returns the number of renamed objects
+ * @throws TileworkError ERR_ARGUMENT for an invalid name; ERR_GRAPH where nothing has the old name, or the new name is
+ * taken
  */
 export function rename(graph: TmfileGraph, from: string, to: string): number {
   if (typeof from !== 'string') {
-    const message = `from must be a string; it is ${valueText(from)}.`
+    const message = `from is ${valueText(from)}; it must be a string.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   const renamed = { name: checkNewName(to, 'The new name') }
   const tensors = graph.tensors.filter(({ name }) => name === from)
   const nodes = graph.nodes.filter(({ name }) => name === from)
-  if (tensors.length + nodes.length === 0) refuseEdit(`Nothing has the name ${JSON.stringify(from)}.`)
+  if (tensors.length + nodes.length === 0)
+    refuseEdit(`No tensor or node has the name ${JSON.stringify(from)}.`)
   if (from !== to && tensors.length > 0) refuseTakenName('tensor', renamed, graph.tensors)
   if (from !== to && nodes.length > 0) refuseTakenName('node', renamed, graph.nodes)
   for (const each of [...tensors, ...nodes]) each.name = to
   return tensors.length + nodes.length
 }
 
-/** Leaves all names of tensors and nodes away. The reference runs such a model, and aborts when it is to save it. */
+/** Removes the names of all tensors and nodes. The reference runs such a model, and aborts when it saves it. */
 export function stripNames(graph: TmfileGraph): void {
   for (const each of [...graph.tensors, ...graph.nodes]) each.name = null
 }

@@ -1,4 +1,4 @@
-/** Changes of input shapes, and of what in the graph has the old ones written down. */
+/** Changes input shapes, and every dependent shape and Reshape target in the graph. */
 import { TileworkError } from '../../../errors.js'
 import { tensor as denseTensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
@@ -10,21 +10,21 @@ import { findTensor, linksOf, refuseEdit } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
 import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
-/** What a change of shapes met. */
+/** Reshape nodes that a shape change affects. */
 export interface ShapeChange {
-  /** Reshape nodes whose target was changed with the batch. */
+  /** Nodes whose target shape was changed to the new batch size. */
   readonly reshaped: readonly TmfileNode[]
-  /** Reshape nodes with a fixed number of elements, which may not fit the new shape any more. */
+  /** Nodes with a fixed target shape, which may not fit the new input shape. */
   readonly blocked: readonly TmfileNode[]
 }
 
 /**
- * Sets the shape of an input. Shapes that depend on it become unknown until the runtime infers them; where only the
- * batch is another, they follow it, and so do Reshape nodes that have it written down.
+ * Sets the shape of an input. Dependent shapes become unknown until the runtime infers them. Where only the batch size
+ * changes, dependent shapes and Reshape targets that contain the batch size change with it.
  *
- * @throws TileworkError ERR_ARGUMENT for no shape of positive extents and for one of another rank than before, since
- * parameters count axes; ERR_RANK above 8, ERR_GRAPH for a tensor that is
- * no input, ERR_ASYNC_ONLY where the stored target of a Reshape cannot be read at once
+ * @throws TileworkError ERR_ARGUMENT for an invalid shape and for a different rank, because parameters refer to axes;
+ * ERR_RANK above rank 8; ERR_GRAPH for a tensor that is not an input; ERR_ASYNC_ONLY where the stored target of a Reshape
+ * cannot be read synchronously
  */
 export function setInputShape(
   graph: TmfileGraph,
@@ -33,17 +33,17 @@ export function setInputShape(
 ): ShapeChange {
   const tensor = findTensor(graph, key)
   const isInput = graph.inputs.some(({ outputs }) => outputs.includes(tensor))
-  if (!isInput) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no input of the graph.`)
+  if (!isInput) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is not an input of the graph.`)
   checkExtents(shape)
   const old = tensor.shape
-  // A file may have a shape of no axes for one that is not known.
+  // Some files store an unknown shape as rank 0.
   if (old && old.length > 0 && old.length !== shape.length) {
-    const message = `Input ${JSON.stringify(tensor.name)} has ${old.length} axes, [${old.join(', ')}]; [${shape.join(', ')}] has ${shape.length}.`
+    const message = `The new shape [${shape.join(', ')}] has rank ${shape.length}; input ${JSON.stringify(tensor.name)} has rank ${old.length}, [${old.join(', ')}].`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   tensor.shape = [...shape]
   if (old && shape.every((extent, axis) => extent === old[axis])) return NO_CHANGE
-  const isBatchOnly = old && shape.slice(1).every((extent, at) => extent === old[at + 1])
+  const isBatchOnly = old && shape.slice(1).every((extent, index) => extent === old[index + 1])
   const dependent = dependentNodes(graph, tensor)
   if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(graph, dependent, old[0]!, shape[0]!)
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
@@ -51,19 +51,23 @@ export function setInputShape(
 }
 
 /**
- * Sets the first extent of every input. Errors: as `setInputShape`; ERR_ARGUMENT for what is no whole number from 1,
- * ERR_GRAPH for an input without a shape.
+ * Sets the first dimension of every input.
+ *
+ * @throws TileworkError as `setInputShape`; ERR_ARGUMENT unless `batch` is an integer from 1; ERR_GRAPH for an input
+ * without a shape
  */
 export function setBatch(graph: TmfileGraph, batch: number): ShapeChange {
   if (!Number.isInteger(batch) || batch < 1) {
-    const message = `A batch is a whole number from 1; ${valueText(batch)} was given.`
+    const message = `batch is ${valueText(batch)}; it must be an integer from 1.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   const changes = graph.inputs
     .flatMap(({ outputs }) => outputs)
     .map((tensor) => {
       if (!tensor.shape || tensor.shape.length === 0) {
-        return refuseEdit(`Input ${JSON.stringify(tensor.name)} has no shape; set it as a whole.`)
+        return refuseEdit(
+          `Input ${JSON.stringify(tensor.name)} has no shape; set all its dimensions with setInputShape.`,
+        )
       }
       return setInputShape(graph, tensor, [batch, ...tensor.shape.slice(1)])
     })
@@ -75,22 +79,22 @@ const NO_CHANGE: ShapeChange = { reshaped: [], blocked: [] }
 
 function checkExtents(shape: readonly number[]): void {
   if (!Array.isArray(shape) || shape.length === 0) {
-    const message = `The shape of an input is an array of 1 to ${RUNTIME_LIMITS.dims} extents; ${Array.isArray(shape) ? 'an empty one' : valueText(shape)} was given.`
+    const message = `The shape is ${Array.isArray(shape) ? 'empty' : valueText(shape)}; it must be an array of 1 to ${RUNTIME_LIMITS.dims} dimensions.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   const bad = shape.find(
     (extent) => !Number.isInteger(extent) || (extent < 1 && extent !== -1) || extent >= 2 ** 31,
   )
   if (bad !== undefined) {
-    const message = `An extent is a whole number from 1, or -1 for one that is set later; ${valueText(bad)} was given.`
+    const message = `The shape has the dimension ${valueText(bad)}; a dimension is an integer from 1, or -1 for one that is set later.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   if (shape.length <= RUNTIME_LIMITS.dims) return
-  const message = `A tmfile has at most ${RUNTIME_LIMITS.dims} axes; ${shape.length} were given.`
+  const message = `The shape has rank ${shape.length}; a tmfile holds at most ${RUNTIME_LIMITS.dims} dimensions.`
   throw new TileworkError('ERR_RANK', message, { format: FORMAT_NAME })
 }
 
-/** Nodes that a change of the tensor reaches. */
+/** Nodes that depend on the tensor, directly or not. */
 function dependentNodes(graph: TmfileGraph, tensor: TmfileTensor): TmfileNode[] {
   const links = linksOf(graph)
   const found = new Set<TmfileNode>()
@@ -107,7 +111,7 @@ function dependentNodes(graph: TmfileGraph, tensor: TmfileTensor): TmfileNode[] 
 
 type Reshape = KnownNode<'Reshape'>
 
-/** A target of known extents alone: neither "what is left" (-1) nor "as before" (0). */
+/** Whether every dimension of the target is fixed: none is inferred (-1) or copied from the input (0). */
 function isFixedReshape(node: TmfileNode): node is Reshape {
   return node.operator === 'Reshape' && (node.params.re_shape?.every((extent) => extent > 0) ?? false)
 }
@@ -136,7 +140,7 @@ function changeBatch(
   return { reshaped, blocked }
 }
 
-/** A first extent that is the batch follows it; of another nobody knows what it was made of. */
+/** Changes a first dimension that equals the batch size; a shape with any other first dimension becomes unknown. */
 function batchOf(shape: readonly number[], from: number, to: number): number[] | null {
   return shape[0] === from ? [to, ...shape.slice(1)] : null
 }
@@ -146,7 +150,7 @@ function changeTarget({ params }: Reshape, from: number, to: number): 'reshaped'
   if (!target || target.length === 0) return 'free'
   const first = target[0]!
   if (first === from) {
-    // The batch, as long as the rest of the shape has no other place for it.
+    // A first dimension equal to the batch size is assumed to be the batch.
     params.re_shape = [to, ...target.slice(1)]
     return 'reshaped'
   }
@@ -154,8 +158,8 @@ function changeTarget({ params }: Reshape, from: number, to: number): 'reshaped'
 }
 
 /**
- * Models made from ONNX hold the target a second time, as an int32 constant: the first words of what were 64-bit numbers,
- * or the numbers. The batch is the first word either way.
+ * Models converted from ONNX store the target a second time, as an int32 constant: either the values, or the leading words
+ * of the original 64-bit values. Both start with the batch size.
  */
 function changeStoredTarget(graph: TmfileGraph, { inputs }: Reshape, from: number, to: number): void {
   const target = inputs[1]

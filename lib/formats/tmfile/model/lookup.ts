@@ -1,17 +1,31 @@
 /** Finds the nodes and tensors of a graph by name, and the nodes that produce and consume each tensor. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
+import { isConstant } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import type { TensorLinks, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
-/** The node itself, or the first of that name. @throws TileworkError ERR_ARGUMENT when it is not in the graph */
+/** The node itself, or the first node with the name. @throws TileworkError ERR_ARGUMENT where it is not in the graph */
 export function findNode(graph: TmfileGraph, key: TmfileNode | string): TmfileNode {
   return find(graph.nodes, key, 'node')
 }
 
-/** The tensor itself, or the first of that name. @throws TileworkError ERR_ARGUMENT when it is not in the graph */
+/** The tensor itself, or the first tensor with the name. @throws TileworkError ERR_ARGUMENT where it is not in the graph */
 export function findTensor(graph: TmfileGraph, key: TmfileTensor | string): TmfileTensor {
   return find(graph.tensors, key, 'tensor')
+}
+
+/**
+ * The constant itself, or the first tensor with the name.
+ *
+ * @throws TileworkError ERR_ARGUMENT where it is not in the graph, ERR_GRAPH where it is not a constant
+ */
+export function findConstant(graph: TmfileGraph, key: TmfileTensor | string): TmfileTensor {
+  const tensor = findTensor(graph, key)
+  if (!isConstant(tensor)) {
+    refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is not a constant; its role is ${tensor.role}.`)
+  }
+  return tensor
 }
 
 function find<T extends { readonly name: string | null }>(
@@ -22,18 +36,17 @@ function find<T extends { readonly name: string | null }>(
   const found =
     typeof key === 'string' ? list.find(({ name }) => name === key) : list.find((entry) => entry === key)
   if (found) return found
-  const named = typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key)
-  throw new TileworkError('ERR_ARGUMENT', `There is no ${what} ${named}; the graph has ${list.length}.`, {
-    format: FORMAT_NAME,
-  })
+  const name = typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key)
+  const message = `The graph has no ${what} ${name}; it has ${list.length} ${what}s.`
+  throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
 
-/** An edit that the graph does not allow. */
+/** @throws TileworkError ERR_GRAPH for an edit that the graph does not allow */
 export function refuseEdit(message: string): never {
   throw new TileworkError('ERR_GRAPH', message, { format: FORMAT_NAME })
 }
 
-/** Producer and consumers of every tensor, as the graph is now. */
+/** Producer and consumers of every tensor. */
 export function linksOf(graph: TmfileGraph): Map<TmfileTensor, TensorLinks> {
   const links = new Map<TmfileTensor, { producer: TmfileNode | undefined; consumers: TmfileNode[] }>()
   const entryOf = (tensor: TmfileTensor) => {

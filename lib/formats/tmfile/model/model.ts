@@ -1,6 +1,6 @@
 /**
- * A model as objects that may be changed: nodes hold their tensors and tensors their buffers, so nothing has a number
- * that an edit would have to renumber. Numbers are made when the model is written.
+ * The editable model. Its objects refer to each other directly; indices are assigned when the model is written. Each
+ * method delegates to an edit function on the graph.
  */
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
@@ -28,7 +28,7 @@ import { linksOf } from './lookup.js'
 import {
   dequantizeConstant,
   quantizeConstant,
-  type TmfileCodes,
+  type TmfileQuantizedDtype,
   type TmfileQuantizeOptions,
 } from './quantize.js'
 import type {
@@ -44,140 +44,136 @@ export class TmfileModel implements TmfileModelFields {
   readonly kind = 'tmfile'
   /** Main, sub and compile version of the file; the main version is 2. */
   version: readonly [number, number, number] = [2, 0, 0]
-  /** The framework that the model came from, by number; informative only. */
+  /** The framework that the model was converted from, by number; informative only. */
   originalFormat = 0
   subFormat = 0
   name: string | null = null
   graph: TmfileGraph
 
-  get [MODEL_FORMAT](): 'tmfile' {
-    return 'tmfile'
-  }
-
   constructor(graph: Partial<TmfileGraph> = {}) {
     this.graph = { ...emptyGraph(), ...graph }
   }
 
-  /** Producer and consumers of every tensor, as the graph is now. */
+  get [MODEL_FORMAT](): 'tmfile' {
+    return 'tmfile'
+  }
+
+  /** Producer and consumers of every tensor, in the current state of the graph. */
   links(): Map<TmfileTensor, TensorLinks> {
     return linksOf(this.graph)
   }
 
   /**
-   * Renames every tensor and node of a name. Returns how many there were.
-   * Errors: ERR_ARGUMENT for an empty name; ERR_GRAPH where nothing has the old one, or another one of its kind the new one.
+   * Renames every tensor and node with a name. Returns their number.
+   * Errors: ERR_ARGUMENT for an invalid name; ERR_GRAPH where nothing has the old name, or the new name is taken.
    */
   rename(from: string, to: string): number {
     return rename(this.graph, from, to)
   }
 
-  /** Leaves all names of tensors and nodes away. The reference runs such a model and aborts when it is to save it. */
+  /** Removes the names of all tensors and nodes. The reference runs such a model, and aborts when it saves it. */
   stripNames(): void {
     stripNames(this.graph)
   }
 
   /**
-   * Sets the shape of an input. Shapes that depend on it become unknown until the runtime infers them; where only the
-   * batch is another, they follow it, and so do Reshape nodes that have it written down.
-   * Errors: ERR_ARGUMENT, also for another number of axes; ERR_RANK, ERR_GRAPH for a tensor that is no input.
+   * Sets the shape of an input. Dependent shapes become unknown until the runtime infers them. Where only the batch size
+   * changes, dependent shapes and Reshape targets that contain the batch size change with it.
+   * Errors: ERR_ARGUMENT, also for a different rank; ERR_RANK; ERR_GRAPH for a tensor that is not an input.
    */
   setInputShape(input: TmfileTensor | string, shape: readonly number[]): ShapeChange {
     return setInputShape(this.graph, input, shape)
   }
 
-  /** Sets the first extent of every input. Errors: as `setInputShape`. */
+  /** Sets the first dimension of every input. Errors: as `setInputShape`. */
   setBatch(batch: number): ShapeChange {
     return setBatch(this.graph, batch)
   }
 
   /**
-   * Takes a node out; its consumers get its first input that is no constant. Constants that nobody takes any more go
-   * with it. Errors: ERR_ARGUMENT, ERR_GRAPH where nothing can take its place.
+   * Removes a node. Its consumers take its first non-constant input instead, and constants that become unused are removed
+   * too. Errors: ERR_ARGUMENT; ERR_GRAPH where no input can replace a used output.
    */
   removeNode(node: TmfileNode | string): void {
     removeNode(this.graph, node)
   }
 
   /**
-   * A node for `insertNode` and `replaceNode`: its operator, names of tensors, and the parameters that differ from their
-   * defaults. Errors: ERR_ARGUMENT.
+   * A new node for `insertNode` and `replaceNode`, from its operator, tensor names, and the parameters that differ from
+   * their defaults. Errors: ERR_ARGUMENT.
    */
   createNode(description: TmfileNodeDescription): TmfileNode {
     return createNode(this.graph, description)
   }
 
-  /**
-   * Adds a constant and the node that gives it to others. Errors: ERR_GRAPH for a name that a tensor or a node has; as
-   * `replaceConstant`.
-   */
-  addConstant(name: string, numbers: DenseTensor, quantization?: TmfileQuantization | null): TmfileTensor {
-    return addConstant(this.graph, name, numbers, quantization)
+  /** Adds a constant and its Const node. Errors: ERR_GRAPH for a name that is taken; otherwise as `replaceConstant`. */
+  addConstant(name: string, data: DenseTensor, quantization?: TmfileQuantization | null): TmfileTensor {
+    return addConstant(this.graph, name, data, quantization)
   }
 
   /**
-   * Lets every node but the maker of `to` take it in place of `from`, as an output of the graph too.
-   * Errors: ERR_ARGUMENT, ERR_GRAPH where a node would run before its input is made.
+   * Makes every consumer of `from`, except the producer of `to`, take `to`. Where the producer of `from` is a graph output,
+   * the producer of `to` replaces it. Errors: ERR_ARGUMENT; ERR_GRAPH where a consumer runs before `to` is produced.
    */
   replaceAllUses(from: TmfileTensor | string, to: TmfileTensor | string): void {
     replaceAllUses(this.graph, from, to)
   }
 
-  /** Puts a node at `index`, behind the makers of its inputs by default, with its tensors. Errors: ERR_GRAPH. */
+  /** Inserts a node and its tensors at `index`, by default after the producers of its inputs. Errors: ERR_GRAPH. */
   insertNode(node: TmfileNode, index?: number): void {
     insertNode(this.graph, node, index)
   }
 
-  /** Puts a node in the place of another one. Errors: ERR_ARGUMENT, ERR_GRAPH where an output is lost that is needed. */
+  /** Replaces a node by another. Errors: ERR_ARGUMENT; ERR_GRAPH where the new node does not produce a used output. */
   replaceNode(old: TmfileNode | string, node: TmfileNode): void {
     replaceNode(this.graph, old, node)
   }
 
-  /** Makes the nodes that make these tensors the outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  /** Makes the producers of these tensors the graph outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
   setOutputs(tensors: readonly (TmfileTensor | string)[]): void {
     setOutputs(this.graph, tensors)
   }
 
-  /** Keeps what leads from some tensors to others. Errors: ERR_ARGUMENT, ERR_GRAPH. */
+  /** Keeps only the nodes between the given inputs and outputs. Errors: ERR_ARGUMENT, ERR_GRAPH. */
   cut(inputs: readonly (TmfileTensor | string)[], outputs: readonly (TmfileTensor | string)[]): void {
     cut(this.graph, inputs, outputs)
   }
 
-  /** Removes nodes that no output needs, and tensors and buffers that no node has. */
+  /** Removes nodes that no output depends on, and tensors and buffers without a user. */
   removeUnused(): void {
     removeUnused(this.graph)
   }
 
   /**
-   * Gives a constant other numbers with their type and shape, and these quantization parameters, or those that the numbers
-   * bring.
+   * Replaces the data of a constant, and its dtype and shape. `quantization` defaults to the parameters of `data`.
    * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_UNSUPPORTED, ERR_RANK, ERR_NO_DATA.
    */
   replaceConstant(
     tensor: TmfileTensor | string,
-    numbers: DenseTensor,
+    data: DenseTensor,
     quantization?: TmfileQuantization | null,
   ): void {
-    replaceConstant(this.graph, tensor, numbers, quantization)
+    replaceConstant(this.graph, tensor, data, quantization)
   }
 
-  /** Leaves the numbers of all constants away and keeps their sizes. */
+  /** Removes the data of all constants and keeps their sizes. */
   stripWeights(): void {
     stripWeights(this.graph)
   }
 
-  /** Gives numbers to constants that have none; null leaves one as it is. Errors: ERR_ARGUMENT for another type or shape. */
-  fillWeights(numbersFor: (tensor: TmfileTensor) => DenseTensor | null): void {
-    fillWeights(this.graph, numbersFor)
+  /** Gives data to constants without any; null leaves one as it is. Errors: ERR_ARGUMENT for another dtype or shape. */
+  fillWeights(dataFor: (tensor: TmfileTensor) => DenseTensor | null): void {
+    fillWeights(this.graph, dataFor)
   }
 
-  /** Casts every constant that is a float of the other width, as the file is written. Returns how many there are. */
+  /** Casts every constant of the other float type, when the file is written. Returns the number of constants. */
   castWeights(dtype: 'float32' | 'float16'): number {
     return castWeights(this.graph, dtype)
   }
 
   /**
-   * The real values of a quantized constant, (stored - zero point) * scale, as float32, computed when they are read. With
-   * one scale a channel a channel is a run of stored values.
+   * The real values of a quantized constant, `(stored - zero point) * scale`, as a lazy float32 tensor. With one scale per
+   * channel, a channel is a contiguous run of stored values.
    * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_QUANTIZATION, ERR_NO_DATA.
    */
   async dequantize(constant: TmfileTensor | string): Promise<DenseTensor> {
@@ -185,19 +181,19 @@ export class TmfileModel implements TmfileModelFields {
   }
 
   /**
-   * Replaces a constant's real numbers by codes of int8 (symmetric, a scale a channel), uint8 (one scale and zero point) or
-   * int32 (by given scales), and gives it the parameters, which are returned.
+   * Quantizes a constant to int8 (symmetric, one scale per channel), uint8 (one scale and zero point) or int32 (given
+   * scales). Sets its quantization parameters and returns them.
    * Errors: ERR_ARGUMENT, ERR_GRAPH, ERR_DTYPE, ERR_QUANTIZATION, ERR_NO_DATA.
    */
   quantize(
     constant: TmfileTensor | string,
-    dtype: TmfileCodes,
+    dtype: TmfileQuantizedDtype,
     options: TmfileQuantizeOptions = {},
   ): Promise<TmfileQuantization> {
     return quantizeConstant(this.graph, constant, dtype, options)
   }
 
-  /** Lets constants with the same bytes share a buffer. Returns the bytes saved. Errors: ERR_GRAPH for NHWC models. */
+  /** Makes constants with equal bytes share one buffer. Returns the bytes saved. Errors: ERR_GRAPH for NHWC models. */
   mergeConstants(): Promise<number> {
     return mergeConstants(this.graph)
   }

@@ -1,16 +1,16 @@
-/** Loose tensors as a model: each is the output of a Const node. Nothing can be run, but everything be stored. */
-import { DTYPES } from '../../../dtype/dtypes.js'
+/** A model that only stores tensors: each is the output of a Const node. It cannot be run. */
 import { TileworkError } from '../../../errors.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import { madeNames } from '../../made_names.js'
+import { TMFILE_DTYPES } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import { producerNode } from './create_node.js'
 import { TmfileModel } from './model.js'
 import { quantizationOf } from './tensors.js'
 import type { TmfileBuffer, TmfileDtype, TmfileTensor } from './types.js'
 
-/** @throws TileworkError ERR_UNSUPPORTED for what a tmfile cannot hold; ERR_NO_DATA */
+/** @throws TileworkError ERR_UNSUPPORTED for a tensor that a tmfile cannot hold; ERR_NO_DATA */
 export function modelFromTensors(tensors: readonly Tensor[]): TmfileModel {
   const names = madeNames(tensors, 'tensor_')
   const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
@@ -27,9 +27,9 @@ function storable(tensor: Tensor): DenseTensor {
   const refuse = (reason: string): never => {
     throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" ${reason}.`, { format: FORMAT_NAME })
   }
-  if (tensor.kind !== 'dense') return refuse(`is ${tensor.kind}; a tmfile holds dense tensors`)
-  if (DTYPES[tensor.dtype].tmfile === undefined) {
-    return refuse(`is ${tensor.dtype}, which a tmfile has no number for`)
+  if (tensor.kind !== 'dense') return refuse(`is ${tensor.kind}; a tmfile holds only dense tensors`)
+  if (!TMFILE_DTYPES.includes(tensor.dtype)) {
+    return refuse(`is ${tensor.dtype}; a tmfile holds ${TMFILE_DTYPES.join(', ')}`)
   }
   if (!tensor.hasData) {
     const message = `Tensor "${tensor.name}" has no data in its file.`

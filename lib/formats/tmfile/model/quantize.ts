@@ -1,9 +1,10 @@
 /**
- * Real numbers of constants as codes, by the rules of the tools that quantize for this format: int8 symmetric with a scale
- * a channel, uint8 with one scale and zero point, int32 biases by scales that are given (input scale × weight scale).
- * `quantize` and `quantizationParameters` have the arithmetic, as `rules: 'tmfile'`.
+ * Quantizes and dequantizes constants by the rules of Tengine's quantization tools: int8 is symmetric with one scale per
+ * channel, uint8 has one scale and zero point, and int32 biases use given scales (input scale × weight scale). `quantize`
+ * and `quantizationParameters` implement the arithmetic as `rules: 'tmfile'`.
  *
- * A channel is a run of stored values, as the reference takes it also where a shape says another order (NHWC depthwise).
+ * A channel is a contiguous run of stored values. The reference assumes this even where the shape means another order
+ * (NHWC depthwise weights).
  */
 import { bytesOfView } from '../../../bytes/view_bytes.js'
 import { checkOptions, readInput } from '../../../caller_input.js'
@@ -13,44 +14,42 @@ import { quantizationParameters } from '../../../tensor/quantization_range.js'
 import { dequantize, quantize } from '../../../tensor/quantize.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
-import { isConstant } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import { replaceConstant } from './edit_constants.js'
-import { findTensor, refuseEdit } from './lookup.js'
+import { findConstant } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
 import type { TmfileGraph, TmfileQuantization, TmfileTensor } from './types.js'
 
-/** Types of codes. int32 is that of biases. */
-export type TmfileCodes = 'int8' | 'uint8' | 'int32'
+/** Element types of quantized constants; int32 is for biases. */
+export type TmfileQuantizedDtype = 'int8' | 'uint8' | 'int32'
 
 export interface TmfileQuantizeOptions {
-  /** One scale for each entry of the first axis, in place of one for all. Default: for int8. */
+  /** One scale per entry of axis 0 instead of one for the tensor. Default: true for int8, false otherwise. */
   readonly perChannel?: boolean
-  /** Scales that are given, with zero points or 0 for all, in place of those that the numbers ask for. */
+  /** Given scales. Default: computed from the range of the values; required for int32. */
   readonly scales?: ArrayLike<number>
-  /** With `scales` only, as many. */
+  /** Zero points of the given scales, of the same length. Default: 0. */
   readonly zeroPoints?: ArrayLike<number>
 }
 
-const CODE_TYPES: readonly TmfileCodes[] = ['int8', 'uint8', 'int32']
+const QUANTIZED_DTYPES: readonly TmfileQuantizedDtype[] = ['int8', 'uint8', 'int32']
 
 /**
- * Replaces a constant's real numbers by codes, and gives it the parameters. The codes are computed when they are read.
+ * Quantizes a constant in the graph. The quantized values are computed when they are read.
  *
- * @returns the parameters
- * @throws TileworkError ERR_GRAPH for a tensor that is no constant, ERR_QUANTIZATION for numbers that are not finite and for
- * scales that do not fit, ERR_DTYPE for numbers that are codes already, ERR_ARGUMENT, ERR_NO_DATA
+ * @returns the quantization parameters
+ * @throws TileworkError ERR_GRAPH for a tensor that is not a constant, ERR_QUANTIZATION for non-finite values and for
+ * scales that do not match the shape, ERR_DTYPE for a constant that is not a float, ERR_ARGUMENT, ERR_NO_DATA
  */
 export async function quantizeConstant(
   graph: TmfileGraph,
   key: TmfileTensor | string,
-  dtype: TmfileCodes,
+  dtype: TmfileQuantizedDtype,
   options: TmfileQuantizeOptions = {},
 ): Promise<TmfileQuantization> {
-  const tensor = findTensor(graph, key)
-  if (!isConstant(tensor)) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is no constant.`)
-  if (!CODE_TYPES.includes(dtype)) {
-    const message = `The type of codes must be ${CODE_TYPES.join(', ')}; it is ${valueText(dtype)}.`
+  const tensor = findConstant(graph, key)
+  if (!QUANTIZED_DTYPES.includes(dtype)) {
+    const message = `dtype is ${valueText(dtype)}; expected one of: ${QUANTIZED_DTYPES.join(', ')}.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   checkOptions(options, 'quantize', ['perChannel', 'scales', 'zeroPoints'])
@@ -59,13 +58,16 @@ export async function quantizeConstant(
     scales,
     zeroPoints,
   } = readInput('The options of quantize', () => ({ ...options }))
-  checkReturned(perChannel, scales, zeroPoints)
+  checkOptionTypes(perChannel, scales, zeroPoints)
   const dense = denseTensorOf(tensor, graph.tensors.indexOf(tensor))
   if (DTYPES[dense.dtype].kind !== 'float') {
-    throw new TileworkError('ERR_DTYPE', `Tensor ${JSON.stringify(tensor.name)} is ${dense.dtype}, no float.`)
+    throw new TileworkError(
+      'ERR_DTYPE',
+      `Tensor ${JSON.stringify(tensor.name)} is ${dense.dtype}; only float32 and float16 can be quantized.`,
+    )
   }
   const reals = (await dense.toTypedArray()) as Float32Array
-  refuseInfinite(reals, tensor)
+  refuseNonFinite(reals, tensor)
   const parameters = scales
     ? givenParameters(tensor, scales, zeroPoints)
     : rangeParameters(reals, tensor, dtype, perChannel)
@@ -75,25 +77,24 @@ export async function quantizeConstant(
   return parameters
 }
 
-function checkReturned(perChannel: unknown, scales: unknown, zeroPoints: unknown): void {
+function checkOptionTypes(perChannel: unknown, scales: unknown, zeroPoints: unknown): void {
   const refuse = (message: string): never => {
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
   }
   if (typeof perChannel !== 'boolean') {
-    refuse(`perChannel must be true or false; it is ${valueText(perChannel)}.`)
+    refuse(`perChannel is ${valueText(perChannel)}; it must be true or false.`)
   }
   for (const [name, list] of Object.entries({ scales, zeroPoints })) {
     const isList = Array.isArray(list) || ArrayBuffer.isView(list)
-    if (list !== undefined && !isList) refuse(`${name} must be a list of numbers; it is ${valueText(list)}.`)
+    if (list !== undefined && !isList)
+      refuse(`${name} is ${valueText(list)}; it must be an array of numbers.`)
     if (ArrayBuffer.isView(list)) bytesOfView(list, name)
     const entries = Array.from((list ?? []) as ArrayLike<unknown>)
-    const at = entries.findIndex((each) => typeof each !== 'number')
-    if (at >= 0) refuse(`${name}[${at}] must be a number; it is ${valueText(entries[at])}.`)
+    const index = entries.findIndex((entry) => typeof entry !== 'number')
+    if (index >= 0) refuse(`${name}[${index}] is ${valueText(entries[index])}; it must be a number.`)
   }
   if (zeroPoints !== undefined && scales === undefined) {
-    refuse(
-      'zeroPoints are given without scales; those that the numbers ask for have zero points of their own.',
-    )
+    refuse('zeroPoints are given without scales; computed scales come with their own zero points.')
   }
 }
 
@@ -102,10 +103,10 @@ function refuse({ name }: TmfileTensor, reason: string): never {
   throw new TileworkError('ERR_QUANTIZATION', message, { format: FORMAT_NAME })
 }
 
-function refuseInfinite(reals: Float32Array, tensor: TmfileTensor): void {
+function refuseNonFinite(reals: Float32Array, tensor: TmfileTensor): void {
   if (reals.length === 0) refuse(tensor, 'has no values')
   const bad = reals.find((real) => !Number.isFinite(real))
-  if (bad !== undefined) refuse(tensor, `has the value ${bad}, for which there is no code`)
+  if (bad !== undefined) refuse(tensor, `has the value ${bad}; quantized values must be finite`)
 }
 
 function givenParameters(
@@ -115,13 +116,17 @@ function givenParameters(
 ): TmfileQuantization {
   const count = scales.length
   if (count !== 1 && count !== tensor.shape?.[0]) {
-    refuse(tensor, `of the shape [${tensor.shape?.join(', ')}] cannot have ${count} scales`)
+    refuse(
+      tensor,
+      `has ${count} scales and the shape [${tensor.shape?.join(', ')}]; the number of scales must be 1 or the first dimension`,
+    )
   }
   if (zeroPoints.length !== count) refuse(tensor, `has ${count} scales and ${zeroPoints.length} zero points`)
   const zeros = Array.from(zeroPoints)
-  // An Int32Array would make a whole number of it, which nobody asked for.
-  const broken = zeros.find((zero) => !Number.isInteger(zero))
-  if (broken !== undefined) refuse(tensor, `cannot have the zero point ${broken}; it is a whole number`)
+  // Int32Array would truncate a fraction without an error.
+  const fraction = zeros.find((zero) => !Number.isInteger(zero))
+  if (fraction !== undefined)
+    refuse(tensor, `has the zero point ${fraction}; a zero point must be an integer`)
   return parametersOf(Array.from(scales), zeros)
 }
 
@@ -133,18 +138,19 @@ function parametersOf(scales: readonly number[], zeroPoints: readonly number[]):
   }
 }
 
-/** Scales and zero points with which the codes hold all numbers, and 0 among them. */
+/** Scales and zero points that cover the range of the values and 0. */
 function rangeParameters(
   reals: Float32Array,
   tensor: TmfileTensor,
-  dtype: TmfileCodes,
+  dtype: TmfileQuantizedDtype,
   perChannel: boolean,
 ): TmfileQuantization {
-  if (dtype === 'int32') refuse(tensor, 'becomes int32 by scales that are given: input scale × weight scale')
+  if (dtype === 'int32')
+    refuse(tensor, 'cannot become int32 without scales; a bias uses input scale × weight scale')
   const channels = perChannel ? (tensor.shape?.[0] ?? 1) : 1
-  const run = reals.length / channels
-  const ranges = Array.from({ length: channels }, (_, at) =>
-    rangeOf(reals.subarray(at * run, (at + 1) * run)),
+  const channelSize = reals.length / channels
+  const ranges = Array.from({ length: channels }, (_, channel) =>
+    rangeOf(reals.subarray(channel * channelSize, (channel + 1) * channelSize)),
   )
   const range = { min: ranges.map(({ min }) => min), max: ranges.map(({ max }) => max) }
   const rules = { symmetric: dtype === 'int8', rules: 'tmfile' } as const
@@ -162,21 +168,18 @@ function rangeOf(reals: Float32Array): { readonly min: number; readonly max: num
 }
 
 /**
- * The real values of a quantized constant, `(stored - zero point) * scale` rounded once to float32, computed when they are
- * read. With a scale for each channel a channel is a run of stored values, which holds also for NHWC depthwise weights,
- * whose shape says another order than their values have.
+ * The real values of a quantized constant, `(stored - zero point) * scale`, rounded once to float32 and computed when they
+ * are read.
  *
- * @throws TileworkError ERR_GRAPH for a tensor that is no constant, ERR_QUANTIZATION where its parameters are absent,
- * unknown (scale 0) or not one and not one for each entry of its first axis; ERR_NO_DATA
+ * @throws TileworkError ERR_GRAPH for a tensor that is not a constant, ERR_QUANTIZATION where its parameters are absent,
+ * unknown (scale 0), or neither one nor one per entry of axis 0; ERR_NO_DATA
  */
 export function dequantizeConstant(graph: TmfileGraph, key: TmfileTensor | string): DenseTensor {
-  const tensor = findTensor(graph, key)
-  const title = JSON.stringify(tensor.name)
-  if (!isConstant(tensor)) refuseEdit(`Tensor ${title} is no constant.`)
+  const tensor = findConstant(graph, key)
   const dense = denseTensorOf(tensor, graph.tensors.indexOf(tensor))
   const { quantization } = dense
   if (!quantization) {
-    const message = `Tensor ${title} has no quantization parameters.`
+    const message = `Tensor ${JSON.stringify(tensor.name)} has no quantization parameters.`
     throw new TileworkError('ERR_QUANTIZATION', message, { format: FORMAT_NAME })
   }
   return dequantize(dense, quantization)

@@ -1,4 +1,4 @@
-/** The tensors of a model as tensors of tilework. */
+/** Presents the tensors of a model as tilework tensors. */
 import { AbsentTensor } from '../../../tensor/absent.js'
 import { asStored, StoredTensor } from '../../../tensor/dense.js'
 import { isPlain } from '../../../tensor/plain_storage.js'
@@ -8,13 +8,13 @@ import { LazyTensorList } from '../../tensor_list.js'
 import { isConstant } from '../enums.js'
 import type { TmfileModelFields, TmfileQuantization, TmfileTensor } from './types.js'
 
-/** Key of a tensor's metadata that says what it is to the graph: `constant`, `variable`, `input`, … */
+/** Metadata key for the role of a tensor in the graph: `constant`, `variable`, `input`, … */
 export const ROLE_KEY = 'tmfile.role'
 
-/** Not even how many axes. */
+/** Stands for a shape whose rank is unknown too. */
 const UNKNOWN_SHAPE: readonly number[] = [-1]
 
-/** One map a role: a model has thousands of tensors. */
+/** One map per role, shared by thousands of tensors. */
 const METADATA = new Map<string, ReadonlyMap<string, string>>()
 
 function metadataOf({ role }: TmfileTensor): ReadonlyMap<string, string> {
@@ -23,28 +23,29 @@ function metadataOf({ role }: TmfileTensor): ReadonlyMap<string, string> {
   return known
 }
 
-/** One scale is that of the whole tensor, several are those of the entries of its first axis. */
+/** One scale applies to the whole tensor; several apply to the entries of axis 0. */
 function parametersOf({ scales, zeroPoints }: TmfileQuantization): QuantizationParameters {
   if (scales.length === 1) return { scale: scales[0]!, zeroPoint: zeroPoints[0]! }
   return { scale: scales, zeroPoint: zeroPoints, axis: 0 }
 }
 
-/** A tmfile has parameters for a tensor as a whole, or for each entry of its first axis as it is stored. */
+/** The parameters in tmfile's form; null where they are neither per tensor nor per entry of the stored axis 0. */
 export function quantizationOf({ quantization, shape, storage }: DenseTensor): TmfileQuantization | null {
   if (!quantization) return null
   const { scale, zeroPoint = 0, axis, blockSize } = quantization
   const scales = typeof scale === 'number' ? Float32Array.of(scale) : Float32Array.from(scale)
-  const isStored = scales.length === 1 || (axis === 0 && scales.length === shape[0] && isPlain(storage))
-  if (!isStored || blockSize !== undefined) return null
+  const isRepresentable =
+    scales.length === 1 || (axis === 0 && scales.length === shape[0] && isPlain(storage))
+  if (!isRepresentable || blockSize !== undefined) return null
   const zeroPoints =
     typeof zeroPoint === 'number' ? new Int32Array(scales.length).fill(zeroPoint) : Int32Array.from(zeroPoint)
   return { scales, zeroPoints, widths: new Int32Array(scales.length) }
 }
 
 /**
- * A tensor of the graph with its numbers, where the file has them. A shape that is not known yet is [-1].
+ * A tensor of the graph, with its data where the file has any. An unknown shape is [-1].
  *
- * @param index - names a tensor without a name
+ * @param index - used for the name of an unnamed tensor
  */
 export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor {
   const { dtype, buffer } = tensor
@@ -63,12 +64,12 @@ export function denseTensorOf(tensor: TmfileTensor, index: number): DenseTensor 
   return new StoredTensor({ source, start, ...about })
 }
 
-/** The constants of a model as it is now, in the order of the file. */
+/** The constants of a model in its current state, in file order. */
 export function constantsOf({ graph }: TmfileModelFields): DenseTensor[] {
   return graph.tensors.flatMap((tensor, index) => (isConstant(tensor) ? [denseTensorOf(tensor, index)] : []))
 }
 
-/** All tensors of a model as it is now, in the order of the file. */
+/** All tensors of a model in its current state, in file order. */
 export class ModelTensors extends LazyTensorList {
   readonly #model: TmfileModelFields
 
@@ -85,7 +86,7 @@ export class ModelTensors extends LazyTensorList {
     return denseTensorOf(this.#model.graph.tensors[position]!, position)
   }
 
-  /** Of several tensors with one name the first, as the runtime finds it. */
+  /** The first tensor with the name, as in the runtime. */
   get(name: string): Tensor | undefined {
     const index = this.#model.graph.tensors.findIndex(
       (tensor, at) => (tensor.name ?? `tensor_${at}`) === name,

@@ -1,4 +1,4 @@
-/** The parts of a model as plain objects, for everything that reads, edits or writes them. */
+/** The objects of a model. Nodes hold their tensors and tensors their buffers, so an edit never renumbers anything. */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
@@ -8,36 +8,36 @@ import type { OperatorName, OperatorParams } from '../operators.js'
 /** Element types that a tmfile can hold. */
 export type TmfileDtype = Extract<Dtype, 'float32' | 'float16' | 'int8' | 'uint8' | 'int32' | 'int16'>
 
-/** Quantization parameters, one entry for the whole tensor or one an entry of axis 0. */
+/** Quantization parameters: one entry for the whole tensor, or one per entry of axis 0. */
 export interface TmfileQuantization {
-  /** Real value = (stored value - zero point) * scale. A scale of 0 says that it is unknown. */
+  /** Real value = (stored value - zero point) * scale. A scale of 0 means unknown. */
   scales: Float32Array
   zeroPoints: Int32Array
-  /** Bits of the stored values where the writer set them; most leave them to chance, and nobody reads them. */
+  /** Bit widths of the stored values. Most writers leave them uninitialised, and no reader uses them. */
   widths: Int32Array
 }
 
-/** The numbers of a constant: a range of a source, the storage of a tensor, or nothing but their length. */
+/** The data of a constant: a range of a source, the storage of a tensor, or null where only the size is known. */
 export interface TmfileBuffer {
   byteLength: number
   data: { readonly source: ByteSource; readonly start: number } | { readonly tensor: DenseTensor } | null
 }
 
 export interface TmfileTensor {
-  /** Null in files that were saved without names. */
+  /** Null in files saved without names. */
   name: string | null
   dtype: TmfileDtype
-  /** Extents, slowest axis first; -1 for one that is set later; null before shapes were inferred. */
+  /** Dimensions, slowest first; -1 for one that is set later; null before shape inference. */
   shape: number[] | null
   role: TensorRole
-  /** 0 NCHW, 1 NHWC; in old files of constants whatever memory held. */
+  /** 0 is NCHW, 1 is NHWC; uninitialised for constants in old files. */
   layout: number
   quantization: TmfileQuantization | null
-  /** Of constants only. */
+  /** Null except for constants. */
   buffer: TmfileBuffer | null
 }
 
-/** Old writers copied what the source framework had; the current runtime passes them over. */
+/** An attribute that an old writer copied from the source framework; the current runtime ignores it. */
 export interface TmfileAttribute {
   name: string
   value: Uint8Array
@@ -53,16 +53,16 @@ interface NodeBase {
   dynamicShape: boolean
 }
 
-/** A node whose operator the format knows. */
+/** A node with an operator of the format. */
 export interface KnownNode<Name extends OperatorName> extends NodeBase {
   operator: Name
   operatorNumber: number
   params: OperatorParams[Name]
-  /** A block of parameters where the operator has none: then the file probably means another operator. */
+  /** A parameter block where the operator has none; the file then probably means another operator. */
   opaqueParams: Uint8Array | null
 }
 
-/** A node with an operator number that nobody knows; its parameters are kept as bytes. */
+/** A node with an unknown operator number; its parameters are kept as bytes. */
 export interface UnknownNode extends NodeBase {
   operator: `operator ${number}`
   operatorNumber: number
@@ -73,12 +73,12 @@ export interface UnknownNode extends NodeBase {
 /** `node.params` has the type of `node.operator`. */
 export type TmfileNode = { [Name in OperatorName]: KnownNode<Name> }[OperatorName] | UnknownNode
 
-/** A part of the model that was meant for one device. */
+/** A part of the model assigned to one device. */
 export interface TmfileDevice {
   id: number
-  /** Inputs that come from another part. */
+  /** Number of inputs produced by another part. */
   inputWaitCount: number
-  /** A number of its own: neither a data type nor a mode of the runtime. */
+  /** A number of unknown meaning: neither a data type nor a mode of the runtime. */
   dataType: number
   nodes: TmfileNode[]
   inputs: TmfileTensor[]
@@ -89,22 +89,22 @@ export interface TmfileDevice {
 export interface TmfileGraph {
   id: number
   name: string | null
-  /** Order in which activations are meant: 0 NCHW, 1 NHWC. */
+  /** Layout of activations: 0 is NCHW, 1 is NHWC. */
   graphLayout: number
-  /** Order in which the file stores weights and shapes. */
+  /** Layout of the stored weights and shapes. */
   modelLayout: number
   nodes: TmfileNode[]
   tensors: TmfileTensor[]
   buffers: TmfileBuffer[]
   /** Nodes, usually `InputOp`s. */
   inputs: TmfileNode[]
-  /** Nodes whose outputs are the results. */
+  /** Nodes whose outputs are the results of the graph. */
   outputs: TmfileNode[]
-  /** Null where the model is not partitioned. */
+  /** Null for a model that is not partitioned. */
   devices: TmfileDevice[] | null
 }
 
-/** Who makes a tensor, and who takes it. */
+/** The nodes that produce and consume a tensor. */
 export interface TensorLinks {
   readonly producer: TmfileNode | undefined
   readonly consumers: readonly TmfileNode[]
@@ -114,7 +114,7 @@ export interface TensorLinks {
 export interface TmfileModelFields {
   /** Main, sub and compile version of the file; the main version is 2. */
   version: readonly [number, number, number]
-  /** The framework that the model came from, by number; informative only. */
+  /** The framework that the model was converted from, by number; informative only. */
   originalFormat: number
   subFormat: number
   name: string | null

@@ -1,6 +1,6 @@
 /**
- * Which object owns each byte of a file: what lies where, what is filler, what nobody explains, and what is claimed
- * twice. A check reports the last two; a rewrite puts every object back to its place by the same list.
+ * Maps every byte of a file to the object that owns it, and finds padding, unowned bytes and overlaps. A check reports
+ * unowned bytes and overlaps; a rewrite keeps objects at their offsets by the same list.
  */
 
 import type {
@@ -17,7 +17,7 @@ import type {
 import { ALIGNMENT, STRUCT_LAYOUTS, WORD_BYTES } from '../schema.js'
 import { ELEMENT_BYTES } from '../struct_layout.js'
 
-/** An object of the file and its bytes. */
+/** An object of the file and its byte range. */
 export interface OwnedRange {
   readonly start: number
   readonly end: number
@@ -26,46 +26,45 @@ export interface OwnedRange {
 }
 
 export interface Coverage {
-  /** Every object, by place; an object that two others share stands there once for each. */
+  /** Every object, by offset; an object that two others share is listed once for each. */
   readonly objects: readonly OwnedRange[]
-  /** Up to 3 bytes between a text or buffer and the next struct. */
-  readonly fillerBytes: number
-  /** Bytes that belong to no object and are no filler. */
-  readonly unexplained: readonly OwnedRange[]
-  /** Objects that begin inside another one. The same bytes for the same kind of object are shared, not overlapping. */
+  /** Up to 3 bytes of alignment padding between a text or buffer and the next struct. */
+  readonly paddingBytes: number
+  /** Bytes that are neither owned by an object nor padding. */
+  readonly unowned: readonly OwnedRange[]
+  /** Objects that start inside another object. An equal range is sharing, not an overlap. */
   readonly overlaps: readonly { readonly object: OwnedRange; readonly inside: OwnedRange }[]
 }
 
-/** Looks at every byte of a file. */
 export function coverageOf(records: FileRecords): Coverage {
   const objects = [...rangesOf(records)].sort((one, other) => one.start - other.start || one.end - other.end)
-  const unexplained: OwnedRange[] = []
+  const unowned: OwnedRange[] = []
   const overlaps: { object: OwnedRange; inside: OwnedRange }[] = []
-  let fillerBytes = 0
+  let paddingBytes = 0
   let last: OwnedRange = { start: 0, end: 0, path: '' }
-  const leave = (start: number, end: number): void => {
-    // Filler brings the next struct to a multiple of 4; anything longer was put there by somebody.
-    if (end - start < ALIGNMENT && end % ALIGNMENT === 0) fillerBytes += end - start
-    else unexplained.push({ start, end, path: '' })
+  const addGap = (start: number, end: number): void => {
+    // Padding aligns the next struct to 4 bytes; anything longer was written on purpose.
+    if (end - start < ALIGNMENT && end % ALIGNMENT === 0) paddingBytes += end - start
+    else unowned.push({ start, end, path: '' })
   }
   for (const object of objects) {
-    // Nothing may lie anywhere: a constant without an element, an empty text.
+    // An empty object may have any offset: a constant without elements, an empty text.
     if (object.start === object.end) continue
-    if (object.start > last.end) leave(last.end, object.start)
+    if (object.start > last.end) addGap(last.end, object.start)
     else if (object.start < last.end && !isSame(object, last)) {
       overlaps.push({ object, inside: last })
     }
     if (object.end > last.end) last = object
   }
-  if (last.end < records.byteLength) unexplained.push({ start: last.end, end: records.byteLength, path: '' })
-  return { objects, fillerBytes, unexplained, overlaps }
+  if (last.end < records.byteLength) unowned.push({ start: last.end, end: records.byteLength, path: '' })
+  return { objects, paddingBytes, unowned, overlaps }
 }
 
 function isSame(one: OwnedRange, other: OwnedRange): boolean {
   return one.start === other.start && one.end === other.end
 }
 
-/** Every object of a file, in no order. */
+/** Every object of a file, in no particular order. */
 export function* rangesOf({ header, root, name, subgraphs, graph }: FileRecords): Generator<OwnedRange> {
   yield range('header', 0, STRUCT_LAYOUTS.header.byteLength)
   yield range('root', header.root, STRUCT_LAYOUTS.root.byteLength)
@@ -133,8 +132,8 @@ function* tensorRanges(tensor: TensorRecord, path: string): Generator<OwnedRange
 
 function* quantizationRanges({ vector }: QuantizationRecord, path: string): Generator<OwnedRange> {
   yield* vectorRanges(vector, path)
-  for (const [index, at] of vector.entries.entries()) {
-    yield range(`${path}[${index}]`, at, STRUCT_LAYOUTS.quantization.byteLength)
+  for (const [index, offset] of vector.entries.entries()) {
+    yield range(`${path}[${index}]`, offset, STRUCT_LAYOUTS.quantization.byteLength)
   }
 }
 

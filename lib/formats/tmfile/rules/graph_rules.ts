@@ -1,6 +1,6 @@
 /**
- * What the runtime takes for granted of a graph: it loads a file that breaks one of these, and then crashes, or
- * computes something else than was meant.
+ * Rules that the runtime relies on without checking them: it loads a graph that breaks one, and then crashes or computes
+ * wrong results.
  */
 import type { Report } from '../../report.js'
 import type {
@@ -19,12 +19,12 @@ export function checkGraph(records: FileRecords, report: Report): void {
   const { graph, subgraphs } = records
   checkText(records.name, 'name', report)
   checkCounts(records, report)
-  checkEnds(graph, report)
+  checkInputsAndOutputs(graph, report)
   checkOrder(graph, report)
   checkNames(graph, report)
   checkLayouts(graph, report)
   if (subgraphs.count > 1 && !graph.devices) {
-    const message = `The file says ${subgraphs.count} subgraphs and has no device subgraphs; the reference follows what memory left there.`
+    const message = `The file states ${subgraphs.count} subgraphs and has no device subgraphs; the reference follows an uninitialised offset.`
     report.deviation('ERR_HEADER', message, { path: 'subgraphs', offset: subgraphs.offset })
   }
 }
@@ -32,7 +32,7 @@ export function checkGraph(records: FileRecords, report: Report): void {
 function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
   const deviate = (what: string, count: number, limit: number, offset: number, path: string): void => {
     if (count <= limit) return
-    const message = `${what}: ${count}; the runtime wraps or refuses above ${limit}.`
+    const message = `${what}: ${count}; the runtime wraps or rejects values above ${limit}.`
     report.deviation('ERR_LIMIT', message, { path, offset })
   }
   deviate('Bytes of the file', byteLength, RUNTIME_LIMITS.fileBytes - 1, 0, '')
@@ -44,14 +44,14 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
     graph.tensors.vector.offset,
     'tensors',
   )
-  for (const ends of ['inputs', 'outputs'] as const) {
-    const largest = graph[ends]?.entries.reduce((most, index) => Math.max(most, index), 0) ?? 0
+  for (const list of ['inputs', 'outputs'] as const) {
+    const largest = graph[list]?.entries.reduce((max, index) => Math.max(max, index), 0) ?? 0
     deviate(
-      `Node index in ${ends}`,
+      `Node index in ${list}`,
       largest,
       RUNTIME_LIMITS.graphNodeIndex,
-      graph[ends]?.offset ?? graph.offset,
-      ends,
+      graph[list]?.offset ?? graph.offset,
+      list,
     )
   }
   for (const [index, node] of graph.nodes.list.entries()) {
@@ -64,15 +64,14 @@ function checkCounts({ graph, byteLength }: FileRecords, report: Report): void {
   }
 }
 
-/** A graph without an end to feed or to read crashes the reference when it is loaded or prepared. */
-function checkEnds(graph: SubgraphRecord, report: Report): void {
-  const fields = ['inputs', 'outputs'] as const
-  for (const ends of fields) {
-    const place = { path: ends, offset: graph[ends]?.offset ?? graph.offset }
-    const isMissing = graph.values[ends] === 0
-    if (isMissing) report.deviation('ERR_OFFSET_RANGE', `The vector of graph ${ends} is not set.`, place)
-    else if (graph[ends]?.entries.length === 0) {
-      report.deviation('ERR_GRAPH', `The graph has no ${ends}: their vector is empty.`, place)
+/** Without inputs or outputs the reference crashes while it loads or prepares the graph. */
+function checkInputsAndOutputs(graph: SubgraphRecord, report: Report): void {
+  for (const list of ['inputs', 'outputs'] as const) {
+    const place = { path: list, offset: graph[list]?.offset ?? graph.offset }
+    const isMissing = graph.values[list] === 0
+    if (isMissing) report.deviation('ERR_OFFSET_RANGE', `The vector of graph ${list} is not set.`, place)
+    else if (graph[list]?.entries.length === 0) {
+      report.deviation('ERR_GRAPH', `The graph has no ${list}: the vector is empty.`, place)
     }
   }
   if (graph.values.buffers !== 0) return
@@ -82,7 +81,7 @@ function checkEnds(graph: SubgraphRecord, report: Report): void {
   })
 }
 
-/** Nodes run in the order of the file: each must find its inputs made, and each tensor one maker. */
+/** Nodes run in file order: inputs must be produced before they are used, and every tensor has one producer. */
 function checkOrder(graph: SubgraphRecord, report: Report): void {
   const tensors = graph.tensors.list
   const producers = new Int32Array(tensors.length).fill(-1)
@@ -94,18 +93,18 @@ function checkOrder(graph: SubgraphRecord, report: Report): void {
     }
   }
   for (const [index, node] of graph.nodes.list.entries()) {
-    for (const [at, tensor] of node?.inputs?.entries.entries() ?? []) {
+    for (const [position, tensor] of node?.inputs?.entries.entries() ?? []) {
       const producer = producers[tensor]
       if (producer === undefined) continue
       if (producer !== -1 && producer < index) continue
-      // A constant has its numbers without a node; the current writer makes a Const node for it all the same.
+      // A constant has data without a producer; only the current writer adds Const nodes.
       if (producer === -1 && tensors[tensor]?.values.type === TENSOR_TYPE.constant) continue
-      const place = { path: `nodes[${index}].inputs[${at}]`, offset: node!.offset }
+      const place = { path: `nodes[${index}].inputs[${position}]`, offset: node!.offset }
       const title = tensors[tensor] ? tensorTitle(tensors[tensor], tensor) : `tensors[${tensor}]`
       if (producer === -1) {
-        report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node makes.`, place)
+        report.deviation('ERR_GRAPH', `${place.path} is ${title}, which no node produces.`, place)
       } else {
-        const message = `nodes[${index}] takes ${title} before nodes[${producer}] has made it; nodes run in the order of the file.`
+        const message = `nodes[${index}] uses ${title} before nodes[${producer}] produces it; nodes run in file order.`
         report.deviation('ERR_GRAPH', message, place)
       }
     }
@@ -120,7 +119,7 @@ function reportSecondProducer(
   report: Report,
 ): void {
   const title = tensors.list[tensor] ? tensorTitle(tensors.list[tensor], tensor) : `tensors[${tensor}]`
-  const message = `${title} is an output of nodes[${first}] and of nodes[${second}].`
+  const message = `${title} is an output of nodes[${first}] and of nodes[${second}]; a tensor has one producer.`
   const place = { path: `nodes[${second}].outputs`, offset: nodes.list[second]!.offset }
   report.deviation('ERR_GRAPH', message, place)
 }
@@ -128,12 +127,12 @@ function reportSecondProducer(
 function checkMissingOutputs({ nodes }: SubgraphRecord, report: Report): void {
   for (const [index, node] of nodes.list.entries()) {
     if (!node || (node.outputs && node.outputs.entries.length > 0)) continue
-    const message = `nodes[${index}] has no output; the reference refuses a node without a vector of outputs.`
+    const message = `nodes[${index}] has no output; the reference rejects a node without an output vector.`
     report.deviation('ERR_GRAPH', message, { path: `nodes[${index}].outputs`, offset: node.offset })
   }
 }
 
-/** The reference writes tensors by name: of two with one name it saves one, and without names it aborts. */
+/** The reference saves tensors by name: it saves one of two with the same name, and aborts without names. */
 function checkNames(graph: SubgraphRecord, report: Report): void {
   checkText(graph.name, 'subgraphs[0].name', report)
   for (const [index, device] of graph.devices?.list.entries() ?? []) {
@@ -143,14 +142,14 @@ function checkNames(graph: SubgraphRecord, report: Report): void {
   checkNamesOf(graph.nodes, 'nodes', report)
   const unnamed = graph.tensors.list.filter((tensor) => tensor && !tensor.name).length
   if (unnamed === 0) return
-  const message = `${unnamed} tensors have no name; the reference runs such a model and aborts when it is to save it.`
+  const message = `${unnamed} tensors have no name; the reference runs such a model and aborts when it saves it.`
   report.note('NAMES_ABSENT', message, { path: 'tensors', offset: graph.tensors.vector.offset })
 }
 
-/** Names end at a NUL in C, and are keys. */
+/** Names are keys, and end at a NUL in C. */
 function checkText(record: TextRecord | undefined, path: string, report: Report): void {
   if (!record || record.isWellFormed) return
-  const message = `${path} is no UTF-8, or has a NUL inside: ${quote(record.text)}.`
+  const message = `${path} is ${quote(record.text)}; a text must be UTF-8 without an inner NUL.`
   report.deviation('ERR_HEADER', message, { path, offset: record.offset })
 }
 
@@ -168,26 +167,26 @@ function checkNamesOf(
     const other = first.get(text)
     if (other === undefined) first.set(text, index)
     else if (path === 'tensors') {
-      const message = `${path}[${other}] and ${path}[${index}] have the name ${quote(text)}; the reference takes them for one.`
+      const message = `${path}[${other}] and ${path}[${index}] have the same name ${quote(text)}; the reference treats them as one.`
       report.deviation('ERR_DUPLICATE', message, place())
     }
   }
 }
 
-/** How the runtime turns models in channels-last order around, and where that goes wrong. */
+/** The runtime converts NHWC models to NCHW when it loads them; these rules find where that fails. */
 function checkLayouts(graph: SubgraphRecord, report: Report): void {
   const { graph_layout, model_layout } = graph.values
   const place = { path: 'subgraphs[0]', offset: graph.offset }
   for (const [name, value] of Object.entries({ graph_layout, model_layout })) {
     if (value === 0 || value === NHWC) continue
-    report.deviation('ERR_VALUE', `${name} is ${value}; it is 0 (NCHW) or 1 (NHWC).`, {
+    report.deviation('ERR_VALUE', `${name} is ${value}; it must be 0 (NCHW) or 1 (NHWC).`, {
       ...place,
       path: name,
     })
   }
   if (graph_layout === 0 && model_layout === NHWC) {
     const message =
-      'The graph is NCHW and the model NHWC, as the reference saves a model that it loaded: it turns the shapes round a second time when it loads this one.'
+      'The graph is NCHW and the model NHWC, as in a file that the reference loaded and saved: loading it again converts the shapes twice.'
     report.note('NHWC_SAVED_AGAIN', message, place)
   }
   if (model_layout === NHWC) checkSharedBuffers(graph, report)
@@ -202,7 +201,7 @@ function checkSharedBuffers(graph: SubgraphRecord, report: Report): void {
     const other = users.get(data)
     users.set(data, index)
     if (other === undefined) continue
-    const message = `tensors[${other}] and tensors[${index}] share a buffer; the reference turns it to NCHW once for each.`
+    const message = `tensors[${other}] and tensors[${index}] share a buffer; the reference converts it to NCHW once for each of them.`
     report.deviation('ERR_OVERLAP', message, { path: `tensors[${index}]`, offset: tensor.offset })
   }
 }

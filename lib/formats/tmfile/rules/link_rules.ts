@@ -1,35 +1,33 @@
 /**
- * What must hold before indices become references and tensors have bytes: every index of the file leads somewhere, and
- * every constant's buffer holds it. A file that breaks one of these cannot be read as the model it claims to be.
+ * Rules that must hold before indices become references and tensors get data: every index is in range, and every
+ * constant fits in its buffer. A file that breaks one cannot be read.
  */
-import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
+import { DTYPES } from '../../../dtype/dtypes.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import { Budget } from '../../budget.js'
 import type { Limits } from '../../format.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, TensorRecord, VectorRecord } from '../decode/records.js'
-import { roleOf, TENSOR_TYPE } from '../enums.js'
+import { DTYPE_OF_CODE, roleOf, TENSOR_TYPE, TENSOR_TYPES } from '../enums.js'
 import { Location } from '../location.js'
 import { DEFAULT_LIMITS, WORD_BYTES } from '../schema.js'
-
-const DTYPE_OF_CODE = dtypesBy('tmfile')
 
 /** Names a tensor in messages: `tensors[12] "conv1/w"`. */
 export function tensorTitle({ name }: TensorRecord, index: number): string {
   return name ? `tensors[${index}] ${quote(name.text)}` : `tensors[${index}]`
 }
 
-/** Characters of a name in a message: names may be long. */
-const SHOWN_LENGTH = 80
+/** Maximum characters of a name in a message. */
+const MAX_SHOWN_LENGTH = 80
 
-/** A name from a file, quoted and short. */
+/** A name from a file, quoted and truncated. */
 export function quote(text: string): string {
-  return text.length <= SHOWN_LENGTH
+  return text.length <= MAX_SHOWN_LENGTH
     ? JSON.stringify(text)
-    : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
+    : `${JSON.stringify(text.slice(0, MAX_SHOWN_LENGTH))}…`
 }
 
-/** What an index leads to, and how many there are. */
+/** The list that an index refers to. */
 interface Targets {
   readonly what: string
   readonly count: number
@@ -47,11 +45,11 @@ export function checkLinks(records: FileRecords, limits: Limits, report: Report)
     owner?: Location,
   ): void => {
     if (!vector?.entries.some((index) => index >= count)) return
-    const spot = new Location(vector.offset, name, owner)
-    for (const [at, index] of vector.entries.entries()) {
+    const location = new Location(vector.offset, name, owner)
+    for (const [position, index] of vector.entries.entries()) {
       if (index < count) continue
-      const entry = spot.child(at, vector.offset + WORD_BYTES * (1 + at))
-      report.broken('ERR_RANGE', `${entry.path} is ${what} ${index}; there are ${count}.`, entry)
+      const entry = location.child(position, vector.offset + WORD_BYTES * (1 + position))
+      report.broken('ERR_RANGE', `${entry.path} is ${what} ${index}; the file has ${count} ${what}s.`, entry)
     }
   }
   check(graph.inputs, 'inputs', nodes)
@@ -85,36 +83,36 @@ function checkTensors(records: FileRecords, budget: Budget, report: Report): voi
 
 const TENSORS = new Location(0, 'tensors')
 
-/** False for what cannot be a tensor, which is reported. */
+/** False for an invalid tensor, which is reported. */
 function checkTensor(tensor: TensorRecord, index: number, report: Report): boolean {
   const { values, dims } = tensor
-  const spot = new Location(tensor.offset, index, TENSORS)
+  const location = new Location(tensor.offset, index, TENSORS)
   if (!DTYPE_OF_CODE.has(values.data_type)) {
-    const message = `${tensorTitle(tensor, index)} has the data type ${values.data_type}; there are 0 to ${DTYPE_OF_CODE.size - 1}.`
-    report.broken('ERR_DTYPE', message, spot)
+    const message = `${tensorTitle(tensor, index)} has the data type ${values.data_type}; it must be 0 to ${DTYPE_OF_CODE.size - 1}.`
+    report.broken('ERR_DTYPE', message, location)
     return false
   }
   if (!roleOf(values.type)) {
-    const message = `${tensorTitle(tensor, index)} has the tensor type ${values.type}; there are 0 to 4.`
-    report.broken('ERR_VALUE', message, spot)
+    const message = `${tensorTitle(tensor, index)} has the tensor type ${values.type}; it must be 0 to ${TENSOR_TYPES.length - 1}.`
+    report.broken('ERR_VALUE', message, location)
     return false
   }
   const rank = dims?.entries.length ?? 0
   if (rank > MAX_AXES) {
-    const message = `${tensorTitle(tensor, index)} has ${rank} axes; the limit is ${MAX_AXES}.`
-    report.broken('ERR_RANK', message, spot)
+    const message = `${tensorTitle(tensor, index)} has rank ${rank}; the limit is ${MAX_AXES}.`
+    report.broken('ERR_RANK', message, location)
     return false
   }
   if (byteLengthOf(tensor) > Number.MAX_SAFE_INTEGER) {
     const shape = dims!.entries.join(', ')
-    const message = `${tensorTitle(tensor, index)} has more bytes than 2^53 - 1: its shape is [${shape}].`
-    report.broken('ERR_OVERFLOW', message, spot)
+    const message = `${tensorTitle(tensor, index)} has the shape [${shape}], which is more than 2^53 - 1 bytes.`
+    report.broken('ERR_OVERFLOW', message, location)
     return false
   }
   return true
 }
 
-/** Bytes that a tensor's shape and type ask for; at least, where they are too many to count. */
+/** Size of a tensor in bytes, by its shape and dtype. Rounded where it exceeds 2^53. */
 export function byteLengthOf({ dims, values }: TensorRecord): number {
   const dtype = DTYPE_OF_CODE.get(values.data_type)
   if (!dtype || !dims) return 0
@@ -123,7 +121,7 @@ export function byteLengthOf({ dims, values }: TensorRecord): number {
   return extents.reduce((product, extent) => product * extent, DTYPES[dtype].bits / 8)
 }
 
-/** The bytes that the file holds for a constant. */
+/** Checks a constant against its buffer. Returns the size of its data in the file. */
 function checkConstant(tensor: TensorRecord, index: number, { graph }: FileRecords, report: Report): number {
   const refuse = (reason: string): void =>
     report.broken(
@@ -134,12 +132,12 @@ function checkConstant(tensor: TensorRecord, index: number, { graph }: FileRecor
   const { buffer_id } = tensor.values
   const buffers = graph.buffers?.list ?? []
   if (buffer_id >= buffers.length) {
-    refuse(`has its data in buffer ${buffer_id}; there are ${buffers.length}`)
+    refuse(`has its data in buffer ${buffer_id}; the file has ${buffers.length} buffers`)
     return 0
   }
   const negative = tensor.dims?.entries.find((extent) => extent < 0)
   if (negative !== undefined) {
-    refuse(`is a constant with the extent ${negative}; constants have known shapes`)
+    refuse(`is a constant with the dimension ${negative}; dimensions of constants must be 0 or more`)
     return 0
   }
   const buffer = buffers[buffer_id]

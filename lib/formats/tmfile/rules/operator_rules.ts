@@ -1,6 +1,6 @@
 /**
- * What the runtime makes of operators and their parameters: blocks of older forms, numbers that meant another operator,
- * operators it cannot load, values that nobody knows, and shapes of weights that crash it.
+ * Rules for operators and their parameters: older forms of blocks, numbers that used to mean another operator, operators
+ * that the runtime cannot load, unknown values, and weight shapes that crash it.
  */
 import type { Report } from '../../report.js'
 import type { FileRecords, NodeRecord, SubgraphRecord } from '../decode/records.js'
@@ -9,8 +9,8 @@ import { Location } from '../location.js'
 import { isUninitialised } from '../struct_layout.js'
 
 /**
- * Operators that a number stood for in files of 2020 and early 2021. Which one a file means shows where one of the two has
- * parameters and the other has none.
+ * Meaning of operator numbers in files of 2020 and early 2021. Where only one of the old and the new operator has
+ * parameters, the presence of a block shows which one a file means.
  */
 const OLDER_OPERATORS: ReadonlyMap<number, string> = new Map([
   [88, 'MatMul'],
@@ -25,7 +25,7 @@ const OLDER_OPERATORS: ReadonlyMap<number, string> = new Map([
   [105, 'Where'],
 ])
 
-/** Those that changed places while the format was in wide use; a mismatch says nothing else there. */
+/** Numbers that were swapped while the format was in wide use; a mismatch has no other meaning there. */
 const SWAPPED_OPERATORS: ReadonlySet<number> = new Set([91, 92])
 
 /** Convolution and Deconvolution. */
@@ -44,7 +44,7 @@ export function checkOperators({ graph }: FileRecords, report: Report): void {
     checkConvolution(node, graph, place, report)
     checkInputs(node, place, report)
     checkAttributes(node, place, report)
-    if (graph.values.graph_layout === NHWC) checkTurnedShape(node, place, report)
+    if (graph.values.graph_layout === NHWC) checkReshapeTarget(node, place, report)
   }
 }
 
@@ -56,10 +56,10 @@ function title({ operator, name }: NodeRecord, { path }: Location): string {
 function checkSupport(node: NodeRecord, place: Location, report: Report): void {
   const { schema, values } = node.operator
   if (!schema) {
-    const message = `${title(node, place)}: nobody knows this operator number; its parameters are kept as bytes, and may hold offsets.`
+    const message = `${title(node, place)}: the operator number is unknown; its parameters are kept as bytes, and may contain offsets.`
     report.note('OPERATOR_UNKNOWN', message, place)
   } else if (!schema.canLoad) {
-    const message = `${title(node, place)}: the current runtime has no loader for operator ${values.number}.`
+    const message = `${title(node, place)}: the current runtime cannot load operator ${values.number}.`
     report.note('OPERATOR_NOT_LOADED', message, place)
   }
 }
@@ -79,7 +79,11 @@ function checkBlock(node: NodeRecord, place: Location, report: Report): void {
     return
   }
   if (block && !block.form) {
-    report.deviation('ERR_VALUE', `${title(node, place)} has parameters; this operator has none.`, blockPlace)
+    report.deviation(
+      'ERR_VALUE',
+      `${title(node, place)} has a parameter block; the operator has no parameters.`,
+      blockPlace,
+    )
   } else if (!block && schema.layout.byteLength > 0) {
     reportMissingBlock(node, blockPlace, report)
   } else if (block?.form && !block.form.isCurrent) {
@@ -90,7 +94,7 @@ function checkBlock(node: NodeRecord, place: Location, report: Report): void {
 
 function reportMissingBlock(node: NodeRecord, place: Location, report: Report): void {
   const { needsBlock } = node.operator.schema!
-  const message = `${title(node, place)} has no parameters; defaults are taken, and the reference reads at offset 0.`
+  const message = `${title(node, place)} has no parameter block; defaults are assumed here, and the reference reads at offset 0.`
   if (needsBlock) report.deviation('ERR_OFFSET_RANGE', message, place)
   else report.note('OLDER_PARAMETERS', message, place)
 }
@@ -101,22 +105,21 @@ function reportOlderBlock(node: NodeRecord, place: Location, report: Report): vo
   const current = schema!.layout.byteLength
   const known = new Set(block!.form!.fields.map(({ name }) => name))
   const missing = schema!.layout.fields.map(({ name }) => name).filter((name) => !known.has(name))
-  const defaults =
-    missing.length === 0 ? '' : `; ${missing.join(', ')} ${missing.length > 1 ? 'have' : 'has'} the default`
+  const defaults = missing.length === 0 ? '' : `; the default is assumed for ${missing.join(', ')}`
   const consequence =
     byteLength < current
-      ? 'the current runtime reads on into the operator record'
-      : 'the current runtime reads its first bytes'
-  const message = `${title(node, place)} has an older block of ${byteLength} bytes (now ${current})${defaults}: ${consequence}.`
+      ? 'the current runtime reads past it into the operator record'
+      : 'the current runtime reads only its first bytes'
+  const message = `${title(node, place)} has an older block of ${byteLength} bytes (current: ${current})${defaults}; ${consequence}.`
   report.note('OLDER_PARAMETERS', message, place)
 }
 
-/** Vectors that the reference follows without looking whether they are there. */
+/** Vectors that the reference reads without checking that they are set. */
 function checkMandatory(node: NodeRecord, place: Location, report: Report): void {
   const { block } = node.operator
   for (const { name, field } of block?.form?.fields ?? []) {
     if (field.kind !== 'vector' || field.isOptional || block!.vectors.has(name)) continue
-    const message = `${title(node, place)}: ${name} is not set; the reference reads the header as a vector.`
+    const message = `${title(node, place)}: ${name} is not set; the reference reads the header as this vector.`
     report.deviation('ERR_OFFSET_RANGE', message, place.child(name, place.offset))
   }
 }
@@ -129,18 +132,18 @@ function checkValues(node: NodeRecord, place: Location, report: Report): void {
     const known = field.values === undefined ? undefined : PARAMETER_VALUES[field.values]
     if (!known || typeof value !== 'number' || known.has(value) || isUninitialised(field, value, params))
       continue
-    const message = `${title(node, place)}: ${name} is ${value}; known are ${[...known.keys()].join(', ')}.`
+    const message = `${title(node, place)}: ${name} is ${value}; expected one of: ${[...known.keys()].join(', ')}.`
     report.deviation('ERR_VALUE', message, place.child('params', block.offset).child(name, block.offset))
   }
   checkPads(node, place, report)
   checkActivation(node, place, report)
 }
 
-/** Every negative number is none. */
+/** Every negative number means no activation. */
 function checkActivation(node: NodeRecord, place: Location, report: Report): void {
   const { activation } = node.operator.params as Record<string, number>
   if (!CONVOLUTIONS.has(node.operator.values.number) || isActivation(activation!)) return
-  const message = `${title(node, place)}: activation is ${activation}; known are 0, 1, 6 and those below 0.`
+  const message = `${title(node, place)}: activation is ${activation}; expected 0, 1, 6 or a negative number.`
   report.deviation(
     'ERR_VALUE',
     message,
@@ -148,7 +151,7 @@ function checkActivation(node: NodeRecord, place: Location, report: Report): voi
   )
 }
 
-/** -1 on all four sides is "same" with the extra cell at the end, -2 at the start; no other negative number means anything. */
+/** Four pads of -1 mean SAME_UPPER, and four of -2 SAME_LOWER; no other negative pad has a meaning. */
 function checkPads(node: NodeRecord, place: Location, report: Report): void {
   const { number } = node.operator.values
   if (number !== 5 && number !== 16) return
@@ -156,11 +159,11 @@ function checkPads(node: NodeRecord, place: Location, report: Report): void {
   const pads = [pad_h0!, pad_w0!, pad_h1!, pad_w1!]
   const isSame = pads.every((pad) => pad === -1) || pads.every((pad) => pad === -2)
   if (isSame || pads.every((pad) => pad >= 0)) return
-  const message = `${title(node, place)} has the pads ${pads.join(', ')}; they are numbers from 0, or all -1, or all -2.`
+  const message = `${title(node, place)} has the pads ${pads.join(', ')}; they must all be 0 or more, all -1, or all -2.`
   report.deviation('ERR_VALUE', message, place.child('params', place.offset))
 }
 
-/** Where the runtime loads something else than the file says. */
+/** Operators that the runtime loads with another meaning than the file states. */
 function checkRuntimeTraps(node: NodeRecord, place: Location, report: Report): void {
   const { values, params } = node.operator
   const trap = TRAPS.get(values.number)?.(params as Readonly<Record<string, number>>)
@@ -173,12 +176,12 @@ type Trap = (params: Readonly<Record<string, number>>) => string | undefined
 const TRAPS: ReadonlyMap<number, Trap> = new Map<number, Trap>([
   [54, ({ scale_x, scale_y }) => (scale_x === scale_y ? undefined : swappedScales(scale_x!, scale_y!))],
   [79, () => 'the runtime does not load block_size'],
-  [95, () => 'the runtime runs ReLU1 in its place'],
-  [32, () => 'the runtime takes the place of the name for the name'],
+  [95, () => 'the runtime runs ReLU1 instead'],
+  [32, () => 'the runtime uses the offset of the name as the name'],
 ])
 
 function swappedScales(x: number, y: number): string {
-  return `scale_x ${x} is the width for the writer and the height for the loader, so a save swaps it with scale_y ${y}`
+  return `the writer stores the width as scale_x ${x}, and the loader reads it as the height, so saving swaps it with scale_y ${y}`
 }
 
 function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Location, report: Report): void {
@@ -187,47 +190,50 @@ function checkConvolution(node: NodeRecord, graph: SubgraphRecord, place: Locati
   const deviate = (message: string): void =>
     report.deviation('ERR_GRAPH', `${title(node, place)} ${message}.`, place)
   const inputs = node.inputs?.entries ?? []
-  if (inputs.length < 2) deviate(`has ${inputs.length} inputs; it needs data and weights`)
+  if (inputs.length < 2) deviate(`has ${inputs.length} inputs; it must have at least 2, data and weights`)
   const weight = graph.tensors.list[inputs[1] ?? -1]
   const rank = weight?.dims?.entries.length
   if (rank !== undefined && rank < 2)
-    deviate(`has weights of ${rank} axes; the runtime reads the second extent`)
+    deviate(
+      `has weights of rank ${rank}; it must be at least 2, because the runtime reads the second dimension`,
+    )
   for (const name of ['stride_h', 'stride_w', 'dilation_h', 'dilation_w', 'group'] as const) {
-    if (params[name]! < 1) deviate(`has ${name} ${params[name]}; it is at least 1`)
+    if (params[name]! < 1) deviate(`has ${name} ${params[name]}; it must be at least 1`)
   }
   const outputs = params.output_channel ?? params.num_output!
   if (params.group! > 0 && outputs % params.group! !== 0) {
-    deviate(`has ${outputs} output channels in ${params.group} groups, which do not divide them`)
+    deviate(`has ${outputs} output channels, which is not a multiple of its ${params.group} groups`)
   }
 }
 
-/**
- * Operators that may have no inputs: two make something of nothing, a Noop does nothing with it, and a Generic has as many as
- * its own operator takes.
- */
-const UNFED: ReadonlySet<string> = new Set(['InputOp', 'Const', 'Noop', 'Generic'])
+/** Operators that may have no inputs: two are sources, a Noop does nothing, and a Generic has those of its own operator. */
+const WITHOUT_INPUTS: ReadonlySet<string> = new Set(['InputOp', 'Const', 'Noop', 'Generic'])
 
-/** The runtime infers no shapes for nodes without inputs, and then reads the first of every other node as it prepares it. */
+/** The runtime skips shape inference for a node without inputs, and then reads the first input when it prepares the node. */
 function checkInputs(node: NodeRecord, place: Location, report: Report): void {
   const { schema } = node.operator
-  const isFed = node.inputs !== undefined && node.inputs.entries.length > 0
-  if (!schema || isFed || UNFED.has(schema.name)) return
-  report.deviation('ERR_GRAPH', `${title(node, place)} has no inputs; the runtime reads the first.`, place)
+  const hasInputs = node.inputs !== undefined && node.inputs.entries.length > 0
+  if (!schema || hasInputs || WITHOUT_INPUTS.has(schema.name)) return
+  report.deviation(
+    'ERR_GRAPH',
+    `${title(node, place)} has no inputs; the runtime reads the first one.`,
+    place,
+  )
 }
 
 function checkAttributes(node: NodeRecord, place: Location, report: Report): void {
   for (const [index, { type, offset }] of node.attributes?.list.entries() ?? []) {
     if (ATTRIBUTE_TYPES.has(type)) continue
     const attribute = place.child('attributes', offset).child(index, offset)
-    report.deviation('ERR_VALUE', `${attribute.path} has the type ${type}; there are 1 to 5.`, attribute)
+    report.deviation('ERR_VALUE', `${attribute.path} has the type ${type}; it must be 1 to 5.`, attribute)
   }
 }
 
-/** The loader turns the target of a Reshape only where it has 3 or 4 extents. */
-function checkTurnedShape(node: NodeRecord, place: Location, report: Report): void {
+/** The loader converts the target of a Reshape from NHWC only where it has 3 or 4 dimensions. */
+function checkReshapeTarget(node: NodeRecord, place: Location, report: Report): void {
   if (node.operator.schema?.name !== 'Reshape') return
   const { re_shape } = node.operator.params as { readonly re_shape: readonly number[] | null }
   if (re_shape?.length === 3 || re_shape?.length === 4) return
-  const message = `${title(node, place)} has ${re_shape?.length ?? 'no'} extents; the runtime turns 3 or 4 from NHWC and refuses the others.`
+  const message = `${title(node, place)} has a target of ${re_shape?.length ?? 'no'} dimensions; the runtime converts 3 or 4 from NHWC and rejects others.`
   report.deviation('ERR_GRAPH', message, place.child('params', place.offset).child('re_shape', place.offset))
 }

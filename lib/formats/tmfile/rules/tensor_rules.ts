@@ -1,13 +1,11 @@
-/** What the runtime takes for granted of shapes, quantization and buffers. */
-import { DTYPES, dtypesBy } from '../../../dtype/dtypes.js'
+/** Rules for shapes, quantization and buffers that the runtime relies on without checking them. */
+import { DTYPES } from '../../../dtype/dtypes.js'
 import type { Report } from '../../report.js'
 import type { FileRecords, QuantizationRecord, SubgraphRecord, TensorRecord } from '../decode/records.js'
-import { NHWC, TENSOR_TYPE } from '../enums.js'
+import { DTYPE_OF_CODE, NHWC, TENSOR_TYPE } from '../enums.js'
 import { Location } from '../location.js'
 import { RUNTIME_LIMITS } from '../schema.js'
 import { byteLengthOf, tensorTitle } from './link_rules.js'
-
-const DTYPE_OF_CODE = dtypesBy('tmfile')
 
 const TENSORS = new Location(0, 'tensors')
 
@@ -21,7 +19,7 @@ export function checkTensors({ graph }: FileRecords, report: Report): void {
     bytesWithoutData += bytesOfAbsent(tensor, index, graph, report)
   }
   if (bytesWithoutData < RUNTIME_LIMITS.fileBytes) return
-  const message = `The shapes of constants without data ask for ${bytesWithoutData} bytes; the runtime allocates them all.`
+  const message = `Constants without data have ${bytesWithoutData} bytes; the runtime allocates all of them, and fails from ${RUNTIME_LIMITS.fileBytes}.`
   report.deviation('ERR_LIMIT', message, { path: 'buffers', offset: graph.buffers!.vector.offset })
 }
 
@@ -36,19 +34,22 @@ function checkShape(tensor: TensorRecord, index: number, report: Report): void {
   if (rank > RUNTIME_LIMITS.dims) {
     deviate(
       'ERR_RANK',
-      `has ${rank} axes; the runtime has room for ${RUNTIME_LIMITS.dims} and writes behind it`,
+      `has rank ${rank}; the runtime stores ${RUNTIME_LIMITS.dims} dimensions and writes past the end of its array`,
     )
   }
   const isConstant = values.type === TENSOR_TYPE.constant
-  const least = isConstant ? 0 : 1
-  const odd = dims.entries.find((extent) => extent < least && extent !== -1)
-  if (odd !== undefined) {
-    deviate('ERR_RANGE', `has the extent ${odd}; an extent that is not known yet is -1`)
+  const minExtent = isConstant ? 0 : 1
+  const invalid = dims.entries.find((extent) => extent < minExtent && extent !== -1)
+  if (invalid !== undefined) {
+    deviate(
+      'ERR_RANGE',
+      `has the dimension ${invalid}; a dimension is at least ${minExtent}, or -1 where it is unknown`,
+    )
   }
   const dtype = DTYPE_OF_CODE.get(values.data_type)
   const elements = dtype ? byteLengthOf(tensor) / (DTYPES[dtype].bits / 8) : 0
   if (elements < RUNTIME_LIMITS.elements) return
-  deviate('ERR_OVERFLOW', `has ${elements} elements; the runtime counts them in 32 bits with a sign`)
+  deviate('ERR_OVERFLOW', `has ${elements} elements; the runtime counts them in a signed 32-bit number`)
 }
 
 function checkQuantization(tensor: TensorRecord, index: number, report: Report): void {
@@ -59,12 +60,12 @@ function checkQuantization(tensor: TensorRecord, index: number, report: Report):
   const title = tensorTitle(tensor, index)
   const count = scales.length
   if (count > RUNTIME_LIMITS.quantization) {
-    const message = `${title} has ${count} quantization records; the runtime counts to ${RUNTIME_LIMITS.quantization}.`
+    const message = `${title} has ${count} quantization records; the runtime holds at most ${RUNTIME_LIMITS.quantization}.`
     report.deviation('ERR_LIMIT', message, place)
   }
   const channels = dims?.entries[0]
   if (count > 1 && count !== channels) {
-    const message = `${title} has ${count} quantization records; it may have 1, or one for each of the ${channels ?? 0} entries of axis 0.`
+    const message = `${title} has ${count} quantization records; it must have 1, or one for each of the ${channels ?? 0} entries of axis 0.`
     report.deviation('ERR_QUANTIZATION', message, place)
   }
   checkParameters(quantization, values.data_type, title, place, report)
@@ -77,10 +78,10 @@ function checkParameters(
   place: { readonly path: string; readonly offset: number },
   report: Report,
 ): void {
-  // 0 says that the scale is unknown; files without quantization may carry such records on every tensor.
+  // 0 means that the scale is unknown; files without quantization may have such records for every tensor.
   const bad = scales.findIndex((scale) => !(scale >= 0 && scale < Number.POSITIVE_INFINITY))
   if (bad >= 0) {
-    const message = `${title} has the scale ${scales[bad]} in record ${bad}; a scale is a number from 0.`
+    const message = `${title} has the scale ${scales[bad]} in record ${bad}; a scale must be finite and at least 0.`
     report.deviation('ERR_QUANTIZATION', message, place)
   }
   const dtype = DTYPE_OF_CODE.get(dataType)
@@ -88,27 +89,27 @@ function checkParameters(
   if (!dtype || !limits || DTYPES[dtype].kind === 'float') return
   const outside = zeroPoints.findIndex((zeroPoint) => zeroPoint < limits.min || zeroPoint > limits.max)
   if (outside < 0) return
-  const message = `${title} has the zero point ${zeroPoints[outside]} in record ${outside}; ${dtype} has ${limits.min} to ${limits.max}.`
+  const message = `${title} has the zero point ${zeroPoints[outside]} in record ${outside}; ${dtype} ranges from ${limits.min} to ${limits.max}.`
   report.deviation('ERR_QUANTIZATION', message, place)
 }
 
-/** Old converters left the layout of constants to chance; that of other tensors is real. */
+/** Old converters left the layout of constants uninitialised; other tensors have a real one. */
 function checkLayout(tensor: TensorRecord, index: number, graph: SubgraphRecord, report: Report): void {
   const { layout, type } = tensor.values
   const place = new Location(tensor.offset, index, TENSORS)
   if (layout !== 0 && layout !== NHWC && type !== TENSOR_TYPE.constant) {
-    const message = `${tensorTitle(tensor, index)} has the layout ${layout}; it is 0 (NCHW) or 1 (NHWC).`
+    const message = `${tensorTitle(tensor, index)} has the layout ${layout}; it must be 0 (NCHW) or 1 (NHWC).`
     report.deviation('ERR_VALUE', message, place)
   }
   const dtype = DTYPE_OF_CODE.get(tensor.values.data_type)
-  const isTurned = dtype === 'float32' || dtype === 'int8' || dtype === 'uint8'
-  const isTurnable = type === TENSOR_TYPE.constant && tensor.dims?.entries.length === 4
-  if (graph.values.model_layout !== NHWC || !isTurnable || isTurned) return
-  const message = `${tensorTitle(tensor, index)} is ${dtype}: the runtime turns its shape from NHWC to NCHW and not its numbers.`
+  const isTransposed = dtype === 'float32' || dtype === 'int8' || dtype === 'uint8'
+  const isTransposable = type === TENSOR_TYPE.constant && tensor.dims?.entries.length === 4
+  if (graph.values.model_layout !== NHWC || !isTransposable || isTransposed) return
+  const message = `${tensorTitle(tensor, index)} is ${dtype}: the runtime converts its shape from NHWC to NCHW, but not its data.`
   report.note('NHWC_NOT_TURNED', message, place)
 }
 
-/** Bytes that the runtime allocates for a constant whose numbers are not in the file. */
+/** Bytes that the runtime allocates for a constant without data in the file. */
 function bytesOfAbsent(tensor: TensorRecord, index: number, graph: SubgraphRecord, report: Report): number {
   const { type, buffer_id } = tensor.values
   const buffer = type === TENSOR_TYPE.constant ? graph.buffers?.list[buffer_id] : undefined
