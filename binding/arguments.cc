@@ -1,5 +1,6 @@
 #include "arguments.h"
 
+#include <cerrno>
 #include <cmath>
 #include <new>
 
@@ -10,7 +11,7 @@ namespace tilework::binding {
 namespace {
 
 [[noreturn]] void refuse(const char* name, const char* wanted) {
-  throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be " + wanted + ".");
+  throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be " + wanted + ".");
 }
 
 // Length in elements.
@@ -62,9 +63,13 @@ Napi::Object object(const Napi::Value& value, const char* name) {
   return value.As<Napi::Object>();
 }
 
-std::string path_text(const Napi::Value& value, const char* name) {
+std::string string(const Napi::Value& value, const char* name) {
   if (!value.IsString()) refuse(name, "a string");
-  std::string text = value.As<Napi::String>().Utf8Value();
+  return value.As<Napi::String>().Utf8Value();
+}
+
+std::string path_text(const Napi::Value& value, const char* name) {
+  std::string text = string(value, name);
   // The operating system would silently stop at it.
   if (text.find('\0') != std::string::npos) refuse(name, "a path without null characters");
   return text;
@@ -96,7 +101,7 @@ const int32_t* flag(const Napi::Value& value, const char* name) {
 
 Napi::Error to_javascript(Napi::Env env, const Error& error) {
   Napi::Error result = Napi::Error::New(env, error.what());
-  result.Set("code", Napi::String::New(env, error.code()));
+  result.Set("code", Napi::String::New(env, error.name()));
   if (!error.syscall().empty()) result.Set("syscall", Napi::String::New(env, error.syscall()));
   if (!error.path().empty()) result.Set("path", Napi::String::New(env, error.path()));
   return result;
@@ -108,9 +113,10 @@ Napi::Error to_javascript(Napi::Env env, const std::exception_ptr& error) {
   } catch (const Error& known) {
     return to_javascript(env, known);
   } catch (const std::bad_alloc&) {
-    return to_javascript(env, Error("ENOMEM", "ENOMEM: not enough memory"));
+    return to_javascript(env, system_error(ENOMEM, "malloc", {}));
   } catch (const std::exception& unexpected) {
-    return to_javascript(env, Error("ERR_IO", unexpected.what()));
+    return to_javascript(env,
+                         Error(ErrorCode::kInternal, std::string("internal error: ") + unexpected.what()));
   }
 }
 

@@ -28,6 +28,7 @@ int64_t signed_number(const Napi::Value& value, const char* name);
 
 // Errors: ERR_ARGUMENT.
 Napi::Object object(const Napi::Value& value, const char* name);
+std::string string(const Napi::Value& value, const char* name);
 std::string path_text(const Napi::Value& value, const char* name);
 
 // A Uint8Array whose memory stays where it is, but for its buffer being detached or transferred: nothing in

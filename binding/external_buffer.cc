@@ -40,7 +40,7 @@ void clear_exception(napi_env env) {
 }
 
 [[noreturn]] void throw_too_large(int64_t size) {
-  throw Error("ERR_VIEW_TOO_LARGE",
+  throw Error(ErrorCode::kViewTooLarge,
               "A view of " + std::to_string(size) +
                   " bytes is larger than this version of Node allows; ask for smaller ranges.");
 }

@@ -29,7 +29,8 @@ Bytes target_bytes(const InputFile& file, int64_t start, const Napi::Value& valu
   check_range(file, start, checked_add(start, static_cast<int64_t>(target.size), "The end of a read"));
   // A job holds the map it reads; one it wrote to could be revoked under it, and nobody may write to views.
   if (InputFile::find(target.data, target.size) != nullptr) {
-    throw Error("ERR_ARGUMENT", "The target lies in a mapped file, whose views are not to be written to.");
+    throw Error(ErrorCode::kArgument,
+                "The target lies in a mapped file, whose views are not to be written to.");
   }
   return target;
 }
@@ -64,9 +65,9 @@ class ReadJob : public AsyncJob {
 
 void check_range(const InputFile& file, int64_t start, int64_t end) {
   if (start <= end && end <= file.size()) return;
-  throw Error("ERR_RANGE", "The range [" + std::to_string(start) + ", " + std::to_string(end) +
-                               ") does not lie in the " + std::to_string(file.size()) +
-                               " bytes of the file.");
+  throw Error(ErrorCode::kRange, "The range [" + std::to_string(start) + ", " + std::to_string(end) +
+                                     ") does not lie in the " + std::to_string(file.size()) +
+                                     " bytes of the file.");
 }
 
 Napi::Function InputFileObject::define(Napi::Env env) {
@@ -93,7 +94,8 @@ Napi::Value InputFileObject::open(const Napi::CallbackInfo& info) {
 std::shared_ptr<InputFile> InputFileObject::file_of(const Napi::Value& value, const char* name) {
   bool ours = false;
   if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
-  if (!ours) throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a file from openInput().");
+  if (!ours)
+    throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be a file from openInput().");
   return Unwrap(value.As<Napi::Object>())->opened();
 }
 
@@ -114,7 +116,7 @@ InputFileObject::~InputFileObject() {
 }
 
 const std::shared_ptr<InputFile>& InputFileObject::opened() const {
-  if (file_ == nullptr) throw Error("ERR_CLOSED", "The file was used after close().");
+  if (file_ == nullptr) throw Error(ErrorCode::kClosed, "The file was used after close().");
   return file_;
 }
 
@@ -124,7 +126,7 @@ Napi::Value InputFileObject::view(const Napi::CallbackInfo& info) {
     const int64_t start = whole_number(info[0], "start");
     const int64_t end = whole_number(info[1], "end");
     check_range(*file, start, end);
-    if (!file->is_mapped()) throw Error("ERR_ARGUMENT", "The file is not mapped, so it has no views.");
+    if (!file->is_mapped()) throw Error(ErrorCode::kArgument, "The file is not mapped, so it has no views.");
     BufferView view = view_of(info.Env(), file, start, end);
     if (view.external) remember(view.buffer);
     return Napi::Uint8Array::New(info.Env(), view.buffer.ByteLength(), view.buffer, 0);

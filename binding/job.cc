@@ -57,7 +57,7 @@ bool AsyncJob::should_stop() const {
 void AsyncJob::finish(std::exception_ptr error) noexcept {
   error_ = std::move(error);
   try {
-    if (error_ == nullptr && stopped_) throw Error("ERR_ABORTED", "The operation was cancelled.");
+    if (error_ == nullptr && stopped_) throw Error(ErrorCode::kAborted, "The operation was cancelled.");
     // Also behind another error, which may be its consequence: a system call on bytes that are gone fails
     // with EFAULT.
     if (source_ != nullptr) source_->verify_unchanged();

@@ -1,10 +1,11 @@
-// What the addon exports; typed in lib/native.ts.
+// What the addon exports; typed in lib/native/types.ts.
 #include <napi.h>
 
 #include <memory>
 
 #include "arguments.h"
 #include "cpu/features.h"
+#include "cpu/isa.h"
 #include "dlpack.h"
 #include "environment.h"
 #include "input_file.h"
@@ -29,8 +30,8 @@ Napi::Value set_threads(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const int64_t count = whole_number(info[0], "count");
     if (count < 1 || count > static_cast<int64_t>(kMaxThreads)) {
-      throw Error("ERR_ARGUMENT", "'count' is " + std::to_string(count) + "; threads go from 1 to " +
-                                      std::to_string(kMaxThreads) + ".");
+      throw Error(ErrorCode::kArgument, "'count' is " + std::to_string(count) + "; threads go from 1 to " +
+                                            std::to_string(kMaxThreads) + ".");
     }
     Environment::of(info.Env()).pools().compute.set_threads(static_cast<size_t>(count));
     return info.Env().Undefined();
@@ -60,13 +61,22 @@ Napi::Value held_plan_bytes(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value cpu(const Napi::CallbackInfo& info) {
-  Napi::Env env = info.Env();
-  Napi::Array features = Napi::Array::New(env);
-  for (const std::string& feature : cpu_features()) features.Set(features.Length(), feature);
-  Napi::Object result = Napi::Object::New(env);
-  result.Set("architecture", cpu_architecture());
-  result.Set("features", features);
-  return result;
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    Napi::Env env = info.Env();
+    Napi::Array features = Napi::Array::New(env);
+    for (const std::string& feature : cpu_features()) features.Set(features.Length(), feature);
+    Napi::Object result = Napi::Object::New(env);
+    result.Set("architecture", cpu_architecture());
+    result.Set("features", features);
+    result.Set("isa", name_of(best_isa()));
+    return result;
+  });
+}
+
+Napi::Array error_codes(Napi::Env env) {
+  Napi::Array codes = Napi::Array::New(env);
+  for (const char* name : kErrorCodeNames) codes.Set(codes.Length(), name);
+  return codes;
 }
 
 Napi::Object initialize(Napi::Env env, Napi::Object exports) {
@@ -93,6 +103,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("importDlpack", Napi::Function::New<import_dlpack>(env, "importDlpack"));
   exports.Set("plainTensors", Napi::Function::New<plain_tensors>(env, "plainTensors"));
   exports.Set("devices", Napi::Function::New<devices>(env, "devices"));
+  exports.Set("errorCodes", error_codes(env));
   exports.Set("cpu", Napi::Function::New<cpu>(env, "cpu"));
   return exports;
 }

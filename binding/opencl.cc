@@ -61,7 +61,7 @@ cl::ComputeDevice& device_of(const Napi::Value& value) {
   const int64_t number = whole_number(value, "device");
   const auto& all = cl::devices();
   if (number < static_cast<int64_t>(all.size())) return *all[static_cast<size_t>(number)];
-  throw Error("ERR_NO_DEVICE",
+  throw Error(ErrorCode::kNoDevice,
               "There is no device " + std::to_string(number) + " of " + std::to_string(all.size()) + ".");
 }
 
@@ -82,17 +82,17 @@ cl::DeviceOptions options_of(const Napi::Object& from) {
 
 void check_size(const ReorderPlan& plan, int64_t size) {
   if (size == plan.source_bytes()) return;
-  throw Error("ERR_ARGUMENT", "'source' has " + std::to_string(size) + " bytes, the plan reads " +
-                                  std::to_string(plan.source_bytes()) + ".");
+  throw Error(ErrorCode::kArgument, "'source' has " + std::to_string(size) + " bytes, the plan reads " +
+                                        std::to_string(plan.source_bytes()) + ".");
 }
 
 // Where the plan's source begins in a file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
 int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
   const int64_t offset = whole_number(value, "offset");
   if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
-    throw Error("ERR_RANGE", "The " + std::to_string(plan.source_bytes()) + " bytes at " +
-                                 std::to_string(offset) + " do not lie in the " +
-                                 std::to_string(file.size()) + " bytes of the file.");
+    throw Error(ErrorCode::kRange, "The " + std::to_string(plan.source_bytes()) + " bytes at " +
+                                       std::to_string(offset) + " do not lie in the " +
+                                       std::to_string(file.size()) + " bytes of the file.");
   }
   file.verify_unchanged();
   return offset;

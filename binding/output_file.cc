@@ -125,7 +125,8 @@ Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
 std::shared_ptr<OutputFile> OutputFileObject::file_of(const Napi::Value& value, const char* name) {
   bool ours = false;
   if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
-  if (!ours) throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a file from createOutput().");
+  if (!ours)
+    throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be a file from createOutput().");
   return Unwrap(value.As<Napi::Object>())->file_;
 }
 
@@ -159,9 +160,9 @@ Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
     const int64_t end = whole_number(info[2], "end");
     const int64_t position = whole_number(info[3], "position");
     if (start > end || end > source->size()) {
-      throw Error("ERR_RANGE", "The range [" + std::to_string(start) + ", " + std::to_string(end) +
-                                   ") does not lie in the " + std::to_string(source->size()) +
-                                   " bytes of the file.");
+      throw Error(ErrorCode::kRange, "The range [" + std::to_string(start) + ", " + std::to_string(end) +
+                                         ") does not lie in the " + std::to_string(source->size()) +
+                                         " bytes of the file.");
     }
     const auto job = std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position);
     job->set_cancel_flag(info[4]);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "arguments.h"
+#include "facts/limits.h"
 #include "input_file.h"
 #include "wire/plain_tensors.h"
 #include "wire/wire_window.h"
@@ -11,14 +12,12 @@
 namespace tilework::binding {
 namespace {
 
-constexpr size_t kNumbersOfTensor = 3;
-
 uint32_t field_number(const Napi::Object& rules, const char* name) {
   const int64_t number = whole_number(rules.Get(name), name);
   if (number > 0 && number <= kMaxFieldNumber) return static_cast<uint32_t>(number);
-  throw Error("ERR_ARGUMENT", std::string("'") + name + "' is " + std::to_string(number) +
-                                  "; numbers of fields go from 1 to " + std::to_string(kMaxFieldNumber) +
-                                  ".");
+  throw Error(ErrorCode::kArgument, std::string("'") + name + "' is " + std::to_string(number) +
+                                        "; numbers of fields go from 1 to " +
+                                        std::to_string(kMaxFieldNumber) + ".");
 }
 
 PlainTensorRules rules_of(const Napi::Object& rules, const Bytes& element_bits) {
@@ -36,7 +35,7 @@ PlainTensorRules rules_of(const Napi::Object& rules, const Bytes& element_bits) 
 }
 
 Napi::Object to_object(Napi::Env env, const PlainTensors& found) {
-  Napi::Float64Array places = Napi::Float64Array::New(env, kNumbersOfTensor * found.tensors.size());
+  Napi::Float64Array places = Napi::Float64Array::New(env, kPlainTensorNumbers * found.tensors.size());
   double* place = places.Data();
   for (const PlainTensor& tensor : found.tensors) {
     *place++ = static_cast<double>(tensor.values);

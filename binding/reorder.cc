@@ -41,8 +41,8 @@ Source source_of(const ReorderPlan& plan, const Napi::Value& value,
   const auto size =
       source.sparse == nullptr ? static_cast<int64_t>(source.bytes.size) : source.sparse->buffer.size();
   if (size != plan.source_bytes()) {
-    throw Error("ERR_ARGUMENT", "'source' has " + std::to_string(size) + " bytes, the plan reads " +
-                                    std::to_string(plan.source_bytes()) + ".");
+    throw Error(ErrorCode::kArgument, "'source' has " + std::to_string(size) + " bytes, the plan reads " +
+                                          std::to_string(plan.source_bytes()) + ".");
   }
   return source;
 }

@@ -17,8 +17,8 @@ constexpr uint32_t kMaxArrayLength = 1024;
 Napi::Array array_of(const Napi::Object& owner, const char* name) {
   const Napi::Value value = owner.Get(name);
   if (!value.IsArray() || value.As<Napi::Array>().Length() > kMaxArrayLength) {
-    throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be an array of at most " +
-                                    std::to_string(kMaxArrayLength) + " values.");
+    throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be an array of at most " +
+                                          std::to_string(kMaxArrayLength) + " values.");
   }
   return value.As<Napi::Array>();
 }
@@ -72,17 +72,7 @@ std::optional<Slice> slice_of(const Napi::Value& value) {
   return Slice{numbers(source, "shape"), numbers(source, "start"), numbers(source, "step", signed_number)};
 }
 
-std::string word(const Napi::Object& owner, const char* name) {
-  const Napi::Value value = owner.Get(name);
-  if (value.IsString()) return value.As<Napi::String>().Utf8Value();
-  throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a string.");
-}
-
-Dtype dtype_of(const Napi::Object& owner, const char* name) {
-  const std::string text = word(owner, name);
-  if (const std::optional<Dtype> dtype = dtype_by_name(text)) return *dtype;
-  throw Error("ERR_DTYPE", "'" + text + "' is no element type of a fixed size.");
-}
+std::string word(const Napi::Object& owner, const char* name) { return string(owner.Get(name), name); }
 
 // The value of a word from a list.
 template <class Value, size_t kCount>
@@ -92,7 +82,8 @@ Value choice_of(const Napi::Object& owner, const char* name,
   for (const auto& [known, value] : choices) {
     if (text == known) return value;
   }
-  throw Error("ERR_ARGUMENT", std::string("'") + name + "' is '" + text + "', which is none of its values.");
+  throw Error(ErrorCode::kArgument,
+              std::string("'") + name + "' is '" + text + "', which is none of its values.");
 }
 
 Cast cast_of(const Napi::Object& cast) {
@@ -104,14 +95,14 @@ Cast cast_of(const Napi::Object& cast) {
   options.mode = choice_of(cast, "mode", kModes);
   options.saturate = cast.Get("saturate").ToBoolean().Value();
   options.round = choice_of(cast, "round", kRounds);
-  return {dtype_of(cast, "from"), dtype_of(cast, "to"), options};
+  return {dtype_of(word(cast, "from")), dtype_of(word(cast, "to")), options};
 }
 
 std::vector<double> doubles_of(const Napi::Object& owner, const char* name) {
   const Napi::Value value = owner.Get(name);
   const bool are_doubles =
       value.IsTypedArray() && value.As<Napi::TypedArray>().TypedArrayType() == napi_float64_array;
-  if (!are_doubles) throw Error("ERR_ARGUMENT", std::string("'") + name + "' must be a Float64Array.");
+  if (!are_doubles) throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be a Float64Array.");
   const Napi::Float64Array array = value.As<Napi::Float64Array>();
   return {array.Data(), array.Data() + array.ElementLength()};
 }
@@ -124,8 +115,8 @@ ScalingDescription scaling_of(const Napi::Object& source) {
                                                               {"tmfile", QuantizeRules::kTmfile}};
   ScalingDescription scaling;
   scaling.kind = choice_of(source, "kind", kKinds);
-  scaling.from = dtype_of(source, "from");
-  scaling.to = dtype_of(source, "to");
+  scaling.from = dtype_of(word(source, "from"));
+  scaling.to = dtype_of(word(source, "to"));
   scaling.rules = choice_of(source, "rules", kRules);
   scaling.saturate = source.Get("saturate").ToBoolean().Value();
   scaling.scales = doubles_of(source, "scales");

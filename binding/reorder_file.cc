@@ -20,9 +20,9 @@ namespace {
 int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
   const int64_t offset = whole_number(value, "offset");
   if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
-    throw Error("ERR_RANGE", "The " + std::to_string(plan.source_bytes()) + " bytes at " +
-                                 std::to_string(offset) + " do not lie in the " +
-                                 std::to_string(file.size()) + " bytes of the file.");
+    throw Error(ErrorCode::kRange, "The " + std::to_string(plan.source_bytes()) + " bytes at " +
+                                       std::to_string(offset) + " do not lie in the " +
+                                       std::to_string(file.size()) + " bytes of the file.");
   }
   file.verify_unchanged();
   return offset;

@@ -13,12 +13,12 @@ namespace {
 // A job holds the map it reads; one it wrote to could be revoked under it, and nobody may write to views.
 Target checked(const Target& target, const Bytes& destination) {
   if (destination.size != static_cast<size_t>(target.end - target.begin)) {
-    throw Error("ERR_ARGUMENT", "'destination' has " + std::to_string(destination.size) +
-                                    " bytes, the range has " + std::to_string(target.end - target.begin) +
-                                    ".");
+    throw Error(ErrorCode::kArgument, "'destination' has " + std::to_string(destination.size) +
+                                          " bytes, the range has " +
+                                          std::to_string(target.end - target.begin) + ".");
   }
   if (InputFile::find(destination.data, destination.size) != nullptr) {
-    throw Error("ERR_ARGUMENT",
+    throw Error(ErrorCode::kArgument,
                 "The destination lies in a mapped file, whose views are not to be written to.");
   }
   return target;
@@ -55,7 +55,7 @@ Run run_of(const Target& target, const uint8_t* source) {
   const bool apart =
       from + static_cast<uintptr_t>(source_bytes) <= to || to + static_cast<uintptr_t>(size) <= from;
   if (!apart && size > 0 && source_bytes > 0) {
-    throw Error("ERR_ARGUMENT", "'source' and 'destination' share memory.");
+    throw Error(ErrorCode::kArgument, "'source' and 'destination' share memory.");
   }
   return {target, source};
 }

@@ -115,12 +115,6 @@ class FileCountingJob : public CountingJob {
   int64_t offset_;
 };
 
-Dtype dtype_of(const Napi::Value& value) {
-  const std::string name = value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
-  if (const std::optional<Dtype> dtype = dtype_by_name(name)) return *dtype;
-  throw Error("ERR_DTYPE", "'" + name + "' is no element type of a fixed size.");
-}
-
 // Of a complex type elements are halves here.
 int64_t numbers_of(const Statistics& total, const Napi::Value& value) {
   const int64_t count = whole_number(value, "count");
@@ -131,12 +125,14 @@ int64_t numbers_of(const Statistics& total, const Napi::Value& value) {
 void check_size(const Statistics& total, int64_t count, int64_t size) {
   const int64_t needed = packed_bytes(total.dtype(), count);
   if (size == needed) return;
-  throw Error("ERR_ARGUMENT", "'bytes' has " + std::to_string(size) + " bytes, and " + std::to_string(count) +
-                                  " elements have " + std::to_string(needed) + ".");
+  throw Error(ErrorCode::kArgument, "'bytes' has " + std::to_string(size) + " bytes, and " +
+                                        std::to_string(count) + " elements have " + std::to_string(needed) +
+                                        ".");
 }
 
 void take_turn(const Flag& is_busy) {
-  if (is_busy->exchange(true)) throw Error("ERR_ARGUMENT", "The statistics are added to by another job.");
+  if (is_busy->exchange(true))
+    throw Error(ErrorCode::kArgument, "The statistics are added to by another job.");
 }
 
 Napi::Value number_of(Napi::Env env, const ExactValue& value) {
@@ -174,7 +170,8 @@ Napi::Value StatisticsObject::create(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&]() -> Napi::Value {
     Environment& environment = Environment::of(info.Env());
     const int64_t bins = std::min<int64_t>(whole_number(info[1], "bins"), INT32_MAX);
-    environment.next_statistics = std::make_shared<Statistics>(dtype_of(info[0]), static_cast<int>(bins));
+    environment.next_statistics =
+        std::make_shared<Statistics>(dtype_of(string(info[0], "dtype")), static_cast<int>(bins));
     return environment.statistics_class.New({});
   });
 }
@@ -209,9 +206,9 @@ Napi::Value StatisticsObject::add_file(const Napi::CallbackInfo& info) {
     const int64_t count = numbers_of(*total_, info[2]);
     const int64_t size = packed_bytes(total_->dtype(), count);
     if (offset > file->size() || size > file->size() - offset) {
-      throw Error("ERR_RANGE", "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                                   " do not lie in the " + std::to_string(file->size()) +
-                                   " bytes of the file.");
+      throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                         " do not lie in the " + std::to_string(file->size()) +
+                                         " bytes of the file.");
     }
     file->verify_unchanged();
     take_turn(is_busy_);
@@ -225,7 +222,7 @@ Napi::Value StatisticsObject::add_file(const Napi::CallbackInfo& info) {
 Napi::Value StatisticsObject::result(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Napi::Env env = info.Env();
-    if (is_busy_->load()) throw Error("ERR_ARGUMENT", "The statistics are added to by another job.");
+    if (is_busy_->load()) throw Error(ErrorCode::kArgument, "The statistics are added to by another job.");
     Napi::Object result = Napi::Object::New(env);
     const auto set = [&](const char* name, int64_t value) { result.Set(name, static_cast<double>(value)); };
     set("count", total_->count());

@@ -24,6 +24,7 @@ export const ERROR_CODES = {
   ERR_GRAPH:
     'The graph of a model cannot be run as it stands: nodes do not fit together, or wait for each other.',
   ERR_HEADER: 'The header is not written by the rules of its format.',
+  ERR_INTERNAL: 'A fault of tilework itself; please report it with the message.',
   ERR_IO: 'The operating system refused an input or output operation.',
   ERR_LAYOUT_JOIN: 'Two layouts do not have the same logical axes.',
   ERR_LAYOUT_NAME: 'The name is no known layout and does not follow the layout grammar.',

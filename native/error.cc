@@ -6,13 +6,13 @@
 namespace tilework {
 namespace {
 
-struct ErrorName {
+struct SystemErrorName {
   int number;
   const char* name;
 };
 
-// What opening, mapping and writing a file can answer; a number that is missing here is reported as ERR_IO.
-constexpr ErrorName kNames[] = {
+// The error numbers of opening, mapping and writing files; any other number is reported as ERR_IO.
+constexpr SystemErrorName kSystemErrorNames[] = {
     {EACCES, "EACCES"},   {EAGAIN, "EAGAIN"}, {EBADF, "EBADF"},
     {EBUSY, "EBUSY"},     {EDQUOT, "EDQUOT"}, {EEXIST, "EEXIST"},
     {EFAULT, "EFAULT"},   {EFBIG, "EFBIG"},   {EINTR, "EINTR"},
@@ -25,20 +25,21 @@ constexpr ErrorName kNames[] = {
     {ETXTBSY, "ETXTBSY"}, {EXDEV, "EXDEV"},
 };
 
-const char* name_of(int number) {
-  for (const ErrorName& entry : kNames) {
+const char* name_of_number(int number) {
+  for (const SystemErrorName& entry : kSystemErrorNames) {
     if (entry.number == number) return entry.name;
   }
-  return "ERR_IO";
+  return name_of(ErrorCode::kIo);
 }
 
 }  // namespace
 
 Error system_error(int number, const std::string& syscall, const std::string& path) {
-  const std::string name = name_of(number);
-  std::string message = name + ": " + std::generic_category().message(number) + ", " + syscall;
+  const char* name = name_of_number(number);
+  std::string message = name;
+  message += ": " + std::generic_category().message(number) + ", " + syscall;
   if (!path.empty()) message += " '" + path + "'";
-  return Error(name, message, syscall, path);
+  return Error(ErrorCode::kIo, name, message, syscall, path);
 }
 
 }  // namespace tilework

@@ -44,9 +44,7 @@ struct Case {
 Dtype read_dtype() {
   std::string name;
   std::cin >> name;
-  const std::optional<Dtype> dtype = dtype_by_name(name);
-  if (!dtype) throw Error("ERR_DTYPE", "'" + name + "' is no element type.");
-  return *dtype;
+  return dtype_of(name);
 }
 
 bool read_case(Case& next) {

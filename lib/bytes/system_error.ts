@@ -1,5 +1,6 @@
 /**
- * Turns errors of the operating system and of the addon into a TileworkError. The system's code (`ENOENT`, `ENOSPC`) stays in
+ * Turns errors of the operating system, of the addon and of a user's source into a TileworkError. An error code of the
+ * addon stays as it is: `native()` refuses an addon with unknown codes. The system's code (`ENOENT`, `ENOSPC`) stays in
  * the message and the original error in `cause`.
  */
 import { ERROR_CODES, type ErrorCode, TileworkError } from '../errors.js'

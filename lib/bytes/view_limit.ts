@@ -5,10 +5,8 @@
 import { constants } from 'node:buffer'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
+import { HUGE_PAGE_BYTES } from '../native/limits.js'
 import { memoryBudget } from './memory_budget.js'
-
-/** From this size, page faults of fresh memory cost more than writing to it, so huge pages are requested. */
-const HUGE_PAGE_BYTES = 2 * 1024 * 1024
 
 /** Below this size, a zeroed array is faster than a Buffer, the only memory that is not zeroed. */
 const ZEROED_BYTES = 16 * 1024

@@ -46,6 +46,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_GAP: EXIT.unreadable,
   ERR_GRAPH: EXIT.usage,
   ERR_HEADER: EXIT.unreadable,
+  ERR_INTERNAL: EXIT.fault,
   ERR_IO: EXIT.io,
   ERR_LAYOUT_JOIN: EXIT.usage,
   ERR_LAYOUT_NAME: EXIT.usage,

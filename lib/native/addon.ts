@@ -1,18 +1,30 @@
 /** The loaded addon, and the number of its threads. Everything else in `lib/` reaches C++ through `native()`. */
-import { TileworkError } from '../errors.js'
+import { ERROR_CODES, TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { MAX_THREADS } from './limits.js'
 import { loadAddon } from './load_addon.js'
 import type { NativeAddon } from './types.js'
-
-/** More threads than any machine that runs Node has: a typing error must not start a million. */
-const MAX_THREADS = 1024
 
 let loaded: NativeAddon | undefined
 
 /** The addon, loaded on first use. @throws TileworkError ERR_NATIVE_LOAD with the cause and advice */
 export function native(): NativeAddon {
-  loaded ??= loadAddon()
+  loaded ??= checkCodes(loadAddon())
   return loaded
+}
+
+/** An addon of another version may report errors that this library has no code for, so it is refused at once. */
+function checkCodes(addon: NativeAddon): NativeAddon {
+  const codes: readonly string[] | undefined = addon.errorCodes
+  const unknown = codes?.filter((code) => !Object.hasOwn(ERROR_CODES, code))
+  if (unknown?.length === 0) return addon
+  const found =
+    unknown === undefined ? 'it lists no error codes' : `it has the unknown codes ${unknown.join(', ')}`
+  throw new TileworkError(
+    'ERR_NATIVE_LOAD',
+    `The native addon is of another version of tilework: ${found}. ` +
+      'In a checkout run "npm run build:all"; in an application reinstall tilework.',
+  )
 }
 
 /** Threads that kernels use: from CPU affinity and cgroup quota, or `TILEWORK_THREADS`, or `setThreads`. */

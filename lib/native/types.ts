@@ -443,6 +443,8 @@ export interface NativeAddon {
   ): NativePlainTensors
   /** OpenCL devices; where there is none, `reason` says why the OpenCL library could not be loaded. */
   devices(): { readonly devices: readonly NativeDevice[]; readonly reason: string }
-  /** Architecture and instruction set extensions that kernels may use. */
-  cpu(): { readonly architecture: string; readonly features: readonly string[] }
+  /** Architecture and instruction set extensions. `isa` names the widest instruction set that kernels use; TILEWORK_MAX_ISA forces a lower one. */
+  cpu(): { readonly architecture: string; readonly features: readonly string[]; readonly isa: string }
+  /** Every code that the addon can report, beside the names of system errors. */
+  readonly errorCodes: readonly string[]
 }

@@ -11,6 +11,7 @@ import { packedByteLength } from '../dtype/decode.js'
 import { DTYPES } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
+import { MAX_BINS, MIN_BINS } from '../native/limits.js'
 import type { NativeStatistics, NativeStatisticsResult } from '../native/types.js'
 import { valueText } from '../value_text.js'
 import { asStored, type StoredTensor } from './dense.js'
@@ -77,8 +78,11 @@ export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise
   const given = readInput('The options of stats', () => ({ ...options }))
   const { bins = 64, signal, onBytes = () => undefined } = given
   checkListener(onBytes, 'onBytes')
-  if (!Number.isInteger(bins) || bins < 2 || bins > 1024) {
-    throw new TileworkError('ERR_ARGUMENT', `bins is ${valueText(bins)}; it must be from 2 to 1024.`)
+  if (!Number.isInteger(bins) || bins < MIN_BINS || bins > MAX_BINS) {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `bins is ${valueText(bins)}; it must be from ${MIN_BINS} to ${MAX_BINS}.`,
+    )
   }
   throwIfAborted(signal)
   const plain = asStored(isPlain(dense.storage) ? dense : reorder(dense, 'row_major'))

@@ -8,33 +8,23 @@
 #include <utility>
 
 #include "error.h"
+#include "facts/limits.h"
 #include "io/checked_math.h"
+#include "io/input_file.h"
 
 namespace tilework {
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
 
-uint8_t code_of(Dtype dtype) {
-  switch (dtype) {
-#define TILEWORK_DLPACK_TYPE(enumerator, code) \
-  case Dtype::enumerator:                      \
-    return code;
-#include "dlpack/types.def"
-#undef TILEWORK_DLPACK_TYPE
-  }
-  throw Error("ERR_UNSUPPORTED", "DLPack has no code for this element type.");
-}
-
 std::optional<Dtype> dtype_of(DLDataType type) {
-#define TILEWORK_DLPACK_TYPE(enumerator, number) \
-  if (type.code == (number) && type.bits == info_of(Dtype::enumerator).bits) return Dtype::enumerator;
-#include "dlpack/types.def"
-#undef TILEWORK_DLPACK_TYPE
+  for (const DtypeInfo& info : dtypes()) {
+    if (info.dlpack_code == type.code && info.bits == type.bits) return info.dtype;
+  }
   return std::nullopt;
 }
 
-// What a tensor that was given away needs until its deleter is called.
+// What an exported tensor needs until its deleter is called.
 struct Given {
   PackedTensor tensor;
   std::vector<int64_t> strides;
@@ -58,7 +48,7 @@ DLTensor describe(Given& given) {
   return {.data = tensor.bytes == 0 ? nullptr : tensor.data,
           .device = {kDLCPU, 0},
           .ndim = static_cast<int32_t>(tensor.shape.size()),
-          .dtype = {code_of(tensor.dtype), bits, 1},
+          .dtype = {static_cast<uint8_t>(info_of(tensor.dtype).dlpack_code), bits, 1},
           .shape = tensor.shape.data(),
           .strides = given.strides.data(),
           .byte_offset = 0};
@@ -81,15 +71,16 @@ struct Elements {
 };
 
 std::vector<int64_t> shape_of(const DLTensor& tensor) {
-  if (tensor.ndim < 0 || tensor.ndim > kMaxDlpackAxes) {
-    throw Error("ERR_RANK", "The tensor has " + std::to_string(tensor.ndim) + " axes; the limit is " +
-                                std::to_string(kMaxDlpackAxes) + ".");
+  if (tensor.ndim < 0 || tensor.ndim > static_cast<int32_t>(kMaxAxes)) {
+    throw Error(ErrorCode::kRank, "The tensor has " + std::to_string(tensor.ndim) + " axes; the limit is " +
+                                      std::to_string(kMaxAxes) + ".");
   }
-  if (tensor.ndim > 0 && tensor.shape == nullptr) throw Error("ERR_ARGUMENT", "The tensor has no shape.");
+  if (tensor.ndim > 0 && tensor.shape == nullptr)
+    throw Error(ErrorCode::kArgument, "The tensor has no shape.");
   std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
   for (const int64_t extent : shape) {
     if (extent < 0) {
-      throw Error("ERR_ARGUMENT", "The tensor has the negative extent " + std::to_string(extent) + ".");
+      throw Error(ErrorCode::kArgument, "The tensor has the negative extent " + std::to_string(extent) + ".");
     }
     if (extent > kMaxSafeInteger) throw_overflow("An extent of the tensor");
   }
@@ -99,17 +90,18 @@ std::vector<int64_t> shape_of(const DLTensor& tensor) {
 Dtype known_dtype(const DLTensor& tensor) {
   const DLDataType& type = tensor.dtype;
   if (tensor.device.device_type != kDLCPU) {
-    throw Error("ERR_UNSUPPORTED", "The tensor lies on a device of type " +
-                                       std::to_string(tensor.device.device_type) +
-                                       "; only the memory of the process (1) can be read.");
+    throw Error(ErrorCode::kUnsupported, "The tensor lies on a device of type " +
+                                             std::to_string(tensor.device.device_type) +
+                                             "; only the memory of the process (1) can be read.");
   }
   if (type.lanes != 1) {
-    throw Error("ERR_UNSUPPORTED",
+    throw Error(ErrorCode::kUnsupported,
                 "The tensor has " + std::to_string(type.lanes) + " lanes an element; only one is supported.");
   }
   if (const std::optional<Dtype> dtype = dtype_of(type)) return *dtype;
-  throw Error("ERR_UNSUPPORTED", "The tensor has the type code " + std::to_string(type.code) + " with " +
-                                     std::to_string(type.bits) + " bits, which has no element type here.");
+  throw Error(ErrorCode::kUnsupported, "The tensor has the type code " + std::to_string(type.code) +
+                                           " with " + std::to_string(type.bits) +
+                                           " bits, which has no element type here.");
 }
 
 Elements elements_of(const DLTensor& tensor, bool padded) {
@@ -120,7 +112,7 @@ Elements elements_of(const DLTensor& tensor, bool padded) {
   for (const int64_t extent : elements.shape)
     elements.count = checked_mul(elements.count, extent, "The number of elements");
   elements.padded = padded && info_of(elements.dtype).bits < 8;
-  if (tensor.data == nullptr) throw Error("ERR_ARGUMENT", "The tensor has elements and no memory.");
+  if (tensor.data == nullptr) throw Error(ErrorCode::kArgument, "The tensor has elements and no memory.");
   elements.data = static_cast<uint8_t*>(tensor.data) + tensor.byte_offset;
   elements.strides = tensor.strides == nullptr
                          ? row_major_strides(elements.shape)
@@ -185,23 +177,22 @@ int64_t span_of(const Elements& elements) {
 }
 
 template <class Managed>
-std::shared_ptr<DlpackHold> hold(Managed* managed) {
-  return std::make_shared<DlpackHold>(managed, [](void* held) {
-    auto* tensor = static_cast<Managed*>(held);
-    if (tensor->deleter != nullptr) tensor->deleter(tensor);
-  });
+void call_deleter(void* managed) {
+  auto* tensor = static_cast<Managed*>(managed);
+  if (tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
 // A copy of elements that are not row-major without gaps.
 PackedTensor gathered(const Elements& elements, int64_t max_repeated_bytes) {
   if (info_of(elements.dtype).bits < 8 && !elements.padded) {
-    throw Error("ERR_UNSUPPORTED",
+    throw Error(ErrorCode::kUnsupported,
                 "The tensor has packed elements of less than a byte in strides of its own.");
   }
   const int64_t bytes = packed_bytes(elements.dtype, elements.count);
   if (elements.count > span_of(elements) && bytes > max_repeated_bytes) {
-    throw Error("ERR_LIMIT", "The strides of the tensor repeat elements, " + std::to_string(bytes) +
-                                 " bytes together; maxBytes is " + std::to_string(max_repeated_bytes) + ".");
+    throw Error(ErrorCode::kLimit, "The strides of the tensor repeat elements, " + std::to_string(bytes) +
+                                       " bytes together; maxBytes is " + std::to_string(max_repeated_bytes) +
+                                       ".");
   }
   PackedTensor tensor{.dtype = elements.dtype, .shape = elements.shape, .bytes = bytes, .copied = true};
   tensor.owner = dlpack_memory(bytes);
@@ -214,7 +205,7 @@ template <class Managed>
 DlpackImport imported(Managed* managed, uint64_t flags, int64_t max_repeated_bytes) {
   const bool padded = (flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) != 0;
   const Elements elements = elements_of(managed->dl_tensor, padded);
-  std::shared_ptr<DlpackHold> held = hold(managed);
+  auto held = std::make_shared<DlpackHold>(managed, call_deleter<Managed>);
   if (elements.count > 0 && (elements.padded || !is_compact(elements)))
     return {gathered(elements, max_repeated_bytes), held};
   return {{.dtype = elements.dtype,
@@ -227,7 +218,46 @@ DlpackImport imported(Managed* managed, uint64_t flags, int64_t max_repeated_byt
           held};
 }
 
+bool is_versioned(const DlpackCapsule& capsule) {
+  return std::strcmp(capsule.name, DLPACK_CAPSULE_VERSIONED) == 0;
+}
+
+void check_bytes(int64_t bytes, Dtype dtype, const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) count = checked_mul(count, extent, "The number of elements");
+  const int64_t needed = packed_bytes(dtype, count);
+  if (bytes == needed) return;
+  throw Error(ErrorCode::kArgument, "'bytes' has " + std::to_string(bytes) + " bytes; the shape needs " +
+                                        std::to_string(needed) + ".");
+}
+
+// The mapped file that has the memory, if the elements are aligned in it.
+std::shared_ptr<InputFile> sharing_file(const uint8_t* data, int64_t bytes, Dtype dtype) {
+  const auto item_bytes = static_cast<uintptr_t>(std::max(info_of(dtype).bits / 8, 1));
+  if (bytes == 0 || reinterpret_cast<uintptr_t>(data) % item_bytes != 0) return nullptr;
+  return InputFile::find(data, static_cast<size_t>(bytes));
+}
+
 }  // namespace
+
+PackedTensor share_or_copy(const uint8_t* data, int64_t bytes, Dtype dtype, std::vector<int64_t> shape,
+                           DlpackForm form) {
+  check_bytes(bytes, dtype, shape);
+  PackedTensor tensor{.dtype = dtype, .shape = std::move(shape), .bytes = bytes};
+  const std::shared_ptr<InputFile> file =
+      form == DlpackForm::kLegacy ? nullptr : sharing_file(data, bytes, dtype);
+  if (file != nullptr) {
+    tensor.data = const_cast<uint8_t*>(data);
+    tensor.owner = file;
+    tensor.read_only = true;
+    return tensor;
+  }
+  tensor.owner = dlpack_memory(bytes);
+  tensor.data = static_cast<uint8_t*>(tensor.owner.get());
+  if (bytes > 0) std::memcpy(tensor.data, data, static_cast<size_t>(bytes));
+  tensor.copied = true;
+  return tensor;
+}
 
 std::shared_ptr<void> dlpack_memory(int64_t bytes) {
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
@@ -251,7 +281,7 @@ DLManagedTensorVersioned* to_dlpack(PackedTensor tensor) {
 
 DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
   if (tensor.read_only) {
-    throw Error("ERR_UNSUPPORTED", "A legacy DLPack tensor cannot say that its memory is read-only.");
+    throw Error(ErrorCode::kUnsupported, "A legacy DLPack tensor cannot say that its memory is read-only.");
   }
   std::unique_ptr<Given> context = given(std::move(tensor));
   auto* managed = new DLManagedTensor{
@@ -262,15 +292,38 @@ DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
 
 DlpackImport from_dlpack(DLManagedTensorVersioned* managed, int64_t max_repeated_bytes) {
   if (managed->version.major != DLPACK_MAJOR_VERSION) {
-    throw Error("ERR_UNSUPPORTED", "The tensor is of DLPack version " +
-                                       std::to_string(managed->version.major) + "; only version " +
-                                       std::to_string(DLPACK_MAJOR_VERSION) + " can be read.");
+    throw Error(ErrorCode::kUnsupported, "The tensor is of DLPack version " +
+                                             std::to_string(managed->version.major) + "; only version " +
+                                             std::to_string(DLPACK_MAJOR_VERSION) + " can be read.");
   }
   return imported(managed, managed->flags, max_repeated_bytes);
 }
 
 DlpackImport from_legacy_dlpack(DLManagedTensor* managed, int64_t max_repeated_bytes) {
   return imported(managed, 0, max_repeated_bytes);
+}
+
+DlpackCapsule to_capsule(PackedTensor tensor, DlpackForm form) {
+  if (form == DlpackForm::kLegacy) return {DLPACK_CAPSULE_LEGACY, to_legacy_dlpack(std::move(tensor))};
+  return {DLPACK_CAPSULE_VERSIONED, to_dlpack(std::move(tensor))};
+}
+
+void release_capsule(DlpackCapsule& capsule) {
+  void* tensor = std::exchange(capsule.tensor, nullptr);
+  if (tensor == nullptr) return;
+  if (is_versioned(capsule))
+    call_deleter<DLManagedTensorVersioned>(tensor);
+  else
+    call_deleter<DLManagedTensor>(tensor);
+}
+
+DlpackImport from_capsule(const DlpackCapsule& capsule, int64_t max_repeated_bytes) {
+  if (capsule.tensor == nullptr) {
+    throw Error(ErrorCode::kArgument, "The capsule is empty: its tensor was taken already.");
+  }
+  if (is_versioned(capsule))
+    return from_dlpack(static_cast<DLManagedTensorVersioned*>(capsule.tensor), max_repeated_bytes);
+  return from_legacy_dlpack(static_cast<DLManagedTensor*>(capsule.tensor), max_repeated_bytes);
 }
 
 }  // namespace tilework

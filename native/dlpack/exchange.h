@@ -1,38 +1,51 @@
-// Tensors in memory to DLPack and back. Memory is held by whoever owns it, for as long as the other side has
-// the tensor; both sides may let go on any thread.
+// Tensors in memory to DLPack and back. Each side keeps the memory alive for as long as the other side has
+// the tensor; both may release it on any thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "dlpack/capsule.h"
 #include "dlpack/dlpack.h"
 #include "dtype/dtypes.h"
 
 namespace tilework {
 
-// More axes than any library has.
-inline constexpr int32_t kMaxDlpackAxes = 64;
-
-// A row-major tensor without gaps; elements of less than a byte are packed.
+// A row-major tensor without gaps; sub-byte elements are packed.
 struct PackedTensor {
   Dtype dtype = Dtype::kUint8;
   std::vector<int64_t> shape = {};
   uint8_t* data = nullptr;
   int64_t bytes = 0;
-  // Keeps `data`.
+  // Keeps `data` alive.
   std::shared_ptr<void> owner = nullptr;
   bool read_only = false;
-  // The memory is nobody else's.
+  // Nobody else has this memory.
   bool copied = false;
 };
 
-// Both are the receiver's, who calls the deleter.
+// The two structs of DLPack. The legacy one, from before version 1.0, cannot mark its memory as read-only.
+enum class DlpackForm : uint8_t { kVersioned, kLegacy };
+
+// A tensor of `shape` over `bytes` bytes at `data`, ready to be given away in `form`. Aligned memory of a
+// mapped file is shared, read-only, and keeps the mapping; all other memory is copied, and so is memory for a
+// legacy tensor. Errors: ERR_ARGUMENT where `bytes` is not the size of the shape, ERR_OVERFLOW.
+PackedTensor share_or_copy(const uint8_t* data, int64_t bytes, Dtype dtype, std::vector<int64_t> shape,
+                           DlpackForm form);
+
+// The receiver owns the result and calls its deleter.
 DLManagedTensorVersioned* to_dlpack(PackedTensor tensor);
-// This struct cannot say that its memory is not to be written to. Errors: ERR_UNSUPPORTED for such memory.
+// Errors: ERR_UNSUPPORTED for read-only memory.
 DLManagedTensor* to_legacy_dlpack(PackedTensor tensor);
 
-// Calls the other side's deleter when it goes, if the tensor was taken by then.
+// The same in a capsule.
+DlpackCapsule to_capsule(PackedTensor tensor, DlpackForm form);
+
+// Calls the deleter of a tensor that nobody took out of the capsule, and empties the capsule.
+void release_capsule(DlpackCapsule& capsule);
+
+// Calls the deleter of the other side on destruction, if the tensor was taken.
 struct DlpackHold {
   DlpackHold(void* tensor, void (*call_deleter)(void*)) : tensor(tensor), call_deleter(call_deleter) {}
   DlpackHold(const DlpackHold&) = delete;
@@ -46,27 +59,30 @@ struct DlpackHold {
   bool taken = false;
 };
 
-// A tensor of the other side as it would be here. It is still theirs, and stays so if this goes without
-// `take`.
+// A view of the other side's tensor, which owns it until `take`.
 struct DlpackImport {
   PackedTensor tensor;
   std::shared_ptr<DlpackHold> hold;
 
-  // From here on the deleter is called when the last owner of the memory goes, at once where the values were
+  // From here on the deleter runs when the last owner of the memory is gone; at once where the values were
   // copied.
   void take() { hold->taken = true; }
 };
 
-// What is in another library's tensor. Values are copied for strides with gaps or another order, and for
-// elements of less than a byte with a byte each; else the memory is the other side's. `max_repeated_bytes`
-// bounds a copy that has elements more than once, as strides of 0 make them: no memory of the other side
-// bounds that. Errors: ERR_UNSUPPORTED for another major version, another device, more than one lane, a type
-// that has no Dtype, packed elements with strides of their own; ERR_ARGUMENT for negative extents and missing
-// memory; ERR_OVERFLOW, ERR_RANK, ERR_LIMIT.
+// Imports the tensor of another library. The memory is shared where the elements are row-major without gaps.
+// Other strides, and sub-byte elements stored one per byte, are copied. Strides of 0 repeat elements, so the
+// size of the copy is not bounded by the memory of the other side; `max_repeated_bytes` bounds it. Errors:
+// ERR_UNSUPPORTED for another major version, another device, several lanes, an element type without a Dtype,
+// and packed sub-byte elements with own strides; ERR_ARGUMENT for negative extents and missing memory;
+// ERR_OVERFLOW, ERR_RANK, ERR_LIMIT.
 DlpackImport from_dlpack(DLManagedTensorVersioned* managed, int64_t max_repeated_bytes);
 DlpackImport from_legacy_dlpack(DLManagedTensor* managed, int64_t max_repeated_bytes);
 
-// Zeroed memory at a multiple of the 256 bytes that the standard asks for; at least one byte.
+// Imports the tensor of a capsule, which stays in it. Errors: those of from_dlpack; ERR_ARGUMENT for an empty
+// capsule.
+DlpackImport from_capsule(const DlpackCapsule& capsule, int64_t max_repeated_bytes);
+
+// At least one byte of zeroed memory, aligned to 256 bytes as the standard asks.
 std::shared_ptr<void> dlpack_memory(int64_t bytes);
 
 }  // namespace tilework

@@ -28,9 +28,9 @@ int least_exponent(double low, double high) {
 }  // namespace
 
 BinCounts::BinCounts(int bins) : most_(bins), exponent_(kLeastExponent) {
-  if (bins >= kFewestBins && bins <= kMostBins) return;
-  throw Error("ERR_ARGUMENT", "'bins' is " + std::to_string(bins) + "; a histogram has from " +
-                                  std::to_string(kFewestBins) + " to " + std::to_string(kMostBins) + ".");
+  if (bins >= kMinBins && bins <= kMaxBins) return;
+  throw Error(ErrorCode::kArgument, "'bins' is " + std::to_string(bins) + "; a histogram has from " +
+                                        std::to_string(kMinBins) + " to " + std::to_string(kMaxBins) + ".");
 }
 
 void BinCounts::reach(double low, double high) {

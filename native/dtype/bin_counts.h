@@ -7,13 +7,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "facts/limits.h"
+
 namespace tilework {
 
 class BinCounts {
  public:
-  static constexpr int kFewestBins = 2;
-  // Counters of a thread fit the first-level cache.
-  static constexpr int kMostBins = 1024;
   // No width is smaller: its inverse has to be a number, too.
   static constexpr int kLeastExponent = -1000;
 

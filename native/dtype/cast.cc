@@ -6,29 +6,33 @@
 #include <array>
 #include <optional>
 
-#include "cpu/features.h"
 #include "dtype/casts.h"
 #include "error.h"
 
 namespace tilework {
 namespace {
 
-#define TILEWORK_RUN_kBaseline cast_baseline
+#define TILEWORK_RUN_kPortable cast_portable
 #define TILEWORK_RUN_kAvx2 cast_avx2
 #define TILEWORK_RUN_kNeon cast_neon
 constexpr CastKernel kKernels[] = {
-#define TILEWORK_CAST_KERNEL(from, to, isa, rounding)            \
-  {Dtype::from, Dtype::to, CastIsa::isa, CastRounding::rounding, \
+#define TILEWORK_CAST_KERNEL(from, to, isa, rounding)        \
+  {Dtype::from, Dtype::to, Isa::isa, CastRounding::rounding, \
    TILEWORK_RUN_##isa<Dtype::from, Dtype::to, CastRounding::rounding>},
+#define TILEWORK_CAST_REFERENCE(run) {{}, {}, Isa::kReference, CastRounding::kNearest, run},
 #include "dtype/casts.def"
 #undef TILEWORK_CAST_KERNEL
+#undef TILEWORK_CAST_REFERENCE
 };
 
+const CastKernel& reference() { return *(std::end(kKernels) - 1); }
+
+// Kernels that run one after another; empty where the pair is left to the reference.
 using Route = std::vector<const CastKernel*>;
 
 const CastKernel* kernel_for(Dtype from, Dtype to, CastRounding rounding = CastRounding::kNearest) {
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const CastKernel& at) {
-    return at.from == from && at.to == to && at.rounding == rounding && can_run(at);
+    return at.from == from && at.to == to && at.rounding == rounding && can_run(at.isa);
   });
   return kernel == std::end(kKernels) ? nullptr : kernel;
 }
@@ -128,37 +132,25 @@ constexpr int64_t kMaxElementBytes = 8;
 
 std::span<const CastKernel> cast_kernels() { return kKernels; }
 
-bool can_run(const CastKernel& kernel) {
-  static const bool has_avx2 = cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma");
-  // The lines of NEON are there only where it is part of the architecture.
-  return kernel.isa != CastIsa::kAvx2 || has_avx2;
-}
-
 std::string name_of(const CastKernel& kernel) {
-  std::string name =
-      "cast_" + std::string(info_of(kernel.from).name) + "_to_" + std::string(info_of(kernel.to).name);
-  if (kernel.rounding == CastRounding::kOdd) name += "_odd";
-  switch (kernel.isa) {
-    case CastIsa::kAvx2:
-      return name + "__avx2";
-    case CastIsa::kNeon:
-      return name + "__neon";
-    case CastIsa::kBaseline:
-      break;
+  std::string name = "cast";
+  if (kernel.from && kernel.to) {
+    name += "_" + std::string(info_of(*kernel.from).name) + "_to_" + std::string(info_of(*kernel.to).name);
   }
-  return name;
+  if (kernel.rounding == CastRounding::kOdd) name += "_odd";
+  return name + kernel_suffix(kernel.isa);
 }
 
 Cast::Cast(Dtype from, Dtype to, const CastOptions& options) : from_(from), to_(to), options_(options) {
   if (is_complex(from) && !is_complex(to)) {
-    throw Error("ERR_DTYPE", "A cast from " + std::string(info_of(from).name) + " to " +
-                                 std::string(info_of(to).name) + " would drop the imaginary half.");
+    throw Error(ErrorCode::kDtype, "A cast from " + std::string(info_of(from).name) + " to " +
+                                       std::string(info_of(to).name) + " would drop the imaginary half.");
   }
   steps_ = route(from, to, options);
+  if (steps_.empty()) steps_ = {&reference()};
 }
 
 std::string Cast::kernels() const {
-  if (steps_.empty()) return "cast_reference";
   std::string names;
   for (const CastKernel* step : steps_) names += (names.empty() ? "" : ", ") + name_of(*step);
   return names;
@@ -166,7 +158,6 @@ std::string Cast::kernels() const {
 
 void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const {
   if (count == 0) return;
-  if (steps_.empty()) return cast_reference({source, destination, count, from_, to_, options_, stores});
   if (steps_.size() == 1) return steps_[0]->run({source, destination, count, from_, to_, options_, stores});
   alignas(64) uint8_t blocks[2][kBlockElements * kMaxElementBytes];
   for (int64_t at = 0; at < count; at += kBlockElements) {
@@ -176,7 +167,7 @@ void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count, Store
       const bool is_last = i + 1 == steps_.size();
       uint8_t* output = is_last ? destination + packed_bytes(to_, at) : blocks[i % 2];
       const CastKernel& step = *steps_[i];
-      step.run({input, output, size, step.from, step.to, options_, is_last ? stores : Stores::kCached});
+      step.run({input, output, size, *step.from, *step.to, options_, is_last ? stores : Stores::kCached});
       input = output;
     }
   }

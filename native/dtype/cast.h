@@ -1,28 +1,36 @@
-// Casts between element types: one pass, one rounding. A cast is chosen once and run often, by any number of
-// threads.
+// Casts between element types: one pass over the data, one rounding. A cast chooses its kernels once; any
+// number of threads may run it.
 //
-// | from, to | rule |
-// |---|---|
-// | float to float | to nearest, ties to even, subnormals included; beyond the largest value an infinity, or
-// NaN
-//   where there is none, or the largest value in float8 with `saturate`; float4 always saturates |
-// | NaN | stays NaN with its sign, quiet; float16, float32 and float64 keep the front of the payload |
-// | float to integer of 8 bits and more | toward zero; clamped; NaN is 0 |
-// | float to integer of 4 and 2 bits | to nearest even (kOnnx: toward zero), then the low bits; NaN and
-// infinities 0 | | integer to integer | the low bits | | anything to bool | false for 0 and -0 | | complex to
-// complex | each half; a real number becomes the real half; complex to real is refused |
+// clang-format off
+// | from        | to                       | rule                                                                       |
+// |-------------|--------------------------|----------------------------------------------------------------------------|
+// | float       | float                    | to nearest, ties to even, subnormals included                              |
+// | too large   | float with infinities    | infinity; in float8 with `saturate` the largest finite value               |
+// | too large   | float without infinities | NaN; in float8 with `saturate`, and always in float4, the largest value    |
+// | NaN         | float                    | quiet NaN with the same sign; float16, float32 and float64 keep the upper  |
+// |             |                          | bits of the payload. float4 has no NaN: 6 (kOnnx: -0, for a negative NaN 0)|
+// | float       | integer, 8 bits and more | toward zero, clamped; NaN gives 0                                          |
+// | float       | integer, 4 and 2 bits    | to nearest even (kOnnx: toward zero), then the low bits; NaN and           |
+// |             |                          | infinities give 0                                                          |
+// | integer     | integer                  | the low bits                                                               |
+// | any         | bool                     | false for 0 and -0, else true                                              |
+// | complex     | complex                  | each half by itself                                                        |
+// | real        | complex                  | the value becomes the real half                                            |
+// | complex     | real                     | refused                                                                    |
+// | any         | float8_e8m0fnu           | powers of two only, rounded as `round` says                                |
+// clang-format on
 //
-// float8_e8m0fnu has powers of two only and rounds as `round` says. NaN to float4 is 6 (kOnnx: -0, of a
-// negative NaN 0). Source: the ONNX notes on float8, float4 and e8m0 and the Cast operator; for kOnnx the
-// published test data and the behaviour of onnx.reference, which takes all that becomes bfloat16, float8 or
-// float4 through float32.
+// Sources: the ONNX notes on float8, float4 and e8m0 and the Cast operator. For kOnnx: the published test
+// data and the behaviour of onnx.reference, which converts to bfloat16, float8 and float4 through float32.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "cpu/isa.h"
 #include "dtype/dtypes.h"
 #include "memory/streaming_copy.h"
 
@@ -53,15 +61,14 @@ struct CastArguments {
   Stores stores = Stores::kCached;
 };
 
-enum class CastIsa { kBaseline, kAvx2, kNeon };
-
 enum class CastRounding { kNearest, kOdd };
 
 // One line of casts.def.
 struct CastKernel {
-  Dtype from;
-  Dtype to;
-  CastIsa isa;
+  // Absent in the reference, which casts every pair.
+  std::optional<Dtype> from;
+  std::optional<Dtype> to;
+  Isa isa;
   CastRounding rounding;
   void (*run)(const CastArguments&);
 };
@@ -69,10 +76,8 @@ struct CastKernel {
 // By the grammar of native/NAMING.md, for example cast_float32_to_float16__avx2.
 std::string name_of(const CastKernel& kernel);
 
-// All kernels for single pairs, fastest first. The reference, which casts every pair, is not among them.
+// All kernels, of each pair the fastest first; the reference stands last.
 std::span<const CastKernel> cast_kernels();
-// Whether this CPU has what a kernel needs.
-bool can_run(const CastKernel& kernel);
 // Any pair, one element at a time through an exact number.
 void cast_reference(const CastArguments& arguments);
 
@@ -94,8 +99,7 @@ class Cast {
   Dtype from_;
   Dtype to_;
   CastOptions options_;
-  // More than one where exact steps on the way make a pair of fast kernels of a slow cast; none for the
-  // reference.
+  // At least one. Several where exact intermediate types turn a slow cast into fast kernels.
   std::vector<const CastKernel*> steps_;
 };
 

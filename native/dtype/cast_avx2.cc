@@ -120,9 +120,9 @@ struct Fields;
     static constexpr int kBias = exponent_bias;              \
     static constexpr Specials kSpecials = Specials::kind;    \
   };
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials, dlpack_code) \
   TILEWORK_FIELDS(enumerator, mantissa_bits, bias, specials)
-#include "dtype/dtypes.def"
+#include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 #undef TILEWORK_FIELDS
 
@@ -1074,7 +1074,7 @@ void cast_avx2(const CastArguments& arguments) {
 
 #define TILEWORK_INSTANTIATE_kAvx2(from, to, rounding) \
   template void cast_avx2<Dtype::from, Dtype::to, CastRounding::rounding>(const CastArguments&);
-#define TILEWORK_INSTANTIATE_kBaseline(from, to, rounding)
+#define TILEWORK_INSTANTIATE_kPortable(from, to, rounding)
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding) TILEWORK_INSTANTIATE_##isa(from, to, rounding)
 #include "dtype/casts.def"
 #undef TILEWORK_CAST_KERNEL

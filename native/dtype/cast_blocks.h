@@ -18,9 +18,9 @@ namespace {
 
 template <Dtype dtype>
 constexpr int64_t kElementBits = [] {
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials, dlpack_code) \
   if (dtype == Dtype::enumerator) return bits;
-#include "dtype/dtypes.def"
+#include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 }();
 

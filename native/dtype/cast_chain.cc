@@ -56,10 +56,11 @@ CastChain::CastChain(std::vector<ElementStep> steps)
     : steps_(std::move(steps)), block_elements_(elements_of_block(steps_)) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (i == 0 || from_of(steps_[i]) == to_of(steps_[i - 1])) continue;
-    throw Error("ERR_ARGUMENT", "A cast takes " + std::string(info_of(from_of(steps_[i])).name) +
-                                    " and is given " + std::string(info_of(to_of(steps_[i - 1])).name) + ".");
+    throw Error(ErrorCode::kArgument, "A cast takes " + std::string(info_of(from_of(steps_[i])).name) +
+                                          " and is given " + std::string(info_of(to_of(steps_[i - 1])).name) +
+                                          ".");
   }
-  if (steps_.empty()) throw Error("ERR_ARGUMENT", "A chain of casts needs one at least.");
+  if (steps_.empty()) throw Error(ErrorCode::kArgument, "A chain of casts needs one at least.");
 }
 
 Dtype CastChain::from() const { return from_of(steps_.front()); }

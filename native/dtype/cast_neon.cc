@@ -27,14 +27,14 @@ TILEWORK_INLINE uint16x8_t all_words(int value) { return vdupq_n_u16(static_cast
 
 template <Dtype dtype>
 struct Fields;
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
-  template <>                                                                       \
-  struct Fields<Dtype::enumerator> {                                                \
-    static constexpr int kMantissa = mantissa_bits;                                 \
-    static constexpr int kBias = bias;                                              \
-    static constexpr Specials kSpecials = Specials::specials;                       \
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials, dlpack_code) \
+  template <>                                                                                    \
+  struct Fields<Dtype::enumerator> {                                                             \
+    static constexpr int kMantissa = mantissa_bits;                                              \
+    static constexpr int kBias = bias;                                                           \
+    static constexpr Specials kSpecials = Specials::specials;                                    \
   };
-#include "dtype/dtypes.def"
+#include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 
 // 8 bytes become 16 of 4 bits each; the low half of a byte comes first.
@@ -416,7 +416,7 @@ void cast_neon(const CastArguments& arguments) {
 
 #define TILEWORK_INSTANTIATE_kNeon(from, to, rounding) \
   template void cast_neon<Dtype::from, Dtype::to, CastRounding::rounding>(const CastArguments&);
-#define TILEWORK_INSTANTIATE_kBaseline(from, to, rounding)
+#define TILEWORK_INSTANTIATE_kPortable(from, to, rounding)
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding) TILEWORK_INSTANTIATE_##isa(from, to, rounding)
 #include "dtype/casts.def"
 #undef TILEWORK_CAST_KERNEL

@@ -43,7 +43,7 @@ void pack(const CastArguments& arguments) {
 }  // namespace
 
 template <Dtype from, Dtype to, CastRounding rounding>
-void cast_baseline(const CastArguments& arguments) {
+void cast_portable(const CastArguments& arguments) {
   if constexpr (kPackedBits < from >> 0) {
     unpack<kPackedBits<from>, to == Dtype::kInt8>(arguments);
   } else if constexpr (kPackedBits<to> > 0) {
@@ -53,8 +53,8 @@ void cast_baseline(const CastArguments& arguments) {
   }
 }
 
-#define TILEWORK_INSTANTIATE_kBaseline(from, to, rounding) \
-  template void cast_baseline<Dtype::from, Dtype::to, CastRounding::rounding>(const CastArguments&);
+#define TILEWORK_INSTANTIATE_kPortable(from, to, rounding) \
+  template void cast_portable<Dtype::from, Dtype::to, CastRounding::rounding>(const CastArguments&);
 #define TILEWORK_INSTANTIATE_kAvx2(from, to, rounding)
 #define TILEWORK_INSTANTIATE_kNeon(from, to, rounding)
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding) TILEWORK_INSTANTIATE_##isa(from, to, rounding)

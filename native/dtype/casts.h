@@ -6,7 +6,7 @@
 namespace tilework {
 
 template <Dtype from, Dtype to, CastRounding rounding>
-void cast_baseline(const CastArguments& arguments);
+void cast_portable(const CastArguments& arguments);
 template <Dtype from, Dtype to, CastRounding rounding>
 void cast_avx2(const CastArguments& arguments);
 template <Dtype from, Dtype to, CastRounding rounding>

@@ -1,14 +1,17 @@
 #include "dtype/dtypes.h"
 
+#include <string>
+
+#include "error.h"
 #include "io/checked_math.h"
 
 namespace tilework {
 namespace {
 
 constexpr DtypeInfo kDtypes[] = {
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) \
-  {Dtype::enumerator, name, bits, DtypeKind::kind, mantissa_bits, bias, Specials::specials},
-#include "dtype/dtypes.def"
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials, dlpack_code) \
+  {Dtype::enumerator, name, bits, DtypeKind::kind, mantissa_bits, bias, Specials::specials, dlpack_code},
+#include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 };
 
@@ -18,11 +21,12 @@ std::span<const DtypeInfo> dtypes() { return kDtypes; }
 
 const DtypeInfo& info_of(Dtype dtype) { return kDtypes[static_cast<size_t>(dtype)]; }
 
-std::optional<Dtype> dtype_by_name(std::string_view name) {
+Dtype dtype_of(std::string_view name) {
   for (const DtypeInfo& info : kDtypes) {
     if (info.name == name) return info.dtype;
   }
-  return std::nullopt;
+  throw Error(ErrorCode::kDtype,
+              "unknown element type \"" + std::string(name) + "\"; expected a type of fixed size.");
 }
 
 int64_t packed_bytes(Dtype dtype, int64_t elements) {

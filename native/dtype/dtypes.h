@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
 namespace tilework {
 
 enum class Dtype : uint8_t {
-#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials) enumerator,
-#include "dtype/dtypes.def"
+#define TILEWORK_DTYPE(enumerator, name, bits, kind, mantissa_bits, bias, specials, dlpack_code) enumerator,
+#include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 };
 
@@ -29,12 +28,15 @@ struct DtypeInfo {
   int mantissa_bits;
   int bias;
   Specials specials;
+  // DLDataTypeCode of DLPack.
+  int dlpack_code;
 };
 
 // All types, in the order of Dtype.
 std::span<const DtypeInfo> dtypes();
 const DtypeInfo& info_of(Dtype dtype);
-std::optional<Dtype> dtype_by_name(std::string_view name);
+// Errors: ERR_DTYPE for an unknown name and for `string`, whose elements have no fixed size.
+Dtype dtype_of(std::string_view name);
 
 inline bool is_float(Dtype dtype) { return info_of(dtype).kind == DtypeKind::kFloat; }
 inline bool is_complex(Dtype dtype) { return info_of(dtype).kind == DtypeKind::kComplex; }

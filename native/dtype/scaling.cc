@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "cpu/features.h"
 #include "dtype/scalings.h"
 #include "error.h"
 
@@ -12,11 +11,11 @@ namespace tilework {
 namespace {
 
 #define TILEWORK_SCALE_kReference scale_reference
-#define TILEWORK_SCALE_kBaseline scale_baseline
+#define TILEWORK_SCALE_kPortable scale_portable
 #define TILEWORK_SCALE_kAvx2 scale_avx2
 constexpr ScalingKernel kKernels[] = {
-#define TILEWORK_SCALING_KERNEL(kind, from, to, isa)           \
-  {ScalingKind::kind, Dtype::from, Dtype::to, ScalingIsa::isa, \
+#define TILEWORK_SCALING_KERNEL(kind, from, to, isa)    \
+  {ScalingKind::kind, Dtype::from, Dtype::to, Isa::isa, \
    TILEWORK_SCALE_##isa<ScalingKind::kind, Dtype::from, Dtype::to>},
 #include "dtype/scalings.def"
 #undef TILEWORK_SCALING_KERNEL
@@ -39,9 +38,9 @@ bool is_wide_float(Dtype dtype) { return dtype == Dtype::kFloat64; }
 
 Error wrong_type(const ScalingDescription& description) {
   constexpr const char* kNames[] = {"quantized", "dequantized", "scaled"};
-  return Error("ERR_DTYPE", std::string(info_of(description.from).name) + " cannot be " +
-                                kNames[static_cast<size_t>(description.kind)] + " to " +
-                                std::string(info_of(description.to).name) + ".");
+  return Error(ErrorCode::kDtype, std::string(info_of(description.from).name) + " cannot be " +
+                                      kNames[static_cast<size_t>(description.kind)] + " to " +
+                                      std::string(info_of(description.to).name) + ".");
 }
 
 bool is_code_of_float(Dtype dtype) {
@@ -107,9 +106,9 @@ KernelTypes kernel_types(const ScalingDescription& description) {
 
 const ScalingKernel& kernel_for(ScalingKind kind, Dtype from, Dtype to) {
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const ScalingKernel& at) {
-    return at.kind == kind && at.from == from && at.to == to && can_run(at);
+    return at.kind == kind && at.from == from && at.to == to && can_run(at.isa);
   });
-  if (kernel == std::end(kKernels)) throw Error("ERR_DTYPE", "There is no kernel for this scaling.");
+  if (kernel == std::end(kKernels)) throw Error(ErrorCode::kDtype, "There is no kernel for this scaling.");
   return *kernel;
 }
 
@@ -168,16 +167,10 @@ class Spread {
 
 std::span<const ScalingKernel> scaling_kernels() { return kKernels; }
 
-bool can_run(const ScalingKernel& kernel) {
-  static const bool has_avx2 = cpu_has("avx2") && cpu_has("fma");
-  return kernel.isa != ScalingIsa::kAvx2 || has_avx2;
-}
-
 std::string name_of(const ScalingKernel& kernel) {
   constexpr const char* kKinds[] = {"quantize_", "dequantize_", "affine_"};
-  constexpr const char* kEnds[] = {"_reference", "", "__avx2"};
   return kKinds[static_cast<size_t>(kernel.kind)] + std::string(info_of(kernel.from).name) + "_to_" +
-         std::string(info_of(kernel.to).name) + kEnds[static_cast<size_t>(kernel.isa)];
+         std::string(info_of(kernel.to).name) + kernel_suffix(kernel.isa);
 }
 
 Scaling::Scaling(const ScalingDescription& description, Dtype from, Dtype to,
@@ -255,9 +248,9 @@ void Scaling::run(const uint8_t* source, uint8_t* destination, int64_t first, in
 std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
                                        std::shared_ptr<const ParameterPlaces> places) {
   if (description.scales.empty() || description.scales.size() != description.offsets.size()) {
-    throw Error("ERR_ARGUMENT", "A scaling has " + std::to_string(description.scales.size()) +
-                                    " scales and " + std::to_string(description.offsets.size()) +
-                                    " offsets; it needs as many of both, one at least.");
+    throw Error(ErrorCode::kArgument, "A scaling has " + std::to_string(description.scales.size()) +
+                                          " scales and " + std::to_string(description.offsets.size()) +
+                                          " offsets; it needs as many of both, one at least.");
   }
   const auto [from, to] = kernel_types(description);
   CastOptions options;

@@ -1,18 +1,21 @@
-// Scalings: the linear maps between real numbers and their quantized codes, and from images to features.
-// Each element has a scale and an offset, its own or those of many elements.
+// Scalings: linear maps between real numbers and their quantized codes, and from images to features. An
+// element has its own scale and offset or shares them with other elements.
 //
-// | kind | result | arithmetic |
-// |---|---|---|
-// | quantize to integers | round(x / scale) + offset, clamped to the type; NaN is the offset | the quotient
-// rounded to float32; to float64 where x is a float64 or an integer of 32 bits and more |
-// | quantize to float8, float4 | cast(x / scale) | the same; then the cast of dtype/cast.h |
-// | dequantize | (x - offset) * scale | both steps rounded to float32; to float64 where that is the result |
-// | affine | x * scale + offset | rounded once, to float32; to float64 as for the quotient or the result |
+// clang-format off
+// | kind                       | result                                                      | arithmetic                                |
+// |----------------------------|-------------------------------------------------------------|-------------------------------------------|
+// | quantize to integers       | round(x / scale) + offset, clamped to the type; NaN: offset | quotient in float32; in float64 where x   |
+// |                            |                                                             | is float64 or an integer from 32 bits on  |
+// | quantize to float8, float4 | cast(x / scale)                                             | the same, then the cast of dtype/cast.h   |
+// | dequantize                 | (x - offset) * scale                                        | both steps in the result's type, float32  |
+// |                            |                                                             | or float64                                |
+// | affine                     | x * scale + offset                                          | rounded once, to float32; to float64      |
+// |                            |                                                             | where the quotient or the result is       |
+// clang-format on
 //
-// Offsets of quantized types are their zero points, whole numbers. This is QuantizeLinear and
-// DequantizeLinear of ONNX, where round() goes to nearest even. The quantizers of Tengine write codes by
-// rules of their own, QuantizeRules::kTmfile: round(x / scale + offset), halves away from zero, and int8
-// without -128.
+// The offset of a quantized type is its zero point, a whole number. These are QuantizeLinear and
+// DequantizeLinear of ONNX, where round() goes to nearest even. The quantizers of Tengine follow
+// QuantizeRules::kTmfile: round(x / scale + offset), halves away from zero, and int8 without -128.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,7 @@
 #include <variant>
 #include <vector>
 
+#include "cpu/isa.h"
 #include "dtype/cast.h"
 
 namespace tilework {
@@ -77,14 +81,12 @@ struct ScalingArguments {
   QuantizeRules rules;
 };
 
-enum class ScalingIsa : uint8_t { kReference, kBaseline, kAvx2 };
-
 // One line of scalings.def.
 struct ScalingKernel {
   ScalingKind kind;
   Dtype from;
   Dtype to;
-  ScalingIsa isa;
+  Isa isa;
   void (*run)(const ScalingArguments&);
 };
 
@@ -92,7 +94,6 @@ struct ScalingKernel {
 std::string name_of(const ScalingKernel& kernel);
 // All kernels; of each kind and pair of types the fastest first and the reference last.
 std::span<const ScalingKernel> scaling_kernels();
-bool can_run(const ScalingKernel& kernel);
 
 // One kernel with its parameters. Immutable; any number of threads may run it.
 class Scaling {

@@ -5,12 +5,12 @@
 namespace tilework {
 
 template <ScalingKind kind, Dtype from, Dtype to>
-void scale_baseline(const ScalingArguments& arguments) {
+void scale_portable(const ScalingArguments& arguments) {
   scale_by_loops<kind, from, to>(arguments);
 }
 
-#define TILEWORK_INSTANTIATE_kBaseline(kind, from, to) \
-  template void scale_baseline<ScalingKind::kind, Dtype::from, Dtype::to>(const ScalingArguments&);
+#define TILEWORK_INSTANTIATE_kPortable(kind, from, to) \
+  template void scale_portable<ScalingKind::kind, Dtype::from, Dtype::to>(const ScalingArguments&);
 #define TILEWORK_INSTANTIATE_kAvx2(kind, from, to)
 #define TILEWORK_INSTANTIATE_kReference(kind, from, to)
 #define TILEWORK_SCALING_KERNEL(kind, from, to, isa) TILEWORK_INSTANTIATE_##isa(kind, from, to)

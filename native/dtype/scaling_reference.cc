@@ -62,7 +62,7 @@ void scale_reference(const ScalingArguments& arguments) {
 }
 
 #define TILEWORK_INSTANTIATE_kAvx2(kind, from, to)
-#define TILEWORK_INSTANTIATE_kBaseline(kind, from, to)
+#define TILEWORK_INSTANTIATE_kPortable(kind, from, to)
 #define TILEWORK_INSTANTIATE_kReference(kind, from, to) \
   template void scale_reference<ScalingKind::kind, Dtype::from, Dtype::to>(const ScalingArguments&);
 #define TILEWORK_SCALING_KERNEL(kind, from, to, isa) TILEWORK_INSTANTIATE_##isa(kind, from, to)

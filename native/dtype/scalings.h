@@ -7,7 +7,7 @@
 namespace tilework {
 
 template <ScalingKind kind, Dtype from, Dtype to>
-void scale_baseline(const ScalingArguments& arguments);
+void scale_portable(const ScalingArguments& arguments);
 template <ScalingKind kind, Dtype from, Dtype to>
 void scale_avx2(const ScalingArguments& arguments);
 // One element at a time, with the operations of the C++ library.

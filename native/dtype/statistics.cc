@@ -165,7 +165,7 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
     const int32_t bin = whole - (is_below ? 1 : 0) - first;
     bins[i] = is_finite ? bin : none;
   }
-  int32_t counts[kTables][BinCounts::kMostBins + 1];
+  int32_t counts[kTables][kMaxBins + 1];
   for (auto& table : counts) std::fill_n(table, none + 1, 0);
   for (int64_t i = 0; i < count; ++i) ++counts[i % kTables][bins[i]];
   for (int32_t bin = 0; bin < none; ++bin) {

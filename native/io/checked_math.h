@@ -13,7 +13,7 @@ namespace tilework {
 inline constexpr int64_t kMaxSafeInteger = (int64_t{1} << 53) - 1;
 
 [[noreturn]] inline void throw_overflow(const std::string& what) {
-  throw Error("ERR_OVERFLOW", what + " is larger than 2^53 - 1.");
+  throw Error(ErrorCode::kOverflow, what + " is larger than 2^53 - 1.");
 }
 
 // a * b for a, b >= 0. Errors: ERR_OVERFLOW if the product is above 2^53 - 1; `what` starts the sentence.

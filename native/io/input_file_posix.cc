@@ -116,7 +116,7 @@ void InputFile::take_stamp() {
   const struct stat status = status_of(owned_descriptor_->number(), path_);
   if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path_);
   if (!S_ISREG(status.st_mode)) {
-    throw Error("ERR_ARGUMENT", "'" + path_ + "' is no regular file and cannot be read by ranges.", "open",
+    throw Error(ErrorCode::kArgument, "'" + path_ + "' is no regular file and cannot be read by ranges.",
                 path_);
   }
   if (status.st_size > kMaxSafeInteger) throw_overflow("The size of '" + path_ + "'");
@@ -161,7 +161,7 @@ FileIdentity InputFile::identity() const {
 }
 
 Error InputFile::closed() const {
-  return Error("ERR_CLOSED", "'" + path_ + "' was closed before it was read.", {}, path_);
+  return Error(ErrorCode::kClosed, "'" + path_ + "' was closed before it was read.", path_);
 }
 
 Error InputFile::ends_at(int64_t offset) const {
@@ -170,7 +170,7 @@ Error InputFile::ends_at(int64_t offset) const {
 }
 
 Error InputFile::changed(const std::string& how) const {
-  return Error("ERR_FILE_CHANGED", "'" + path_ + "' was changed while it was open: " + how + ".", {}, path_);
+  return Error(ErrorCode::kFileChanged, "'" + path_ + "' was changed while it was open: " + how + ".", path_);
 }
 
 }  // namespace tilework

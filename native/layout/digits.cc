@@ -11,7 +11,7 @@ namespace tilework {
 namespace {
 
 [[noreturn]] void refuse(const char* side, const std::string& sentence) {
-  throw Error("ERR_ARGUMENT", std::string("In '") + side + "': " + sentence);
+  throw Error(ErrorCode::kArgument, std::string("In '") + side + "': " + sentence);
 }
 
 std::string text(int64_t value) { return std::to_string(value); }
@@ -173,12 +173,12 @@ void check_apart(const BoundSide& bound, const char* side) {
 
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name) {
   const size_t rank = shape.size();
-  if (rank > kMaxAxes) refuse(name, "there are more than " + text(kMaxAxes) + " axes.");
+  if (rank > kMaxPlannedAxes) refuse(name, "there are more than " + text(kMaxPlannedAxes) + " axes.");
   if (side.lower.size() != rank || side.upper.size() != rank) {
     refuse(name, "'lower' and 'upper' must have one count for each of the " + text(rank) + " axes.");
   }
-  if (side.pieces.empty() || side.pieces.size() > kMaxPieces) {
-    refuse(name, "there must be between 1 and " + text(kMaxPieces) + " pieces.");
+  if (side.pieces.empty() || side.pieces.size() > kMaxDigitLists) {
+    refuse(name, "there must be between 1 and " + text(kMaxDigitLists) + " pieces.");
   }
   if (side.elements < 0 || side.elements > kMaxSafeInteger) throw_overflow("The number of storage elements");
   BoundSide bound{side.lower, {}, {}, side.elements};

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "facts/limits.h"
+
 namespace tilework {
 
 // digit = floor(index / weight) mod radix. The index is the padded index of one axis, or the row-major index
@@ -68,11 +70,6 @@ struct BoundSide {
   std::vector<BoundPiece> pieces;
   int64_t elements = 0;
 };
-
-// No layout has more; the caps keep a hostile description from costing memory or time.
-inline constexpr size_t kMaxAxes = 64;
-inline constexpr size_t kMaxDigits = 256;
-inline constexpr size_t kMaxPieces = 16;
 
 // Checks a side against the shape. `name` ("from", "to") starts the sentences of errors.
 // Errors: ERR_ARGUMENT (wrong lengths, digits that are no one-to-one map into `elements` slots, pieces with

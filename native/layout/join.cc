@@ -81,8 +81,7 @@ std::vector<Group> groups_of(const Pair& pair) {
   return groups;
 }
 
-// ---- Lines
-// -----------------------------------------------------------------------------------------------------
+// --- Lines ---
 
 // Row-major order of a group's axes in which every dimset of both sides is a run, if there is one.
 std::optional<std::vector<int>> common_order(const Group& group) {
@@ -222,8 +221,8 @@ void check_reach(const Line& line) {
   far = far || reach > kMaxLineOffset;
   far = far || __builtin_mul_overflow((reach + line.source_first) / weight + 1, stride, &offset);
   if (!far && offset <= kMaxLineOffset) return;
-  throw Error("ERR_OVERFLOW", "The padding or the step of axis " + std::to_string(line.axes.front()) +
-                                  " leads to offsets above 2^56.");
+  throw Error(ErrorCode::kOverflow, "The padding or the step of axis " + std::to_string(line.axes.front()) +
+                                        " leads to offsets above 2^56.");
 }
 
 // A digit that is the same for all elements of the line is a part of the base: a slice of one block has the
@@ -372,8 +371,7 @@ void add_line(Line line, const Pair& pair, LoopNest& nest) {
   }
 }
 
-// ---- Fused axes with padding or rounding between them
-// -------------------------------------------------------------
+// --- Fused axes with padding or rounding between them ---
 
 // Everything that is needed to find the source offset of one destination slot of a group by arithmetic.
 class GroupOffset {
@@ -414,7 +412,7 @@ class GroupOffset {
 
  private:
   // Only the axes of the group are ever set and read.
-  using Coordinate = std::array<int64_t, kMaxAxes>;
+  using Coordinate = std::array<int64_t, kMaxPlannedAxes>;
 
   // False for a slot that belongs to no element.
   bool decode(const Dimset& dimset, int64_t index, Coordinate& logical) const {
@@ -466,8 +464,7 @@ void add_group(const Group& group, const Pair& pair, LoopNest& nest) {
   nest.lookups.push_back(make_lookup(inner, GroupOffset(group, pair)));
 }
 
-// ---- Pieces
-// ------------------------------------------------------------------------------------------------------
+// --- Pieces ---
 
 // Every destination slot must fall into one box, so the first and the last reach beyond the elements.
 Box source_box_of(const BoundSide& from, const BoundSlice& slice, size_t i) {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-namespace tilework {
+#include "facts/limits.h"
 
-inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+namespace tilework {
 
 // Asks for huge pages under memory that is about to be written all over. Only where it is a mapping of its
 // own, untouched as far as can be told: pages that are there already would not become others. What lies

@@ -264,9 +264,9 @@ std::array<int64_t, kTypeNumbers> type_numbers(Dtype dtype) {
 
 std::array<int64_t, 3> cast_numbers(const Cast& cast) {
   if (is_complex(cast.from()) || is_complex(cast.to())) {
-    throw Error("ERR_UNSUPPORTED", "A cast from " + std::string(info_of(cast.from()).name) + " to " +
-                                       std::string(info_of(cast.to()).name) +
-                                       " is not done on devices; leave the device out for it.");
+    throw Error(ErrorCode::kUnsupported, "A cast from " + std::string(info_of(cast.from()).name) + " to " +
+                                             std::string(info_of(cast.to()).name) +
+                                             " is not done on devices; leave the device out for it.");
   }
   const CastOptions& options = cast.options();
   return {options.mode == CastMode::kOnnx ? 1 : 0, options.saturate ? 1 : 0, rounding_number(options.round)};

@@ -224,9 +224,10 @@ ProgramHandle ComputeDevice::Session::build(const std::string& source, const std
   const std::string log = text_of([&](size_t room, void* to, size_t* needed) {
     return api().clGetProgramBuildInfo(program.get(), device_, kProgramBuildLog, room, to, needed);
   });
-  throw Error("ERR_DEVICE_BUILD", "A kernel could not be built for " + name_ + " (" + status_name(status) +
-                                      (options.empty() ? "" : ", options \"" + options + "\"") +
-                                      "): " + (log.empty() ? "the compiler says nothing." : log));
+  throw Error(ErrorCode::kDeviceBuild, "A kernel could not be built for " + name_ + " (" +
+                                           status_name(status) +
+                                           (options.empty() ? "" : ", options \"" + options + "\"") +
+                                           "): " + (log.empty() ? "the compiler says nothing." : log));
 }
 
 }  // namespace tilework::cl

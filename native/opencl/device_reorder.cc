@@ -317,7 +317,7 @@ void DeviceReorder::run(const DeviceSource& source, const DeviceTarget& target,
   try {
     DeviceRun(*this, source, target, session).run(should_stop);
   } catch (const Error& error) {
-    if (error.code() == "ERR_DEVICE_LOST") device_.forget(session);
+    if (error.code() == ErrorCode::kDeviceLost) device_.forget(session);
     throw;
   }
 }

@@ -105,9 +105,9 @@ Error failure(Int status, const char* call) {
     case kMemoryAllocationFailure:
     case kOutOfHostMemory:
     case kInvalidBufferSize:
-      return {"ERR_DEVICE_MEMORY", "The device has no memory left for this: " + what + "."};
+      return {ErrorCode::kDeviceMemory, "The device has no memory left for this: " + what + "."};
     default:
-      return {"ERR_DEVICE_LOST", "The device or its driver failed: " + what + "."};
+      return {ErrorCode::kDeviceLost, "The device or its driver failed: " + what + "."};
   }
 }
 

@@ -81,10 +81,10 @@ void add_lookup(std::vector<int64_t>& table, const LoopNest& nest, size_t number
   const Lookup& lookup = nest.lookups[number];
   const int64_t entries = entries_of(nest, number);
   if (entries > kMostTableEntries - static_cast<int64_t>(table.size())) {
-    throw Error("ERR_LIMIT", "The layouts do not divide each other, and a table of their " +
-                                 std::to_string(entries) + " offsets is more than the " +
-                                 std::to_string(kMostTableEntries) +
-                                 " that are made for a device; leave the device out for it.");
+    throw Error(ErrorCode::kLimit, "The layouts do not divide each other, and a table of their " +
+                                       std::to_string(entries) + " offsets is more than the " +
+                                       std::to_string(kMostTableEntries) +
+                                       " that are made for a device; leave the device out for it.");
   }
   for (int64_t i = 0; i < entries; ++i) table.push_back(lookup.at(i));
 }

@@ -39,9 +39,9 @@ std::string text_of(const std::array<int64_t, 3>& numbers) {
 // Pairs of codes.
 void add_parameters(std::vector<int64_t>& table, const Scaling& scaling) {
   if (2 * scaling.entries() > kMostTableEntries - static_cast<int64_t>(table.size())) {
-    throw Error("ERR_LIMIT", "A scaling has " + number(scaling.entries()) +
-                                 " pairs of parameters; a device takes " + number(kMostTableEntries / 2) +
-                                 " of all scalings; leave the device out for it.");
+    throw Error(ErrorCode::kLimit,
+                "A scaling has " + number(scaling.entries()) + " pairs of parameters; a device takes " +
+                    number(kMostTableEntries / 2) + " of all scalings; leave the device out for it.");
   }
   for (int64_t i = 0; i < scaling.entries(); ++i) {
     table.push_back(static_cast<int64_t>(scaling.scale_code(i)));

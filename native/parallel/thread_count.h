@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <string>
 
-namespace tilework {
+#include "facts/limits.h"
 
-inline constexpr size_t kMaxThreads = 1024;
+namespace tilework {
 
 // TILEWORK_THREADS if it is a whole number from 1 to kMaxThreads, else what affinity and quota allow; at
 // least 1.

@@ -147,8 +147,9 @@ void clear_holes(const uint8_t* covered, uint8_t* destination, int bits, int64_t
 FusedCast::FusedCast(const ReorderDescription& description)
     : moves_(moves_of(description)), cast_(steps_of(description)) {
   if (info_of(cast_.from()).bits != description.element_bits) {
-    throw Error("ERR_ARGUMENT", "'elementBits' is " + std::to_string(description.element_bits) +
-                                    " and the elements are " + std::string(info_of(cast_.from()).name) + ".");
+    throw Error(ErrorCode::kArgument, "'elementBits' is " + std::to_string(description.element_bits) +
+                                          " and the elements are " + std::string(info_of(cast_.from()).name) +
+                                          ".");
   }
   const bool has_holes = moves_.destination_elements() > volume_of(description.shape);
   if (has_holes && !cast_.keeps_zero_bits()) coverage_ = coverage_of(moves_);

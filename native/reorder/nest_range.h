@@ -99,8 +99,8 @@ class NestRange {
   int64_t begin_;
   int64_t end_;
   // Only as many as the nest has; an axis has at most one of each.
-  int64_t index_[kMaxAxes];
-  int64_t lookup_index_[kMaxAxes];
+  int64_t index_[kMaxPlannedAxes];
+  int64_t lookup_index_[kMaxPlannedAxes];
 };
 
 }  // namespace

@@ -103,8 +103,8 @@ void check_blocks(const std::vector<int64_t>& shape, const ScalingDescription& s
   const auto given = static_cast<int64_t>(scaling.scales.size());
   // A tensor without elements needs none.
   if (entries == given || entries == 0) return;
-  throw Error("ERR_ARGUMENT", "A scaling has " + std::to_string(given) + " scales and " +
-                                  std::to_string(entries) + " blocks.");
+  throw Error(ErrorCode::kArgument, "A scaling has " + std::to_string(given) + " scales and " +
+                                        std::to_string(entries) + " blocks.");
 }
 
 // The tensor of parameters as a side of a join: its entries in row-major order, and no step within a block.

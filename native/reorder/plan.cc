@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cpu/cache.h"
-#include "cpu/features.h"
 #include "error.h"
 #include "io/checked_math.h"
 #include "reorder/box_stage.h"
@@ -23,24 +22,12 @@ constexpr ReorderKernel kKernels[] = {
 #undef TILEWORK_REORDER_KERNEL
 };
 
-bool cpu_runs(Isa isa) {
-  switch (isa) {
-    case Isa::kAvx2:
-      return cpu_has("avx2");
-    case Isa::kNeon:
-      return cpu_has("neon");
-    case Isa::kBaseline:
-      break;
-  }
-  return true;
-}
-
 // Elements of 2 bits are copied only.
 constexpr int kElementBits[] = {2, 4, 8, 16, 32, 64, 128};
 
 int checked_bits(int bits) {
   if (std::find(std::begin(kElementBits), std::end(kElementBits), bits) == std::end(kElementBits)) {
-    throw Error("ERR_ARGUMENT",
+    throw Error(ErrorCode::kArgument,
                 "'elementBits' is " + std::to_string(bits) + ", not 2, 4, 8, 16, 32, 64 or 128.");
   }
   return bits;
@@ -152,7 +139,7 @@ std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
 
 bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
   if (kernel.element_bits != 0 && kernel.element_bits != plan.element_bits()) return false;
-  if (!cpu_runs(kernel.isa)) return false;
+  if (!can_run(kernel.isa)) return false;
   if (kernel.nest_class == NestClass::kLoopNest) return !is_copy(plan.nest_class());
   return kernel.nest_class == plan.nest_class();
 }
@@ -231,7 +218,7 @@ void ReorderPlan::choose_kernel() {
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
                                    [this](const ReorderKernel& at) { return fits(at, *this); });
   if (kernel == std::end(kKernels)) {
-    throw Error("ERR_UNSUPPORTED",
+    throw Error(ErrorCode::kUnsupported,
                 "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
   }
   kernel_ = kernel;
@@ -358,15 +345,15 @@ std::string ReorderPlan::reason() const {
 
 void ReorderPlan::check_range(int64_t begin, int64_t end) const {
   if (begin < 0 || begin > end || end > destination_bytes_) {
-    throw Error("ERR_ARGUMENT", "The destination range [" + std::to_string(begin) + ", " +
-                                    std::to_string(end) + ") does not lie in the " +
-                                    std::to_string(destination_bytes_) + " bytes of the destination.");
+    throw Error(ErrorCode::kArgument, "The destination range [" + std::to_string(begin) + ", " +
+                                          std::to_string(end) + ") does not lie in the " +
+                                          std::to_string(destination_bytes_) + " bytes of the destination.");
   }
   const int64_t unit = range_quantum();
   if (begin % unit != 0 || (end % unit != 0 && end != destination_bytes_)) {
-    throw Error("ERR_ARGUMENT", "The destination range [" + std::to_string(begin) + ", " +
-                                    std::to_string(end) + ") cuts an element of " + std::to_string(unit) +
-                                    " bytes.");
+    throw Error(ErrorCode::kArgument, "The destination range [" + std::to_string(begin) + ", " +
+                                          std::to_string(end) + ") cuts an element of " +
+                                          std::to_string(unit) + " bytes.");
   }
 }
 

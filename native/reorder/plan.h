@@ -52,9 +52,6 @@ struct ReorderArguments {
   Stores stores = Stores::kCached;
 };
 
-// Instruction sets that a kernel may need beyond the baseline.
-enum class Isa { kBaseline, kAvx2, kNeon };
-
 // One line of kernels.def.
 struct ReorderKernel {
   const char* name;

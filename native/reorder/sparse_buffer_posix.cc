@@ -35,8 +35,8 @@ SparseBuffer::SparseBuffer(int64_t size) : size_(size) {
     memory = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, kFlags, -1, 0);
   }
   if (memory == MAP_FAILED) {
-    throw Error("ERR_LIMIT", "The system has no addresses for a sparse buffer of " + std::to_string(size) +
-                                 " bytes; read the tensor in smaller parts.");
+    throw Error(ErrorCode::kLimit, "The system has no addresses for a sparse buffer of " +
+                                       std::to_string(size) + " bytes; read the tensor in smaller parts.");
   }
   data_ = static_cast<uint8_t*>(memory);
 #ifdef MADV_NOHUGEPAGE
@@ -51,9 +51,9 @@ SparseBuffer::~SparseBuffer() {
 
 uint8_t* SparseBuffer::fill(int64_t offset, int64_t size) {
   if (offset < 0 || size < 0 || offset > size_ || size > size_ - offset) {
-    throw Error("ERR_RANGE", "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                                 " do not lie in the " + std::to_string(size_) +
-                                 " bytes of the sparse buffer.");
+    throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                       " do not lie in the " + std::to_string(size_) +
+                                       " bytes of the sparse buffer.");
   }
   if (size == 0) return data_;
   const bool is_first = filled_begin_ == filled_end_;

@@ -1,5 +1,4 @@
 /** The table of element types against what the types can hold, and its columns against each other. */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { decodeFloatCode } from '../../lib/dtype/decode.js'
 import {
@@ -165,26 +164,3 @@ describe('aliases', () => {
     expect(() => resolveDtype(name)).toThrow(expect.objectContaining(error))
   })
 })
-
-describe('the table of the native core', () => {
-  const source = readFileSync(new URL('../../native/dtype/dtypes.def', import.meta.url), 'utf8')
-  const line = /^TILEWORK_DTYPE\(k\w+, "(\w+)", (\d+), k(\w+), (\d+), (\d+), k(\w+)\)$/gm
-  const rows = [...source.matchAll(line)].map(([, ...columns]) => columns)
-
-  it('has the same facts in the same order, for all types of a fixed size', () => {
-    const expected = ALL.filter(({ bits }) => bits > 0).map(({ name, bits, kind, fields }) => [
-      name,
-      bits,
-      kind,
-      fields?.mantissaBits ?? 0,
-      fields?.bias ?? 0,
-      fields?.specials ?? 'none',
-    ])
-    expect(rows).toEqual(expected.map((row) => row.map((column) => expect.stringMatching(sameWord(column)))))
-  })
-})
-
-/** `float` and `Float` are the same word of two languages. */
-function sameWord(column: string | number): RegExp {
-  return new RegExp(`^${column}$`, 'i')
-}

@@ -293,7 +293,7 @@ void check_pair(const Patterns& patterns, Dtype from, Dtype to, const CastOption
   check_run(cast.kernels() + " of " + text(from) + " to " + text(to), arguments, expected,
             [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
   for (const CastKernel& kernel : cast_kernels()) {
-    if (kernel.from != from || kernel.to != to || !can_run(kernel)) continue;
+    if (kernel.from != from || kernel.to != to || !can_run(kernel.isa)) continue;
     const bool is_twice =
         options.mode == CastMode::kOnnx && info_of(from).bits > 16 && from != Dtype::kFloat32;
     if (kernel.rounding != CastRounding::kNearest || is_twice) continue;
@@ -444,10 +444,10 @@ void check_every_float32(std::span<const Dtype> types) {
 void check_every_float32(int count, char** names) {
   std::vector<Dtype> types;
   for (int i = 0; i < count; ++i) {
-    const std::optional<Dtype> dtype = dtype_by_name(names[i]);
-    CHECK_IN(names[i], dtype && std::find(std::begin(kNarrowTargets), std::end(kNarrowTargets), *dtype) !=
-                                    std::end(kNarrowTargets));
-    if (dtype) types.push_back(*dtype);
+    const Dtype dtype = dtype_of(names[i]);
+    CHECK_IN(names[i], std::find(std::begin(kNarrowTargets), std::end(kNarrowTargets), dtype) !=
+                           std::end(kNarrowTargets));
+    types.push_back(dtype);
   }
   if (count == 0) types.assign(std::begin(kNarrowTargets), std::end(kNarrowTargets));
   constexpr size_t kAtOnce = 3;

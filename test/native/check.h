@@ -18,13 +18,13 @@ inline void report(bool holds, const char* text, const char* file, int line,
   std::fprintf(stderr, "%s:%d: %s does not hold. %s\n", file, line, text, context.c_str());
 }
 
-// The code of the tilework error that `body` throws; empty if it throws none.
+// Name of the code of the tilework error that `body` throws; empty if it throws none.
 template <class Body>
 std::string code_of(Body body) {
   try {
     body();
   } catch (const Error& error) {
-    return error.code();
+    return error.name();
   }
   return {};
 }

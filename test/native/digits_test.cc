@@ -166,7 +166,7 @@ void test_damaged_descriptions() {
       CHECK(std::find(destination.begin(), destination.end(), 9) == destination.end());
       ++accepted;
     } catch (const Error& error) {
-      CHECK(error.code() == "ERR_ARGUMENT" || error.code() == "ERR_OVERFLOW");
+      CHECK(error.code() == ErrorCode::kArgument || error.code() == ErrorCode::kOverflow);
     }
   }
   CHECK(accepted > 0);

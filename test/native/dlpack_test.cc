@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "dlpack/exchange.h"
+#include "facts/limits.h"
 
 namespace tilework::test {
 namespace {
@@ -79,6 +80,19 @@ void test_legacy_and_empty() {
   CHECK(scalar->dl_tensor.ndim == 0);
   CHECK(taken_from(scalar).bytes == 2);
   CHECK(alive == 0);
+}
+
+void test_size_is_checked_before_the_copy() {
+  const uint8_t byte = 7;
+  // A copy of this many bytes would crash.
+  const auto too_large = [&] {
+    share_or_copy(&byte, int64_t{1} << 40, Dtype::kFloat32, {2, 2}, DlpackForm::kVersioned);
+  };
+  CHECK(code_of(too_large) == "ERR_ARGUMENT");
+  for (const DlpackForm form : {DlpackForm::kVersioned, DlpackForm::kLegacy}) {
+    const PackedTensor copy = share_or_copy(&byte, 1, Dtype::kUint8, {1}, form);
+    CHECK(copy.copied && !copy.read_only && copy.data != &byte && *copy.data == 7);
+  }
 }
 
 // Another library's tensor: memory and numbers of the test's own, and how often it was deleted.
@@ -168,7 +182,8 @@ void test_refusals() {
       {"lanes", "ERR_UNSUPPORTED", [](auto& managed) { managed.dl_tensor.dtype.lanes = 4; }},
       {"type", "ERR_UNSUPPORTED", [](auto& managed) { managed.dl_tensor.dtype.code = 15; }},
       {"bits", "ERR_UNSUPPORTED", [](auto& managed) { managed.dl_tensor.dtype.bits = 24; }},
-      {"axes", "ERR_RANK", [](auto& managed) { managed.dl_tensor.ndim = 65; }},
+      {"axes", "ERR_RANK",
+       [](auto& managed) { managed.dl_tensor.ndim = static_cast<int32_t>(kMaxAxes) + 1; }},
       {"axes below 0", "ERR_RANK", [](auto& managed) { managed.dl_tensor.ndim = -1; }},
       {"no shape", "ERR_ARGUMENT", [](auto& managed) { managed.dl_tensor.shape = nullptr; }},
       {"extent", "ERR_ARGUMENT", [](auto& managed) { managed.dl_tensor.shape[0] = -2; }},
@@ -200,6 +215,7 @@ void test_refusals() {
 int main() {
   using namespace tilework::test;
   test_every_type();
+  test_size_is_checked_before_the_copy();
   test_flags();
   test_legacy_and_empty();
   test_strides();

@@ -122,7 +122,7 @@ std::string code_of_run(const Run& run) {
     reorder.run({source.data.get(), nullptr, 0}, {found.data.get(), nullptr, 0},
                 [&] { return run.stop_after > 0 && slices++ >= run.stop_after; });
   } catch (const Error& error) {
-    return error.code();
+    return error.name();
   }
   const bool is_whole = run.stop_after == 0;
   CHECK(!is_whole || std::memcmp(found.data.get(), wanted.data.get(), static_cast<size_t>(found.size)) == 0);

@@ -276,7 +276,7 @@ int verdict(const std::string& path, const std::string& code, const std::string&
   try {
     action();
   } catch (const Error& error) {
-    const bool as_expected = error.code() == code && error.syscall() == syscall && error.path() == path &&
+    const bool as_expected = error.name() == code && error.syscall() == syscall && error.path() == path &&
                              std::string(error.what()).find("tilework-tmp") == std::string::npos;
     if (!as_expected) std::fprintf(stderr, "%s (%s)\n", error.what(), error.path().c_str());
     return as_expected ? 0 : 1;

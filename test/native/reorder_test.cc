@@ -762,11 +762,11 @@ void test_kernel_table() {
       const bool is_copy = kernel.nest_class == NestClass::kIdentity || kernel.nest_class == NestClass::kView;
       const bool takes_class =
           other.nest_class == kernel.nest_class || (other.nest_class == NestClass::kLoopNest && !is_copy);
-      return other.isa == Isa::kBaseline && takes_class && other.element_bits == kernel.element_bits;
+      return other.isa == Isa::kPortable && takes_class && other.element_bits == kernel.element_bits;
     };
     const auto at = kernels.begin() + static_cast<std::ptrdiff_t>(i);
     CHECK_IN(kernels[i].name, std::any_of(at, kernels.end(), is_baseline_of));
-    if (kernels[i].isa != Isa::kBaseline) {
+    if (kernels[i].isa != Isa::kPortable) {
       CHECK_IN(kernels[i].name, std::none_of(kernels.begin(), at, is_baseline_of));
     }
     CHECK_IN(kernels[i].name, kernels[i].reason[0] != 0);

@@ -133,9 +133,9 @@ void check_kernel(const ScalingKernel& kernel, const ScalingKernel& reference, s
 void test_kernels() {
   std::mt19937 random(1960);
   for (const ScalingKernel& kernel : scaling_kernels()) {
-    if (kernel.isa == ScalingIsa::kReference || !can_run(kernel)) continue;
+    if (kernel.isa == Isa::kReference || !can_run(kernel.isa)) continue;
     for (const ScalingKernel& reference : scaling_kernels()) {
-      if (reference.isa != ScalingIsa::kReference || reference.kind != kernel.kind) continue;
+      if (reference.isa != Isa::kReference || reference.kind != kernel.kind) continue;
       if (reference.from != kernel.from || reference.to != kernel.to) continue;
       if (kernel.from == Dtype::kFloat64) {
         check_kernel<double>(kernel, reference, random);
@@ -151,7 +151,7 @@ void test_list() {
     bool has_reference = false;
     for (const ScalingKernel& other : scaling_kernels()) {
       const bool is_same = other.kind == kernel.kind && other.from == kernel.from && other.to == kernel.to;
-      has_reference = has_reference || (is_same && other.isa == ScalingIsa::kReference);
+      has_reference = has_reference || (is_same && other.isa == Isa::kReference);
     }
     CHECK_IN(name_of(kernel), has_reference);
   }

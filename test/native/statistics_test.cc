@@ -161,7 +161,7 @@ void test_special_numbers() {
 }
 
 void test_refusals() {
-  for (const int bins : {-1, 0, 1, BinCounts::kMostBins + 1}) {
+  for (const int bins : {-1, 0, 1, static_cast<int>(kMaxBins) + 1}) {
     CHECK(code_of([&] { Statistics(Dtype::kFloat32, bins); }) == "ERR_ARGUMENT");
   }
 }

@@ -20,7 +20,7 @@ class CountingJob : public TileJob {
 
  protected:
   void run_tile(int64_t tile) override {
-    if (tile == failing_tile_) throw Error("ERR_IO", "tile");
+    if (tile == failing_tile_) throw Error(ErrorCode::kIo, "tile");
     if (microseconds_ > 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds_));
     sum += tile;
     ++ran;
@@ -233,7 +233,7 @@ void test_errors_reach_the_caller() {
   ThreadPool pool(3);
   std::atomic<int> ran{0};
   const auto fail = [&](int64_t tile) {
-    if (tile == 5) throw Error("ERR_IO", "tile");
+    if (tile == 5) throw Error(ErrorCode::kIo, "tile");
     std::this_thread::sleep_for(std::chrono::microseconds(100));
     ++ran;
   };

@@ -3,6 +3,7 @@
  * have millions of tensors of a few bytes, and an object for each would take many times the file; they are made when
  * someone asks for one.
  */
+import { PLAIN_TENSOR_NUMBERS } from '../../../native/limits.js'
 import type { NativePlainTensors } from '../../../native/types.js'
 import { ByteList } from '../../byte_list.js'
 import { OffsetList } from '../../number_list.js'
@@ -25,9 +26,6 @@ export interface TableEntry {
 const NUMBERS = 4
 const HEADER_START = 3
 const KINDS = 8
-
-/** Of a tensor that the addon has found: where its values begin, the end of its message and of its header. */
-const NUMBERS_OF_RUN = 3
 
 /** Tensors that only have the bytes of a name somewhere else, as a name that it is part of, before a search gives up. */
 const MAX_SEARCH_TRIES = 8
@@ -61,7 +59,7 @@ export class TensorTable {
   /** Adds tensors whose values lie in the model's own file. Nothing may be kept for another one. */
   addRun({ places, headers }: NativePlainTensors): void {
     const first = this.#headerStart
-    for (let at = 0; at < places.length; at += NUMBERS_OF_RUN) {
+    for (let at = 0; at < places.length; at += PLAIN_TENSOR_NUMBERS) {
       const [start, end, headerEnd] = [places[at]!, places[at + 1]!, places[at + 2]!]
       for (const number of numbersOf({ kind: 'range', file: 0, start, end })) this.#numbers.push(number)
       this.#numbers.push(this.#headerStart)

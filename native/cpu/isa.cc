@@ -1,0 +1,66 @@
+#include "cpu/isa.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+#include "cpu/features.h"
+#include "error.h"
+
+namespace tilework {
+namespace {
+
+// The sets of this architecture, each a superset of the ones before it.
+#if defined(__x86_64__)
+constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kAvx2};
+#elif defined(__aarch64__)
+constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kNeon};
+#else
+constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable};
+#endif
+
+Isa probe() {
+  if (cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma")) return Isa::kAvx2;
+  if (cpu_has("neon")) return Isa::kNeon;
+  return Isa::kPortable;
+}
+
+// The reference is no limit: kernels of moves share code with it only in part, so it cannot serve every plan.
+constexpr const Isa* kLowestLimit = std::begin(kLadder) + 1;
+
+}  // namespace
+
+const char* name_of(Isa isa) {
+  constexpr const char* kNames[] = {"reference", "portable", "avx2", "neon"};
+  return kNames[static_cast<size_t>(isa)];
+}
+
+const char* kernel_suffix(Isa isa) {
+  constexpr const char* kSuffixes[] = {"_reference", "", "__avx2", "__neon"};
+  return kSuffixes[static_cast<size_t>(isa)];
+}
+
+Isa limited_isa(Isa best, const char* max) {
+  const std::string wanted = max == nullptr ? "" : max;
+  if (wanted.empty()) return best;
+  const Isa* limit =
+      std::find_if(kLowestLimit, std::end(kLadder), [&](Isa isa) { return wanted == name_of(isa); });
+  if (limit != std::end(kLadder)) return std::min(best, *limit);
+  std::string known;
+  for (const Isa* isa = kLowestLimit; isa != std::end(kLadder); ++isa)
+    known += std::string(known.empty() ? "" : ", ") + name_of(*isa);
+  throw Error(ErrorCode::kArgument,
+              "TILEWORK_MAX_ISA is \"" + wanted + "\"; expected one of: " + known + ".");
+}
+
+Isa best_isa() {
+  static const Isa best = limited_isa(probe(), std::getenv("TILEWORK_MAX_ISA"));
+  return best;
+}
+
+bool can_run(Isa isa) {
+  return std::find(std::begin(kLadder), std::end(kLadder), isa) != std::end(kLadder) && isa <= best_isa();
+}
+
+}  // namespace tilework

@@ -1,0 +1,39 @@
+// The instruction sets that kernels are compiled for, and the ones that this process may use.
+//
+// The environment variable TILEWORK_MAX_ISA forces a lower set than the CPU has: `portable` everywhere,
+// `avx2` on x64, `neon` on 64-bit ARM. It is read once, when the first kernel is chosen. With it a wrong
+// result or a slow case can be traced to the kernels of one instruction set.
+#pragma once
+
+#include <cstdint>
+
+namespace tilework {
+
+enum class Isa : uint8_t {
+  // One element at a time, in plain C++: the definition of the result. Stands last in a table of kernels.
+  kReference,
+  // Plain C++ for the baseline of the architecture; compilers vectorise it.
+  kPortable,
+  // With F16C and FMA: every CPU with AVX2 that Intel, AMD and Zhaoxin list has them too.
+  kAvx2,
+  // Part of the baseline of 64-bit ARM.
+  kNeon,
+};
+
+// "reference", "portable", "avx2", "neon".
+const char* name_of(Isa isa);
+
+// What native/NAMING.md puts behind the name of a kernel: "_reference", "", "__avx2", "__neon".
+const char* kernel_suffix(Isa isa);
+
+// The widest set that kernels may use in this process. Errors: ERR_ARGUMENT for an unknown TILEWORK_MAX_ISA.
+Isa best_isa();
+
+// Whether kernels of `isa` may run in this process. Errors: those of best_isa().
+bool can_run(Isa isa);
+
+// The lower of `best` and the set named `max`; null or empty means no limit. Errors: ERR_ARGUMENT for a name
+// that this architecture does not have.
+Isa limited_isa(Isa best, const char* max);
+
+}  // namespace tilework
