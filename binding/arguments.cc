@@ -30,10 +30,10 @@ Memory memory_of(const Napi::Value& value, napi_typedarray_type type, const char
                                     nullptr);
   };
   if (look() != napi_ok || found != type) refuse(name, wanted);
-  // Shrinking such a buffer would take memory away under a running job.
+  // Shrinking a resizable buffer would free memory under a running job.
   if (Environment::of(value.Env()).is_resizable(Napi::Value(value.Env(), buffer)))
     refuse(name, "on a buffer of fixed length");
-  // Once more: the address is the last thing that is looked up.
+  // Read the address again: user code may have run since.
   if (look() != napi_ok) refuse(name, wanted);
   return memory;
 }
@@ -70,7 +70,7 @@ std::string string(const Napi::Value& value, const char* name) {
 
 std::string path_text(const Napi::Value& value, const char* name) {
   std::string text = string(value, name);
-  // The operating system would silently stop at it.
+  // The operating system would silently stop at the null character.
   if (text.find('\0') != std::string::npos) refuse(name, "a path without null characters");
   return text;
 }

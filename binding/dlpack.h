@@ -1,17 +1,17 @@
-// DLPack tensors in capsules, as dlpack/capsule.h has them.
+// DLPack tensors in capsules (dlpack/capsule.h).
 #pragma once
 
 #include <napi.h>
 
 namespace tilework::binding {
 
-// exportDlpack(bytes, dtype, shape, legacy): a capsule. Bytes of a map are shared, read-only, where they are
-// aligned for their type; all others are copied. Errors: ERR_ARGUMENT.
+// exportDlpack(bytes, dtype, shape, legacy): a capsule; share_or_copy decides about the memory. Errors:
+// ERR_ARGUMENT, ERR_DTYPE, ERR_OVERFLOW.
 Napi::Value export_dlpack(const Napi::CallbackInfo& info);
 
-// importDlpack(capsule): {bytes, dtype, shape, readOnly, copied}. The tensor is taken out of the capsule; its
-// deleter is called when `bytes` goes. Errors: ERR_ARGUMENT for what is no capsule, or an empty one, and
-// those of from_dlpack.
+// importDlpack(capsule, maxBytes): {bytes, dtype, shape, readOnly, copied}. Takes the tensor out of the
+// capsule; its deleter runs when `bytes` is collected. Errors: ERR_ARGUMENT for anything but a full capsule,
+// and those of from_dlpack.
 Napi::Value import_dlpack(const Napi::CallbackInfo& info);
 
 }  // namespace tilework::binding

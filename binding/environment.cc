@@ -32,8 +32,8 @@ Environment::Environment(Napi::Env env) : env_(env), resizable_getter_(resizable
                                       nullptr, nullptr, this, &Environment::settle, &completions_);
   if (status != napi_ok) throw Napi::Error::New(env);
   napi_unref_threadsafe_function(env, completions_);
-  // After the function above: hooks run in reverse order, and a running job must never call a closed
-  // function.
+  // Registered after the function above: hooks run in reverse order, and a running job must never call a
+  // closed function.
   napi_add_env_cleanup_hook(env, &Environment::shut_down, this);
 }
 
@@ -74,7 +74,7 @@ void Environment::complete(const std::shared_ptr<AsyncJob>& job) {
 
 void Environment::settle(napi_env env, napi_value, void* context, void* data) {
   const std::unique_ptr<std::shared_ptr<AsyncJob>> job(static_cast<std::shared_ptr<AsyncJob>*>(data));
-  // Node empties the queue without an environment when it is taken down; nobody waits for the promise then.
+  // Node drains the queue without an environment on shutdown; nobody waits for the promise then.
   if (env == nullptr) return;
   const Napi::HandleScope scope(env);
   auto& environment = *static_cast<Environment*>(context);
@@ -83,7 +83,7 @@ void Environment::settle(napi_env env, napi_value, void* context, void* data) {
   try {
     (*job)->settle(env);
   } catch (const Napi::Error&) {
-    // The worker is being terminated and settles no promise any more.
+    // The worker is being terminated and settles no more promises.
   }
 }
 

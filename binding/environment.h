@@ -1,5 +1,5 @@
-// What one JavaScript environment (the main thread, or a worker) keeps: its classes, its running jobs, its
-// switches. There is no other mutable state in the binding but the threads, which the environments share.
+// State of one JavaScript environment (the main thread or a worker): its classes, running jobs and switches.
+// The binding has no other mutable state but the threads, which environments share.
 #pragma once
 
 #include <napi.h>
@@ -30,9 +30,9 @@ class Environment {
 
   Pools& pools() { return *pools_; }
 
-  // Starts a job and gives its promise. JavaScript stays alive until it is settled.
+  // Starts a job and returns its promise. Keeps JavaScript alive until the promise is settled.
   Napi::Value start(std::shared_ptr<AsyncJob> job, ThreadPool& pool);
-  // Any thread, once a job: its promise is settled in the next turn of the event loop.
+  // Call once per job, on any thread: settles its promise on the next iteration of the event loop.
   void complete(const std::shared_ptr<AsyncJob>& job);
 
   Napi::FunctionReference input_file_class;
@@ -40,16 +40,16 @@ class Environment {
   Napi::FunctionReference output_file_class;
   Napi::FunctionReference sparse_buffer_class;
   Napi::FunctionReference statistics_class;
-  // What the next instance of a class takes over. Only this addon sets it, so that JavaScript cannot build
-  // one of the classes around nothing.
+  // Constructor argument of the next instance of a class. Only this addon sets it, so JavaScript cannot
+  // construct these classes itself.
   std::shared_ptr<InputFile> next_input_file;
   std::shared_ptr<const ReorderPlan> next_reorder_plan;
   std::shared_ptr<OutputFile> next_output_file;
   std::shared_ptr<SharedSparseBuffer> next_sparse_buffer;
   std::shared_ptr<Statistics> next_statistics;
 
-  // Whether an ArrayBuffer can be shrunk, which would take memory away under a running job. Asked of the
-  // class, not of the buffer, whose own properties are its user's.
+  // Whether an ArrayBuffer is resizable, so that it could be shrunk under a running job. Uses the getter of
+  // the class, since the buffer's own properties belong to the user.
   bool is_resizable(const Napi::Value& buffer) const;
 
   std::shared_ptr<HeldPlans> held_plans = std::make_shared<HeldPlans>();
@@ -61,11 +61,11 @@ class Environment {
   static void shut_down(void* environment);
 
   Napi::Env env_;
-  // The getter ArrayBuffer.prototype.resizable; empty where there are no such buffers.
+  // The getter ArrayBuffer.prototype.resizable; empty in runtimes without resizable buffers.
   Napi::FunctionReference resizable_getter_;
   std::shared_ptr<Pools> pools_ = share_pools();
   napi_threadsafe_function completions_ = nullptr;
-  // Jobs that are not settled; JavaScript's thread only.
+  // Jobs that are not settled; accessed on JavaScript's thread only.
   std::vector<std::shared_ptr<AsyncJob>> jobs_;
   // Jobs that still run on other threads.
   std::mutex mutex_;

@@ -10,12 +10,12 @@ namespace tilework::binding {
 namespace {
 
 // One use of the memory. Versions of Node differ in whether the finalizer of a refused buffer runs at once,
-// later or never, so whoever comes second, the finalizer or the creator, frees the few bytes; the memory is
-// dropped by the first.
+// later or never. So the later of finalizer and creator frees this struct, and the earlier one drops the
+// memory.
 struct Use {
   std::shared_ptr<void> owner;
   bool finalized = false;
-  // The creator has seen how it went.
+  // Set once the creator knows the outcome.
   bool settled = false;
 };
 
@@ -45,13 +45,13 @@ void clear_exception(napi_env env) {
                   " bytes is larger than this version of Node allows; ask for smaller ranges.");
 }
 
-// By descriptor: a truncated file is an error then and no signal, and pages that nobody touched yet cost no
-// fault.
+// Reads by descriptor: a truncated file is then an error and not a signal, and untouched pages cost no
+// faults.
 napi_value copy_of(Napi::Env env, const InputFile& file, int64_t start, int64_t size) {
   napi_value node_buffer = nullptr;
   void* memory = nullptr;
-  // A Buffer's memory is the only one that Node-API gives without zeroing it first, which would cost as much
-  // as the copy. It has an ArrayBuffer of its own.
+  // Only the memory of a Buffer comes from Node-API without being zeroed, which would cost as much as the
+  // copy. It has its own ArrayBuffer.
   if (napi_create_buffer(env, static_cast<size_t>(size), &memory, &node_buffer) != napi_ok) {
     clear_exception(env);
     throw_too_large(size);
@@ -65,7 +65,7 @@ napi_value copy_of(Napi::Env env, const InputFile& file, int64_t start, int64_t 
   return buffer;
 }
 
-// Null where the runtime refuses external buffers altogether (Electron's memory cage).
+// Null if the runtime refuses external buffers altogether (Electron's memory cage).
 napi_value external_of(Napi::Env env, const std::shared_ptr<void>& owner, uint8_t* data, int64_t size) {
   napi_value buffer = nullptr;
   auto* use = new Use{owner};

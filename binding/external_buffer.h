@@ -1,4 +1,4 @@
-// Memory of the addon as ArrayBuffers without a copy, where the runtime allows that.
+// Exposes memory of the addon as ArrayBuffers without a copy, where the runtime allows it.
 #pragma once
 
 #include <napi.h>
@@ -10,20 +10,20 @@
 
 namespace tilework::binding {
 
-// Below this a copy is cheaper than the bookkeeping of an external buffer and its finalizer.
+// Below this size a copy is cheaper than an external buffer and its finalizer.
 inline constexpr int64_t kCopyBelowBytes = 4096;
 
 struct BufferView {
   Napi::ArrayBuffer buffer;
-  // The buffer is the mapping's own memory.
+  // Whether the buffer is the memory of the mapping.
   bool external = false;
 };
 
 // Bytes [start, end) of a mapped file. Errors: ERR_VIEW_TOO_LARGE, ERR_FILE_CHANGED, a system error.
 BufferView view_of(Napi::Env env, const std::shared_ptr<InputFile>& file, int64_t start, int64_t end);
 
-// Memory that `owner` keeps, as an ArrayBuffer; a copy where that is cheaper or the runtime refuses others.
-// Errors: ERR_VIEW_TOO_LARGE.
+// Memory owned by `owner` as an ArrayBuffer; a copy where that is cheaper or the runtime refuses external
+// buffers. Errors: ERR_VIEW_TOO_LARGE.
 Napi::ArrayBuffer buffer_over(Napi::Env env, const std::shared_ptr<void>& owner, uint8_t* data, int64_t size);
 
 }  // namespace tilework::binding

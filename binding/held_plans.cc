@@ -17,7 +17,7 @@ void HeldPlans::remove(Napi::Env env, Place place, int64_t bytes) {
   if (told_bytes_ - bytes_ >= kToldBytes) tell(env);
 }
 
-// V8 may collect here, which runs no finalizers.
+// V8 may collect garbage here; that runs no finalizers.
 void HeldPlans::tell(Napi::Env env) {
   const int64_t change = bytes_ - told_bytes_;
   told_bytes_ = bytes_;

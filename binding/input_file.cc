@@ -13,21 +13,22 @@
 namespace tilework::binding {
 namespace {
 
-// Tells our instances from every other object, so that an argument can be unwrapped safely.
+// Type tag of our instances, so that an argument can be unwrapped safely.
 constexpr napi_type_tag kTypeTag = {0x6d1c5f0a9be84c27, 0xa3f2e1d47c80b596};
 
-// Collected views are looked for when this many, or twice the last rest, have come together.
+// Collected views are removed when the list has this many, or twice as many as the last sweep left.
 constexpr size_t kViewsBeforeSweep = 64;
 
-// A read is cut into these, so that it can be cancelled between them, and large ones use more than one
-// thread.
+// A read is split into tiles of this size, so that it can be cancelled between them and large reads use
+// several threads.
 constexpr int64_t kReadTileBytes = int64_t{64} << 20;
 
-// The memory that a read from `start` on fills.
+// Target memory of a read from `start` on.
 Bytes target_bytes(const InputFile& file, int64_t start, const Napi::Value& value) {
   const Bytes target = bytes(value, "target");
   check_range(file, start, checked_add(start, static_cast<int64_t>(target.size), "The end of a read"));
-  // A job holds the map it reads; one it wrote to could be revoked under it, and nobody may write to views.
+  // A job keeps the mapping that it reads, but a mapping that it writes to could be revoked; views are
+  // read-only for callers.
   if (InputFile::find(target.data, target.size) != nullptr) {
     throw Error(ErrorCode::kArgument,
                 "The target lies in a mapped file, whose views are not to be written to.");

@@ -1,4 +1,4 @@
-// The JavaScript class of a file that is read.
+// The JavaScript class of an input file.
 #pragma once
 
 #include <napi.h>
@@ -10,7 +10,7 @@
 
 namespace tilework::binding {
 
-// Errors: ERR_RANGE for what is no range of the file.
+// Errors: ERR_RANGE unless [start, end) lies inside the file.
 void check_range(const InputFile& file, int64_t start, int64_t end);
 
 class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
@@ -18,7 +18,7 @@ class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
   static Napi::Function define(Napi::Env env);
   // openInput(path, { mapped, guard })
   static Napi::Value open(const Napi::CallbackInfo& info);
-  // The open file of an argument. Errors: ERR_ARGUMENT if it is no input file, ERR_CLOSED.
+  // The open file of an argument. Errors: ERR_ARGUMENT for any other value, ERR_CLOSED.
   static std::shared_ptr<InputFile> file_of(const Napi::Value& value, const char* name);
 
   explicit InputFileObject(const Napi::CallbackInfo& info);

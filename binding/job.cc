@@ -10,16 +10,16 @@ namespace tilework::binding {
 AsyncJob::AsyncJob(Environment& environment, Napi::Env env, int64_t tiles)
     : TileJob(tiles), environment_(environment), deferred_(Napi::Promise::Deferred::New(env)) {}
 
-// Here on JavaScript's thread, since no other has seen the job. A started one may end on any thread, and
-// settle() has done this.
+// A job that was never started is destroyed on JavaScript's thread. A started one may be destroyed on any
+// thread, after settle() has released its JavaScript values.
 AsyncJob::~AsyncJob() {
   if (started_) return;
   unpin(deferred_.Env());
   try {
-    // Nobody sees this promise, but Node-API frees its handle only when it is settled.
+    // Nobody has this promise, but Node-API frees its handle only when it is settled.
     deferred_.Resolve(deferred_.Env().Undefined());
   } catch (const Napi::Error&) {
-    // The environment ends, and the handle with it.
+    // The environment ends and frees the handle.
   }
 }
 
@@ -42,7 +42,7 @@ void AsyncJob::pin_source(const Bytes& bytes) {
 
 void AsyncJob::set_cancel_flag(const Napi::Value& value) {
   if (value.IsUndefined()) return;
-  // Nothing of JavaScript runs between this and the job.
+  // No JavaScript runs between this check and the job.
   cancel_flag_ = flag(value, "cancel");
   pin(value);
 }
@@ -58,8 +58,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
   error_ = std::move(error);
   try {
     if (error_ == nullptr && stopped_) throw Error(ErrorCode::kAborted, "The operation was cancelled.");
-    // Also behind another error, which may be its consequence: a system call on bytes that are gone fails
-    // with EFAULT.
+    // Also after another error, which may be a consequence: a system call on lost bytes fails with EFAULT.
     if (source_ != nullptr) source_->verify_unchanged();
   } catch (...) {
     error_ = std::current_exception();
@@ -79,7 +78,7 @@ void AsyncJob::settle(Napi::Env env) {
       deferred_.Reject(to_javascript(env, error_).Value());
     }
   } catch (const Napi::Error&) {
-    // A worker that is being terminated takes no more values, and nobody waits for this promise.
+    // A terminating worker takes no more values, and nobody waits for this promise.
   }
 }
 

@@ -18,36 +18,36 @@ struct Bytes;
 class AsyncJob : public TileJob, public std::enable_shared_from_this<AsyncJob> {
  public:
   AsyncJob(Environment& environment, Napi::Env env, int64_t tiles);
-  // One that was never started leaves nothing behind.
+  // Releases everything if the job was never started.
   ~AsyncJob() override;
 
   Napi::Value promise() const { return deferred_.Promise(); }
 
-  // Keeps a JavaScript value from collection until the job is settled.
+  // Keeps a JavaScript value alive until the job is settled.
   void pin(const Napi::Value& value);
-  // Keeps bytes: their array, and the map that they may lie in. Such a source is checked for changes.
+  // Keeps the array alive, and the mapping that its bytes may lie in. Such a source is checked for changes.
   void pin_source(const Bytes& bytes);
-  // Keeps the file that is read, and its descriptor, so that it can be read and compared although its owner
-  // closed it meanwhile. Null is no file.
+  // Keeps the file and its descriptor, so that it can be read and verified after its owner has closed it.
+  // Null means no file.
   void hold_file(std::shared_ptr<InputFile> file) {
     source_ = std::move(file);
     if (source_ != nullptr) descriptor_ = source_->descriptor();
   }
-  // Stops the job when the first element of an Int32Array becomes non-zero; undefined is none. Errors:
-  // ERR_ARGUMENT, also for one without memory of fixed length.
+  // Cancels the job when the first element of an Int32Array becomes non-zero; undefined means no flag.
+  // Errors: ERR_ARGUMENT, also for a resizable buffer.
   void set_cancel_flag(const Napi::Value& value);
 
-  // Called by Environment::start: from here on settle() ends the job.
+  // Called by Environment::start: from now on settle() ends the job.
   void started() { started_ = true; }
-  // Called by Environment::start, if the job cannot run after all.
+  // Called by Environment::start if the job cannot run after all.
   void give_up() { started_ = false; }
-  // On JavaScript's thread, after finish().
+  // Called on JavaScript's thread, after finish().
   void settle(Napi::Env env);
 
  protected:
   bool should_stop() const override;
   void finish(std::exception_ptr error) noexcept override;
-  // Before completion is announced; for owners that count their jobs.
+  // Called before completion is announced; for owners that count their jobs.
   virtual void ended(bool) {}
 
  private:

@@ -1,4 +1,4 @@
-// What the addon exports; typed in lib/native/types.ts.
+// The exports of the addon; typed in lib/native/types.ts.
 #include <napi.h>
 
 #include <memory>

@@ -20,7 +20,7 @@
 namespace tilework::binding {
 namespace {
 
-// A run as it was asked for. Everything in it is checked.
+// The checked arguments of a run.
 struct DeviceWork {
   std::shared_ptr<const ReorderPlan> plan;
   cl::ComputeDevice* device = nullptr;
@@ -31,7 +31,7 @@ struct DeviceWork {
   int64_t end = 0;
 };
 
-// A run is one tile: it waits for the device, so it has a thread of those that may wait.
+// A device run is one tile. It waits for the device, so it runs on a thread that may block.
 template <class Base>
 class DeviceJob : public Base {
  public:
@@ -39,7 +39,7 @@ class DeviceJob : public Base {
   explicit DeviceJob(DeviceWork work, Arguments&&... arguments)
       : Base(std::forward<Arguments>(arguments)..., 1), work_(std::move(work)) {}
 
-  // Keeps the source from being filled until the run has ended.
+  // Prevents the source from being filled until the run has ended.
   void read_from(SharedSparseBuffer::Use source) { sparse_source_ = std::move(source); }
 
  protected:
@@ -86,7 +86,7 @@ void check_size(const ReorderPlan& plan, int64_t size) {
                                         std::to_string(plan.source_bytes()) + ".");
 }
 
-// Where the plan's source begins in a file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
+// Start of the plan's source in a file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
 int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
   const int64_t offset = whole_number(value, "offset");
   if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
@@ -98,7 +98,7 @@ int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi
   return offset;
 }
 
-// What a job has to keep alive of its source.
+// The parts of the source that a job keeps alive.
 struct HeldSource {
   Bytes bytes;
   std::shared_ptr<InputFile> file;

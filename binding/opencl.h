@@ -9,7 +9,7 @@
 
 namespace tilework::binding {
 
-// Arguments and results as in lib/native.ts.
+// Arguments and results: lib/native/types.ts.
 Napi::Value devices(const Napi::CallbackInfo& info);
 Napi::Value run_on_device(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);
 Napi::Value time_on_device(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);

@@ -14,8 +14,8 @@
 namespace tilework::binding {
 namespace {
 
-// A copy is cut into these, so that it can be cancelled between them. Smaller ones would be slower where the
-// file system copies by sharing.
+// A copy is split into tiles of this size, so that it can be cancelled between them. Smaller tiles are slower
+// on file systems that share blocks between files.
 constexpr int64_t kCopyTileBytes = int64_t{64} << 20;
 
 class WriteJob : public OutputJob {
@@ -89,7 +89,7 @@ class CommitJob : public AsyncJob {
   std::shared_ptr<OutputFile> file_;
 };
 
-// Tells our instances from every other object, so that an argument can be unwrapped safely.
+// Type tag of our instances, so that an argument can be unwrapped safely.
 constexpr napi_type_tag kTypeTag = {0x3e8a74b1c90f4d52, 0xb05d6c29f1e8a347};
 
 }  // namespace
@@ -174,7 +174,7 @@ Napi::Value OutputFileObject::sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
     auto job = std::make_shared<SyncJob>(environment, info.Env(), file_);
-    // As a commit: the collector must not take the file back under it.
+    // As for a commit: garbage collection must not abort the file meanwhile.
     job->pin(info.This());
     file_->begin_sync();
     try {
@@ -190,7 +190,7 @@ Napi::Value OutputFileObject::commit(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
     auto job = std::make_shared<CommitJob>(environment, info.Env(), file_);
-    // A running commit must not be taken back by the collector, which knows of this object only.
+    // Garbage collection of this object must not abort a running commit.
     job->pin(info.This());
     file_->begin_commit();
     try {

@@ -17,7 +17,7 @@ class OutputJob : public AsyncJob {
   OutputJob(Environment& environment, Napi::Env env, std::shared_ptr<OutputFile> file, int64_t tiles)
       : AsyncJob(environment, env, tiles), file_(std::move(file)) {}
 
-  // Last of all: whatever throws before it leaves nothing to take back. Errors: ERR_CLOSED.
+  // Call last: an error before it leaves nothing to undo. Errors: ERR_CLOSED.
   Napi::Value announce_and_start(Environment& environment, ThreadPool& pool);
 
  protected:
@@ -33,11 +33,11 @@ class OutputFileObject : public Napi::ObjectWrap<OutputFileObject> {
   static Napi::Function define(Napi::Env env);
   // createOutput(path, byteLength)
   static Napi::Value create(const Napi::CallbackInfo& info);
-  // The output of an argument. Errors: ERR_ARGUMENT if it is no output file.
+  // The output of an argument. Errors: ERR_ARGUMENT for any other value.
   static std::shared_ptr<OutputFile> file_of(const Napi::Value& value, const char* name);
 
   explicit OutputFileObject(const Napi::CallbackInfo& info);
-  // An output that was forgotten is taken back.
+  // Aborts an output that was never committed.
   ~OutputFileObject() override;
 
  private:

@@ -21,8 +21,8 @@ Shared& shared() {
   return *instance;
 }
 
-// process.exit() ends the process without taking environments down: jobs would run on into a dying process,
-// and temporaries would stay in the user's folder.
+// process.exit() ends the process without shutting environments down: jobs would continue in a dying process,
+// and temporary files would stay in the user's folder.
 void at_process_exit() {
   std::shared_ptr<Pools> pools;
   {

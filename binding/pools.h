@@ -1,5 +1,5 @@
-// The threads of this process, shared by all environments (main thread and workers) that loaded the addon.
-// They end with the last environment, or with the process.
+// The threads of this process, shared by all environments that loaded the addon. They end with the last
+// environment or with the process.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tilework::binding {
 
-// Writes and fsync block; on threads of their own they never keep a kernel from running.
+// Writes and fsync block; on their own threads they never keep a kernel from running.
 inline constexpr size_t kBlockingThreads = 4;
 
 struct Pools {

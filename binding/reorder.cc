@@ -22,7 +22,7 @@
 namespace tilework::binding {
 namespace {
 
-// All bytes of a plan's source, or the addresses of all of them.
+// All bytes of a plan's source, or a sparse buffer with their addresses.
 struct Source {
   const uint8_t* data = nullptr;
   Bytes bytes;
@@ -30,11 +30,11 @@ struct Source {
   std::shared_ptr<SharedSparseBuffer> sparse;
 };
 
-// `bytes_of` is one of those of arguments.h.
+// `bytes_of` is `bytes` or `bytes_during_call` of arguments.h.
 Source source_of(const ReorderPlan& plan, const Napi::Value& value,
                  Bytes (*bytes_of)(const Napi::Value&, const char*)) {
   Source source;
-  // Asked first: to look for the mark of a sparse buffer takes as long as a small run.
+  // Check this first: reading the type tag of a sparse buffer takes as long as a small run.
   if (!value.IsTypedArray()) source.sparse = SparseBufferObject::buffer_of(value);
   if (source.sparse == nullptr) source.bytes = bytes_of(value, "source");
   source.data = source.sparse == nullptr ? source.bytes.data : source.sparse->buffer.data();
@@ -112,9 +112,9 @@ int64_t plan_bytes(const ReorderPlan& plan) {
   return bytes;
 }
 
-// What the plan holds, with room for its parts for threads.
+// Size of the plan, with room for its parts for threads.
 int64_t footprint_of(const ReorderPlan& plan) {
-  // Only those of large tensors are cut.
+  // Only plans of large tensors are split.
   const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
   return plan_bytes(plan) + (is_cut ? ReorderParts::kMostBytes : 0);
 }
@@ -125,7 +125,7 @@ int64_t passes_of(const LoopNest& nest) {
   return static_cast<int64_t>(std::min(passes, static_cast<double>(kMaxSafeInteger)));
 }
 
-// Null where there is nothing to do.
+// Null if there is nothing to do.
 const LoopNest* largest_nest(const ReorderPlan& plan) {
   const std::vector<LoopNest>& nests = plan.nests();
   const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
@@ -187,7 +187,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   footprint_ = footprint_of(*plan_);
   define("footprint", footprint_);
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
-  // Last: nothing takes it back if this throws.
+  // Last: nothing undoes it if this constructor throws.
   place_ = held_plans_->add(info.Env(), this, footprint_);
 }
 

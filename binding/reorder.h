@@ -22,9 +22,9 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   ReorderPlanObject(const ReorderPlanObject&) = delete;
   ReorderPlanObject& operator=(const ReorderPlanObject&) = delete;
 
-  // Whether JavaScript has no way to the object any more. Its finalizer may still be to come.
+  // Whether the object is unreachable from JavaScript. Its finalizer may still be pending.
   bool is_collected() const { return Value().IsEmpty(); }
-  // Only of a collected object, or at its end. Runs that have not ended keep the plan.
+  // Call only for a collected object or in its destructor. Running jobs keep the plan.
   void free_plan();
 
  private:
@@ -40,7 +40,7 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
 
   std::shared_ptr<const ReorderPlan> plan_;
   CutPlan cut_plan_;
-  // Shared, as the environment's end does not wait for that of its objects.
+  // Shared: the environment may end before its objects are finalized.
   std::shared_ptr<HeldPlans> held_plans_;
   HeldPlans::Place place_;
   int64_t footprint_ = 0;

@@ -11,7 +11,7 @@
 namespace tilework::binding {
 namespace {
 
-// No description has arrays as long; the core's own limits are tighter.
+// Longer arrays are refused before they are read; the limits of the core are tighter.
 constexpr uint32_t kMaxArrayLength = 1024;
 
 Napi::Array array_of(const Napi::Object& owner, const char* name) {
@@ -74,7 +74,7 @@ std::optional<Slice> slice_of(const Napi::Value& value) {
 
 std::string word(const Napi::Object& owner, const char* name) { return string(owner.Get(name), name); }
 
-// The value of a word from a list.
+// The value of one of several names.
 template <class Value, size_t kCount>
 Value choice_of(const Napi::Object& owner, const char* name,
                 const std::pair<const char*, Value> (&choices)[kCount]) {
@@ -125,7 +125,7 @@ ScalingDescription scaling_of(const Napi::Object& source) {
   return scaling;
 }
 
-// Those that say no kind are casts.
+// Entries without a `kind` are casts.
 std::vector<ElementChange> casts_of(const Napi::Object& owner) {
   std::vector<ElementChange> changes;
   if (owner.Get("casts").IsUndefined()) return changes;

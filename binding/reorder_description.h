@@ -1,4 +1,4 @@
-// The description of a plan, from JavaScript. Types are checked here, what the numbers mean by the core.
+// Reads the description of a plan from JavaScript. Checks types; the core checks values.
 #pragma once
 
 #include <napi.h>
@@ -7,7 +7,7 @@
 
 namespace tilework::binding {
 
-// Errors: ERR_ARGUMENT, ERR_OVERFLOW; what a getter of the description throws.
+// Errors: ERR_ARGUMENT, ERR_OVERFLOW; whatever a getter of the description throws.
 ReorderDescription description_of(const Napi::Value& value);
 
 }  // namespace tilework::binding

@@ -16,7 +16,7 @@
 namespace tilework::binding {
 namespace {
 
-// Where the plan's source begins in the file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
+// Start of the plan's source in the file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
 int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
   const int64_t offset = whole_number(value, "offset");
   if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
@@ -28,10 +28,10 @@ int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi
   return offset;
 }
 
-// Files are read by descriptor, also those that are mapped: a map that somebody cuts short ends the process
-// of whoever looks into it. Tiles run on the threads of the kernels, as each is a kernel between its reads
-// and writes: while one thread waits for the disk, another computes, and no more run than there are CPUs.
-// Jobs take turns tile by tile, so a slow disk delays other jobs by one tile at most.
+// Files are read by descriptor, mapped ones too: truncating a mapped file kills the process that reads the
+// mapping. Tiles run on the compute threads, since each tile is a kernel between reads and writes. While one
+// thread waits for the disk another computes, and no more threads run than there are CPUs. Jobs alternate
+// tile by tile, so a slow disk delays other jobs by one tile at most.
 class ReadingJob : public AsyncJob {
  public:
   ReadingJob(Environment& environment, Napi::Env env, FileReorder reorder, std::shared_ptr<InputFile> file,
@@ -112,7 +112,7 @@ Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const 
   const Target target = target_of(*plan, destination, info[3], info[4]);
   const std::shared_ptr<FileScratchPool> scratch_pool = FileScratchPool::share();
   const FileReorder reorder(std::move(plan), target.begin, target.end);
-  // In order, as the system reads ahead.
+  // In order, for the read-ahead of the system.
   std::atomic<int64_t> next{0};
   Environment::of(info.Env()).pools().compute.run(reorder.tiles(), [&](int64_t) {
     const FileScratchPool::Lease scratch(*scratch_pool);

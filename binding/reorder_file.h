@@ -1,4 +1,4 @@
-// Runs of a plan on the source in a file: through its map where it has one, else by reads; and into a file.
+// Runs of a plan that read their source from a file, and runs that write to one.
 #pragma once
 
 #include <napi.h>
@@ -9,7 +9,7 @@
 
 namespace tilework::binding {
 
-// Arguments as in lib/native.ts.
+// Arguments: lib/native/types.ts.
 Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);
 Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);
 Napi::Value run_to_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan);

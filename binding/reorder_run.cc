@@ -10,7 +10,8 @@
 namespace tilework::binding {
 namespace {
 
-// A job holds the map it reads; one it wrote to could be revoked under it, and nobody may write to views.
+// A job keeps the mapping that it reads, but a mapping that it writes to could be revoked; views are
+// read-only for callers.
 Target checked(const Target& target, const Bytes& destination) {
   if (destination.size != static_cast<size_t>(target.end - target.begin)) {
     throw Error(ErrorCode::kArgument, "'destination' has " + std::to_string(destination.size) +
@@ -70,7 +71,7 @@ void run_now(const Run& run, CutPlan& plan, ThreadPool& pool) {
                      target.plan->stores_of_whole(1));
     return;
   }
-  // On one thread as well: parts hold what is read or written together.
+  // Also on one thread: parts group what is read or written together.
   const std::shared_ptr<const ReorderParts> parts = plan.parts(target.begin, target.end, pool.threads());
   pool.run(parts->count(), [&](int64_t part) { parts->run(part, run.source, target.destination); });
 }

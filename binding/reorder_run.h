@@ -1,4 +1,4 @@
-// One run of a plan from memory to memory: what is checked before it, and the job that does it.
+// A run of a plan from memory to memory: its checks and its job.
 #pragma once
 
 #include <napi.h>
@@ -16,8 +16,7 @@
 
 namespace tilework::binding {
 
-// A plan and how all of its destination is cut for as many threads as it was last run with. JavaScript's
-// thread only.
+// A plan with the parts for the last number of threads. JavaScript's thread only.
 class CutPlan {
  public:
   explicit CutPlan(std::shared_ptr<const ReorderPlan> plan) : plan_(std::move(plan)) {}
@@ -30,7 +29,7 @@ class CutPlan {
   size_t threads_ = 0;
 };
 
-// A range of a plan's destination and its memory.
+// A range of a plan's destination with its memory.
 struct Target {
   const ReorderPlan* plan = nullptr;
   uint8_t* destination = nullptr;
@@ -38,22 +37,22 @@ struct Target {
   int64_t end = 0;
 };
 
-// Checks that the memory is the range's, and lies in no mapped file. Errors: ERR_ARGUMENT.
+// Checks that the memory has the size of the range and lies in no mapped file. Errors: ERR_ARGUMENT.
 Target target_of(const ReorderPlan& plan, const Bytes& destination, const Napi::Value& start,
                  const Napi::Value& end);
-// As above, for all of the destination.
+// As above, for the whole destination.
 Target target_of(const ReorderPlan& plan, const Bytes& destination);
 
-// A run with a source that has all of the plan's bytes and shares none with the destination.
+// A run whose source has all bytes of the plan and does not overlap the destination.
 struct Run {
   Target target;
   const uint8_t* source = nullptr;
 };
 
-// Errors: ERR_ARGUMENT if source and destination share memory.
+// Errors: ERR_ARGUMENT if source and destination overlap.
 Run run_of(const Target& target, const uint8_t* source);
 
-// On this thread, and on those of the pool where that pays.
+// Runs on this thread, and on threads of the pool where that pays off.
 void run_now(const Run& run, CutPlan& plan, ThreadPool& pool);
 
 class ReorderJob : public AsyncJob {
@@ -61,11 +60,11 @@ class ReorderJob : public AsyncJob {
   ReorderJob(Environment& environment, Napi::Env env, std::shared_ptr<const ReorderParts> parts,
              const Run& run);
 
-  // A job that holds the destination; the caller gives it the source to hold. Errors: ERR_ARGUMENT for a
+  // A job that keeps the destination alive; the caller makes it keep the source. Errors: ERR_ARGUMENT for a
   // wrong cancel flag.
   static std::shared_ptr<ReorderJob> make(Napi::Env env, const Run& run, CutPlan& plan,
                                           const Bytes& destination, const Napi::Value& cancel);
-  // Keeps the source, and keeps it from being filled until the run has ended.
+  // Keeps the source alive and prevents it from being filled until the run has ended.
   void read_from(SharedSparseBuffer::Use source) { sparse_source_ = std::move(source); }
 
  protected:

@@ -9,7 +9,7 @@
 namespace tilework::binding {
 namespace {
 
-// Tells our instances from every other object, so that an argument can be unwrapped safely.
+// Type tag of our instances, so that an argument can be unwrapped safely.
 constexpr napi_type_tag kTypeTag = {0x51a7c2e8d4036bf9, 0x8e1f9b46027ac5d3};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The JavaScript class of memory by addresses, the source of a plan whose bytes come range by range.
+// The JavaScript class of sparse buffers: the source of a plan whose bytes arrive range by range.
 #pragma once
 
 #include <napi.h>
@@ -11,11 +11,11 @@
 
 namespace tilework::binding {
 
-// A buffer and the runs that read it.
+// A buffer and the number of runs that read it.
 struct SharedSparseBuffer {
   explicit SharedSparseBuffer(int64_t size) : buffer(size) {}
 
-  // Counts one reader while it lives.
+  // Counts as one reader for its lifetime.
   class Use {
    public:
     Use() = default;
@@ -44,7 +44,7 @@ class SparseBufferObject : public Napi::ObjectWrap<SparseBufferObject> {
   static Napi::Function define(Napi::Env env);
   // createSparseBuffer(byteLength)
   static Napi::Value create(const Napi::CallbackInfo& info);
-  // The buffer of an argument, or null if it is no sparse buffer.
+  // The buffer of an argument; null for any other value.
   static std::shared_ptr<SharedSparseBuffer> buffer_of(const Napi::Value& value);
 
   explicit SparseBufferObject(const Napi::CallbackInfo& info);

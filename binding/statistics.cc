@@ -18,14 +18,14 @@
 namespace tilework::binding {
 namespace {
 
-// What a thread counts at a time: long reads, and counting that is worth a thread. A multiple of every
-// element size, so parts begin with whole elements.
+// Bytes that a thread counts at a time: long enough for efficient reads and for a thread. A multiple of every
+// element size, so parts start at whole elements.
 constexpr int64_t kPartBytes = int64_t{1} << 20;
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
-// Counts packed elements in parts and merges them in order: the next one at once, others when their turn
-// comes, so that no more wait than threads are at work.
+// Counts packed elements in parts and merges the parts in order. A part that finishes early waits for its
+// turn, so at most one part per thread waits.
 class CountingJob : public AsyncJob {
  public:
   CountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
@@ -37,7 +37,7 @@ class CountingJob : public AsyncJob {
   ~CountingJob() override { is_busy_->store(false); }
 
  protected:
-  // The part's bytes, in memory of the job or of `scratch`.
+  // Bytes of the part, in memory of the job or of `scratch`.
   virtual const uint8_t* part_at(int64_t offset, int64_t size, FileScratch& scratch) = 0;
 
   void run_tile(int64_t tile) override {
@@ -92,7 +92,7 @@ class MemoryCountingJob : public CountingJob {
   const uint8_t* data_;
 };
 
-// By descriptor, also where the file is mapped: cut short by somebody, it is an error and no signal.
+// Reads by descriptor, also if the file is mapped: a truncated file is then an error and not a signal.
 class FileCountingJob : public CountingJob {
  public:
   FileCountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,
@@ -115,7 +115,7 @@ class FileCountingJob : public CountingJob {
   int64_t offset_;
 };
 
-// Of a complex type elements are halves here.
+// Number of elements; halves for a complex type.
 int64_t numbers_of(const Statistics& total, const Napi::Value& value) {
   const int64_t count = whole_number(value, "count");
   packed_bytes(total.dtype(), count);

@@ -1,4 +1,4 @@
-// The JavaScript class of statistics: what was counted of a tensor so far.
+// The JavaScript class of statistics that count a tensor in several jobs.
 #pragma once
 
 #include <napi.h>
@@ -22,7 +22,7 @@ class StatisticsObject : public Napi::ObjectWrap<StatisticsObject> {
   Napi::Value add_file(const Napi::CallbackInfo& info);
   Napi::Value result(const Napi::CallbackInfo& info);
 
-  // Shared with the job that adds to it; one at a time.
+  // Shared with the job that adds to it; one job at a time.
   std::shared_ptr<Statistics> total_;
   std::shared_ptr<std::atomic<bool>> is_busy_ = std::make_shared<std::atomic<bool>>(false);
 };

@@ -12,7 +12,7 @@
 namespace tilework {
 namespace {
 
-// Where nothing is known: what most desktop and server cores can reach.
+// Fallback: at most desktop and server cores a cache of this size is within reach.
 constexpr int64_t kCommonBytes = int64_t{16} << 20;
 
 #if defined(__APPLE__)
@@ -25,7 +25,7 @@ int64_t probe() {
   return kCommonBytes;
 }
 #else
-// "32768K"; 0 where the file is missing.
+// Reads a size such as "32768K"; 0 if the file is missing.
 int64_t size_in(const std::string& path) {
   std::ifstream file(path);
   int64_t number = 0;
@@ -38,8 +38,8 @@ int64_t size_in(const std::string& path) {
 }
 
 int64_t probe() {
-  // sysconf comes second: on several processors it tells the sum of all caches of the socket, of which a core
-  // reaches one.
+  // sysconf comes second: on several CPUs it reports the sum over all L3 caches of the socket, although a
+  // core reaches only one of them.
   int64_t largest = 0;
   for (int index = 0; index < 8; ++index) {
     const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index);

@@ -1,14 +1,14 @@
-// The caches of this CPU, read once.
+// Cache sizes of this CPU, probed once.
 #pragma once
 
 #include <cstdint>
 
 namespace tilework {
 
-// Bytes of a cache line, or of a half of one, on every processor that there are kernels for.
+// Bytes of a cache line on every CPU that has kernels here; half a line on Apple's.
 inline constexpr int64_t kLineBytes = 64;
 
-// Bytes of the largest cache that one core reaches; a common size where the system does not tell.
+// Bytes of the largest cache that one core reaches; 16 MiB where the system does not report it.
 int64_t last_level_cache_bytes();
 
 }  // namespace tilework

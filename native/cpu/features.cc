@@ -9,7 +9,7 @@ std::vector<std::string> probe() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  // The builtin also asks the operating system whether it saves the wide registers.
+  // The builtin also checks that the operating system saves the wide registers.
   if (__builtin_cpu_supports("sse4.2")) features.push_back("sse4.2");
   if (__builtin_cpu_supports("avx")) features.push_back("avx");
   if (__builtin_cpu_supports("f16c")) features.push_back("f16c");

@@ -11,7 +11,7 @@
 namespace tilework {
 namespace {
 
-// The sets of this architecture, each a superset of the ones before it.
+// The sets of this architecture; each includes the ones before it.
 #if defined(__x86_64__)
 constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kAvx2};
 #elif defined(__aarch64__)
@@ -26,7 +26,7 @@ Isa probe() {
   return Isa::kPortable;
 }
 
-// The reference is no limit: kernels of moves share code with it only in part, so it cannot serve every plan.
+// `reference` is not a valid limit: some reorders have no kernel that is marked as a reference.
 constexpr const Isa* kLowestLimit = std::begin(kLadder) + 1;
 
 }  // namespace

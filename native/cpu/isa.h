@@ -14,7 +14,7 @@ enum class Isa : uint8_t {
   kReference,
   // Plain C++ for the baseline of the architecture; compilers vectorise it.
   kPortable,
-  // With F16C and FMA: every CPU with AVX2 that Intel, AMD and Zhaoxin list has them too.
+  // Together with F16C and FMA, which every mainstream CPU with AVX2 has.
   kAvx2,
   // Part of the baseline of 64-bit ARM.
   kNeon,
@@ -23,7 +23,7 @@ enum class Isa : uint8_t {
 // "reference", "portable", "avx2", "neon".
 const char* name_of(Isa isa);
 
-// What native/NAMING.md puts behind the name of a kernel: "_reference", "", "__avx2", "__neon".
+// Suffix of a kernel's name by native/NAMING.md: "_reference", "", "__avx2", "__neon".
 const char* kernel_suffix(Isa isa);
 
 // The widest set that kernels may use in this process. Errors: ERR_ARGUMENT for an unknown TILEWORK_MAX_ISA.

@@ -60,7 +60,7 @@ void release(Managed* managed) {
   delete managed;
 }
 
-// The elements of another library's tensor.
+// Elements of another library's tensor.
 struct Elements {
   Dtype dtype = Dtype::kUint8;
   std::vector<int64_t> shape = {};
@@ -120,7 +120,7 @@ Elements elements_of(const DLTensor& tensor, bool padded) {
   return elements;
 }
 
-// Row-major without gaps. The stride of an axis of one element says nothing.
+// Whether the elements are row-major without gaps. The stride of an axis of extent 1 does not matter.
 bool is_compact(const Elements& elements) {
   const std::vector<int64_t> compact = row_major_strides(elements.shape);
   for (size_t axis = 0; axis < elements.shape.size(); ++axis)
@@ -161,7 +161,8 @@ void gather(const Elements& elements, uint8_t* to) {
   });
 }
 
-// Elements from the first to the last in memory. Errors: ERR_OVERFLOW for steps that cannot lie in memory.
+// Number of elements from the first to the last in memory. Errors: ERR_OVERFLOW for strides that no memory
+// can have.
 int64_t span_of(const Elements& elements) {
   const int64_t size = std::max(info_of(elements.dtype).bits / 8, 1);
   int64_t span = 1;
@@ -182,7 +183,7 @@ void call_deleter(void* managed) {
   if (tensor->deleter != nullptr) tensor->deleter(tensor);
 }
 
-// A copy of elements that are not row-major without gaps.
+// Copies elements that are not row-major without gaps.
 PackedTensor gathered(const Elements& elements, int64_t max_repeated_bytes) {
   if (info_of(elements.dtype).bits < 8 && !elements.padded) {
     throw Error(ErrorCode::kUnsupported,
@@ -231,7 +232,7 @@ void check_bytes(int64_t bytes, Dtype dtype, const std::vector<int64_t>& shape) 
                                         std::to_string(needed) + ".");
 }
 
-// The mapped file that has the memory, if the elements are aligned in it.
+// The mapped file that contains the memory, if the elements are aligned in it.
 std::shared_ptr<InputFile> sharing_file(const uint8_t* data, int64_t bytes, Dtype dtype) {
   const auto item_bytes = static_cast<uintptr_t>(std::max(info_of(dtype).bits / 8, 1));
   if (bytes == 0 || reinterpret_cast<uintptr_t>(data) % item_bytes != 0) return nullptr;

@@ -10,12 +10,12 @@
 namespace tilework {
 namespace {
 
-// The largest number is at most 2^30 bins from 0, so that bins have numbers of 32 bits.
+// Bins are at most 2^30 bins away from 0, so that bin numbers fit 32 bits.
 constexpr int kBinBits = 30;
 
 int64_t floor_of(double value, int exponent) {
   const double quotient = std::ldexp(value, -exponent);
-  // A negative number may be so small beside a bin that nothing is left of it.
+  // A negative number may underflow to -0 when it is divided by the bin width.
   return quotient == 0 && value < 0 ? -1 : static_cast<int64_t>(std::floor(quotient));
 }
 
@@ -50,7 +50,7 @@ void BinCounts::set_bins(int exponent, int64_t first, int64_t last) {
   std::vector<int64_t> counts(static_cast<size_t>(last - first + 1));
   const int shift = exponent - exponent_;
   for (size_t i = 0; i < counts_.size(); ++i) {
-    // Rounds down, also below 0; nothing is left of a number after 63 bits but its sign.
+    // Rounds down, also below 0; after 63 bits only the sign is left.
     const int64_t bin = (first_ + static_cast<int64_t>(i)) >> std::min(shift, 63);
     counts[static_cast<size_t>(bin - first)] += counts_[i];
   }

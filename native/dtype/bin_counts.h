@@ -1,6 +1,6 @@
-// A histogram whose range is not known before it ends. Bins are as wide as a power of two and begin at
-// multiples of it; where a number falls outside, pairs of bins become one until it fits. So one pass gives
-// exact counts, and the bins depend on the smallest and the largest number alone, not on the order.
+// A histogram with a range that is unknown until all numbers are seen. The bin width is a power of two, and
+// bins start at multiples of it. If a number falls outside, pairs of bins are merged until it fits. So one
+// pass gives exact counts, and the bins depend only on the smallest and largest number, not on the order.
 #pragma once
 
 #include <cstddef>
@@ -13,28 +13,28 @@ namespace tilework {
 
 class BinCounts {
  public:
-  // No width is smaller: its inverse has to be a number, too.
+  // No bin is narrower: the inverse of its width must be finite.
   static constexpr int kLeastExponent = -1000;
 
-  // At most so many bins. Errors: ERR_ARGUMENT.
+  // `bins` is the maximum. Errors: ERR_ARGUMENT.
   explicit BinCounts(int bins);
 
-  // Makes room for numbers from `low` to `high`, both finite. What is counted already keeps its place.
+  // Extends the range to [low, high], both finite. Existing counts are kept.
   void reach(double low, double high);
-  // The bin of a number within reach, and the width of all as a power of two.
+  // Bin of a number inside the range. The bin width is 2^exponent().
   int64_t bin_of(double value) const;
   int exponent() const { return exponent_; }
-  // Which multiple of the width the first bin begins with.
+  // The first bin starts at first() times the bin width.
   int64_t first() const { return first_; }
-  // The width's inverse: value * scale() - first() is the bin, rounded down; a negative number
-  // of which that leaves 0 belongs below it.
+  // Inverse of the bin width: floor(value * scale()) - first() is the bin. A negative value that underflows
+  // to 0 belongs to the bin below 0.
   double scale() const { return scale_; }
-  // As many as numbers reach.
+  // One count per bin of the range.
   const std::vector<int64_t>& counts() const { return counts_; }
   bool is_empty() const { return counts_.empty(); }
 
   void add(int64_t bin, int64_t count) { counts_[static_cast<size_t>(bin)] += count; }
-  // Both were made for as many bins.
+  // Both must have the same maximum of bins.
   void merge(const BinCounts& other);
 
  private:

@@ -1,5 +1,5 @@
-// Choosing the kernels of a cast. There are many more pairs of types than kernels: a cast without one of its
-// own goes through a type that holds its numbers exactly, so that still only the last step rounds.
+// Chooses the kernels of a cast. There are many more pairs of types than kernels. A pair without a kernel
+// goes through a type that holds its values exactly, so that only the last step rounds.
 #include "dtype/cast.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr CastKernel kKernels[] = {
 
 const CastKernel& reference() { return *(std::end(kKernels) - 1); }
 
-// Kernels that run one after another; empty where the pair is left to the reference.
+// Kernels in execution order; empty if the pair is left to the reference.
 using Route = std::vector<const CastKernel*>;
 
 const CastKernel* kernel_for(Dtype from, Dtype to, CastRounding rounding = CastRounding::kNearest) {
@@ -37,7 +37,7 @@ const CastKernel* kernel_for(Dtype from, Dtype to, CastRounding rounding = CastR
   return kernel == std::end(kKernels) ? nullptr : kernel;
 }
 
-// Bits of the largest number that is exact in a type beside all smaller ones.
+// Number of bits up to which a type holds every integer exactly.
 int significant_bits(const DtypeInfo& type) {
   switch (type.kind) {
     case DtypeKind::kBool:
@@ -53,8 +53,8 @@ int significant_bits(const DtypeInfo& type) {
   return 0;
 }
 
-// Whether `middle` has every number of `from`. Floats below 64 bits are exact in the wider of float32 and
-// float64, also their subnormals.
+// Whether `middle` holds every value of `from`. Floats below 64 bits, subnormals included, are exact in any
+// wider float32 or float64.
 bool holds_all(Dtype middle, Dtype from) {
   const DtypeInfo& wide = info_of(middle);
   const DtypeInfo& narrow = info_of(from);
@@ -65,8 +65,8 @@ bool holds_all(Dtype middle, Dtype from) {
   return is_wider && has_sign && has_fractions && significant_bits(wide) >= significant_bits(narrow);
 }
 
-// Whether a cast may go through `middle`: nothing may be lost there, and integers, which keep their low bits
-// on the way to integers, must not become floats, which are clamped.
+// Whether a cast may go through `middle` without loss. Integers keep their low bits on the way to integers,
+// so they must not become floats, which are clamped.
 bool may_go_through(Dtype middle, Dtype from, Dtype to) {
   const bool are_integers = is_integer(from) && is_integer(to);
   if (are_integers && !is_integer(middle)) return false;
@@ -74,7 +74,7 @@ bool may_go_through(Dtype middle, Dtype from, Dtype to) {
   return holds_all(middle, from) || has_all_low_bits;
 }
 
-// Kernels from `from` to `to` by way of at most `steps` exact ones; empty if there are none.
+// Kernels from `from` to `to` through at most `steps` exact intermediate types; empty if there are none.
 Route exact_route(Dtype from, Dtype to, int steps) {
   if (const CastKernel* kernel = kernel_for(from, to)) return {kernel};
   if (steps == 0) return {};
@@ -90,15 +90,16 @@ Route exact_route(Dtype from, Dtype to, int steps) {
   return {};
 }
 
-// The types of ml_dtypes, which takes every source through float32.
+// Types of ml_dtypes, which converts every source through float32.
 bool is_of_ml_dtypes(Dtype dtype) {
   return is_float(dtype) && info_of(dtype).bits <= 16 && dtype != Dtype::kFloat16;
 }
 
-// To a narrow float by way of a float32 that is rounded to nearest in mode kOnnx, which is to give what comes
-// of rounding twice, else to odd, which leaves the last step all it needs.
+// To a narrow float through float32. Mode kOnnx rounds to nearest, which reproduces the double rounding of
+// the published results. Mode kSpec rounds to odd, which keeps all that the last rounding needs.
 Route route_through_float32(Dtype from, Dtype to, const CastOptions& options) {
-  // What is beyond a float32 would be missed where the last power of two is to be told from the one after it.
+  // A value beyond float32 would become an infinity, although rounding down needs to tell the largest power
+  // of two from the next one.
   const bool tells_beyond = to == Dtype::kFloat8E8m0fnu && from == Dtype::kFloat64 && !options.saturate &&
                             options.round == ScaleRounding::kDown && options.mode == CastMode::kSpec;
   const bool is_narrow = is_float(to) && info_of(to).bits <= 16 && !tells_beyond;
@@ -114,17 +115,17 @@ Route route(Dtype from, Dtype to, const CastOptions& options) {
   const bool rounds_twice = options.mode == CastMode::kOnnx && is_of_ml_dtypes(to) &&
                             !holds_all(Dtype::kFloat32, from) && from != Dtype::kFloat32;
   if (rounds_twice) return route_through_float32(from, to, options);
-  // uint4 goes to float16 by uint8 and float32.
+  // uint4 goes to float16 through uint8 and float32.
   constexpr int kExactSteps = 2;
   Route exact = exact_route(from, to, kExactSteps);
-  // float16 is numpy's own, which rounds once.
+  // Only types of ml_dtypes round twice in mode kOnnx; float16 is numpy's, which rounds once.
   if (!exact.empty()) return exact;
   CastOptions once = options;
   once.mode = CastMode::kSpec;
   return route_through_float32(from, to, once);
 }
 
-// Elements of a step's result that stay in the first-level cache until the next step reads them.
+// Elements of an intermediate result that stay in the L1 cache until the next step reads them.
 constexpr int64_t kBlockElements = 1024;
 constexpr int64_t kMaxElementBytes = 8;
 

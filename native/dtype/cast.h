@@ -38,19 +38,20 @@ namespace tilework {
 
 enum class CastMode : uint8_t { kSpec, kOnnx };
 
-// How float8_e8m0fnu rounds: to the next power of two, to the nearest (1.5 * 2^k goes up), or to the last.
+// Rounding to float8_e8m0fnu: to the next power of two, to the nearest one (1.5 * 2^k rounds up), or to the
+// previous one.
 enum class ScaleRounding : uint8_t { kUp, kNearest, kDown };
 
 struct CastOptions {
   CastMode mode = CastMode::kSpec;
-  // For float8 types, which then have no number beyond.
+  // Values that are too large for a float8 type become its largest finite value.
   bool saturate = true;
   ScaleRounding round = ScaleRounding::kUp;
 };
 
-// What a kernel gets: `count` packed elements on both sides, which begin with whole bytes and lie at any
-// address. Of a last byte that is not full the rest is written as zero. A kernel may take cached stores where
-// streaming ones are asked for; after these, end_streaming (memory/streaming_copy.h) is left to the caller.
+// Arguments of a kernel: `count` packed elements on both sides, at any byte address. Unused bits of the last
+// byte are written as zero. A kernel may use cached stores where streaming ones are requested. After
+// streaming stores the caller calls end_streaming (memory/streaming_copy.h).
 struct CastArguments {
   const uint8_t* source;
   uint8_t* destination;
@@ -63,7 +64,7 @@ struct CastArguments {
 
 enum class CastRounding { kNearest, kOdd };
 
-// One line of casts.def.
+// One row of casts.def.
 struct CastKernel {
   // Absent in the reference, which casts every pair.
   std::optional<Dtype> from;
@@ -73,23 +74,23 @@ struct CastKernel {
   void (*run)(const CastArguments&);
 };
 
-// By the grammar of native/NAMING.md, for example cast_float32_to_float16__avx2.
+// Name by native/NAMING.md, for example cast_float32_to_float16__avx2.
 std::string name_of(const CastKernel& kernel);
 
-// All kernels, of each pair the fastest first; the reference stands last.
+// All kernels, for each pair the fastest first; the reference stands last.
 std::span<const CastKernel> cast_kernels();
-// Any pair, one element at a time through an exact number.
+// Casts any pair of types, one element at a time through an exact number.
 void cast_reference(const CastArguments& arguments);
 
 class Cast {
  public:
-  // Errors: ERR_DTYPE for a cast from a complex type to one that is not.
+  // Errors: ERR_DTYPE for a cast from a complex to a real type.
   Cast(Dtype from, Dtype to, const CastOptions& options);
 
   Dtype from() const { return from_; }
   Dtype to() const { return to_; }
   const CastOptions& options() const { return options_; }
-  // Names of the kernels in the order in which they run: "cast_int4_to_float32__avx2, cast_...".
+  // Names of the kernels in execution order: "cast_int4_to_float32__avx2, cast_...".
   std::string kernels() const;
 
   // Casts `count` elements; see CastArguments.
@@ -99,7 +100,7 @@ class Cast {
   Dtype from_;
   Dtype to_;
   CastOptions options_;
-  // At least one. Several where exact intermediate types turn a slow cast into fast kernels.
+  // At least one; several if exact intermediate types replace one slow kernel by fast ones.
   std::vector<const CastKernel*> steps_;
 };
 

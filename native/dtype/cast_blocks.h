@@ -1,5 +1,5 @@
-// Casts block by block, shared by the instruction sets: each brings what casts one block. The last elements
-// go by way of a block of their own.
+// Casts block by block. Each instruction set brings a function that casts one block; the last, partial block
+// goes through a buffer.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +24,9 @@ constexpr int64_t kElementBits = [] {
 #undef TILEWORK_DTYPE
 }();
 
-// Whole lines to an aligned place, by stores that go past the caches where the architecture has some. They
-// are read in pieces no wider than they were written in: a processor waits where one read needs two recent
-// stores.
+// Copies whole lines to an aligned address with streaming stores where the architecture has them. Loads are
+// no wider than the stores that wrote the buffer: a load that spans two recent stores cannot be forwarded and
+// stalls.
 template <int64_t kBytes, int64_t kWritten>
 void stream_lines(uint8_t* destination, const uint8_t* lines) {
 #if defined(__x86_64__)
@@ -56,8 +56,7 @@ void stream_lines(uint8_t* destination, const uint8_t* lines) {
 #endif
 }
 
-// `cast_block` takes source, destination and options, and casts `kBlock` elements, of which whole bytes are
-// made.
+// `cast_block` takes source, destination and options and casts `kBlock` elements, which fill whole bytes.
 template <Dtype from, Dtype to, int64_t kBlock, class CastBlock>
 class BlockCast {
  public:
@@ -86,10 +85,10 @@ class BlockCast {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr int64_t kSourceBytes = kBlock * kElementBits<from> / 8;
   static constexpr int64_t kDestinationBytes = kBlock * kElementBits<to> / 8;
-  // Elements whose results fill lines.
+  // Elements with results that fill whole lines.
   static constexpr int64_t kGroup = kBlock * std::max<int64_t>(kLine / kDestinationBytes, 1);
 
-  // Before the first whole line; kNever where no whole elements of whole bytes end there.
+  // Elements before the first line boundary; kNever if no whole element ends on one.
   static int64_t elements_to_line(const uint8_t* destination) {
     const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination) % kLine);
     const int64_t bits = (kLine - past_line) % kLine * 8;
@@ -101,12 +100,12 @@ class BlockCast {
     const int64_t blocks = count / kBlock;
     cast_all(source, destination, blocks);
     if (count % kBlock == 0) return;
-    cast_rest(source + blocks * kSourceBytes, destination + blocks * kDestinationBytes, count % kBlock);
+    cast_tail(source + blocks * kSourceBytes, destination + blocks * kDestinationBytes, count % kBlock);
   }
 
-  // One function for all that is not streamed: what casts a block is a part of each that calls it.
+  // One function for everything that is not streamed: the block cast is inlined into each caller.
   [[gnu::noinline]] void cast_all(const uint8_t* source, uint8_t* destination, int64_t blocks) const {
-    // A copy, which no store can change.
+    // A copy that no store can alias.
     const CastOptions options = options_;
     for (; blocks > 0; --blocks) {
       cast_block_(source, destination, options);
@@ -115,7 +114,7 @@ class BlockCast {
     }
   }
 
-  // A group at a time through a place in the first-level cache, from which whole lines leave.
+  // Casts one group at a time into an L1-sized buffer and streams whole lines from it.
   void cast_streaming(const uint8_t* source, uint8_t* destination, int64_t count) const {
     const CastOptions options = options_;
     constexpr int64_t kBlocks = kGroup / kBlock;
@@ -131,14 +130,14 @@ class BlockCast {
     }
   }
 
-  // Fewer elements than a block.
-  void cast_rest(const uint8_t* source, uint8_t* destination, int64_t count) const {
+  // Casts fewer elements than a block.
+  void cast_tail(const uint8_t* source, uint8_t* destination, int64_t count) const {
     alignas(32) uint8_t padded[kSourceBytes] = {};
     alignas(32) uint8_t result[kDestinationBytes];
     std::memcpy(padded, source, static_cast<size_t>((count * kElementBits<from> + 7) / 8));
     cast_all(padded, result, 1);
     const int64_t bytes = (count * kElementBits<to> + 7) / 8;
-    // The rest of the last byte belongs to no element.
+    // The unused bits of the last byte.
     constexpr int kPerByte = kElementBits<to> < 8 ? 8 / kElementBits<to> : 1;
     if (count % kPerByte != 0) {
       const auto mask = static_cast<uint8_t>((1 << (count % kPerByte * kElementBits<to>)) - 1);

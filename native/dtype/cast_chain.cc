@@ -9,7 +9,7 @@ namespace tilework {
 namespace {
 
 constexpr int64_t kMaxElementBytes = 16;
-// What is between two steps; two such blocks fit the first-level cache.
+// Buffer between two steps; two such buffers fit the L1 cache.
 constexpr int64_t kBlockBytes = 8192;
 
 Dtype from_of(const ElementStep& step) {
@@ -20,15 +20,15 @@ Dtype to_of(const ElementStep& step) {
   return std::visit([](const auto& at) { return at.to(); }, step);
 }
 
-// How many elements of the widest type between two steps fit a block; a multiple of 8, so that blocks of
-// elements below a byte are whole bytes.
+// Elements of the widest intermediate type that fit a buffer; a multiple of 8, so that sub-byte blocks are
+// whole bytes.
 int64_t elements_of_block(const std::vector<ElementStep>& steps) {
   int64_t widest = 1;
   for (size_t i = 1; i < steps.size(); ++i) widest = std::max(widest, packed_bytes(from_of(steps[i]), 1));
   return kBlockBytes / widest;
 }
 
-// What a scaling writes before it is streamed on.
+// Buffer of a scaling whose result is then streamed.
 constexpr int64_t kStreamedBytes = 4096;
 
 void scale_streaming(const Scaling& scaling, const uint8_t* source, uint8_t* destination, int64_t first,

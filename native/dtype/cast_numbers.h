@@ -1,6 +1,6 @@
-// Casts between numbers that C++ has itself, in loops that the compiler turns into vectors. Included by one
-// file for each instruction set; everything is internal to the file, as the same template compiled for
-// another CPU must not be linked in its place.
+// Casts between types that C++ has natively, as loops that the compiler vectorises. Included by one file per
+// instruction set. Everything has internal linkage: the linker must not replace a template instance by one
+// compiled for another CPU.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ namespace {
 
 template <Dtype dtype>
 struct NumberOf;
-// A bool of storage is a byte; any but 0 is true.
+// A stored bool is a byte; every value but 0 is true.
 struct BoolByte {
   uint8_t byte;
 };
@@ -42,20 +42,20 @@ TILEWORK_NUMBER(kBool, BoolByte)
 template <class To, class From>
 To clamped(From value) {
   using Limits = std::numeric_limits<To>;
-  // Both are powers of two or zero, which floats have exactly; the largest integer is not.
+  // Both bounds are powers of two or zero and exact as floats; the largest integer is not.
   constexpr From kLeast = static_cast<From>(Limits::min());
   constexpr From kBeyond = static_cast<From>(Limits::max() / 2 + 1) * 2;
   if (!(value > kLeast)) return value != value ? To{0} : Limits::min();
   return value >= kBeyond ? Limits::max() : static_cast<To>(value);
 }
 
-// The bits of a float32 whose last bit says whether anything was lost. Never an infinity for a finite number.
-// Without a branch, so that the compiler can do several at once.
+// Rounds to odd: the last mantissa bit of the result is set if the value was inexact. A finite value never
+// becomes an infinity. Branch-free, so that the compiler can vectorise it.
 inline float odd_float32(double value) {
   const float nearest = static_cast<float>(value);
   const double back = nearest;
   uint32_t bits = std::bit_cast<uint32_t>(nearest);
-  // Towards zero, then odd: the one of the two neighbours that is odd.
+  // Truncates toward zero, then sets the last bit if anything was lost.
   bits -= std::fabs(back) > std::fabs(value) ? 1 : 0;
   bits |= back < value || back > value ? 1 : 0;
   return std::bit_cast<float>(bits);
@@ -95,7 +95,7 @@ To number_cast(From value) {
   }
 }
 
-// Elements lie at any address, so they are copied, which costs nothing.
+// Elements may be unaligned, so memcpy moves them; it compiles to a plain load or store.
 template <CastRounding rounding, class From, class To>
 void cast_number(const uint8_t* source, uint8_t* destination, int64_t i) {
   From value;
@@ -116,7 +116,7 @@ void cast_numbers(const CastArguments& arguments) {
                                              cast_number<rounding, From, To>(source, destination, i);
                                          });
   }
-  // All of it said to the compiler: bytes that are written are neither the source nor the count.
+  // __restrict tells the compiler that the stores alias neither the source nor the count.
   const uint8_t* __restrict source = arguments.source;
   uint8_t* __restrict destination = arguments.destination;
   const int64_t count = arguments.count;

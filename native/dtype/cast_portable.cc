@@ -1,17 +1,17 @@
-// The kernels of casts.def that run on any CPU.
+// The kernels of casts.def for any CPU.
 #include "dtype/cast_numbers.h"
 #include "dtype/casts.h"
 
 namespace tilework {
 namespace {
 
-// Bits of a type that shares bytes with its neighbours; 0 of any other.
+// Bits of a sub-byte type; 0 for every other type.
 template <Dtype dtype>
 constexpr int kPackedBits = dtype == Dtype::kInt4 || dtype == Dtype::kUint4   ? 4
                             : dtype == Dtype::kInt2 || dtype == Dtype::kUint2 ? 2
                                                                               : 0;
 
-// To bytes; the sign of a signed element becomes that of its byte.
+// Unpacks to bytes, sign-extended for signed types.
 template <int kBits, bool kIsSigned>
 void unpack(const CastArguments& arguments) {
   constexpr int kPerByte = 8 / kBits;
@@ -25,7 +25,7 @@ void unpack(const CastArguments& arguments) {
   }
 }
 
-// The low bits of bytes; what is left of the last one is zero.
+// Packs the low bits of bytes; unused bits of the last byte are zero.
 template <int kBits>
 void pack(const CastArguments& arguments) {
   constexpr int64_t kPerByte = 8 / kBits;

@@ -1,5 +1,5 @@
-// The cast that all kernels are tested against, and that takes over where none fits: every pair of types, one
-// element at a time.
+// The exact reference: casts every pair of types, one element at a time. All kernels are tested against it,
+// and pairs without kernels use it.
 #include <cstring>
 
 #include "dtype/cast.h"
@@ -18,7 +18,7 @@ uint64_t load_code(const uint8_t* bytes, int bits, int64_t index) {
   return code;
 }
 
-// Elements come in ascending order; the first of a byte clears the others.
+// Elements come in ascending order; the first element of a byte clears the others.
 void store_code(uint8_t* bytes, int bits, int64_t index, uint64_t code) {
   if (bits >= 8) {
     std::memcpy(bytes + index * (bits / 8), &code, static_cast<size_t>(bits / 8));
@@ -29,7 +29,7 @@ void store_code(uint8_t* bytes, int bits, int64_t index, uint64_t code) {
   bytes[at / 8] = at % 8 == 0 ? part : static_cast<uint8_t>(bytes[at / 8] | part);
 }
 
-// The type of a complex number's halves; of any other the type itself.
+// Type of the halves of a complex type; any other type itself.
 const DtypeInfo& number_type(const DtypeInfo& type) {
   if (type.kind != DtypeKind::kComplex) return type;
   return info_of(type.bits == 64 ? Dtype::kFloat32 : Dtype::kFloat64);

@@ -1,4 +1,5 @@
-// The functions behind casts.def: one template an instruction set, instantiated where its file is compiled.
+// The functions behind casts.def: one template per instruction set, instantiated in the file that is compiled
+// for it.
 #pragma once
 
 #include "dtype/cast.h"

@@ -1,4 +1,4 @@
-// The element types as data.
+// The element types, from the table in lib/dtype/dtype_table.ts.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ enum class Dtype : uint8_t {
 
 enum class DtypeKind : uint8_t { kFloat, kInt, kUint, kBool, kComplex };
 
-// Which codes of a float are special. kIeee: the largest exponent holds infinities and NaN. kFn: only all
-// ones is NaN. kFnuz: only the code of -0 is NaN, so there is no -0. kFinite: none. kScale: an exponent
-// alone, all ones is NaN, no zero, no sign.
+// Special codes of a float. kIeee: the largest exponent holds infinities and NaN. kFn: only all ones is NaN.
+// kFnuz: the code of -0 is the only NaN, so there is no -0. kFinite: none. kScale: exponent only; all ones is
+// NaN; no zero and no sign.
 enum class Specials : uint8_t { kNone, kIeee, kFn, kFnuz, kFinite, kScale };
 
 struct DtypeInfo {
@@ -28,7 +28,7 @@ struct DtypeInfo {
   int mantissa_bits;
   int bias;
   Specials specials;
-  // DLDataTypeCode of DLPack.
+  // DLDataTypeCode of dlpack.h.
   int dlpack_code;
 };
 
@@ -46,10 +46,10 @@ inline bool is_integer(Dtype dtype) {
   return kind == DtypeKind::kInt || kind == DtypeKind::kUint;
 }
 
-// Bytes of that many packed elements. Sub-byte elements fill bytes from the low bits.
+// Bytes of `elements` packed elements. Sub-byte elements fill a byte from its low bits. Errors: ERR_OVERFLOW.
 int64_t packed_bytes(Dtype dtype, int64_t elements);
 
-// Elements that a byte has of a sub-byte type; else 1.
+// Elements per byte of a sub-byte type; 1 for every other type.
 inline int64_t elements_per_byte(Dtype dtype) {
   const int bits = info_of(dtype).bits;
   return bits < 8 ? 8 / bits : 1;

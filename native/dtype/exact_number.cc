@@ -13,12 +13,12 @@ constexpr uint64_t low_bits(uint64_t value, int count) {
   return count >= 64 ? value : value & (bit(count) - 1);
 }
 
-// std::bit_width gives an unsigned number in some libraries.
+// Some standard libraries return an unsigned number from std::bit_width.
 int width_of(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
 enum class Rounding { kNearestEven, kTowardZero };
 
-// value / 2^shift as an integer; for a negative shift the low bits of it.
+// value / 2^shift, rounded to an integer; for a negative shift the low 64 bits of the product.
 uint64_t shifted(uint64_t value, int64_t shift, Rounding rounding) {
   if (shift <= 0) return shift > -64 ? value << -shift : 0;
   if (shift > 64) return 0;
@@ -39,7 +39,7 @@ ExactNumber decode_float(const DtypeInfo& type, uint64_t code) {
   const uint64_t sign = bit(type.bits - 1);
   const uint64_t magnitude = code & (sign - 1);
   number.is_negative = (code & sign) != 0;
-  // The bit of the sign is set in it, so it counts as negative, as in ml_dtypes.
+  // Its sign bit is set, so it counts as negative, as in ml_dtypes.
   if (type.specials == Specials::kFnuz && code == sign) return {Kind::kNaN, true};
   const uint64_t mantissa = low_bits(magnitude, m);
   const uint64_t exponent = magnitude >> m;
@@ -54,8 +54,8 @@ ExactNumber decode_float(const DtypeInfo& type, uint64_t code) {
   return number;
 }
 
-// 16-bit floats of IEEE 754 and wider ones keep the front of a payload, narrower ones have no room for one;
-// bfloat16's NaN is always the same in ONNX and ml_dtypes.
+// float16, float32 and float64 keep the upper bits of a payload, and narrower floats have no room for one.
+// bfloat16 always has the same NaN in ONNX and ml_dtypes.
 uint64_t encode_nan(const DtypeInfo& type, const ExactNumber& number) {
   const uint64_t sign = bit(type.bits - 1);
   const uint64_t signed_code = number.is_negative ? sign : 0;
@@ -81,8 +81,8 @@ uint64_t largest_finite(const DtypeInfo& type) {
   return type.specials == Specials::kFn ? all_ones - 1 : all_ones;
 }
 
-// The code of a magnitude as if exponents had no end: codes grow with values, so that a carry of the rounding
-// comes out right. One past the largest finite code is what stands for "beyond" in every type that has it.
+// Code of a magnitude as if the exponent were unbounded. Codes grow with values, so a carry of the rounding
+// is correct. One past the largest finite code means overflow in every type that has it.
 uint64_t round_magnitude(const DtypeInfo& type, const ExactNumber& number, uint64_t beyond) {
   if (number.kind == Kind::kInfinity) return beyond;
   if (number.significand == 0) return 0;
@@ -101,7 +101,7 @@ uint64_t encode_float(const DtypeInfo& type, const ExactNumber& number, const Ca
   const uint64_t limit = largest_finite(type);
   uint64_t magnitude = round_magnitude(type, number, limit + 1);
   if (magnitude > limit && options.saturate && type.bits == 8) magnitude = limit;
-  // Code `sign` is NaN, and there is no -0.
+  // The code `sign` is NaN; there is no -0.
   if (type.specials == Specials::kFnuz && (magnitude == 0 || magnitude == sign)) return magnitude;
   return number.is_negative ? magnitude | sign : magnitude;
 }
@@ -142,8 +142,8 @@ uint64_t encode_scale(const ExactNumber& number, const CastOptions& options) {
   return static_cast<uint64_t>(std::max<int64_t>(code, 0));
 }
 
-// As onnx.reference does it, on the bits of a float32: the sign is dropped, an infinity is NaN, and the
-// mantissa of a subnormal counts like that of any other number.
+// Follows onnx.reference, which works on the bits of a float32: it drops the sign, maps infinity to NaN, and
+// treats the mantissa of a subnormal like any other.
 uint64_t encode_scale_of_onnx(const ExactNumber& number, const CastOptions& options) {
   constexpr uint64_t kHalf = 0x400000;
   const uint64_t bits = encode(info_of(Dtype::kFloat32), number, options) & 0x7fffffff;
@@ -157,7 +157,7 @@ uint64_t encode_scale_of_onnx(const ExactNumber& number, const CastOptions& opti
 }
 
 uint64_t encode_integer(const DtypeInfo& type, const ExactNumber& number, const CastOptions& options) {
-  // A few low bits of what has no integer are none.
+  // For 2- and 4-bit types, infinities and NaN have no low bits: they give 0.
   const bool keeps_low_bits = number.is_integer || type.bits < 8;
   if (number.kind == Kind::kNaN) return 0;
   if (keeps_low_bits) {
@@ -179,7 +179,7 @@ uint64_t encode_integer(const DtypeInfo& type, const ExactNumber& number, const 
   return low_bits(number.is_negative ? 0 - magnitude : magnitude, type.bits);
 }
 
-// The types of ml_dtypes, which takes every source through float32.
+// Types of ml_dtypes, which converts every source through float32.
 bool goes_through_float32(const DtypeInfo& type) {
   return type.kind == DtypeKind::kFloat && type.bits <= 16 && type.dtype != Dtype::kFloat16;
 }

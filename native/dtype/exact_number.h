@@ -1,6 +1,5 @@
-// Numbers of any element type, exact: the middle of the reference casts. A code is taken apart into a number
-// without any rounding, and a number is rounded once, into the code of the other type. Integers only; what
-// the processor's floating point does has no part in it.
+// Exact numbers of any element type, the intermediate form of the reference cast. Decoding a code loses
+// nothing; encoding rounds once. Uses integer arithmetic only, so the floating-point unit has no influence.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +14,17 @@ struct ExactNumber {
   enum class Kind : uint8_t { kFinite, kInfinity, kNaN };
   Kind kind = Kind::kFinite;
   bool is_negative = false;
-  // Of NaN the payload: the mantissa's bits from the highest bit on.
+  // For NaN: the payload, from the highest mantissa bit on.
   uint64_t significand = 0;
   int exponent = 0;
-  // Integers that do not fit an integer type keep their low bits; other numbers are clamped.
+  // Integers that are too large for an integer type keep their low bits; other numbers are clamped.
   bool is_integer = false;
 };
 
-// The number of a code of any type but a complex one, in the low bits of `code`.
+// Decodes a code, in the low bits of `code`, of any real type.
 ExactNumber decode(const DtypeInfo& type, uint64_t code);
 
-// The code nearest to a number. What the options mean is said in dtype/cast.h.
+// Encodes a number, rounded to the nearest code. dtype/cast.h explains the options.
 uint64_t encode(const DtypeInfo& type, ExactNumber number, const CastOptions& options);
 
 }  // namespace tilework

@@ -21,14 +21,14 @@ constexpr ScalingKernel kKernels[] = {
 #undef TILEWORK_SCALING_KERNEL
 };
 
-// Elements whose parameters are looked up at a time, and of these, so few that their tables beside the
-// elements stay in the first-level cache, those that are done with parameters one each.
+// kFoundElements: elements per lookup of parameters. kSpreadElements: elements per kernel call with one entry
+// each; their tables fit the L1 cache beside the elements.
 constexpr int64_t kFoundElements = 4096;
 constexpr int64_t kSpreadElements = 512;
-// Runs below this are spread; each call of a kernel costs as much as some elements.
+// Shorter runs are spread to one entry per element, since a kernel call costs as much as several elements.
 constexpr int64_t kDirectElements = 64;
 
-// Numbers that float32 does not have: they are divided in float64.
+// Types with values that float32 lacks; they are divided in float64.
 bool is_wide(Dtype dtype) {
   const DtypeInfo& info = info_of(dtype);
   return info.bits >= 32 && dtype != Dtype::kFloat32;
@@ -47,7 +47,7 @@ bool is_code_of_float(Dtype dtype) {
   return is_float(dtype) && info_of(dtype).bits <= 8 && dtype != Dtype::kFloat8E8m0fnu;
 }
 
-// Integers up to 32 bits; unsigned ones up to 16.
+// Signed integers up to 32 bits and unsigned ones up to 16.
 bool is_code_of_integer(Dtype dtype) {
   const int most = info_of(dtype).kind == DtypeKind::kInt ? 32 : 16;
   return is_integer(dtype) && info_of(dtype).bits <= most;
@@ -55,7 +55,7 @@ bool is_code_of_integer(Dtype dtype) {
 
 bool is_real(Dtype dtype) { return !is_complex(dtype); }
 
-// Between which types a kernel works for a scaling between any two.
+// Types of the kernel for a scaling between any two types.
 struct KernelTypes {
   Dtype from;
   Dtype to;
@@ -70,7 +70,7 @@ KernelTypes quantizing_types(const ScalingDescription& description) {
   return {number, info_of(to).kind == DtypeKind::kInt ? Dtype::kInt8 : Dtype::kUint8};
 }
 
-// A type that holds the small integers of `from` and that kernels begin with.
+// The type that the kernel starts from: holds the small integers of `from`.
 Dtype byte_or_number(Dtype from, Dtype number) {
   const bool is_small = is_integer(from) && info_of(from).bits <= 8 && number == Dtype::kFloat32;
   if (!is_small) return number;
@@ -112,7 +112,7 @@ const ScalingKernel& kernel_for(ScalingKind kind, Dtype from, Dtype to) {
   return *kernel;
 }
 
-// Codes of an integer type go from -2^(bits - 1) or 0 to `high`.
+// Range of integer codes: from -2^(bits - 1) or 0 to `high`.
 void limits_of(Dtype dtype, QuantizeRules rules, double& low, double& high) {
   const DtypeInfo& info = info_of(dtype);
   const bool is_signed = info.kind == DtypeKind::kInt;
@@ -123,7 +123,7 @@ void limits_of(Dtype dtype, QuantizeRules rules, double& low, double& high) {
 
 uint8_t* bytes_of(double* numbers) { return reinterpret_cast<uint8_t*>(numbers); }
 
-// The parameters of elements that lie side by side, one each.
+// Parameters of consecutive elements, one entry each.
 class Spread {
  public:
   Spread(const uint8_t* scales, const uint8_t* offsets, int64_t size)
@@ -217,7 +217,7 @@ void Scaling::run(const uint8_t* source, uint8_t* destination, int64_t first, in
   const int64_t to_bytes = info_of(to()).bits / 8;
   thread_local std::vector<ParameterRun> runs;
   Spread spread(scales_.data(), offsets_.data(), number_bytes_);
-  // Elements before `at` are done; those of the spread come next.
+  // Elements before `at` are done; the spread holds the next ones.
   int64_t at = first;
   const auto flush = [&] {
     kernel_->run({source + (at - first) * from_bytes, destination + (at - first) * to_bytes, spread.count(),

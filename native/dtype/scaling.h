@@ -32,26 +32,26 @@ namespace tilework {
 
 enum class ScalingKind : uint8_t { kQuantize, kDequantize, kAffine };
 
-// How integer codes are made; see above.
+// Rounding rules of integer codes; see above.
 enum class QuantizeRules : uint8_t { kOnnx, kTmfile };
 
-// What a scaling does, before its kernels are chosen.
+// Description of a scaling; its kernels are not chosen yet.
 struct ScalingDescription {
   ScalingKind kind = ScalingKind::kAffine;
   Dtype from = Dtype::kFloat32;
   Dtype to = Dtype::kFloat32;
   QuantizeRules rules = QuantizeRules::kOnnx;
-  // For what becomes a float8.
+  // For float8 targets.
   bool saturate = true;
-  // As many of one as of the other: one for all elements, or one for each block, row-major.
+  // Equal lengths: one entry for all elements, or one per block, row-major.
   std::vector<double> scales;
   std::vector<double> offsets;
-  // Elements of a block along each axis of the source; the last of an axis may have fewer. Where there is one
-  // scale alone it means nothing.
+  // Block extents along each axis of the source; the last block of an axis may be shorter. Unused if there is
+  // a single scale.
   std::vector<int64_t> blocks;
 };
 
-// Elements side by side and their parameters: element at + i has entry index + i * stride of the tables.
+// Consecutive elements and their parameters: element at + i uses entry index + i * stride of the tables.
 struct ParameterRun {
   int64_t at = 0;
   int64_t count = 0;
@@ -59,16 +59,16 @@ struct ParameterRun {
   int64_t stride = 0;
 };
 
-// Which parameters belong to which place of the result.
+// Maps elements of the result to parameters.
 class ParameterPlaces {
  public:
   virtual ~ParameterPlaces() = default;
-  // Replaces `runs` by those of elements [first, last), in their order and without gaps.
+  // Replaces `runs` by the runs of elements [first, last), in order and without gaps.
   virtual void find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const = 0;
 };
 
-// What a kernel gets. `scales` and `offsets` are numbers of the type in which it computes, one for all
-// elements where `stride` is 0, else one each. Codes are clamped to [low, high].
+// Arguments of a kernel. `scales` and `offsets` have the type in which the kernel computes: one entry for all
+// elements if `stride` is 0, else one per element. Codes are clamped to [low, high].
 struct ScalingArguments {
   const uint8_t* source;
   uint8_t* destination;
@@ -81,7 +81,7 @@ struct ScalingArguments {
   QuantizeRules rules;
 };
 
-// One line of scalings.def.
+// One row of scalings.def.
 struct ScalingKernel {
   ScalingKind kind;
   Dtype from;
@@ -90,48 +90,48 @@ struct ScalingKernel {
   void (*run)(const ScalingArguments&);
 };
 
-// By the grammar of native/NAMING.md, for example quantize_float32_to_int8__avx2.
+// Name by native/NAMING.md, for example quantize_float32_to_int8__avx2.
 std::string name_of(const ScalingKernel& kernel);
-// All kernels; of each kind and pair of types the fastest first and the reference last.
+// All kernels; for each kind and pair of types the fastest first and the reference last.
 std::span<const ScalingKernel> scaling_kernels();
 
-// One kernel with its parameters. Immutable; any number of threads may run it.
+// A kernel with its parameters. Immutable; any number of threads may run it.
 class Scaling {
  public:
-  // `from` and `to` have a line in scalings.def. Without `places` every element has the first entry.
+  // `from` and `to` have a row in scalings.def. Without `places` every element uses the first entry.
   Scaling(const ScalingDescription& description, Dtype from, Dtype to,
           std::shared_ptr<const ParameterPlaces> places);
 
   Dtype from() const { return kernel_->from; }
   Dtype to() const { return kernel_->to; }
   std::string kernels() const { return name_of(*kernel_); }
-  // Whether elements differ in their parameters, so that it matters which ones are given.
+  // Whether parameters depend on the position of an element.
   bool depends_on_place() const { return places_ != nullptr; }
-  // Whether zero becomes zero everywhere.
+  // Whether zero maps to zero for all parameters.
   bool keeps_zero() const { return keeps_zero_; }
-  // Bytes of the tables.
+  // Bytes of the parameter tables.
   int64_t footprint() const { return static_cast<int64_t>(scales_.size() + offsets_.size()); }
 
-  // For those who do the same elsewhere: a device.
+  // For devices, which generate the same arithmetic.
   ScalingKind kind() const { return kernel_->kind; }
   QuantizeRules rules() const { return rules_; }
-  // Limits of codes.
+  // Smallest and largest code.
   double low() const { return low_; }
   double high() const { return high_; }
-  // Pairs of scale and offset, as codes of the type in which the kernel computes.
+  // Parameter entries, as codes of the type in which the kernel computes.
   int64_t entries() const { return static_cast<int64_t>(scales_.size()) / number_bytes_; }
   uint64_t scale_code(int64_t entry) const { return code_in(scales_, entry); }
   uint64_t offset_code(int64_t entry) const { return code_in(offsets_, entry); }
-  // Null where every element has the first entry.
+  // Null if every element uses the first entry.
   const ParameterPlaces* places() const { return places_.get(); }
 
-  // Scales `count` packed elements, of which the first is element `first` of the result.
+  // Scales `count` packed elements; the first is element `first` of the result.
   void run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const;
 
  private:
   void run_kernel(const uint8_t* source, uint8_t* destination, int64_t count, const ParameterRun& run) const;
   uint64_t code_in(const std::vector<uint8_t>& table, int64_t entry) const;
-  // Numbers of the type in which the kernel computes.
+  // Converts to the type in which the kernel computes.
   std::vector<uint8_t> table_of(const std::vector<double>& numbers) const;
 
   const ScalingKernel* kernel_;
@@ -148,9 +148,8 @@ class Scaling {
 // One step of a chain: see dtype/cast_chain.h.
 using ElementStep = std::variant<Cast, Scaling>;
 
-// The steps that do a scaling: exact casts to and from the types of its kernel, and what rounds after it.
-// Errors: ERR_DTYPE where the type is none for this, ERR_ARGUMENT for tables without entries or of two
-// lengths.
+// The steps of a scaling: exact casts to and from the types of its kernel, and the final rounding. Errors:
+// ERR_DTYPE for an unsuitable type, ERR_ARGUMENT for empty tables or tables of different lengths.
 std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
                                        std::shared_ptr<const ParameterPlaces> places);
 

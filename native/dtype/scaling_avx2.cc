@@ -1,4 +1,4 @@
-// Scalings for CPUs with AVX2 and FMA; this file alone is compiled for them.
+// Scalings for AVX2 and FMA. Only this file is compiled for them.
 #include "dtype/scaling_numbers.h"
 #include "dtype/scalings.h"
 

@@ -1,6 +1,5 @@
-// Scalings in loops that the compiler turns into vectors. Included by one file for each instruction set;
-// everything is internal to the file, as the same template compiled for another CPU must not be linked in its
-// place.
+// Scalings as loops that the compiler vectorises. Included by one file per instruction set. Everything has
+// internal linkage: the linker must not replace a template instance by one compiled for another CPU.
 #pragma once
 
 #include <cmath>
@@ -27,8 +26,8 @@ TILEWORK_SCALED_NUMBER(kFloat32, float)
 TILEWORK_SCALED_NUMBER(kFloat64, double)
 #undef TILEWORK_SCALED_NUMBER
 
-// To a whole number, of a number so small that all its halves are numbers too: adding 1.5 times the number
-// whose last bit counts ones rounds to nearest even, and no instruction for it is needed.
+// Rounds a small number to the nearest integer, ties to even. Adding 1.5 * 2^(mantissa bits) moves the units
+// digit to the last mantissa bit, so no rounding instruction is needed.
 template <class Number>
 Number nearest_even(Number value) {
   constexpr Number kOnes = std::is_same_v<Number, float> ? Number{12582912} : Number{6755399441055744};
@@ -50,10 +49,10 @@ Number clamped(Number value, Number low, Number high) {
   return value > high ? high : value;
 }
 
-// Clamped before it is rounded, which is the same, as the limits are whole, and leaves only small numbers.
+// Clamping before rounding gives the same result, since the limits are integers, and keeps the numbers small.
 template <QuantizeRules rules, class Number>
 Number whole_code(Number quotient, Number offset, Number low, Number high) {
-  // A comparison of NaN with itself does not hold.
+  // NaN does not compare equal to itself.
   const Number value = quotient == quotient ? quotient : Number{0};
   if constexpr (rules == QuantizeRules::kTmfile) {
     return away_from_zero(clamped(value + offset, low, high));
@@ -77,11 +76,11 @@ Out scaled(Number value, Number scale, Number offset, Number low, Number high) {
   }
 }
 
-// Elements lie at any address, so they are copied, which costs nothing.
+// Elements may be unaligned, so memcpy moves them; it compiles to a plain load or store.
 template <ScalingKind kind, QuantizeRules rules, bool each, class In, class Out>
 void scale_numbers(const ScalingArguments& arguments) {
   using Number = std::conditional_t<std::is_same_v<In, double>, double, float>;
-  // All of it said to the compiler: bytes that are written are neither the source nor the count.
+  // __restrict tells the compiler that the stores alias neither the source nor the count.
   const uint8_t* __restrict source = arguments.source;
   uint8_t* __restrict destination = arguments.destination;
   const auto* __restrict scales = static_cast<const Number*>(arguments.scales);

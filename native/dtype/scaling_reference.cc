@@ -1,4 +1,4 @@
-// The scalings that all others are tested against: one element at a time, in the words of dtype/scaling.h.
+// The exact reference of all scalings: one element at a time, by the rules of dtype/scaling.h.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -23,8 +23,8 @@ using NumberOf = std::conditional_t<
                        std::conditional_t<dtype == Dtype::kInt32, int32_t,
                                           std::conditional_t<dtype == Dtype::kFloat32, float, double>>>>;
 
-// The code of an integer type. Limits and offsets are whole and below 2^32, so doubles have them exactly;
-// only tmfile's sum of quotient and offset is rounded in the type of the quotient.
+// Rounds to a code of an integer type. Limits and offsets are integers below 2^32 and exact as doubles. Only
+// kTmfile rounds the sum of quotient and offset, in the type of the quotient.
 template <class Number>
 double code_of(Number quotient, Number offset, const ScalingArguments& arguments) {
   if (std::isnan(quotient)) return offset;

@@ -12,9 +12,9 @@
 namespace tilework {
 namespace {
 
-// Elements that are read into the first-level cache, and gone over twice there.
+// Elements that are read into the L1 cache and visited twice there.
 constexpr int64_t kBlockElements = 1024;
-// As many as fill a vector register or two.
+// Fills a vector register or two.
 constexpr int kLanes = 8;
 constexpr double kShrink = 0x1p-64;
 constexpr double kHuge = 0x1p960;
@@ -26,7 +26,7 @@ Dtype number_of(Dtype dtype) {
 
 bool is_integer64(Dtype dtype) { return dtype == Dtype::kInt64 || dtype == Dtype::kUint64; }
 
-// Types whose numbers float32 has.
+// Types with values that are exact in float32.
 bool is_of_float32(Dtype dtype) { return dtype == Dtype::kFloat32 || info_of(dtype).bits <= 16; }
 
 template <class Number>
@@ -39,8 +39,8 @@ struct BlockSummary {
   int64_t zeros = 0;
 };
 
-// A lane for every eighth number, each with its own sums, so that the compiler may do all lanes at once and
-// the order of the additions is the same with every instruction set.
+// Every eighth number goes to the same lane, which has its own sums. The compiler can vectorise over lanes,
+// and the order of additions is the same for every instruction set.
 template <class Number>
 BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scale) {
   using Count = std::conditional_t<sizeof(Number) == 4, int32_t, int64_t>;
@@ -89,7 +89,7 @@ double largest_of(const BlockSummary<Number>& summary) {
                   std::fabs(static_cast<double>(summary.most)));
 }
 
-// Elements of one byte that holds several, lowest bits first.
+// Unpacks the elements of one byte, lowest bits first.
 void unpack(uint8_t byte, Dtype dtype, int64_t count, float* numbers) {
   Cast(dtype, Dtype::kFloat32, {}).run(&byte, reinterpret_cast<uint8_t*>(numbers), count);
 }
@@ -146,8 +146,8 @@ void Statistics::add_numbers(const Number* numbers, int64_t count) {
   add_histogram(numbers, count);
 }
 
-// Numbers of bins first, which the compiler makes vectors of; then the counts, each in the next of four
-// tables, as adding to one place again has to wait.
+// Computes bin numbers first, in a vectorised loop, then counts. Four tables take turns, since incrementing
+// the same counter twice in a row stalls.
 template <class Number>
 void Statistics::add_histogram(const Number* numbers, int64_t count) {
   constexpr int kTables = 4;
@@ -173,14 +173,14 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
   }
 }
 
-// There are only 256 bytes: they are counted, and then their numbers.
+// 8-bit types have 256 codes: counts the codes, then adds each code's number that often.
 void Statistics::add_bytes(const uint8_t* elements, int64_t count) {
   constexpr int kTables = 4;
   constexpr int kBytes = 256;
   constexpr int kMostInByte = 4;
   const int64_t in_byte = elements_per_byte(dtype_);
   const int64_t bytes = count / in_byte;
-  // Wide, as a part may have any number of bytes.
+  // 64-bit counters: a part may have any number of bytes.
   int64_t counts[kTables][kBytes] = {};
   for (int64_t i = 0; i < bytes; ++i) ++counts[i % kTables][elements[i]];
   float numbers[kMostInByte];
@@ -213,7 +213,7 @@ void Statistics::add_value(double value, int64_t count) {
   }
 }
 
-// Their order and their zeros are exact; sums and bins are those of the nearest doubles.
+// Minimum, maximum and zeros are exact; sums and bins use the nearest double.
 template <class Integer>
 void Statistics::add_integers(const uint8_t* elements, int64_t count) {
   double numbers[kBlockElements];

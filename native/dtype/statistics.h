@@ -1,5 +1,5 @@
-// What the numbers of a tensor look like, in one pass. Parts are counted for themselves, by any threads, and
-// merged in their order, so that the result does not depend on the threads.
+// Statistics of a tensor's numbers in one pass. Parts are counted separately on any threads and merged in
+// order, so the result does not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tilework {
 
-// A number exactly: a 64-bit integer, or a double.
+// An exact number: a 64-bit integer or a double.
 struct ExactValue {
   enum class Kind : uint8_t { kDouble, kSigned, kUnsigned } kind = Kind::kDouble;
   double number = 0;
@@ -18,12 +18,13 @@ struct ExactValue {
 
 class Statistics {
  public:
-  // Of a complex type each half counts as a number. Errors: ERR_ARGUMENT for a number of bins out of range.
+  // Each half of a complex element counts as a number. Errors: ERR_ARGUMENT for a number of bins out of
+  // range.
   Statistics(Dtype dtype, int bins);
 
-  // Counts packed elements that begin with a whole byte.
+  // Counts packed elements that start at a whole byte.
   void add(const uint8_t* elements, int64_t count);
-  // Adds what was counted behind this.
+  // Adds the counts of the elements that follow.
   void merge(const Statistics& other);
 
   Dtype dtype() const { return dtype_; }
@@ -33,12 +34,12 @@ class Statistics {
   int64_t infinities() const { return infinities_; }
   // 0 and -0.
   int64_t zeros() const { return zeros_; }
-  // Numbers that are neither; the following hold where there are any.
+  // Neither NaN nor infinite. The functions below need at least one such number.
   int64_t finite() const { return finite_; }
-  // 0 is never -0.
+  // Never -0.
   ExactValue min() const;
   ExactValue max() const;
-  // Sums are doubles; those of integers are exact to 2^53.
+  // Computed from a double sum, which is exact for integers up to 2^53.
   double mean() const;
   const BinCounts& histogram() const { return histogram_; }
 
@@ -60,11 +61,10 @@ class Statistics {
   int64_t zeros_ = 0;
   double least_ = 0;
   double most_ = 0;
-  // Of 64-bit integers; unsigned ones by their bits.
+  // 64-bit integers; unsigned ones as their bits.
   int64_t least_integer_ = 0;
   int64_t most_integer_ = 0;
-  // Numbers near the largest double add up to no double, so parts that have some are summed 2^64 times
-  // smaller.
+  // Parts with numbers near the largest double are summed 2^64 times smaller, so that the sum stays finite.
   double sum_ = 0;
   double small_sum_ = 0;
   BinCounts histogram_;

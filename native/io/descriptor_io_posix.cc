@@ -11,13 +11,13 @@
 namespace tilework {
 namespace {
 
-// Linux and macOS refuse or cut single calls near 2 GiB.
+// Linux and macOS refuse or shorten single calls near 2 GiB.
 constexpr int64_t kMaxCallBytes = int64_t{1} << 30;
 constexpr int64_t kCopyBufferBytes = int64_t{1} << 20;
 
 #ifdef __linux__
-// Lets the kernel, or the file system, move the bytes. Returns how many; whatever stopped it, the plain copy
-// behind it goes on or meets the same error.
+// Copies inside the kernel or the file system and returns the number of bytes moved. It stops at any error:
+// the plain copy continues from there and meets the same error if it is real.
 int64_t copy_in_kernel(const DescriptorEnd& from, const DescriptorEnd& to, int64_t size) {
   off_t source = static_cast<off_t>(from.offset);
   off_t destination = static_cast<off_t>(to.offset);
@@ -78,7 +78,7 @@ int64_t copy_fully(const DescriptorEnd& from, const DescriptorEnd& to, int64_t s
 
 void sync_file(int descriptor, const std::string& path) {
 #ifdef __APPLE__
-  // fsync of macOS stops at the drive's cache.
+  // On macOS fsync reaches only the cache of the drive.
   if (fcntl(descriptor, F_FULLFSYNC) == 0) return;
 #endif
   while (fsync(descriptor) != 0) {

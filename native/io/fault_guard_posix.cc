@@ -13,8 +13,9 @@
 
 namespace tilework {
 
-// The handler may read an entry while another thread gives it to another map, so it has a version, which is
-// odd in between. An entry that moves is never the one of the fault: whoever faults keeps its map.
+// Seqlock: the handler may read an entry while another thread assigns it to another mapping, so the entry has
+// a version that is odd during the update. An entry under update is never the one of the fault: a faulting
+// reader keeps its mapping alive.
 struct GuardedRange {
   std::atomic<uintptr_t> version{0};
   std::atomic<uintptr_t> begin{0};
@@ -40,18 +41,18 @@ static_assert(std::atomic<uintptr_t>::is_always_lock_free, "a signal handler mus
 
 namespace {
 
-// More pages than any map has: from this fault on all that is left is replaced.
+// More doublings than any mapping has pages: from this fault on, everything that is left is replaced.
 constexpr uintptr_t kMaxDoublings = 40;
 
-// Entries are added in blocks that are never freed, so the handler walks them without a lock.
+// Blocks of entries are never freed, so the handler walks them without a lock.
 struct Block {
   GuardedRange ranges[256];
   Block* next = nullptr;
 };
 std::atomic<Block*> first_block{nullptr};
 
-// What registers, guarded against other threads, never against the handler. Never destroyed: threads may
-// still drop maps while the process exits.
+// State of registration. The mutex protects it from other threads; the handler never takes it. Never
+// destroyed: threads may still drop mappings while the process exits.
 struct Registration {
   std::mutex mutex;
   std::vector<GuardedRange*> unused;
@@ -76,8 +77,8 @@ GuardedRange* find_range(uintptr_t address) {
   return nullptr;
 }
 
-// Puts zeros under the address, and under twice as many pages with every fault: a large tensor that is gone
-// costs a few faults and not one a page, and a single page that the disk cannot give costs no other.
+// Maps zeros under the address, twice as many pages with every fault. A large truncated tensor costs a few
+// faults instead of one per page, and a single bad page costs no other page.
 bool put_zeros(GuardedRange& range, uintptr_t address) {
   const uintptr_t page = address / page_bytes * page_bytes;
   const uintptr_t left = range.end.load() - page;
@@ -91,13 +92,14 @@ bool put_zeros(GuardedRange& range, uintptr_t address) {
   return mmap(memory, std::min(wanted, left), PROT_READ | PROT_WRITE, flags, -1, 0) != MAP_FAILED;
 }
 
-// What would have happened without this handler.
+// Does what would have happened without this handler.
 void pass_on(int signal, siginfo_t* info, void* context) {
   if ((previous_action.sa_flags & SA_SIGINFO) != 0) {
     previous_action.sa_sigaction(signal, info, context);
     return;
   }
-  // Sent by a process, and not by a failing instruction, which runs again when the handler returns.
+  // A signal that another process sent does not repeat; one raised by an instruction does when the handler
+  // returns.
   const bool sent = info->si_code <= 0;
   if (previous_action.sa_handler == SIG_IGN && sent) return;
   if (previous_action.sa_handler != SIG_IGN && previous_action.sa_handler != SIG_DFL) {
@@ -110,7 +112,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
   if (sent) raise(signal);
 }
 
-// Async-signal-safe: atomics that need no lock, and system calls.
+// Async-signal-safe: uses only lock-free atomics and system calls.
 void handle(int signal, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -125,8 +127,8 @@ void install_handler() {
   if (sigaction(SIGBUS, nullptr, &previous_action) != 0) throw system_error(errno, "sigaction", {});
   struct sigaction action {};
   action.sa_sigaction = handle;
-  // On the stack that the host may have set for signals. The mask of the earlier handler, which may be called
-  // from here and relies on it.
+  // Runs on the alternate signal stack if the host has set one. The mask is that of the earlier handler,
+  // which may be called from here and relies on it.
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   action.sa_mask = previous_action.sa_mask;
   if (sigaction(SIGBUS, &action, nullptr) != 0) throw system_error(errno, "sigaction", {});

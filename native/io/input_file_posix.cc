@@ -24,11 +24,11 @@ constexpr int kMapFlags = MAP_PRIVATE | MAP_NORESERVE;
 constexpr int kMapFlags = MAP_PRIVATE;
 #endif
 
-// By start address. Never destroyed: threads may still drop mappings while the process exits.
+// Mappings by start address. Never destroyed: threads may still drop mappings while the process exits.
 struct Registry {
   std::mutex mutex;
   std::map<uintptr_t, std::weak_ptr<InputFile>> by_address;
-  // For those who ask without the mutex whether there is anything to ask for.
+  // Lets find() skip the mutex while no file is mapped.
   std::atomic<size_t> size{0};
 };
 
@@ -71,7 +71,8 @@ std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions
 }
 
 std::shared_ptr<InputFile> InputFile::find(const void* data, size_t size) {
-  // Who has memory of a map has it from the thread that entered the map.
+  // Relaxed order is enough: a caller can only have memory of a mapping after the thread that registered the
+  // mapping.
   if (registry().size == 0) return nullptr;
   const auto begin = reinterpret_cast<uintptr_t>(data);
   std::shared_ptr<InputFile> file;
@@ -101,7 +102,7 @@ InputFile::Descriptor::~Descriptor() { close(number_); }
 InputFile::~InputFile() {
   if (data_ != nullptr) {
     {
-      // The entry goes first: after munmap the same address may belong to another map at once.
+      // Unregister first: after munmap another mapping may get the same address at once.
       const std::lock_guard lock(registry().mutex);
       registry().by_address.erase(reinterpret_cast<uintptr_t>(data_));
       registry().size = registry().by_address.size();

@@ -1,5 +1,5 @@
-// A file under construction, which takes its target's place on commit. Whatever goes wrong before, the old
-// file stays as it was; what is left of the new one, and when, stands in temporary_file.h.
+// A file under construction that replaces its target on commit. If anything fails before, the old file is
+// unchanged. temporary_file.h says what may be left of the new file.
 #pragma once
 
 #include <atomic>
@@ -16,48 +16,48 @@ namespace tilework {
 
 class OutputFile {
  public:
-  // Creates the temporary and reserves `byte_length` bytes, so that a full disk is noticed now. A symbolic
-  // link is followed: its target is replaced, not the link. An existing target hands down its permissions.
-  // Errors name `path`: a system error (EISDIR, ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is no
+  // Creates the temporary file and reserves `byte_length` bytes, so that a full disk is noticed now. Follows
+  // a symbolic link: its target is replaced, not the link. Keeps the permissions of an existing target.
+  // Errors name `path`: a system error (EISDIR, ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is not a
   // regular file.
   static std::shared_ptr<OutputFile> create(const std::string& path, int64_t byte_length);
 
-  // As abort().
+  // Aborts.
   ~OutputFile() = default;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // As the user gave it.
+  // As given by the caller.
   const std::string& path() const { return path_; }
 
   // Announces a write or copy, so that a sync or commit waits for it. Errors: ERR_CLOSED, also while a sync
-  // is announced: one that waited for later writes could keep them from the thread that they wait for.
+  // is announced: a sync that waited for later writes could hold the thread that those writes wait for.
   void begin_write();
-  // Takes an announced write back; a failed one makes the commit fail.
+  // Ends an announced write. A failed write makes the commit fail.
   void end_write(bool succeeded);
 
-  // Writes all of the bytes at `position`. Any thread, several at a time. Errors: a system error, ERR_CLOSED
-  // after abort().
+  // Writes all bytes at `position`. Any thread, concurrently. Errors: a system error, ERR_CLOSED after
+  // abort().
   void write(const uint8_t* bytes, int64_t size, int64_t position);
-  // Copies bytes [start, end) of another file, from descriptor to descriptor. Errors: as write,
-  // ERR_FILE_CHANGED, ERR_CLOSED for a source without descriptor.
+  // Copies bytes [start, end) of another file, descriptor to descriptor. Errors: those of write,
+  // ERR_FILE_CHANGED, ERR_CLOSED for a source without a descriptor.
   void copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position);
 
   // Announces a sync, so that a commit waits for it. Errors: ERR_CLOSED.
   void begin_sync();
-  // Takes an announced sync back.
+  // Ends an announced sync.
   void end_sync();
-  // Waits for announced writes, then fsync: a commit has little left to do, unless something is written
-  // meanwhile. A failure aborts. Errors: a system error, ERR_IO after a failed write, ERR_CLOSED.
+  // Waits for announced writes, then calls fsync, so that a commit has little left to do unless more is
+  // written. A failure aborts. Errors: a system error, ERR_IO after a failed write, ERR_CLOSED.
   void sync();
 
-  // Announces the commit: from here on nothing can be written. Errors: ERR_CLOSED.
+  // Announces the commit: no further write is accepted. Errors: ERR_CLOSED.
   void begin_commit();
-  // Waits for announced writes and syncs, then fsync where bytes are not synced yet, rename over the target,
-  // fsync of the folder. The descriptor is closed then. A failure aborts.
+  // Waits for announced writes and syncs, calls fsync if bytes are not synced yet, renames over the target,
+  // and calls fsync on the folder. Then closes the descriptor. A failure aborts.
   void commit();
-  // Gives disk and descriptor back as soon as no write or commit uses them. Does nothing after commit or when
-  // called again.
+  // Releases disk space and descriptor as soon as no write or commit uses them. Does nothing after commit or
+  // a second time.
   void abort();
 
  private:
@@ -77,15 +77,15 @@ class OutputFile {
   std::string path_;
   std::string folder_;
   mutable std::mutex mutex_;
-  // Told of syncs too.
+  // Notified at the end of a sync too.
   std::condition_variable writes_ended_;
   State state_ = State::kOpen;
   int64_t pending_writes_ = 0;
   int64_t pending_syncs_ = 0;
   bool write_failed_ = false;
-  // Nothing was written since the last fsync.
+  // No write since the last fsync.
   bool is_synced_ = false;
-  // Bytes for which the disk was not told to begin.
+  // Written bytes whose writeback was not started yet.
   std::atomic<int64_t> not_started_{0};
   // Null after commit and abort; running writes hold it too.
   std::shared_ptr<TemporaryFile> temporary_;

@@ -15,11 +15,11 @@
 namespace tilework {
 namespace {
 
-// Written bytes after which the disk is told to begin: long runs for the disk, and many of them in a large
-// file.
+// Writeback is started after this many bytes: long enough for sequential disk writes, short enough to repeat
+// often in a large file.
 constexpr int64_t kWritebackBytes = int64_t{32} << 20;
 
-// As many links as Linux follows before it answers ELOOP.
+// Linux follows this many symbolic links before it reports ELOOP.
 constexpr int kMaxLinks = 40;
 
 std::string folder_of(const std::string& path) {
@@ -33,7 +33,7 @@ std::string name_of(const std::string& path) {
   return slash == std::string::npos ? path : path.substr(slash + 1);
 }
 
-// The path that a chain of symbolic links ends at; it need not exist.
+// End of a chain of symbolic links; the file need not exist.
 std::string follow_links(const std::string& asked) {
   std::string path = asked;
   for (int i = 0; i < kMaxLinks; ++i) {
@@ -54,7 +54,7 @@ std::string absolute_folder(const std::string& folder, const std::string& asked)
   return resolved;
 }
 
-// Permissions of the file that is to be replaced; -1 if there is none.
+// Permissions of the file that will be replaced; -1 if there is none.
 int mode_of_target(const std::string& target, const std::string& asked) {
   struct stat status {};
   if (stat(target.c_str(), &status) != 0) {
@@ -68,8 +68,8 @@ int mode_of_target(const std::string& target, const std::string& asked) {
   return static_cast<int>(status.st_mode & 0777);
 }
 
-// Makes the rename itself durable. Some file systems cannot sync a folder; then the rename is as durable as
-// they make it.
+// Makes the rename durable. Some file systems cannot sync a folder; then the rename is as durable as they
+// make it.
 void sync_folder(const std::string& folder, const std::string& asked) {
   const int descriptor = open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
   if (descriptor < 0) return;
@@ -88,9 +88,9 @@ std::shared_ptr<OutputFile> OutputFile::create(const std::string& path, int64_t 
   const int old_mode = mode_of_target(target, path);
   std::shared_ptr<OutputFile> file(new OutputFile);
   file->path_ = path;
-  // Absolute, so that a change of the working folder between now and the commit does no harm.
+  // Absolute: the working directory may change before the commit.
   file->folder_ = absolute_folder(folder_of(target), path);
-  // Never wider than the old target, not even before its exact permissions are set.
+  // Never wider than the old target's, not even before the exact permissions are set.
   const mode_t mode = old_mode < 0 ? 0666 : static_cast<mode_t>(old_mode | 0200);
   file->temporary_ = std::make_shared<TemporaryFile>(file->folder_, name, mode, path);
   if (old_mode >= 0) file->hand_down_permissions(old_mode);
@@ -100,7 +100,7 @@ std::shared_ptr<OutputFile> OutputFile::create(const std::string& path, int64_t 
 
 void OutputFile::hand_down_permissions(int old_mode) {
   if (fchmod(temporary_->descriptor(), static_cast<mode_t>(old_mode)) == 0) return;
-  // File systems without permissions (FAT, some network shares) refuse; there are none to hand down then.
+  // File systems without permissions (FAT, some network shares) refuse; then there is nothing to keep.
   if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) throw system_error(errno, "fchmod", path_);
 }
 
@@ -109,7 +109,7 @@ void OutputFile::reserve(int64_t byte_length) {
 #ifdef __linux__
   while (fallocate(temporary_->descriptor(), 0, 0, length) != 0) {
     if (errno == EINTR) continue;
-    // A file system that cannot reserve; then a full disk is found while writing.
+    // This file system cannot reserve; a full disk is then found while writing.
     if (errno == EOPNOTSUPP || errno == EINVAL || errno == ENOSYS) break;
     throw system_error(errno, "fallocate", path_);
   }
@@ -164,8 +164,8 @@ void OutputFile::copy_from(const InputFile& file, int64_t start, int64_t end, in
   start_writeback(*temporary, copied);
 }
 
-// The disk works while the next bytes are computed, not only at the fsync. Advice: a system that has no such
-// call, or refuses it, writes later.
+// Lets the disk work while the next bytes are computed, not only at the fsync. A hint: where the system has
+// no such call or refuses it, the bytes are written later.
 void OutputFile::start_writeback(const TemporaryFile& temporary, int64_t written) {
 #ifdef __linux__
   const int64_t before = not_started_.fetch_add(written, std::memory_order_relaxed);
@@ -205,7 +205,7 @@ void OutputFile::sync_once(const TemporaryFile& temporary) {
     if (is_synced_) return;
   }
   sync_file(temporary.descriptor(), path_);
-  // No write was announced meanwhile: neither a sync nor a commit lets one.
+  // No write was announced in the meantime: syncs and commits exclude new ones.
   const std::lock_guard lock(mutex_);
   is_synced_ = true;
 }
@@ -230,7 +230,7 @@ void OutputFile::commit() {
   sync_folder(folder_, path_);
 }
 
-// Taking a name may exchange the descriptor, which a sync must not find closed.
+// take_name() may replace the descriptor, which a running sync still needs.
 void OutputFile::wait_for_syncs() {
   std::unique_lock lock(mutex_);
   writes_ended_.wait(lock, [this] { return pending_syncs_ == 0; });

@@ -1,14 +1,14 @@
-// The file that a save writes to before it takes its target's place, in the target's folder, so that the last
+// The file that a save writes before it replaces the target. It lies in the target's folder, so that the last
 // step is a rename.
 //
-// Where the system can (Linux, most file systems) it has no name while it is written: a process that is
-// killed leaves nothing. It gets a name for the moment before the rename only. Elsewhere it has the name from
-// the start.
+// Where the system can (Linux, most file systems) the file has no name while it is written, so a killed
+// process leaves nothing behind. It gets a name just before the rename. Elsewhere it has the name from the
+// start.
 //
-// The names follow from the target's alone, `.NAME.tilework-tmp`, then `.NAME.1.tilework-tmp` and so on, and
-// whoever uses one holds a lock on the file, which the system drops with the process. So a name without a
-// lock is what a killed process left, and the next save of the same target takes it away without reading the
-// folder.
+// The names depend on the target alone: `.NAME.tilework-tmp`, then `.NAME.1.tilework-tmp` and so on. The
+// process that uses a name holds a lock on the file, which the system drops with the process. So a name
+// without a lock was left by a killed process, and the next save of the same target removes it without
+// listing the folder.
 #pragma once
 
 #include <sys/types.h>
@@ -19,22 +19,23 @@ namespace tilework {
 
 class TemporaryFile {
  public:
-  // `folder` is absolute, `target` a name in it. `mode` is as open() takes it. `asked` is the path that the
-  // user gave, for errors. Errors: a system error; EEXIST if all names are in use.
+  // `folder` is absolute, `target` a name in it, `mode` as for open(), and `asked` the caller's path for
+  // errors. Errors: a system error; EEXIST if all names are in use.
   TemporaryFile(const std::string& folder, const std::string& target, mode_t mode, const std::string& asked);
-  // Removes the file, unless it took its target's place.
+  // Removes the file unless it replaced the target.
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   int descriptor() const { return descriptor_; }
 
-  // Gives the file a name if it has none; may copy it where the system refuses. Errors: a system error.
+  // Gives the file a name if it has none; copies the file where the system refuses to link it. Errors: a
+  // system error.
   void take_name();
-  // Puts the file, which has a name, in the place of its target. Errors: a system error.
+  // Renames the file, which has a name, over the target. Errors: a system error.
   void replace_target();
 
-  // Removes the names of the temporaries of this process; for its end, where nothing is destroyed.
+  // Removes the named temporary files of this process. For process exit, where destructors do not run.
   static void remove_all_names();
 
  private:
@@ -49,9 +50,9 @@ class TemporaryFile {
   std::string folder_;
   std::string target_;
   std::string asked_;
-  // What the names are made of.
+  // Common part of the names.
   std::string stem_;
-  // Empty without a name.
+  // Empty while the file has no name.
   std::string path_;
   int descriptor_ = -1;
 };

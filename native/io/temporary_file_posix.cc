@@ -19,16 +19,16 @@ namespace tilework {
 namespace {
 
 constexpr char kSuffix[] = ".tilework-tmp";
-// Saves of one target at the same time, and what killed ones left: more than anyone has, few enough to look
-// at all.
+// Concurrent saves of one target plus the leftovers of killed ones: more than anyone has, few enough to try
+// all.
 constexpr int kMaxNames = 32;
-// The dot in front and a dot with two digits.
+// The leading dot, then a dot with two digits, then the suffix.
 constexpr size_t kAroundStem = 1 + 3 + sizeof(kSuffix) - 1;
 constexpr size_t kHashDigits = 16;
-// Where the file system does not say: what all common ones allow.
+// Limit of all common file systems, used where the file system does not report its own.
 constexpr size_t kUsualNameBytes = 255;
 
-// Never destroyed: they are needed until the process is gone.
+// Never destroyed: needed until the process is gone.
 struct Names {
   std::mutex mutex;
   std::set<std::string> paths;
@@ -39,14 +39,14 @@ Names& names() {
   return *instance;
 }
 
-// Set when the system refused a name to a file that had none; the next files have one from the start.
+// Set once the system refused to link an unnamed file; later files have a name from the start.
 std::atomic<bool> names_are_refused{false};
 
 std::string join_path(const std::string& folder, const std::string& name) {
   return folder.ends_with('/') ? folder + name : folder + "/" + name;
 }
 
-// FNV-1a, in hexadecimal digits.
+// FNV-1a in hexadecimal digits.
 std::string hash_of(const std::string& text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char byte : text) hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
@@ -55,22 +55,22 @@ std::string hash_of(const std::string& text) {
   return digits;
 }
 
-// A long name is cut, and its hash keeps it apart from others with the same beginning.
+// A long name is cut; its hash distinguishes it from other names with the same start.
 std::string stem_of(const std::string& folder, const std::string& target) {
   const long limit = pathconf(folder.c_str(), _PC_NAME_MAX);
   const size_t bytes = limit > 0 ? static_cast<size_t>(limit) : kUsualNameBytes;
   if (target.size() + kAroundStem <= bytes) return target;
   const size_t around = kAroundStem + 1 + kHashDigits;
   size_t length = bytes > around ? std::min(bytes - around, target.size()) : 0;
-  // Some file systems refuse names with half a character.
+  // Some file systems refuse names that end inside a UTF-8 character.
   while (length > 0 && (static_cast<uint8_t>(target[length]) & 0xC0) == 0x80) --length;
   return target.substr(0, length) + "." + hash_of(target);
 }
 
 enum class Lock { kTaken, kBusy, kUnknown };
 
-// Held until the descriptor is closed, by whatever ends the process too. Unknown where the file system has no
-// locks.
+// The lock is held until the descriptor is closed, also by the end of the process. Unknown where the file
+// system has no locks.
 Lock take_lock(int descriptor) {
   while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
@@ -79,7 +79,7 @@ Lock take_lock(int descriptor) {
   return Lock::kTaken;
 }
 
-// Whether the path is a name of the open file, and its only one.
+// Whether the path is the only name of the open file.
 bool is_only_name(const std::string& path, int descriptor) {
   struct stat by_name {};
   struct stat by_descriptor {};
@@ -88,7 +88,7 @@ bool is_only_name(const std::string& path, int descriptor) {
          by_name.st_nlink == 1;
 }
 
-// A plain file of this user under a single name: what a save of ours may have left.
+// A regular file of this user with a single name: possibly the leftover of a killed save.
 bool may_be_ours(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
@@ -98,11 +98,11 @@ bool may_be_ours(const std::string& path) {
 void remove_if_abandoned(const std::string& path) {
   if (!may_be_ours(path)) return;
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  // For writing where permissions allow: network file systems lock no others.
+  // Opened for writing where permissions allow: network file systems lock nothing else.
   int descriptor = open(path.c_str(), O_RDWR | kFlags);
   if (descriptor < 0) descriptor = open(path.c_str(), O_RDONLY | kFlags);
   if (descriptor < 0) return;
-  // The name once more, under the lock: meanwhile its owner may have committed, and another save taken the
+  // Check the name again under the lock: its owner may have committed in between and another save taken the
   // name.
   if (take_lock(descriptor) == Lock::kTaken && is_only_name(path, descriptor)) unlink(path.c_str());
   close(descriptor);
@@ -113,7 +113,7 @@ void remove_if_abandoned(const std::string& path) {
 TemporaryFile::TemporaryFile(const std::string& folder, const std::string& target, mode_t mode,
                              const std::string& asked)
     : folder_(folder), target_(target), asked_(asked), stem_(stem_of(folder, target)) {
-  // Before anything is reserved: what was left may fill the disk.
+  // Before disk space is reserved: leftovers may fill the disk.
   remove_abandoned();
   if (!names_are_refused) open_without_name(mode);
   if (descriptor_ < 0) open_with_name(mode);
@@ -135,10 +135,10 @@ void TemporaryFile::remove_abandoned() const {
 
 #ifdef O_TMPFILE
 void TemporaryFile::open_without_name(mode_t mode) {
-  // A failure of any kind is found again, and reported, by the attempt with a name.
+  // Any failure shows up again in the attempt with a name, which reports it.
   const int descriptor = open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
   if (descriptor < 0) return;
-  // Without /proc it could never get a name.
+  // Without /proc the file could never get a name.
   const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
   if (access(link.c_str(), F_OK) != 0) {
     close(descriptor);
@@ -172,7 +172,7 @@ void TemporaryFile::open_with_name(mode_t mode) {
     const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) throw system_error(errno, "open", asked_);
-    // Another save may have come between: it saw a file without a lock, and removes it.
+    // Another save may have removed the name in between, because it saw a file without a lock.
     if (take_lock(descriptor) != Lock::kBusy && is_only_name(path, descriptor)) {
       descriptor_ = descriptor;
       path_ = path;
@@ -193,7 +193,7 @@ void TemporaryFile::take_name() {
     if (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EROFS) {
       throw system_error(errno, "linkat", asked_);
     }
-    // A security module or a file system that gives no names; a folder that is gone is found by the copy.
+    // A security module or a file system refuses to link; if the folder is gone, the copy finds out.
     return copy_under_a_name();
   }
   throw system_error(EEXIST, "linkat", asked_);
@@ -230,8 +230,7 @@ void TemporaryFile::replace_target() {
 
 void TemporaryFile::remove_name() {
   const std::lock_guard lock(names().mutex);
-  // Only a name that is still ours: at the end of the process it may be gone already, and taken by someone
-  // else.
+  // Only a name that is still ours: at process exit it may be removed already and taken by another process.
   if (names().paths.erase(path_) > 0) unlink(path_.c_str());
 }
 

@@ -43,7 +43,7 @@ Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, co
   return dimsets.back();
 }
 
-// A 0 among the extents is met before the others are multiplied: their product may be beyond any number.
+// Tests for extents of 0 before it multiplies: the product of the other extents may overflow.
 int64_t extent_of(const std::vector<int>& axes, const std::vector<int64_t>& padded) {
   if (std::any_of(axes.begin(), axes.end(), [&](int axis) { return padded[axis] == 0; })) return 0;
   int64_t extent = 1;
@@ -51,7 +51,7 @@ int64_t extent_of(const std::vector<int>& axes, const std::vector<int64_t>& padd
   return extent;
 }
 
-// Sorts the digits by weight and proves that they are a mixed radix: then no two indices share a slot.
+// Sorts the digits by weight and proves that they form a mixed radix: then no two indices share a slot.
 void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char* side) {
   std::sort(dimset.digits.begin(), dimset.digits.end(),
             [](const PlacedDigit& a, const PlacedDigit& b) { return a.weight < b.weight; });
@@ -77,7 +77,7 @@ BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* si
   BoundPiece result{piece.axis, piece.lo, piece.hi, {}};
   const bool is_empty = std::any_of(piece.digits.begin(), piece.digits.end(),
                                     [](const Digit& digit) { return digit.radix == 0; });
-  // Where no slot is, no digit has a stride, and the product of the other digits may be beyond any number.
+  // Empty storage: no digit has a stride, and the product of the other radices may overflow.
   int64_t stride = is_empty ? 0 : 1;
   for (size_t i = piece.digits.size(); i-- > 0;) {
     const Digit& digit = piece.digits[i];
@@ -101,7 +101,7 @@ BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* si
   return result;
 }
 
-// Pieces must follow each other along one axis from 0 to its end: then each slot belongs to exactly one.
+// Pieces must tile one axis from 0 to its end; then each slot belongs to exactly one piece.
 void check_pieces(const BoundSide& bound, const char* side) {
   const BoundPiece& first = bound.pieces.front();
   int64_t end = 0;
@@ -129,7 +129,7 @@ bool is_named(const std::vector<int>& axes, int axis) {
   return std::find(axes.begin(), axes.end(), axis) != axes.end();
 }
 
-// The digit of the pieces' axis that stands for its largest steps; null where the axis has one slot.
+// The outermost digit of the axis that the pieces split; null if the axis has one slot.
 const PlacedDigit* top_digit(const BoundPiece& piece) {
   for (const Dimset& dimset : piece.dimsets) {
     if (is_named(dimset.axes, piece.axis)) return dimset.digits.empty() ? nullptr : &dimset.digits.back();
@@ -155,8 +155,8 @@ std::vector<OuterDigit> outer_digits(const BoundPiece& piece, int64_t stride) {
   return digits;
 }
 
-// Every slot must belong to exactly one piece, or a run would leave bytes as they were. So the pieces differ
-// only inside the top digit of their axis, of which each has whole values.
+// Every slot must belong to exactly one piece, or a run would leave destination bytes unwritten. So pieces
+// may differ only inside the outermost digit of their axis, and each covers whole values of it.
 void check_apart(const BoundSide& bound, const char* side) {
   if (bound.pieces.size() == 1) return;
   const BoundPiece& first = bound.pieces.front();

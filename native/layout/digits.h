@@ -1,7 +1,6 @@
-// A layout bound to a shape, as digit lists (docs: the layouts guide; rules: OpenVINO GPU plugin, tensor_type
-// and the index functions of its kernels). An index of each axis is written in mixed radix; memory order is
-// the order of the digits. `bind_side` is the only door from an unchecked description to one that the join
-// relies on.
+// A layout bound to a shape, as digit lists (docs/layouts.md; rules: OpenVINO GPU plugin, tensor_type and the
+// index functions of its kernels). The index of each axis is written in mixed radix; memory order is the
+// order of the digits. `bind_side` turns an unchecked description into a side that the join can rely on.
 #pragma once
 
 #include <compare>
@@ -14,14 +13,14 @@
 namespace tilework {
 
 // digit = floor(index / weight) mod radix. The index is the padded index of one axis, or the row-major index
-// over the padded extents of several axes (fused).
+// over the padded extents of several fused axes.
 struct Digit {
   std::vector<int> axes;
   int64_t radix = 0;
   int64_t weight = 0;
 };
 
-// A digit list, outermost first, that holds for lo <= padded index of `axis` < hi.
+// A digit list, outermost first, valid for lo <= padded index of `axis` < hi.
 struct Piece {
   int axis = 0;
   int64_t lo = 0;
@@ -29,7 +28,7 @@ struct Piece {
   std::vector<Digit> digits;
 };
 
-// One side of a reorder. `elements` is the number of storage slots, holes included.
+// Source or destination of a reorder. `elements` counts storage slots, holes included.
 struct Side {
   std::vector<int64_t> lower;
   std::vector<int64_t> upper;
@@ -37,7 +36,7 @@ struct Side {
   int64_t elements = 0;
 };
 
-// A digit with its place in memory: `stride` slots between two values.
+// A digit with its stride: the distance in slots between two consecutive values.
 struct PlacedDigit {
   int64_t weight = 1;
   int64_t radix = 1;
@@ -46,8 +45,8 @@ struct PlacedDigit {
   auto operator<=>(const PlacedDigit&) const = default;
 };
 
-// The digits of one axis, or of axes that share an index, in ascending order of weight. The weights form a
-// chain: the first is 1 and each is the one before times its radix, so `slots` index values map one to one to
+// Digits of one axis, or of axes that share an index, in ascending order of weight. The first weight is 1 and
+// each following weight is the previous weight times its radix, so `slots` index values map one-to-one to
 // memory.
 struct Dimset {
   std::vector<int> axes;
@@ -59,7 +58,7 @@ struct BoundPiece {
   int axis = 0;
   int64_t lo = 0;
   int64_t hi = 0;
-  // Every axis is in exactly one of them. Digits of radix 1 are gone.
+  // Each axis is in exactly one dimset. Digits of radix 1 are dropped.
   std::vector<Dimset> dimsets;
 };
 
@@ -71,9 +70,9 @@ struct BoundSide {
   int64_t elements = 0;
 };
 
-// Checks a side against the shape. `name` ("from", "to") starts the sentences of errors.
-// Errors: ERR_ARGUMENT (wrong lengths, digits that are no one-to-one map into `elements` slots, pieces with
-// gaps or with slots of each other), ERR_OVERFLOW (a product above 2^53 - 1).
+// Checks a side against the shape. `name` ("from" or "to") starts the error messages. Errors: ERR_ARGUMENT
+// (wrong lengths; digits that do not map one-to-one into `elements` slots; pieces with gaps or shared slots),
+// ERR_OVERFLOW (a product above 2^53 - 1).
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name);
 
 }  // namespace tilework

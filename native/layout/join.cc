@@ -15,14 +15,14 @@
 namespace tilework {
 namespace {
 
-// Part of an axis, in padded indices of the destination or in logical indices of the plan.
-struct Box {
+// A range of one axis, in padded indices of the destination or in logical indices of the plan.
+struct AxisRange {
   int axis = kNone;
   int64_t lo = 0;
   int64_t hi = 0;
 };
 
-// One pair of pieces under work.
+// A source piece and a destination piece that are being joined.
 struct Pair {
   const std::vector<int64_t>& shape;
   const BoundSide& from;
@@ -30,24 +30,24 @@ struct Pair {
   const BoundSlice& slice;
   const BoundPiece& source;
   const BoundPiece& destination;
-  Box source_box;
-  Box destination_box;
+  AxisRange source_range;
+  AxisRange destination_range;
 };
 
-// An index line that both sides split: one axis, or axes that are fused without any padding between them.
+// An index that both sides split into digits: one axis, or axes fused without padding between them.
 struct Line {
   std::vector<int> axes;
   int64_t extent = 0;
   int64_t destination_lower = 0;
   int64_t slots = 1;
-  // Index of the source at the first element, and from each element to the next.
+  // Source index at the first element, and its increment per element.
   int64_t source_first = 0;
   int64_t source_step = 1;
   std::vector<PlacedDigit> source;
   std::vector<PlacedDigit> destination;
 };
 
-// Axes that fused digits of either side connect.
+// Axes connected by fused digits of either side.
 struct Group {
   std::vector<int> axes;
   std::vector<const Dimset*> source;
@@ -83,7 +83,8 @@ std::vector<Group> groups_of(const Pair& pair) {
 
 // --- Lines ---
 
-// Row-major order of a group's axes in which every dimset of both sides is a run, if there is one.
+// Row-major order of a group's axes in which every dimset of both sides is contiguous; none if there is no
+// such order.
 std::optional<std::vector<int>> common_order(const Group& group) {
   const Dimset* longest = nullptr;
   for (const auto* side : {&group.source, &group.destination}) {
@@ -102,7 +103,7 @@ std::optional<std::vector<int>> common_order(const Group& group) {
   return order;
 }
 
-// Inner axes must have neither padding nor rounding on this side: else the line has gaps.
+// Inner axes must have neither padding nor rounding on this side; otherwise the line has gaps.
 bool is_gapless(const std::vector<const Dimset*>& dimsets, const std::vector<int>& order,
                 const BoundSide& side, const std::vector<int64_t>& shape) {
   for (size_t i = 1; i < order.size(); ++i) {
@@ -117,8 +118,7 @@ bool is_gapless(const std::vector<const Dimset*>& dimsets, const std::vector<int
   return true;
 }
 
-// The digits of all dimsets as digits of the line, ascending; neighbours in index and memory become one
-// digit.
+// Digits of all dimsets as digits of the line, ascending. Digits adjacent in index and memory are merged.
 std::vector<PlacedDigit> line_digits(const std::vector<const Dimset*>& dimsets, const std::vector<int>& order,
                                      const std::vector<int64_t>& shape) {
   std::vector<PlacedDigit> digits;
@@ -156,7 +156,7 @@ std::optional<Line> line_of(const Group& group, const Pair& pair) {
   if (!order) return std::nullopt;
   if (order->size() > 1) {
     if (!steps_by_one(*order, pair.slice)) return std::nullopt;
-    if (has_axis(*order, pair.source_box.axis) || has_axis(*order, pair.destination_box.axis))
+    if (has_axis(*order, pair.source_range.axis) || has_axis(*order, pair.destination_range.axis))
       return std::nullopt;
     if (!is_gapless(group.source, *order, pair.from, pair.shape)) return std::nullopt;
     if (!is_gapless(group.destination, *order, pair.to, pair.shape)) return std::nullopt;
@@ -176,8 +176,8 @@ std::optional<Line> line_of(const Group& group, const Pair& pair) {
   return line;
 }
 
-// Source offset of a line's index. The top digit has no modulus, so that the offset grows by one stride per
-// period, also below 0 and beyond the last element: those values are stepped over, never used.
+// Source offset at a line's index. The outermost digit has no modulus, so the offset grows by one stride per
+// period, also below 0 and past the last element; those offsets are never used.
 int64_t line_offset(const std::vector<PlacedDigit>& digits, int64_t index) {
   int64_t offset = 0;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -189,7 +189,7 @@ int64_t line_offset(const std::vector<PlacedDigit>& digits, int64_t index) {
   return offset;
 }
 
-// The digit whose range of weights has this weight.
+// The digit whose range of weights contains this weight.
 const PlacedDigit* digit_at(const std::vector<PlacedDigit>& digits, int64_t weight) {
   const PlacedDigit* found = nullptr;
   for (const PlacedDigit& digit : digits) {
@@ -203,13 +203,13 @@ int64_t stride_at(const std::vector<PlacedDigit>& digits, int64_t weight) {
   return digit == nullptr ? 0 : weight / digit->weight * digit->stride;
 }
 
-// Index of the source at slot `index` of the destination's line.
+// Source index at slot `index` of the destination's line.
 int64_t source_index(const Line& line, int64_t index) {
   return line.source_first + line.source_step * (index - line.destination_lower);
 }
 
-// Offsets of a line are computed for all of its slots, also for holes far behind the last element. 64 axes of
-// this stay inside 64 bits.
+// Offsets of a line are computed for all its slots, also for holes far behind the last element. The sum over
+// kMaxPlannedAxes lines stays inside 64 bits.
 constexpr int64_t kMaxLineOffset = int64_t{1} << 56;
 
 void check_reach(const Line& line) {
@@ -225,8 +225,8 @@ void check_reach(const Line& line) {
                                         " leads to offsets above 2^56.");
 }
 
-// A digit that is the same for all elements of the line is a part of the base: a slice of one block has the
-// strides of that block, wherever in it the slice begins.
+// A digit with the same value for all elements of the line becomes part of the base. So a slice inside one
+// block has the strides of that block, wherever it starts.
 int64_t take_constant_digits(Line& line) {
   const int64_t last = line.source_first + line.source_step * (line.extent - 1);
   const int64_t low = std::min(line.source_first, last);
@@ -245,8 +245,8 @@ int64_t take_constant_digits(Line& line) {
   return base;
 }
 
-// Weights of the line's index at which a digit of either side begins, if each divides the next. A source
-// digit that is passed over by the step begins nowhere.
+// Weights of the line's index at which a digit of either side starts, if each weight divides the next. Source
+// digits smaller than the step have no weight of their own.
 std::optional<std::vector<int64_t>> chain_of(const Line& line) {
   const int64_t step = std::abs(line.source_step);
   std::vector<int64_t> weights;
@@ -268,8 +268,8 @@ int64_t top_weight(const std::vector<PlacedDigit>& digits) {
   return digits.empty() ? 1 : digits.back().weight;
 }
 
-// Steps to the first index of the block of the source in which the line begins; where it walks backwards, to
-// the last. From there on the steps inside a block never carry into the next one.
+// Steps from the first index of its source block to the start of the line; from the last index if the line
+// walks backwards. Starting there, steps inside a block never carry into the next one.
 int64_t steps_into_block(const Line& line) {
   const int64_t block = top_weight(line.source);
   const int64_t first = source_index(line, 0);
@@ -287,7 +287,7 @@ Node line_node(const Line& line, const std::vector<int64_t>& weights, size_t i, 
   return node;
 }
 
-// Fixed strides on both sides.
+// Loops with fixed strides on both sides.
 void add_chain(const Line& line, const std::vector<int64_t>& weights, int variable, LoopNest& nest) {
   const int64_t step = std::abs(line.source_step);
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -298,7 +298,7 @@ void add_chain(const Line& line, const std::vector<int64_t>& weights, int variab
   nest.source_base += line_offset(line.source, source_index(line, 0));
 }
 
-// Fixed strides above the period after which both sides repeat, a lookup below it.
+// Loops with fixed strides above the common period of both sides, and a lookup below it.
 void add_periodic(const Line& line, int variable, LoopNest& nest) {
   const int64_t source_top = top_weight(line.source);
   const int64_t source_period = source_top / std::gcd(source_top, line.source_step);
@@ -329,8 +329,8 @@ void add_periodic(const Line& line, int variable, LoopNest& nest) {
       period, [line](int64_t index) { return line_offset(line.source, source_index(line, index)); }));
 }
 
-// The chain of a line that begins with a block of the source. Where it does not, but the destination has a
-// single digit, the line is made to: it begins some slots earlier, which nothing writes.
+// Weights of a line that starts at a source block. A line that starts inside a block is extended to the start
+// of the block if the destination has a single digit; the added slots are never written.
 std::optional<std::vector<int64_t>> chain_at_block(Line& line, Variable& bounds, LoopNest& nest) {
   const int64_t before = steps_into_block(line);
   if (before == 0) return chain_of(line);
@@ -339,7 +339,7 @@ std::optional<std::vector<int64_t>> chain_at_block(Line& line, Variable& bounds,
   earlier.destination_lower += before;
   earlier.slots += before;
   auto chain = chain_of(earlier);
-  // Loops with wider steps than the axis has slots would not write in the order of the destination.
+  // Loops with steps wider than the axis would not write in destination order.
   if (!chain || (!chain->empty() && chain->back() >= line.slots)) return std::nullopt;
   line = std::move(earlier);
   bounds = {bounds.write_lo + before, bounds.write_hi + before, bounds.valid_lo + before,
@@ -354,13 +354,13 @@ void add_line(Line line, const Pair& pair, LoopNest& nest) {
   const int variable = static_cast<int>(nest.variables.size());
   const int64_t lower = line.destination_lower;
   Variable bounds{0, line.slots, lower, lower + line.extent};
-  if (has_axis(line.axes, pair.destination_box.axis)) {
-    bounds.write_lo = pair.destination_box.lo;
-    bounds.write_hi = std::min(bounds.write_hi, pair.destination_box.hi);
+  if (has_axis(line.axes, pair.destination_range.axis)) {
+    bounds.write_lo = pair.destination_range.lo;
+    bounds.write_hi = std::min(bounds.write_hi, pair.destination_range.hi);
   }
-  if (has_axis(line.axes, pair.source_box.axis)) {
-    bounds.write_lo = std::max(bounds.write_lo, pair.source_box.lo + lower);
-    bounds.write_hi = std::min(bounds.write_hi, pair.source_box.hi + lower);
+  if (has_axis(line.axes, pair.source_range.axis)) {
+    bounds.write_lo = std::max(bounds.write_lo, pair.source_range.lo + lower);
+    bounds.write_hi = std::min(bounds.write_hi, pair.source_range.hi + lower);
   }
   const auto chain = chain_at_block(line, bounds, nest);
   nest.variables.push_back(bounds);
@@ -373,7 +373,7 @@ void add_line(Line line, const Pair& pair, LoopNest& nest) {
 
 // --- Fused axes with padding or rounding between them ---
 
-// Everything that is needed to find the source offset of one destination slot of a group by arithmetic.
+// Computes the source offset of a destination slot of a group by arithmetic.
 class GroupOffset {
  public:
   GroupOffset(const Group& group, const Pair& pair)
@@ -383,11 +383,11 @@ class GroupOffset {
         from_padded_(pair.from.padded),
         to_lower_(pair.to.lower),
         to_padded_(pair.to.padded),
-        box_(pair.source_box) {
+        range_(pair.source_range) {
     for (const Dimset* dimset : group.source) source_.push_back(*dimset);
     for (const Dimset* dimset : group.destination) destination_.push_back(*dimset);
     for (size_t axis = 0; axis < from_first_.size(); ++axis) from_first_[axis] += pair.slice.start[axis];
-    boxed_ = has_axis(group.axes, box_.axis);
+    is_limited_ = has_axis(group.axes, range_.axis);
   }
 
   // `index` is row-major over the slots of the destination's dimsets.
@@ -398,7 +398,7 @@ class GroupOffset {
       if (!decode(dimset, index % dimset.slots, logical)) return kHole;
       index /= dimset.slots;
     }
-    if (boxed_ && (logical[box_.axis] < box_.lo || logical[box_.axis] >= box_.hi)) return kSkip;
+    if (is_limited_ && (logical[range_.axis] < range_.lo || logical[range_.axis] >= range_.hi)) return kSkip;
     int64_t offset = 0;
     for (const Dimset& dimset : source_) {
       int64_t t = 0;
@@ -411,10 +411,10 @@ class GroupOffset {
   }
 
  private:
-  // Only the axes of the group are ever set and read.
+  // Only the axes of the group are set and read.
   using Coordinate = std::array<int64_t, kMaxPlannedAxes>;
 
-  // False for a slot that belongs to no element.
+  // False for a slot without an element.
   bool decode(const Dimset& dimset, int64_t index, Coordinate& logical) const {
     for (size_t i = dimset.axes.size(); i-- > 0;) {
       const int axis = dimset.axes[i];
@@ -431,8 +431,8 @@ class GroupOffset {
   std::vector<int64_t> from_padded_;
   std::vector<int64_t> to_lower_;
   std::vector<int64_t> to_padded_;
-  Box box_;
-  bool boxed_ = false;
+  AxisRange range_;
+  bool is_limited_ = false;
   std::vector<Dimset> source_;
   std::vector<Dimset> destination_;
 };
@@ -443,9 +443,9 @@ void add_group(const Group& group, const Pair& pair, LoopNest& nest) {
   for (size_t i = group.destination.size(); i-- > 0;) {
     const Dimset& dimset = *group.destination[i];
     Variable bounds{0, dimset.slots, 0, dimset.slots};
-    if (dimset.axes.front() == pair.destination_box.axis) {
-      bounds.write_lo = pair.destination_box.lo;
-      bounds.write_hi = std::min(bounds.write_hi, pair.destination_box.hi);
+    if (dimset.axes.front() == pair.destination_range.axis) {
+      bounds.write_lo = pair.destination_range.lo;
+      bounds.write_hi = std::min(bounds.write_hi, pair.destination_range.hi);
     }
     for (const PlacedDigit& digit : dimset.digits) {
       Node node;
@@ -466,28 +466,29 @@ void add_group(const Group& group, const Pair& pair, LoopNest& nest) {
 
 // --- Pieces ---
 
-// Every destination slot must fall into one box, so the first and the last reach beyond the elements.
-Box source_box_of(const BoundSide& from, const BoundSlice& slice, size_t i) {
+// Every destination slot must fall into one range, so the first and the last range extend beyond the
+// elements.
+AxisRange source_range_of(const BoundSide& from, const BoundSlice& slice, size_t i) {
   if (from.pieces.size() == 1) return {};
   const BoundPiece& piece = from.pieces[i];
   const int64_t first = from.lower[piece.axis] + slice.start[piece.axis];
   const int64_t step = slice.step[piece.axis];
-  // Where the plan's indices cross `bound`.
+  // Plan index at which the source index reaches `bound`.
   const auto index_at = [first, step](int64_t bound) {
     const int64_t index = step > 0 ? ceil_div(bound - first, step) : floor_div(first - bound, -step) + 1;
     return std::clamp(index, -kMaxSafeInteger, kMaxSafeInteger);
   };
   const bool is_lowest = i == 0;
   const bool is_highest = i + 1 == from.pieces.size();
-  Box box{piece.axis, -kMaxSafeInteger, kMaxSafeInteger};
-  int64_t& at_low_end = step > 0 ? box.lo : box.hi;
-  int64_t& at_high_end = step > 0 ? box.hi : box.lo;
+  AxisRange range{piece.axis, -kMaxSafeInteger, kMaxSafeInteger};
+  int64_t& at_low_end = step > 0 ? range.lo : range.hi;
+  int64_t& at_high_end = step > 0 ? range.hi : range.lo;
   if (!is_lowest) at_low_end = index_at(piece.lo);
   if (!is_highest) at_high_end = index_at(piece.hi);
-  return box;
+  return range;
 }
 
-Box destination_box_of(const BoundSide& to, size_t i) {
+AxisRange destination_range_of(const BoundSide& to, size_t i) {
   if (to.pieces.size() == 1) return {};
   return {to.pieces[i].axis, to.pieces[i].lo, to.pieces[i].hi};
 }
@@ -522,8 +523,8 @@ std::vector<LoopNest> join(const std::vector<int64_t>& shape, const BoundSide& f
                       slice,
                       from.pieces[s],
                       to.pieces[d],
-                      source_box_of(from, slice, s),
-                      destination_box_of(to, d)};
+                      source_range_of(from, slice, s),
+                      destination_range_of(to, d)};
       LoopNest nest = join_pair(pair);
       if (finish_nest(nest)) nests.push_back(std::move(nest));
     }

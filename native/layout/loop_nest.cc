@@ -18,7 +18,7 @@ bool writes_all(const Variable& variable, int64_t reach) {
   return variable.write_lo <= 0 && variable.write_hi >= reach;
 }
 
-// A loop whose every pass is written and has a source needs no variable.
+// A loop needs no variable if every iteration is written and has a source.
 void release_free_nodes(LoopNest& nest) {
   const std::vector<int64_t> reach = reaches(nest);
   for (Node& node : nest.nodes) {
@@ -29,7 +29,7 @@ void release_free_nodes(LoopNest& nest) {
   }
 }
 
-// A variable without loops stays at 0. Returns false when that writes nothing.
+// A variable without loops is constantly 0. Returns false if the nest then writes nothing.
 bool settle_constant_variables(LoopNest& nest) {
   for (size_t i = 0; i < nest.variables.size(); ++i) {
     const Variable& variable = nest.variables[i];
@@ -45,7 +45,7 @@ bool settle_constant_variables(LoopNest& nest) {
   return true;
 }
 
-// A lookup without loops has one answer.
+// A lookup without loops has a single result.
 bool settle_constant_lookups(LoopNest& nest) {
   for (size_t i = 0; i < nest.lookups.size(); ++i) {
     const int number = static_cast<int>(i);
@@ -69,7 +69,7 @@ bool steps_on(const Node& outer, const Node& inner) {
          outer.lookup_stride == inner.count * inner.lookup_stride;
 }
 
-// A bound that counts passes of a loop, in passes of `factor` times as many.
+// Rescales a bound from iterations of a loop to iterations of a loop with `factor` times as many.
 int64_t scaled(int64_t bound, int64_t reach, int64_t factor) {
   return std::clamp(bound, int64_t{0}, reach) * factor;
 }
@@ -84,9 +84,10 @@ void scale_variable(LoopNest& nest, int number, int64_t factor) {
   }
 }
 
-// Two loops may become one where tails stay exact: neither has any; both count the same index and the outer
-// goes on where the inner ends; or the inner has none and the outer is the finest loop of its index, which
-// then counts the inner's passes. Any other merge would read or write beyond a tail.
+// Merges two adjacent loops where tails stay exact. Either neither loop has a tail; or both count the same
+// index and the outer continues where the inner ends; or the inner has no tail and the outer is the finest
+// loop of its index, which then counts the inner iterations. Any other merge would read or write beyond a
+// tail.
 bool merge_into_outer(LoopNest& nest, size_t outer_at) {
   Node& outer = nest.nodes[outer_at];
   Node& inner = nest.nodes[outer_at + 1];
@@ -125,7 +126,7 @@ Lookup make_lookup(int64_t entries, std::function<int64_t(int64_t)> compute) {
   return lookup;
 }
 
-// From the inside out, so that each loop finds the facts of the deeper ones.
+// From the innermost loop outwards, since each loop uses the facts of deeper ones.
 void note_facts(LoopNest& nest) {
   const std::vector<int64_t> reach = reaches(nest);
   std::vector<int64_t> below(nest.variables.size(), 0);
@@ -147,7 +148,8 @@ void note_facts(LoopNest& nest) {
       seen_lookup[node.lookup] = true;
     }
     span += (node.count - 1) * node.destination_stride;
-    // Rounded-up counts of many axes may multiply beyond 64 bits; such loops are not dense anyway.
+    // Trip counts are rounded up, so the product over many axes may overflow 64 bits; such loops are not
+    // dense.
     if (__builtin_mul_overflow(passes, node.count, &passes)) passes = INT64_MAX;
   }
 }

@@ -1,4 +1,4 @@
-// The part of a source that a plan takes: along each axis every step-th index from a start on, also
+// The part of a source that a plan reads: every step-th index of each axis from a start, forwards or
 // backwards.
 #pragma once
 
@@ -8,23 +8,23 @@
 
 namespace tilework {
 
-// Logical index of the source = start + step * i, for i from 0 to the extent of the plan's shape.
+// Source index = start + step * i, for i from 0 to the extent of the plan's shape.
 struct Slice {
-  // Logical extents of the whole source, one an axis.
+  // Logical extents of the whole source, one per axis.
   std::vector<int64_t> shape;
   std::vector<int64_t> start;
-  // Not 0; below 0 walks backwards.
+  // Not 0; negative steps walk backwards.
   std::vector<int64_t> step;
 };
 
-// A slice that stays inside its source. Axes with fewer than two elements have step 1.
+// A slice inside its source. Axes with fewer than two elements have step 1.
 struct BoundSlice {
   std::vector<int64_t> start;
   std::vector<int64_t> step;
 };
 
-// Checks a slice against the plan's shape; without one, all of the source is taken. Errors: ERR_ARGUMENT
-// (wrong lengths, a step of 0), ERR_RANGE (an index that is not inside slice.shape).
+// Checks a slice against the plan's shape; no slice selects the whole source. Errors: ERR_ARGUMENT (wrong
+// lengths, a step of 0), ERR_RANGE (an index outside slice.shape).
 BoundSlice bind_slice(const std::vector<int64_t>& shape, const std::optional<Slice>& slice);
 
 }  // namespace tilework

@@ -1,6 +1,6 @@
-// Pages of 2 MiB under large results. Memory that the system has just given has no pages yet: each page that
-// a kernel touches first is a fault in which the system finds and clears it. With pages of 4 KiB those faults
-// take several times as long as the kernel; with huge ones there are 512 times fewer.
+// Huge pages (2 MiB) under large results. Fresh memory has no pages yet: the first touch of each page faults,
+// and the system finds and clears a page. With 4 KiB pages these faults take several times as long as the
+// kernel that writes; huge pages fault 512 times less often.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace tilework {
 
-// Asks for huge pages under memory that is about to be written all over. Only where it is a mapping of its
-// own, untouched as far as can be told: pages that are there already would not become others. What lies
-// beside the huge pages gets its small ones at once, in one call instead of a fault each. Never fails:
-// without huge pages (elsewhere than on Linux, or where they are switched off) the memory is as before.
+// Asks for huge pages under memory that is about to be overwritten completely. Acts only on a mapping of its
+// own that looks untouched, since existing pages would stay small. The ends that no huge page covers get
+// their small pages in one call instead of one fault each. Never fails: without huge pages (other systems
+// than Linux, or switched off) the memory stays as it is.
 void prepare_pages(void* memory, size_t bytes);
 
 }  // namespace tilework

@@ -15,11 +15,11 @@ namespace {
 #if defined(MADV_POPULATE_WRITE)
 constexpr int kPopulate = MADV_POPULATE_WRITE;
 #else
-// Linux 5.14; a system that is older refuses it.
+// MADV_POPULATE_WRITE of Linux 5.14; older systems refuse it.
 constexpr int kPopulate = 23;
 #endif
 
-// Bytes that an allocator keeps at the beginning of a mapping for itself.
+// Bytes that an allocator keeps for itself at the start of a mapping.
 constexpr uintptr_t kMostHeader = 64;
 
 void populate(uintptr_t begin, uintptr_t end) {
@@ -31,10 +31,10 @@ void populate(uintptr_t begin, uintptr_t end) {
 void prepare_pages(void* memory, size_t bytes) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<uintptr_t>(memory);
-  // A large allocation in the middle of a page comes from memory that was used before, and is warm.
+  // A large allocation that starts in the middle of a page reuses older memory, which has its pages.
   if (bytes < kHugePageBytes || address % page > kMostHeader) return;
   const uintptr_t begin = address / page * page;
-  // The last page may hold something else already.
+  // The last page may hold other data already.
   const uintptr_t end = (address + bytes) / page * page;
   if (madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE) != 0) return;
   const uintptr_t first = (begin + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;

@@ -1,5 +1,5 @@
-// A copy with stores that go past the caches, for results that are larger than these. Needs nothing but what
-// every CPU of an architecture has; where that has no such stores it is an ordinary copy.
+// Copies with streaming (non-temporal) stores for results larger than the caches. Uses only the baseline of
+// the architecture; without streaming stores it is an ordinary copy.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@
 
 namespace tilework {
 
-// Streaming stores do not read the lines they write and keep nothing of them in the caches. They pay where
-// source and destination are larger than the caches and nobody reads the destination soon.
+// Streaming stores neither read the destination lines nor keep them in the caches. They pay off where source
+// and destination are larger than the caches and nobody reads the destination soon.
 enum class Stores { kCached, kStreaming };
 
-// Places that do not overlap; any size and address. Call end_streaming before others read what was written.
+// The ranges must not overlap; any size and address. Call end_streaming before others read the destination.
 inline void copy_streaming(uint8_t* destination, const uint8_t* source, int64_t size) {
   int64_t i = 0;
 #if defined(__SSE2__)
   constexpr int64_t kVector = 16;
   constexpr int64_t kLine = 64;
-  // Whole lines: a part of one would be merged with what memory holds.
+  // Whole lines only: a partial line would be merged with memory.
   const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(destination) % kLine);
   i = std::min((kLine - past_line) % kLine, size);
   std::memcpy(destination, source, static_cast<size_t>(i));
@@ -36,7 +36,7 @@ inline void copy_streaming(uint8_t* destination, const uint8_t* source, int64_t 
   std::memcpy(destination + i, source + i, static_cast<size_t>(size - i));
 }
 
-// Streaming stores are not ordered with others: this puts them before all that follows.
+// Streaming stores are weakly ordered; this fence orders them before everything that follows.
 inline void end_streaming() {
 #if defined(__SSE2__)
   _mm_sfence();

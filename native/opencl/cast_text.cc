@@ -5,8 +5,8 @@
 namespace tilework::cl {
 namespace {
 
-// The functions of dtype/exact_number.cc, with the facts of a type as arguments: they are called with literal
-// numbers, so the compiler folds what a pair of types does not need.
+// The functions of dtype/exact_number.cc, with the facts of a type as arguments. They are called with
+// literals, so the compiler folds what a pair of types does not need.
 constexpr const char* kExactNumbers = R"cl(
 #define FINITE 0
 #define INFINITE 1
@@ -204,7 +204,7 @@ ulong encode(Type type, Number number, int onnx, int saturate, int rounding) {
 }
 )cl";
 
-// The numbers of the text's definitions.
+// Values of the #defines in the text.
 int64_t kind_number(DtypeKind kind) {
   switch (kind) {
     case DtypeKind::kFloat:

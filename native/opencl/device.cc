@@ -17,7 +17,7 @@ Value number_of(Device device, Uint what) {
   return value;
 }
 
-// What `get` gives as text, without the zero at its end.
+// The text that `get` returns, without its terminating zero.
 template <class Get>
 std::string text_of(Get get) {
   size_t size = 0;
@@ -55,15 +55,14 @@ DeviceInfo info_of(Platform platform, Device device) {
   info.largest_buffer = clamped(number_of<Ulong>(device, kDeviceMaxAllocation));
   info.local_memory = clamped(number_of<Ulong>(device, kDeviceLocalMemory));
   info.work_group = static_cast<int64_t>(number_of<size_t>(device, kDeviceMaxWorkGroupSize));
-  // OpenCL 2.0 calls the question outdated; who does not answer it shares nothing.
+  // OpenCL 2.0 deprecates this query; a device that does not answer it does not share memory.
   Bool unified = 0;
   const Int status = api().clGetDeviceInfo(device, kDeviceUnifiedMemory, sizeof(unified), &unified, nullptr);
   info.unified_memory = status == kSuccess && unified != 0;
   return info;
 }
 
-// Kernels need 64-bit integers and stores of single bytes, which a device has from this version on where it
-// has the full profile.
+// Kernels need 64-bit integers and byte stores, which every full-profile device has from this version on.
 bool is_complete(Device device) {
   const std::string prefix = "OpenCL ";
   const std::string version = text_of(device, kDeviceVersion);
@@ -99,7 +98,7 @@ void add_devices(Platform platform, DeviceList& list) {
     try {
       if (is_usable(id)) list.push_back(std::make_unique<ComputeDevice>(id, info_of(platform, id)));
     } catch (const Error&) {
-      // A device that cannot say what it is cannot be used; the others can.
+      // Skips a device that cannot describe itself.
     }
   }
 }
@@ -167,7 +166,7 @@ QueueHandle ComputeDevice::Session::queue(Bitfield properties) const {
 
 MemoryHandle ComputeDevice::Session::buffer(Bitfield flags, int64_t size, void* host) const {
   Int status = kSuccess;
-  // A buffer of no bytes cannot be made.
+  // OpenCL has no buffers of 0 bytes.
   const auto bytes = static_cast<size_t>(std::max<int64_t>(size, 1));
   MemoryHandle buffer(api().clCreateBuffer(context_.get(), flags, bytes, host, &status));
   if (status != kSuccess) {
@@ -191,7 +190,7 @@ KernelHandle ComputeDevice::Session::kernel(const std::string& source, const cha
     if (programs_.size() > kKeptPrograms) programs_.pop_back();
   }
   Int status = kSuccess;
-  // A kernel keeps its program, also one that is not kept here any more.
+  // A kernel keeps its program alive after it is evicted here.
   KernelHandle kernel(api().clCreateKernel(programs_.front().second.get(), name, &status));
   check(status, "clCreateKernel");
   return kernel;
@@ -216,7 +215,7 @@ ProgramHandle ComputeDevice::Session::build(const std::string& source, const std
   const size_t size = source.size();
   ProgramHandle program(api().clCreateProgramWithSource(context_.get(), 1, &text, &size, &status));
   check(status, "clCreateProgramWithSource");
-  // Unused parts of a text are no reason to print something.
+  // -w: unused functions of a program must not print warnings.
   const std::string all = "-w " + options;
   status = api().clBuildProgram(program.get(), 1, &device_, all.c_str(), nullptr, nullptr);
   if (status == kSuccess) return program;

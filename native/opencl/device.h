@@ -1,6 +1,6 @@
-// The devices of all OpenCL platforms, and what tilework keeps of one that it works with: a context and the
-// programs that were built last. Both are the process's and are shared by its threads; they are never taken
-// down, as drivers do not survive that while a process ends.
+// The devices of all OpenCL platforms, and what tilework keeps per device: a context and the programs built
+// last. Both belong to the process and are shared by its threads. They are never released, since drivers do
+// not survive that while a process ends.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tilework::cl {
 
-// Owns one object of the library. `kRelease` is the function that gives it back.
+// Owns an OpenCL object; `kRelease` releases it.
 template <class Object, Int (*Api::*kRelease)(Object)>
 class Handle {
  public:
@@ -31,7 +31,7 @@ class Handle {
 
   Object get() const { return object_; }
   explicit operator bool() const { return object_ != nullptr; }
-  // Where the library is to put a new object; a former one is given back.
+  // Out-parameter for a new object; releases the former one.
   Object* place() {
     reset();
     return &object_;
@@ -59,7 +59,7 @@ struct DeviceInfo {
   std::string type;
   std::string version;
   std::string driver;
-  // Bytes of global memory, and of the largest single buffer.
+  // Bytes of global memory and of the largest single buffer.
   int64_t memory = 0;
   int64_t largest_buffer = 0;
   int64_t local_memory = 0;
@@ -68,12 +68,12 @@ struct DeviceInfo {
   bool unified_memory = false;
 };
 
-// Programs that a device keeps: a model has fewer shapes that are large enough for a program of their own.
+// Programs kept per device: a model has fewer shapes that are large enough for a program of their own.
 inline constexpr size_t kKeptPrograms = 128;
 
 struct Lane;
 
-// Lanes that wait for their next run. As many as there are threads that wait for devices.
+// Idle lanes kept per device: as many as there are threads that wait for devices.
 inline constexpr size_t kKeptLanes = 4;
 
 class ComputeDevice {
@@ -85,22 +85,22 @@ class ComputeDevice {
   const DeviceInfo& info() const { return info_; }
   Device id() const { return id_; }
 
-  // A context and its programs. Those who work with one hold it, also when the device has a new one.
+  // A context and its programs. Callers share ownership, so a session outlives its replacement by forget().
   class Session {
    public:
     explicit Session(const ComputeDevice& device);
     ~Session();
     Context context() const { return context_.get(); }
-    // A kernel of the caller's own, of a program with this text, which is built once. Kernels may not be
-    // shared by threads. Errors: ERR_DEVICE_BUILD with the log of the compiler.
+    // A new kernel of the program with this source, which is built once. A kernel must not be shared by
+    // threads. Errors: ERR_DEVICE_BUILD with the log of the compiler.
     KernelHandle kernel(const std::string& source, const char* name, const std::string& options);
-    // Work-items that a group of this kernel may have; fewer than the device's where it needs many registers.
+    // Largest work-group of this kernel; smaller than the device's where the kernel needs many registers.
     int64_t room_for(const KernelHandle& kernel) const;
     QueueHandle queue(Bitfield properties = 0) const;
     // Errors: ERR_DEVICE_MEMORY.
     MemoryHandle buffer(Bitfield flags, int64_t size, void* host = nullptr) const;
     size_t programs();
-    // Queues and staging memory for one run at a time; those that are given back are taken again.
+    // Queues and staging memory of one run at a time; returned lanes are reused.
     std::unique_ptr<Lane> take_lane();
     void give_back_lane(std::unique_ptr<Lane> lane);
 
@@ -111,14 +111,14 @@ class ComputeDevice {
     std::string name_;
     ContextHandle context_;
     std::mutex mutex_;
-    // Used last first.
+    // Most recently used first.
     std::list<std::pair<std::string, ProgramHandle>> programs_;
     std::vector<std::unique_ptr<Lane>> lanes_;
   };
 
-  // Made with the first use, and anew after forget(). Errors: ERR_DEVICE_MEMORY, ERR_DEVICE_LOST.
+  // Created on first use, and again after forget(). Errors: ERR_DEVICE_MEMORY, ERR_DEVICE_LOST.
   std::shared_ptr<Session> session();
-  // After a failure of the device, whose context is of no use any more.
+  // Drops the session after a failure of the device, which invalidates its context.
   void forget(const std::shared_ptr<Session>& session);
 
  private:
@@ -128,8 +128,8 @@ class ComputeDevice {
   std::shared_ptr<Session> session_;
 };
 
-// All devices that are there, can compile kernels and count bytes as this machine does. Looked up once a
-// process. Empty without an OpenCL library.
+// All available devices that can compile kernels and have this machine's byte order. Probed once per process.
+// Empty without an OpenCL library.
 const std::vector<std::unique_ptr<ComputeDevice>>& devices();
 
 }  // namespace tilework::cl

@@ -12,10 +12,10 @@
 namespace tilework::cl {
 namespace {
 
-// Devices load and store up to four words of 32 bits at a time.
+// Devices load and store up to four 32-bit words at a time.
 constexpr int kMostBits = 128;
 
-// Elements that both sides of a nest keep together, a power of two; 1 where there are none.
+// Elements that both sides of a nest keep together, a power of two; 1 if none.
 int64_t common_unit(const LoopNest& nest, int64_t most) {
   const Node& inner = nest.nodes.back();
   const bool is_run = inner.source_stride == 1 && inner.destination_stride == 1 && inner.variable == kNone &&

@@ -1,5 +1,5 @@
-// What a device does of a plan: its nests, as wide as they can be moved, and what becomes of the elements on
-// the way.
+// The work of a device for a plan: its nests, with elements widened as far as possible, and the element
+// conversions.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,18 @@ namespace tilework::cl {
 
 struct DeviceMoves {
   std::vector<LoopNest> nests;
-  // Of an element as it is moved, which may be several of the tensor's. Equal without steps.
+  // Bits of an element as it is moved, which may be several tensor elements. Source and destination bits are
+  // equal without steps.
   int source_bits = 0;
   int destination_bits = 0;
   int64_t source_elements = 0;
   int64_t destination_elements = 0;
-  // Those of the plan.
+  // Steps of the plan.
   std::span<const ElementStep> steps;
 };
 
-// The moves of a plan, which has to live as long. `multiple` is a number of bytes of which the ends of ranges
-// and windows are multiples, but for the ends of the storage; it limits how wide elements may be.
+// The moves of a plan, which must outlive them. Ranges and windows end at multiples of `multiple` bytes or at
+// the end of the storage; this limits how far elements can be widened.
 DeviceMoves moves_of(const ReorderPlan& plan, int64_t multiple);
 
 }  // namespace tilework::cl

@@ -18,18 +18,19 @@ namespace {
 
 const Api& api() { return *library().api; }
 
-// Ends of slices and windows; a multiple of the widest element.
+// Alignment of the ends of slices and windows; a multiple of the widest element.
 constexpr int64_t kAlignment = 64;
-// The widest element that a kernel reads at once has to be aligned where memory is used in place.
+// Alignment of memory that is used in place: that of the widest load of a kernel.
 constexpr uintptr_t kInPlaceAlignment = 16;
-// A slice takes a millisecond or two on its way through a bus, which hides what it costs to start one.
+// Transferring a slice takes one or two milliseconds, which hides the cost of starting it.
 constexpr int64_t kSliceBytes = int64_t{16} << 20;
 constexpr int64_t kUploadBytes = int64_t{8} << 20;
-// Two sources and two destinations are on the device at a time, and others work there too.
+// Divisor of the device's memory: two sources and two destinations are on the device at a time, and other
+// programs use it too.
 constexpr int64_t kShareOfMemory = 6;
 
-// The largest power of two up to kAlignment that divides both ends of a range; the end of the storage counts
-// as aligned.
+// Largest power of two up to kAlignment that divides both ends of a range; the end of the storage counts as
+// aligned.
 int64_t multiple_of(const ReorderPlan& plan, int64_t begin, int64_t end) {
   const int64_t last = end == plan.destination_bytes() ? 0 : end;
   return std::gcd(kAlignment, std::gcd(begin, last));
@@ -65,7 +66,7 @@ std::string DeviceReorder::form() const {
   return std::string(text_.shape) + ", " + form;
 }
 
-// One run: its buffers, and what of it is under way.
+// One run: its buffers and pending operations.
 class DeviceRun {
  public:
   DeviceRun(const DeviceReorder& reorder, const DeviceSource& source, const DeviceTarget& target,
@@ -88,7 +89,7 @@ class DeviceRun {
   }
 
   ~DeviceRun() {
-    // The device may still read and write memory of this run.
+    // The device may still access memory of this run.
     lane_->finish();
     if (is_complete_) session_->give_back_lane(std::move(lane_));
   }
@@ -105,7 +106,7 @@ class DeviceRun {
       start(slice, number % slices_.size(), at, next);
       at = next;
     }
-    // The older of the two first.
+    // The older slice first.
     finish(slices_[number % slices_.size()]);
     finish(slices_[(number + 1) % slices_.size()]);
     is_complete_ = true;
@@ -117,7 +118,7 @@ class DeviceRun {
     int64_t end = 0;
     bool is_under_way = false;
     uint8_t* downloaded_to = nullptr;
-    // Of memory that is used in place.
+    // Buffer over memory that is used in place.
     MemoryHandle in_place;
     EventHandle computed;
     EventHandle downloaded;
@@ -150,7 +151,7 @@ class DeviceRun {
     return slice.in_place.get();
   }
 
-  // Runs the kernel for each window of the source that the slice needs.
+  // Runs the kernel once per source window of the slice.
   void compute(Slice& slice, size_t number, Memory destination) {
     bool adds = false;
     const auto run_kernel = [&](Memory source, const ByteRange& window, Event uploaded) {
@@ -180,8 +181,8 @@ class DeviceRun {
     } while (at < ranges.size());
   }
 
-  // The ranges that fit a buffer together, from number `at` on; `at` moves on. One that is larger than a
-  // buffer is cut.
+  // Takes the ranges from index `at` on that fit a buffer together, and advances `at`. A range that is larger
+  // than a buffer is split.
   std::pair<ByteRange, std::vector<ByteRange>> next_window(const std::vector<ByteRange>& ranges, size_t& at) {
     std::vector<ByteRange> pieces;
     if (ranges.empty()) return {{0, 0}, pieces};
@@ -204,12 +205,12 @@ class DeviceRun {
   }
 
   MemoryHandle source_in_place(const ByteRange& window) const {
-    // The device only reads it.
+    // The device only reads this memory.
     auto* memory = const_cast<uint8_t*>(source_.memory) + window.begin;
     return session_->buffer(kMemoryReadOnly | kMemoryUseHostPointer, window.size(), memory);
   }
 
-  // Sends a range to its place in the window, after the kernel that used the buffer before.
+  // Uploads a range to its offset in the window, after the kernel that used the buffer before.
   Event upload(Memory to, const ByteRange& window, const ByteRange& range, Event after) {
     Event last = nullptr;
     for (int64_t at = range.begin; at < range.end;) {
@@ -248,7 +249,7 @@ class DeviceRun {
     check(api().clFlush(lane_->download.get()), "clFlush");
   }
 
-  // Waits for a slice and brings it to where it belongs.
+  // Waits for a slice and copies it to its target.
   void finish(Slice& slice) {
     if (!slice.is_under_way) return;
     slice.is_under_way = false;
@@ -266,7 +267,7 @@ class DeviceRun {
     }
   }
 
-  // A map is what makes the host see what the device wrote.
+  // Mapping the buffer makes the device's writes visible to the host.
   void sync_in_place(Slice& slice) {
     Int status = kSuccess;
     const Queue queue = lane_->compute.get();
@@ -284,7 +285,7 @@ class DeviceRun {
   static void wait_for(const EventHandle& event) {
     Event waited = event.get();
     Int status = api().clWaitForEvents(1, &waited);
-    // What went wrong is told by the event itself.
+    // The event itself reports what went wrong.
     if (status == kExecStatusError) {
       api().clGetEventInfo(waited, kEventExecutionStatus, sizeof(status), &status, nullptr);
     }
@@ -306,7 +307,7 @@ class DeviceRun {
   std::array<Slice, 2> slices_;
   int64_t started_ = 0;
   size_t next_upload_ = 0;
-  // Where a range that is larger than a buffer goes on.
+  // Offset at which a split range continues.
   int64_t cut_at_ = 0;
 };
 

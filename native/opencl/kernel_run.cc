@@ -9,7 +9,7 @@ namespace {
 
 const Api& api() { return *library().api; }
 
-// Work-items of a group that makes words.
+// Work-items per group of a kWords or kTable kernel.
 constexpr int64_t kWordGroup = 64;
 
 int64_t elements_of(int64_t bytes, int bits) { return bits < 8 ? bytes * (8 / bits) : bytes / (bits / 8); }

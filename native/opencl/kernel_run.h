@@ -1,4 +1,4 @@
-// A plan's kernel on a device, ready to be run for slices of the destination.
+// A plan's kernel on a device, ready to run for slices of the destination.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,15 @@ namespace tilework::cl {
 
 class KernelRun {
  public:
-  // A kernel for whose groups the device has no room, as registers may take it, is replaced by one that takes
-  // groups of any size; `most_group` is the room at most. Errors: ERR_DEVICE_BUILD, ERR_DEVICE_MEMORY.
+  // A tiled kernel that needs larger groups than the device can run, for example for lack of registers, is
+  // replaced by one that runs with any group size. `most_group` is the upper limit. Errors: ERR_DEVICE_BUILD,
+  // ERR_DEVICE_MEMORY.
   KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
             const std::string& build_options, int64_t most_group);
 
-  // Makes the destination bytes of `slice`, with which the buffer `destination` begins, of the source bytes
-  // of `window`, with which `source` begins. Elements from elsewhere are zero, or stay what they were where
-  // the kernel `adds`. Runs after the event `after`, if that is not null.
+  // Computes the destination bytes of `slice`, at the start of the buffer `destination`, from the source
+  // bytes of `window`, at the start of `source`. Elements with a source outside the window become zero; a
+  // kernel that `adds` leaves them unchanged. Runs after the event `after`, if not null.
   EventHandle enqueue(Queue queue, Memory source, Memory destination, const ByteRange& window,
                       const ByteRange& slice, bool adds, Event after);
 
@@ -31,7 +32,7 @@ class KernelRun {
   KernelText text_;
   const DeviceMoves& moves_;
   KernelHandle kernel_;
-  // Work-items that a group may have.
+  // Largest work-group.
   int64_t room_;
   MemoryHandle table_;
 };

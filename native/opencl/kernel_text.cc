@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kWordBits = 32;
 
-// Of elements in memory; sub-byte ones lie in bytes.
+// Type of elements in memory; sub-byte elements are read as bytes.
 const char* element_type(int bits) {
   switch (bits) {
     case 16:
@@ -35,7 +35,7 @@ std::string define(const char* name, const std::string& value) {
 
 std::string define(const char* name, int64_t value) { return define(name, std::to_string(value)); }
 
-// Loads an element of the source.
+// Text that loads a source element.
 std::string element_text(const DeviceMoves& moves) {
   std::string text = define("SOURCE", element_type(moves.source_bits));
   text += define("ELEMENT", element_type(moves.destination_bits));
@@ -48,9 +48,9 @@ std::string element_text(const DeviceMoves& moves) {
 )cl";
 }
 
-// Elements of a word that the destination does not reach are left out; where words are larger than elements,
-// only whole ones are stored as such. Elements whose source lies outside the window that is there are left
-// zero, for another run that adds them.
+// Elements past the end of the destination are not stored; where words are larger than elements, only whole
+// words are stored as such. Elements with a source outside the current window stay zero, and another run adds
+// them.
 constexpr const char* kWordKernel = R"cl(
 __kernel void reorder(__global const SOURCE* restrict source, __global ELEMENT* restrict destination,
                       __global const long* restrict table, const ulong first, const ulong last,
@@ -85,7 +85,7 @@ __kernel void reorder(__global const SOURCE* restrict source, __global ELEMENT* 
 
 std::string word_text(const DeviceMoves& moves, KernelText& result) {
   const int bits = moves.destination_bits;
-  // Single bytes of elements where the loops are in a table: nothing is gained by larger words there.
+  // Table-driven kernels write single bytes: larger words gain nothing there.
   const int word_bits = bits < 8 ? 8 : result.form == KernelForm::kTable ? bits : std::max(bits, kWordBits);
   result.elements_per_word = word_bits / bits;
   result.word_bytes = word_bits / 8;
@@ -131,7 +131,7 @@ KernelText kernel_text(const DeviceMoves& moves, KernelForm form) {
   } else {
     result.source += literal_place_text("place", moves.nests, result.table) + word_text(moves, result);
   }
-  // A buffer needs an entry in any case.
+  // A buffer needs at least one entry.
   if (result.table.empty()) result.table.push_back(0);
   return result;
 }

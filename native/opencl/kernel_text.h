@@ -1,14 +1,13 @@
-// The OpenCL C text of a plan's kernel, made from the same loop nests as the CPU's.
+// Generates the OpenCL C text of a plan's kernel from the same loop nests as the CPU's.
 //
-// A work-item makes one word of the destination. From the place of an element there it finds the passes of
-// all loops, as destination strides divide each other's remainders, from these the place in the source, or
-// that there is none: a hole, which is zero. So any range of the destination can be made alone, and every bit
-// of it is written once.
+// A work-item computes one word of the destination. From its slot it derives the iteration of every loop,
+// since each destination stride divides the remainder of the one before. From these follows the source
+// offset, or that the slot is a hole, which is zero. So any range of the destination can be computed alone,
+// and every bit is written once.
 //
-// A small plan is a table of numbers that one kernel for all of them walks through; it is built once for a
-// width of elements. A large plan is worth a kernel of its own, in which all numbers are literals, which
-// makes divisions cheap, small elements are gathered to words of 32 bits, and a transpose goes through local
-// memory by tiles.
+// A small plan is a table of numbers, interpreted by one kernel for all plans that is built once per element
+// width. A large plan gets its own kernel with all numbers as literals: divisions become cheap, small
+// elements are packed into 32-bit words, and a transpose goes through local memory in tiles.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace tilework::cl {
 enum class KernelForm {
   // Loops in a table.
   kTable,
-  // Loops as literals; a word at a time.
+  // Loops as literals; one word per work-item.
   kWords,
   // Tiles through local memory.
   kTiles,
@@ -30,18 +29,19 @@ enum class KernelForm {
 
 struct KernelText {
   KernelForm form = KernelForm::kTable;
-  // What the innermost loops of the nest do, in a word or two, for explanations and measurements.
+  // Name of what the innermost loops do, for explanations and measurements.
   const char* shape = "gather";
   std::string source;
-  // Numbers for the buffer that the kernel reads beside the source: what becomes of elements, the loops, or
-  // the lookup tables.
+  // Content of the buffer that the kernel reads beside the source: element conversions, loops, or lookup
+  // tables.
   std::vector<int64_t> table;
-  // Destination elements that a work-item makes (kTable, kWords).
+  // Destination elements per work-item (kTable, kWords).
   int64_t elements_per_word = 1;
   // Bytes of a word.
   int64_t word_bytes = 1;
-  // kTiles: groups of kTileGroup work-items make a tile each, so many for a pass of the outermost loop. Pass
-  // i makes slots from destination_base + i * pass_stride on, up to pass_span of them.
+  // kTiles: each group of kTileGroup work-items computes a tile; groups_per_pass of them make one iteration
+  // of the outermost loop. Iteration i writes at most pass_span slots from destination_base + i * pass_stride
+  // on.
   int64_t groups_per_pass = 0;
   int64_t passes = 0;
   int64_t pass_stride = 1;
@@ -50,10 +50,10 @@ struct KernelText {
 };
 
 inline constexpr int64_t kTileGroup = 256;
-// Local memory that a tile takes at most.
+// Largest local memory of a tile.
 inline constexpr int64_t kTileBytes = 16 << 10;
 
-// Errors: ERR_UNSUPPORTED (see cast_numbers), ERR_LIMIT for tables that have too many entries.
+// Errors: ERR_UNSUPPORTED (see cast_numbers), ERR_LIMIT for too many table entries.
 KernelText kernel_text(const DeviceMoves& moves, KernelForm form);
 
 // The best form for a large plan.

@@ -1,6 +1,6 @@
-// The part of the OpenCL 1.2 API that tilework calls, declared here so that nothing of OpenCL is needed to
-// build. Source: Khronos, The OpenCL Specification, version 1.2, sections 4 and 5, and the values that its
-// registry (cl.xml) gives the names.
+// The part of the OpenCL 1.2 API that tilework calls. It is declared here because no package registry of the
+// build has the Khronos headers. Source: Khronos, The OpenCL Specification, version 1.2, sections 4 and 5;
+// values from its registry (cl.xml).
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ inline constexpr Int kInvalidContext = -34;
 inline constexpr Int kInvalidCommandQueue = -36;
 inline constexpr Int kInvalidBuildOptions = -43;
 inline constexpr Int kInvalidBufferSize = -61;
-// Of the ICD loader, which finds no driver (cl_khr_icd).
+// Status of the ICD loader if it finds no driver (cl_khr_icd).
 inline constexpr Int kPlatformNotFound = -1001;
 
 inline constexpr Bitfield kDeviceTypeCpu = 1 << 1;
@@ -77,7 +77,7 @@ inline constexpr Bitfield kMemoryCopyHostPointer = 1 << 5;
 inline constexpr Bitfield kMapRead = 1 << 0;
 inline constexpr Bitfield kMapWrite = 1 << 1;
 
-// The functions, under their names in the library.
+// The functions by their names in the library.
 struct Api {
 #define TILEWORK_OPENCL_FUNCTION(result, name, parameters) result(*name) parameters = nullptr;
 #include "opencl/opencl_functions.def"

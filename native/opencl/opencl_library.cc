@@ -37,7 +37,7 @@ void* find_function(void* handle, const char* name) {
 #endif
 }
 
-// Null where a function is missing, whose name goes to `missing`.
+// Null if a function is missing; its name goes to `missing`.
 const Api* api_of(void* handle, std::string& missing) {
   auto* api = new Api;
 #define TILEWORK_OPENCL_FUNCTION(result, name, parameters)                          \

@@ -1,5 +1,5 @@
-// The OpenCL library of the system, found at run time. It is loaded with the first question for devices, once
-// a process, and never unloaded: drivers have threads of their own, which would go on in memory that is gone.
+// The OpenCL library of the system, loaded at the first query for devices, once per process, and never
+// unloaded: threads of the drivers would continue in unmapped code.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace tilework::cl {
 
 struct Library {
-  // Null where no library was found.
+  // Null if no library was found.
   const Api* api = nullptr;
-  // Why not, for errors.
+  // Reason for error messages if no library was found.
   std::string reason;
 };
 
-// The library that TILEWORK_OPENCL_LIBRARY names ("none" for none), else that of the system. Any thread.
+// The library named by TILEWORK_OPENCL_LIBRARY ("none" disables OpenCL), else the system's. Any thread.
 const Library& library();
 
-// The name of a status in the specification, or its number.
+// Name of a status in the specification, or its number.
 std::string status_name(Int status);
 
-// The error of a call that failed. Codes: ERR_DEVICE_MEMORY where memory ran out, else ERR_DEVICE_LOST.
+// Error of a failed call: ERR_DEVICE_MEMORY if memory ran out, else ERR_DEVICE_LOST.
 Error failure(Int status, const char* call);
 
 inline void check(Int status, const char* call) {

@@ -10,11 +10,11 @@
 namespace tilework::cl {
 namespace {
 
-// Loops, bounds and lookups are read from `table`, as add_nest wrote them.
+// Reads loops, bounds and lookups from `table`, in the format of add_nest.
 constexpr const char* kTablePlace = R"cl(
 #define MOST_VARIABLES 16
 
-// The offset in the source, or a negative number for a slot without an element.
+// Source offset, or a negative number for a slot without an element.
 long place_in(ulong slot, __global const long* table) {
   const long digits = table[1];
   const long variables = table[2];
@@ -66,7 +66,7 @@ long place(ulong slot, __global const long* table) {
 
 constexpr size_t kMostTableVariables = 16;
 
-// The entries of a lookup that the loops of a nest reach.
+// Number of lookup entries that the loops of a nest reach.
 int64_t entries_of(const LoopNest& nest, size_t lookup) {
   int64_t entries = 1;
   for (const Node& node : nest.nodes) {
@@ -75,8 +75,8 @@ int64_t entries_of(const LoopNest& nest, size_t lookup) {
   return entries;
 }
 
-// Appends a lookup's table. Offsets may be negative, as they are added to others; kHole and kSkip, which are
-// the two smallest numbers, stand for no element.
+// Appends a lookup's table. Offsets may be negative, since they are added to others; the two smallest
+// numbers, kHole and kSkip, mean no element.
 void add_lookup(std::vector<int64_t>& table, const LoopNest& nest, size_t number) {
   const Lookup& lookup = nest.lookups[number];
   const int64_t entries = entries_of(nest, number);
@@ -89,13 +89,14 @@ void add_lookup(std::vector<int64_t>& table, const LoopNest& nest, size_t number
   for (int64_t i = 0; i < entries; ++i) table.push_back(lookup.at(i));
 }
 
-// A slot has an element where its index lies in both bounds: what is not written by this nest has another.
+// A slot has an element if its index lies in both bounds; slots outside the write bounds belong to another
+// nest.
 std::pair<int64_t, int64_t> bounds_of(const Variable& variable) {
   return {std::max(variable.write_lo, variable.valid_lo), std::min(variable.write_hi, variable.valid_hi)};
 }
 
-// Size, numbers of digits, variables and lookups, whether all is zero, bases, digits with their loops,
-// bounds, then for each lookup how far behind this entry its table begins, then the tables.
+// Format: size; counts of digits, variables and lookups; whether all is zero; bases; digits with their loops;
+// bounds; for each lookup the distance from this entry to its table; the tables.
 void add_nest(std::vector<int64_t>& table, const LoopNest& nest) {
   const size_t start = table.size();
   const auto count = [](size_t size) { return static_cast<int64_t>(size); };
@@ -132,7 +133,7 @@ void add_term(std::string& sum, size_t node, int64_t factor) {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-// Declares the passes of the loops over a digit.
+// Declares the iterations of the loops over a digit.
 std::string digit_text(const SlotDigit& digit, size_t which) {
   const std::string name = "q" + std::to_string(which);
   std::string text = "    const INDEX " + name + " = rest / " + number(digit.stride) + ";\n    if (" + name +
@@ -147,7 +148,7 @@ std::string digit_text(const SlotDigit& digit, size_t which) {
   return text;
 }
 
-// The nest as straight code; see kTablePlace for what it does.
+// The nest as straight-line code; kTablePlace explains the steps.
 std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
   const SlotDigits slots = slot_digits(nest);
   std::string text = "  do {\n";

@@ -1,6 +1,6 @@
-// Where an element comes from, as OpenCL C: from a slot of the destination to the passes of all loops of a
-// nest, and from these to an offset in the source, or to none. Loops are literals, or stand in a table that
-// one text for all plans walks through.
+// Computes source offsets in OpenCL C: from a slot of the destination to the iterations of all loops of a
+// nest, and from these to a source offset, or to none. Loops are literals, or entries of a table that one
+// text for all plans interprets.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@
 
 namespace tilework::cl {
 
-// The table of a plan has no more entries, lookups that are arithmetic on the CPU included: 128 MiB.
+// Most entries in the table of a plan, 128 MiB, including lookups that the CPU computes.
 inline constexpr int64_t kMostTableEntries = int64_t{1} << 24;
 
-// Whether 32 bits are enough for every slot, offset and sum on the way.
+// Whether 32 bits suffice for every slot, offset and intermediate sum.
 bool is_narrow(const std::vector<LoopNest>& nests);
 
-// Defines INDEX and OFFSET, which are what slots and offsets are counted in, and HOLE, which is no offset.
+// Defines INDEX and OFFSET, the types of slots and offsets, and HOLE, a value that is not an offset.
 std::string index_text(bool is_narrow);
 
-// Defines `OFFSET place(INDEX slot, __global const long* table)`, with the nests at the beginning of `table`.
+// Defines `OFFSET place(INDEX slot, __global const long* table)`; the nests are at the start of `table`.
 std::string table_place_text();
 bool fits_table(const std::vector<LoopNest>& nests);
-// Appends the nests for it, and the end of their list. Errors: ERR_LIMIT for too many entries.
+// Appends the nests for table_place_text, and their terminator. Errors: ERR_LIMIT for too many entries.
 void add_nests(std::vector<int64_t>& table, const std::vector<LoopNest>& nests);
 
-// Defines the same under a name of the caller's, for these nests alone; their lookups are appended to
-// `table`, from the beginning of which they are read. Errors: as add_nests.
+// Defines the same function for these nests alone, under a given name. Lookups are appended to `table`, whose
+// start is passed to the function. Errors: those of add_nests.
 std::string literal_place_text(const std::string& name, const std::vector<LoopNest>& nests,
                                std::vector<int64_t>& table);
 

@@ -3,8 +3,8 @@
 namespace tilework::cl {
 namespace {
 
-// Significands of what comes in have 53 bits or less. Those that come out have 55 or more, of which the last
-// one is also set where lower ones were cut off: enough to round to 53 bits, halves included.
+// Input significands have at most 53 bits. Result significands have at least 55 bits, the last one sticky,
+// which is enough to round to 53 bits, ties included.
 constexpr const char* kScaling = R"cl(
 #define QUANTIZE 0
 #define DEQUANTIZE 1
@@ -12,21 +12,21 @@ constexpr const char* kScaling = R"cl(
 
 int is_zero(Number a) { return a.kind == FINITE && a.significand == 0; }
 
-// What an operation without a result gives: on x86-64 with its sign set.
+// Result of an invalid operation: NaN, on x86-64 with its sign set.
 Number no_number(void) { return number_of(NOT_A_NUMBER, 1, 0, 0, 0); }
 
 Number one(void) { return number_of(FINITE, 0, 1, 0, 0); }
 
 Number rounded(Type type, Number a) { return decode_float(type, encode_float(type, a, 0)); }
 
-// Numbers of 128 bits: (high * 2^64 + low) * 2^exponent.
+// 128-bit numbers: (high * 2^64 + low) * 2^exponent.
 typedef struct {
   ulong high;
   ulong low;
   long exponent;
 } Wide;
 
-// `value` behind shifts to the right; bits that are lost leave the last one set.
+// Shifts right; lost bits set the last bit (sticky).
 Wide shifted_wide(Wide value, long shift) {
   if (shift <= 0) return value;
   value.exponent += shift;
@@ -51,7 +51,7 @@ Wide shifted_wide(Wide value, long shift) {
   return value;
 }
 
-// Neither is zero. The highest bit set is number 126 or 125.
+// Both arguments are nonzero. The highest set bit of the result is bit 126 or 125.
 Wide wide_product(Number a, Number b) {
   const int by_a = (int)clz(a.significand);
   const int by_b = (int)clz(b.significand) - 1;
@@ -75,7 +75,7 @@ Number narrowed(Wide value, int negative) {
   return number_of(FINITE, negative, high | (low != 0), value.exponent + 64 - empty, 0);
 }
 
-// Where bits are lost, one of the two is so small that the difference loses two bits at most.
+// If bits are lost, one argument is so small that the difference cancels at most two bits.
 Number wide_sum(Wide a, int a_negative, Wide b, int b_negative) {
   const long exponent = max(a.exponent, b.exponent);
   a = shifted_wide(a, exponent - a.exponent);
@@ -123,7 +123,7 @@ Number difference(Number a, Number b) {
   return sum(a, b);
 }
 
-// By 11 bits of the quotient at a time: three times for float32, five times for float64.
+// Long division with 11 quotient bits per step: three steps for float32, five for float64.
 Number quotient(Number a, Number b, int times) {
   const int negative = a.negative != b.negative;
   if (a.kind == NOT_A_NUMBER) return a;
@@ -147,7 +147,7 @@ Number quotient(Number a, Number b, int times) {
   return number_of(FINITE, negative, whole | (rest != 0), exponent, 0);
 }
 
-// A whole number below 2^62.
+// Rounds to an integer below 2^62.
 long whole_of(Number a, int halves_away) {
   const long shift = -a.exponent;
   ulong magnitude = 0;

@@ -7,7 +7,7 @@
 namespace tilework::cl {
 namespace {
 
-// The loops of a variable, widest weights first.
+// Loops of a variable, widest weights first.
 std::vector<size_t> loops_of(const LoopNest& nest, int variable) {
   std::vector<size_t> loops;
   for (size_t i = 0; i < nest.nodes.size(); ++i) {
@@ -18,7 +18,7 @@ std::vector<size_t> loops_of(const LoopNest& nest, int variable) {
   return loops;
 }
 
-// Whether the loops step through the destination as through one digit.
+// Whether the loops together step through the destination like one digit.
 bool is_one_digit(const LoopNest& nest, const std::vector<size_t>& loops) {
   const Node& finest = nest.nodes[loops.back()];
   return std::all_of(loops.begin(), loops.end(), [&](size_t i) {

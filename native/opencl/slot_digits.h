@@ -1,7 +1,6 @@
-// A nest read backwards: from a slot of the destination to the passes of all loops. Slots are written in
-// mixed radix by the destination's own digits; the loops over one digit take its value apart again. Only a
-// digit that a nest begins to walk before its first slot (join.cc, chain_at_block) needs care: its values do
-// not begin at zero.
+// Inverts a nest: from a slot of the destination to the iterations of all loops. A slot is written in mixed
+// radix by the destination's own digits, and the loops over one digit split its value. Only a digit that a
+// nest enters before its first slot (join.cc, chain_at_block) needs care: its values do not start at zero.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +11,8 @@
 
 namespace tilework::cl {
 
-// Loop number `node` of a nest takes value / weight of what the loops before it have left.
+// Loop `node` of a nest has the iteration value / weight, where value is what remains after the loops before
+// it.
 struct DigitLoop {
   size_t node;
   int64_t weight;
@@ -20,17 +20,17 @@ struct DigitLoop {
 
 struct SlotDigit {
   int64_t stride;
-  // Values first .. first + count - 1; the slot with the first value has none of this digit in it.
+  // Values are first .. first + count - 1; the slot of the first value has none of this digit in it.
   int64_t first;
   int64_t count;
   std::vector<DigitLoop> loops;
 };
 
 struct SlotDigits {
-  // Of all first values.
+  // Sum over all first values.
   int64_t base;
-  // Widest strides first. A slot that this nest does not write leaves a rest, or has a value of `count` or
-  // more, or a variable outside its bounds.
+  // Widest strides first. A slot that this nest does not write leaves a remainder, has a value of `count` or
+  // more, or a variable out of bounds.
   std::vector<SlotDigit> digits;
 };
 

@@ -5,7 +5,7 @@
 namespace tilework::cl {
 namespace {
 
-// What a lane keeps between runs of each of its buffers.
+// Bytes of each buffer that a lane keeps between runs.
 constexpr int64_t kKeptBytes = int64_t{16} << 20;
 
 }  // namespace

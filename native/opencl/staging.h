@@ -1,6 +1,5 @@
-// What one run needs of a device beside its kernel: three queues, so that upload, kernel and download
-// overlap, and memory that both can reach. A device keeps a few for later runs, since pinned memory is slow
-// to get.
+// Resources of one run beside its kernel: three queues, so that upload, kernel and download overlap, and
+// pinned memory. A device keeps a few of these for later runs, since pinned memory is slow to allocate.
 #pragma once
 
 #include <array>
@@ -12,18 +11,18 @@
 
 namespace tilework::cl {
 
-// Memory of the host that a device reads and writes without a copy between.
+// Host memory that a device accesses without an intermediate copy.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
   PinnedBuffer(PinnedBuffer&&) = delete;
   ~PinnedBuffer() { reset(); }
 
-  // At least `size` bytes, whose old content is gone where they had to be got. Errors: ERR_DEVICE_MEMORY.
+  // At least `size` bytes; growing discards the old content. Errors: ERR_DEVICE_MEMORY.
   uint8_t* of_size(const ComputeDevice::Session& session, Queue queue, int64_t size);
   void reset();
 
-  // The last copy from or to it; whoever uses the memory waits for it.
+  // Last copy from or to this memory; wait for it before using the memory.
   EventHandle in_use;
 
  private:
@@ -33,7 +32,7 @@ class PinnedBuffer {
   int64_t size_ = 0;
 };
 
-// Memory of the device that is kept from slice to slice.
+// Device memory that is reused from slice to slice.
 class DeviceBuffer {
  public:
   // Errors: ERR_DEVICE_MEMORY.
@@ -49,15 +48,15 @@ class DeviceBuffer {
 struct Lane {
   explicit Lane(const ComputeDevice::Session& session)
       : upload(session.queue()), compute(session.queue()), download(session.queue()) {}
-  // Waits for all that is under way.
+  // Waits for all pending operations.
   void finish() const;
-  // Gives what is larger than a run of small slices needs back.
+  // Frees buffers that are larger than a run of small slices needs.
   void trim();
 
   QueueHandle upload;
   QueueHandle compute;
   QueueHandle download;
-  // Declared behind the queues, which they need for their own end.
+  // Declared after the queues, which the buffers need for their destruction.
   std::array<PinnedBuffer, 2> uploads;
   std::array<PinnedBuffer, 2> downloads;
   std::array<DeviceBuffer, 2> sources;

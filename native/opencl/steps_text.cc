@@ -15,7 +15,7 @@ namespace {
 
 std::string number(int64_t value) { return std::to_string(value); }
 
-// Whose nests find the parameters; null where there is one pair for all elements.
+// Nests that find the parameters; null if all elements share one pair.
 const NestPlaces* places_of(const ElementStep& step) {
   const auto* scaling = std::get_if<Scaling>(&step);
   return scaling == nullptr ? nullptr : dynamic_cast<const NestPlaces*>(scaling->places());
@@ -26,7 +26,7 @@ bool has_scaling(std::span<const ElementStep> steps) {
                      [](const ElementStep& step) { return std::holds_alternative<Scaling>(step); });
 }
 
-// What scaled() takes behind the codes. Limits are whole.
+// Arguments of scaled() after the codes. Limits are integers.
 std::array<int64_t, 3> scaling_numbers(const Scaling& scaling) {
   return {static_cast<int64_t>(scaling.low()), static_cast<int64_t>(scaling.high()),
           scaling.rules() == QuantizeRules::kTmfile ? 1 : 0};
@@ -49,7 +49,7 @@ void add_parameters(std::vector<int64_t>& table, const Scaling& scaling) {
   }
 }
 
-// Names the types of a step.
+// Declares the types of a step.
 template <class Step>
 std::string types_text(const Step& step) {
   return "    const Type from = " + type_text(step.from()) +
@@ -61,7 +61,7 @@ std::string step_text(const Cast& cast) {
   return types_text(cast) + "    code = encode(to, decode(from, code), " + options + ");\n";
 }
 
-// With the parameters as literals, or from where `places`, the name of a function, says.
+// Parameters are literals, or found by the function named `places`.
 std::string step_text(const Scaling& scaling, const std::string& places, std::vector<int64_t>& table) {
   std::string text = types_text(scaling);
   std::string scale = std::to_string(scaling.scale_code(0)) + "ul";
@@ -104,8 +104,8 @@ ulong convert(ulong code, INDEX slot, __global const long* table) {
 }
 )cl";
 
-// Of a step in a table: its kind, two types, three numbers, where its parameters are and where the nests that
-// find them, if any, are.
+// Entries of a step in a table: kind, two types, three numbers, offset of its parameters, and offset of the
+// nests that find them, if any.
 constexpr size_t kStepNumbers = 1 + 2 * kTypeNumbers + 3 + 2;
 constexpr size_t kParametersNumber = kStepNumbers - 2;
 constexpr size_t kPlacesNumber = kStepNumbers - 1;

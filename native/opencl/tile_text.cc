@@ -10,25 +10,26 @@
 namespace tilework::cl {
 namespace {
 
-// What a group wants side by side: a line of most devices' caches. Less than the least of it is not worth a
-// way through local memory.
+// Target length of contiguous runs: the cache line of most devices. Tiles with runs below kLeastRunBytes do
+// not pay for the way through local memory.
 constexpr int64_t kRunBytes = 128;
 constexpr int64_t kLeastRunBytes = 16;
-// Runs of this length are read well without.
+// Runs of this length are read well without local memory.
 constexpr int64_t kWholeRunBytes = 32;
-// Smaller tiles leave most of a group without work.
+// Smaller tiles leave most of a group idle.
 constexpr int64_t kWantedTileBytes = 4 << 10;
 constexpr int64_t kLeastTileElements = 128;
 constexpr int64_t kWordBytes = 4;
 
-// A loop of which a tile has `count` passes at a time.
+// A loop with `count` iterations per tile.
 struct TileLoop {
   size_t level;
   int64_t count;
 };
 
 struct Tile {
-  // Innermost first: those along the source, which are contiguous there, and those along the destination.
+  // Innermost first: loops that are contiguous in the source, and loops that are contiguous in the
+  // destination.
   std::vector<TileLoop> along_source;
   std::vector<TileLoop> along_destination;
 };
@@ -41,8 +42,8 @@ std::optional<size_t> loop_with(const LoopNest& nest, int64_t wanted, Stride str
   return std::nullopt;
 }
 
-// The loops that step through memory side by side, up to a run of `elements`; of the last one a power of two
-// or all.
+// Loops that step contiguously through memory, up to a run of `elements`. The last loop contributes a power
+// of two of its iterations, or all.
 template <class Stride>
 std::vector<TileLoop> run_of(const LoopNest& nest, int64_t elements, Stride stride) {
   std::vector<TileLoop> loops;
@@ -72,7 +73,7 @@ TileLoop* find_loop(std::vector<TileLoop>& loops, size_t level) {
   return at == loops.end() ? nullptr : &*at;
 }
 
-// A loop of both runs has the larger part in both.
+// A loop in both lists gets the larger count in both.
 void agree(Tile& tile) {
   for (TileLoop& loop : tile.along_source) {
     TileLoop* other = find_loop(tile.along_destination, loop.level);
@@ -97,8 +98,8 @@ Tile tile_of(const LoopNest& nest, int64_t source_elements, int64_t destination_
   return tile;
 }
 
-// Runs as long as they should be, or half of that and so on until the tile fits; absent where they would be
-// too short, or where there is nothing to turn.
+// Tries the target run length, then halves of it until the tile fits; none if runs become too short or if
+// nothing is transposed.
 std::optional<Tile> best_tile(const DeviceMoves& moves) {
   if (moves.nests.size() != 1 || moves.source_bits < 8 || moves.destination_bits < 8) return std::nullopt;
   const LoopNest& nest = moves.nests.front();
@@ -118,7 +119,7 @@ std::optional<Tile> best_tile(const DeviceMoves& moves) {
     best = tile;
     break;
   }
-  // Longer runs, while there is room, for short loops between long ones.
+  // Lengthens runs while there is room, for short loops between long ones.
   for (int64_t bytes = 2 * kRunBytes; best && tile_elements(*best) * widest < kWantedTileBytes; bytes *= 2) {
     const Tile tile = tile_of(nest, bytes / from, bytes / to);
     if (tile_elements(tile) * widest > kWantedTileBytes || bytes > kWantedTileBytes) break;
@@ -136,14 +137,14 @@ std::string constant(const char* name, int64_t value) {
   return std::string("#define ") + name + " " + number(value) + "\n";
 }
 
-// All of a nest that the text is made of.
+// The parts of a nest that the text depends on.
 struct TileText {
   const LoopNest& nest;
   Tile tile;
   int64_t columns;
   int64_t pitch;
 
-  // Passes of a loop in a tile; 1 for those that no tile has.
+  // Iterations of a loop per tile; 1 for loops outside the tile.
   int64_t count(size_t level) const {
     for (const auto* loops : {&tile.along_source, &tile.along_destination}) {
       for (const TileLoop& loop : *loops) {
@@ -157,7 +158,7 @@ struct TileText {
     return std::any_of(tile.along_source.begin(), tile.along_source.end(),
                        [=](const TileLoop& loop) { return loop.level == level; });
   }
-  // Levels of the tile in the order in which a group walks through it, fastest first.
+  // Levels of the tile in the order in which a group traverses it, fastest first.
   std::vector<size_t> order(bool by_source) const {
     std::vector<size_t> levels;
     const auto add = [&](size_t level) {
@@ -168,8 +169,8 @@ struct TileText {
     for (size_t level = nest.nodes.size(); level-- > 0;) add(level);
     return levels;
   }
-  // Where an element lies in local memory: columns are along the source, and every row has an odd number of
-  // words, so that neither order has its work-items in one bank.
+  // Offset of an element in local memory. Columns run along the source, and every row has an odd number of
+  // words, so that neither order has bank conflicts.
   int64_t local_stride(size_t level) const {
     int64_t stride = 1;
     for (const TileLoop& loop : tile.along_source) {
@@ -192,7 +193,7 @@ int64_t pitch_of(int64_t columns, int64_t element_bytes) {
   return ((columns + per_word - 1) / per_word | 1) * per_word;
 }
 
-// Slots from the first to the last of one pass of a loop.
+// Slots spanned by one iteration of a loop.
 int64_t span_of(const LoopNest& nest, size_t level) {
   int64_t span = 1;
   for (size_t i = level + 1; i < nest.nodes.size(); ++i) {
@@ -201,7 +202,7 @@ int64_t span_of(const LoopNest& nest, size_t level) {
   return span;
 }
 
-// Declares p0, p1, ... : the pass of every loop with which the group's tile begins.
+// Declares p0, p1, ...: the first iteration of every loop in the group's tile.
 std::string passes_text(const TileText& text_of, KernelText& result) {
   const std::vector<Node>& nodes = text_of.nest.nodes;
   std::string text = "  INDEX group = (INDEX)get_group_id(0);\n";
@@ -218,7 +219,7 @@ std::string passes_text(const TileText& text_of, KernelText& result) {
     text += "  group /= " + number(count) + ";\n";
     groups *= count;
   };
-  // Tiles that go on in the destination come one after the other, then those that go on in the source.
+  // Consecutive tiles continue in the destination first, then in the source.
   std::vector<size_t> levels;
   for (size_t level = nodes.size(); level-- > 1;) levels.push_back(level);
   std::stable_partition(levels.begin(), levels.end(),
@@ -243,7 +244,7 @@ std::string sum_text(const LoopNest& nest, const char* prefix, const std::string
   return text;
 }
 
-// Declares d0, d1, ... : the passes within the tile, of element number `i` in an order.
+// Declares d0, d1, ...: the iterations within the tile of element number `i` in an order.
 std::string digits_text(const TileText& text_of, const std::vector<size_t>& order) {
   std::string text = "    uint rest = i;\n";
   for (size_t k = 0; k < order.size(); ++k) {
@@ -255,7 +256,7 @@ std::string digits_text(const TileText& text_of, const std::vector<size_t>& orde
   return text;
 }
 
-// Whether element (d0, d1, ...) is in the loops, and in the bounds of all variables.
+// Whether element (d0, d1, ...) lies inside the loops and the bounds of all variables.
 std::string inside_text(const TileText& text_of, bool is_valid) {
   const LoopNest& nest = text_of.nest;
   std::string text = "1";
@@ -291,7 +292,7 @@ std::string variables_text(const LoopNest& nest) {
   return text;
 }
 
-// How far an element of a tile lies behind the tile's first one.
+// Distance of an element from the first element of the tile.
 std::string within_text(const TileText& text_of, bool by_source) {
   return sum_text(text_of.nest, "d", "0", [&](size_t level) {
     const Node& node = text_of.nest.nodes[level];
@@ -338,8 +339,8 @@ constexpr const char* kStore = R"cl(
 }
 )cl";
 
-// Small elements leave by words where all of a word is the tile's: `i` is the first of PER_WORD elements that
-// lie side by side along INNER, the loop whose pass is DIGIT.
+// Stores small elements as whole words where the tile contains the whole word: `i` is the first of PER_WORD
+// elements that are contiguous along INNER, the loop with iteration DIGIT.
 constexpr const char* kStoreWords = R"cl(
     uint word = 0;
     uint written = 0;

@@ -1,8 +1,7 @@
-// Elements that change their order within a tile, as OpenCL C: transposes, and interleaves of several loops.
-// A tile has the loops that are innermost in the source and those that are innermost in the destination, of
-// each so many passes that both sides have runs of a cache line. A group of work-items reads it along the
-// source and writes it along the destination, with local memory between, so that neighbours touch
-// neighbouring memory on both sides.
+// Transposes and interleaves of several loops as OpenCL C. A tile covers the loops that are innermost in the
+// source and those that are innermost in the destination, each with enough iterations for runs of a cache
+// line on both sides. A work-group reads the tile along the source into local memory and writes it along the
+// destination, so that accesses coalesce on both sides.
 #pragma once
 
 #include <string>
@@ -13,11 +12,11 @@ namespace tilework::cl {
 
 struct KernelText;
 
-// Whether a plan is one nest without lookups, with runs on both sides that do not go the same way, and with a
-// tile that fits local memory.
+// Whether a plan is one nest without lookups, with different innermost loops on both sides, and with a tile
+// that fits local memory.
 bool can_tile(const DeviceMoves& moves);
 
-// The kernel, and its geometry in `result`. Goes behind index_text.
+// Text of the kernel; its geometry goes to `result`. To follow index_text.
 std::string tile_text(const DeviceMoves& moves, KernelText& result);
 
 }  // namespace tilework::cl

@@ -29,7 +29,7 @@ size_t cpus_for(double quota, double period) {
 
 size_t smaller(size_t a, size_t b) { return a == 0 || b == 0 ? std::max(a, b) : std::min(a, b); }
 
-// Version 2: "max 100000" or "50000 100000".
+// cgroup v2: "max 100000" or "50000 100000".
 size_t quota_v2(const std::string& folder) {
   const std::string line = first_line(folder + "/cpu.max");
   const size_t space = line.find(' ');
@@ -37,14 +37,14 @@ size_t quota_v2(const std::string& folder) {
   return cpus_for(std::atof(line.c_str()), std::atof(line.c_str() + space + 1));
 }
 
-// Version 1: two files; a quota of -1 is none.
+// cgroup v1: two files; a quota of -1 means none.
 size_t quota_v1(const std::string& folder) {
   return cpus_for(std::atof(first_line(folder + "/cpu.cfs_quota_us").c_str()),
                   std::atof(first_line(folder + "/cpu.cfs_period_us").c_str()));
 }
 
-// The group and every group above it may have a quota; the smallest counts. In a container the group's path
-// often does not exist below the mount, whose root then is the group.
+// A group and each of its ancestors may have a quota; the smallest applies. In a container the path of the
+// group often does not exist below the mount, whose root is then the group.
 template <class Quota>
 size_t smallest_quota(const std::string& mount, std::string group, Quota quota) {
   size_t result = quota(mount);
@@ -73,7 +73,7 @@ size_t affinity_threads() {
 size_t quota_threads(const std::string& root) {
   size_t result = 0;
   std::ifstream groups(root + "/proc/self/cgroup");
-  // hierarchy:controllers:path; version 2 is hierarchy 0 without controllers.
+  // hierarchy:controllers:path; cgroup v2 is hierarchy 0 without controllers.
   for (std::string line; std::getline(groups, line);) {
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);

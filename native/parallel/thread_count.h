@@ -1,5 +1,5 @@
-// How many threads this process may use: the CPUs it may run on, cut by the quota of its control group. A
-// container with half a CPU on a machine of 96 gets 1, not 96.
+// Number of threads that this process may use: its CPU affinity, limited by its cgroup quota. A container
+// with half a CPU on a machine with 96 gets 1, not 96.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace tilework {
 
-// TILEWORK_THREADS if it is a whole number from 1 to kMaxThreads, else what affinity and quota allow; at
+// TILEWORK_THREADS if it is a whole number from 1 to kMaxThreads, else the limit of affinity and quota; at
 // least 1.
 size_t default_threads();
 
-// CPUs that the quota of the control group pays for, rounded up; 0 without a quota. Versions 1 and 2. `root`
-// stands before every path that is read.
+// CPUs that the cgroup quota allows, rounded up; 0 without a quota. Reads v1 and v2; `root` is prepended to
+// every path.
 size_t quota_threads(const std::string& root);
 
-// A thread count written as text; 0 if it is none.
+// Parses a thread count; 0 if the text is not one.
 size_t parse_threads(const char* text);
 
 }  // namespace tilework

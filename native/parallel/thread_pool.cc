@@ -8,8 +8,8 @@
 namespace tilework {
 namespace {
 
-// A thread that has helped a caller looks out for the next call for so long before it sleeps: to be woken
-// takes about as long, in which a core copies a few MiB.
+// A thread that has helped a caller spins this long for the next call before it sleeps. Waking it takes about
+// as long, time in which a core copies a few MiB.
 constexpr auto kSpinning = std::chrono::microseconds(50);
 
 void pause() {
@@ -20,10 +20,10 @@ void pause() {
 #endif
 }
 
-// Until `is_over` or for kSpinning.
+// Spins until `is_over` or for kSpinning.
 template <class Condition>
 void spin_until(Condition is_over) {
-  // Reading the clock costs as much as some pauses.
+  // Reading the clock costs as much as several pauses.
   constexpr int kPauses = 16;
   const auto end = std::chrono::steady_clock::now() + kSpinning;
   do {
@@ -36,7 +36,7 @@ void spin_until(Condition is_over) {
 
 }  // namespace
 
-// The work of run(), whose caller waits for it.
+// The work of run(); its caller waits for it.
 class ThreadPool::CallersJob : public TileJob {
  public:
   CallersJob(int64_t tiles, const std::function<void(int64_t)>& body) : TileJob(tiles), body_(body) {
@@ -50,7 +50,7 @@ class ThreadPool::CallersJob : public TileJob {
     }
   }
 
-  // For the tiles that others have begun.
+  // Waits for the tiles that other threads have begun.
   void wait() {
     spin_until([this] { return unfinished_.load() == 0; });
     for (int64_t left = unfinished_.load(); left > 0; left = unfinished_.load()) unfinished_.wait(left);
@@ -111,7 +111,7 @@ void ThreadPool::submit(std::shared_ptr<TileJob> job) {
     job->finish(nullptr);
     return;
   }
-  // A job without tiles still takes one turn, so that finish() always comes from a thread of the pool.
+  // A job without tiles still counts one, so that finish() always runs on a thread of the pool.
   job->unfinished_ = std::max<int64_t>(job->tiles_, 1);
   start_threads();
   unfinished_.push_back(job);
@@ -153,7 +153,7 @@ void ThreadPool::withdraw(const std::shared_ptr<CallersJob>& job) {
   --callers_;
   std::erase(queue_, job);
   has_queue_ = !queue_.empty();
-  // There is room for one more.
+  // Room for another worker.
   if (!queue_.empty()) changed_.notify_one();
 }
 
@@ -173,7 +173,7 @@ void ThreadPool::start_threads() {
       workers_.emplace_back([this, number] { work(number); });
     }
   } catch (const std::system_error&) {
-    // The system is out of threads; one is enough to get everything done.
+    // The system is out of threads; one worker is enough to finish everything.
     if (workers_.empty()) throw;
   }
 }
@@ -189,7 +189,7 @@ void ThreadPool::stop_surplus(std::unique_lock<std::mutex>& lock) {
   for (std::thread& thread : surplus) thread.join();
 }
 
-// One thread always may: callers could else keep a job waiting for ever.
+// One worker may always run; otherwise callers could starve a job.
 bool ThreadPool::may_work() const {
   return !queue_.empty() && (stopping_ || running_ == 0 || running_ + callers_ < wanted_);
 }
@@ -211,9 +211,9 @@ void ThreadPool::work(size_t number) {
   std::unique_lock lock(mutex_);
   for (Waiting waiting = Waiting::kSleeping;;) {
     wait_for_work(lock, number, waiting);
-    // A pool that stops drains its queue first: every job must finish, if only as cancelled.
+    // A stopping pool drains its queue first: every job must finish, if only as cancelled.
     if (number >= wanted_ && (queue_.empty() || !stopping_)) {
-      // Another may sleep because this one was running, and nobody else would wake it.
+      // Another thread may sleep because this one was running; nobody else would wake it.
       changed_.notify_one();
       return;
     }

@@ -1,9 +1,9 @@
-// The addon's own threads. Jobs are cut into tiles, and jobs take turns: a thread takes the next tile of the
-// job that has waited longest. So one large job uses all threads, and a small one that comes later waits for
-// a tile of it and not for all, even where those tiles wait for a disk.
+// The addon's own threads. Jobs are split into tiles and scheduled in turn: a thread takes the next tile of
+// the job that has waited longest. One large job uses all threads, and a small job that comes later waits for
+// one tile instead of all of them, even where tiles wait for a disk.
 //
-// A thread that waits for its own work anyway takes part in it, and counts as one of the pool's meanwhile.
-// However many such threads there are, each gets its work done by itself if the pool is busy.
+// A thread that waits for its own work takes part in it and counts as a thread of the pool meanwhile. However
+// many such threads there are, each completes its work alone if the pool is busy.
 #pragma once
 
 #include <atomic>
@@ -26,30 +26,31 @@ class TileJob {
   TileJob(const TileJob&) = delete;
   TileJob& operator=(const TileJob&) = delete;
 
-  // Makes the tiles that have not begun do nothing. The job still ends, with finish().
+  // Skips the tiles that have not begun. The job still ends with finish().
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
  protected:
-  // Any thread, tiles of one job at the same time. An exception ends the job; finish() gets the first one.
+  // Called on any thread, for several tiles of one job at a time. An exception ends the job; finish() gets
+  // the first one.
   virtual void run_tile(int64_t tile) = 0;
-  // Asked before each tile.
+  // Checked before each tile.
   virtual bool should_stop() const { return cancelled(); }
-  // Once, after the last tile, on one of the pool's threads.
+  // Called once, after the last tile, on a thread of the pool.
   virtual void finish(std::exception_ptr error) noexcept = 0;
 
  private:
   friend class ThreadPool;
   static constexpr int64_t kNoTile = -1;
-  // The first tile that has not begun, or kNoTile.
+  // Takes the first tile that has not begun, or kNoTile.
   int64_t take_first();
-  // The last one.
+  // Takes the last one.
   int64_t take_last();
   bool has_more() const { return taken_.load(std::memory_order_relaxed) < tiles_; }
   void run_and_catch(int64_t tile);
 
   const int64_t tiles_;
-  // Who raises `taken_` to at most `tiles_` may take a tile from either end.
+  // A thread that raises `taken_` to at most `tiles_` may take one tile from either end.
   std::atomic<int64_t> taken_{0};
   std::atomic<int64_t> taken_first_{0};
   std::atomic<int64_t> taken_last_{0};
@@ -69,31 +70,31 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   size_t threads() const;
-  // At least 1. Waits for the current tiles of threads that are to go.
+  // At least 1. Waits for the current tiles of threads that end.
   void set_threads(size_t threads);
-  // A job without tiles is finished by a thread as well. Errors: std::system_error if no thread can be
+  // A thread of the pool also finishes a job without tiles. Errors: std::system_error if no thread can be
   // started.
   void submit(std::shared_ptr<TileJob> job);
-  // Calls body(tile) for every tile from 0 to tiles - 1, on this thread and on those of the pool that are
-  // free, together no more than threads(). Returns when all calls have. This thread takes tiles from the
-  // first on and the others from the last, so that a thread that does the same work again finds much of it in
-  // its caches. Errors: the first exception of a call.
+  // Calls body(tile) for every tile in [0, tiles), on this thread and on free threads of the pool, at most
+  // threads() in total. Returns after the last call. This thread takes tiles from the first on and the others
+  // from the last, so that a thread that repeats the same work finds much of it in its caches. Errors: the
+  // first exception of a call.
   void run(int64_t tiles, const std::function<void(int64_t)>& body);
-  // Cancels every job, waits for the threads; later jobs are cancelled at once.
+  // Cancels every job and waits for the threads; later jobs are cancelled at once.
   void stop();
 
  private:
   class CallersJob;
 
-  // Who waits for work, and how.
+  // How a thread waits for work.
   enum class Waiting { kSleeping, kSpinning };
 
   void work(size_t number);
   bool may_work() const;
   void wait_for_work(std::unique_lock<std::mutex>& lock, size_t number, Waiting waiting);
-  // How to wait afterwards.
+  // Returns how to wait afterwards.
   Waiting run_next_tile(std::unique_lock<std::mutex>& lock);
-  // False where every tile is to be run by the caller.
+  // False if the caller runs every tile itself.
   bool offer(const std::shared_ptr<CallersJob>& job);
   void withdraw(const std::shared_ptr<CallersJob>& job);
   void start_threads();
@@ -106,15 +107,15 @@ class ThreadPool {
   std::vector<std::thread> workers_;
   size_t wanted_;
   bool stopping_ = false;
-  // Threads of the pool inside a tile, and threads inside run().
+  // Threads of the pool inside a tile, plus threads inside run().
   size_t running_ = 0;
   size_t callers_ = 0;
   // Threads of the pool without work.
   size_t sleeping_ = 0;
   size_t spinning_ = 0;
-  // Whether there is a queue; for those that spin.
+  // Whether the queue has jobs; read by spinning threads.
   std::atomic<bool> has_queue_{false};
-  // One resize at a time: joining happens without `mutex_`.
+  // Serialises resizes: joining happens without `mutex_`.
   std::mutex resize_mutex_;
 };
 

@@ -8,19 +8,19 @@
 namespace tilework {
 namespace {
 
-// A header with longer names is rare, and would be memory that a run takes at once.
+// A longer header is rare, and would be memory that one call takes at once.
 constexpr int64_t kMaxHeaderBytes = 64 * 1024;
 constexpr size_t kMaxRunHeaderBytes = 1024 * 1024;
 
-// So many elements of any type have a number of bytes that JavaScript can count.
+// With at most this many elements of any type the number of bytes stays below 2^53.
 constexpr int64_t kMaxElements = kMaxSafeInteger / 16;
 
-// Reads one tensor after the other; what it has read of one that is not plain is dropped.
+// Reads tensors one by one. What it has read of a tensor that is not plain is dropped.
 class PlainTensorReader {
  public:
   PlainTensorReader(const InputFile& file, const PlainTensorRules& rules) : window_(file), rules_(rules) {}
 
-  // False where the field at the position is no plain tensor.
+  // False if the field at the position is not a plain tensor.
   bool take_next(PlainTensors& found, int64_t end) {
     const std::optional<WireField> field = window_.field(found.position, end);
     if (!field || field->number != rules_.list || field->type != WireType::kLength) return false;
@@ -62,13 +62,13 @@ class PlainTensorReader {
       if (field.number != rules_.raw_data) {
         return field.number == rules_.name || field.number == rules_.doc_string;
       }
-      // Of several the last counts, and the others are worth a word.
+      // Repeated values: protobuf takes the last one, and the others deserve a finding.
       if (values_) return false;
       values_ = field;
       return true;
     }
     if (field.number == rules_.dims) return take_extent(field.value);
-    // An int32 has the low 32 bits of its varint.
+    // An int32 is the low 32 bits of its varint.
     if (field.number == rules_.data_type)
       data_type_ = static_cast<uint32_t>(field.value);
     else

@@ -6,16 +6,14 @@ namespace tilework {
 namespace {
 
 constexpr int64_t kVarintBytes = 10;
-// Of tag and value, or tag and length.
+// Longest tag plus value, or tag plus length.
 constexpr int64_t kFieldBytes = 2 * kVarintBytes;
 
-// After a jump over a payload few fields may follow, so little is read; the more do, the more is read at a
-// time.
+// After a payload is skipped few fields may follow, so the first read is short; it grows while fields follow.
 constexpr int64_t kFirstWindowBytes = 512;
 constexpr int64_t kLastWindowBytes = 256 * 1024;
 
-// The varint at `at`, which then stands behind it; none where it does not end before `end` or within ten
-// bytes.
+// Reads the varint at `at` and advances `at`; none if it does not end before `end` or within ten bytes.
 std::optional<uint64_t> varint(const uint8_t*& at, const uint8_t* end) {
   const uint8_t* const last = std::min(end, at + std::min<int64_t>(kVarintBytes, end - at));
   uint64_t value = 0;
