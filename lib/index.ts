@@ -57,6 +57,29 @@ export {
 } from './layout/plan.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
+export type { TensorChanges } from './pipeline/change_tensors.js'
+export {
+  type ConvertOptions,
+  type ConvertResult,
+  convert,
+  type Output,
+} from './pipeline/convert.js'
+export {
+  type ConvertManyOptions,
+  convertMany,
+  type FileOutcome,
+  type ManifestDamage,
+} from './pipeline/convert_many.js'
+export type { ConvertInput, ConvertInputs } from './pipeline/many/input_list.js'
+export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'
+export { isPattern } from './pipeline/many/pattern.js'
+export type { ByteChunks } from './pipeline/many/records.js'
+export type { Shard } from './pipeline/many/shard.js'
+export type {
+  ConvertManyProgress,
+  ConvertManySummary,
+  FailureGroup,
+} from './pipeline/many/tally.js'
 export {
   type CheckOptions,
   check,
@@ -67,6 +90,12 @@ export {
 } from './pipeline/open.js'
 export type { SaveProgress } from './pipeline/progress.js'
 export { type Saveable, type SaveOptions, type SerializeOptions, save, serialize } from './pipeline/save.js'
+export {
+  type QuantizationSummary,
+  summarizeTensor,
+  type TensorSummary,
+} from './pipeline/tensor_summary.js'
+export type { UndoConversion, UndoOptions } from './pipeline/undo.js'
 export {
   type AsTensorOptions,
   asTensor,

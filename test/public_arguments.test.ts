@@ -4,6 +4,7 @@
  */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { afterAll, expect, it } from 'vitest'
 import * as tilework from '../lib/index.js'
 import {
@@ -100,6 +101,29 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: onnxEntry.decodeTensorProto,
     args: () => [{ dims: [1], data_type: 1, float_data: [1], name: 'x' }],
   },
+  convert: {
+    run: tilework.convert,
+    args: () => [
+      bytes,
+      inFolder('converted.btf'),
+      {
+        ...{ tensors: [0], dtype: 'int8', quantize: { scale: 1 }, layout: 'bfyx', fromLayout: 'bfyx' },
+        ...{ shape: [2, 2, 1, 1], lower: [0, 0, 0, 0], upper: [0, 0, 0, 0], fromLower: [0, 0, 0, 0] },
+        ...{ fromUpper: [0, 0, 0, 0], as: 'weights', format: 'btf', open: openOptions(), signal, onProgress },
+      },
+    ],
+  },
+  convertMany: {
+    run: tilework.convertMany,
+    args: () => [
+      { path: inFolder('one.btf') },
+      {
+        ...{ outDir: inFolder('many'), base: inFolder('.'), jobs: 2, keepGoing: true, manifest: false },
+        ...{ shard: { index: 1, count: 1 }, force: true, dtype: 'float16', signal, onProgress },
+        ...{ onFile: onProgress, onDamagedManifest: onProgress },
+      },
+    ],
+  },
   dequantize: {
     run: tilework.dequantize,
     args: () => [codes(), { scale: [1, 2], zeroPoint: [0, 1], axis: 0, dtype: 'float16' }],
@@ -131,6 +155,7 @@ const CALLS: Readonly<Record<string, Call>> = {
       onnxEntry.internalize(target, content === undefined ? await onnx() : content, options),
     args: () => [inFolder('internal.onnx'), undefined, { signal, onProgress }],
   },
+  isPattern: { run: tilework.isPattern, args: () => ['*.btf'] },
   lazyTensor: {
     run: tilework.lazyTensor,
     args: () => [() => small(), { dtype: 'float32', shape: [2, 2], name: 'x', keep: false }],
@@ -157,6 +182,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       { scale: [1, 2], zeroPoint: [0, 0], axis: 0, saturate: true, rules: 'tmfile' },
     ],
   },
+  readPathList: {
+    run: (stream, options) => tilework.readPathList(stream, options).next(),
+    args: () => [Readable.from(['a\n']), { nul: false }],
+  },
   reorder: {
     run: tilework.reorder,
     args: () => [small(), 'bfyx', { lower: [0, 0, 0, 0], upper: [0, 0, 0, 0], as: 'weights' }],
@@ -180,6 +209,10 @@ const CALLS: Readonly<Record<string, Call>> = {
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
   summariseOnnx: { run: onnxEntry.summariseOnnx, args: () => [onnxEntry.OnnxModel.create()] },
   sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
+  summarizeTensor: {
+    run: (made) => void tilework.summarizeTensor(made),
+    args: () => [small()],
+  },
   swapBitOrder: { run: tilework.swapBitOrder, args: () => [new Uint8Array(2), 'int4'] },
   tensor: { run: tensor, args: () => [[1, 2], { dtype: 'float32', shape: [2], name: 'x' }] },
   threads: { run: tilework.threads, args: () => [] },

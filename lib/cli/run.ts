@@ -1,6 +1,7 @@
 /** The command line as a function: arguments in, exit code out. */
 import { Command, CommanderError } from 'commander'
 import { TileworkError } from '../index.js'
+import { PACKAGE_VERSION } from '../package_version.js'
 import { addCheck } from './commands/check.js'
 import { addConvert } from './commands/convert.js'
 import { addDevices } from './commands/devices.js'
@@ -9,7 +10,6 @@ import { addExternalize, addInternalize } from './commands/external.js'
 import { addInspect } from './commands/inspect.js'
 import { addLayout } from './commands/layout.js'
 import { EXIT, type ExitCode, exitCodeOf } from './exit_codes.js'
-import { packageVersion } from './package_version.js'
 import { printJson } from './text/print_json.js'
 import { errorReport, printError } from './text/report_error.js'
 import { createTerminal, type RunOptions, type Terminal } from './text/terminal.js'
@@ -59,7 +59,7 @@ const COMMANDS = [
 function createProgram(terminal: Terminal, finish: (code: ExitCode) => void): Command {
   const program = new Command('tilework')
     .description('Opens tensor files, checks them, and moves their numbers between memory layouts.')
-    .version(packageVersion(), '-V, --version', 'print the version')
+    .version(PACKAGE_VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
     .addHelpText('after', HELP_END)

@@ -18,6 +18,8 @@ import {
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
+import { selectTensor } from './select_tensors.js'
+import { textFileError } from './text_file.js'
 
 /** What can be opened: a path, a `file:` URL, bytes in memory, or a source of the user's own. */
 export type Input = string | URL | Uint8Array | ArrayBuffer | ByteSource
@@ -134,8 +136,12 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     openedFiles.set(file, { source, siblings: siblings.sources })
     return file
   } catch (error) {
+    const better =
+      error instanceof TileworkError && detected
+        ? await textFileError(source, pathOf(input), detected.entry)
+        : undefined
     close()
-    throw error
+    throw better ?? error
   }
 }
 
@@ -145,14 +151,10 @@ function messagesOf({ detection }: DetectedFormat): Pick<ReadOptions, 'detectedM
 }
 
 function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | number, kind: K): TensorOf<K> {
-  const tensor = typeof key === 'number' ? tensors.at(key) : tensors.get(key)
-  if (tensor?.kind === kind) return tensor as TensorOf<K>
-  if (tensor) {
-    const what = `Tensor ${valueText(key)} is ${tensor.kind}, not ${kind}`
-    throw new TileworkError('ERR_UNSUPPORTED', `${what}; file.tensors has tensors of every kind.`)
-  }
-  const count = `the file has ${tensors.length}`
-  throw new TileworkError('ERR_ARGUMENT', `There is no tensor ${valueText(key)}; ${count}.`)
+  const tensor = selectTensor(tensors, key)
+  if (tensor.kind === kind) return tensor as TensorOf<K>
+  const what = `Tensor ${valueText(key)} is ${tensor.kind}, not ${kind}`
+  throw new TileworkError('ERR_UNSUPPORTED', `${what}; file.tensors has tensors of every kind.`)
 }
 
 type TensorOf<K extends Tensor['kind']> = Extract<Tensor, { readonly kind: K }>
@@ -215,15 +217,22 @@ export async function check(input: Input, given: CheckOptions = {}): Promise<Fin
   try {
     if (detected) {
       const format = await detected.entry.load()
-      return await format.check(source, { ...checked, ...messagesOf(detected), sibling: siblings.open })
+      const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
+      const findings = await format.check(source, readOptions)
+      const isBad = findings.some(({ severity }) => severity === 'error')
+      const text = isBad ? await textFileError(source, pathOf(input), detected.entry) : undefined
+      return text ? [errorFinding(text), ...findings] : findings
     }
-    const { code, message } = unknownFormat(source)
-    return [{ severity: 'error', code, path: '', offset: 0, message }]
+    return [errorFinding(unknownFormat(source))]
   } finally {
     // Nobody else has views of a source that was opened here, so its memory can go at once.
     if (source !== input) source.close?.({ revoke: true })
     siblings.close({ revoke: true })
   }
+}
+
+function errorFinding({ code, message }: TileworkError): Finding {
+  return { severity: 'error', code, path: '', offset: 0, message }
 }
 
 async function openWithFormat(

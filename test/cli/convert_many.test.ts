@@ -406,8 +406,8 @@ describe('the manifest', () => {
     const args = ['convert', join(folder, 'in/a.btf'), '--out-dir', join(folder, 'out'), '--manifest', other]
     expect(await runCli(args)).toMatchObject({ code: 64, stderr: expect.stringContaining('ERR_ARGUMENT') })
     expect(readFileSync(other, 'utf8')).toBe('notes\n')
-    writeFileSync(other, '{"tileworkManifest":2}\n')
-    expect(await runCli(args)).toMatchObject({ code: 64, stderr: expect.stringContaining('version 2') })
+    writeFileSync(other, '{"tileworkManifest":3}\n')
+    expect(await runCli(args)).toMatchObject({ code: 64, stderr: expect.stringContaining('version 3') })
     expect(filesBelow(join(folder, 'out'))).toEqual([])
   })
 
@@ -501,7 +501,7 @@ describe('failures', () => {
     const stopped = await convertMany(args)
     expect(stopped.code).toBe(2)
     expect(statuses(stopped)).toEqual(['written', 'failed'])
-    expect(stopped.stderr).toContain('2 files not begun')
+    expect(stopped.stderr).toContain('2 files not started')
     const all = await convertMany([...args, '--keep-going'])
     expect(all.code).toBe(2)
     expect(statuses(all)).toEqual(['skipped', 'failed', 'failed', 'written'])

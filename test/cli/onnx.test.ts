@@ -60,7 +60,7 @@ it('refuses external data with a second name, and says which option takes it', a
   writeFileSync(model, modelProto({ initializers: [outside] }))
   const { code, stderr } = await runCli(['inspect', model])
   expect(code).not.toBe(0)
-  expect(stderr).toContain('; --hard-links allow takes it.')
+  expect(stderr).toContain('; --hard-links allow allows it.')
   expect((await runCli(['inspect', model, '--hard-links', 'allow'])).code).toBe(0)
 })
 

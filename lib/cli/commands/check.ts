@@ -1,12 +1,10 @@
 /** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
 import { type Command, Option } from 'commander'
 import { throwIfAborted, untilAborted } from '../../cancel.js'
-import { formatByExtension } from '../../formats/registry.js'
 import { check as checkInput, type Finding, type Level } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, type ReadChoice, readChoice } from '../files/open_input.js'
-import { textFileError } from '../files/text_file.js'
 import { findingLine } from '../text/finding_line.js'
 import { printable } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
@@ -67,19 +65,12 @@ export function check(
       throwIfAborted(terminal.signal)
       const checked = checkInput(file, { level, ...readChoice(options) })
       const findings = await untilAborted(checked, terminal.signal)
-      return { file, level, findings: [...textFindings(file, findings), ...findings] }
+      return { file, level, findings }
     },
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
     exitCode: exitCodeOfFindings,
   }
   return eachFile(work, terminal)
-}
-
-/** What the errors of a text file come from. */
-function textFindings(file: string, findings: readonly Finding[]): Finding[] {
-  if (!findings.some(({ severity }) => severity === 'error')) return []
-  const error = textFileError(file, formatByExtension(file)?.name)
-  return error ? [{ severity: 'error', code: error.code, path: '', offset: 0, message: error.message }] : []
 }
 
 function exitCodeOfFindings({ findings }: CheckReport): ExitCode {

@@ -4,28 +4,28 @@
  */
 import { stat } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import { formatByName } from '../../formats/registry.js'
-import { resolveDtype, TileworkError } from '../../index.js'
-import { listInputs } from '../../pipeline/many/input_list.js'
-import { pairOutputs } from '../../pipeline/many/output_paths.js'
-import { isPattern } from '../../pipeline/many/pattern.js'
-import { parseShard } from '../../pipeline/many/shard.js'
+import {
+  type ConvertResult,
+  convert as convertFile,
+  convertMany as convertFiles,
+  type FileOutcome,
+  isPattern,
+  resolveDtype,
+  type Shard,
+  TileworkError,
+} from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
-import { parseJobs } from '../files/job_count.js'
-import { makeFolder } from '../files/make_folder.js'
-import { addReadOptions, openInput } from '../files/open_input.js'
+import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printJson } from '../text/print_json.js'
 import { printable } from '../text/printable.js'
-import { startProgress } from '../text/progress.js'
+import { type Progress, startProgress } from '../text/progress.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { Terminal } from '../text/terminal.js'
-import { type UndoCommand, undoCommand } from '../text/undo_command.js'
-import { type ConvertReport, convertFile } from './convert_file.js'
 import { convertMany } from './convert_many.js'
-import { type ConvertOptions, checkConvertOptions, manyFlags } from './convert_options.js'
+import { type ConvertFlags, checkFlags, libraryOptions, manyFlags, undoCommands } from './convert_options.js'
 
 const EXAMPLES = `
 Examples:
@@ -49,6 +49,19 @@ converted as with OUT: always, and without a note.`
 const numbers = (flags: string, description: string): Option =>
   new Option(`${flags} <n,n,…>`, description).argParser(numberList(flags))
 
+/** `2/8` is the second of eight parts. The library checks the range. */
+function parseShard(text: string): Shard {
+  const [, index, count] = /^(\d{1,7})\/(\d{1,7})$/.exec(text) ?? []
+  if (index !== undefined && count !== undefined) return { index: Number(index), count: Number(count) }
+  throw new TileworkError('ERR_ARGUMENT', `--shard must be i/n, for example 1/8; it is "${text}".`)
+}
+
+/** The library checks the range. */
+function parseJobs(text: string): number {
+  if (/^\d{1,4}$/.test(text)) return Number(text)
+  throw new TileworkError('ERR_ARGUMENT', `--jobs must be a whole number; it is "${text}".`)
+}
+
 export function addConvert(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('convert')
@@ -64,9 +77,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
   addReadOptions(command)
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
-    .action(async (paths: string[], options: ConvertOptions) =>
-      finish(await convert(paths, options, terminal)),
-    )
+    .action(async (paths: string[], flags: ConvertFlags) => finish(await convert(paths, flags, terminal)))
 }
 
 function addTensorOptions(command: Command): void {
@@ -142,49 +153,87 @@ function collect(value: string, before: readonly string[] = []): readonly string
 /** Runs the command. */
 export async function convert(
   paths: readonly string[],
-  options: ConvertOptions,
+  flags: ConvertFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  checkConvertOptions(options)
-  if (options.outDir !== undefined && (await isManyRun(paths, options))) {
-    return convertMany(paths, { ...options, outDir: options.outDir }, terminal)
+  checkFlags(flags)
+  const { outDir } = flags
+  if (outDir !== undefined && (await isManyRun(paths, flags))) {
+    return convertMany(paths, { ...flags, outDir }, terminal)
   }
-  const { input, output } = await choosePaths(paths, options)
-  if (options.outDir === undefined) await refusePattern(input, output)
-  const file = await openInput(input, options)
   const progress = startProgress('Writing', terminal)
   try {
-    if (options.outDir !== undefined) await makeFolder(options.outDir)
-    const { signal } = terminal
-    const report = await convertFile(file, { input, output, signal, onProgress: progress.update }, options)
+    const report = await (outDir === undefined
+      ? convertTo(await choosePaths(paths), flags, terminal, progress)
+      : convertInto(paths[0]!, outDir, flags, terminal, progress))
     progress.stop()
-    if (options.json) printJson({ status: 'written', ...report, undo: undoOf(report) }, terminal)
-    else printReport(report, terminal)
+    print(report, flags, terminal)
   } finally {
     progress.stop()
-    file.close()
   }
   return EXIT.ok
 }
 
-async function isManyRun(paths: readonly string[], options: ConvertOptions): Promise<boolean> {
+async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise<boolean> {
   const [only] = paths
-  if (only === undefined || paths.length > 1 || only === '-' || manyFlags(options).length > 0) return true
+  if (only === undefined || paths.length > 1 || only === '-' || manyFlags(flags).length > 0) return true
   return !(await isThere(only)) && isPattern(only)
 }
 
-async function choosePaths(
-  paths: readonly string[],
-  { outDir, format }: ConvertOptions,
-): Promise<{ input: string; output: string }> {
-  if (outDir !== undefined) {
-    const extension = format && formatByName(format).extensions[0]
-    const [pair] = pairOutputs(await listInputs({ names: paths, outDir }), {
-      outDir,
-      ...(extension !== undefined && { extension }),
-    })
-    return pair!
+/** What became of one file. */
+interface ConvertReport extends ConvertResult {
+  readonly input: string
+  readonly output: string
+}
+
+interface FilePaths {
+  readonly input: string
+  readonly output: string
+}
+
+async function convertTo(
+  { input, output }: FilePaths,
+  flags: ConvertFlags,
+  { signal }: Terminal,
+  progress: Progress,
+): Promise<ConvertReport> {
+  const file = await openInput(input, flags)
+  try {
+    const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
+    return { input, output, ...(await convertFile(file, output, options)) }
+  } finally {
+    file.close()
   }
+}
+
+/** One file into a folder: a run over one file, without a manifest. */
+async function convertInto(
+  input: string,
+  outDir: string,
+  flags: ConvertFlags,
+  { signal }: Terminal,
+  progress: Progress,
+): Promise<ConvertReport> {
+  let outcome: FileOutcome | undefined
+  try {
+    await convertFiles(
+      { path: input },
+      {
+        ...libraryOptions(flags),
+        ...{ outDir, signal, manifest: false, onProgress: progress.update },
+        onFile: (ended) => {
+          outcome = ended
+        },
+      },
+    )
+  } catch (error) {
+    if (outcome?.status === 'failed' && outcome.stage === 'open') throw inputError(error, input)
+    throw error
+  }
+  return outcome as ConvertReport & FileOutcome
+}
+
+async function choosePaths(paths: readonly string[]): Promise<FilePaths> {
   const [input, output, ...more] = paths
   if (input === undefined || output === undefined) {
     throw new TileworkError(
@@ -209,6 +258,7 @@ async function choosePaths(
   if (await isFolder(output)) {
     throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; write into it with --out-dir.`)
   }
+  await refusePattern(input, output)
   return { input, output }
 }
 
@@ -228,13 +278,14 @@ async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
-function undoOf({ output, undo }: ConvertReport): UndoCommand[] {
-  return undo.map((note) => undoCommand(output, note))
-}
-
-function printReport(report: ConvertReport, { stdout, stderr, stderrIsTerminal }: Terminal): void {
-  const { input, output, byteLength, tensors, findings } = report
-  const undo = undoOf(report)
+function print(report: ConvertReport, { json }: ConvertFlags, terminal: Terminal): void {
+  const { input, output, format, byteLength, tensors, findings } = report
+  const undo = undoCommands(output, report.undo)
+  if (json) {
+    printJson({ status: 'written', input, output, format, byteLength, tensors, findings, undo }, terminal)
+    return
+  }
+  const { stdout, stderr, stderrIsTerminal } = terminal
   for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
   if (stderrIsTerminal) {
     const what = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`

@@ -1,22 +1,36 @@
-/** What `convert` was asked for, and what can be said of that before any file is looked at. */
-
-import { findDevice } from '../../device/devices.js'
-import { formatByName } from '../../formats/registry.js'
+/** The flags of `convert` as options of the library, and back as the command line that undoes a conversion. */
+import type {
+  Dtype,
+  FormatName,
+  ConvertOptions as LibraryOptions,
+  Shard,
+  UndoConversion,
+  UndoOptions,
+} from '../../index.js'
 import { parseLayout, TileworkError } from '../../index.js'
-import type { Shard } from '../../pipeline/many/shard.js'
-import type { ReadChoice } from '../files/open_input.js'
-import { checkReorderOptions, type ReorderChoice } from './reorder_tensors.js'
+import { type ReadChoice, readChoice } from '../files/open_input.js'
+import { formatShape } from '../text/parse_shape.js'
+import { shellQuote } from '../text/shell_quote.js'
 
-/** What is written for each input. */
-export interface ConvertChoice extends ReorderChoice {
+/** The flags that decide what is written for each input. */
+export interface TensorFlags {
   readonly tensor?: readonly string[]
+  readonly layout?: string
+  readonly fromLayout?: string
+  readonly shape?: readonly number[]
+  /** Padding of `layout` where it is given, else of `fromLayout`. */
+  readonly padLower?: readonly number[]
+  readonly padUpper?: readonly number[]
+  readonly fromPadLower?: readonly number[]
+  readonly fromPadUpper?: readonly number[]
+  readonly as?: 'weights'
+  readonly dtype?: Dtype
   readonly format?: string
-  /** The OpenCL device that computes. */
   readonly device?: string
 }
 
-/** The options that only a run over many files has. */
-export interface ManyChoice {
+/** The flags that only a run over many files has. */
+export interface ManyFlags {
   readonly base?: string
   readonly stdin?: boolean
   readonly null?: boolean
@@ -28,12 +42,12 @@ export interface ManyChoice {
   readonly force?: boolean
 }
 
-export interface ConvertOptions extends ConvertChoice, ManyChoice, ReadChoice {
+export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
   readonly outDir?: string
   readonly json?: boolean
 }
 
-const MANY_FLAGS: Readonly<Record<keyof ManyChoice, string>> = {
+const MANY_FLAGS: Readonly<Record<keyof ManyFlags, string>> = {
   base: '--base',
   stdin: '--stdin',
   null: '--null',
@@ -44,23 +58,114 @@ const MANY_FLAGS: Readonly<Record<keyof ManyChoice, string>> = {
   force: '--force',
 }
 
-/** The options of a run over many files that were given, as they are written. */
-export function manyFlags(options: ManyChoice): string[] {
-  return (Object.keys(MANY_FLAGS) as (keyof ManyChoice)[])
-    .filter((name) => options[name] !== undefined)
+/** The given flags of a run over many files, as they are typed. */
+export function manyFlags(flags: ManyFlags): string[] {
+  return (Object.keys(MANY_FLAGS) as (keyof ManyFlags)[])
+    .filter((name) => flags[name] !== undefined)
     .map((name) => MANY_FLAGS[name])
 }
 
 /**
- * Refuses what is wrong for every input alike, once and before anything is written.
+ * Refuses flags that mean nothing together. The library checks the same of its options; here the flags are named, and
+ * `--pad-lower` and `--pad-upper` stand for two options each.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE
+ * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME
  */
-export function checkConvertOptions(options: ConvertOptions): void {
-  checkReorderOptions(options)
-  for (const name of [options.layout, options.fromLayout]) if (name !== undefined) parseLayout(name)
-  if (options.format !== undefined) formatByName(options.format)
-  if (options.device !== undefined) findDevice(options.device)
-  const [flag] = options.outDir === undefined ? manyFlags(options) : []
-  if (flag !== undefined) throw new TileworkError('ERR_ARGUMENT', `Of no use without --out-dir: ${flag}.`)
+export function checkFlags(flags: ConvertFlags): void {
+  const { layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper, as } = flags
+  if (fromLayout !== undefined && shape === undefined) {
+    refuse('--from-layout needs --shape: the stored elements do not have the logical shape.')
+  }
+  if (fromLayout === undefined && (shape ?? fromPadLower ?? fromPadUpper) !== undefined) {
+    refuse('--shape, --from-pad-lower and --from-pad-upper need --from-layout.')
+  }
+  if (layout === undefined && fromLayout === undefined && (padLower ?? padUpper ?? as) !== undefined) {
+    refuse('--pad-lower, --pad-upper and --as need --layout or --from-layout.')
+  }
+  if (layout === undefined && (padLower ?? padUpper) && (fromPadLower ?? fromPadUpper)) {
+    refuse('Without --layout, --pad-lower and --pad-upper mean --from-pad-lower and --from-pad-upper.')
+  }
+  for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
+  const [flag] = flags.outDir === undefined ? manyFlags(flags) : []
+  if (flag !== undefined) refuse(`${flag} needs --out-dir.`)
+}
+
+function refuse(message: string): never {
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+/** The options of the library for one file. */
+export function libraryOptions(flags: ConvertFlags): LibraryOptions {
+  const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
+  const { as, dtype, format, device } = flags
+  const isTargetPadding = layout !== undefined
+  const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
+    tensors: tensor?.map(parseSelector),
+    layout,
+    fromLayout,
+    shape,
+    lower: isTargetPadding ? padLower : undefined,
+    upper: isTargetPadding ? padUpper : undefined,
+    fromLower: fromPadLower ?? (isTargetPadding ? undefined : padLower),
+    fromUpper: fromPadUpper ?? (isTargetPadding ? undefined : padUpper),
+    as,
+    dtype,
+    format: format as FormatName | undefined,
+    device,
+    open: readChoice(flags),
+  }
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}
+
+/** What follows is a name, whatever it looks like. */
+const NAME_PREFIX = 'name:'
+
+/** `NAME`, `#INDEX`, or `name:NAME` for a name that looks like one of the others. */
+export function parseSelector(selector: string): string | number {
+  // An index even where a tensor has that name: printed undo commands select by index and know no names.
+  const index = /^#(\d+)$/.exec(selector)?.[1]
+  if (index !== undefined) return Number(index)
+  return selector.startsWith(NAME_PREFIX) ? selector.slice(NAME_PREFIX.length) : selector
+}
+
+/** One command, for a person and for a program. */
+export interface UndoCommand {
+  /** To be pasted into a shell. */
+  readonly command: string
+  /** The same words, unquoted, without the name of the program. */
+  readonly args: readonly string[]
+}
+
+/** The commands that undo the conversion that wrote `path`. */
+export function undoCommands(path: string, undo: readonly UndoConversion[]): UndoCommand[] {
+  return undo.map(({ output = '', options }) => {
+    const args = ['convert', ...[path, output].map(protectDash), ...undoFlags(options)]
+    return { args, command: shellQuote(['tilework', ...args]) }
+  })
+}
+
+function undoFlags(options: UndoOptions): string[] {
+  const { tensors = [], layout, lower, upper, fromLayout, shape, fromLower, fromUpper, as } = options
+  // Without --layout the padding flags are those of --from-layout.
+  const from = layout === undefined ? '--' : '--from-'
+  return [
+    ...flag('--from-layout', fromLayout),
+    ...flag('--shape', shape && formatShape(shape)),
+    ...flag(`${from}pad-lower`, fromLower && formatShape(fromLower)),
+    ...flag(`${from}pad-upper`, fromUpper && formatShape(fromUpper)),
+    ...flag('--layout', layout),
+    ...flag('--pad-lower', lower && formatShape(lower)),
+    ...flag('--pad-upper', upper && formatShape(upper)),
+    ...flag('--as', as),
+    ...tensors.flatMap((index) => ['--tensor', `#${index}`]),
+  ]
+}
+
+function flag(name: string, value: string | undefined): string[] {
+  return value === undefined ? [] : [name, value]
+}
+
+/** A path that begins with a dash would be read as a flag. */
+function protectDash(path: string): string {
+  return path.startsWith('-') ? `./${path}` : path
 }

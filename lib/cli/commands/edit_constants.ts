@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type DenseTensor, type OpenFile, TileworkError } from '../../index.js'
 import { openInput, type ReadChoice } from '../files/open_input.js'
-import { selectTensors } from './select_tensors.js'
+import { parseSelector } from './convert_options.js'
 
 export class ConstantFiles {
   readonly #choice: ReadChoice
@@ -27,10 +27,11 @@ export class ConstantFiles {
   async constant(name: string, where: string): Promise<DenseTensor> {
     const at = existsSync(where) ? -1 : endOfPath(where)
     if (at < 0) return constantNamed(await this.open(where), name, where)
-    const { tensors } = await this.open(where.slice(0, at))
-    const [tensor] = selectTensors(tensors, [where.slice(at + 1)])
-    if (tensor?.kind === 'dense') return tensor
-    throw new TileworkError('ERR_UNSUPPORTED', `${where} is a ${tensor?.kind} tensor; constants are dense.`)
+    const file = await this.open(where.slice(0, at))
+    const key = parseSelector(where.slice(at + 1))
+    const tensor = typeof key === 'number' ? file.tensors.at(key) : file.tensors.get(key)
+    if (!tensor || tensor.kind === 'dense') return file.dense(key)
+    throw new TileworkError('ERR_UNSUPPORTED', `${where} is a ${tensor.kind} tensor; constants are dense.`)
   }
 
   close(): void {

@@ -1,7 +1,14 @@
 /** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
 import type { Command } from 'commander'
 import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
-import { type Finding, type OpenFile, type Tensor, TileworkError } from '../../index.js'
+import {
+  type Finding,
+  type OpenFile,
+  summarizeTensor,
+  type Tensor,
+  type TensorSummary,
+  TileworkError,
+} from '../../index.js'
 import { type OnnxSummary, summariseOnnx } from '../../onnx.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
@@ -16,12 +23,17 @@ import { type Column, formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 import { sha256 } from './digest.js'
 import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
-import { type TensorReport, tensorReport } from './tensor_report.js'
 
 export interface InspectOptions extends ReadChoice {
   readonly digest?: boolean
   readonly stats?: boolean
   readonly json?: boolean
+}
+
+/** One tensor in JSON. */
+export interface TensorReport extends TensorSummary {
+  readonly sha256?: string
+  readonly stats?: ElementStatistics | null
 }
 
 interface InspectReport {
@@ -114,7 +126,7 @@ async function reportTensors(
   options: InspectOptions,
   terminal: Terminal,
 ): Promise<TensorReport[]> {
-  const reports = [...file.tensors].map(tensorReport)
+  const reports = [...file.tensors].map(summarizeTensor)
   if (!options.digest && !options.stats) return reports
   const passes = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
   const bytesTotal = passes * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)

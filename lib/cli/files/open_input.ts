@@ -1,7 +1,6 @@
 /** Opens the input of a command, and marks a failure as the input's own, for the message and the exit code. */
 import { type Command, Option } from 'commander'
 import { type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
-import { textFileError } from './text_file.js'
 
 /** How inputs are read; the names are those of `open`. */
 export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
@@ -65,7 +64,11 @@ export async function openInput(path: string, choice: ReadChoice = {}): Promise<
   try {
     return await open(path, readChoice(choice))
   } catch (error) {
-    if (!(error instanceof TileworkError)) throw error
-    throw new InputError(textFileError(path, error.format) ?? error, path)
+    throw inputError(error, path)
   }
+}
+
+/** An error of `open` as the input's own. */
+export function inputError(error: unknown, path: string): unknown {
+  return error instanceof TileworkError ? new InputError(error, path) : error
 }

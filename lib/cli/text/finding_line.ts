@@ -10,7 +10,7 @@ export function findingLine(finding: Finding, colors: Colors): string {
   const { severity, code, path, offset, message } = finding
   const paint = severity === 'error' ? colors.red : colors.yellow
   const place = message.includes(path) ? `@${offset}` : `${path} @${offset}`
-  return `${paint(severity)} ${code} ${colors.dim(printable(place))} ${printable(optionAdvice(code, message))}`
+  return `${paint(severity)} ${code} ${colors.dim(printable(place))} ${printable(optionAdvice(message))}`
 }
 
 /** Findings that a conversion names before it only counts. */
@@ -19,7 +19,7 @@ export const FINDINGS_IN_NOTICE = 5
 /** One finding of one of several inputs. */
 export function findingNotice(input: string, { code, path, message }: Finding): string {
   const place = path === '' || message.includes(path) ? '' : ` (${path})`
-  return printable(`${input}: ${code}: ${optionAdvice(code, message)}${place}`)
+  return printable(`${input}: ${code}: ${optionAdvice(message)}${place}`)
 }
 
 /** What a conversion says of an input: its first findings by what they say, and how many there are when there are more. */

@@ -1,9 +1,23 @@
-/** Advice of the library in the words of the command line. */
+/** Advice of the library, which names its options, in terms of the flags of the command line. */
 
-/** `message`, with the option of the command line in the place of the one of `open`. */
-export function optionAdvice(code: string, message: string): string {
-  if (code !== 'ERR_PATH_ESCAPE') return message
+const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = [
+  [/symlinks: 'follow' allows it\.$/, '--symlinks follow allows it.'],
+  [/hardLinks: 'allow' allows it\.$/, '--hard-links allow allows it.'],
+  [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
+  [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
+  [/ with the option nul\.$/, ' with --null.'],
+]
+
+/** `message` with the flag in place of the option. */
+export function optionAdvice(message: string): string {
+  if (message.startsWith('The file has no tensor ')) return withSelectors(message)
+  return FLAGS_FOR_ADVICE.reduce((text, [advice, flags]) => text.replace(advice, flags), message)
+}
+
+/** Names as `--tensor` takes them: a name that looks like an index, or begins with `name:`, needs that prefix. */
+function withSelectors(message: string): string {
   return message
-    .replace(/symlinks: 'follow' allows it\.$/, '--symlinks follow allows it.')
-    .replace(/hardLinks: 'allow' allows it\.$/, '--hard-links allow takes it.')
+    .replace(/"(#|name:)/g, '"name:$1')
+    .replace(/ at index (-?\d+)/, " '#$1'")
+    .replace(/\(indices 0 to (\d+)\)\.$/, "('#0' to '#$1').")
 }

@@ -27,7 +27,7 @@ export function errorReport(failure: unknown): ErrorReport {
     return { code: 'ERR_INTERNAL', message: reason instanceof Error ? reason.message : String(reason) }
   }
   const { code, path, offset } = reason
-  const message = optionAdvice(code, reason.message)
+  const message = optionAdvice(reason.message)
   const file = failure instanceof InputError ? failure.file : undefined
   return {
     code,

@@ -78,7 +78,7 @@ export function partsOf(file: OpenFile): readonly (readonly [name: string, sourc
  */
 export async function contentHash(
   file: OpenFile,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   isNeeded: () => boolean = () => true,
 ): Promise<string> {
   const source = openedFile(file)?.source
@@ -95,7 +95,7 @@ export async function contentHash(
 async function hashSource(
   source: ByteSource,
   hash: Hash,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
   isNeeded: () => boolean,
 ): Promise<void> {
   for (let start = 0; start < source.byteLength && isNeeded(); start += WINDOW_BYTES) {

@@ -4,15 +4,24 @@
  */
 import { existsSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
+import { pathOfUrl } from '../../bytes/open_source.js'
+import { readInput } from '../../caller_input.js'
 import { throwIfAborted } from '../../cancel.js'
 import { TileworkError } from '../../errors.js'
 import { yieldToEventLoop } from '../../event_loop.js'
-import { listedNames } from './listed_names.js'
+import { valueText } from '../../value_text.js'
 import { isPattern, type Match, matchPattern } from './pattern.js'
 import { isInside, type Located, RealPaths } from './real_paths.js'
-import type { Chunks } from './records.js'
 
-/** One file to work on. */
+/**
+ * An input of a run: a path, or a pattern where no file has that name. A URL or `{ path }` is never taken as a pattern.
+ */
+export type ConvertInput = string | URL | { readonly path: string }
+
+/** One or many inputs. */
+export type ConvertInputs = ConvertInput | Iterable<ConvertInput> | AsyncIterable<ConvertInput>
+
+/** One file to convert. */
 export interface InputFile {
   /** As it was named, or as a pattern found it. */
   readonly path: string
@@ -25,15 +34,12 @@ export interface InputFile {
 }
 
 export interface InputSelection {
-  /** Paths and patterns. A path that exists is never taken as a pattern. */
-  readonly names: readonly string[]
-  /** A further list of paths, never patterns. */
-  readonly list?: { readonly chunks: Chunks; readonly isNulEnded: boolean }
+  readonly inputs: ConvertInputs
   /** Outputs keep the path of their input below this folder. */
-  readonly base?: string
+  readonly base: string | undefined
   /** Patterns leave out what lies in this folder: the results of an earlier run are no inputs of the next. */
   readonly outDir: string
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal | undefined
 }
 
 /** About 1 GiB of names. Whoever has more runs the parts of the list one after another. */
@@ -52,18 +58,38 @@ const FILES_A_TURN = 512
 export async function listInputs(selection: InputSelection): Promise<InputFile[]> {
   if (selection.base !== undefined) checkBase(selection.base)
   const list = new InputList(selection)
-  for (const name of selection.names) await list.addArgument(name)
-  if (selection.list) {
-    const { chunks, isNulEnded } = selection.list
-    for await (const path of listedNames(chunks, isNulEnded)) await list.addPath(path)
-  }
+  if (isSingle(selection.inputs)) await list.add(selection.inputs)
+  else for await (const input of selection.inputs) await list.add(input)
   return list.finish()
+}
+
+function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
+  if (typeof inputs === 'string' || inputs instanceof URL) return true
+  if (typeof inputs === 'object' && inputs !== null && !ArrayBuffer.isView(inputs)) {
+    if (Symbol.iterator in inputs || Symbol.asyncIterator in inputs) return false
+    if ('path' in inputs) return true
+  }
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `The inputs must be paths, patterns, file: URLs or an iterable of these; they are ${valueText(inputs)}.`,
+  )
 }
 
 function checkBase(base: string): void {
   if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
   const reason = existsSync(base) ? 'is no folder' : 'does not exist'
   throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
+}
+
+/** Undefined for text, which may be a pattern. */
+function literalPath(input: ConvertInput): string | undefined {
+  if (typeof input === 'string') return undefined
+  const path = readInput('An input', () => (input instanceof URL ? pathOfUrl(input) : input?.path))
+  if (typeof path === 'string') return path
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `An input must be a path, a pattern, a file: URL or { path }; it is ${valueText(input)}.`,
+  )
 }
 
 class InputList {
@@ -77,14 +103,14 @@ class InputList {
     this.#outDir = this.#paths.folder(resolve(selection.outDir))
   }
 
-  async addArgument(argument: string): Promise<void> {
-    if (this.#paths.locate(argument).stats === undefined && isPattern(argument)) {
-      await this.#addMatches(argument)
-    } else await this.addPath(argument)
-  }
-
-  addPath(path: string): Promise<void> {
-    return this.#add({ path, name: basename(path) }, this.#paths.locate(path))
+  async add(input: ConvertInput): Promise<void> {
+    const path = literalPath(input)
+    if (path === undefined) {
+      const text = input as string
+      if (this.#paths.locate(text).stats === undefined && isPattern(text)) return this.#addMatches(text)
+    }
+    const found = path ?? (input as string)
+    return this.#add({ path: found, name: basename(found) }, this.#paths.locate(found))
   }
 
   async #add({ path, name }: Match, { real, stats }: Located): Promise<void> {

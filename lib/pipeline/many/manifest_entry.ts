@@ -1,6 +1,9 @@
-/** What is noted of a finished file, and when a note still holds. */
-import { dirname, join, resolve } from 'node:path'
+/** The manifest entry of a finished file: how it is made, and when it still holds. */
+import { basename, dirname, join, resolve } from 'node:path'
+import type { FormatName } from '../../formats/registry.js'
+import type { ConvertResult } from '../convert.js'
 import type { OpenFile } from '../open.js'
+import { pathBeside, type UndoConversion } from '../undo.js'
 import {
   contentHash,
   type FileState,
@@ -14,26 +17,16 @@ import type { Manifest } from './manifest.js'
 import type { ManifestEntry, UndoNote } from './manifest_line.js'
 import type { FilePair } from './output_paths.js'
 
-/** An input that is open, with the look that was taken at it before. */
-export interface LookedAt {
+/** An open input, with its state from before it was opened. */
+export interface InspectedInput {
   readonly file: OpenFile
   readonly pair: FilePair
   readonly state: FileState
 }
 
-/** What a conversion says of its output; a caller may add to it. */
-export interface Written {
-  /** File format of the output. */
-  readonly format: string
-  /** Length of the output, with all its parts. */
-  readonly byteLength: number
-  /** How to come back; empty where nothing has to be said for that. */
-  readonly undo: readonly UndoNote[]
-}
-
 type InputParts = NonNullable<ManifestEntry['input']['parts']>
 
-/** The entry of an output that is still as it was written, with the same settings. */
+/** The entry of an output that is still as it was written, by a run with the same settings. */
 export function currentEntry(
   manifest: Manifest | undefined,
   output: string,
@@ -47,13 +40,13 @@ export function currentEntry(
   return isWhole ? entry : undefined
 }
 
-/** Not by inode: an output that was copied with its time is still the output. */
+/** The inode is ignored: an output that was copied with its modification time is still the output. */
 function isSameOutput(noted: FileState, path: string): boolean {
   const now = tryFileState(path)
   return now?.bytes === noted.bytes && now.mtime === noted.mtime
 }
 
-/** True when one look at the input and its parts shows that none has changed. */
+/** True when the states of the input and its parts show that none has changed. */
 export function isSameInput({ input }: ManifestEntry, path: string, state: FileState): boolean {
   const { parts = [] } = input
   return (
@@ -63,11 +56,14 @@ export function isSameInput({ input }: ManifestEntry, path: string, state: FileS
   )
 }
 
-/** The entry with the input's new time, so that the next run need not read it; undefined when its bytes are others. */
+/**
+ * The entry with the new modification time of the input, so that the next run need not read it. Undefined when the
+ * input has other bytes.
+ */
 export async function renewEntry(
   entry: ManifestEntry,
-  input: LookedAt,
-  signal: AbortSignal,
+  input: InspectedInput,
+  signal: AbortSignal | undefined,
 ): Promise<ManifestEntry | undefined> {
   if (entry.input.bytes !== input.state.bytes) return undefined
   const parts = inputParts(input)
@@ -78,25 +74,31 @@ export async function renewEntry(
 }
 
 export function inputNote(
-  { pair, state }: LookedAt,
+  { pair, state }: InspectedInput,
   parts: InputParts,
   sha256: string,
 ): ManifestEntry['input'] {
   return { path: resolve(pair.input), ...inputState(state), sha256, ...(parts.length > 0 && { parts }) }
 }
 
-/** A look at each other file that the input has referred to so far. */
-export function inputParts({ file, pair }: LookedAt): InputParts {
+/** The state of each other file that the input has referred to so far. */
+export function inputParts({ file, pair }: InspectedInput): InputParts {
   return partsOf(file).map(([name]) => ({ name, ...inputState(fileState(beside(pair.input, name))) }))
 }
 
-/** A look at an output that is complete. Where the input has parts the output is asked for its own. */
+/** The state of a complete output. Where the input has parts the output is opened to find its own. */
 export async function outputNote(
-  { file, pair }: LookedAt,
-  { format, undo }: Written,
+  { file, pair }: InspectedInput,
+  { format, undo }: ConvertResult,
   open: (path: string) => Promise<OpenFile>,
 ): Promise<ManifestEntry['output']> {
-  const main = { path: pair.output, format, ...fileState(pair.output), ...(undo.length > 0 && { undo }) }
+  const notes = undo.map(undoNote)
+  const main = {
+    path: pair.output,
+    format,
+    ...fileState(pair.output),
+    ...(notes.length > 0 && { undo: notes }),
+  }
   if (partsOf(file).length === 0) return main
   const output = await open(pair.output)
   try {
@@ -104,6 +106,24 @@ export async function outputNote(
     return parts.length > 0 ? { ...main, parts } : main
   } finally {
     output.close()
+  }
+}
+
+/** By name alone, so that the output and the manifest may be moved together. */
+function undoNote({ output = '', options }: UndoConversion): UndoNote {
+  return { output: basename(output), options }
+}
+
+/** The result of the run that wrote the output. */
+export function skippedResult(
+  { output }: ManifestEntry,
+  path: string,
+): Pick<ConvertResult, 'format' | 'byteLength' | 'undo'> {
+  const { format, parts = [], undo = [] } = output
+  return {
+    format: format as FormatName,
+    byteLength: parts.reduce((sum, { bytes }) => sum + bytes, output.bytes),
+    undo: undo.map((note) => ({ output: pathBeside(path, note.output), options: note.options })),
   }
 }
 

@@ -3,10 +3,11 @@
  * A line may be torn by a process that was killed in the middle of it; the next process ends it and says so in a line of
  * its own, because nothing that stands in an append-only file is ever changed.
  */
+import type { UndoOptions } from '../undo.js'
 import type { FileState, InputState } from './file_state.js'
 
 /** Raised when the meaning of a line changes. */
-export const MANIFEST_VERSION = 1
+export const MANIFEST_VERSION = 2
 
 /** One of several files that are one input or output together. */
 interface Named {
@@ -14,12 +15,11 @@ interface Named {
   readonly name: string
 }
 
-/** How one tensor of an output is brought back. Without the path of the output, which may be moved. */
+/** How one tensor of an output is brought back. Without the folder of the output, which may be moved. */
 export interface UndoNote {
   /** Name of the file to write, beside the output. */
-  readonly back: string
-  /** Options of a conversion of the output into that file. */
-  readonly options: readonly string[]
+  readonly output: string
+  readonly options: UndoOptions
 }
 
 /** A finished file. */
@@ -106,10 +106,34 @@ function isUndo(value: unknown): boolean {
   return Array.isArray(value) && value.every((note) => isObject(note) && isUndoNote(note))
 }
 
-function isUndoNote({ back, options }: Fields): boolean {
-  // A name in another folder would make a line that overwrites a file there.
-  const isName = typeof back === 'string' && back !== '' && !back.includes('/')
-  return isName && Array.isArray(options) && options.every((option) => typeof option === 'string')
+function isUndoNote({ output, options }: Fields): boolean {
+  // A name in another folder would make a command that overwrites a file there.
+  const isName = typeof output === 'string' && output !== '' && !output.includes('/')
+  return isName && isObject(options) && Object.entries(options).every(isUndoOption)
+}
+
+const UNDO_OPTIONS: Readonly<Record<keyof UndoOptions, (value: unknown) => boolean>> = {
+  tensors: isCountList,
+  layout: isText,
+  lower: isCountList,
+  upper: isCountList,
+  fromLayout: isText,
+  shape: isCountList,
+  fromLower: isCountList,
+  fromUpper: isCountList,
+  as: (value) => value === 'weights',
+}
+
+function isUndoOption([name, value]: [string, unknown]): boolean {
+  return Object.hasOwn(UNDO_OPTIONS, name) && UNDO_OPTIONS[name as keyof UndoOptions](value)
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string'
+}
+
+function isCountList(value: unknown): boolean {
+  return Array.isArray(value) && value.every((count) => Number.isSafeInteger(count) && count >= 0)
 }
 
 function isState({ bytes, mtime, inode }: Fields): boolean {

@@ -16,7 +16,7 @@ export interface FilePair {
 export interface OutputPlace {
   readonly outDir: string
   /** With the dot; takes the place of the extension of each input. */
-  readonly extension?: string
+  readonly extension?: string | undefined
   /** Further files that no output may replace, with what they are. */
   readonly reserved?: ReadonlyMap<string, string>
 }
@@ -39,7 +39,7 @@ export function pairOutputs(inputs: readonly InputFile[], place: OutputPlace): F
     const other = taken.get(key)
     if (other !== undefined) {
       refuse(
-        `${other} and ${input.path} would both be written to ${output}; a base folder (--base) keeps their folders apart.`,
+        `${other} and ${input.path} would both be written to ${output}; set base to a folder above both to keep their paths.`,
       )
     }
     const replaced = inputsByReal.get(key)

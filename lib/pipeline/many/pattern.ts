@@ -29,9 +29,9 @@ type ReaddirCallback = (error: NodeJS.ErrnoException | null, entries: unknown) =
 /** The signs that begin a wildcard, unless a backslash stands before them. */
 const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
-/** True for a text that has wildcards. */
+/** True for text with wildcards, which `convertMany` expands unless a file has that name. */
 export function isPattern(text: string): boolean {
-  return WILDCARD.test(text)
+  return typeof text === 'string' && WILDCARD.test(text)
 }
 
 /**

@@ -3,8 +3,8 @@
  * because in UTF-8 neither byte is ever a part of another character, so a record may be decoded alone.
  */
 
-/** A stream as Node gives it. */
-export type Chunks = AsyncIterable<Uint8Array | string>
+/** A byte stream; `process.stdin` is one. */
+export type ByteChunks = AsyncIterable<Uint8Array | string>
 
 export interface StreamRecord {
   /** Without the separator; undefined for a record longer than the limit, of which nothing is kept. */
@@ -18,7 +18,7 @@ export interface StreamRecord {
  * kept when the next is asked for, so one buffer may serve for all.
  */
 export async function* splitRecords(
-  chunks: Chunks,
+  chunks: ByteChunks,
   separator: number,
   maxBytes: number,
 ): AsyncGenerator<StreamRecord> {

@@ -1,31 +1,31 @@
-/** A part of a list, for schedulers that start one process a part. */
+/** A part of a list of files, for schedulers that start one process for each part. */
+import { readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
+import { valueText } from '../../value_text.js'
 
+/** The `index`-th of `count` equal parts: every `count`-th file of the sorted list. */
 export interface Shard {
-  /** From 1. */
+  /** From 1 to `count`. */
   readonly index: number
   readonly count: number
 }
 
-/** More parts than any cluster has machines; a typing error should not leave every list empty. */
+/** More parts than any cluster has machines. A typing error should not make every part empty. */
 const MAX_SHARDS = 1_000_000
 
-/**
- * `2/8` is the second of eight parts.
- *
- * @throws TileworkError ERR_ARGUMENT
- */
-export function parseShard(text: string): Shard {
-  const [, first, second] = /^(\d{1,7})\/(\d{1,7})$/.exec(text) ?? []
-  const shard = { index: Number(first), count: Number(second) }
-  if (shard.index >= 1 && shard.index <= shard.count && shard.count <= MAX_SHARDS) return shard
+/** @throws TileworkError ERR_ARGUMENT */
+export function checkShard(shard: Shard): void {
+  const { index, count } = readInput('shard', () => ({ index: shard?.index, count: shard?.count }))
+  const isWhole = Number.isInteger(index) && Number.isInteger(count)
+  if (isWhole && index >= 1 && index <= count && count <= MAX_SHARDS) return
+  const found = isWhole ? `${index} of ${count}` : valueText(shard)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `A shard is i/n with 1 <= i <= n <= ${MAX_SHARDS}, for example 1/8; "${text}" is none.`,
+    `shard must have 1 <= index <= count <= ${MAX_SHARDS}; it is ${found}.`,
   )
 }
 
-/** Every `count`-th item from the `index`-th on: the parts of all shards together are the list, each item once. */
+/** Every `count`-th item from the `index`-th on. The parts of all shards together are the list, each item once. */
 export function takeShard<T>(items: readonly T[], shard: Shard | undefined): readonly T[] {
   if (!shard) return items
   return items.filter((_item, position) => position % shard.count === shard.index - 1)

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
-import { listInputs } from '../../../lib/pipeline/many/input_list.js'
+import { type InputFile, listInputs } from '../../../lib/pipeline/many/input_list.js'
 import { pairOutputs, withExtension } from '../../../lib/pipeline/many/output_paths.js'
 import { isPattern, matchPattern } from '../../../lib/pipeline/many/pattern.js'
 import { splitRecords } from '../../../lib/pipeline/many/records.js'
 import { settingsHash } from '../../../lib/pipeline/many/settings_hash.js'
-import { parseShard, takeShard } from '../../../lib/pipeline/many/shard.js'
+import { checkShard, takeShard } from '../../../lib/pipeline/many/shard.js'
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'tilework-many-'))
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }))
@@ -78,23 +78,26 @@ describe('patterns', () => {
     mkdirSync(join(FOLDER, 'round'))
     writeFileSync(join(FOLDER, 'round/a.btf'), '')
     symlinkSync('.', join(FOLDER, 'round/again'))
-    const inputs = await listInputs({ names: [join(FOLDER, 'round/**/*.btf')], outDir: join(FOLDER, 'out') })
+    const inputs = await list([join(FOLDER, 'round/**/*.btf')])
     expect(inputs).toHaveLength(1)
   })
 })
 
+function list(inputs: readonly string[]): Promise<InputFile[]> {
+  return listInputs({ inputs, outDir: join(FOLDER, 'out'), base: undefined, signal: undefined })
+}
+
 describe('the list of inputs', () => {
   it('does not depend on the order of its names', async () => {
     const names = ['b', 'a', 'ä', 'B', 'a/b', '10', '9'].map((name) => join(FOLDER, name))
-    const list = async (order: string[]): Promise<string[]> =>
-      (await listInputs({ names: order, outDir: 'out' })).map(({ path }) => path)
-    expect(await list(names)).toEqual(await list(names.toReversed()))
-    expect(await list(names)).toEqual(names.toSorted())
+    const paths = async (order: string[]): Promise<string[]> => (await list(order)).map(({ path }) => path)
+    expect(await paths(names)).toEqual(await paths(names.toReversed()))
+    expect(await paths(names)).toEqual(names.toSorted())
   })
 
   it('of a hundred thousand files that are not there is made all the same', async () => {
     const names = Array.from({ length: 100_000 }, (_, index) => join(FOLDER, 'none', `${index}.btf`))
-    const inputs = await listInputs({ names, outDir: join(FOLDER, 'out') })
+    const inputs = await list(names)
     const pairs = pairOutputs(inputs, { outDir: join(FOLDER, 'out'), extension: '.npy' })
     expect(pairs).toHaveLength(100_000)
     expect(pairs[0]).toEqual({
@@ -135,9 +138,15 @@ describe('shards', () => {
       }),
     ))
 
-  it.each(['', '1', '0/1', '2/1', '1/0', '-1/2', '1/2/3', '1.5/2', ' 1/2', '1/9999999', '٣/٤'])(
-    '"%s" is none',
-    (text) => expect(() => parseShard(text)).toThrow('A shard is i/n'),
+  it.each([
+    [0, 1],
+    [2, 1],
+    [1, 0],
+    [-1, 2],
+    [1.5, 2],
+    [1, 9_999_999],
+  ])('%d of %d is refused', (index, count) =>
+    expect(() => checkShard({ index, count })).toThrow('shard must have 1 <= index <= count <= 1000000'),
   )
 })
 

@@ -102,8 +102,11 @@ describe('a manifest', () => {
       { ...whole, output: { ...whole.output, mtime: undefined } },
       { ...whole, output: [] },
       { ...whole, output: { ...whole.output, undo: {} } },
-      { ...whole, output: { ...whole.output, undo: [{ back: '../x', options: [] }] } },
-      { ...whole, output: { ...whole.output, undo: [{ back: 'x', options: [1] }] } },
+      { ...whole, output: { ...whole.output, undo: [{ output: '../x', options: {} }] } },
+      { ...whole, output: { ...whole.output, undo: [{ output: 'x', options: [] }] } },
+      { ...whole, output: { ...whole.output, undo: [{ output: 'x', options: { shape: ['2'] } }] } },
+      { ...whole, output: { ...whole.output, undo: [{ output: 'x', options: { as: 'data' } }] } },
+      { ...whole, output: { ...whole.output, undo: [{ output: 'x', options: { force: true } }] } },
       [],
     ]
     for (const entry of broken) expect(parseManifestLine(JSON.stringify(entry))).toBeUndefined()

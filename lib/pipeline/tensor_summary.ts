@@ -1,9 +1,11 @@
-/** What `inspect` and `convert` tell about a tensor. */
-import { DTYPES, type QuantizationParameters, type Tensor } from '../../index.js'
-import type { ElementStatistics } from './element_statistics.js'
+/** A tensor as plain data: what a conversion returns, and what the command line prints. */
+import { DTYPES } from '../dtype/dtypes.js'
+import { checkTensor } from '../tensor/check_tensor.js'
+import type { QuantizationParameters } from '../tensor/quantization.js'
+import type { Tensor } from '../tensor/tensor.js'
 
-/** One tensor in JSON. */
-export interface TensorReport {
+/** A tensor without its elements. Every field survives JSON. */
+export interface TensorSummary {
   readonly name: string
   readonly kind: Tensor['kind']
   readonly dtype: Tensor['dtype']
@@ -13,15 +15,13 @@ export interface TensorReport {
   /** Packed bytes: all storage elements, or indices and values; null for strings, which have no fixed size. */
   readonly byteLength: number | null
   readonly hasData: boolean
-  /** What codes stand for, `(code - zeroPoint) * scale`; lists have one entry for each index of `axis`. */
-  readonly quantization?: QuantizationReport
-  /** Entries of a sparse tensor. */
+  /** What codes stand for, `(code - zeroPoint) * scale`; arrays have one entry for each index of `axis`. */
+  readonly quantization?: QuantizationSummary
+  /** Number of entries of a sparse tensor. */
   readonly entryCount?: number
-  readonly sha256?: string
-  readonly stats?: ElementStatistics | null
 }
 
-export interface QuantizationReport {
+export interface QuantizationSummary {
   readonly scale: number | readonly number[]
   readonly zeroPoint: number | readonly number[]
   readonly axis?: number
@@ -30,13 +30,15 @@ export interface QuantizationReport {
 /** Bytes of one 64-bit index of a sparse tensor. */
 const INDEX_BYTES = 8
 
-export function tensorReport(tensor: Tensor): TensorReport {
+/** @throws TileworkError ERR_ARGUMENT for anything but a tensor */
+export function summarizeTensor(tensor: Tensor): TensorSummary {
+  checkTensor(tensor, 'summarizeTensor')
   const { name, kind, dtype, shape, hasData } = tensor
   const common = { name, kind, dtype, shape }
   if (tensor.kind === 'dense') {
     const { layout, byteLength } = tensor.storage
     const { quantization } = tensor
-    const parameters = quantization && { quantization: quantizationReport(quantization) }
+    const parameters = quantization && { quantization: summarizeQuantization(quantization) }
     return { ...common, layout, byteLength, hasData, ...parameters }
   }
   if (tensor.kind === 'sparse') {
@@ -48,8 +50,8 @@ export function tensorReport(tensor: Tensor): TensorReport {
   return { ...common, layout: null, byteLength: null, hasData }
 }
 
-function quantizationReport({ scale, zeroPoint = 0, axis }: QuantizationParameters): QuantizationReport {
-  const list = (numbers: number | ArrayLike<number>) =>
+function summarizeQuantization({ scale, zeroPoint = 0, axis }: QuantizationParameters): QuantizationSummary {
+  const plain = (numbers: number | ArrayLike<number>) =>
     typeof numbers === 'number' ? numbers : Array.from(numbers)
-  return { scale: list(scale), zeroPoint: list(zeroPoint), ...(axis !== undefined && { axis }) }
+  return { scale: plain(scale), zeroPoint: plain(zeroPoint), ...(axis !== undefined && { axis }) }
 }

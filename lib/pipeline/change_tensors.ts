@@ -1,0 +1,191 @@
+/** The tensor part of a conversion: source layout, element type, quantization and target layout, all lazy. */
+import { checkOptions, readInput } from '../caller_input.js'
+import type { DeviceChoice } from '../device/devices.js'
+import { onDevice } from '../device/on_device.js'
+import { type DtypeName, resolveDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
+import { asLayout } from '../tensor/as_layout.js'
+import { cast } from '../tensor/cast.js'
+import { type QuantizeOptions, quantize } from '../tensor/quantize.js'
+import { reorder } from '../tensor/reorder.js'
+import type { DenseTensor, Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
+
+/** What a conversion does with the tensors. Without any of these options they are written as they are. */
+export interface TensorChanges {
+  /** Names or indices (below 0 from the end) of the tensors to write, in this order. Default: all. */
+  readonly tensors?: readonly (string | number)[]
+  /** Element type to write. */
+  readonly dtype?: DtypeName
+  /** Quantizes to `dtype` with these parameters, as `quantize` does. */
+  readonly quantize?: QuantizeOptions
+  /** Memory layout to write. Default: `row_major` for a tensor with `fromLayout`, else the layout it has. */
+  readonly layout?: AnyLayoutName
+  /** Padding of `layout` before and after each axis. */
+  readonly lower?: readonly number[]
+  readonly upper?: readonly number[]
+  /** Layout of the stored elements, where the file format cannot say it. Needs `shape`. */
+  readonly fromLayout?: AnyLayoutName
+  /** Logical shape of the stored elements, with `fromLayout`. */
+  readonly shape?: readonly number[]
+  /** Padding of `fromLayout` before and after each axis. */
+  readonly fromLower?: readonly number[]
+  readonly fromUpper?: readonly number[]
+  /** `weights` joins a data layout and a weights layout by the position of their axes. */
+  readonly as?: 'weights'
+  /** Computes on this OpenCL device. */
+  readonly device?: DeviceChoice
+}
+
+/** A tensor before and after the change of its layout. */
+export interface ReorderedTensor {
+  readonly before: DenseTensor
+  readonly after: DenseTensor
+}
+
+/** Failed tensors listed in an error message; more would not be read. */
+const MAX_LISTED_FAILURES = 5
+
+/**
+ * Checks what can be wrong for every file alike, before any file is opened.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_LAYOUT_NAME
+ */
+export function checkTensorChanges(changes: TensorChanges): void {
+  const { tensors, layout, lower, upper, fromLayout, shape, fromLower, fromUpper, as } = changes
+  if (tensors !== undefined) checkSelectors(tensors)
+  if (changes.dtype !== undefined) resolveDtype(changes.dtype)
+  for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
+  if (fromLayout !== undefined && shape === undefined) {
+    refuse('fromLayout needs shape: the stored elements do not have the logical shape.')
+  }
+  if (fromLayout === undefined && (shape ?? fromLower ?? fromUpper) !== undefined) {
+    refuse('shape, fromLower and fromUpper need fromLayout.')
+  }
+  if (layout === undefined && (lower ?? upper) !== undefined) refuse('lower and upper need layout.')
+  if ((layout ?? fromLayout) === undefined && as !== undefined) refuse('as needs layout or fromLayout.')
+  if (changes.quantize === undefined) return
+  checkOptions(changes.quantize, 'quantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'saturate', 'rules'])
+  if (changes.dtype === undefined) refuse('quantize needs dtype, the element type of the codes.')
+}
+
+function checkSelectors(selectors: unknown): void {
+  const wrong = readInput('tensors', () => {
+    if (!Array.isArray(selectors)) return { value: selectors }
+    const index = Array.from(selectors).findIndex(
+      (selector) => typeof selector !== 'string' && !Number.isSafeInteger(selector),
+    )
+    return index === -1 ? undefined : { value: selectors[index] as unknown }
+  })
+  if (!wrong) return
+  refuse(`tensors must be an array of names and indices; it is or has ${valueText(wrong.value)}.`)
+}
+
+function refuse(message: string): never {
+  throw new TileworkError('ERR_ARGUMENT', message)
+}
+
+/** True where the options name a layout, so that tensors are reordered. */
+export function changesLayout({ layout, fromLayout }: TensorChanges): boolean {
+  return layout !== undefined || fromLayout !== undefined
+}
+
+/** True where the element type of some tensor changes. */
+export function changesElements(tensors: readonly Tensor[], { dtype, quantize }: TensorChanges): boolean {
+  if (quantize !== undefined || dtype === undefined) return quantize !== undefined
+  const target = resolveDtype(dtype)
+  return tensors.some((tensor) => tensor.dtype !== target)
+}
+
+/**
+ * Each tensor with the tensor it becomes. Nothing is computed yet.
+ *
+ * @throws TileworkError with the code of the first tensor that cannot be converted; the message lists the others
+ */
+export function reorderTensors(tensors: readonly Tensor[], changes: TensorChanges): ReorderedTensor[] {
+  return convertEach(tensors, changes, (tensor) => reorderTensor(tensor, changes))
+}
+
+/**
+ * Each tensor with the element type of the options, in the layout it has.
+ *
+ * @throws TileworkError as `reorderTensors`
+ */
+export function changeElementTypes(tensors: readonly Tensor[], changes: TensorChanges): Tensor[] {
+  return convertEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
+}
+
+/** The tensor computed on the device of the options; kinds other than dense are copied and need none. */
+export function computeOnDevice(tensor: Tensor, { device }: TensorChanges): Tensor {
+  return device === undefined || tensor.kind !== 'dense' ? tensor : onDevice(tensor, device)
+}
+
+interface Failure {
+  readonly tensor: Tensor
+  readonly error: TileworkError
+}
+
+function convertEach<Result>(
+  tensors: readonly Tensor[],
+  changes: TensorChanges,
+  convert: (tensor: Tensor) => Result,
+): Result[] {
+  const failures: Failure[] = []
+  const results: Result[] = []
+  for (const tensor of tensors) {
+    try {
+      results.push(convert(tensor))
+    } catch (error) {
+      // An unknown layout is wrong for every tensor alike, so one message is enough.
+      if (!(error instanceof TileworkError) || error.code === 'ERR_LAYOUT_NAME') throw error
+      failures.push({ tensor, error })
+    }
+  }
+  if (failures.length > 0) throw failureOf(failures, tensors.length, changes.tensors !== undefined)
+  return results
+}
+
+function failureOf(failures: readonly Failure[], total: number, isSelection: boolean): TileworkError {
+  const first = failures[0]!.error
+  const listed = failures
+    .slice(0, MAX_LISTED_FAILURES)
+    .map(({ tensor, error }) => `"${tensor.name}": ${error.message.replace(/\.$/, '')}`)
+  const more = failures.length > listed.length ? `; and ${failures.length - listed.length} more` : ''
+  const what =
+    total === 1
+      ? 'The tensor cannot be converted'
+      : `${failures.length} of ${total} tensors cannot be converted`
+  const advice = isSelection ? '' : ' Select the others with the option tensors.'
+  return new TileworkError(first.code, `${what}: ${listed.join('; ')}${more}.${advice}`, { cause: first })
+}
+
+function reorderTensor(tensor: Tensor, changes: TensorChanges): ReorderedTensor {
+  const before = changeElementType(withSourceLayout(requireDense(tensor), changes), changes) as DenseTensor
+  const { layout, lower, upper, as } = changes
+  if (layout === undefined) return { before, after: reorder(before, 'row_major') }
+  const after = reorder(before, layout, {
+    ...(lower && { lower }),
+    ...(upper && { upper }),
+    ...(as && { as }),
+  })
+  return { before, after }
+}
+
+function withSourceLayout(tensor: DenseTensor, changes: TensorChanges): DenseTensor {
+  const { fromLayout, shape, fromLower: lower, fromUpper: upper } = changes
+  // checkTensorChanges refuses one of the two alone.
+  if (fromLayout === undefined || shape === undefined) return tensor
+  return asLayout(tensor, fromLayout, shape, { ...(lower && { lower }), ...(upper && { upper }) })
+}
+
+function changeElementType(tensor: Tensor, { dtype, quantize: parameters }: TensorChanges): Tensor {
+  if (dtype === undefined) return tensor
+  if (parameters) return quantize(tensor, dtype, parameters)
+  return tensor.dtype === resolveDtype(dtype) ? tensor : cast(tensor, dtype)
+}
+
+function requireDense(tensor: Tensor): DenseTensor {
+  if (tensor.kind === 'dense') return tensor
+  throw new TileworkError('ERR_UNSUPPORTED', `A ${tensor.kind} tensor has no memory layout.`)
+}

@@ -1,0 +1,243 @@
+/** Converts one file: selects tensors, changes their element type and layout, and writes them in any format. */
+import type { Writable } from 'node:stream'
+import { checkListener, checkOptions, readInput } from '../caller_input.js'
+import { throwIfAborted } from '../cancel.js'
+import { findDevice } from '../device/devices.js'
+import { resolveDtype } from '../dtype/dtypes.js'
+import { type Finding, TileworkError } from '../errors.js'
+import type { FormatEntry } from '../formats/format.js'
+import {
+  chooseFormat,
+  type FormatName,
+  formatByName,
+  formatOfModel,
+  writeOptionNames,
+} from '../formats/registry.js'
+import type { TmfileModel } from '../formats/tmfile/index.js'
+import { isPlain } from '../tensor/plain_storage.js'
+import { reorder } from '../tensor/reorder.js'
+import type { Tensor } from '../tensor/tensor.js'
+import {
+  changeElementTypes,
+  changesElements,
+  changesLayout,
+  checkTensorChanges,
+  computeOnDevice,
+  reorderTensors,
+  type TensorChanges,
+} from './change_tensors.js'
+import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
+import { type Saveable, type SaveOptions, save } from './save.js'
+import { selectTensors } from './select_tensors.js'
+import { summarizeTensor, type TensorSummary } from './tensor_summary.js'
+import { type UndoConversion, undoConversions } from './undo.js'
+
+/**
+ * Options of a conversion: those of the tensors, those of `save` for the output (`format` is the format to write), and
+ * under `open` those for the input.
+ */
+export type ConvertOptions = TensorChanges & SaveOptions & { readonly open?: OpenOptions }
+
+/** Where a conversion writes. */
+export type Output = string | URL | WritableStream<Uint8Array> | Writable
+
+export interface ConvertResult {
+  /** Format of the output. */
+  readonly format: FormatName
+  /** Length of the output, files beside it included. */
+  readonly byteLength: number
+  /** The tensors as they were written. */
+  readonly tensors: readonly TensorSummary[]
+  /** What a lenient read of the input noticed. */
+  readonly findings: readonly Finding[]
+  /** One conversion for each tensor that was not written in row-major order. */
+  readonly undo: readonly UndoConversion[]
+}
+
+const TENSOR_OPTIONS = {
+  tensors: true,
+  dtype: true,
+  quantize: true,
+  layout: true,
+  lower: true,
+  upper: true,
+  fromLayout: true,
+  shape: true,
+  fromLower: true,
+  fromUpper: true,
+  as: true,
+  device: true,
+} as const satisfies Record<keyof TensorChanges, true>
+
+/** Names of all options of a conversion. */
+export function convertOptionNames(): string[] {
+  return [...Object.keys(TENSOR_OPTIONS), 'format', 'signal', 'onProgress', 'open', ...writeOptionNames()]
+}
+
+/**
+ * Converts a file in bounded memory: its tensors are read, cast, reordered and written chunk by chunk.
+ *
+ * Without options that change tensors the file is copied byte for byte, or written in another format. The output may be
+ * the input: a path is replaced when every byte of the new file is on disk.
+ *
+ * @param input - anything that `open` takes, or an open file, which stays open; a change of the element type of a whole
+ * tmfile changes the model of such a file
+ * @returns what was written, and the conversions that undo it
+ * @throws TileworkError as `open`, `cast`, `reorder`, `quantize` and `save`; ERR_UNSUPPORTED where tensors would no longer
+ * fit the graph of the model
+ */
+export async function convert(
+  input: Input | OpenFile,
+  output: Output,
+  given: ConvertOptions = {},
+): Promise<ConvertResult> {
+  const options = readConvertOptions(given, 'convert', convertOptionNames())
+  throwIfAborted(options.signal)
+  if (openedFile(input)) return convertFile(input as OpenFile, output, options)
+  const file = await open(input as Input, options.open)
+  try {
+    return await convertFile(file, output, options)
+  } finally {
+    file.close()
+  }
+}
+
+/**
+ * A copy of the options, read once, with everything checked that does not depend on a file.
+ *
+ * @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE
+ */
+export function readConvertOptions<Options extends ConvertOptions>(
+  given: Options,
+  call: string,
+  known: readonly string[],
+): Options {
+  checkOptions(given as Record<string, unknown>, call, known)
+  const options = readInput(`The options of ${call}`, () => ({ ...given }))
+  checkListener(options.onProgress, 'onProgress')
+  readInput('The tensor options', () => checkTensorChanges(options))
+  if (options.format !== undefined) formatByName(options.format)
+  if (options.device !== undefined) findDevice(options.device)
+  return options
+}
+
+/** Converts an open file. The options are checked. */
+export async function convertFile(
+  file: OpenFile,
+  output: Output,
+  options: ConvertOptions,
+): Promise<ConvertResult> {
+  const path = pathOf(output)
+  const format = chooseFormat(options.format, path, file.format)
+  const selected = await selectedTensors(file, format, options)
+  // Naming tensors takes them out of the model: the result is no model.
+  const staysWhole = options.tensors === undefined && format.name === file.format
+  const isReordered = changesLayout(options)
+  const isRetyped = changesElements(selected, options)
+  if (staysWhole && isRetyped && !isReordered && !options.quantize && file.tmfile) {
+    return convertModel(file, file.tmfile, output, options)
+  }
+  const isUnchanged = staysWhole && !isReordered && !isRetyped
+  if (staysWhole && !isUnchanged) refuseToDropGraph(file)
+  const reordered = isReordered ? reorderTensors(selected, options) : []
+  const tensors = isUnchanged
+    ? selected
+    : isReordered
+      ? reordered.map(({ after }) => after)
+      : changeElementTypes(selected, options).map((tensor) => inWritableLayout(tensor, format))
+  const content = isUnchanged ? file : tensors.map((tensor) => computeOnDevice(tensor, options))
+  const byteLength = await write(output, content, format.name as FormatName, options)
+  return {
+    format: format.name as FormatName,
+    byteLength,
+    tensors: tensors.map(summarizeTensor),
+    findings: file.findings,
+    undo: undoConversions({ path, format }, reordered, options.as),
+  }
+}
+
+/** A model that becomes a file of another format is stored as its weights, unless tensors are named. */
+async function selectedTensors(
+  file: OpenFile,
+  format: FormatEntry,
+  { tensors }: ConvertOptions,
+): Promise<readonly Tensor[]> {
+  if (tensors !== undefined) return selectTensors(file.tensors, tensors)
+  const all = [...file.tensors]
+  const model = format.name === file.format ? undefined : file.tmfile
+  const weights = model && (await formatOfModel(model)?.load())?.weightsOf(model)
+  if (!weights) return all
+  const names = new Set(weights.map(({ name }) => name))
+  return all.filter(({ name }) => names.has(name))
+}
+
+/**
+ * Refuses a file of changed tensors in place of a model: they no longer fit its nodes, and where the output is the
+ * input the graph would be lost.
+ */
+function refuseToDropGraph(file: OpenFile): void {
+  const { onnx, tmfile } = file
+  const nodes = onnx?.graph.nodes.length ?? tmfile?.graph.nodes.length ?? 0
+  if (nodes === 0) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `${labelOf(file)} is a model of ${nodes} nodes, which changed tensors no longer fit. Take tensors out with the option tensors.`,
+  )
+}
+
+function labelOf(file: OpenFile): string {
+  return openedFile(file)?.source.label ?? 'The input'
+}
+
+/** Casts the weights of a model in place, activations excluded, so that it stays a model. */
+async function convertModel(
+  file: OpenFile,
+  model: TmfileModel,
+  output: Output,
+  options: ConvertOptions,
+): Promise<ConvertResult> {
+  const dtype = options.dtype && resolveDtype(options.dtype)
+  if (dtype !== 'float32' && dtype !== 'float16') {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${labelOf(file)} is a model; its weights become float32 or float16, not ${dtype}. Take tensors out with the option tensors.`,
+    )
+  }
+  model.castWeights(dtype)
+  const byteLength = await write(output, file, file.format, options)
+  const tensors = [...file.tensors].map(summarizeTensor)
+  return { format: file.format, byteLength, tensors, findings: file.findings, undo: [] }
+}
+
+/** A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order. */
+function inWritableLayout(tensor: Tensor, format: FormatEntry): Tensor {
+  if (tensor.kind !== 'dense' || isPlain(tensor.storage) || format.keepsLayout?.(tensor.storage)) {
+    return tensor
+  }
+  return reorder(tensor, 'row_major')
+}
+
+/** @returns the number of bytes written */
+async function write(
+  output: Output,
+  content: Saveable,
+  format: FormatName,
+  options: ConvertOptions,
+): Promise<number> {
+  let byteLength = 0
+  const saveOptions = Object.fromEntries(
+    [...writeOptionNames(), 'signal'].flatMap((name) => {
+      const value = (options as Record<string, unknown>)[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+  await save(output, content, {
+    ...saveOptions,
+    format,
+    onProgress: (progress) => {
+      byteLength = progress.bytesTotal
+      options.onProgress?.(progress)
+    },
+  })
+  return byteLength
+}

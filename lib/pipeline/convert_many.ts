@@ -1,0 +1,270 @@
+/** Converts many files in one process. A later run skips the outputs that an earlier one has finished. */
+import { randomUUID } from 'node:crypto'
+import { mkdir } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { systemError } from '../bytes/system_error.js'
+import { checkListener } from '../caller_input.js'
+import { throwIfAborted, untilAborted } from '../cancel.js'
+import { resolveDtype } from '../dtype/dtypes.js'
+import { TileworkError } from '../errors.js'
+import { formatByName } from '../formats/registry.js'
+import { parseLayout } from '../layout/parse_layout.js'
+import { PACKAGE_VERSION } from '../package_version.js'
+import type { QuantizeOptions } from '../tensor/quantize.js'
+import { valueText } from '../value_text.js'
+import {
+  type ConvertOptions,
+  type ConvertResult,
+  convertFile,
+  convertOptionNames,
+  readConvertOptions,
+} from './convert.js'
+import { type ConvertInputs, listInputs } from './many/input_list.js'
+import { Manifest } from './many/manifest.js'
+import { type FilePair, pairOutputs } from './many/output_paths.js'
+import { type PairOutcome, runPairs, type SkippedResult } from './many/run_pairs.js'
+import { settingsHash } from './many/settings_hash.js'
+import { checkShard, type Shard, takeShard } from './many/shard.js'
+import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
+import { open, pathOf } from './open.js'
+
+export interface ConvertManyOnlyOptions {
+  /** Folder of the outputs; it is created if necessary. An output has the name of its input. */
+  readonly outDir: string | URL
+  /** Keeps the path of each input below this folder. Default: the part of a pattern before its first wildcard. */
+  readonly base?: string
+  /** Files converted at the same time, up to 256; 0 means one for each CPU. Default: 1. */
+  readonly jobs?: number
+  /** Continues after a failed file and resolves. Default: the first failure is thrown. */
+  readonly keepGoing?: boolean
+  /** Converts only this part of the sorted list: one part for each machine. */
+  readonly shard?: Shard
+  /**
+   * Path of the list of finished files, by which the next run skips them. Default: `.tilework-manifest.jsonl` in
+   * `outDir`; false for none.
+   */
+  readonly manifest?: string | false
+  /** Converts finished files again. */
+  readonly force?: boolean
+  /** Called when a file has ended. */
+  readonly onFile?: (outcome: FileOutcome) => void
+  /** Called at the start, while files are written, and after `onFile`. */
+  readonly onProgress?: (progress: ConvertManyProgress) => void
+  /** Called at the start for a manifest with damaged lines, whose files are converted again. */
+  readonly onDamagedManifest?: (damage: ManifestDamage) => void
+}
+
+/** Options of `convertMany`: those of `convert` for every file, and those of the run. */
+export type ConvertManyOptions = Omit<ConvertOptions, 'onProgress'> & ConvertManyOnlyOptions
+
+/** Lines of a manifest that cannot be read. */
+export interface ManifestDamage {
+  readonly path: string
+  /** Line numbers, from 1. */
+  readonly lines: readonly number[]
+}
+
+/** How one file ended. */
+export type FileOutcome = { readonly input: string; readonly output: string } & (
+  | ({ readonly status: 'written' } & ConvertResult)
+  | ({ readonly status: 'skipped' } & SkippedResult)
+  | {
+      readonly status: 'failed'
+      /** `open`: the input cannot be read; `convert`: anything later. */
+      readonly stage: 'open' | 'convert'
+      readonly error: unknown
+    }
+)
+
+const MANIFEST_NAME = '.tilework-manifest.jsonl'
+
+/** Each job has a few files open, and many systems allow a process 1,024. */
+const MAX_JOBS = 256
+
+const MANY_OPTIONS = {
+  outDir: true,
+  base: true,
+  jobs: true,
+  keepGoing: true,
+  shard: true,
+  manifest: true,
+  force: true,
+  onFile: true,
+  onProgress: true,
+  onDamagedManifest: true,
+} as const satisfies Record<keyof ConvertManyOnlyOptions, true>
+
+/**
+ * Converts files into a folder, some at a time, and skips those that an earlier run with the same options has finished
+ * and that have not changed since. Memory does not grow with the number of files, except for the list of their paths.
+ *
+ * @param inputs - a path, a pattern such as `models/**\/*.btf`, or an iterable of these
+ * @throws TileworkError as `convert` for the first failed file, unless `keepGoing` is true; ERR_ARGUMENT for inputs
+ * without a file, and where two inputs have one output or an output would replace an input; ERR_LIMIT for more than
+ * 2,000,000 files; ERR_ABORTED; ERR_IO
+ */
+export async function convertMany(
+  inputs: ConvertInputs,
+  given: ConvertManyOptions,
+): Promise<ConvertManySummary> {
+  const options = readManyOptions(given)
+  const { signal, shard } = options
+  throwIfAborted(signal)
+  const pairs = takeShard(await listPairs(inputs, options), shard)
+  await systemError.wrapAsync(options.outDir, () => mkdir(options.outDir, { recursive: true }))
+  const manifest = await openManifest(pairs, options)
+  try {
+    if (manifest && manifest.unreadable.length > 0) {
+      options.onDamagedManifest?.({ path: manifest.path, lines: manifest.unreadable })
+    }
+    return await convertPairs(pairs, manifest, options)
+  } finally {
+    await manifest?.close()
+  }
+}
+
+/** Options that were read once and checked. */
+type CheckedOptions = ConvertManyOptions & { readonly outDir: string }
+
+/** @throws TileworkError ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_NO_DEVICE */
+function readManyOptions(given: ConvertManyOptions): CheckedOptions {
+  const known = [...convertOptionNames(), ...Object.keys(MANY_OPTIONS)]
+  const options = readConvertOptions<ConvertOptions & ConvertManyOptions>(
+    given as ConvertOptions & ConvertManyOptions,
+    'convertMany',
+    known,
+  )
+  const outDir = pathOf(options.outDir)
+  if (outDir === undefined) refuse('outDir', 'a path or a file: URL', options.outDir)
+  const { base, jobs, manifest, shard } = options
+  if (base !== undefined && typeof base !== 'string') refuse('base', 'a path', base)
+  if (jobs !== undefined && !(Number.isInteger(jobs) && jobs >= 0 && jobs <= MAX_JOBS)) {
+    refuse('jobs', `a whole number from 0 (one for each CPU) to ${MAX_JOBS}`, jobs)
+  }
+  if (manifest !== undefined && manifest !== false && typeof manifest !== 'string') {
+    refuse('manifest', 'a path or false', manifest)
+  }
+  if (shard !== undefined) checkShard(shard)
+  for (const name of ['keepGoing', 'force'] as const) {
+    const value = options[name]
+    if (value !== undefined && typeof value !== 'boolean') refuse(name, 'true or false', value)
+  }
+  checkListener(options.onFile, 'onFile')
+  checkListener(options.onDamagedManifest, 'onDamagedManifest')
+  return { ...options, outDir }
+}
+
+function refuse(option: string, allowed: string, value: unknown): never {
+  throw new TileworkError('ERR_ARGUMENT', `${option} must be ${allowed}; it is ${valueText(value)}.`)
+}
+
+async function listPairs(inputs: ConvertInputs, options: CheckedOptions): Promise<FilePair[]> {
+  const { outDir, base, format, signal } = options
+  // An iterable that never ends must not outlast an abort.
+  const files = await untilAborted(listInputs({ inputs, outDir, base, signal }), signal)
+  return pairOutputs(files, {
+    outDir,
+    extension: format === undefined ? undefined : formatByName(format).extensions[0],
+    reserved: new Map([[manifestPath(options), 'the manifest']]),
+  })
+}
+
+function manifestPath({ manifest, outDir }: CheckedOptions): string {
+  return typeof manifest === 'string' ? manifest : join(outDir, MANIFEST_NAME)
+}
+
+async function openManifest(
+  pairs: readonly FilePair[],
+  options: CheckedOptions,
+): Promise<Manifest | undefined> {
+  if (options.manifest === false) return undefined
+  // With `force` every file is converted, so no entry is needed.
+  const outputs = options.force ? [] : pairs.map(({ output }) => output)
+  return Manifest.open(manifestPath(options), outputs)
+}
+
+async function convertPairs(
+  pairs: readonly FilePair[],
+  manifest: Manifest | undefined,
+  options: CheckedOptions,
+): Promise<ConvertManySummary> {
+  const { jobs = 1, keepGoing = false, signal, onFile, onProgress } = options
+  const tally = new Tally(pairs)
+  onProgress?.(tally.progress())
+  const stopReason = await runPairs(pairs, {
+    jobs: jobs === 0 ? Math.min(availableParallelism(), MAX_JOBS) : jobs,
+    keepGoing,
+    manifest,
+    settings: settingsHash(settingsOf(options), PACKAGE_VERSION),
+    signal,
+    open: (path) => open(path, options.open),
+    convert: (file, pair) =>
+      convertFile(file, pair.output, {
+        ...options,
+        onProgress: (state) => {
+          tally.advance(pair, state)
+          onProgress?.(tally.progress())
+        },
+      }),
+    onStart: (pair) => tally.start(pair),
+    onEnd: (pair, outcome) => {
+      count(tally, pair, outcome)
+      onFile?.(fileOutcome(pair, outcome))
+      onProgress?.(tally.progress())
+    },
+  })
+  const { done } = tally
+  if (signal?.aborted && done < pairs.length) {
+    const message = `The conversion was cancelled when ${done} of ${pairs.length} files were done.`
+    throw new TileworkError('ERR_ABORTED', message, { cause: signal.reason })
+  }
+  if (stopReason) throw stopReason.error
+  return tally.summary()
+}
+
+function count(tally: Tally, pair: FilePair, outcome: PairOutcome): void {
+  if (outcome.status === 'failed') tally.failed(pair, outcome.error)
+  else if (outcome.status === 'skipped') tally.skipped(pair)
+  else tally.written(pair, outcome.result.byteLength)
+}
+
+function fileOutcome({ input, output }: FilePair, outcome: PairOutcome): FileOutcome {
+  if (outcome.status === 'failed') return { input, output, ...outcome }
+  return { input, output, status: outcome.status, ...outcome.result } as FileOutcome
+}
+
+/** The options that decide the bytes of an output, with layout names in their one form. */
+function settingsOf(options: CheckedOptions): object {
+  const {
+    signal,
+    open: input,
+    device,
+    outDir,
+    base,
+    jobs,
+    keepGoing,
+    shard,
+    manifest,
+    force,
+    ...rest
+  } = options
+  const { onFile, onProgress, onDamagedManifest, layout, fromLayout, dtype, quantize, ...settings } = rest
+  return {
+    ...settings,
+    layout: layout && parseLayout(layout).name,
+    fromLayout: fromLayout && parseLayout(fromLayout).name,
+    dtype: dtype && resolveDtype(dtype),
+    quantize: quantize && quantizeSettings(quantize),
+    openAs: input && [input.format, input.message],
+  }
+}
+
+function quantizeSettings(options: QuantizeOptions): object {
+  const values = (numbers: QuantizeOptions['scale'] | undefined): unknown => {
+    if (numbers === undefined || typeof numbers === 'number') return numbers
+    // The numbers of a tensor are not known here. A value that is never equal again converts every file again.
+    return 'length' in numbers ? Array.from(numbers) : randomUUID()
+  }
+  return { ...options, scale: values(options.scale), zeroPoint: values(options.zeroPoint) }
+}

@@ -1,0 +1,182 @@
+/**
+ * Converts pairs of input and output in one process: a bounded number at a time, finished files skipped. Each outcome
+ * is reported and then dropped, so that memory does not grow with the list.
+ */
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { systemError } from '../../bytes/system_error.js'
+import { TileworkError } from '../../errors.js'
+import { yieldToEventLoop } from '../../event_loop.js'
+import type { ConvertResult } from '../convert.js'
+import type { OpenFile } from '../open.js'
+import { contentHash, fileState, partsOf } from './file_state.js'
+import type { Manifest } from './manifest.js'
+import {
+  currentEntry,
+  type InspectedInput,
+  inputNote,
+  inputParts,
+  isSameInput,
+  outputNote,
+  renewEntry,
+  skippedResult,
+} from './manifest_entry.js'
+import type { ManifestEntry } from './manifest_line.js'
+import type { FilePair } from './output_paths.js'
+import { runJobs, type Verdict } from './run_jobs.js'
+
+/** How a file ended. */
+export type PairOutcome =
+  | { readonly status: 'written'; readonly result: ConvertResult }
+  | { readonly status: 'skipped'; readonly result: SkippedResult }
+  | { readonly status: 'failed'; readonly stage: 'open' | 'convert'; readonly error: unknown }
+
+/** The failure after which no further file starts. */
+export interface StopReason {
+  readonly error: unknown
+}
+
+/** What the manifest knows of a finished output. */
+export type SkippedResult = Pick<ConvertResult, 'format' | 'byteLength' | 'undo'>
+
+export interface RunPairsOptions {
+  /** Files converted at the same time. */
+  readonly jobs: number
+  /** Continues after a failure. */
+  readonly keepGoing: boolean
+  /** Without a manifest nothing is skipped and nothing is recorded. */
+  readonly manifest: Manifest | undefined
+  /** Hash of the options that decide the output, see `settingsHash`. */
+  readonly settings: string
+  readonly signal: AbortSignal | undefined
+  open(path: string): Promise<OpenFile>
+  /** Writes the output. It is complete under its name when this resolves, and untouched when it rejects. */
+  convert(file: OpenFile, pair: FilePair): Promise<ConvertResult>
+  onStart(pair: FilePair): void
+  onEnd(pair: FilePair, outcome: PairOutcome): void
+}
+
+/** A skipped file never waits, so a list that is skipped whole yields to the event loop after this many files. */
+const FILES_PER_YIELD = 256
+
+/**
+ * Converts `pairs` in order.
+ *
+ * Without `keepGoing` no file starts after the first failure; files in progress are finished. After an abort files in
+ * progress are cancelled: they have no outcome, and the next run converts them. When the manifest cannot be written the
+ * file counts as failed, and no further file starts.
+ *
+ * @returns the failure that ended the run, undefined where none did
+ */
+export async function runPairs(
+  pairs: Iterable<FilePair>,
+  options: RunPairsOptions,
+): Promise<StopReason | undefined> {
+  const folders = new Set<string>()
+  let started = 0
+  let reason: StopReason | undefined
+  await runJobs(pairs, options.jobs, async (pair): Promise<Verdict> => {
+    if (++started % FILES_PER_YIELD === 0) await yieldToEventLoop()
+    if (options.signal?.aborted) return 'stop'
+    options.onStart(pair)
+    let { outcome, note } = await convertPair(pair, options, folders)
+    let verdict: Verdict = outcome.status === 'failed' && !options.keepGoing ? 'stop' : 'continue'
+    try {
+      if (note) options.manifest?.append(note)
+    } catch (error) {
+      outcome = { status: 'failed', stage: 'convert', error }
+      verdict = 'stop'
+    }
+    if (outcome.status === 'failed' && options.signal?.aborted && isAbort(outcome.error)) return 'stop'
+    if (outcome.status === 'failed' && verdict === 'stop') reason ??= { error: outcome.error }
+    options.onEnd(pair, outcome)
+    return verdict
+  })
+  return reason
+}
+
+/** A cancelled file is not a failure. */
+function isAbort(error: unknown): boolean {
+  if (error instanceof TileworkError) return error.code === 'ERR_ABORTED'
+  return error instanceof Error && error.cause !== undefined && isAbort(error.cause)
+}
+
+/** An outcome, and the entry to append to the manifest. */
+interface Finished {
+  readonly outcome: PairOutcome
+  readonly note?: ManifestEntry | undefined
+}
+
+async function convertPair(
+  pair: FilePair,
+  options: RunPairsOptions,
+  folders: Set<string>,
+): Promise<Finished> {
+  let file: OpenFile | undefined
+  try {
+    // Inspected before the file is opened: a write after that changes the time, and the entry no longer matches.
+    const state = options.manifest && fileState(pair.input)
+    const entry = currentEntry(options.manifest, pair.output, options.settings)
+    if (entry && state && isSameInput(entry, pair.input, state)) return skipped(pair, entry)
+    file = await options.open(pair.input)
+    if (!state) {
+      const result = await convertInFolder(file, pair, options, folders)
+      return { outcome: { status: 'written', result } }
+    }
+    const input = { file, pair, state }
+    const renewed = entry && (await renewEntry(entry, input, options.signal))
+    if (renewed) return { ...skipped(pair, renewed), note: renewed }
+    return await convertAndNote(input, options, folders)
+  } catch (error) {
+    return { outcome: { status: 'failed', stage: file ? 'convert' : 'open', error } }
+  } finally {
+    file?.close()
+  }
+}
+
+function skipped(pair: FilePair, entry: ManifestEntry): Finished {
+  return { outcome: { status: 'skipped', result: skippedResult(entry, pair.output) } }
+}
+
+async function convertInFolder(
+  file: OpenFile,
+  pair: FilePair,
+  options: RunPairsOptions,
+  folders: Set<string>,
+): Promise<ConvertResult> {
+  const folder = dirname(pair.output)
+  if (!folders.has(folder)) {
+    await systemError.wrapAsync(folder, () => mkdir(folder, { recursive: true }))
+    folders.add(folder)
+  }
+  return options.convert(file, pair)
+}
+
+/** Converts and hashes the input at the same time: both run on threads of their own, over the same cached pages. */
+async function convertAndNote(
+  input: InspectedInput,
+  options: RunPairsOptions,
+  folders: Set<string>,
+): Promise<Finished> {
+  const { file, pair } = input
+  const parts = inputParts(input)
+  let hasFailed = false
+  const [conversion, hash] = await Promise.allSettled([
+    convertInFolder(file, pair, options, folders).catch((error: unknown) => {
+      hasFailed = true
+      throw error
+    }),
+    contentHash(file, options.signal, () => !hasFailed),
+  ])
+  if (conversion.status === 'rejected') throw conversion.reason
+  if (hash.status === 'rejected') throw hash.reason
+  const result = conversion.value
+  const outcome = { status: 'written', result } as const
+  // A part that only the conversion has opened is not in the hash, so the file must not be skipped because of it.
+  if (partsOf(file).length !== parts.length) return { outcome }
+  const output = await outputNote(input, result, options.open)
+  return {
+    outcome,
+    note: { input: inputNote(input, parts, hash.value), output, settings: options.settings },
+  }
+}

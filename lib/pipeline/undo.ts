@@ -1,0 +1,88 @@
+/**
+ * The conversions that undo a conversion. A format that cannot name a layout stores a blocked tensor as the array of
+ * its digits, so layout and logical shape are kept in these options alone.
+ */
+import { basename, dirname, extname, join } from 'node:path'
+import type { FormatEntry } from '../formats/format.js'
+import { extensionOf } from '../formats/registry.js'
+import { isPadded, isPlain } from '../tensor/plain_storage.js'
+import type { DenseTensor } from '../tensor/tensor.js'
+import type { ReorderedTensor, TensorChanges } from './change_tensors.js'
+
+/** The options that bring one tensor back. */
+export type UndoOptions = Pick<
+  TensorChanges,
+  'tensors' | 'layout' | 'lower' | 'upper' | 'fromLayout' | 'shape' | 'fromLower' | 'fromUpper' | 'as'
+>
+
+/** A conversion of an output that brings one of its tensors back into the layout it had. */
+export interface UndoConversion {
+  /** Suggested path of the result, in the folder of the output. Absent where the output is a stream. */
+  readonly output?: string
+  /** Options for `convert`. */
+  readonly options: UndoOptions
+}
+
+/** An output and its format; a stream has no path. */
+export interface WrittenFile {
+  readonly path: string | undefined
+  readonly format: FormatEntry
+}
+
+/** How to undo the writing of `tensors`, in file order. Tensors in row-major order need nothing. */
+export function undoConversions(
+  { path, format }: WrittenFile,
+  tensors: readonly ReorderedTensor[],
+  as: 'weights' | undefined,
+): UndoConversion[] {
+  return tensors.flatMap((tensor, index) => {
+    if (isPlain(tensor.after.storage)) return []
+    const options = { ...layoutOptions(format, tensor, as), tensors: [index] }
+    if (path === undefined) return [{ options }]
+    return [
+      { output: pathBeside(path, undoName(path, format, tensors.length > 1 ? index : undefined)), options },
+    ]
+  })
+}
+
+/** A file in the folder of `path`. A path without a folder stays without one, as it is easier to read. */
+export function pathBeside(path: string, name: string): string {
+  const folder = dirname(path)
+  return folder === '.' && !path.startsWith('.') ? name : join(folder, name)
+}
+
+function layoutOptions(
+  { keepsLayout }: FormatEntry,
+  { before, after }: ReorderedTensor,
+  as: 'weights' | undefined,
+): UndoOptions {
+  const isKept = keepsLayout?.(after.storage) === true
+  const isPlainTarget = isPlain(before.storage)
+  const from = padding(after)
+  return {
+    ...(!isKept && {
+      fromLayout: after.storage.layout,
+      shape: after.shape,
+      ...(from && { fromLower: from.lower, fromUpper: from.upper }),
+    }),
+    ...((isKept || !isPlainTarget) && { layout: before.storage.layout, ...padding(before) }),
+    ...(!isPlainTarget && as !== undefined && { as }),
+  }
+}
+
+function padding({ storage }: DenseTensor): Pick<UndoOptions, 'lower' | 'upper'> | undefined {
+  return isPadded(storage) ? { lower: storage.lower, upper: storage.upper } : undefined
+}
+
+/**
+ * `out.btf` is undone to `out.back.btf`; each of several tensors to a file of its own: `out.back.0.btf`. The result is
+ * a single file, also where the output is an index of shards.
+ */
+function undoName(path: string, format: FormatEntry, index: number | undefined): string {
+  const known = extensionOf(format, path)
+  const own = known === undefined ? extname(path) : path.slice(path.length - known.length)
+  const extension = known === undefined || known === format.extensions[0] ? own : format.extensions[0]
+  const name = basename(path)
+  const stem = name.slice(0, name.length - own.length)
+  return `${stem}.back${index === undefined ? '' : `.${index}`}${extension}`
+}
