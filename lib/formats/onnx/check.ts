@@ -1,7 +1,6 @@
 /**
- * Everything wrong with an ONNX file: the rules of its messages and tensors, and what costs reading payloads: entries
- * that are counted, booleans that are neither 0 nor 1, indices, texts, checksums. Bad bytes become findings; only a
- * source that cannot be read throws.
+ * Checks everything in an ONNX file, including rules that need the payloads: counts of entries, booleans, sparse indices,
+ * strings, checksums. Bad bytes become findings; only a source that cannot be read throws.
  */
 import { createHash } from 'node:crypto'
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
@@ -25,7 +24,7 @@ import { FileTensors, type ListedTensors } from './tensor/tensor_list.js'
 import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
 
-/** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
+/** @throws TileworkError errors of the source only: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
 export async function check(source: ByteSource, options: ReadOptions): Promise<Finding[]> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'collect')
@@ -55,7 +54,7 @@ async function checkPayloads(listed: ListedTensors, report: Report): Promise<voi
     try {
       await checkPayload(tensors.at(index)!, place, report)
     } catch (error) {
-      // A part of a sparse tensor without data, which the walk has told.
+      // Values or indices of a sparse tensor are missing, which the walk has reported.
       if (error instanceof TileworkError && error.code === 'ERR_NO_DATA') continue
       if (!(error instanceof TileworkError) || !PAYLOAD_CODES.has(error.code)) throw error
       report.broken(error.code, error.message, { ...place, offset: error.offset ?? 0 })
@@ -63,16 +62,16 @@ async function checkPayloads(listed: ListedTensors, report: Report): Promise<voi
   }
 }
 
-/** False where no bytes of values could be wrong: of a million small tensors no object is made then. */
+/** False where no payload byte can break a rule, so that most of a million small tensors are never made. */
 function mayBeBad(table: TensorTable, index: number): boolean {
   const { kind, start, end } = table.at(index)
   if (kind === 'none') return false
   if (kind === 'range') return table.header(index).dtype === 'bool'
-  // The message has nothing but its header, which was found to need no entries.
+  // The message is all header, and the walk found that it needs no entries.
   return kind !== 'fields' || table.headerBytes(index) < end - start
 }
 
-/** What bad bytes make reading a payload throw; all else is the source's. */
+/** Codes that bad payload bytes cause; other errors come from the source. */
 const PAYLOAD_CODES: ReadonlySet<string> = new Set(['ERR_TRUNCATED', 'ERR_HEADER', 'ERR_COO_INDEX'])
 
 async function checkPayload(
@@ -86,7 +85,7 @@ async function checkPayload(
     if (disorder) report.deviation(disorder.code, disorder.message, place)
   } else if (tensor instanceof StringFieldTensor) {
     const bad = await tensor.firstBad()
-    const message = `String ${bad} of tensor ${quote(tensor.name)} is no UTF-8 text, or has a NUL in it.`
+    const message = `String ${bad} of tensor ${quote(tensor.name)} is not valid UTF-8 or contains a NUL.`
     if (bad !== undefined) report.note('ERR_DTYPE', message, place)
   } else if (tensor instanceof StoredTensor) {
     if (tensor.source instanceof FieldSource) await checkEntries(tensor.source, place, report)
@@ -101,12 +100,12 @@ async function checkEntries(
 ): Promise<void> {
   const surplus = await source.surplus()
   if (surplus === 0) return
-  const message = `The values of ${source.label} are ${Math.abs(surplus)} entries ${surplus > 0 ? 'more' : 'fewer'} than its shape has.`
+  const message = `The values of ${source.label} have ${Math.abs(surplus)} entries ${surplus > 0 ? 'more' : 'fewer'} than its shape needs.`
   if (surplus < 0) report.broken('ERR_TRUNCATED', message, place)
   else report.deviation('ERR_GAP', message, place)
 }
 
-/** A byte of 2 is undefined behaviour in a language that keeps it as a boolean. */
+/** Reading any other byte as a `bool` is undefined behavior in C and C++ readers. */
 async function checkBooleans(
   { source, start, name, storage, dtype }: StoredTensor,
   place: { path: string; offset: number },
@@ -123,7 +122,7 @@ async function checkBooleans(
   }
 }
 
-/** SHA-1 of whole files, where tensors declare one. */
+/** Compares declared SHA-1 digests with the external files. */
 async function checkChecksums(
   ranges: ExternalRanges,
   sources: readonly ByteSource[],

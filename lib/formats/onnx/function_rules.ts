@@ -1,6 +1,6 @@
 /**
- * The rules of functions: each has a key of its own, and none calls itself, not by way of others and not from a subgraph:
- * a reader that puts bodies in the place of calls would never end.
+ * Rules of functions: keys are unique, and no function calls itself, directly, through others or from a subgraph. A reader
+ * that inlines calls would never end otherwise.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Budget } from '../budget.js'
@@ -22,26 +22,26 @@ export async function checkFunctions(source: ByteSource, budget: Budget, report:
   const byKey = new Map<string, Body>()
   for (const body of reader.bodies) {
     if (byKey.has(body.key)) {
-      const message = `${body.path} has the domain, name and overload of another function: ${quote(body.key)}.`
+      const message = `${body.path} has the same domain, name and overload as another function: ${quote(body.key)}.`
       report.deviation('ERR_DUPLICATE', message, { path: body.path, offset: body.offset })
     } else byKey.set(body.key, body)
   }
-  const called = firstThatCallsItself(byKey)
+  const called = firstRecursive(byKey)
   if (!called) return
-  const message = `${called.path} (${quote(called.key)}) calls itself, or functions that call each other.`
+  const message = `${called.path} (${quote(called.key)}) calls itself or leads to functions that call each other.`
   report.deviation('ERR_GRAPH', message, { path: called.path, offset: called.offset })
 }
 
-/** One function. */
+/** A function and the operators in its body. */
 interface Body {
   readonly key: string
   readonly path: string
   readonly offset: number
-  /** Keys of all operators in it; most are no functions. */
+  /** Keys of all operators in the body; most are not functions. */
   readonly calls: ReadonlySet<string>
 }
 
-/** Fields that say which function something is or calls. */
+/** Numbers of the fields that identify a function or its call. */
 interface KeyFields {
   readonly domain: number
   readonly name: number
@@ -144,28 +144,28 @@ class FunctionReader {
 }
 
 /**
- * A function on a cycle of calls or that leads to one. Functions that call nobody who is left are taken away until there
- * are none such, without recursion: calls may be as deep as there are functions.
+ * A function on a cycle of calls, or leading to one (Kahn's algorithm). It does not recurse, because calls may be nested
+ * as deep as there are functions.
  */
-function firstThatCallsItself(byKey: ReadonlyMap<string, Body>): Body | undefined {
+function firstRecursive(byKey: ReadonlyMap<string, Body>): Body | undefined {
   const callers = new Map<string, string[]>()
-  const waits = new Map<string, number>()
+  const pending = new Map<string, number>()
   for (const [key, { calls }] of byKey) {
     const called = [...calls].filter((each) => byKey.has(each))
-    waits.set(key, called.length)
+    pending.set(key, called.length)
     for (const each of called) {
       const known = callers.get(each)
       if (known) known.push(key)
       else callers.set(each, [key])
     }
   }
-  const ready = [...waits].flatMap(([key, count]) => (count === 0 ? [key] : []))
+  const ready = [...pending].flatMap(([key, count]) => (count === 0 ? [key] : []))
   for (let key = ready.pop(); key !== undefined; key = ready.pop()) {
     for (const caller of callers.get(key) ?? []) {
-      const left = waits.get(caller)! - 1
-      waits.set(caller, left)
+      const left = pending.get(caller)! - 1
+      pending.set(caller, left)
       if (left === 0) ready.push(caller)
     }
   }
-  return [...byKey.values()].find(({ key }) => waits.get(key)! > 0)
+  return [...byKey.values()].find(({ key }) => pending.get(key)! > 0)
 }

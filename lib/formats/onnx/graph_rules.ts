@@ -1,6 +1,9 @@
 /**
- * The rules of graphs: every name is made once, every input is made by somebody before it is used, here or in an
- * enclosing graph, and nothing depends on itself. Names become numbers, so that a graph costs little more than its file.
+ * Rules of graphs (SSA form): each name is defined once, each input is defined before its use, here or in an enclosing
+ * graph, and no node depends on itself.
+ *
+ * Names become numbers, so checking a graph needs little more memory than the file has bytes. Source: "Names Within a
+ * Graph" in the IR specification of ONNX.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Budget } from '../budget.js'
@@ -23,7 +26,8 @@ export async function checkGraphs(source: ByteSource, budget: Budget, report: Re
   }
 }
 
-interface Visit {
+/** A length-delimited field. */
+interface FieldRange {
   readonly number: number
   readonly start: number
   readonly end: number
@@ -31,12 +35,12 @@ interface Visit {
 
 /** A graph in an attribute of a node. */
 interface Subgraph {
-  readonly range: Visit
+  readonly range: FieldRange
   readonly path: string
 }
 
-/** Numbers of names, node by node. */
-class NamesOfNodes {
+/** Lists of name numbers, one list per node. */
+class NodeNames {
   readonly numbers = new NumberList(Uint32Array)
   readonly #ends = new NumberList(Uint32Array)
 
@@ -53,18 +57,18 @@ class NamesOfNodes {
   }
 }
 
-/** One graph or function body: its nodes as numbers of names. */
+/** A graph or function body, with nodes as lists of name numbers. */
 class Scope {
   readonly path: string
-  /** Tells it from those around it. */
+  /** Unique number, from 1. */
   readonly number: number
-  readonly inputs = new NamesOfNodes()
-  readonly outputs = new NamesOfNodes()
+  readonly inputs = new NodeNames()
+  readonly outputs = new NodeNames()
   /** Byte offsets of the nodes. */
   readonly offsets = new NumberList(Float64Array)
-  /** Names that are made here, and the numbers of the scopes around that made them before. */
-  readonly made = new NumberList(Uint32Array)
-  readonly before = new NumberList(Uint32Array)
+  /** Names defined here, and for each the number of the enclosing scope that defines it too, or 0. */
+  readonly defined = new NumberList(Uint32Array)
+  readonly hidden = new NumberList(Uint32Array)
 
   constructor(path: string, number: number) {
     this.path = path
@@ -80,11 +84,11 @@ class Scope {
   }
 }
 
-/** Who makes which name, of the scope that is being walked and of those around it. */
-class Makers {
-  /** By the number of a name: the number of the innermost scope that makes it; 0 for none. */
+/** Definitions of names in the current scope and its enclosing scopes. */
+class Definitions {
+  /** By name number: the innermost scope that defines the name; 0 for none. */
   readonly #scopes = new NumberList(Uint32Array)
-  /** By the number of a name: the node that makes it in the scope whose order is checked, plus one; 0 for none. */
+  /** By name number: the producing node in the scope whose order is being checked, plus one; 0 for none. */
   readonly #nodes = new NumberList(Uint32Array)
   readonly #names: NameTable
 
@@ -92,36 +96,36 @@ class Makers {
     this.#names = names
   }
 
-  /** False where the scope makes the name already. */
-  make(scope: Scope, name: number): boolean {
-    this.#reach()
-    const before = this.#scopes.at(name)
-    if (before === scope.number) return false
-    scope.made.push(name)
-    scope.before.push(before)
+  /** Defines a name. @returns false where the scope has defined it before */
+  define(scope: Scope, name: number): boolean {
+    this.#grow()
+    const hidden = this.#scopes.at(name)
+    if (hidden === scope.number) return false
+    scope.defined.push(name)
+    scope.hidden.push(hidden)
     this.#scopes.set(name, scope.number)
     return true
   }
 
-  knows(name: number): boolean {
-    this.#reach()
+  has(name: number): boolean {
+    this.#grow()
     return this.#scopes.at(name) !== 0
   }
 
-  /** Forgets what a scope makes. */
-  leave({ made, before }: Scope): void {
-    for (let at = made.length - 1; at >= 0; at--) this.#scopes.set(made.at(at), before.at(at))
+  /** Removes the definitions of a scope and restores the hidden ones. */
+  leave({ defined, hidden }: Scope): void {
+    for (let at = defined.length - 1; at >= 0; at--) this.#scopes.set(defined.at(at), hidden.at(at))
   }
 
-  /** Runs `action` while `producerOf` tells of the nodes of a scope. */
-  among(scope: Scope, action: () => void): void {
-    this.#reach()
+  /** Runs `action` while `producerOf` refers to the nodes of a scope. */
+  withProducers(scope: Scope, action: () => void): void {
+    this.#grow()
     this.#setProducers(scope, (node) => node + 1)
     action()
     this.#setProducers(scope, () => 0)
   }
 
-  /** The node of the scope that makes a name; the last of several; -1 for none. */
+  /** The node that produces a name, the last of several; -1 for none. */
   producerOf(name: number): number {
     return this.#nodes.at(name) - 1
   }
@@ -133,7 +137,7 @@ class Makers {
     }
   }
 
-  #reach(): void {
+  #grow(): void {
     while (this.#scopes.length < this.#names.length) {
       this.#scopes.push(0)
       this.#nodes.push(0)
@@ -156,8 +160,8 @@ const SPARSE_VALUES = fieldNumber('SparseTensorProto', 'values')
 class GraphWalker {
   readonly cursor: WireCursor
   readonly #names = new NameTable()
-  readonly #makers = new Makers(this.#names)
-  /** The name that stands for a value that is left out. */
+  readonly #definitions = new Definitions(this.#names)
+  /** Number of the empty name, which stands for an omitted value. */
   readonly #noName = this.#names.numberOf(new Uint8Array(0))
   readonly #budget: Budget
   readonly #report: Report
@@ -177,20 +181,20 @@ class GraphWalker {
     })
   }
 
-  *#graph(range: Visit, path: string, depth: number): Steps<void> {
+  *#graph(range: FieldRange, path: string, depth: number): Steps<void> {
     this.#budget.require('depth', depth, range.start)
     const scope = this.#enter(path)
     const inputs = new Set<number>()
     const outputs = new NumberList(Uint32Array)
     yield* this.#namesOf(range, [GRAPH.input], VALUE_NAME, (name, offset) => {
-      this.#make(scope, name, offset, 'input')
+      this.#define(scope, name, offset, 'input')
       inputs.add(name)
     })
-    // An initializer may give a default to an input of its name, and two of one name may not be.
+    // An initializer may be the default of an input of the same name, but two initializers must differ.
     const initialized = new Set<number>()
     const initialize = (name: number, offset: number): void => {
       if (initialized.has(name)) this.#duplicate(scope, name, offset, 'initializer')
-      else if (!inputs.has(name)) this.#make(scope, name, offset, 'initializer')
+      else if (!inputs.has(name)) this.#define(scope, name, offset, 'initializer')
       initialized.add(name)
     }
     yield* this.#namesOf(range, [GRAPH.initializer], TENSOR_NAME, initialize)
@@ -200,10 +204,10 @@ class GraphWalker {
     this.#leave(scope, outputs, range.start)
   }
 
-  *#function(range: Visit, path: string): Steps<void> {
+  *#function(range: FieldRange, path: string): Steps<void> {
     const scope = this.#enter(path)
     const outputs = new NumberList(Uint32Array)
-    yield* this.#texts(range, FUNCTION.input, (name, offset) => this.#make(scope, name, offset, 'input'))
+    yield* this.#texts(range, FUNCTION.input, (name, offset) => this.#define(scope, name, offset, 'input'))
     yield* this.#texts(range, FUNCTION.output, (name) => outputs.push(name))
     yield* this.#nodes(range, FUNCTION.node, scope, 2)
     this.#leave(scope, outputs, range.start)
@@ -215,13 +219,13 @@ class GraphWalker {
   }
 
   #leave(scope: Scope, outputs: NumberList, offset: number): void {
-    this.#makers.among(scope, () => this.#checkOrder(scope))
+    this.#definitions.withProducers(scope, () => this.#checkOrder(scope))
     this.#checkOutputs(scope, outputs, offset)
-    this.#makers.leave(scope)
+    this.#definitions.leave(scope)
   }
 
-  /** Nodes first by what they make, so that what is made later can be told from what nobody makes; then subgraphs. */
-  *#nodes(range: Visit, number: number, scope: Scope, depth: number): Steps<void> {
+  /** Defines all outputs before checking inputs, so that a late definition differs from a missing one; then subgraphs. */
+  *#nodes(range: FieldRange, number: number, scope: Scope, depth: number): Steps<void> {
     const subgraphs: Subgraph[] = []
     yield* this.#inside(range.start, range.end, (field) =>
       field.number === number ? this.#node(field, scope, subgraphs) : undefined,
@@ -229,12 +233,12 @@ class GraphWalker {
     const { outputs, offsets } = scope
     for (let node = 0; node < scope.nodeCount; node++) {
       for (let at = outputs.start(node); at < outputs.end(node); at++)
-        this.#make(scope, outputs.numbers.at(at), offsets.at(node), 'output of a node')
+        this.#define(scope, outputs.numbers.at(at), offsets.at(node), 'output of a node')
     }
     for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, depth + 3)
   }
 
-  *#node({ start, end }: Visit, scope: Scope, subgraphs: Subgraph[]): Steps<void> {
+  *#node({ start, end }: FieldRange, scope: Scope, subgraphs: Subgraph[]): Steps<void> {
     const node = scope.nodeCount
     const { inputs, outputs, offsets } = scope
     offsets.push(start)
@@ -252,11 +256,11 @@ class GraphWalker {
     outputs.endNode()
   }
 
-  #put({ numbers }: NamesOfNodes, name: number): void {
+  #put({ numbers }: NodeNames, name: number): void {
     if (name !== this.#noName) numbers.push(name)
   }
 
-  *#subgraphs({ start, end }: Visit, path: () => string, subgraphs: Subgraph[]): Steps<void> {
+  *#subgraphs({ start, end }: FieldRange, path: () => string, subgraphs: Subgraph[]): Steps<void> {
     let count = 0
     const here = path()
     yield* this.#inside(start, end, (range) => {
@@ -266,50 +270,50 @@ class GraphWalker {
     })
   }
 
-  /** Inputs that nobody makes, that are made later, and nodes that wait for each other. */
+  /** Reports undefined inputs, nodes out of order, and cycles. */
   #checkOrder(scope: Scope): void {
     const { inputs, nodeCount } = scope
     let isSorted = true
     for (let node = 0; node < nodeCount; node++) {
       for (let at = inputs.start(node); at < inputs.end(node); at++) {
         const name = inputs.numbers.at(at)
-        const producer = this.#makers.producerOf(name)
+        const producer = this.#definitions.producerOf(name)
         if (producer >= 0) isSorted &&= producer < node
-        else if (!this.#makers.knows(name)) this.#missing(scope, node, name)
+        else if (!this.#definitions.has(name)) this.#missing(scope, node, name)
       }
     }
     if (isSorted) return
-    const waiting = firstOfCycle(scope, this.#makers)
-    if (waiting === undefined) {
-      const message = `The nodes of ${scope.path} are not in the order in which they use each other.`
+    const cyclic = firstOfCycle(scope, this.#definitions)
+    if (cyclic === undefined) {
+      const message = `The nodes of ${scope.path} are not in topological order.`
       this.#report.deviation('ERR_GRAPH', message, { path: scope.path, offset: scope.offsets.at(0) })
       return
     }
-    const path = scope.pathOf(waiting)
-    const place = { path, offset: scope.offsets.at(waiting) }
+    const path = scope.pathOf(cyclic)
+    const place = { path, offset: scope.offsets.at(cyclic) }
     this.#report.deviation('ERR_GRAPH', `${path} depends on its own output.`, place)
   }
 
   #checkOutputs({ path }: Scope, outputs: NumberList, offset: number): void {
     for (let at = 0; at < outputs.length; at++) {
-      if (this.#makers.knows(outputs.at(at))) continue
-      const message = `The output ${this.#quoted(outputs.at(at))} of ${path} is made by nobody.`
+      if (this.#definitions.has(outputs.at(at))) continue
+      const message = `The output ${this.#quoted(outputs.at(at))} of ${path} is not defined.`
       this.#report.deviation('ERR_GRAPH', message, { path, offset })
     }
   }
 
   #missing(scope: Scope, node: number, name: number): void {
     const place = { path: scope.pathOf(node), offset: scope.offsets.at(node) }
-    const message = `The input ${this.#quoted(name)} of ${place.path} is made by nobody.`
+    const message = `The input ${this.#quoted(name)} of ${place.path} is not defined.`
     this.#report.deviation('ERR_GRAPH', message, place)
   }
 
-  #make(scope: Scope, name: number, offset: number, what: string): void {
-    if (!this.#makers.make(scope, name)) this.#duplicate(scope, name, offset, what)
+  #define(scope: Scope, name: number, offset: number, what: string): void {
+    if (!this.#definitions.define(scope, name)) this.#duplicate(scope, name, offset, what)
   }
 
   #duplicate({ path }: Scope, name: number, offset: number, what: string): void {
-    const message = `${this.#quoted(name)}, ${what} of ${path}, is made there twice.`
+    const message = `${this.#quoted(name)}, ${what} of ${path}, is defined there twice.`
     this.#report.deviation('ERR_DUPLICATE', message, { path, offset })
   }
 
@@ -317,14 +321,14 @@ class GraphWalker {
     return quote(this.#names.text(name))
   }
 
-  /** Names of the messages that are reached by the fields `way`. */
+  /** Visits the names of the messages at a path of field numbers. */
   *#namesOf(
-    { start, end }: Visit,
-    way: readonly number[],
+    { start, end }: FieldRange,
+    path: readonly number[],
     nameField: number,
     take: (name: number, offset: number) => void,
   ): Steps<void> {
-    const [first, ...rest] = way
+    const [first, ...inner] = path
     if (first === undefined) {
       let last = this.#noName
       let at = start
@@ -336,33 +340,37 @@ class GraphWalker {
       return
     }
     yield* this.#inside(start, end, (field) =>
-      field.number === first ? this.#namesOf(field, rest, nameField, take) : undefined,
+      field.number === first ? this.#namesOf(field, inner, nameField, take) : undefined,
     )
   }
 
-  /** Texts of a field. */
-  *#texts({ start, end }: Visit, number: number, take: (name: number, offset: number) => void): Steps<void> {
+  /** Visits the texts of a field. */
+  *#texts(
+    { start, end }: FieldRange,
+    number: number,
+    take: (name: number, offset: number) => void,
+  ): Steps<void> {
     yield* this.#inside(start, end, (field) =>
       field.number === number ? this.#text(field, take) : undefined,
     )
   }
 
-  /** A text as the number of a name; a walk only where the window does not hold it. */
-  #text({ start, end }: Visit, take: (name: number, offset: number) => void): Steps<void> | undefined {
+  /** Visits a text as a name number; returns a walk where the window does not hold it. */
+  #text({ start, end }: FieldRange, take: (name: number, offset: number) => void): Steps<void> | undefined {
     if (end - start > MAX_TEXT_BYTES) {
       const message = `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`
       throw new FileFault('ERR_LIMIT', message, start)
     }
-    if (!this.cursor.holdsRange(start, end)) return this.#textBehind(start, end, take)
+    if (!this.cursor.holdsRange(start, end)) return this.#loadText(start, end, take)
     take(this.#names.numberOf(this.cursor.held(start, end)), start)
     return undefined
   }
 
-  *#textBehind(start: number, end: number, take: (name: number, offset: number) => void): Steps<void> {
+  *#loadText(start: number, end: number, take: (name: number, offset: number) => void): Steps<void> {
     take(this.#names.numberOf(yield* holdRange(this.cursor, start, end)), start)
   }
 
-  *#inside(start: number, end: number, visit: (field: Visit) => Steps<void> | undefined): Steps<void> {
+  *#inside(start: number, end: number, visit: (field: FieldRange) => Steps<void> | undefined): Steps<void> {
     const { cursor } = this
     cursor.position = start
     yield* eachField(cursor, end, () => {
@@ -372,13 +380,13 @@ class GraphWalker {
   }
 }
 
-/** A node that is in a cycle, or behind one; undefined where the nodes can be sorted. */
-function firstOfCycle({ inputs, nodeCount }: Scope, makers: Makers): number | undefined {
-  const waits = new Int32Array(nodeCount)
-  // Users of a node stand behind each other, those of node n from starts[n] on.
+/** A node in a cycle or depending on one (Kahn's algorithm); undefined where the nodes can be sorted. */
+function firstOfCycle({ inputs, nodeCount }: Scope, definitions: Definitions): number | undefined {
+  const missing = new Int32Array(nodeCount)
+  // Users of all nodes in one array (CSR); the users of node n start at starts[n].
   const starts = new Uint32Array(nodeCount + 1)
   eachUse((producer, user) => {
-    waits[user]! += 1
+    missing[user]! += 1
     starts[producer + 1]! += 1
   })
   for (let node = 0; node < nodeCount; node++) starts[node + 1]! += starts[node]!
@@ -388,21 +396,21 @@ function firstOfCycle({ inputs, nodeCount }: Scope, makers: Makers): number | un
     users[filled[producer]!++] = user
   })
   const ready: number[] = []
-  for (const [index, count] of waits.entries()) if (count === 0) ready.push(index)
+  for (const [index, count] of missing.entries()) if (count === 0) ready.push(index)
   for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
     for (let at = starts[next]!; at < starts[next + 1]!; at++) {
       const user = users[at]!
-      waits[user]! -= 1
-      if (waits[user] === 0) ready.push(user)
+      missing[user]! -= 1
+      if (missing[user] === 0) ready.push(user)
     }
   }
-  const index = waits.findIndex((count) => count > 0)
+  const index = missing.findIndex((count) => count > 0)
   return index < 0 ? undefined : index
 
   function eachUse(visit: (producer: number, user: number) => void): void {
     for (let user = 0; user < nodeCount; user++) {
       for (let at = inputs.start(user); at < inputs.end(user); at++) {
-        const producer = makers.producerOf(inputs.numbers.at(at))
+        const producer = definitions.producerOf(inputs.numbers.at(at))
         if (producer >= 0) visit(producer, user)
       }
     }

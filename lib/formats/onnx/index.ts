@@ -1,4 +1,4 @@
-/** ONNX, as it is loaded when a file of it is read or written. */
+/** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
 
 import type { ModelFormat } from '../format.js'
 import { check } from './check.js'

@@ -1,11 +1,13 @@
 /**
- * Moves the values of a model's tensors out of it or into it. Only messages of tensors whose values move are written
- * anew, and of these only the fields that carry values or say where they are; the model itself stays as it is.
+ * Moves values of a model to external data files, or back into the model, for the file that is being saved.
+ *
+ * Only the messages of moved tensors are written anew, and of these only the fields of the values. The model in memory
+ * does not change.
  */
 import { TileworkError } from '../../errors.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import type { SiblingPlan, WriteSegment } from '../format.js'
-import { type DataPlace, ExternalData } from './external/data_files.js'
+import { type DataRange, ExternalData } from './external/data_files.js'
 import { checkExternalOptions, type ExternalOptions } from './external/options.js'
 import type { OnnxModel } from './model/model.js'
 import { type Message, type MessageField, Replacements } from './protobuf/message.js'
@@ -16,27 +18,27 @@ import { tensorOfMessage } from './tensor/from_message.js'
 import { type Property, TENSOR, TYPED_FIELDS } from './tensor/header.js'
 import { type PlannedMessage, planTensor } from './tensor/plan.js'
 
-/** A tensor whose values are to be written elsewhere than they are. */
+/** A tensor whose values move. */
 interface Move {
   readonly owner: Message
   readonly field: MessageField
   readonly tensor: DenseTensor
-  /** Absent for values that go into the model. */
-  readonly place?: DataPlace
+  /** The new range in an external file; absent for values that move into the model. */
+  readonly range?: DataRange
 }
 
 export interface MovedValues {
   readonly replacements: Replacements
-  /** Files of external data. */
+  /** External data files. */
   readonly siblings: readonly SiblingPlan[]
 }
 
 /**
- * Initializers of all graphs, and what has external data already, go outside or inside as the options say; tensors
- * whose data are not there, strings and unknown types stay as they stand.
+ * Moves the initializers of all graphs and all tensors that are external now. Tensors with missing data, strings and
+ * unknown types stay as they are.
  *
- * @param options - false: all values go into the model
- * @throws TileworkError ERR_ARGUMENT and what `ExternalData.finish` throws; ERR_UNSUPPORTED for a broken tensor
+ * @param options - false: all values move into the model
+ * @throws TileworkError ERR_ARGUMENT, errors of `ExternalData.finish`, ERR_UNSUPPORTED for a broken tensor
  */
 export async function moveValues(
   model: OnnxModel,
@@ -52,16 +54,16 @@ export async function moveValues(
 }
 
 function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): Move | undefined {
-  const isOutside = owner.messageOf(field)?.int('data_location') === LOCATION_EXTERNAL
+  const isExternal = owner.messageOf(field)?.int('data_location') === LOCATION_EXTERNAL
   const isInitializer = owner.type === 'GraphProto'
-  if (!isOutside && !(isInitializer && data)) return undefined
+  if (!isExternal && !(isInitializer && data)) return undefined
   const tensor = knownTensor(owner, field)
   if (tensor?.kind !== 'dense' || !tensor.hasData) return undefined
-  if (data?.takes(tensor)) return { owner, field, tensor, place: data.add(tensor) }
-  return isOutside ? { owner, field, tensor } : undefined
+  if (data?.takes(tensor)) return { owner, field, tensor, range: data.add(tensor) }
+  return isExternal ? { owner, field, tensor } : undefined
 }
 
-/** Undefined for a type that nobody knows. */
+/** Undefined for an unknown element type. */
 function knownTensor(owner: Message, field: MessageField): Tensor | undefined {
   if (field.kind === 'tensor') return field.tensor
   try {
@@ -73,16 +75,16 @@ function knownTensor(owner: Message, field: MessageField): Tensor | undefined {
 }
 
 async function planMove(
-  { owner, field, tensor, place }: Move,
+  { owner, field, tensor, range }: Move,
   data: ExternalData | undefined,
 ): Promise<PlannedMessage> {
   const message = owner.messageOf(field)
   if (!message) {
     const name = field.kind === 'tensor' ? field.name : tensor.name
-    return planTensor(tensor, name, true, place && data!.fieldsOf(place))
+    return planTensor(tensor, name, true, range && data!.fieldsOf(range))
   }
-  if (place) {
-    const fields = data!.fieldsOf(place, otherProperties(message))
+  if (range) {
+    const fields = data!.fieldsOf(range, otherProperties(message))
     return message.planWith(VALUE_FIELDS, TENSOR.externalData, fields)
   }
   const { byteLength } = tensor.storage
@@ -94,7 +96,7 @@ async function planMove(
   return message.planWith(VALUE_FIELDS, TENSOR.rawData, values)
 }
 
-/** Fields that carry values or say where they lie. */
+/** Fields with the values or their location. */
 const VALUE_FIELDS: ReadonlySet<number> = new Set([
   TENSOR.rawData,
   TENSOR.stringData,
@@ -103,16 +105,16 @@ const VALUE_FIELDS: ReadonlySet<number> = new Set([
   ...Object.values(TYPED_FIELDS).map(({ number }) => number),
 ])
 
-/** Keys that say something of the file that the values lay in before. */
-const KEYS_OF_PLACE: ReadonlySet<string> = new Set(['location', 'offset', 'length', 'checksum', 'basepath'])
+/** Keys of `external_data` that describe the old location. */
+const LOCATION_KEYS: ReadonlySet<string> = new Set(['location', 'offset', 'length', 'checksum', 'basepath'])
 
-/** onnxruntime's ranges of prepared weights in the same file. */
+/** Prefix of onnxruntime's keys for ranges of prepacked weights in the same file. */
 const PREPACKED = 'prepacked'
 
-/** Properties that nobody here knows, which stay. */
+/** Properties with unknown keys, which are kept. */
 function otherProperties(message: Message): Property[] {
   return message
     .messages('external_data')
     .map((entry) => ({ key: entry.text('key'), value: entry.text('value'), offset: 0 }))
-    .filter(({ key }) => !KEYS_OF_PLACE.has(key) && !key.startsWith(PREPACKED))
+    .filter(({ key }) => !LOCATION_KEYS.has(key) && !key.startsWith(PREPACKED))
 }

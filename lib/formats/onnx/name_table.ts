@@ -1,6 +1,6 @@
 /**
- * Names as numbers: each is kept once, as bytes in one run, so that a million of them cost little more than they have in the
- * file. A number is found by a hash with open addressing.
+ * Interns names: each is stored once in one byte list and has a number, so a million names need little more memory than
+ * in the file. A hash table with open addressing and linear probing finds the number.
  */
 import { ByteList } from '../byte_list.js'
 import { NumberList } from '../number_list.js'
@@ -11,16 +11,16 @@ const FNV_PRIME = 0x01000193
 
 export class NameTable {
   readonly #bytes = new ByteList()
-  /** Where each name ends in `#bytes`. */
+  /** End offset of each name in `#bytes`. */
   readonly #ends = new NumberList(Float64Array)
-  /** A number and one in every slot that is taken; at most half of them are. */
+  /** Number plus one per slot, 0 for an empty slot; at most half of the slots are taken. */
   #slots = new Uint32Array(FIRST_SLOTS)
 
   get length(): number {
     return this.#ends.length
   }
 
-  /** The number of a name, a new one for a new name. @param name - bytes that are copied */
+  /** The number of a name; the bytes of a new name are copied. */
   numberOf(name: Uint8Array): number {
     let slot = this.#slotOf(name)
     const found = this.#slots[slot]!
@@ -38,7 +38,7 @@ export class NameTable {
     return this.#bytes.subarray(number === 0 ? 0 : this.#ends.at(number - 1), this.#ends.at(number))
   }
 
-  /** Bytes that are no UTF-8 become U+FFFD. */
+  /** Invalid UTF-8 becomes U+FFFD. */
   text(number: number): string {
     return Buffer.from(this.bytes(number)).toString('utf8')
   }
@@ -48,7 +48,7 @@ export class NameTable {
     this.#ends.push(this.#bytes.length)
   }
 
-  /** The slot that has the name, or the empty one where it belongs. */
+  /** The slot of the name, or the empty slot where it belongs. */
   #slotOf(name: Uint8Array): number {
     const mask = this.#slots.length - 1
     let slot = hashOf(name) & mask
@@ -66,7 +66,7 @@ export class NameTable {
   }
 }
 
-/** FNV-1a, its halves mixed, since only low bits choose the slot. */
+/** FNV-1a; the halves are mixed because only the low bits select a slot. */
 function hashOf(bytes: Uint8Array): number {
   let hash = FNV_OFFSET
   for (let at = 0; at < bytes.byteLength; at++) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME)

@@ -1,4 +1,4 @@
-/** Plans the file of a model: what was changed anew, everything else from the file it was read from. */
+/** Plans the file of a model: edited fields are written anew, all other bytes are copied from the file that was read. */
 import { TileworkError } from '../../errors.js'
 import type { SiblingPlan, WritePlan, WriteTarget } from '../format.js'
 import { planSiblings, refuseOwnData, whole } from './external/copy.js'
@@ -11,11 +11,11 @@ import type { PlannedMessage } from './tensor/plan.js'
 import { chooseMessage, type OnnxWriteOptions, plan } from './write.js'
 
 /**
- * External data go along, unless they lie in the target's folder already, or `external` says where values are to be. Where
- * a TensorProto is to be written, it is the one initializer of the graph.
+ * Without the option `external`, external data files are copied unless the target's folder already has them. A
+ * TensorProto is written from the only initializer of the graph.
  *
- * @throws TileworkError ERR_LIMIT for an edit that makes the file longer than protobuf allows; ERR_ARGUMENT where the
- * folder has other files under the names of its data; and what reading new tensors and moving values throws
+ * @throws TileworkError ERR_LIMIT for an edit beyond the size limit of protobuf; ERR_ARGUMENT where the folder has other
+ * files under the names of the data files; errors of reading new tensors and of moving values
  */
 export async function planModel(
   model: OnnxModel,
@@ -37,7 +37,7 @@ export async function planModel(
 async function planMessage({ message, file }: OnnxModel, other?: Replacements): Promise<PlannedMessage> {
   const planned = await message.plan(other)
   if (planned.byteLength <= MAX_MESSAGE_BYTES || file.source.byteLength > MAX_MESSAGE_BYTES) return planned
-  const text = `The model would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}, and external data may be more.`
+  const text = `The model would have ${planned.byteLength} bytes; a protobuf message has at most ${MAX_MESSAGE_BYTES}. Store values as external data.`
   throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
 }
 

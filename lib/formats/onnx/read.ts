@@ -1,4 +1,4 @@
-/** Opens an ONNX model or bare value: lists its tensors and checks what they say of themselves. */
+/** Opens an ONNX model or bare value: lists its tensors and checks their headers. */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
@@ -13,10 +13,10 @@ import { validateFile } from './validate.js'
 import { walkFile } from './walk.js'
 
 /**
- * Lists the tensors of a file in its order: of a model the initializers of its graph, of a bare value its elements.
- * Strict walks everything else too. A model has its graph besides, of which nothing is read yet.
+ * Lists the tensors of a file in file order: the initializers of a model's main graph, or the elements of a bare value.
+ * Level `strict` validates all other messages too. The objects of a model are read on access.
  *
- * @throws TileworkError with the code of the first rule that the level does not let pass
+ * @throws TileworkError with the code of the first broken rule that the level does not tolerate
  */
 export async function read(
   source: ByteSource,
@@ -25,7 +25,7 @@ export async function read(
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
   const budget = new Budget(limits, DEFAULT_LIMITS)
-  // A walk ends early only where the report has thrown.
+  // Undefined results mean a reported fault, and this report throws.
   const message = (await chooseMessage(source, options, report))!
   const listed = (await walkFile(source, message, { budget, report, sibling }))!
   if (level === 'strict') await validateFile(source, message, { budget, report, files: listed.files })
@@ -36,10 +36,10 @@ export async function read(
 }
 
 /**
- * The message that the file is: the one named, or what its content says.
+ * The message type of the file: the one named in the options, or else the one detected from the content.
  *
- * @returns undefined where it is none, which is reported
- * @throws TileworkError ERR_ARGUMENT for a name that is no message of a file
+ * @returns undefined for an unknown type, which is reported
+ * @throws TileworkError ERR_ARGUMENT for an unknown name
  */
 export async function chooseMessage(
   source: ByteSource,
@@ -49,14 +49,18 @@ export async function chooseMessage(
   if (named !== undefined) return checkName(named)
   const place = { path: '', offset: 0 }
   if (source.byteLength === 0) {
-    report.broken('ERR_TRUNCATED', 'The file is empty; which message it is to be cannot be known.', place)
+    report.broken('ERR_TRUNCATED', 'The file is empty; its message type is unknown.', place)
     return undefined
   }
   const fitting = detectedMessages?.map(checkName) ?? (await messagesOf(source))
   const [message, ...others] = fitting
   if (message === undefined) {
     const kinds = FILE_MESSAGES.join(', ')
-    report.broken('ERR_HEADER', `The fields of the file are those of none of ${kinds}.`, place)
+    report.broken(
+      'ERR_HEADER',
+      `The fields of the file match no message type; expected one of: ${kinds}.`,
+      place,
+    )
     return undefined
   }
   if (others.length > 0) {
@@ -70,5 +74,5 @@ function checkName(name: string): FileMessage {
   const message = FILE_MESSAGES.find((each) => each === name)
   if (message !== undefined) return message
   const known = FILE_MESSAGES.join(', ')
-  throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is no message of a file; known are: ${known}.`)
+  throw new TileworkError('ERR_ARGUMENT', `unknown message ${valueText(name)}; expected one of: ${known}.`)
 }

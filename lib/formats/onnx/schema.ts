@@ -1,9 +1,9 @@
 /**
- * ONNX as data: every message of the format with its fields, where the values of each element type live, and the limits
- * of reading.
+ * ONNX as data: the messages with their fields, the field that stores the values of each element type, and the limits of
+ * the reader.
  *
- * Source: `onnx/onnx.proto` (proto2) and `onnx-operators.proto` in the repository onnx/onnx at commit f7546912; the
- * rules of the fields are its comments, and where these say less, what the Python package onnx does.
+ * Source: `onnx/onnx.proto` (proto2) and `onnx-operators.proto` in the repository onnx/onnx at commit f7546912. The
+ * comments there define the fields; where they are silent, the behavior of the Python package onnx does.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 import { dtypesBy } from '../../dtype/dtypes.js'
@@ -11,7 +11,7 @@ import type { DefaultLimits } from '../budget.js'
 
 export const FORMAT_NAME = 'onnx'
 
-/** How the values of a field are written: a varint of one meaning or another, fixed bytes, or a length and bytes. */
+/** Protobuf types of scalar fields that ONNX uses. */
 export type ScalarKind = 'int32' | 'int64' | 'uint64' | 'enum' | 'float' | 'double' | 'string' | 'bytes'
 
 export interface FieldInfo {
@@ -20,9 +20,9 @@ export interface FieldInfo {
   /** A scalar, or the name of a message. */
   readonly kind: ScalarKind | MessageName
   readonly isRepeated: boolean
-  /** Whether writers put numbers of a repeated field behind each other under one tag. Readers take both. */
+  /** Whether writers pack the numbers of this repeated field under one tag. Readers accept both forms. */
   readonly isPacked: boolean
-  /** Fields of which only the last one on the wire is set. */
+  /** Name of the oneof, of whose fields only the last one on the wire is set. */
   readonly oneof?: string
 }
 
@@ -99,7 +99,7 @@ function fieldsOfLine(line: string): (FieldInfo | undefined)[] {
   return fields
 }
 
-/** True where a field's kind is a message and no scalar. */
+/** True for the name of a message, false for a scalar. */
 export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageName {
   return !SCALAR_KINDS.has(kind)
 }
@@ -107,7 +107,7 @@ export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageNa
 /**
  * The number of a field.
  *
- * @throws RangeError for a name that the message does not have: a slip of the pen in this library
+ * @throws RangeError for an unknown field name, which is a bug in this library
  */
 export function fieldNumber(message: MessageName, name: string): number {
   const field = MESSAGES[message].find((each) => each?.name === name)
@@ -140,20 +140,20 @@ export const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const
 /** Fields of a TensorProto that carry its values. */
 export type TypedField = 'float_data' | 'int32_data' | 'int64_data' | 'double_data' | 'uint64_data'
 
-/** Where the values of an element type live when they are not in `raw_data`. */
+/** How the values of an element type are stored outside `raw_data`. */
 export interface FieldStorage {
   readonly field: TypedField
-  /** Entries of the field that make `elements` elements. */
+  /** Number of entries that hold `elements` elements. */
   readonly entries: number
   readonly elements: number
-  /** Bytes that an entry becomes when it is packed; its low bits are kept. */
+  /** Bytes of a packed entry: the low bytes of the number. */
   readonly entryBytes: number
 }
 
 const ONE_BYTE = { field: 'int32_data', entries: 1, elements: 1, entryBytes: 1 } as const
 const TWO_BYTES = { field: 'int32_data', entries: 1, elements: 1, entryBytes: 2 } as const
 
-/** Strings live in `string_data` and nowhere else. Sub-byte types have one packed byte an entry. */
+/** Strings are stored in `string_data` only. An entry of a sub-byte type holds one packed byte. */
 export const FIELD_STORAGE: Readonly<Record<Exclude<Dtype, 'string'>, FieldStorage>> = {
   float32: { field: 'float_data', entries: 1, elements: 1, entryBytes: 4 },
   float64: { field: 'double_data', entries: 1, elements: 1, entryBytes: 8 },
@@ -185,46 +185,46 @@ export const FIELD_STORAGE: Readonly<Record<Exclude<Dtype, 'string'>, FieldStora
 /** Element types by `data_type`. */
 export const DTYPE_OF_CODE: ReadonlyMap<number, Dtype> = dtypesBy('onnx')
 
-/** `data_location` of a tensor whose values lie in another file. */
+/** `data_location` of a tensor whose values are in another file. */
 export const LOCATION_EXTERNAL = 1
 
-/** Protobuf's messages end here, and other readers with them. */
+/** Size limit of protobuf messages, which other readers enforce. */
 export const MAX_MESSAGE_BYTES = 2 ** 31 - 1
 
-/** Limits of reading a file. */
+/** Default limits of reading. */
 export const DEFAULT_LIMITS = {
-  /** Initializers, or elements of a bare value. Large language models have some ten thousand. */
+  /** Initializers, or tensors of a bare value. Large language models have about 10,000. */
   tensors: 2 ** 22,
-  /** Bytes outside payloads: as many as one message of protobuf may have. */
+  /** Bytes outside payloads: the size of the largest protobuf message. */
   headerBytes: 2 ** 31,
-  /** In sizes of all files together: several tensors may name the same external bytes. */
+  /** Relative to the size of all files together, since several tensors may name the same external bytes. */
   totalBytes: { perFileByte: 64 },
-  /** The depth at which upb stops, the protobuf runtime of the Python package. */
+  /** Nesting limit of upb, the protobuf runtime of the Python package. */
   depth: 100,
 } as const satisfies DefaultLimits
 
 /**
- * Bytes of one name, doc string or entry of metadata of a tensor that is listed. They are kept, and parsed when the
- * tensor is made; no writer is known to store more than some kilobytes in one.
+ * Limit of one name, doc string or metadata entry of a listed tensor, in bytes: they are kept in memory. Known writers
+ * store a few KiB at most.
  */
 export const MAX_TEXT_BYTES = 2 ** 24
 
-/** Most files of external data. Each is an open file; old exporters wrote one a tensor. */
+/** Limit of external data files, each of which stays open. Old exporters wrote one file per tensor. */
 export const MAX_EXTERNAL_FILES = 4096
 
-/** Most sparse tensors of a file: each is an object from the start, and no model is known to have a hundred. */
+/** Limit of sparse tensors in a file: each is an object from the start. No known model has a hundred. */
 export const MAX_SPARSE_TENSORS = 10_000
 
-/** Most entries of metadata, or of a place in another file, of one tensor: they are read whenever the tensor is. */
+/** Limit of `metadata_props` and of `external_data` entries of one tensor: they are parsed each time the tensor is made. */
 export const MAX_PROPERTIES = 10_000
 
-/** Most functions of a model: those that the checker of onnx takes. */
+/** Limit of functions in a model: the limit of the checker of onnx. */
 export const MAX_FUNCTIONS = 10_000
 
-/** Characters of a name in a message. */
+/** Characters of a quoted text. */
 const SHOWN_LENGTH = 80
 
-/** A name or text from a file, quoted and short. */
+/** A text from a file, quoted and shortened for messages. */
 export function quote(text: string): string {
   return text.length <= SHOWN_LENGTH
     ? JSON.stringify(text)

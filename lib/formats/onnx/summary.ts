@@ -1,4 +1,4 @@
-/** What people ask of a model first: its operator sets, inputs and outputs, what it runs, and where its values lie. */
+/** Summary of a model for `tilework inspect`: versions, inputs, outputs, operators, and where values are stored. */
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { OnnxModel } from './model/model.js'
@@ -9,24 +9,24 @@ import { LOCATION_EXTERNAL, type MessageName } from './schema.js'
 import { denseFields } from './tensor/fields.js'
 import { tensorOfMessage } from './tensor/from_message.js'
 
-/** A number of the file; as text where JSON would round it. */
+/** A number of the file; a string beyond 2^53 - 1, which JSON numbers would round. */
 type FileNumber = number | string
 
 /** An input or output of the graph. */
 export interface OnnxEnd {
   readonly name: string
-  /** For example `float32 [N, 3, 224, 224]`; a `?` stands for what is not known. */
+  /** For example `float32 [N, 3, 224, 224]`; unknown parts are `?`. */
   readonly type: string
 }
 
-/** Tensors whose values are stored alike. */
+/** Count and size of the tensors that are stored in the same way. */
 export interface OnnxValues {
-  /** The field that has them, `external`, or `none`. */
+  /** The field with the values, `external`, or `none`. */
   readonly storage: string
-  /** Of external values the file. */
+  /** The file of external values. */
   readonly location?: string
   readonly tensors: number
-  /** Of the packed elements; strings and what cannot be decoded count 0. */
+  /** Bytes of the packed elements; 0 for strings and for tensors that cannot be decoded. */
   readonly byteLength: number
 }
 
@@ -36,17 +36,17 @@ export interface OnnxSummary {
   readonly producer: string
   readonly producerVersion: string
   readonly graph: string
-  /** Versions by domain; that of ONNX itself is `ai.onnx`. */
+  /** Versions by domain; the domain of ONNX itself is `ai.onnx`. */
   readonly opsetImports: Readonly<Record<string, FileNumber>>
-  /** Of the graph, those inside it, functions and training. */
+  /** Nodes of the graph, its subgraphs, functions and training graphs. */
   readonly nodes: number
   readonly functions: number
-  /** Nodes by operator, the most frequent first; with the domain before it where that is not ONNX's own. */
+  /** Node count by operator, most frequent first. Operators outside of `ai.onnx` are prefixed with their domain. */
   readonly operators: Readonly<Record<string, number>>
-  /** Without those that are initializers. */
+  /** Inputs that are no initializers. */
   readonly inputs: readonly OnnxEnd[]
   readonly outputs: readonly OnnxEnd[]
-  /** All tensors: initializers, and those in attributes. */
+  /** All tensors: initializers and attributes. */
   readonly values: readonly OnnxValues[]
 }
 
@@ -93,8 +93,8 @@ function endOf({ name, type }: ValueInfo): OnnxEnd {
   return { name, type: valueTypeText(type) }
 }
 
-/** Fields that are nodes or lead to some. */
-const WAYS: Partial<Record<MessageName, readonly string[]>> = {
+/** Fields that contain nodes, directly or in nested messages. */
+const NODE_FIELDS: Partial<Record<MessageName, readonly string[]>> = {
   ModelProto: ['graph', 'functions', 'training_info'],
   GraphProto: ['node'],
   FunctionProto: ['node'],
@@ -103,7 +103,7 @@ const WAYS: Partial<Record<MessageName, readonly string[]>> = {
   TrainingInfoProto: ['initialization', 'algorithm'],
 }
 
-/** Operators of all nodes. */
+/** Operator names of all nodes. */
 function* nodesIn(message: Message): Generator<string> {
   if (message.type === 'NodeProto') {
     const domain = message.text('domain')
@@ -111,8 +111,8 @@ function* nodesIn(message: Message): Generator<string> {
       ? message.text('op_type')
       : `${domain}.${message.text('op_type')}`
   }
-  for (const way of WAYS[message.type] ?? []) {
-    for (const field of message.fieldsOf(way)) {
+  for (const name of NODE_FIELDS[message.type] ?? []) {
+    for (const field of message.fieldsOf(name)) {
       const inside = message.messageOf(field, false)
       if (inside) yield* nodesIn(inside)
     }
@@ -131,9 +131,9 @@ function valuesOf(model: OnnxModel): OnnxValues[] {
   for (const { owner, field } of denseFields(model.message, false)) {
     const message = owner.messageOf(field, false)
     if (!message) continue
-    const place = placeOf(message)
-    const key = JSON.stringify(place)
-    const known = groups.get(key) ?? { ...place, tensors: 0, byteLength: 0 }
+    const storage = storageOf(message)
+    const key = JSON.stringify(storage)
+    const known = groups.get(key) ?? { ...storage, tensors: 0, byteLength: 0 }
     const byteLength = known.byteLength + byteLengthOf(message)
     groups.set(key, { ...known, tensors: known.tensors + 1, byteLength })
   }
@@ -150,7 +150,7 @@ const VALUE_FIELDS = [
   'uint64_data',
 ] as const
 
-function placeOf(message: Message): Pick<OnnxValues, 'storage' | 'location'> {
+function storageOf(message: Message): Pick<OnnxValues, 'storage' | 'location'> {
   if (message.int('data_location') !== LOCATION_EXTERNAL) {
     return { storage: VALUE_FIELDS.find((name) => message.has(name)) ?? 'none' }
   }
@@ -158,7 +158,7 @@ function placeOf(message: Message): Pick<OnnxValues, 'storage' | 'location'> {
   return { storage: 'external', location: location?.text('value') ?? '' }
 }
 
-/** A tensor that breaks a rule is told by the findings of the file, not here. */
+/** 0 for a broken tensor, which the findings of the file report. */
 function byteLengthOf(message: Message): number {
   try {
     const tensor = tensorOfMessage(message)

@@ -1,6 +1,6 @@
 /**
- * Walks every message of a file by the table of the schema: that fields are written as their kind is, that texts are
- * UTF-8, that tensors anywhere (attributes, subgraphs, functions, training) keep their rules. Payloads are stepped over.
+ * Validates every message of a file against the schema: wire types of fields, UTF-8 of texts, packed numbers, and the
+ * rules of tensors anywhere (attributes, subgraphs, functions, training). Payloads are skipped.
  */
 import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
@@ -23,7 +23,7 @@ import { walkTensor } from './tensor/header.js'
 import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/rules.js'
 import { checkSparse, walkSparse } from './tensor/sparse.js'
 
-/** Bytes outside payloads are walked here a second time, and a budget is for one walk. */
+/** Does not charge the budget of header bytes, which covers one walk and is spent by the walk that lists tensors. */
 export async function validateFile(
   source: ByteSource,
   message: FileMessage,
@@ -41,17 +41,17 @@ export async function validateFile(
   }
 }
 
-/** A tensor outside the listed ones whose values lie in another file. */
+/** An external tensor that is not listed. */
 interface ExternalTensor {
   readonly placement: ExternalPlacement
   readonly byteLength: number
   readonly path: string
 }
 
-/** Of a number of a float field. */
+/** Bytes of a number of a float field. */
 const FLOAT_BYTES = 4
 
-/** Tensors of these messages are listed, so the walk that lists them has checked them already. */
+/** Messages whose tensors are listed, and so were checked by the walk that lists them. */
 const LISTED_IN: ReadonlySet<string> = new Set(['SequenceProto', 'OptionalProto', 'MapProto'])
 
 class Validator {
@@ -59,8 +59,8 @@ class Validator {
   readonly external: ExternalTensor[] = []
   readonly #budget: Budget
   readonly #report: Report
-  /** The way from the file to the message that is being walked: a field's name and, where it is repeated, its count. */
-  readonly #way: string[] = []
+  /** Path of the current message: field names, with indices of repeated fields. */
+  readonly #path: string[] = []
 
   constructor(source: ByteSource, budget: Budget, report: Report) {
     this.cursor = new WireCursor(source)
@@ -69,7 +69,7 @@ class Validator {
   }
 
   path(): string {
-    return this.#way.join('.')
+    return this.#path.join('.')
   }
 
   *message(name: MessageName, start: number, end: number, depth: number, isListed = true): Steps<void> {
@@ -96,18 +96,18 @@ class Validator {
     })
   }
 
-  /** Walks the field that was read last. */
+  /** Walks into the current field. */
   *#enter(name: MessageName, field: FieldInfo, index: number, depth: number, isListed: boolean): Steps<void> {
     const { start, valueStart, position } = this.cursor
-    this.#way.push(field.isRepeated ? `${field.name}[${index}]` : field.name)
+    this.#path.push(field.isRepeated ? `${field.name}[${index}]` : field.name)
     if (isMessageKind(field.kind)) {
-      // The parts of a sparse tensor are checked with it.
+      // Values and indices of a sparse tensor are checked together with it.
       const isListedInside = name === 'SparseTensorProto' || (isListed && isListing(name, field, depth))
       yield* this.message(field.kind, valueStart, position, depth + 1, isListedInside)
     } else {
       yield* this.#text(start, valueStart, position)
     }
-    this.#way.pop()
+    this.#path.pop()
   }
 
   *#tensorRules(name: MessageName, start: number, end: number): Steps<void> {
@@ -127,14 +127,14 @@ class Validator {
     this.external.push({ placement: checked.placement, byteLength: checked.byteLength, path })
   }
 
-  /** Numbers behind each other have to end where the field does. */
+  /** Packed numbers must end exactly at the end of the field. */
   #packedRun(name: MessageName, field: FieldInfo): Steps<void> | undefined {
     const { start, valueStart, position } = this.cursor
     if (field.kind !== 'float') return this.#varints(valueStart, position)
     const byteLength = position - valueStart
     if (byteLength % FLOAT_BYTES === 0) return undefined
-    const message = `Field ${field.number} (${field.name}) of ${name} is a packed run of ${byteLength} bytes, whose numbers have ${FLOAT_BYTES}.`
-    this.#report.broken('ERR_HEADER', message, { path: [...this.#way, field.name].join('.'), offset: start })
+    const message = `Field ${field.number} (${field.name}) of ${name} is a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
+    this.#report.broken('ERR_HEADER', message, { path: [...this.#path, field.name].join('.'), offset: start })
     return undefined
   }
 
@@ -150,7 +150,7 @@ class Validator {
   *#text(start: number, valueStart: number, end: number): Steps<void> {
     const place = { path: this.path(), offset: start }
     if (end - valueStart > MAX_TEXT_BYTES) {
-      const message = `A text has ${end - valueStart} bytes; those above ${MAX_TEXT_BYTES} are not checked.`
+      const message = `A text has ${end - valueStart} bytes; only texts up to ${MAX_TEXT_BYTES} bytes are checked.`
       this.#report.note('ERR_LIMIT', message, place)
       return
     }
@@ -161,13 +161,13 @@ class Validator {
 
   #noteWireType(name: MessageName, field: FieldInfo): void {
     const { wireType, start } = this.cursor
-    const path = [...this.#way, field.name].join('.')
-    const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}, so it is an unknown field.`
+    const path = [...this.#path, field.name].join('.')
+    const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}; it is read as an unknown field.`
     this.#report.deviation('ERR_HEADER', message, { path, offset: start })
   }
 }
 
-/** Numbers that may stand in one run. Those of tensors are checked with the tensor. */
+/** True for numbers that may be packed; numbers of tensors are checked with the tensor. */
 function isPackable(name: MessageName, { kind, isRepeated }: FieldInfo): boolean {
   return isRepeated && name !== 'TensorProto' && (kind === 'float' || kind === 'int64')
 }
@@ -176,7 +176,7 @@ function hasText({ kind }: FieldInfo): boolean {
   return kind === 'string' || isMessageKind(kind)
 }
 
-/** Whether tensors inside this field are listed, as far as its own level says. */
+/** Whether tensors in this field are listed, judged by this level alone. */
 function isListing(name: MessageName, { name: field }: FieldInfo, depth: number): boolean {
   if (name === 'ModelProto') return field === 'graph'
   if (name === 'GraphProto') return depth === 2 && (field === 'initializer' || field === 'sparse_initializer')

@@ -1,6 +1,7 @@
 /**
- * Walks a file and lists its tensors: initializers of the main graph, or the elements of a bare value. Nodes and all
- * else are stepped over. One walk serves read and check, lenient and strict; the report decides what a broken rule does.
+ * Lists the tensors of a file: initializers of the main graph, or the elements of a bare value. Other messages are skipped.
+ *
+ * The same walk serves `read` and `check` at every level; the report decides whether a broken rule throws.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import type { NativePlainTensors } from '../../native/types.js'
@@ -12,7 +13,7 @@ import { NumberList } from '../number_list.js'
 import { Report } from '../report.js'
 import { ExternalFiles } from './external/files.js'
 import type { ExternalRanges } from './external/ranges.js'
-import { openFilesOfOthers, type PassedFields } from './external/unlisted_files.js'
+import { openFilesOfUnlisted, type SkippedFields } from './external/unlisted_files.js'
 import type { FileMessage } from './protobuf/message_kind.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
 import { FORMAT_NAME, fieldNumber, MAX_SPARSE_TENSORS } from './schema.js'
@@ -23,7 +24,7 @@ import { type CheckedPart, type CheckedSparse, checkSparse, makeSparse, walkSpar
 import { type TableEntry, TensorTable } from './tensor/table.js'
 import { entryOf, type ListedTensors, makeTensor } from './tensor/tensor_list.js'
 
-/** A sparse tensor whose files are not open yet. */
+/** A sparse tensor whose external files are not open yet. */
 interface PendingSparse {
   readonly checked: CheckedSparse
   readonly path: string
@@ -33,11 +34,11 @@ export interface WalkOptions {
   readonly budget: Budget
   readonly report: Report
   readonly sibling: ReadOptions['sibling']
-  /** Where to note which ranges of other files tensors take. */
+  /** Collects the ranges that tensors occupy in external files. */
   readonly ranges?: ExternalRanges
 }
 
-/** Every tensor of the file; undefined when it cannot be read to its end, which is then reported. */
+/** All tensors of the file; undefined where a fault ends the walk, which is reported. */
 export async function walkFile(
   source: ByteSource,
   message: FileMessage,
@@ -57,9 +58,9 @@ export async function walkFile(
   for (let at = 0; at < external.length; at += PENDING_NUMBERS) {
     const [index, count, offset] = [external.at(at), external.at(at + 1), external.at(at + 2)]
     const path = `${collector.externalList}[${count}]`
-    // What was checked once is known to hold; an object for each would take many times what the file has for it.
-    const unheard = new Report(FORMAT_NAME, 'lenient', 'collect')
-    const checked = checkTensor(table.header(index), { report: unheard, path: () => path, offset })!
+    // The header passed its check before; keeping an object per tensor would need many times the memory.
+    const silent = new Report(FORMAT_NAME, 'lenient', 'collect')
+    const checked = checkTensor(table.header(index), { report: silent, path: () => path, offset })!
     table.set(index, await placeExternal(files, checked, path, offset))
   }
   const sparse: SparseTensor[] = []
@@ -68,8 +69,8 @@ export async function walkFile(
     const indices = checked.indices && (await storedPart(files, checked.indices, `${path}.indices`))
     sparse.push(makeSparse(checked, values, indices, report.level === 'strict'))
   }
-  await openFilesOfOthers(source, collector.passed, files, budget)
-  // Last, because every file that a tensor refers to raises the limit.
+  await openFilesOfUnlisted(source, collector.skipped, files, budget)
+  // Last, because each opened external file raises the limit.
   const excess = budget.spend('totalBytes', 0)
   if (excess !== undefined) {
     report.broken('ERR_LIMIT', excess, { path: '', offset: 0 })
@@ -78,17 +79,17 @@ export async function walkFile(
   return { table: collector.table, files, sparse }
 }
 
-/** Of a tensor whose file is not open yet: its number in the table, its place in the list, its byte offset. */
+/** Numbers kept for a tensor whose file is not open yet: index in the table, index in its list, byte offset. */
 const PENDING_NUMBERS = 3
 
-/** @param offset - where the location is in the file, if not where the placement says */
+/** @param offset - byte offset of the location in the model, if the placement has none */
 async function placeExternal(
   files: ExternalFiles,
   { placement, byteLength }: CheckedTensor,
   path: string,
   offset?: number,
 ): Promise<TableEntry> {
-  if (placement.kind !== 'external') throw new RangeError('only external tensors wait for a file')
+  if (placement.kind !== 'external') throw new RangeError('the tensor is not external')
   const file = await files.fileFor(
     offset === undefined ? placement : placedAt(placement, offset),
     byteLength,
@@ -98,12 +99,12 @@ async function placeExternal(
   return { kind: 'range', file, start: placement.start, end: placement.start + byteLength }
 }
 
-/** A placement that was read from a copy of the header, which knows no offsets of the file. */
+/** Adds the byte offset to a placement that was parsed from a copy of the header. */
 function placedAt({ checksum, ...placement }: ExternalPlacement, offset: number): ExternalPlacement {
   return { ...placement, offset, ...(checksum && { checksum: { ...checksum, offset } }) }
 }
 
-/** Values or indices of a sparse tensor as a tensor of their own. */
+/** Values or indices of a sparse tensor as a dense tensor. */
 async function storedPart(files: ExternalFiles, part: CheckedPart, path: string): Promise<DenseTensor> {
   const { header, checked, start, end } = part
   const { placement } = checked
@@ -122,7 +123,7 @@ const GRAPH = {
   initializer: fieldNumber('GraphProto', 'initializer'),
   sparseInitializer: fieldNumber('GraphProto', 'sparse_initializer'),
 }
-/** Fields of SequenceProto and OptionalProto that hold values, which have the same numbers in both. */
+/** Value fields of SequenceProto and OptionalProto, which have the same numbers in both. */
 const VALUE = {
   tensor: fieldNumber('SequenceProto', 'tensor_values'),
   sparse: fieldNumber('SequenceProto', 'sparse_tensor_values'),
@@ -135,17 +136,17 @@ const MAP_VALUES = fieldNumber('MapProto', 'values')
 class Collector {
   readonly cursor: WireCursor
   readonly table = new TensorTable()
-  /** `PENDING_NUMBERS` for each tensor of the table that lies in another file. */
+  /** `PENDING_NUMBERS` numbers for each external tensor of the table. */
   readonly external = new NumberList(Float64Array)
-  /** What they are called in findings. */
+  /** Path of the list that contains them. */
   externalList = ''
   readonly sparse: PendingSparse[] = []
-  /** Where tensors may be that are not listed. Fields that stand behind each other are one part. */
-  readonly passed: PassedFields[] = []
+  /** Fields that may contain tensors outside of the list; adjacent fields are joined. */
+  readonly skipped: SkippedFields[] = []
   readonly #budget: Budget
   readonly #report: Report
   readonly #plain: PlainTensorRuns
-  /** What the next tensor is called in findings. */
+  /** Path and index of the current tensor, for findings. */
   #list = ''
   #count = 0
 
@@ -156,7 +157,7 @@ class Collector {
     this.#plain = new PlainTensorRuns(source, GRAPH.initializer)
   }
 
-  /** The tensor that is being read. */
+  /** Path of the current tensor. */
   path(): string {
     return this.#list === '' ? '' : `${this.#list}[${this.#count}]`
   }
@@ -170,17 +171,17 @@ class Collector {
 
   *#model(end: number): Steps<void> {
     yield* this.#inside(0, end, (number, start, fieldEnd) => {
-      if (number === MODEL.trainingInfo || number === MODEL.functions) this.#pass('ModelProto', 1)
+      if (number === MODEL.trainingInfo || number === MODEL.functions) this.#noteSkipped('ModelProto', 1)
       return number === MODEL.graph ? this.#graph(start, fieldEnd) : undefined
     })
   }
 
-  /** Notes the field that was read last. */
-  #pass(message: PassedFields['message'], depth: number): void {
+  /** Adds the current field to `skipped`. */
+  #noteSkipped(message: SkippedFields['message'], depth: number): void {
     const { start, position } = this.cursor
-    const last = this.passed.at(-1)
+    const last = this.skipped.at(-1)
     if (last?.message === message && last.end === start) last.end = position
-    else this.passed.push({ message, start, end: position, depth })
+    else this.skipped.push({ message, start, end: position, depth })
   }
 
   *#graph(start: number, end: number): Steps<void> {
@@ -193,13 +194,13 @@ class Collector {
       if (number === GRAPH.initializer) {
         const run = this.#plain.take(this.cursor.start, end, this.#budget.left('tensors'))
         if (run) {
-          counts.initializer += this.#takeRun(run)
+          counts.initializer += this.#addRun(run)
           return run.position
         }
         listed('initializer')
         return this.#tensor(from, to)
       }
-      if (number === GRAPH.node) this.#pass('GraphProto', 2)
+      if (number === GRAPH.node) this.#noteSkipped('GraphProto', 2)
       if (number !== GRAPH.sparseInitializer) return undefined
       listed('sparse_initializer')
       return this.#sparseTensor(from, to)
@@ -243,7 +244,7 @@ class Collector {
     this.#count = this.table.length
   }
 
-  /** Fields of a message that have a length; others are passed over. */
+  /** Visits the length-delimited fields of a message. */
   *#inside(
     start: number,
     end: number,
@@ -258,8 +259,8 @@ class Collector {
     })
   }
 
-  /** @returns how many tensors it has */
-  #takeRun(run: NativePlainTensors): number {
+  /** Adds the tensors of a run. @returns their number */
+  #addRun(run: NativePlainTensors): number {
     const { cursor, table } = this
     const before = table.length
     table.addRun(run)

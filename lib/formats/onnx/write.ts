@@ -1,7 +1,8 @@
 /**
- * Plans ONNX files of tensors: a model that has nothing but initializers, or one bare TensorProto. Fields stand in the
- * order of their numbers and values in `raw_data`, as the Python packages write them; payloads stay where they are, the
- * plan only refers to them.
+ * Plans ONNX files of tensors: a model of initializers only, or one bare TensorProto.
+ *
+ * The plan refers to payloads and copies none. Fields are ordered by number and values are in `raw_data`, as the Python
+ * packages write them.
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -23,11 +24,11 @@ import {
 } from './tensor/plan.js'
 
 export interface OnnxWriteOptions {
-  /** What to write. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
+  /** Message type of the file. Default: `TensorProto` for a path that ends in `.pb`, else `ModelProto`. */
   readonly message?: 'ModelProto' | 'TensorProto'
   /**
-   * Values of large tensors go into files beside the model; false: all values into the model. Default: where they are,
-   * and of new tensors in the model.
+   * Options of external data: large tensors are stored in files beside the model. False: all values are stored in the
+   * model. Default: values of a model stay internal or external, and new tensors are internal.
    */
   readonly external?: ExternalOptions | false
 }
@@ -65,10 +66,10 @@ const IR_OF_DTYPE: Readonly<Record<Dtype, number>> = {
   int2: 13,
 }
 
-/** Metadata of tensors came with this one. */
+/** The first IR version with metadata of tensors. */
 const IR_OF_METADATA = 10
 
-/** The operator set that the first release with each IR version had; older ones than the first nobody needs. */
+/** The operator set of the first release with each IR version. New models need none older than the first. */
 const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
   [8, 17],
   [9, 19],
@@ -79,11 +80,11 @@ const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
 ]
 
 /**
- * Plans a file. A blocked tensor is stored under the shape of its digits. Names of a model's tensors must differ; those
- * without get `tensor_<index>`.
+ * Plans a file. A blocked tensor is stored under the shape of its digits. Unnamed tensors of a model get the name
+ * `tensor_<index>`.
  *
- * @throws TileworkError ERR_ARGUMENT for options and equal names, ERR_UNSUPPORTED for what a message cannot hold,
- * ERR_NO_DATA, ERR_LIMIT beyond 2 GiB; what reading strings and indices throws
+ * @throws TileworkError ERR_ARGUMENT for invalid options and equal names, ERR_UNSUPPORTED for tensors that a message
+ * cannot hold, ERR_NO_DATA, ERR_LIMIT beyond 2 GiB, and errors of reading strings and indices
  */
 export async function plan(
   tensors: readonly Tensor[],
@@ -93,18 +94,19 @@ export async function plan(
   const message = chooseMessage(options, target)
   const { external = false } = options
   const data = external === false ? undefined : new ExternalData(checkExternalOptions(external))
-  if (message === 'TensorProto' && data) throw unsupported('A TensorProto by itself has no external data')
+  if (message === 'TensorProto' && data)
+    throw unsupported('A bare TensorProto cannot have external data; save a ModelProto')
   const planned = await (message === 'TensorProto'
     ? planBare(tensors)
     : planModel(tensors, data, target.path))
   if (planned.byteLength > MAX_MESSAGE_BYTES) {
-    const text = `The file would have ${planned.byteLength} bytes; protobuf ends at ${MAX_MESSAGE_BYTES}.`
+    const text = `The file would have ${planned.byteLength} bytes; a protobuf message has at most ${MAX_MESSAGE_BYTES}.`
     throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME })
   }
   return planned
 }
 
-/** The message that is to be written. @throws TileworkError ERR_ARGUMENT */
+/** The message type to write. @throws TileworkError ERR_ARGUMENT for an unknown one */
 export function chooseMessage(
   options: OnnxWriteOptions,
   { path }: WriteTarget,
@@ -112,7 +114,7 @@ export function chooseMessage(
   const isBare = path?.toLowerCase().endsWith('.pb') === true
   const { message = isBare ? 'TensorProto' : 'ModelProto' } = options
   if (message === 'ModelProto' || message === 'TensorProto') return message
-  const text = `message must be "ModelProto" or "TensorProto"; it is ${valueText(message)}.`
+  const text = `unknown message ${valueText(message)}; a file is written as "ModelProto" or "TensorProto".`
   throw new TileworkError('ERR_ARGUMENT', text, { format: FORMAT_NAME })
 }
 
@@ -120,10 +122,13 @@ async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
   const [tensor] = tensors
   if (tensor === undefined || tensors.length > 1) {
     throw unsupported(
-      `A TensorProto is exactly one tensor and ${tensors.length} were given; a model holds many`,
+      `A TensorProto holds exactly one tensor; ${tensors.length} were given. Save a ModelProto instead`,
     )
   }
-  if (tensor.kind === 'sparse') throw unsupported(`${nameOf(tensor)} is sparse; a model can hold it`)
+  if (tensor.kind === 'sparse')
+    throw unsupported(
+      `${nameOf(tensor)} is sparse; a TensorProto holds dense tensors and strings. Save a ModelProto instead`,
+    )
   return planTensor(tensor, tensor.name)
 }
 
@@ -158,7 +163,7 @@ async function planModel(
   return { ...model.finish(segments), siblings }
 }
 
-/** A tensor and its number among those that are written. */
+/** A tensor and its index among all tensors of the file. */
 type NumberedDense = readonly [index: number, tensor: DenseTensor | StringTensor]
 
 interface DenseParts {
@@ -168,22 +173,22 @@ interface DenseParts {
   readonly path: string | undefined
 }
 
-/** Adds initializers. Those that go outside have their places first, since the names of files depend on their count. */
+/** Adds initializers. External offsets are assigned before any message is planned: file names depend on the file count. */
 async function addDense(
   graph: MessageParts,
   { dense, names, data, path }: DenseParts,
 ): Promise<readonly SiblingPlan[]> {
-  const places = new Map(
+  const ranges = new Map(
     dense.flatMap(([index, tensor]) => {
-      const isOutside = tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor) === true
-      return isOutside ? [[index, data.add(tensor)] as const] : []
+      const isExternal = tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor) === true
+      return isExternal ? [[index, data.add(tensor)] as const] : []
     }),
   )
   const siblings = (await data?.finish(path)) ?? []
   for (const [index, tensor] of dense) {
-    const place = places.get(index)
-    const outside = place && data!.fieldsOf(place)
-    const planned = await planTensor(tensor, names[index]!, true, outside)
+    const range = ranges.get(index)
+    const external = range && data!.fieldsOf(range)
+    const planned = await planTensor(tensor, names[index]!, true, external)
     graph.add(fieldNumber('GraphProto', 'initializer'), planned)
   }
   return siblings
@@ -193,14 +198,14 @@ function irOf({ dtype, metadata }: Tensor): number {
   return Math.max(IR_OF_DTYPE[dtype], metadata.size > 0 ? IR_OF_METADATA : 0)
 }
 
-/** Names that differ: a model's values are told apart by nothing else. */
+/** Unique names: a model identifies values by name. */
 function namesOf(tensors: readonly Tensor[]): readonly string[] {
   const taken = new Map<string, number>()
   for (const [index, { name }] of tensors.entries()) {
     if (name === '') continue
     const other = taken.get(name)
     if (other !== undefined) {
-      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a model differ.`
+      const message = `Tensors ${other} and ${index} have the same name ${quote(name)}; names in a model must differ.`
       throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
     }
     taken.set(name, index)

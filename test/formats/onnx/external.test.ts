@@ -261,7 +261,9 @@ describe('a check of tensors in attributes', () => {
     writeData('model/w.bin')
     using file = await open(model({ location, offset: '13' }, { location: 'gone.bin' }))
     const [short, gone] = [...file.onnx!.allTensors()].map(({ tensor }) => tensor as DenseTensor)
-    await expect(short!.bytes()).rejects.toThrow('"w.bin" has 16 bytes and they are 4 at 13')
+    await expect(short!.bytes()).rejects.toThrow(
+      '"w.bin" has 16 bytes; the tensor needs 4 bytes at offset 13',
+    )
     await expect(gone!.bytes()).rejects.toThrow('"gone.bin" could not be opened')
   })
 })

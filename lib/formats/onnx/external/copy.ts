@@ -1,6 +1,8 @@
 /**
- * Copies a model and its files of external data as they are. A file of the target's folder that has a name of one of
- * them and is another file belongs to somebody else, so nothing is written then; one that is the very file stays.
+ * Plans unchanged copies of a model and its external data files.
+ *
+ * A different file of the same name in the target's folder is never overwritten: nothing is written then. The same file
+ * (by device and inode) stays as it is.
  */
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -20,7 +22,7 @@ export async function planCopy(
   return { ...whole(source), siblings: await planSiblings(siblings, path) }
 }
 
-/** Copies of those files that are not in the folder of `path` already. @throws TileworkError ERR_ARGUMENT as above */
+/** Plans copies of the files that are not yet in the folder of `path`. @throws TileworkError ERR_ARGUMENT as `planCopy` */
 export async function planSiblings(
   siblings: ReadonlyMap<string, ByteSource>,
   path: string,
@@ -39,7 +41,7 @@ export async function planSiblings(
 }
 
 /**
- * Refuses a file that is one of those that a model's values lie in: whatever is written there, the model loses them.
+ * Refuses a target that is one of the model's own data files: writing it would destroy the values.
  *
  * @throws TileworkError ERR_ARGUMENT
  */
@@ -64,13 +66,12 @@ function isSameFile(one: BigIntStats, other: BigIntStats | undefined): boolean {
   return other !== undefined && one.dev === other.dev && one.ino === other.ino
 }
 
-/** The model would be written over the values that it refers to. */
 function ownDataError(name: string, path: string): TileworkError {
-  const message = `The file would replace ${quote(name)}, which it refers to; save it under another name.`
+  const message = `The target is ${quote(name)}, which has values of the model; save under another name.`
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
 }
 
 function takenError(name: string, path: string): TileworkError {
-  const message = `The model refers to ${quote(name)}, and the folder of the target has another file of that name; save it into another folder.`
+  const message = `The model has values in ${quote(name)}, and the target folder has another file of that name; save to another folder.`
   return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
 }

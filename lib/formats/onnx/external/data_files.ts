@@ -1,7 +1,6 @@
 /**
- * Plans files of external data: tensors one after the other in the order in which they were added, aligned, zeros
- * between them, a new file where the next one would pass the limit. Every place is known before a byte is written, so
- * that files do not depend on who writes when.
+ * Plans external data files: aligned tensors in the order in which they were added, zeros between them, and a new file
+ * where the next tensor would exceed the size limit. All offsets are known before anything is written.
  */
 import { createHash } from 'node:crypto'
 import { READER_WINDOW_BYTES } from '../../../bytes/reader.js'
@@ -15,8 +14,8 @@ import { type Property, TENSOR } from '../tensor/header.js'
 import { namesForData } from './names.js'
 import type { CheckedExternal } from './options.js'
 
-/** Where the values of a tensor go. */
-export interface DataPlace {
+/** The range of a tensor in the planned files. */
+export interface DataRange {
   /** Index among the files. */
   readonly file: number
   readonly offset: number
@@ -34,7 +33,7 @@ const PROPERTY = {
   value: fieldNumber('StringStringEntryProto', 'value'),
 }
 
-/** Bytes of a SHA-1 in hexadecimal digits. */
+/** Length of a SHA-1 in hexadecimal digits. */
 const DIGEST_BYTES = 40
 
 export class ExternalData {
@@ -46,13 +45,13 @@ export class ExternalData {
     this.#options = options
   }
 
-  /** True for a tensor whose values go outside. */
+  /** True for a tensor that is large enough to be external. */
   takes(tensor: DenseTensor): boolean {
     const { byteLength } = tensor.storage
     return byteLength > 0 && byteLength >= this.#options.threshold
   }
 
-  add(tensor: DenseTensor): DataPlace {
+  add(tensor: DenseTensor): DataRange {
     const { shardBytes, alignmentOf } = this.#options
     const { byteLength } = tensor.storage
     const alignment = alignmentOf(byteLength)
@@ -71,14 +70,14 @@ export class ExternalData {
   }
 
   /**
-   * Gives the files their names, which `fieldsOf` needs, and plans them.
+   * Names the files, which `fieldsOf` requires, and plans them.
    *
    * @throws TileworkError ERR_UNSUPPORTED without a path, ERR_PATH_ESCAPE, ERR_ARGUMENT, ERR_LIMIT, ERR_IO
    */
   async finish(path: string | undefined): Promise<readonly SiblingPlan[]> {
     if (this.#files.length === 0) return []
     if (path === undefined) {
-      const message = 'External data lie in files beside the model; save it to a path.'
+      const message = 'External data is stored in files beside the model; save to a path.'
       throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
     }
     this.#names = await namesForData(path, this.#options.location, this.#files.length)
@@ -89,9 +88,9 @@ export class ExternalData {
     }))
   }
 
-  /** The fields of a TensorProto that say where its values lie. @param others - properties that stay as they were */
+  /** The fields of a TensorProto that locate its values. @param others - further properties to write */
   fieldsOf(
-    { file, offset, byteLength }: DataPlace,
+    { file, offset, byteLength }: DataRange,
     others: readonly Property[] = [],
   ): readonly WriteSegment[] {
     const head = new WireWriter()
@@ -107,7 +106,7 @@ export class ExternalData {
     return [{ kind: 'bytes', bytes: head.finish() }, ...checksum, { kind: 'bytes', bytes: location }]
   }
 
-  /** The property of a digest that is known when the data are written. */
+  /** The property `checksum`, whose value is computed while the file is written. */
   #checksumOf(file: number): readonly WriteSegment[] {
     const entry = new WireWriter().text(PROPERTY.key, 'checksum').lengthOf(PROPERTY.value, DIGEST_BYTES)
     const head = new WireWriter()
@@ -125,7 +124,7 @@ export class ExternalData {
   }
 }
 
-/** Hexadecimal digits, read in windows. */
+/** The SHA-1 in hexadecimal digits; tensors are read in windows. */
 async function sha1Of(
   segments: readonly WriteSegment[],
   signal: AbortSignal | undefined,

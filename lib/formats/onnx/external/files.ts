@@ -1,6 +1,6 @@
 /**
- * The files of external data: each is opened once, however many tensors lie in it. A location is refused where it
- * leads out of the model's folder; a file that is missing leaves its tensors without data.
+ * External data files of a model, each opened once. A location outside of the model's folder is refused; tensors of a
+ * missing file have no data.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
@@ -16,19 +16,19 @@ interface ExternalPlace {
   readonly start: number
   /** Byte offset of the location in the model. */
   readonly offset: number
-  /** The digest that the tensor says the file has. */
+  /** The SHA-1 that the tensor declares for the file. */
   readonly checksum?: { readonly value: string; readonly offset: number }
 }
 
-/** Files that many tensors may lie in although they are not there: each is told once. */
+/** Number of a file that cannot be opened; it is reported for the first tensor only. */
 const NOT_THERE = -1
 
 export class ExternalFiles {
   /** The model's own file first. */
   readonly sources: ByteSource[]
-  /** Those that are open, by the location that tensors name. */
+  /** Open files by the location that tensors name. */
   readonly byLocation = new Map<string, ByteSource>()
-  /** Numbers by location, of files that are not there too. */
+  /** File numbers by location, including missing files. */
   readonly #numbers = new Map<string, number>()
   readonly #budget: Budget
   readonly #report: Report
@@ -36,7 +36,7 @@ export class ExternalFiles {
   readonly #ranges: ExternalRanges | undefined
   #hasTooMany = false
 
-  /** @param ranges - where what is asked for is to be noted */
+  /** @param ranges - collects the ranges of all tensors */
   constructor(
     own: ByteSource,
     {
@@ -59,10 +59,10 @@ export class ExternalFiles {
   }
 
   /**
-   * The number of the file that has `byteLength` bytes of a tensor.
+   * The number of the file that contains `byteLength` bytes of a tensor.
    *
    * @param path - of the tensor, for findings
-   * @returns undefined where it has none, which is reported
+   * @returns undefined where the file is missing or too short, which is reported
    */
   async fileFor(
     { location, start, offset, checksum }: ExternalPlace,
@@ -78,7 +78,7 @@ export class ExternalFiles {
       if (checksum) this.#ranges?.addDigest({ ...checksum, file: number, path })
       return number
     }
-    const message = `${quote(location)} has ${source.byteLength} bytes and a tensor needs ${byteLength} at ${start}.`
+    const message = `${quote(location)} has ${source.byteLength} bytes; a tensor needs ${byteLength} bytes at offset ${start}.`
     this.#report.broken('ERR_OFFSET_RANGE', message, place)
     return undefined
   }
@@ -94,10 +94,10 @@ export class ExternalFiles {
   }
 
   async #openNew(name: string, location: string, place: Place): Promise<number> {
-    // Files that are not there count too: each look costs a call to the system, and a name that is kept.
+    // Missing files count too: each costs a system call and a stored name.
     if (this.#numbers.size >= MAX_EXTERNAL_FILES) {
       if (!this.#hasTooMany) {
-        const message = `The tensors lie in more than ${MAX_EXTERNAL_FILES} files.`
+        const message = `The tensors name more than ${MAX_EXTERNAL_FILES} files; the limit is ${MAX_EXTERNAL_FILES}.`
         this.#report.broken('ERR_LIMIT', message, place)
       }
       this.#hasTooMany = true
@@ -123,7 +123,7 @@ export class ExternalFiles {
   }
 }
 
-/** A location and the same behind `./` are one file. */
+/** The location without leading `./`, which names the same file. */
 export function nameOfLocation(location: string): string {
   return location.replace(/^(?:\.\/)+/, '')
 }

@@ -1,6 +1,6 @@
 /**
- * Names of new files of external data. A file that is there is never written over: until the new model takes its name, the
- * old one must find its own data, and other models of the folder may use them as well.
+ * Names of new external data files. Existing files are never overwritten: until the new model replaces the old one, the
+ * old model needs its data, and other models in the folder may share it.
  */
 import { lstat } from 'node:fs/promises'
 import { basename, dirname, join, posix } from 'node:path'
@@ -9,10 +9,12 @@ import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME, MAX_EXTERNAL_FILES, quote } from '../schema.js'
 
 /**
- * @param path - of the model
- * @param location - what the user asks for, relative to the model's folder; default `<model>.data`
- * @throws TileworkError ERR_PATH_ESCAPE for a location that leads out of the folder, ERR_ARGUMENT for the model's own
- * name, ERR_LIMIT, ERR_IO
+ * Unused names for `count` data files.
+ *
+ * @param path - path of the model
+ * @param location - the requested name, relative to the model's folder; default `<model>.data`
+ * @throws TileworkError ERR_PATH_ESCAPE for a location outside of the folder, ERR_ARGUMENT for the name of the model,
+ * ERR_LIMIT, ERR_IO
  */
 export async function namesForData(
   path: string,
@@ -24,14 +26,14 @@ export async function namesForData(
     throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, path })
   }
   const wanted = location ?? `${basename(path)}.data`
-  // Such a location is a memory address to onnxruntime, and a back-slash is a folder elsewhere.
+  // onnxruntime reads `*/` as a memory address, and Windows reads a backslash as a folder separator.
   if (wanted.startsWith('*/') || wanted.includes('\\')) {
-    const message = `${quote(wanted)} is no location that every reader takes for a file of the model's folder.`
+    const message = `location ${quote(wanted)} is not portable; it must not start with "*/" or contain a backslash.`
     throw new TileworkError('ERR_PATH_ESCAPE', message, { format: FORMAT_NAME, path })
   }
   await checkNewSibling(path, wanted)
   if (wanted.toLowerCase() === basename(path).toLowerCase()) {
-    const message = `${quote(wanted)} is the model itself; its values need another file.`
+    const message = `location ${quote(wanted)} is the model itself; external data needs another file.`
     throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME, path })
   }
   for (let generation = 0; ; generation++) {
@@ -52,7 +54,7 @@ function fiveDigits(number: number): string {
   return String(number).padStart(5, '0')
 }
 
-/** Links to nowhere are there too. */
+/** True for dangling links as well. */
 async function isThere(path: string): Promise<boolean> {
   return lstat(path).then(
     () => true,

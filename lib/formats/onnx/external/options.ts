@@ -1,4 +1,4 @@
-/** How values are written into other files: which tensors, where in them, and how large these may be. */
+/** Options of external data: which tensors are external, how they are aligned, and how large the files may be. */
 import { readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
@@ -6,21 +6,21 @@ import { FORMAT_NAME } from '../schema.js'
 
 export interface ExternalOptions {
   /**
-   * File for the values, relative to the folder of the model. Default: the model's name with `.data` behind it. Where
-   * the folder has a file of that name, a number is put behind its stem: other models may need what is there.
+   * Data file, relative to the folder of the model. Default: `<model>.data`. If the file exists, a number is appended to
+   * its stem, because other models may use it.
    */
   readonly location?: string
-  /** Fewest bytes of a tensor that goes outside. Default 1024, as in the Python package onnx. */
+  /** Smallest external tensor, in bytes. Default 1024, as in the Python package onnx. */
   readonly threshold?: number
-  /** Offsets are multiples of this power of two. Default: 4096 for tensors of 1 MiB and more, 64 for others. */
+  /** Alignment of offsets, a power of two. Default: 4096 for tensors from 1 MiB on, 64 for smaller ones. */
   readonly alignment?: number
-  /** Most bytes of one file; a larger tensor has a file of its own. Default: one file, whatever its size. */
+  /** Size limit of one file in bytes; a larger tensor gets its own file. Default: one file of any size. */
   readonly shardBytes?: number
-  /** Whether each tensor tells the SHA-1 of its file, for which the values are read twice. Default false. */
+  /** Stores the SHA-1 of the data file with each tensor, which reads the values twice. Default false. */
   readonly checksum?: boolean
 }
 
-/** Options whose defaults are filled in. */
+/** Options with defaults applied. */
 export interface CheckedExternal {
   readonly location: string | undefined
   readonly threshold: number
@@ -31,17 +31,17 @@ export interface CheckedExternal {
 
 const DEFAULT_THRESHOLD = 1024
 
-/** Pages can be mapped from here on, which is worth gaps only for large tensors. */
+/** Page alignment, so that large tensors can be mapped; for small ones the gaps cost too much. */
 const PAGE_BYTES = 4096
 const LARGE_BYTES = 1024 * 1024
 
-/** A cache line, and the widest vector. */
+/** Size of a cache line and of the widest vector register. */
 const SMALL_ALIGNMENT = 64
 
-/** A huge page: nobody needs more, and each tensor may cost as much. */
+/** Size of a huge page. The limit matters because each tensor may cost this much padding. */
 const MAX_ALIGNMENT = 2 * 1024 * 1024
 
-/** One line an option; the type makes a forgotten one an error of compilation. */
+/** The type makes a missing option a compile error. */
 const OPTION_NAMES = {
   location: true,
   threshold: true,
@@ -53,18 +53,18 @@ const OPTION_NAMES = {
 /** @throws TileworkError ERR_ARGUMENT */
 export function checkExternalOptions(given: ExternalOptions): CheckedExternal {
   if (typeof given !== 'object' || given === null)
-    throw wrong(`external must be an object or false; it is ${valueText(given)}`)
+    throw wrong(`external is ${valueText(given)}; it must be an object or false`)
   const options = readInput('The options of external', () => ({ ...given }))
   const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
   if (unknown !== undefined) {
     const known = Object.keys(OPTION_NAMES).join(', ')
-    throw wrong(`${valueText(unknown)} is no option of external; known are: ${known}`)
+    throw wrong(`unknown option ${valueText(unknown)} of external; expected one of: ${known}`)
   }
   const { location, threshold = DEFAULT_THRESHOLD, alignment, checksum = false } = options
   if (location !== undefined && (typeof location !== 'string' || location === ''))
-    throw wrong(`external.location must be a name of a file; it is ${valueText(location)}`)
+    throw wrong(`external.location is ${valueText(location)}; it must be a file name`)
   if (typeof checksum !== 'boolean')
-    throw wrong(`external.checksum must be true or false; it is ${valueText(checksum)}`)
+    throw wrong(`external.checksum is ${valueText(checksum)}; it must be true or false`)
   checkBytes('threshold', threshold, 0)
   const { shardBytes = Number.MAX_SAFE_INTEGER } = options
   checkBytes('shardBytes', shardBytes, 1)
@@ -74,9 +74,9 @@ export function checkExternalOptions(given: ExternalOptions): CheckedExternal {
   return { location, threshold, shardBytes, checksum, alignmentOf }
 }
 
-function checkBytes(name: string, value: number, least: number): void {
-  if (Number.isSafeInteger(value) && value >= least) return
-  throw wrong(`external.${name} must be a whole number of bytes from ${least}; it is ${valueText(value)}`)
+function checkBytes(name: string, value: number, min: number): void {
+  if (Number.isSafeInteger(value) && value >= min) return
+  throw wrong(`external.${name} is ${valueText(value)}; it must be an integer of at least ${min} bytes`)
 }
 
 function checkAlignment(value: number): void {
@@ -87,7 +87,7 @@ function checkAlignment(value: number): void {
     Number.isInteger(Math.log2(value))
   )
     return
-  throw wrong(`external.alignment must be a power of two up to ${MAX_ALIGNMENT}; it is ${valueText(value)}`)
+  throw wrong(`external.alignment is ${valueText(value)}; it must be a power of two up to ${MAX_ALIGNMENT}`)
 }
 
 function wrong(message: string): TileworkError {

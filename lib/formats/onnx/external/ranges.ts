@@ -1,26 +1,26 @@
 /**
- * Ranges of external data: two tensors may share one range, as tied weights do, but ranges that share only some of their
- * bytes come from a wrong offset or length.
+ * Overlap check of external data. Tensors may share a whole range, as tied weights do; a partial overlap means a wrong
+ * offset or length.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Report } from '../../report.js'
 import { quote } from '../schema.js'
 
-/** Numbers of a range: file, start, end, byte offset of the location in the model. */
+/** Numbers per range: file, start, end, byte offset of the location in the model. */
 const NUMBERS = 4
 
-/** Where tensors lie in other files, and the digests that they declare; a few numbers each, since files may have millions. */
+/** Ranges and declared digests of external tensors, stored as numbers because a file may have millions. */
 export class ExternalRanges {
   readonly #numbers: number[] = []
   readonly #paths: string[] = []
-  /** Each digest that is declared of a file once. */
+  /** The distinct digests that are declared for each file. */
   readonly digests = new Map<string, DeclaredDigest>()
 
   get length(): number {
     return this.#paths.length
   }
 
-  /** @param path - of the tensor */
+  /** @param path - path of the tensor */
   add(path: string, file: number, start: number, end: number, offset: number): void {
     this.#numbers.push(file, start, end, offset)
     this.#paths.push(path)
@@ -42,7 +42,7 @@ export class ExternalRanges {
     return { path: this.#paths[index]!, file, start, end, offset }
   }
 
-  /** Indices of the ranges that have bytes, file by file, each file from its start. */
+  /** Indices of the non-empty ranges, sorted by file, start and end. */
   sorted(): Uint32Array {
     const numbers = this.#numbers
     const order = Uint32Array.from(this.#paths.keys()).filter(
@@ -58,9 +58,9 @@ export class ExternalRanges {
   }
 }
 
-/** Bytes of a file that are those of a tensor. */
+/** The range of one tensor. */
 interface ExternalRange {
-  /** Of the tensor. */
+  /** Path of the tensor. */
   readonly path: string
   /** Number of the file. */
   readonly file: number
@@ -70,23 +70,23 @@ interface ExternalRange {
   readonly offset: number
 }
 
-/** The digest that a tensor says its file has. */
+/** A digest that a tensor declares for its file. */
 interface DeclaredDigest {
   readonly file: number
   readonly value: string
-  /** Of the tensor. */
+  /** Path of the tensor. */
   readonly path: string
   /** Byte offset of the value in the model. */
   readonly offset: number
 }
 
-/** @param sources - files by number */
+/** Reports partial overlaps. @param sources - files by number */
 export function checkExternalRanges(
   ranges: ExternalRanges,
   sources: readonly ByteSource[],
   report: Report,
 ): void {
-  // Of all before it in the file the one that reaches farthest is the only one that a range has to be held against.
+  // Ranges are sorted by start, so comparing with the earlier range that ends last finds an overlap.
   let farthest: ExternalRange | undefined
   for (const index of ranges.sorted()) {
     const range = ranges.at(index)
@@ -94,7 +94,7 @@ export function checkExternalRanges(
     const isSame = before?.start === range.start && before.end === range.end
     if (before && !isSame && range.start < before.end) {
       const file = quote(sources[range.file]!.label ?? 'a file')
-      const message = `Bytes ${range.start} to ${Math.min(range.end, before.end)} of ${file} are those of ${before.path} and ${range.path}, whose ranges differ.`
+      const message = `Bytes ${range.start} to ${Math.min(range.end, before.end)} of ${file} belong to both ${before.path} and ${range.path}, whose ranges differ.`
       const place = { path: `${range.path}.external_data`, offset: range.offset }
       report.deviation('ERR_OVERLAP', message, place)
     }

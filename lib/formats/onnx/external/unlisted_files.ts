@@ -1,6 +1,7 @@
 /**
- * Files that tensors lie in which opening does not list: those in attributes of nodes, in subgraphs, functions and training.
- * What is broken there is passed over; a check tells it, and whoever asks for such a tensor.
+ * Opens the external files of tensors that are not listed: in attributes, subgraphs, functions and training graphs.
+ *
+ * Faults are ignored here; `check` reports them, and so does access to such a tensor.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { Budget } from '../../budget.js'
@@ -8,13 +9,13 @@ import { FileFault } from '../../file_fault.js'
 import { Report } from '../../report.js'
 import { eachField, LENGTH, type Steps, WireCursor, walkSource } from '../protobuf/wire.js'
 import { FORMAT_NAME, isMessageKind, MAX_EXTERNAL_FILES, MESSAGES, type MessageName } from '../schema.js'
-import { WAYS_TO_TENSORS } from '../tensor/fields.js'
+import { TENSOR_FIELDS } from '../tensor/fields.js'
 import { walkTensor } from '../tensor/header.js'
 import { checkTensor } from '../tensor/rules.js'
 import type { ExternalFiles } from './files.js'
 
-/** Part of a message, from the tag of a field to the end of one: fields of it that a walk has passed over. */
-export interface PassedFields {
+/** A range of whole fields of one message that a walk has skipped. */
+export interface SkippedFields {
   readonly message: MessageName
   readonly start: number
   end: number
@@ -22,19 +23,19 @@ export interface PassedFields {
 }
 
 /**
- * Opens the files of all tensors of a model but the initializers of its main graph, which are open by then.
+ * Opens the files of all external tensors except the initializers of the main graph, whose files are open.
  *
- * @param passed - the fields of the model that may lead to one
+ * @param skipped - fields of the model that may contain such tensors
  */
-export async function openFilesOfOthers(
+export async function openFilesOfUnlisted(
   source: ByteSource,
-  passed: readonly PassedFields[],
+  skipped: readonly SkippedFields[],
   files: ExternalFiles,
   budget: Budget,
 ): Promise<void> {
   const finder = new LocationFinder(source, budget)
   try {
-    for (const { message, start, end, depth } of passed)
+    for (const { message, start, end, depth } of skipped)
       await walkSource(finder.message(message, start, end, depth), finder.cursor)
   } catch (error) {
     if (!(error instanceof FileFault)) throw error
@@ -46,10 +47,10 @@ export async function openFilesOfOthers(
 
 class LocationFinder {
   readonly cursor: WireCursor
-  /** Byte offsets of the first mention, by location. */
+  /** Byte offset of the first mention of each location. */
   readonly locations = new Map<string, number>()
   readonly #budget: Budget
-  readonly #unheard = new Report(FORMAT_NAME, 'lenient', 'collect')
+  readonly #silent = new Report(FORMAT_NAME, 'lenient', 'collect')
 
   constructor(source: ByteSource, budget: Budget) {
     this.cursor = new WireCursor(source)
@@ -63,7 +64,7 @@ class LocationFinder {
     yield* eachField(cursor, end, () => {
       const field = MESSAGES[name][cursor.number]
       if (!field || cursor.wireType !== LENGTH || !isMessageKind(field.kind)) return undefined
-      if (!(WAYS_TO_TENSORS[name]?.includes(field.name) ?? name === 'SparseTensorProto')) return undefined
+      if (!(TENSOR_FIELDS[name]?.includes(field.name) ?? name === 'SparseTensorProto')) return undefined
       const { valueStart, position } = cursor
       return field.kind === 'TensorProto'
         ? this.#tensor(valueStart, position)
@@ -75,10 +76,10 @@ class LocationFinder {
     this.cursor.position = start
     const header = yield* walkTensor(this.cursor, end)
     if (!header.isExternal) return
-    const checked = checkTensor(header, { report: this.#unheard, path: () => '', offset: start })
+    const checked = checkTensor(header, { report: this.#silent, path: () => '', offset: start })
     if (checked?.placement.kind !== 'external') return
     const { location, offset } = checked.placement
-    // One more than there may be, so that it is told; names beyond would only be kept.
+    // One above the limit, so that the excess is reported; more would only use memory.
     const isFull = this.locations.size > MAX_EXTERNAL_FILES
     if (!isFull && !this.locations.has(location)) this.locations.set(location, offset)
   }

@@ -80,7 +80,7 @@ export class ProtoAttribute implements Attribute {
     try {
       return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value as Uint8Array)
     } catch (cause) {
-      const message = `Attribute ${valueText(this.name)} is not valid UTF-8; its value has the bytes.`
+      const message = `Attribute ${valueText(this.name)} is not valid UTF-8; its property value has the bytes.`
       throw new TileworkError('ERR_DTYPE', message, { cause })
     }
   }
@@ -117,7 +117,10 @@ export function checkNewAttribute(owner: Message, attribute: NewAttribute, graph
   checkObject(attribute, 'An attribute is { type, value }')
   const { type, value } = readInput('The attribute', () => ({ ...attribute })) as NewAttribute
   if (!Object.hasOwn(SETTERS, type)) {
-    throw new TileworkError('ERR_ARGUMENT', `An attribute cannot be set to ${valueText(type)}.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `unknown attribute type ${valueText(type)}; expected one of: ${Object.keys(SETTERS).join(', ')}.`,
+    )
   }
   CHECKS[type](value as never, { owner, graphs })
   return { type, value } as NewAttribute
@@ -172,7 +175,7 @@ function putTensors(message: Message, field: string, tensors: readonly Tensor[])
 const VALUE = 'The value of an attribute'
 const VALUES = 'The values of an attribute'
 
-/** Where a new value will be, which matters to graphs alone. */
+/** Where a new value will be, which matters for graphs only. */
 interface Destination {
   readonly owner: Message
   readonly graphs: Graphs
@@ -204,17 +207,17 @@ function checkKind(value: Tensor, kinds: readonly Tensor['kind'][]): void {
   if (kinds.includes(checkTensor(value, 'An attribute').kind)) return
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `The attribute takes ${kinds.join(' or ')} tensors, not ${valueText(value)}.`,
+    `The attribute takes ${kinds.join(' or ')} tensors; ${valueText(value)} was given.`,
   )
 }
 
 function checkGraph(value: Graph, { owner, graphs }: Destination): void {
   if (!graphs.isGraph(value)) {
-    throw new TileworkError('ERR_ARGUMENT', `The attribute takes a graph, not ${valueText(value)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `The attribute takes a graph; ${valueText(value)} was given.`)
   }
   for (let enclosing: Message | undefined = owner; enclosing; enclosing = enclosing.parent) {
     if (enclosing !== value.message) continue
-    throw new TileworkError('ERR_ARGUMENT', 'A graph cannot be put inside itself.')
+    throw new TileworkError('ERR_ARGUMENT', 'A graph cannot contain itself.')
   }
   if (fileOf(owner) !== fileOf(value.message)) refuseExternal(value.message)
 }
@@ -229,7 +232,7 @@ function fileOf(message: Message): MessageFile | undefined {
 function refuseExternal(graph: Message): void {
   for (const { owner, field, path } of denseFields(graph)) {
     if (owner.messageOf(field)?.int('data_location') !== LOCATION_EXTERNAL) continue
-    const text = `${path} of the graph lies in a file beside another model; internalize that model first.`
+    const text = `${path} of the graph is external data of another model; internalize that model first.`
     throw new TileworkError('ERR_UNSUPPORTED', text)
   }
 }

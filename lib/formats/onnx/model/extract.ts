@@ -1,6 +1,7 @@
 /**
- * A part of a model between values: the nodes that the outputs need, back to the values that become inputs. It is a model
- * of its own, whose messages still lie where those of the whole one lie, so nothing is read but names.
+ * Extracts the part of a model between given values: the nodes that the outputs need, back to the inputs.
+ *
+ * The new model refers to the same ranges of the file, so only names are read.
  */
 import { readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
@@ -22,7 +23,7 @@ export function extractModel<Model extends EditableModel>(
   const whole = model.graph
   const inputs = endsOf(whole, 'inputs', givenInputs)
   const outputs = endsOf(whole, 'outputs', givenOutputs)
-  if (outputs.length === 0) throw wrong('A part of a model has at least one output')
+  if (outputs.length === 0) throw wrong('extract needs at least one output')
   const part = neededPart(whole, new Set(inputs), outputs)
   const typedInputs = inputs.map((name) => ({ name, type: knownType(whole, name) }))
   const typedOutputs = outputs.map((name) => ({ name, type: typeOf(whole, name) }))
@@ -33,13 +34,13 @@ export function extractModel<Model extends EditableModel>(
   return extracted
 }
 
-/** Read once: an object of the caller's may say something else the next time. */
+/** Reads the caller's list once: a getter may return another value the next time. */
 function endsOf(graph: Graph, list: string, given: readonly string[]): readonly string[] {
   const what = `The ${list} of extract`
   const names = readInput(what, () => [...checkTexts(what, given)])
   const seen = new Set<string>()
   for (const name of checkTexts(what, names)) {
-    if (seen.has(name)) throw wrong(`${valueText(name)} is twice among the ${list}`)
+    if (seen.has(name)) throw wrong(`${valueText(name)} occurs twice among the ${list}`)
     seen.add(name)
     if (!graph.value(name)) throw wrong(`The graph has no value ${valueText(name)}`)
   }
@@ -48,14 +49,14 @@ function endsOf(graph: Graph, list: string, given: readonly string[]): readonly 
 
 interface End {
   readonly name: string
-  /** Absent of an output of which nothing is declared. */
+  /** Absent for an output without a declared type. */
   readonly type: ValueType | undefined
 }
 
 interface Part {
-  /** Outputs of a node name it: no other one makes them. */
+  /** Nodes that the outputs depend on. */
   readonly nodes: ReadonlySet<Node>
-  /** Names that these use or make, and those of the ends. */
+  /** Names that these use or produce, and the names of inputs and outputs. */
   readonly names: ReadonlySet<string>
 }
 
@@ -69,7 +70,7 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
     const producer = graph.producerOf(name)
     if (!producer) checkIsThere(graph, name)
     else if (!nodes.has(producer)) {
-      refuseCut(producer, inputs)
+      refuseProduced(producer, inputs)
       nodes.add(producer)
       for (const used of usedBy(producer)) waiting.push(used)
     }
@@ -78,7 +79,7 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
   return { nodes, names }
 }
 
-/** Inputs of a node, and what graphs inside it take from outside. */
+/** Inputs of a node, and names that its subgraphs take from outside. */
 function usedBy(node: Node): string[] {
   const outer = node.subgraphs.flatMap((graph) => [...graph.outerNames()])
   return [...node.inputs, ...outer].filter((name) => name !== '')
@@ -86,19 +87,19 @@ function usedBy(node: Node): string[] {
 
 function checkIsThere(graph: Graph, name: string): void {
   if (graph.hasInitializer(name)) return
-  const what = graph.inputNames.has(name) ? 'an input of the graph' : 'a value that nobody makes'
+  const what = graph.inputNames.has(name) ? 'an input of the graph' : 'an undefined value'
   throw wrong(`The outputs need ${valueText(name)}, ${what}, which is not among the inputs`)
 }
 
-/** An input that a node of the part makes as well would be made twice. */
-function refuseCut({ name, opType, outputs }: Node, inputs: ReadonlySet<string>): void {
+/** An input that a needed node produces would be defined twice. */
+function refuseProduced({ name, opType, outputs }: Node, inputs: ReadonlySet<string>): void {
   const cut = outputs.find((output) => inputs.has(output))
   if (cut === undefined) return
-  const message = `The node ${valueText(name)} (${opType}) is needed and makes ${valueText(cut)}, which is to be an input`
+  const message = `The node ${valueText(name)} (${opType}) is needed and produces ${valueText(cut)}, which is among the inputs`
   throw wrong(message)
 }
 
-/** What a value is declared as, or what its initializer is. */
+/** The declared type of a value, or the type of its initializer. */
 function typeOf(graph: Graph, name: string): ValueType | undefined {
   const declared = graph.typeOf(name)
   if (declared.kind !== 'none') return declared
@@ -109,11 +110,11 @@ function typeOf(graph: Graph, name: string): ValueType | undefined {
 
 function knownType(graph: Graph, name: string): ValueType {
   const type = typeOf(graph, name)
-  if (!type) throw wrong(`The type of ${valueText(name)} is not declared; say it by setType`)
+  if (!type) throw wrong(`The type of ${valueText(name)} is not declared; set it with setType`)
   return type
 }
 
-/** Leaves of a copied graph what belongs to the part. */
+/** Removes from a copied graph everything outside of the part. */
 function cutGraph(
   model: EditableModel,
   { nodes, names }: Part,
@@ -139,19 +140,19 @@ function cutGraph(
   )
   message.removeAll(fields)
   removeInitializers(graph, (name) => inputNames.has(name) || !names.has(name))
-  // Before that version an initializer is an input as well.
+  // Before IR version 4 every initializer is an input as well.
   const isOld = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   const others = isOld ? oldInputs.filter((name) => graph.hasInitializer(name)) : []
   for (const { name, type } of inputs) declare(message, 'input', name, declared.get(name), type)
   for (const name of others) declare(message, 'input', name, declared.get(name))
   for (const { name, type } of outputs) declare(message, 'output', name, declared.get(name), type)
-  // What was an output of the whole has its type there alone.
+  // An output of the whole model is declared there only; as an intermediate value it needs a value_info.
   const typed = new Set(message.messages('value_info').map((value) => value.text('name')))
   for (const [name, value] of declared)
     if (made.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
 }
 
-/** Those that an annotation which is left names stay in any case. */
+/** Initializers named by a remaining quantization annotation stay. */
 function removeInitializers(graph: Graph, isGone: (name: string) => boolean): void {
   const annotated = new Set(annotatedNames(graph))
   const gone = (['initializer', 'sparse_initializer'] as const).flatMap((list) =>
@@ -160,13 +161,13 @@ function removeInitializers(graph: Graph, isGone: (name: string) => boolean): vo
   graph.message.removeAll(gone.map(({ field }) => field))
 }
 
-/** Messages that say what type a value has; those of ends count more. */
+/** ValueInfoProto by name; inputs and outputs win over `value_info`. */
 function declarationsOf(graph: Message): ReadonlyMap<string, Message> {
   const lists = ['value_info', 'output', 'input'].flatMap((list) => graph.messages(list))
   return new Map(lists.map((value) => [value.text('name'), value]))
 }
 
-/** Declares an end as the whole graph declares the value, with all that is said of it. */
+/** Declares an input or output with a copy of the declaration in the whole graph. */
 function declare(
   graph: Message,
   list: 'input' | 'output',

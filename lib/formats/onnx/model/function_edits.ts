@@ -1,6 +1,6 @@
 /**
- * Functions of a model's own that are added and removed. Whoever calls one names it by domain, name and overload, so what
- * is looked at before an edit is who has that key and who calls it.
+ * Adds and removes functions of a model. Calls refer to a function by domain, name and overload, so edits check first
+ * which function has the key and which nodes call it.
  */
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
@@ -25,19 +25,19 @@ export interface EditableModel {
   graphs(): Iterable<Graph>
 }
 
-/** A function to be added. */
+/** A function to add. */
 export interface NewFunction {
   readonly domain: string
   readonly name: string
-  /** Tells functions of one name apart; needs IR version 10. */
+  /** Distinguishes functions of the same name; needs IR version 10. */
   readonly overload?: string
   readonly inputs?: readonly string[]
   readonly outputs?: readonly string[]
-  /** Names of attributes that every call gives; nodes inside refer to them. */
+  /** Names of attributes that every call sets; nodes of the function refer to them. */
   readonly attributeNames?: readonly string[]
-  /** Versions of operator sets by domain. Default: those of the model that the nodes need. */
+  /** Versions of operator sets by domain. Default: the imports of the model that the nodes need. */
   readonly opsetImports?: Readonly<Record<string, number | bigint>>
-  /** In an order in which each stands behind those it uses. */
+  /** In topological order. */
   readonly nodes: readonly NewNode[]
 }
 
@@ -71,7 +71,7 @@ export function addFunction(model: EditableModel, added: NewFunction): ModelFunc
 export function removeFunction(model: EditableModel, domain: string, name: string, overload: string): void {
   const key = keyOf(domain, name, overload)
   const found = model.functions.find((each) => keyOf(each.domain, each.name, each.overload) === key)
-  if (!found) throw wrong(`There is no function ${valueText(name)} of the domain ${valueText(domain)}`)
+  if (!found) throw wrong(`The model has no function ${valueText(name)} in the domain ${valueText(domain)}`)
   for (const node of nodesOf(model)) {
     if (keyOf(node.domain, node.opType, node.overload) !== key) continue
     throw wrong(
@@ -81,7 +81,7 @@ export function removeFunction(model: EditableModel, domain: string, name: strin
   model.message.remove(model.message.fieldOf(found.message)!)
 }
 
-/** Removes functions that no node calls, itself or by way of other functions. */
+/** Removes functions that no node calls, directly or through other functions. */
 export function removeUncalledFunctions(model: EditableModel): void {
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
@@ -127,60 +127,61 @@ function checkFunction(model: EditableModel, added: NewFunction): CheckedFunctio
 }
 
 function checkKey(model: EditableModel, domain: string, name: string, overload: string): void {
-  if (name === '' || setOf(domain) === '') throw wrong('A function has a name and a domain of its own')
+  if (name === '' || setOf(domain) === '')
+    throw wrong('A function needs a name and a domain other than that of ONNX itself')
   const version = Number(model.irVersion)
   const needed = overload === '' ? FIRST_IR : FIRST_IR_WITH_OVERLOADS
   if (version < needed) {
-    const message = `The model is of IR version ${version}; such a function needs ${needed}.`
+    const message = `The IR version is ${version}; such a function needs ${needed}.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
   const { functions } = model
   if (functions.length >= MAX_FUNCTIONS) {
     throw new TileworkError(
       'ERR_LIMIT',
-      `The model has ${functions.length} functions, as many as there may be.`,
+      `The model has ${functions.length} functions; the limit is ${MAX_FUNCTIONS}.`,
     )
   }
   const key = keyOf(domain, name, overload)
   if (functions.some((each) => keyOf(each.domain, each.name, each.overload) === key)) {
-    throw wrong(`The model has a function ${valueText(name)} of the domain ${valueText(domain)}`)
+    throw wrong(`The model already has a function ${valueText(name)} in the domain ${valueText(domain)}`)
   }
 }
 
-/** A call gives values to names, so each stands once in its list. */
+/** A call binds values to these names, so names must be unique in each list. */
 function checkFormalNames(lists: Readonly<Record<string, readonly string[]>>): void {
   for (const [list, names] of Object.entries(lists)) {
-    if (names.includes('')) throw wrong(`The ${list} of a function have names; an empty one was given`)
+    if (names.includes('')) throw wrong(`The ${list} of a function contain an empty name`)
     const repeated = names.find((name, at) => names.indexOf(name) < at)
-    if (repeated !== undefined) throw wrong(`The ${list} of a function have ${valueText(repeated)} twice`)
+    if (repeated !== undefined) throw wrong(`The ${list} of a function contain ${valueText(repeated)} twice`)
   }
 }
 
-/** Every value is made once, and before it is used, also by graphs inside nodes. */
+/** Each value is defined once and before its uses, including uses in subgraphs. */
 function checkValues(
   inputs: readonly string[],
   outputs: readonly string[],
   nodes: readonly CheckedNode[],
 ): void {
-  const made = new Set<string>()
-  const make = (name: string): void => {
-    if (made.has(name)) throw wrong(`The function makes ${valueText(name)} twice`)
-    made.add(name)
+  const defined = new Set<string>()
+  const define = (name: string): void => {
+    if (defined.has(name)) throw wrong(`The function defines ${valueText(name)} twice`)
+    defined.add(name)
   }
   const use = (name: string): void => {
-    if (name !== '' && !made.has(name))
-      throw wrong(`Nobody in the function makes ${valueText(name)} before it is used`)
+    if (name !== '' && !defined.has(name))
+      throw wrong(`The function uses ${valueText(name)} before it is defined`)
   }
-  inputs.forEach(make)
+  inputs.forEach(define)
   for (const node of nodes) {
     node.inputs.forEach(use)
     for (const graph of graphsOf(node)) graph.outerNames().forEach(use)
-    for (const name of node.outputs) if (name !== '') make(name)
+    for (const name of node.outputs) if (name !== '') define(name)
   }
   outputs.forEach(use)
 }
 
-/** A function that calls itself, by way of others too, never ends. */
+/** Refuses recursion, directly or through other functions. */
 function checkCalls(model: EditableModel, key: string, nodes: readonly CheckedNode[]): void {
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
@@ -215,13 +216,13 @@ function importsOf(
     if (versionOf(domain, imports) !== undefined) continue
     const version = versionOf(domain, model.opsetImports)
     if (version === undefined)
-      throw wrong(`Neither function nor model imports the domain ${valueText(domain)}`)
+      throw wrong(`Neither the function nor the model imports the domain ${valueText(domain)}`)
     imports.set(domain, version)
   }
   return Object.fromEntries(imports)
 }
 
-/** Operator sets that a node needs, and those of graphs inside it. */
+/** Domains of the operators in a node and its subgraphs. */
 function domainsOf(node: CheckedNode): string[] {
   const inside = graphsOf(node).flatMap((graph) => [...graph.allNodes()])
   return [node.domain ?? '', ...inside.map(({ domain }) => domain)].map(setOf)
@@ -258,7 +259,7 @@ function keyOf(domain: string, name: string, overload: string): string {
   return JSON.stringify([setOf(domain), name, overload])
 }
 
-/** ONNX's own operator set has two names, of which the empty one is the usual. */
+/** Normalizes the domain of ONNX itself, which may be written as empty or as `ai.onnx`. */
 function setOf(domain: string): string {
   return domain === 'ai.onnx' ? '' : domain
 }

@@ -1,6 +1,6 @@
 /**
- * Changes of whole graphs that leave their results as they are: what nobody needs is removed, constants move between
- * nodes and initializers, equal initializers become one. Graphs inside nodes are changed with the graph.
+ * Passes over a graph and its subgraphs that keep its results: dead code elimination, conversion between `Constant` nodes
+ * and initializers, deduplication of initializers.
  */
 import { createHash } from 'node:crypto'
 import { TileworkError } from '../../../errors.js'
@@ -37,7 +37,7 @@ export function removeUnused(graph: Graph): Removed {
   }
 }
 
-/** Names of values that an output of the graph depends on, or a node without outputs: what that is for nobody knows. */
+/** Names that outputs of the graph and nodes without outputs depend on. The purpose of the latter is unknown, so they stay. */
 function neededNames(graph: Graph): ReadonlySet<string> {
   const producers = new Map<string, Node>()
   const needed = new Set<string>(annotatedNames(graph))
@@ -60,12 +60,12 @@ function neededNames(graph: Graph): ReadonlySet<string> {
   return needed
 }
 
-/** Values that have annotations of their own: others of the same bits may have other scales. */
+/** Values with quantization annotations: equal bits may have different scales. */
 function valuesWithAnnotations({ message }: Graph): string[] {
   return message.messages('quantization_annotation').map((annotation) => annotation.text('tensor_name'))
 }
 
-/** Tensors of parameters of quantization, which no node has to use. */
+/** Tensors of quantization parameters, which need no node as a user. */
 export function annotatedNames({ message }: Graph): string[] {
   return message
     .messages('quantization_annotation')
@@ -77,7 +77,7 @@ export function annotatedNames({ message }: Graph): string[] {
 export function constantsToInitializers(graph: Graph): number {
   const version = Number(modelOf(graph.message)?.int('ir_version') ?? 0)
   if (version < FIRST_IR_WITH_FREE_INITIALIZERS) {
-    const message = `In a model of IR version ${version} every initializer is an input as well, so constants stay nodes.`
+    const message = `The IR version is ${version}; initializers that are no inputs need ${FIRST_IR_WITH_FREE_INITIALIZERS}.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { message } = graph
@@ -88,7 +88,7 @@ export function constantsToInitializers(graph: Graph): number {
     const field = fields[index]!
     const value = constantOf(node)
     const name = node.outputs[0]!
-    // A graph that makes a name twice is broken; two initializers of one name would hide that, and lose a value.
+    // A name that is defined twice stays a node: two initializers of one name would hide the fault and lose a value.
     if (!value || taken.has(name)) return []
     taken.add(name)
     return [{ field, name, value }]
@@ -97,16 +97,16 @@ export function constantsToInitializers(graph: Graph): number {
   for (const list of ['initializer', 'sparse_initializer'] as const) {
     const isOfList = ({ value }: { value: Tensor }) =>
       (value.kind === 'sparse') === (list === 'sparse_initializer')
-    const made = constants.filter(isOfList)
+    const added = constants.filter(isOfList)
     message.putTensors(
       list,
-      made.map(({ value, name }) => ({ tensor: value, name })),
+      added.map(({ value, name }) => ({ tensor: value, name })),
     )
   }
   return inner.reduce((sum, count) => sum + count, constants.length)
 }
 
-/** In older ones every initializer is an input as well. */
+/** In older IR versions every initializer is an input as well. */
 export const FIRST_IR_WITH_FREE_INITIALIZERS = 4
 
 /** See `Graph.initializersToConstants`. */
@@ -142,12 +142,12 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
   const kept = new Map<string, string>()
   const renamed = new Map<string, string>()
   const removed: MessageField[] = []
-  for (const group of await groupsOfOneKind(graph)) {
+  for (const group of await groupsToCompare(graph)) {
     for (const { name, field, tensor } of group) {
       if (fixed.has(name)) continue
       const key = `${tensor.dtype} ${tensor.shape} ${await digestOf(tensor)}`
       const first = kept.get(key)
-      // Where a graph inside has a value of that name, those who use another one there could not find this one.
+      // A subgraph that defines the name would hide the kept initializer from its users there.
       if (first === undefined) {
         if (!hidden.has(name)) kept.set(key, name)
       } else {
@@ -167,8 +167,8 @@ interface Candidate {
   readonly tensor: DenseTensor
 }
 
-/** Dense initializers of one type and shape, where there are several: others need not be read. */
-async function groupsOfOneKind(graph: Graph): Promise<readonly Candidate[][]> {
+/** Groups of two or more dense initializers with equal dtype, shape and layout; no others are read. */
+async function groupsToCompare(graph: Graph): Promise<readonly Candidate[][]> {
   const groups = new Map<string, Candidate[]>()
   for (const { name, field } of graph.initializerFields('initializer')) {
     const tensor = tensorOfField(graph.message, field)
@@ -181,7 +181,7 @@ async function groupsOfOneKind(graph: Graph): Promise<readonly Candidate[][]> {
   return [...groups.values()].filter(({ length }) => length > 1)
 }
 
-/** Bytes of a tensor that are hashed at a time. */
+/** Bytes hashed at a time. */
 const WINDOW_BYTES = 1024 * 1024
 
 async function digestOf(tensor: DenseTensor): Promise<string> {
@@ -206,7 +206,7 @@ function renameUses(graph: Graph, names: ReadonlyMap<string, string>): void {
       renameUses(inside, new Map([...names].filter(([name]) => !own.has(name))))
     }
   }
-  // Of a graph inside a node the outputs are places, not names that somebody asks for.
+  // Outputs of a subgraph are matched by position, so they may be renamed; those of a main graph may not.
   if (graph.message.parent?.type !== 'AttributeProto') return
   for (const output of graph.message.messages('output')) {
     const other = names.get(output.text('name'))
@@ -219,10 +219,10 @@ function ownNames(graph: Graph): ReadonlySet<string> {
   return new Set([...graph.inputs.map(({ name }) => name), ...graph.initializerNames, ...outputs])
 }
 
-/** Training asks for values of the graph by name, which this graph does not show. */
+/** Training graphs refer to values of the main graph by name. */
 function refuseTraining({ message }: Graph): void {
   if (modelOf(message)?.has('training_info') !== true) return
-  const text = 'The model has graphs of training, which may need what this graph does not.'
+  const text = 'The model has training graphs, which may use values of this graph.'
   throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME })
 }
 

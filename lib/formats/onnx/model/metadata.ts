@@ -1,13 +1,13 @@
-/** Properties of a model, a graph, a node or a function: texts by name. */
+/** `metadata_props` of models, graphs, nodes and functions. */
 import { checkText } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 
-/** Where a key occurs twice the last one counts. */
+/** Metadata by key; the last of equal keys wins. */
 export function metadataOf(message: Message): ReadonlyMap<string, string> {
   return new Map(message.messages('metadata_props').map((each) => [each.text('key'), each.text('value')]))
 }
 
-/** @throws TileworkError ERR_ARGUMENT for what is no text; for bytes that are no fields */
+/** Sets one entry. @throws TileworkError ERR_ARGUMENT unless key and value are strings */
 export function setMetadata(message: Message, key: string, value: string): void {
   checkText('The key of a property', key)
   checkText('The value of a property', value)

@@ -1,6 +1,6 @@
 /**
- * An ONNX model: the graph, functions and properties of a file as objects. Nothing is read until it is asked for; what was
- * not changed is written as it stands, byte for byte.
+ * An ONNX model as objects: graph, functions and metadata. Objects are read on access, and unchanged fields are written
+ * byte for byte.
  */
 import { MemorySource } from '../../../bytes/memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
@@ -22,7 +22,7 @@ import { metadataOf, setMetadata } from './metadata.js'
 import { ModelFunction } from './model_function.js'
 import type { Graph } from './types.js'
 
-/** A tensor and where it is in the model. */
+/** A tensor and its path in the model. */
 export interface PlacedTensor {
   /** For example `graph.node[3].attribute[0].t`. */
   readonly path: string
@@ -41,18 +41,18 @@ export interface TrainingInfo {
   readonly updateBinding: ReadonlyMap<string, string>
 }
 
-/** Devices that a model is made for. */
+/** Devices that a model is annotated for. */
 export interface DeviceConfiguration {
   readonly name: string
   readonly deviceCount: number
   readonly devices: readonly string[]
 }
 
-/** What a new model says of itself. */
+/** Options of a new model. */
 export interface NewModel {
-  /** Default 10, which has every element type but the 2-bit ones, float4 and e8m0: they need 11 to 13. */
+  /** Default 10, which has all element types except float4 (11), e8m0 (12) and the 2-bit types (13). */
   readonly irVersion?: number
-  /** Version of ONNX's own operators. Default 21. */
+  /** Version of the operator set of ONNX itself. Default 21. */
   readonly opset?: number
   readonly graphName?: string
 }
@@ -62,27 +62,29 @@ const CURRENT_OPSET = 21
 
 export interface OnnxModelInit {
   readonly source: ByteSource
-  /** Open files of external data by location. */
+  /** Open external data files by location. */
   readonly files: ReadonlyMap<string, ByteSource>
   readonly depthLimit?: number
 }
 
-/** A message of the file, as it is now, and the file. */
+/** A copied message and its file. */
 interface CopiedModel {
   readonly message: Message
+  /** @internal */
   readonly file: MessageFile
 }
 
 export class OnnxModel {
-  /** For code of the library itself. */
+  /** @internal */
   readonly message: Message
+  /** @internal */
   readonly file: MessageFile
 
   get [MODEL_FORMAT](): 'onnx' {
     return 'onnx'
   }
 
-  /** For code of the library itself: models come from `open`. */
+  /** @internal Users get models from `open` and `OnnxModel.create`. */
   constructor(init: OnnxModelInit | CopiedModel) {
     if ('message' in init) {
       this.message = init.message
@@ -95,9 +97,9 @@ export class OnnxModel {
   }
 
   /**
-   * A model with a graph that has nothing yet.
+   * A model with an empty graph.
    *
-   * @throws TileworkError ERR_ARGUMENT for an option that is none
+   * @throws TileworkError ERR_ARGUMENT for an unknown or invalid option
    */
   static create(options: NewModel = {}): OnnxModel {
     checkOptions(options, 'OnnxModel.create', ['irVersion', 'opset', 'graphName'])
@@ -114,7 +116,7 @@ export class OnnxModel {
     return model
   }
 
-  /** True when anything is not as it was read. */
+  /** True after any edit. */
   get isChanged(): boolean {
     return this.message.isChanged
   }
@@ -155,13 +157,13 @@ export class OnnxModel {
     this.message.setText('doc_string', text)
   }
 
-  /** Versions of operator sets by domain; the empty one is that of ONNX itself. */
+  /** Versions of operator sets by domain; the empty domain is ONNX itself. */
   get opsetImports(): ReadonlyMap<string, number | bigint> {
     const imports = this.message.messages('opset_import')
     return new Map(imports.map((each) => [each.text('domain'), each.int('version') ?? 0]))
   }
 
-  /** Properties of the model. Where a key occurs twice the last one counts. */
+  /** Metadata of the model; the last of equal keys wins. */
   get metadata(): ReadonlyMap<string, string> {
     return metadataOf(this.message)
   }
@@ -170,7 +172,7 @@ export class OnnxModel {
     setMetadata(this.message, key, value)
   }
 
-  /** Sets the version of an operator set; the empty domain is that of ONNX itself. */
+  /** Sets the version of an operator set; the empty domain is ONNX itself. */
   setOpsetImport(domain: string, version: number | bigint): void {
     checkText('The domain of an operator set', domain)
     checkInt64('The version of an operator set', version)
@@ -180,7 +182,7 @@ export class OnnxModel {
     entry.setInt('version', version)
   }
 
-  /** The main graph. @throws TileworkError ERR_GRAPH where the file has none */
+  /** The main graph. @throws TileworkError ERR_GRAPH for a model without a graph */
   get graph(): Graph {
     const graph = this.message.message('graph')
     if (graph) return ProtoGraph.of(graph)
@@ -192,50 +194,48 @@ export class OnnxModel {
   }
 
   /**
-   * Adds a function. The model imports its domain from then on.
+   * Adds a function and imports its domain into the model.
    *
-   * @throws TileworkError ERR_ARGUMENT for a key that another has or whose domain is ONNX's own, for names that stand twice in
-   * a list or are empty, for values that are made twice or not before they are used, and for domains that nobody imports; ERR_GRAPH for one that calls itself; ERR_UNSUPPORTED below IR version 8, or
-   * 10 for overloads; ERR_LIMIT
+   * @throws TileworkError ERR_ARGUMENT for a key that is taken, for the domain of ONNX itself, for empty or repeated names,
+   * for values that are defined twice or used before their definition, and for domains without an import; ERR_GRAPH for
+   * a function that calls itself; ERR_UNSUPPORTED below IR version 8, or 10 for overloads; ERR_LIMIT
    */
   addFunction(added: NewFunction): ModelFunction {
     return addFunction(this, added)
   }
 
-  /** @throws TileworkError ERR_ARGUMENT where there is none, and where a node anywhere calls it */
+  /** @throws TileworkError ERR_ARGUMENT for an unknown function, and for one that a node calls */
   removeFunction(domain: string, name: string, overload = ''): void {
     removeFunction(this, domain, name, overload)
   }
 
   /**
-   * Another model with all that this one has now. It reads the same file, so it lives as long as that is open; changes of
-   * one are none of the other.
+   * An independent copy of the model as it is now. It reads the same file, so it is valid while that file is open.
    */
   copy(): OnnxModel {
     return new OnnxModel({ message: this.message.copy(), file: this.file })
   }
 
   /**
-   * The part of the model between values, as a model of its own: the nodes of the main graph that the outputs need, with
-   * the initializers, types and functions that these use. Inputs and outputs are those that are named, in this order; an
-   * initializer that is named as an input has no value of its own any more. This model stays as it is; the other one reads
-   * the same file. Graphs of training are left out.
+   * A model of the nodes of the main graph between the given inputs and outputs, with the initializers, types and functions
+   * that they use. Its inputs and outputs have the given order; an initializer given as an input loses its value. Training
+   * graphs are omitted. This model does not change; the new one reads the same file.
    *
-   * @param inputs - names of values where the part begins; none where its outputs need initializers alone
+   * @param inputs - names of values; empty where the outputs depend on initializers only
    * @param outputs - names of values, at least one
-   * @throws TileworkError ERR_ARGUMENT for names that no value has or that stand twice, for an input without a declared type,
-   * where the outputs need an input of the graph that is not named, and where a node that is needed makes an input as well
+   * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input without a declared type, where the
+   * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
    */
   extract(inputs: readonly string[], outputs: readonly string[]): OnnxModel {
     return extractModel(this, inputs, outputs)
   }
 
-  /** Graphs of training, and the values that they give to initializers. */
+  /** Training graphs and their bindings. */
   get trainingInfo(): readonly TrainingInfo[] {
     return this.message.messages('training_info').map(readTraining)
   }
 
-  /** The main graph, those inside it, and those of training. */
+  /** The main graph, training graphs, and their subgraphs. */
   *graphs(): Generator<Graph> {
     const training = this.trainingInfo.flatMap(({ initialization, algorithm }) => [initialization, algorithm])
     for (const graph of [this.graph, ...training]) {
@@ -245,7 +245,7 @@ export class OnnxModel {
     }
   }
 
-  /** Devices that the model is made for, by the name of the configuration. */
+  /** Device configurations that the model is annotated for. */
   get deviceConfigurations(): readonly DeviceConfiguration[] {
     return this.message.messages('configuration').map((message) => ({
       name: message.text('name'),
@@ -255,9 +255,9 @@ export class OnnxModel {
   }
 
   /**
-   * Every tensor wherever it sits: initializers, attributes, subgraphs, functions, training.
+   * Every tensor of the model: initializers, attributes, subgraphs, functions, training graphs.
    *
-   * @throws TileworkError at the first whose rules do not hold
+   * @throws TileworkError at the first tensor that breaks a rule of the format
    */
   *allTensors(): Generator<PlacedTensor> {
     for (const { owner, field, path } of tensorFields(this.message, '', false)) {

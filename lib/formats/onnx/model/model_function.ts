@@ -1,4 +1,4 @@
-/** A function of a model's own: nodes that stand for an operator. */
+/** Functions of a model: nodes that define an operator. */
 import type { Message } from '../protobuf/message.js'
 import { ProtoAttribute } from './attribute.js'
 import { ProtoGraph } from './graph.js'
@@ -7,9 +7,9 @@ import { ProtoNode } from './node.js'
 import type { Attribute, Node, ValueType } from './types.js'
 import { readValueType } from './value_type.js'
 
-/** Domain, name and overload together are its key. Its nodes can be changed as those of a graph. */
+/** A function, identified by domain, name and overload. Its nodes can be edited as nodes of a graph. */
 export class ModelFunction {
-  /** For code of the library itself. */
+  /** @internal */
   readonly message: Message
 
   constructor(message: Message) {
@@ -49,23 +49,23 @@ export class ModelFunction {
     return this.message.texts('attribute')
   }
 
-  /** Attributes with their defaults. */
+  /** Attributes with default values. */
   get attributes(): readonly Attribute[] {
     return this.message.messages('attribute_proto').map((message) => new ProtoAttribute(message, ProtoGraph))
   }
 
-  /** In the order of the file. The same objects each time. */
+  /** In file order; the same objects each time. */
   get nodes(): readonly Node[] {
     return this.message.messages('node').map((message) => ProtoNode.of(message, ProtoGraph))
   }
 
-  /** Versions of operator sets by domain; the empty one is that of ONNX itself. */
+  /** Versions of operator sets by domain; the empty domain is ONNX itself. */
   get opsetImports(): ReadonlyMap<string, number | bigint> {
     const imports = this.message.messages('opset_import')
     return new Map(imports.map((each) => [each.text('domain'), each.int('version') ?? 0]))
   }
 
-  /** Types of values inside, by name. */
+  /** Declared types of intermediate values, by name. */
   get valueTypes(): ReadonlyMap<string, ValueType> {
     const values = this.message.messages('value_info')
     return new Map(values.map((each) => [each.text('name'), readValueType(each.message('type'))]))

@@ -1,4 +1,4 @@
-/** Types of values, as data: what a TypeProto says, and back. */
+/** Converts between TypeProto messages and `ValueType` objects. */
 
 import { readInput } from '../../../caller_input.js'
 import { DTYPES, type Dtype, resolveDtype } from '../../../dtype/dtypes.js'
@@ -58,7 +58,7 @@ function tensorType(kind: 'tensor' | 'sparse', message: Message): ValueType {
   }
 }
 
-/** Of a number and a name the last one is set, as of every choice of protobuf. */
+/** The last of `dim_value` and `dim_param` wins, as in every oneof of protobuf. */
 function dimensionOf(message: Message): Dimension {
   const [numbers, names] = ['dim_value', 'dim_param'].map((name) => message.fieldsOf(name))
   const order = message.fields
@@ -72,11 +72,11 @@ function dtypeOf(code: number | bigint | undefined): Dtype | number {
   return DTYPE_OF_CODE.get(number) ?? number
 }
 
-/** Most types in each other: each is two levels of messages, of which readers take a hundred. */
+/** Nesting limit of types: each is two levels of messages, and readers accept a hundred levels. */
 const MAX_NESTED_TYPES = 45
 
 /**
- * Looks at a type before anything is changed.
+ * Checks a type before anything is changed.
  *
  * @throws TileworkError as `writeValueType`
  */
@@ -85,14 +85,14 @@ export function checkValueType(type: ValueType): void {
 }
 
 /**
- * Writes a type into a TypeProto that has none yet.
+ * Writes a type into an empty TypeProto.
  *
- * @param level - how many types are around it
- * @throws TileworkError ERR_ARGUMENT for what is no type, ERR_DTYPE for an element type that nobody knows by that name
+ * @param level - number of enclosing types
+ * @throws TileworkError ERR_ARGUMENT for an invalid type, ERR_DTYPE for an unknown element type
  */
 export function writeValueType(message: Message, type: ValueType, level = 0): void {
   if (level > MAX_NESTED_TYPES) {
-    throw new TileworkError('ERR_ARGUMENT', `More than ${MAX_NESTED_TYPES} types are in each other.`)
+    throw new TileworkError('ERR_ARGUMENT', `Types are nested too deeply; the limit is ${MAX_NESTED_TYPES}.`)
   }
   switch (type?.kind) {
     case 'tensor':
@@ -120,7 +120,10 @@ export function writeValueType(message: Message, type: ValueType, level = 0): vo
     case 'none':
       break
     default:
-      throw new TileworkError('ERR_ARGUMENT', `${valueText(type)} is no type of a value.`)
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        `${valueText(type)} is not a value type; its kind must be tensor, sparse, sequence, optional, map, opaque or none.`,
+      )
   }
   if (type.denotation !== undefined) message.setText('denotation', type.denotation)
 }
@@ -144,7 +147,7 @@ function codeOf(dtype: Dtype | number): number {
   return DTYPES[resolveDtype(dtype)].onnx
 }
 
-/** For people: `float32 [N, 3]`, `sequence of int64`; a `?` stands for what is not known. */
+/** A type as text: `float32 [N, 3]`, `sequence of int64`; unknown parts are `?`. */
 export function valueTypeText(type: ValueType): string {
   switch (type.kind) {
     case 'tensor':

@@ -1,41 +1,40 @@
 /**
- * What callers give as values of fields, looked at before anything is changed: a program without types gives anything,
- * and a value that is none must leave the message as it was.
+ * Checks field values from callers before anything is changed, so that an invalid value leaves the message as it was.
  */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
 
-/** Half of a character, which UTF-8 has no bytes for. */
+/** A lone UTF-16 surrogate, which UTF-8 cannot encode. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 const INT64_LIMIT = 2n ** 63n
 
-/** @param what - begins the sentence. @throws TileworkError ERR_ARGUMENT for what is no text, or none that UTF-8 can hold */
+/** @param what - start of the error text. @throws TileworkError ERR_ARGUMENT unless it is a string that UTF-8 can encode */
 export function checkText(what: string, value: unknown): string {
   if (typeof value === 'string' && !LONE_SURROGATE.test(value)) return value
-  throw wrong(what, 'a text', value)
+  throw wrong(what, 'a string', value)
 }
 
-/** @throws TileworkError ERR_ARGUMENT unless it is a list of texts */
+/** @throws TileworkError ERR_ARGUMENT unless it is an array of strings */
 export function checkTexts(what: string, values: unknown): readonly string[] {
   for (const value of checkList(what, values)) checkText(what, value)
   return values as readonly string[]
 }
 
-/** @throws TileworkError ERR_ARGUMENT unless it is a whole number that is exact, or a bigint, of 64 bits with a sign */
+/** @throws TileworkError ERR_ARGUMENT unless it is a safe integer, or a bigint of 64 bits, signed */
 export function checkInt64(what: string, value: unknown): number | bigint {
   if (Number.isSafeInteger(value)) return value as number
   if (typeof value === 'bigint' && value >= -INT64_LIMIT && value < INT64_LIMIT) return value
-  throw wrong(what, 'a whole number of 64 bits', value)
+  throw wrong(what, 'a signed 64-bit integer', value)
 }
 
-/** @throws TileworkError ERR_ARGUMENT unless it is a number; NaN and infinities are some */
+/** @throws TileworkError ERR_ARGUMENT unless it is a number; NaN and infinities are allowed */
 export function checkFloat(what: string, value: unknown): number {
   if (typeof value === 'number') return value
   throw wrong(what, 'a number', value)
 }
 
-/** @throws TileworkError ERR_ARGUMENT unless it is a text or bytes */
+/** @throws TileworkError ERR_ARGUMENT unless it is a string or bytes */
 export function checkBytes(what: string, value: unknown): string | Uint8Array {
   return value instanceof Uint8Array ? value : checkText(what, value)
 }

@@ -1,7 +1,7 @@
 /**
- * The packed bytes of a tensor whose values are entries of a typed field (`int32_data` and the like), packed or not, in
- * as many runs as there are. They are made when someone asks, at most eight bytes for one of the file, and kept as long
- * as the tensor is.
+ * A byte source that decodes the entries of a typed field (`int32_data` and the like) to packed elements.
+ *
+ * Decoding happens at the first read, and the result is kept with the tensor: at most eight bytes per byte of the file.
  */
 import { checkRange } from '../../../bytes/check_range.js'
 import type { ByteSource } from '../../../bytes/source.js'
@@ -17,25 +17,26 @@ import {
   LENGTH,
   type Steps,
   VARINT,
+  VARINT_BYTES,
   WireCursor,
   walkSource,
   walkSourceSync,
 } from './wire.js'
 
-/** Where a message lies. */
+/** The range of a message. */
 export interface MessageRange {
   readonly source: ByteSource
   readonly start: number
   readonly end: number
 }
 
-/** Bytes of a run that are copied at a time. */
+/** Bytes copied at a time. */
 const COPY_BYTES = 64 * 1024
 
 export class FieldSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
-  /** Present only where the file can be read at once, because callers ask by its presence. */
+  /** Absent where the file has no synchronous reads: callers test for the method. */
   readonly readSync?: (start: number, end: number) => Uint8Array
   readonly #message: MessageRange
   readonly #dtype: Exclude<Dtype, 'string'>
@@ -43,8 +44,8 @@ export class FieldSource implements ByteSource {
   #held: Uint8Array | undefined
 
   /**
-   * @param message - of the tensor
-   * @param byteLength - of the packed elements
+   * @param message - the TensorProto
+   * @param byteLength - bytes of the packed elements
    */
   constructor(message: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number, name: string) {
     this.#message = message
@@ -61,7 +62,7 @@ export class FieldSource implements ByteSource {
     return (await this.#bytes).subarray(start, end)
   }
 
-  /** How many entries more or fewer there are than the elements need. @throws TileworkError as `read` */
+  /** Entries beyond the number that the shape needs; negative for missing ones. @throws TileworkError as `read` */
   async surplus(): Promise<number> {
     const decoder = this.#decoder()
     return this.#guard(() => walkSource(decoder.steps, decoder.cursor)).then(() => decoder.surplus())
@@ -102,24 +103,24 @@ export class FieldSource implements ByteSource {
   #complete(decoder: EntryDecoder): Uint8Array {
     const surplus = decoder.surplus()
     if (surplus >= 0) return decoder.bytes
-    const message = `${this.label} has ${-surplus} entries fewer in its ${storageOf(this.#dtype).field} than its shape needs.`
+    const message = `${this.label} lacks ${-surplus} entries in its ${storageOf(this.#dtype).field}, which its shape needs.`
     throw new TileworkError('ERR_TRUNCATED', message, { format: FORMAT_NAME, offset: this.#message.start })
   }
 }
 
-/** The message could be walked when the file was opened. */
+/** A fault here means that the file changed: the same walk passed when it was opened. */
 function changedOr(error: unknown): unknown {
   if (!(error instanceof FileFault)) return error
   return new TileworkError(error.code, error.message, { format: FORMAT_NAME, offset: error.offset })
 }
 
-/** Reads the entries of one field, in any number of runs, into packed bytes. */
+/** Decodes the entries of one field, packed or not, in any number of runs. */
 class EntryDecoder {
   readonly bytes: Uint8Array
   readonly cursor: WireCursor
   readonly steps: Steps<void>
   readonly #storage: ReturnType<typeof storageOf>
-  /** Bytes that all entries so far make, also those for which there is no element. */
+  /** Bytes decoded so far, including entries beyond the last element. */
   #filled = 0
 
   constructor({ source, start, end }: MessageRange, dtype: Exclude<Dtype, 'string'>, byteLength: number) {
@@ -130,7 +131,6 @@ class EntryDecoder {
     this.steps = this.#walk(end)
   }
 
-  /** Entries beyond those that the elements need; negative where some are missing. */
   surplus(): number {
     return (this.#filled - this.bytes.byteLength) / this.#storage.entryBytes
   }
@@ -155,7 +155,7 @@ class EntryDecoder {
     const { cursor } = this
     cursor.position = start
     while (cursor.position < end) {
-      if (!cursor.holds(10, end)) yield 10
+      if (!cursor.holds(VARINT_BYTES, end)) yield VARINT_BYTES
       cursor.varint(end)
       this.#put()
     }
@@ -163,14 +163,14 @@ class EntryDecoder {
 
   *#copy(start: number, end: number): Steps<void> {
     for (let at = start; at < end; at += COPY_BYTES) {
-      const piece = yield* holdRange(this.cursor, at, Math.min(end, at + COPY_BYTES))
+      const chunk = yield* holdRange(this.cursor, at, Math.min(end, at + COPY_BYTES))
       const room = this.bytes.byteLength - this.#filled
-      if (room > 0) this.bytes.set(piece.byteLength > room ? piece.subarray(0, room) : piece, this.#filled)
-      this.#filled += piece.byteLength
+      if (room > 0) this.bytes.set(chunk.byteLength > room ? chunk.subarray(0, room) : chunk, this.#filled)
+      this.#filled += chunk.byteLength
     }
   }
 
-  /** The low bytes of the last varint: what does not fit the element is cut off, as onnx does. */
+  /** Stores the low bytes of the last varint; higher bits are dropped, as in the Python package onnx. */
   #put(): void {
     const { entryBytes } = this.#storage
     const at = this.#filled

@@ -1,6 +1,8 @@
 /**
- * A message that remembers where it was read: fields are found when someone asks for them, changed ones are written anew,
- * and everything else, known or not, goes from file to file as it stands.
+ * A lossless protobuf message: it knows its range in the file, finds fields on access, writes changed fields anew, and
+ * copies everything else, including unknown fields, byte for byte.
+ *
+ * Protobuf runtimes parse whole messages and may reorder fields, so they can neither skip payloads nor keep the bytes.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
@@ -25,7 +27,7 @@ import {
 } from './wire.js'
 import { WireWriter } from './wire_writer.js'
 
-/** What messages of one file share: its bytes, one cursor over them, and the other files that tensors lie in. */
+/** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
 export interface MessageFile {
   readonly source: ByteSource
   readonly cursor: WireCursor
@@ -34,26 +36,26 @@ export interface MessageFile {
   readonly depthLimit: number
 }
 
-/** Where a message was read. */
+/** The file and range of a message that was read. */
 export interface MessageOrigin {
   readonly file: MessageFile
   readonly start: number
   readonly end: number
 }
 
-/** A field in the order of the message. */
+/** A field, in the order of the message. */
 export type MessageField =
-  /** As it stands in the file; `message` where it was looked into. */
+  /** Unchanged bytes of the file; `message` once it was parsed. */
   | {
       readonly kind: 'kept'
       readonly number: number
       readonly wireType: number
       readonly start: number
       readonly valueStart: number
-      /** Changes only while fields are read. */
+      /** Changes only while fields are parsed. */
       end: number
       message?: Message | undefined
-      /** Several fields of one number behind each other, of which `valueStart` is of the first. */
+      /** A run of adjacent fields with the same number; `valueStart` belongs to the first. */
       isRun?: boolean
     }
   /** Bytes of the whole field. */
@@ -61,22 +63,22 @@ export type MessageField =
   | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
   | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
 
-/** The number of fields that are kept and never asked for; no field of a message has it. */
+/** Number given to unknown fields, which are kept but never looked up; no known field has it. */
 const UNKNOWN_FIELD = 0
 
-/** Of a number of a float field. */
+/** Bytes of a number of a float field. */
 const FLOAT_BYTES = 4
 
-/** Most bytes of fields that are kept as one: they are copied when one of them is asked for. */
+/** Size limit of a run of fields: access to one field copies the run. */
 const MAX_RUN_BYTES = 64 * 1024
 
-/** So many fields of a message are kept one by one: those of a node are read without a copy then. */
-const FIRST_FIELDS = 16
+/** The first fields of a message are never joined to runs, so fields of nodes are read without a copy. */
+const MAX_SINGLE_FIELDS = 16
 
-/** Levels below a message whose changes it counts: from a graph to the attributes of its nodes. */
+/** Levels below a message whose edits it counts: from a graph down to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
 
-/** Numbers of all fields by name, for every message. */
+/** Fields by name, for every message. */
 const NUMBERS = new Map(
   Object.entries(MESSAGES).map(([message, fields]) => [
     message,
@@ -102,29 +104,29 @@ export class Message {
     this.#isChanged = origin === undefined
     if (!origin) this.#fields = []
     else if (this.#depth > origin.file.depthLimit) {
-      const message = `Messages are nested deeper than ${origin.file.depthLimit}, which is limits.depth.`
+      const message = `Messages are nested deeper than limits.depth, which is ${origin.file.depthLimit}.`
       throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, offset: origin.start })
     }
   }
 
-  /** The message that it is a field of; absent for that of the file. */
+  /** The enclosing message; undefined for the message of the file. */
   get parent(): Message | undefined {
     return this.#parent
   }
 
-  /** True when anything in it is not as it was read. */
+  /** True after any edit of the message or of a nested one. */
   get isChanged(): boolean {
     return this.#isChanged
   }
 
-  /** @throws TileworkError for bytes that are no fields, ERR_ASYNC_ONLY for a source that cannot be read at once */
+  /** @throws TileworkError for bytes that are not fields, ERR_ASYNC_ONLY for a source without synchronous reads */
   get fields(): readonly MessageField[] {
     return this.#ownFields()
   }
 
   /**
-   * Counts changes to this message, its fields' messages and those in these. Two equal numbers say that nothing of what a
-   * node or value of a graph says has changed; graphs inside have numbers of their own.
+   * Counts edits of this message and of `COUNTED_LEVELS` levels below. While the count of a graph is unchanged, so are its
+   * nodes and values; subgraphs have their own counts.
    */
   get edits(): number {
     return this.#edits
@@ -135,12 +137,12 @@ export class Message {
     return this.fields.some((field) => field.number === number)
   }
 
-  /** Bytes of the values of a field with a length. */
+  /** Values of a length-delimited field. */
   byteValues(name: string): Uint8Array[] {
     return this.fieldsOf(name).flatMap((field) => this.#valuesOf(field))
   }
 
-  /** The last value of a text, as protobuf reads it; empty where there is none. */
+  /** The last value of a string field, as in protobuf; empty where it is absent. */
   text(name: string): string {
     const number = this.#number(name)
     const { fields } = this
@@ -161,7 +163,7 @@ export class Message {
     return texts
   }
 
-  /** Numbers of an integer field, packed or not. */
+  /** Values of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
     return this.fieldsOf(name).flatMap((field) => this.#intsOf(field))
   }
@@ -171,9 +173,9 @@ export class Message {
   }
 
   /**
-   * Numbers of a float field, packed or not.
+   * Values of a float field, packed or not.
    *
-   * @throws TileworkError ERR_HEADER for a packed run that ends inside a number
+   * @throws TileworkError ERR_HEADER for a packed run that is no multiple of 4 bytes
    */
   floats(name: string): number[] {
     return this.fieldsOf(name).flatMap((field) =>
@@ -186,7 +188,7 @@ export class Message {
     )
   }
 
-  /** Messages of a repeated field. The same objects each time. */
+  /** Messages of a repeated field; the same objects each time. */
   messages(name: string): Message[] {
     const number = this.#number(name)
     const messages: Message[] = []
@@ -198,18 +200,18 @@ export class Message {
   }
 
   /**
-   * The message of a field that occurs once.
+   * The message of a singular field.
    *
-   * @throws TileworkError ERR_UNSUPPORTED where it occurs more often: protobuf merges them, which no writer asks for
+   * @throws TileworkError ERR_UNSUPPORTED for repeated occurrences: protobuf would merge them, but no known writer does this
    */
   message(name: string): Message | undefined {
     const [message, ...others] = this.messages(name)
     if (others.length === 0) return message
-    const text = `${this.type}.${name} occurs ${others.length + 1} times; such messages are not merged.`
-    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME, ...this.#place() })
+    const text = `${this.type}.${name} occurs ${others.length + 1} times; it must occur once, since messages are not merged.`
+    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME, ...this.#offset() })
   }
 
-  /** This and the other setters change nothing where they throw. @throws TileworkError ERR_ARGUMENT for what is no such value */
+  /** As all setters, changes nothing if it throws. @throws TileworkError ERR_ARGUMENT for a value of another type */
   setText(name: string, value: string): void {
     checkText(this.#what(name), value)
     this.#replaceAll(name, [new WireWriter().text(this.#number(name), value).finish()])
@@ -258,12 +260,12 @@ export class Message {
     this.#replaceAll(name, [])
   }
 
-  /** A new message at a place among those of the field; behind them where it is left out. */
+  /** Inserts an empty message at index `at` of the repeated field; default: appended. */
   insert(name: string, at?: number): Message {
     return this.insertAll(name, 1, at)[0]!
   }
 
-  /** As `insert`, with several behind each other, for the price of one. */
+  /** Inserts `count` empty messages with one pass over the fields. */
   insertAll(name: string, count: number, at?: number): Message[] {
     const { kind, number } = this.#info(name)
     const messages = Array.from({ length: count }, () => new Message(kind as MessageName, undefined, this))
@@ -275,7 +277,7 @@ export class Message {
     return messages
   }
 
-  /** A copy of another message, behind those of the field; of this file or another, as it is now. */
+  /** Appends a copy of a message of any file, as that message is now. */
   adopt(name: string, other: Message): Message {
     const message = other.#clone(this)
     const number = this.#number(name)
@@ -283,7 +285,7 @@ export class Message {
     return message
   }
 
-  /** A copy as it is now, which has no parent; changes of one are none of the other. */
+  /** An independent copy without parent. */
   copy(): Message {
     return this.#clone(undefined)
   }
@@ -302,7 +304,7 @@ export class Message {
     return clone
   }
 
-  /** A tensor behind the messages of the field, or in place of one of them. @returns the field that it is now */
+  /** Appends a tensor to the field, or replaces an occurrence. @returns the new occurrence */
   putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): MessageField {
     const number = this.#number(name)
     const field = { kind: 'tensor', number, tensor, name: tensorName } as const
@@ -314,7 +316,7 @@ export class Message {
     return field
   }
 
-  /** Tensors behind the messages of the field, for the price of one. */
+  /** Appends several tensors with one pass over the fields. */
   putTensors(name: string, tensors: readonly { readonly tensor: Tensor; readonly name: string }[]): void {
     const number = this.#number(name)
     this.#insertFields(
@@ -324,13 +326,13 @@ export class Message {
   }
 
   remove(field: MessageField): void {
-    const place = this.fields.indexOf(field)
-    if (place < 0) return
-    this.#ownFields().splice(place, 1)
+    const index = this.fields.indexOf(field)
+    if (index < 0) return
+    this.#ownFields().splice(index, 1)
     this.#noteChange()
   }
 
-  /** The field that a message is; undefined where it is none of this one. */
+  /** The field of a nested message; undefined for a message of another parent. */
   fieldOf(message: Message): MessageField | undefined {
     return this.fields.find((field) => 'message' in field && field.message === message)
   }
@@ -340,7 +342,7 @@ export class Message {
     if (left.size > 0) this.#change((fields) => fields.filter((field) => !left.has(field)))
   }
 
-  /** Brings the fields of a name into another order, at the places that they have. */
+  /** Reorders the occurrences of a field among the positions that they have now. */
   reorder(name: string, order: readonly MessageField[]): void {
     const number = this.#number(name)
     let next = 0
@@ -353,67 +355,67 @@ export class Message {
   }
 
   /**
-   * The message that a field is; undefined for a tensor that was put there, and for what is no message.
+   * The nested message of a field; undefined for new tensors and for scalars.
    *
-   * @param remembers - false: what is read of it is forgotten, and the next call gives another object; for walks over
-   * whole models, of which nothing is to stay in memory
+   * @param remembers - false: the message is not kept, and the next call returns another object; for walks over whole
+   * models that must not fill the memory
    */
   messageOf(field: MessageField, remembers = true): Message | undefined {
     return this.#messageOf(field, remembers)
   }
 
-  /** False where a plan can copy the bytes of the file. */
+  /** False where a plan can copy the range of the file. */
   isWritten(other: Replacements | undefined): boolean {
-    return this.#isChanged || other?.isAround(this) === true
+    return this.#isChanged || other?.encloses(this) === true
   }
 
   /**
-   * The message as pieces of the file and new bytes.
+   * The message as ranges of the file and new bytes.
    *
-   * @param other - messages that are written otherwise than they are here
-   * @throws TileworkError what planning and reading new tensors throws
+   * @param other - replacements for nested messages
+   * @throws TileworkError errors of planning and reading new tensors
    */
   async plan(other?: Replacements): Promise<PlannedMessage> {
-    const pieces = new Pieces()
+    const segments = new Segments()
     const { origin } = this
-    if (origin && !this.isWritten(other)) pieces.range(origin.file.source, origin.start, origin.end)
-    // A copy: whoever edits the model while it is written gets old or new fields, and each once.
-    else for (const field of [...this.fields]) await this.#planField(field, pieces, other)
-    return pieces.finish()
+    if (origin && !this.isWritten(other)) segments.range(origin.file.source, origin.start, origin.end)
+    // Iterates over a copy: an edit during planning must not skip or repeat a field.
+    else for (const field of [...this.fields]) await this.#planField(field, segments, other)
+    return segments.finish()
   }
 
   /**
-   * As `plan`, with other fields in the place of some.
+   * As `plan`, with some fields replaced.
    *
-   * @param left - numbers of the fields that are left out
-   * @param made - whole fields, put where those of `number` belong
+   * @param omitted - numbers of the fields to omit
+   * @param made - new fields, inserted where fields of `number` belong
    */
   async planWith(
-    left: ReadonlySet<number>,
+    omitted: ReadonlySet<number>,
     number: number,
     made: readonly WriteSegment[],
   ): Promise<PlannedMessage> {
-    const fields = this.fields.filter((field) => !left.has(field.number))
-    const at = placeFor(fields, number)
-    const pieces = new Pieces()
-    for (const field of fields.slice(0, at)) await this.#planField(field, pieces)
-    for (const segment of made) pieces.segment(segment)
-    for (const field of fields.slice(at)) await this.#planField(field, pieces)
-    return pieces.finish()
+    const fields = this.fields.filter((field) => !omitted.has(field.number))
+    const at = insertionIndex(fields, number)
+    const segments = new Segments()
+    for (const field of fields.slice(0, at)) await this.#planField(field, segments)
+    for (const segment of made) segments.segment(segment)
+    for (const field of fields.slice(at)) await this.#planField(field, segments)
+    return segments.finish()
   }
 
-  async #planField(field: MessageField, pieces: Pieces, other?: Replacements): Promise<void> {
+  async #planField(field: MessageField, segments: Segments, other?: Replacements): Promise<void> {
     const replacement = other?.of(field)
-    if (replacement) pieces.message(field.number, replacement)
-    else if (field.kind === 'made') pieces.bytes(field.bytes)
+    if (replacement) segments.message(field.number, replacement)
+    else if (field.kind === 'made') segments.bytes(field.bytes)
     else if (field.kind === 'kept' && !field.message?.isWritten(other)) {
-      pieces.range(this.origin!.file.source, field.start, field.end)
+      segments.range(this.origin!.file.source, field.start, field.end)
     } else if (field.kind === 'tensor') {
       const { tensor, name } = field
       const planned = await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name))
-      pieces.message(field.number, planned)
+      segments.message(field.number, planned)
     } else {
-      pieces.message(field.number, await field.message!.plan(other))
+      segments.message(field.number, await field.message!.plan(other))
     }
   }
 
@@ -421,7 +423,7 @@ export class Message {
     const { file, start, end } = this.origin!
     const { cursor } = file
     const infos = MESSAGES[this.type]
-    // A number in the place of a message is an unknown field, as for protobuf: kept, and no field of that name.
+    // As in protobuf, a number where the schema has a message is an unknown field: kept, but not found by name.
     const known = (number: number, wireType: number): number => {
       const info = infos[number]
       return info && wireType !== LENGTH && isMessageKind(info.kind) ? UNKNOWN_FIELD : number
@@ -436,12 +438,12 @@ export class Message {
       keepGroups(tagStart)
       const info = infos[number]
       if (!info || !isMessageKind(info.kind)) {
-        if (!goesOn(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
+        if (!extendsRun(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
           fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
         }
       } else {
         checkTinyMessages(++messages, position - start, tagStart)
-        // Its place for the message is made with it: one that is added later is memory of its own.
+        // The property exists from the start: V8 would allocate a separate store for one that is added later.
         const message = undefined
         fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position, message })
       }
@@ -450,15 +452,21 @@ export class Message {
     })
     this.#walk(steps)
     keepGroups(end)
-    // A list that grew has room for sixteen more, which in a node of a few bytes is most of its memory.
-    return fields.length <= FIRST_FIELDS ? fields.slice() : fields
+    // `slice` drops the spare capacity of a grown array, which is most of the memory of a small node.
+    return fields.length <= MAX_SINGLE_FIELDS ? fields.slice() : fields
 
-    /** Makes the last field longer by one of its kind: a list of a million numbers is no million objects. */
-    function goesOn(number: number, wireType: number, from: number, to: number, isList: boolean): boolean {
+    /** Joins a field to the run before it, so that a list of a million numbers is not a million objects. */
+    function extendsRun(
+      number: number,
+      wireType: number,
+      from: number,
+      to: number,
+      isList: boolean,
+    ): boolean {
       const last = fields.at(-1)
       if (
         !isList ||
-        fields.length < FIRST_FIELDS ||
+        fields.length < MAX_SINGLE_FIELDS ||
         last?.kind !== 'kept' ||
         last.number !== number ||
         last.wireType !== wireType
@@ -470,7 +478,7 @@ export class Message {
       return true
     }
 
-    /** Groups are stepped over without a visit; what lies between two fields is some of them. */
+    /** Keeps skipped groups, which are the bytes between two visited fields. */
     function keepGroups(next: number): void {
       if (next === keptTo) return
       fields.push({
@@ -486,11 +494,11 @@ export class Message {
 
   #walk<T>(steps: Steps<T>): T {
     const { cursor } = this.origin!.file
-    return this.#tellFaults(0, () => walkSourceSync(steps, cursor))
+    return this.#withErrors(0, () => walkSourceSync(steps, cursor))
   }
 
-  /** Faults of the wire in bytes that lie at `offset`, as errors of this message. */
-  #tellFaults<T>(offset: number, read: () => T): T {
+  /** Converts wire faults in bytes at `offset` to errors of this message. */
+  #withErrors<T>(offset: number, read: () => T): T {
     try {
       return read()
     } catch (error) {
@@ -503,7 +511,7 @@ export class Message {
     }
   }
 
-  /** Value bytes of fields with a length. */
+  /** Values of length-delimited fields. */
   #valuesOf(field: MessageField): Uint8Array[] {
     const values: Uint8Array[] = []
     this.#eachOf(field, (cursor) => {
@@ -512,7 +520,7 @@ export class Message {
     return values
   }
 
-  /** The last of values with a length as text; undefined for what has none. */
+  /** The last length-delimited value as text; undefined where there is none. */
   #textOf(field: MessageField): string | undefined {
     if (field.kind !== 'kept' || field.isRun) return this.#valuesOf(field).map(textOf).at(-1)
     if (field.wireType !== LENGTH) return undefined
@@ -554,10 +562,10 @@ export class Message {
     return values
   }
 
-  /** Reads the fields that stand behind each other as one, from a copy of their bytes. */
+  /** Visits the fields of a run, read from a copy of its bytes. */
   #eachOf(field: MessageField, visit: (cursor: WireCursor) => void): void {
     const bytes = this.#fieldBytes(field)
-    this.#tellFaults(field.kind === 'kept' ? field.start : 0, () => {
+    this.#withErrors(field.kind === 'kept' ? field.start : 0, () => {
       const cursor = WireCursor.over(bytes)
       while (cursor.position < bytes.byteLength) {
         cursor.field(bytes.byteLength)
@@ -566,7 +574,7 @@ export class Message {
     })
   }
 
-  /** Tags and values. */
+  /** The bytes of a field or run, tags included. */
   #fieldBytes(field: MessageField): Uint8Array {
     if (field.kind === 'made') return field.bytes
     if (field.kind !== 'kept') return new Uint8Array(0)
@@ -590,21 +598,21 @@ export class Message {
     const fields = made.map((bytes): MessageField => ({ kind: 'made', number, bytes }))
     this.#change((all) => {
       const first = all.findIndex((field) => field.number === number)
-      const at = first >= 0 ? first : placeFor(all, number)
+      const at = first >= 0 ? first : insertionIndex(all, number)
       const before = all.slice(0, at).filter((field) => field.number !== number)
       const behind = all.slice(at).filter((field) => field.number !== number)
       return [...before, ...fields, ...behind]
     })
   }
 
-  /** @param at - how many of the number stand before them; all where it is left out */
+  /** @param at - index among the fields of the number; default: appended */
   #insertFields(number: number, fields: readonly MessageField[], at?: number): void {
     if (fields.length === 0) return
-    const place = at === undefined ? endOf(this.fields, number) : placeAmong(this.fields, number, at)
+    const index = at === undefined ? endOf(this.fields, number) : indexAmong(this.fields, number, at)
     const [field] = fields
-    // A list of many is not copied for one more.
-    if (fields.length === 1) this.#ownFields().splice(place, 0, field!)
-    else this.#fields = this.fields.slice(0, place).concat(fields, this.fields.slice(place))
+    // A single field is spliced in, so that appending to a long list does not copy it.
+    if (fields.length === 1) this.#ownFields().splice(index, 0, field!)
+    else this.#fields = this.fields.slice(0, index).concat(fields, this.fields.slice(index))
     this.#noteChange()
   }
 
@@ -640,58 +648,58 @@ export class Message {
     return this.#info(name).number
   }
 
-  #place(): { offset?: number } {
+  #offset(): { offset?: number } {
     return this.origin ? { offset: this.origin.start } : {}
   }
 
   #raggedRun(name: string, byteLength: number, field: MessageField): TileworkError {
-    const message = `${this.type}.${name} has a packed run of ${byteLength} bytes; its numbers have ${FLOAT_BYTES}.`
+    const message = `${this.type}.${name} has a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
     const offset = field.kind === 'kept' ? field.start : 0
     return new TileworkError('ERR_HEADER', message, { format: FORMAT_NAME, path: this.type, offset })
   }
 
   #longText(byteLength: number): TileworkError {
     const message = `A field of ${this.type} has ${byteLength} bytes; the limit is ${MAX_TEXT_BYTES}.`
-    return new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, ...this.#place() })
+    return new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, ...this.#offset() })
   }
 }
 
-/** Messages that a plan writes otherwise than they are in the model, which stays as it is. */
+/** Messages that a plan writes in place of fields of the model; the model does not change. */
 export class Replacements {
   readonly #planned = new Map<MessageField, PlannedMessage>()
-  readonly #around = new Set<Message>()
+  readonly #enclosing = new Set<Message>()
 
-  /** @param owner - the message that `field` is in */
+  /** @param owner - the message with `field` */
   set(owner: Message, field: MessageField, planned: PlannedMessage): void {
     this.#planned.set(field, planned)
     for (let message: Message | undefined = owner; message; message = message.parent)
-      this.#around.add(message)
+      this.#enclosing.add(message)
   }
 
   of(field: MessageField): PlannedMessage | undefined {
     return this.#planned.get(field)
   }
 
-  /** True for a message with a replaced one somewhere in it. */
-  isAround(message: Message): boolean {
-    return this.#around.has(message)
+  /** True for a message with a replacement at any depth. */
+  encloses(message: Message): boolean {
+    return this.#enclosing.has(message)
   }
 }
 
-/** Where a field of a number that is not there belongs: writers put fields in the order of their numbers. */
-function placeFor(fields: readonly MessageField[], number: number): number {
+/** Index for a field of an absent number: writers order fields by number. */
+function insertionIndex(fields: readonly MessageField[], number: number): number {
   const next = fields.findIndex((field) => field.number > number)
   return next < 0 ? fields.length : next
 }
 
-/** Behind the last field of a number, looked for from the end: most edits add there. */
+/** Index after the last field of a number, searched from the end, where most edits happen. */
 function endOf(fields: readonly MessageField[], number: number): number {
   const last = fields.findLastIndex((field) => field.number === number)
-  return last < 0 ? placeFor(fields, number) : last + 1
+  return last < 0 ? insertionIndex(fields, number) : last + 1
 }
 
-/** Where a field stands that has `at` of its number before it, or all where there are fewer. */
-function placeAmong(fields: readonly MessageField[], number: number, at: number): number {
+/** Index of occurrence `at` of a number, or the index after the last one. */
+function indexAmong(fields: readonly MessageField[], number: number, at: number): number {
   let before = 0
   for (const [index, field] of fields.entries()) {
     if (field.number !== number) continue
@@ -705,8 +713,8 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
-/** Pieces of a message, those that lie behind each other joined. */
-class Pieces {
+/** Segments of a message; adjacent ranges of a source are joined. */
+class Segments {
   readonly #segments: WriteSegment[] = []
   #byteLength = 0
 

@@ -1,18 +1,18 @@
 /**
- * Which message a file is: none of ONNX says so. Its fields on the first level do, by number, by how they are written,
- * and by what an element type allows. The first kind of this order that they fit is taken:
+ * Detects the message type of a file, which ONNX does not store. The numbers and wire types of the top-level fields, and
+ * the element type, decide. The first match in this order wins:
  *
  * 1. ModelProto: a graph, an opset import or an IR version.
- * 2. TensorProto: a data_type, dims one by one, and as many values as they say in `raw_data`, in the field of that type
- *    or in another file.
- * 3. SparseTensorProto: values, which are a TensorProto.
- * 4. SequenceProto: an elem_type, and values of that type only.
- * 5. OptionalProto: as a sequence, with one value or none; elem_type 0 is none.
+ * 2. TensorProto: a data_type, unpacked dims, and as many values as they say in `raw_data`, in the typed field or in an
+ *    external file.
+ * 3. SparseTensorProto: values that are a TensorProto.
+ * 4. SequenceProto: an elem_type, and only values of that type.
+ * 5. OptionalProto: as a sequence, with at most one value; elem_type 0 means none.
  * 6. MapProto: a key_type of integers or strings, keys of that type, and values.
- * 7. What has fields that nobody knows yet: a ModelProto with a graph and a version or an opset import.
- * 8. TensorProto without values, with its dims behind each other, as nobody is known to write them, or with such fields.
+ * 7. ModelProto with unknown fields: a graph, and a version or an opset import.
+ * 8. TensorProto without values, with packed dims (no known writer), or with unknown fields.
  *
- * Where more than one fits, the file is ambiguous, which is said.
+ * A file that matches several of 1 to 6 is ambiguous, which is a finding.
  */
 import type { ByteSource } from '../../../bytes/source.js'
 import { packedByteLength } from '../../../dtype/decode.js'
@@ -27,9 +27,19 @@ import {
   MESSAGES,
 } from '../schema.js'
 import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/header.js'
-import { eachField, FIXED32, FIXED64, LENGTH, type Steps, VARINT, WireCursor, walkSource } from './wire.js'
+import {
+  eachField,
+  FIXED32,
+  FIXED64,
+  LENGTH,
+  type Steps,
+  VARINT,
+  VARINT_BYTES,
+  WireCursor,
+  walkSource,
+} from './wire.js'
 
-/** Messages that a file can be. */
+/** Message types of files. */
 export const FILE_MESSAGES = [
   'ModelProto',
   'TensorProto',
@@ -39,43 +49,43 @@ export const FILE_MESSAGES = [
   'MapProto',
 ] as const
 
-/** Name of a message that a file can be. */
+/** Name of a message type of a file. */
 export type FileMessage = (typeof FILE_MESSAGES)[number]
 
-/** Fields on the first level that are looked at. Each may be a jump in the file; a model has some twenty. */
-const LOOK_FIELDS = 1024
+/** Limit of top-level fields to inspect. Each may be a jump in the file; a model has about twenty. */
+const MAX_SEEN_FIELDS = 1024
 
-/** What a look has seen of one field. */
+/** Summary of all occurrences of one field. */
 interface SeenField {
   readonly wireTypes: Set<number>
   count: number
-  /** Of the last varint, and of all of them. */
+  /** The last varint, and the product of all varints. */
   value: number
   product: number
-  /** Bytes of all values. */
+  /** Bytes of all values together. */
   byteLength: number
-  /** Range of the first value that has a length. */
+  /** Range of the first value. */
   readonly start: number
   readonly end: number
 }
 
 type Seen = ReadonlyMap<number, SeenField>
 
-/** Kinds that the content fits, in the order above; empty for what is none. */
+/** Message types that the content matches, in the order above. */
 export async function messagesOf(source: ByteSource): Promise<readonly FileMessage[]> {
-  const seen = await look(source, 0, source.byteLength)
+  const seen = await readFields(source, 0, source.byteLength)
   if (!seen || seen.size === 0) return []
   const fitting: FileMessage[] = []
   for (const message of FILE_MESSAGES) if (await fits(message, seen, source)) fitting.push(message)
   if (fitting.length > 0) return fitting
-  if (isModelOfLater(seen)) return ['ModelProto']
+  if (isNewerModel(seen)) return ['ModelProto']
   return isTensor(seen, true) ? ['TensorProto'] : []
 }
 
-class LookEnded extends Error {}
+class LimitReached extends Error {}
 
-/** The fields of one level; undefined where the bytes are no message. */
-async function look(source: ByteSource, start: number, end: number): Promise<Seen | undefined> {
+/** The fields of one level; undefined for bytes that are not a message. */
+async function readFields(source: ByteSource, start: number, end: number): Promise<Seen | undefined> {
   const cursor = new WireCursor(source)
   cursor.position = start
   const seen = new Map<number, SeenField>()
@@ -92,14 +102,14 @@ async function look(source: ByteSource, start: number, end: number): Promise<See
     }
     seen.set(number, field)
     count += 1
-    if (count >= LOOK_FIELDS) throw new LookEnded()
+    if (count >= MAX_SEEN_FIELDS) throw new LimitReached()
     return undefined
   })
   try {
     await walkSource(steps, cursor)
   } catch (error) {
     if (error instanceof FileFault) return undefined
-    if (!(error instanceof LookEnded)) throw error
+    if (!(error instanceof LimitReached)) throw error
   }
   return seen
 }
@@ -116,7 +126,7 @@ async function fits(message: FileMessage, seen: Seen, source: ByteSource): Promi
       return MODEL_MARKS.some((number) => seen.has(number))
     case 'SparseTensorProto': {
       const values = seen.get(fieldNumber('SparseTensorProto', 'values'))
-      const inside = values && (await look(source, values.start, values.end))
+      const inside = values && (await readFields(source, values.start, values.end))
       return inside !== undefined && isTensor(inside, true)
     }
     case 'SequenceProto':
@@ -130,7 +140,7 @@ async function fits(message: FileMessage, seen: Seen, source: ByteSource): Promi
 
 const MODEL_MARKS = ['graph', 'opset_import', 'ir_version'].map((name) => fieldNumber('ModelProto', name))
 
-function isModelOfLater(seen: Seen): boolean {
+function isNewerModel(seen: Seen): boolean {
   const [graph, ...versions] = MODEL_MARKS
   return (
     isOf(MESSAGES.ModelProto, seen, true) && seen.has(graph!) && versions.some((number) => seen.has(number))
@@ -138,9 +148,9 @@ function isModelOfLater(seen: Seen): boolean {
 }
 
 /**
- * Every field is one of the message's, written as it may be.
+ * True where every field belongs to the message and has an allowed wire type.
  *
- * @param takesUnknown - numbers that the message does not have pass too
+ * @param takesUnknown - accepts unknown field numbers too
  */
 function isOf(fields: readonly (FieldInfo | undefined)[], seen: Seen, takesUnknown = false): boolean {
   return [...seen].every(([number, { wireTypes }]) => {
@@ -150,7 +160,7 @@ function isOf(fields: readonly (FieldInfo | undefined)[], seen: Seen, takesUnkno
   })
 }
 
-/** True where the wire type is one that a field may have: numbers of a repeated one may stand behind each other. */
+/** True for the wire type of the field, and for packed numbers of a repeated field. */
 export function canBe(field: FieldInfo, wireType: number): boolean {
   const own = wireTypeOf(field)
   return wireType === own || (wireType === LENGTH && field.isRepeated && own !== LENGTH)
@@ -168,7 +178,7 @@ const VALUE_FIELDS: readonly number[] = [
   ...Object.values(TYPED_FIELDS).map(({ number }) => number),
 ]
 
-/** @param isLoose - as the last in the order, where nothing else fits */
+/** @param isLoose - accepts rule 8 of the file head */
 function isTensor(seen: Seen, isLoose: boolean): boolean {
   const dtype = DTYPE_OF_CODE.get(seen.get(TENSOR.dataType)?.value ?? 0)
   if (dtype === undefined || !isOf(MESSAGES.TensorProto, seen, isLoose)) return false
@@ -178,7 +188,7 @@ function isTensor(seen: Seen, isLoose: boolean): boolean {
   return isLoose || hasValues(seen, dtype)
 }
 
-/** As many values as the dims say, as far as the lengths on the first level tell. */
+/** True for as many values as the dims say, judged by the lengths of the top-level fields. */
 function hasValues(seen: Seen, dtype: Dtype): boolean {
   const dims = seen.get(TENSOR.dims)
   if (dims?.wireTypes.has(LENGTH)) return false
@@ -191,10 +201,10 @@ function hasValues(seen: Seen, dtype: Dtype): boolean {
   const needed = Math.ceil(elements / storage.elements) * storage.entries
   const found = seen.get(storage.number)?.byteLength ?? 0
   if (storage.wireType !== VARINT) return found === needed * storage.entryBytes
-  return needed <= found && found <= 10 * needed
+  return needed <= found && found <= VARINT_BYTES * needed
 }
 
-/** Field of the values by elem_type. */
+/** Number of the field with the values, by elem_type. */
 const VALUES_OF_ELEM_TYPE: readonly number[] = [0, 3, 4, 5, 6, 7]
 const ELEM_TYPE_FIELD = 2
 
@@ -208,7 +218,7 @@ async function isContainer(seen: Seen, source: ByteSource, isOptional: boolean):
   if (!values) return true
   if (isOptional && values.count > 1) return false
   if (valuesAt !== VALUES_OF_ELEM_TYPE[1]) return true
-  const inside = await look(source, values.start, values.end)
+  const inside = await readFields(source, values.start, values.end)
   return inside !== undefined && isTensor(inside, true)
 }
 

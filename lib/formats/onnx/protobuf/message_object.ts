@@ -1,6 +1,6 @@
 /**
- * TensorProtos that another library has decoded (protobufjs, @bufbuild/protobuf, onnx-proto): its fields, by either
- * spelling of their names, become a message again, so that one reader has all the rules.
+ * Encodes decoded TensorProto objects of other libraries (protobufjs, @bufbuild/protobuf, onnx-proto) as bytes again, so
+ * that one reader checks all rules. Field names may be in snake case or camel case.
  */
 import { isTypedArray } from 'node:util/types'
 import { TileworkError } from '../../../errors.js'
@@ -8,10 +8,10 @@ import { valueText } from '../../../value_text.js'
 import { type FieldInfo, isMessageKind, MESSAGES, type MessageName } from '../schema.js'
 import { WireWriter } from './wire_writer.js'
 
-/** An object with the fields of a TensorProto, as `data_type` or `dataType`. Numbers may be bigints or have `toString`. */
+/** An object with the fields of a TensorProto, as `data_type` or `dataType`. Integers may be bigints or objects with `toString`. */
 export type TensorProtoObject = Readonly<Record<string, unknown>>
 
-/** The bytes of the message. @throws TileworkError ERR_ARGUMENT for a field that is not what the schema says */
+/** The bytes of the message. @throws TileworkError ERR_ARGUMENT for a field that does not match the schema */
 export function messageOfObject(value: TensorProtoObject): Uint8Array {
   return messageOf('TensorProto', value, 'tensor')
 }
@@ -20,7 +20,7 @@ function messageOf(name: MessageName, value: TensorProtoObject, path: string): U
   const writer = new WireWriter()
   for (const field of MESSAGES[name]) {
     const content = field && (value[field.name] ?? value[camelCase(field.name)])
-    // Libraries give fields that are not set an empty value, and an empty raw_data would hide the typed field.
+    // Libraries give unset fields an empty value, and an empty raw_data would hide the typed field.
     if (content === undefined || content === null || (content as ArrayLike<unknown>).length === 0) continue
     writeField(writer, field!, content, `${path}.${field!.name}`)
   }
@@ -35,7 +35,7 @@ function writeField(writer: WireWriter, field: FieldInfo, content: unknown, path
     writeValue(writer, field, content, path)
     return
   }
-  // Anything may say that it has a length; walked one by one, a list without its elements ends at the first.
+  // Only real arrays: any object may claim a length that it does not have.
   if (!Array.isArray(content) && !isTypedArray(content)) throw wrong(path, content, 'a list')
   for (const [at, value] of (content as readonly unknown[]).entries())
     writeValue(writer, field, value, `${path}[${at}]`)
@@ -53,7 +53,7 @@ function writeValue(writer: WireWriter, { number, kind }: FieldInfo, value: unkn
     writer.fixed(number, new Uint8Array(Float32Array.of(numberOf(value, path)).buffer))
   } else if (kind === 'double') {
     writer.fixed(number, new Uint8Array(Float64Array.of(numberOf(value, path)).buffer))
-  } else writer.varint(number, wholeOf(value, path))
+  } else writer.varint(number, integerOf(value, path))
 }
 
 function numberOf(value: unknown, path: string): number {
@@ -61,12 +61,12 @@ function numberOf(value: unknown, path: string): number {
   throw wrong(path, value, 'a number')
 }
 
-/** Longs of other libraries say their exact number as text. */
-function wholeOf(value: unknown, path: string): bigint {
+/** Long objects of other libraries convert to their exact value with `String`. */
+function integerOf(value: unknown, path: string): bigint {
   if (typeof value === 'bigint') return value
   const text = typeof value === 'number' || (typeof value === 'object' && value !== null) ? String(value) : ''
   if (/^-?\d+$/.test(text)) return BigInt(text)
-  throw wrong(path, value, 'a whole number')
+  throw wrong(path, value, 'an integer')
 }
 
 function wrong(path: string, value: unknown, wanted: string): TileworkError {

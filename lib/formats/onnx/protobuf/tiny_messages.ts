@@ -1,23 +1,24 @@
 /**
- * A bound on messages that say nothing: an empty one has two bytes in the file, and costs hundreds in memory as soon as
- * anybody looks at it. A node with an operator and one output has eleven bytes with its tag, and what else is listed by the
- * ten thousands has a name and a type.
+ * Limits lists of near-empty messages (CWE-770): an empty message has two bytes in the file and costs hundreds in memory.
+ *
+ * A node with an operator and one output has eleven bytes with its tag. Other messages that occur by the ten thousand have
+ * a name and a type, so real files stay above this average.
  */
 import { FileFault } from '../../file_fault.js'
 
-/** So many may be of any size. */
-const MOST_OF_ANY_SIZE = 65_536
+/** Lists up to this length are not limited. */
+const MAX_UNLIMITED_COUNT = 65_536
 
-/** Fewest bytes that messages have on average where there are more. */
-const FEWEST_BYTES = 11
+/** Minimum average bytes per message of longer lists. */
+const MIN_AVERAGE_BYTES = 11
 
 /**
- * @param count - messages of a list so far
- * @param byteLength - bytes that they have together
+ * @param count - messages of the list so far
+ * @param byteLength - total bytes of these messages
  * @throws FileFault ERR_LIMIT
  */
 export function checkTinyMessages(count: number, byteLength: number, offset: number): void {
-  if (count <= MOST_OF_ANY_SIZE || byteLength >= FEWEST_BYTES * count) return
-  const message = `A list has ${count} messages in ${byteLength} bytes; beyond ${MOST_OF_ANY_SIZE} they must have ${FEWEST_BYTES} on average.`
+  if (count <= MAX_UNLIMITED_COUNT || byteLength >= MIN_AVERAGE_BYTES * count) return
+  const message = `A list has ${count} messages in ${byteLength} bytes; lists beyond ${MAX_UNLIMITED_COUNT} messages must average ${MIN_AVERAGE_BYTES} bytes.`
   throw new FileFault('ERR_LIMIT', message, offset)
 }

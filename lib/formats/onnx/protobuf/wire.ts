@@ -1,12 +1,12 @@
 /**
- * The wire of protobuf: a message is a list of fields, a field a tag (number and wire type) and a value. The cursor
- * reads tags and values from a window of the source and steps over whatever has a length, so payloads cost nothing.
+ * Reads the protobuf wire format: a message is a list of fields, a field is a tag (number and wire type) and a value.
  *
- * A walk over messages is a generator that yields when the window has to move; `walkSource` and `walkSourceSync` drive
- * one and the same walk over a file or over memory. Errors are `FileFault`s, which whoever drives turns into a report.
+ * The cursor reads tags and numbers from a window of the source and skips length-delimited values, so payloads cost
+ * nothing. A walk over messages is a generator that yields when the window must move; `walkSource` and `walkSourceSync`
+ * drive the same walk asynchronously and synchronously. Errors are `FileFault`s, which the driver's caller reports.
  *
- * Source: "Encoding" in the documentation of Protocol Buffers; ten bytes a varint and the low 32 bits of a tag are what
- * its runtimes take.
+ * Source: "Encoding" in the documentation of Protocol Buffers. The limits of ten bytes per varint and 32 bits per tag are
+ * those of its runtimes.
  */
 import { asyncOnlyError } from '../../../bytes/check_range.js'
 import { drive, driveSync } from '../../../bytes/drive.js'
@@ -23,68 +23,69 @@ export const GROUP_START = 3
 export const GROUP_END = 4
 export const FIXED32 = 5
 
-/** Bytes that tag and value, or tag and length, have at most. */
+/** Maximum length of a tag with a number, or with a length. */
 export const FIELD_BYTES = 20
+/** Maximum length of a varint. */
 export const VARINT_BYTES = 10
 
 /**
- * After a jump over a payload the next fields may be few, so little is read: what the header of a tensor has as a rule. The
- * more follow, the more is read at a time.
+ * Window sizes. After a jump over a payload the window is as small as a typical tensor header; it doubles while reading
+ * continues in sequence.
  */
 const FIRST_WINDOW_BYTES = 512
 const LAST_WINDOW_BYTES = 256 * 1024
 
 const TWO_POW_32 = 2 ** 32
-/** High halves of numbers up to 2^53 - 1 are below this. */
+/** High halves of integers up to 2^53 - 1 are below this. */
 const SAFE_HIGH_LIMIT = 2 ** 21
 
-/** A walk: yields the number of bytes that it wants in the window from the cursor's position on. */
+/** A walk; yields the number of bytes that it needs in the window from the cursor's position on. */
 export type Steps<T> = Generator<number, T, void>
 
-/** Runs a walk over a source of any kind. */
+/** Runs a walk over any source. */
 export function walkSource<T>(steps: Steps<T>, cursor: WireCursor): Promise<T> {
-  // A file's bytes are there at once as a rule, and there may be a jump for every tensor.
-  const isAtOnce = (): boolean => cursor.isSync && !isYieldDue()
-  return drive(steps, (count) => (isAtOnce() ? cursor.loadSync(count) : cursor.load(count)))
+  // Synchronous reads of a local file are faster, and there may be one per tensor.
+  const isSyncDue = (): boolean => cursor.isSync && !isYieldDue()
+  return drive(steps, (count) => (isSyncDue() ? cursor.loadSync(count) : cursor.load(count)))
 }
 
-/** As `walkSource`, at once. @throws TileworkError ERR_ASYNC_ONLY for a source that cannot */
+/** As `walkSource`, synchronously. @throws TileworkError ERR_ASYNC_ONLY for a source without synchronous reads */
 export function walkSourceSync<T>(steps: Steps<T>, cursor: WireCursor): T {
   return driveSync(steps, (count) => cursor.loadSync(count))
 }
 
 export class WireCursor {
   readonly #source: ByteSource | undefined
-  /** Memory of this cursor's own, written over by every load. */
+  /** Memory of the cursor, overwritten by each load. */
   #buffer: Uint8Array<ArrayBuffer> = new Uint8Array(0)
   #window: Uint8Array = this.#buffer
-  /** The window as Node's own kind of bytes, which alone has a fast way to text. */
+  /** The window as a Buffer, which decodes short texts faster than TextDecoder. */
   #text: Buffer | undefined
   #windowStart = 0
   #windowBytes = FIRST_WINDOW_BYTES
-  /** Bytes that were asked of the source. */
+  /** Bytes read from the source so far. */
   bytesRead = 0
-  /** Byte offset of the next field, behind the value of the one that was read last. */
+  /** Byte offset of the next field, after the value of the current one. */
   position = 0
 
-  /** Of the field that was read last: its number, how its value is written, offsets of tag, value and end. */
+  /** The current field: number, wire type, offsets of its tag and its value. */
   number = 0
   wireType = 0
   start = 0
   valueStart = 0
-  /** Halves of a varint, as unsigned numbers. */
+  /** Halves of the last varint, unsigned. */
   low = 0
   high = 0
 
-  /** @param source - absent for bytes in memory, see `over` */
+  /** @param source - absent for bytes in memory; see `over` */
   constructor(source?: ByteSource) {
     this.#source = source
   }
 
   /**
-   * A cursor over bytes in memory that nobody writes to meanwhile. It never has to load.
+   * A cursor over bytes in memory, which must not change. It never loads.
    *
-   * @param start - the offset that the first byte is said to have
+   * @param start - offset that the cursor reports for the first byte
    */
   static over(bytes: Uint8Array, start = 0): WireCursor {
     const cursor = new WireCursor()
@@ -94,12 +95,12 @@ export class WireCursor {
     return cursor
   }
 
-  /** True where `loadSync` can read. */
+  /** True where the source supports `loadSync`. */
   get isSync(): boolean {
     return this.#source?.readIntoSync !== undefined
   }
 
-  /** True when `count` bytes from the position on are in the window, or as many as there are before `end`. */
+  /** True when `count` bytes from the position on, or all bytes before `end`, are in the window. */
   holds(count: number, end: number): boolean {
     const at = this.position - this.#windowStart
     const wanted = Math.min(count, end - this.position)
@@ -111,7 +112,7 @@ export class WireCursor {
     return start >= this.#windowStart && end <= this.#windowStart + this.#window.byteLength
   }
 
-  /** True when the next field can be read at once. */
+  /** True when the next field can be read without a load. */
   holdsField(end: number): boolean {
     return this.holds(FIELD_BYTES, end)
   }
@@ -122,7 +123,7 @@ export class WireCursor {
     await readInto(source, this.#windowStart, window)
   }
 
-  /** @throws TileworkError ERR_ASYNC_ONLY, and what the source throws */
+  /** @throws TileworkError ERR_ASYNC_ONLY, and errors of the source */
   loadSync(count: number): void {
     const source = this.#sourceAtEnd(count)
     const window = this.#moveWindow(count, source.byteLength)
@@ -133,10 +134,10 @@ export class WireCursor {
   }
 
   /**
-   * Reads tag and value of the field at the position; of a value with a length only that. The position is behind the
-   * value then.
+   * Reads the tag and number of the field at the position; of a length-delimited value only the length. Moves the position
+   * past the value.
    *
-   * @param end - of the message
+   * @param end - end of the message
    * @throws FileFault
    */
   field(end: number): void {
@@ -167,18 +168,18 @@ export class WireCursor {
       default:
         throw new FileFault(
           'ERR_HEADER',
-          `Field ${this.number} has the wire type ${this.wireType}; there are 0 to 5.`,
+          `Field ${this.number} has the wire type ${this.wireType}; it must be 0 to 5.`,
           this.start,
         )
     }
   }
 
-  /** The next varint, for values behind each other; its halves are in `low` and `high`. @throws FileFault */
+  /** Reads the next varint of a packed run into `low` and `high`. @throws FileFault */
   varint(end: number): void {
     this.#varint(end)
   }
 
-  /** The last varint as a signed 64-bit number: exact, as a bigint beyond 2^53 - 1. */
+  /** The last varint as a signed 64-bit integer; a bigint beyond 2^53 - 1. */
   int64(): number | bigint {
     if (this.high < SAFE_HIGH_LIMIT) return this.#whole()
     const value = BigInt.asIntN(64, (BigInt(this.high) << 32n) | BigInt(this.low))
@@ -191,12 +192,12 @@ export class WireCursor {
     return this.low | 0
   }
 
-  /** Bytes `[start, end)`, which the window must hold, as a view that the next load writes over. */
+  /** Bytes `[start, end)`, which the window must hold, as a view that the next load overwrites. */
   held(start: number, end: number): Uint8Array {
     return this.#window.subarray(start - this.#windowStart, end - this.#windowStart)
   }
 
-  /** As `held`, as text; bytes that are no UTF-8 become U+FFFD. */
+  /** As `held`, decoded; invalid UTF-8 becomes U+FFFD. */
   heldText(start: number, end: number): string {
     const window = this.#window
     this.#text ??= Buffer.from(window.buffer, window.byteOffset, window.byteLength)
@@ -205,15 +206,15 @@ export class WireCursor {
 
   #sourceAtEnd(count: number): ByteSource {
     if (this.#source) return this.#source
-    throw new FileFault('ERR_TRUNCATED', `${count} bytes are needed and there are no more.`, this.position)
+    throw new FileFault('ERR_TRUNCATED', `The message ends; ${count} more bytes are needed.`, this.position)
   }
 
   #moveWindow(count: number, byteLength: number): Uint8Array {
     const windowEnd = this.#windowStart + this.#window.byteLength
-    const goesOn = this.position >= this.#windowStart && this.position <= windowEnd
-    this.#windowBytes = goesOn ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
+    const isSequential = this.position >= this.#windowStart && this.position <= windowEnd
+    this.#windowBytes = isSequential ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
     const length = Math.min(Math.max(count, this.#windowBytes), byteLength - this.position)
-    // No more than is read: there may be a cursor for every tensor, and most of them read once.
+    // Allocates no more than it reads: there may be a cursor per tensor, and most read once.
     if (length > this.#buffer.byteLength) this.#buffer = allocateBytes(length)
     this.#window = this.#buffer.subarray(0, length)
     this.#text = undefined
@@ -248,8 +249,8 @@ export class WireCursor {
   }
 
   /**
-   * The last varint as one number, exact below 2^53. A product is a number that V8 keeps in memory of its own even where it
-   * is small, and so are all offsets that it is added to: 16 bytes each.
+   * The last varint as one number, exact below 2^53. The product is avoided for small values: V8 would box it as a heap
+   * number of 16 bytes, and so every offset computed from it.
    */
   #whole(): number {
     return this.high === 0 ? this.low : this.high * TWO_POW_32 + this.low
@@ -257,29 +258,29 @@ export class WireCursor {
 
   #skip(count: number, end: number): void {
     if (count > end - this.position) {
-      const message = `Field ${this.number} has ${count} bytes and its message ends after ${end - this.position}.`
+      const message = `Field ${this.number} has ${count} bytes; its message ends after ${end - this.position}.`
       throw new FileFault('ERR_TRUNCATED', message, this.start)
     }
     this.position += count
   }
 
   #tagFault(): FileFault {
-    const what = this.high === 0 ? 'field number 0' : 'a field number beyond 2^29 - 1'
-    return new FileFault('ERR_HEADER', `A field has ${what}.`, this.start)
+    const what = this.high === 0 ? 'the number 0' : 'a number beyond 2^29 - 1'
+    return new FileFault('ERR_HEADER', `A field has ${what}; it must be 1 to 2^29 - 1.`, this.start)
   }
 
   #varintFault(end: number): FileFault {
     if (end - this.position >= VARINT_BYTES) {
-      return new FileFault('ERR_HEADER', `A number has more than ${VARINT_BYTES} bytes.`, this.position)
+      return new FileFault('ERR_HEADER', `A varint has more than ${VARINT_BYTES} bytes.`, this.position)
     }
-    return new FileFault('ERR_TRUNCATED', 'The message ends inside a number.', this.position)
+    return new FileFault('ERR_TRUNCATED', 'The message ends inside a varint.', this.position)
   }
 }
 
-/** Most groups in each other; nothing of ONNX has one, so they are unknown fields that are stepped over. */
+/** Nesting limit of groups. ONNX defines none, so groups are skipped as unknown fields. */
 const MAX_GROUPS = 100
 
-/** Steps over a group whose start was read last. @throws FileFault where it does not end */
+/** Skips the group whose start tag is the current field. @throws FileFault where it does not end */
 export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
   const { start } = cursor
   const open = [cursor.number]
@@ -290,7 +291,7 @@ export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
     cursor.field(end)
     if (cursor.wireType === GROUP_START) open.push(cursor.number)
     if (cursor.wireType === GROUP_END && open.pop() !== cursor.number) {
-      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends where another one began.`, cursor.start)
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends inside another group.`, cursor.start)
     }
     if (open.length > MAX_GROUPS) {
       throw new FileFault('ERR_LIMIT', `Groups are nested deeper than ${MAX_GROUPS}.`, cursor.start)
@@ -299,10 +300,9 @@ export function* skipGroup(cursor: WireCursor, end: number): Steps<void> {
 }
 
 /**
- * Reads fields from the position to `end` and hands each to `visit`, which finds it in the cursor; it may walk on
- * inside a value. Groups are stepped over.
+ * Reads the fields from the position to `end` and calls `visit` for each, which finds it in the cursor. Groups are skipped.
  *
- * @param visit - a number is the byte offset to go on at, of a field further on
+ * @param visit - returns a walk into the value, or the byte offset of a later field to continue at
  */
 export function* eachField(
   cursor: WireCursor,
@@ -314,7 +314,7 @@ export function* eachField(
     cursor.field(end)
     if (cursor.wireType === GROUP_START) yield* skipGroup(cursor, end)
     else if (cursor.wireType === GROUP_END) {
-      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends and never began.`, cursor.start)
+      throw new FileFault('ERR_HEADER', `Group ${cursor.number} ends without a start.`, cursor.start)
     } else {
       const next = cursor.position
       const inside = visit()
@@ -324,7 +324,7 @@ export function* eachField(
   }
 }
 
-/** Fields as `eachField` reads them, as far as the window reaches and `visit` need not wait. The position says how far. */
+/** As `eachField`, without loads: stops before the first field that is not in the window or that `visit` refuses. */
 export function heldFields(cursor: WireCursor, end: number, visit: () => boolean): void {
   while (cursor.position < end && cursor.holdsField(end)) {
     const { position } = cursor
@@ -337,7 +337,7 @@ export function heldFields(cursor: WireCursor, end: number, visit: () => boolean
   }
 }
 
-/** Makes the window hold `[start, end)`, and gives it as `held` does. */
+/** Loads `[start, end)` into the window and returns it as `held` does. */
 export function* holdRange(cursor: WireCursor, start: number, end: number): Steps<Uint8Array> {
   cursor.position = start
   if (!cursor.holds(end - start, end)) yield end - start

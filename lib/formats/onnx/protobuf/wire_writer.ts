@@ -1,22 +1,22 @@
-/** Writes protobuf's wire: fields one behind the other, numbers in their shortest form. */
+/** Writes the protobuf wire format; varints have their shortest form. */
 import { FIXED32, FIXED64, LENGTH, VARINT } from './wire.js'
 
 const TWO_POW_32 = 2 ** 32
 
 export class WireWriter {
-  readonly #pieces: Uint8Array[] = []
+  readonly #chunks: Uint8Array[] = []
   #byteLength = 0
 
   get byteLength(): number {
     return this.#byteLength
   }
 
-  /** A number; negative ones have ten bytes, as protobuf writes them. */
+  /** A varint field; negative numbers take ten bytes, as in protobuf. */
   varint(number: number, value: number | bigint): this {
     return this.#append([...varintBytes(number * 8 + VARINT), ...varintBytes(value)])
   }
 
-  /** A number of a packed run, without a tag. */
+  /** A number of a packed run, without tag. */
   number(value: number | bigint): this {
     return this.#append(varintBytes(value))
   }
@@ -29,7 +29,7 @@ export class WireWriter {
     return this.lengthOf(number, value.byteLength).raw(value)
   }
 
-  /** Fixed 32 or 64 bits, as they are. */
+  /** A fixed32 or fixed64 field, by the length of `value`. */
   fixed(number: number, value: Uint8Array): this {
     return this.#append(varintBytes(number * 8 + (value.byteLength === 4 ? FIXED32 : FIXED64))).raw(value)
   }
@@ -38,25 +38,25 @@ export class WireWriter {
     return this.bytes(number, content.finish())
   }
 
-  /** A tag whose value follows. */
+  /** A tag; the caller writes the value next. */
   tag(number: number, wireType: number): this {
     return this.#append(varintBytes(number * 8 + wireType))
   }
 
-  /** Tag and length of a value whose bytes follow from elsewhere. */
+  /** Tag and length of a value whose bytes follow, here or in another segment. */
   lengthOf(number: number, byteLength: number): this {
     return this.#append([...varintBytes(number * 8 + LENGTH), ...varintBytes(byteLength)])
   }
 
-  /** Bytes as they are: whole fields, or the value that was announced. */
+  /** Raw bytes: whole fields, or the value after `lengthOf`. */
   raw(bytes: Uint8Array): this {
-    this.#pieces.push(bytes)
+    this.#chunks.push(bytes)
     this.#byteLength += bytes.byteLength
     return this
   }
 
   finish(): Uint8Array {
-    return new Uint8Array(Buffer.concat(this.#pieces, this.#byteLength))
+    return new Uint8Array(Buffer.concat(this.#chunks, this.#byteLength))
   }
 
   #append(bytes: readonly number[]): this {
@@ -64,24 +64,24 @@ export class WireWriter {
   }
 }
 
-/** Seven bits a byte, lowest first; all but the last have the top bit. */
+/** Seven bits per byte, least significant first; all bytes but the last have the top bit set. */
 export function varintBytes(value: number | bigint): number[] {
   if (typeof value === 'bigint' || value < 0) return longVarint(BigInt.asUintN(64, BigInt(value)))
   const bytes: number[] = []
-  let rest = value
-  while (rest >= TWO_POW_32) {
-    bytes.push((rest % 128) | 0x80)
-    rest = Math.floor(rest / 128)
+  let remaining = value
+  while (remaining >= TWO_POW_32) {
+    bytes.push((remaining % 128) | 0x80)
+    remaining = Math.floor(remaining / 128)
   }
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest & 0x7f) | 0x80)
-  bytes.push(rest)
+  for (; remaining >= 128; remaining = Math.floor(remaining / 128)) bytes.push((remaining & 0x7f) | 0x80)
+  bytes.push(remaining)
   return bytes
 }
 
 function longVarint(value: bigint): number[] {
   const bytes: number[] = []
-  let rest = value
-  for (; rest >= 128n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
-  bytes.push(Number(rest))
+  let remaining = value
+  for (; remaining >= 128n; remaining >>= 7n) bytes.push(Number(remaining & 0x7fn) | 0x80)
+  bytes.push(Number(remaining))
   return bytes
 }

@@ -1,10 +1,10 @@
-/** Every place of a model that has a tensor: initializers, attributes, subgraphs, functions, training. */
+/** Finds every tensor field of a model: in initializers, attributes, subgraphs, functions and training graphs. */
 import type { Message, MessageField } from '../protobuf/message.js'
 import { fieldNumber, MESSAGES, type MessageName } from '../schema.js'
 
-/** A field that is a tensor. */
+/** A field that holds a tensor. */
 export interface TensorField {
-  /** The message that the field is in. */
+  /** The message with the field. */
   readonly owner: Message
   readonly field: MessageField
   /** For example `graph.node[3].attribute[0].t`. */
@@ -12,13 +12,13 @@ export interface TensorField {
 }
 
 /**
- * Fields of the message and of those in it, dense and sparse, in the order of the schema.
+ * Dense and sparse tensor fields of the message and its nested messages, in the order of the schema.
  *
- * @param remembers - whether messages stay in memory that are looked into, as an edit needs it
+ * @param remembers - whether parsed messages stay in memory, which edits require
  */
 export function* tensorFields(message: Message, path = '', remembers = true): Generator<TensorField> {
   if (!message.fields.some(({ number }) => NUMBERS.get(message.type)?.has(number))) return
-  for (const list of WAYS_TO_TENSORS[message.type] ?? []) {
+  for (const list of TENSOR_FIELDS[message.type] ?? []) {
     for (const [index, field] of message.fieldsOf(list).entries()) {
       const { kind, isRepeated } = MESSAGES[message.type][field.number]!
       const place = `${path}${list}${isRepeated ? `[${index}]` : ''}`
@@ -31,7 +31,7 @@ export function* tensorFields(message: Message, path = '', remembers = true): Ge
   }
 }
 
-/** As `tensorFields`, with values and indices in the place of a sparse tensor that the file has. */
+/** As `tensorFields`, with the values and indices of a sparse tensor instead of the tensor itself. */
 export function* denseFields(message: Message, remembers = true): Generator<TensorField> {
   for (const found of tensorFields(message, '', remembers)) {
     const { owner, field, path } = found
@@ -45,8 +45,8 @@ export function* denseFields(message: Message, remembers = true): Generator<Tens
   }
 }
 
-/** Fields that are tensors or lead to some, by message. */
-export const WAYS_TO_TENSORS: Readonly<Partial<Record<MessageName, readonly string[]>>> = {
+/** Fields that contain tensors, directly or in nested messages, by message. */
+export const TENSOR_FIELDS: Readonly<Partial<Record<MessageName, readonly string[]>>> = {
   ModelProto: ['graph', 'training_info', 'functions'],
   GraphProto: ['node', 'initializer', 'sparse_initializer'],
   NodeProto: ['attribute'],
@@ -56,8 +56,8 @@ export const WAYS_TO_TENSORS: Readonly<Partial<Record<MessageName, readonly stri
 }
 
 const NUMBERS: ReadonlyMap<MessageName, ReadonlySet<number>> = new Map(
-  Object.entries(WAYS_TO_TENSORS).map(([message, ways]) => {
+  Object.entries(TENSOR_FIELDS).map(([message, names]) => {
     const name = message as MessageName
-    return [name, new Set(ways.map((way) => fieldNumber(name, way)))]
+    return [name, new Set(names.map((each) => fieldNumber(name, each)))]
   }),
 )

@@ -1,4 +1,4 @@
-/** The tensor that a message of a model is, as it is now. */
+/** Makes tensors from messages of a model, as the model is now. */
 import { inspect } from 'node:util'
 import { TileworkError } from '../../../errors.js'
 import { AbsentTensor } from '../../../tensor/absent.js'
@@ -16,14 +16,14 @@ import { entryOf, makeTensor } from './tensor_list.js'
 /**
  * The tensor of a field of `owner`.
  *
- * @throws TileworkError for a message whose rules do not hold, or whose type nobody knows
+ * @throws TileworkError for a message that breaks a rule of the format or has an unknown element type
  */
 export function tensorOfField(owner: Message, field: MessageField): Tensor {
   if (field.kind === 'tensor') return withName(field.tensor, field.name)
   return tensorOfMessage(owner.messageOf(field)!)
 }
 
-/** The same tensor under the name that it will have in the file. It may be an object of the caller's, so it is not changed. */
+/** A view of a new tensor under its name in the graph. The tensor belongs to the caller and is not changed. */
 function withName(tensor: Tensor, name: string): Tensor {
   if (tensor.name === name) return tensor
   return new Proxy(tensor, {
@@ -76,7 +76,7 @@ function placed(
   }
   const location = quote(placement.location)
   const reason = other
-    ? `${location} has ${other.byteLength} bytes and they are ${byteLength} at ${placement.start}`
+    ? `${location} has ${other.byteLength} bytes; the tensor needs ${byteLength} bytes at offset ${placement.start}`
     : `${location} could not be opened`
   return new AbsentTensor({ dtype, shape, name: header.name, reason })
 }

@@ -1,6 +1,7 @@
 /**
- * What a TensorProto says of itself, and where its values lie. The header's fields are few and small and are read; of
- * the values only their place and length is noted, so that a walk over a file never touches them.
+ * Reads headers of TensorProtos: dtype, dims, name, metadata, and the offset and length of each field of values.
+ *
+ * Payload bytes are never read. plain_runs.ts reads the headers of most initializers in the addon instead.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
@@ -41,7 +42,7 @@ export const TENSOR = {
   metadata: fieldNumber('TensorProto', 'metadata_props'),
 } as const
 
-/** Of each typed field its number, and the wire type of one entry outside a packed run. */
+/** Number of each typed field and the wire type of its unpacked entries. */
 export const TYPED_FIELDS: Readonly<
   Record<TypedField, { readonly number: number; readonly wireType: number }>
 > = {
@@ -56,34 +57,34 @@ const ENTRY_WIRE_TYPES: ReadonlyMap<number, number> = new Map(
   Object.values(TYPED_FIELDS).map(({ number, wireType }) => [number, wireType]),
 )
 
-/** Bytes of an entry of the fields whose entries all have as many. */
+/** Bytes per entry of the fields with fixed-size entries. */
 const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
   [TYPED_FIELDS.float_data.number, 4],
   [TYPED_FIELDS.double_data.number, 8],
 ])
 
-/** A key and its value, of `external_data` and `metadata_props`. */
+/** An entry of `external_data` or `metadata_props`. */
 export interface Property {
   readonly key: string
   readonly value: string
-  /** Byte offset of the value, or of the property where it has none. */
+  /** Byte offset of the value, or of the entry where it has no value. */
   readonly offset: number
 }
 
-/** Occurrences of one field that carries values. */
+/** The occurrences of one field of values. */
 export interface Payload {
-  /** Occurrences with at least one byte of value; of `string_data` all. */
+  /** Occurrences with at least one byte; all occurrences of `string_data`. */
   runs: number
-  /** Bytes of values: of varints as they are written. */
+  /** Bytes as written, so varints count 1 to 10 each. */
   byteLength: number
-  /** The last occurrence: of `raw_data` the one that counts. */
+  /** Range of the last occurrence, which is the valid one of `raw_data`. */
   start: number
   end: number
-  /** Bytes of the first packed run of fixed numbers that ends inside one; protobuf takes no such run. */
+  /** Bytes of the first packed run that is no multiple of its entry size, which protobuf rejects. */
   raggedBytes?: number
 }
 
-/** The header of one tensor, filled field by field. */
+/** The header of one tensor. */
 export class TensorHeader {
   readonly dims: (number | bigint)[] = []
   dtypeCode = 0
@@ -108,7 +109,7 @@ export class TensorHeader {
     return this.payloads.get(TENSOR.rawData)
   }
 
-  /** The value of a key of `external_data`; of several the last, as onnx reads them. */
+  /** The value of a key of `external_data`; the last of equal keys, as in the Python package onnx. */
   externalValue(key: string): Property | undefined {
     return this.external.findLast((property) => property.key === key)
   }
@@ -117,7 +118,7 @@ export class TensorHeader {
 /**
  * Reads the TensorProto from the cursor's position to `end`.
  *
- * @param keep - is given the bytes of every field of the header as they stand, from which `parseHeader` makes it again
+ * @param keep - receives the bytes of each header field; `parseHeader` reads them again
  * @throws FileFault
  */
 export function* walkTensor(
@@ -126,7 +127,7 @@ export function* walkTensor(
   keep?: (field: Uint8Array) => void,
 ): Steps<TensorHeader> {
   const header = new TensorHeader()
-  // Nearly every header is in the window as a whole, and walks that wait cost more than what they read.
+  // Almost every header is in the window; a generator that could wait would cost more than the reading itself.
   heldFields(cursor, end, () => {
     if (isPayload(cursor)) notePayload(cursor, header)
     else if (!isTextField(cursor)) headerField(cursor, header, keep)
@@ -147,7 +148,7 @@ function isTextField({ number, wireType }: WireCursor): boolean {
   return wireType === LENGTH && LENGTH_FIELDS.has(number)
 }
 
-/** The name in what `walkTensor` has kept of a header, which the cursor holds from its position to `end`. */
+/** The name in kept header bytes, which the cursor holds from its position to `end`. */
 export function nameOfHeader(cursor: WireCursor, end: number): string {
   let [from, to] = [end, end]
   while (cursor.position < end) {
@@ -158,12 +159,12 @@ export function nameOfHeader(cursor: WireCursor, end: number): string {
   return cursor.heldText(from, to)
 }
 
-/** The header from what `walkTensor` has kept of it. */
+/** Parses the header bytes that `walkTensor` passed to `keep`. */
 export function parseHeader(kept: Uint8Array): TensorHeader {
   const cursor = WireCursor.over(kept)
   const steps = walkTensor(cursor, kept.byteLength)
   const step = steps.next()
-  // Whole in memory, so there is nothing to wait for.
+  // The bytes are in memory, so the walk ends in one step.
   return step.value as TensorHeader
 }
 
@@ -176,7 +177,7 @@ function isPayload({ number, wireType }: WireCursor): boolean {
 function notePayload(cursor: WireCursor, header: TensorHeader): void {
   const { number, valueStart, position } = cursor
   const byteLength = position - valueStart
-  // A packed run without an entry is no entry; an empty string is one, and empty raw data are a field that is there.
+  // An empty packed run holds no entry; an empty string is an entry, and empty raw_data is a present field.
   const isRun = byteLength > 0 || number === TENSOR.stringData || number === TENSOR.rawData
   if (!isRun) return
   const payload = header.payloads.get(number)
@@ -191,7 +192,7 @@ function notePayload(cursor: WireCursor, header: TensorHeader): void {
   header.payloads.get(number)!.raggedBytes ??= byteLength
 }
 
-/** Takes one number of the header; unknown fields, and known ones of another wire type, are passed over. */
+/** Reads a number of the header. Unknown fields and known fields of another wire type are ignored. */
 function headerField(
   cursor: WireCursor,
   header: TensorHeader,
@@ -215,7 +216,7 @@ const LENGTH_FIELDS: ReadonlySet<number> = new Set([
   TENSOR.metadata,
 ])
 
-/** Takes a field with a length that the window may not hold. */
+/** Reads a length-delimited field that the window may not hold. */
 function* textField(
   cursor: WireCursor,
   header: TensorHeader,
@@ -231,7 +232,7 @@ function* textField(
   takeValue(header, number, field.subarray(valueStart - start), valueStart)
 }
 
-/** As `textField`, of one that the window holds, which is far below the limit. */
+/** As `textField`, for a field in the window, which is smaller than the limit of texts. */
 function takeText(
   cursor: WireCursor,
   header: TensorHeader,
@@ -259,12 +260,12 @@ function addProperty(properties: Property[], value: Uint8Array, valueStart: numb
   properties.push(propertyOf(value, valueStart))
 }
 
-/** Text as it is shown: bytes that are no UTF-8 become U+FFFD, and the file keeps its own. */
+/** Decodes UTF-8; invalid bytes become U+FFFD. */
 export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }
 
-/** A StringStringEntryProto. */
+/** Parses a StringStringEntryProto. */
 export function propertyOf(bytes: Uint8Array, offset: number): Property {
   const cursor = WireCursor.over(bytes, offset)
   const end = offset + bytes.byteLength
@@ -288,18 +289,18 @@ function addPackedDims(dims: (number | bigint)[], bytes: Uint8Array, offset: num
   }
 }
 
-/** Adds an extent, up to one more than there may be: the rules refuse that many, and a packed one costs a byte of the file. */
+/** Adds an extent, up to one above the rank limit: that many are refused, and each packed extent costs only one byte of file. */
 export function addDim(dims: (number | bigint)[], extent: number | bigint): void {
   if (dims.length <= MAX_AXES) dims.push(extent)
 }
 
-/** How the elements of a type are written, and the field itself. */
+/** Storage of an element type, with the number and wire type of its field. */
 export interface TypedStorage extends FieldStorage {
   readonly number: number
   readonly wireType: number
 }
 
-/** Made once: it is asked for with every tensor of a file. */
+/** Precomputed because every tensor of a file needs it. */
 const STORAGE = Object.fromEntries(
   Object.entries(FIELD_STORAGE).map(([dtype, storage]) => [
     dtype,
@@ -307,7 +308,7 @@ const STORAGE = Object.fromEntries(
   ]),
 ) as Record<Exclude<Dtype, 'string'>, TypedStorage>
 
-/** How the elements of a type are written in its typed field, and that field. */
+/** Storage of an element type outside `raw_data`. */
 export function storageOf(dtype: Exclude<Dtype, 'string'>): TypedStorage {
   return STORAGE[dtype]
 }

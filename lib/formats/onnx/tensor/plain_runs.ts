@@ -1,7 +1,10 @@
 /**
- * Runs of tensors about whose headers there is nothing to say: the addon finds them in an open file, many at a time. A model
- * has thousands of them, and opening it first in a process would else be a loop that ends before it is compiled. All other
- * tensors, and all of sources that are no files, are read by `walkTensor`, which alone knows what is wrong with one.
+ * Reads runs of tensors with plain headers in the addon, many per call.
+ *
+ * This is the second reader of tensor headers, for speed alone: the first open of a process would run `walkTensor` before
+ * V8 has compiled it. Measured for the first open: 3,000 tensors 36 ms with this reader and 97 ms without, 100,000 tensors
+ * 0.12 s and 0.57 s. A plain tensor has a known type, a name and exactly its bytes in `raw_data`. All others, and all of
+ * sources that are not files, go to `walkTensor`, which alone reports what is wrong.
  */
 import { nativeFileOf } from '../../../bytes/native_file.js'
 import type { ByteSource } from '../../../bytes/source.js'
@@ -13,21 +16,21 @@ import { MAX_AXES } from '../../../tensor/shape.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import { TENSOR } from './header.js'
 
-/** Each may be a read of a disk, and nobody else has a turn meanwhile. */
+/** Limit per call: each tensor may be a disk read, and the call blocks the event loop. */
 const MAX_RUN_TENSORS = 512
 
-/** After a tensor that was not plain so many more are read one by one at most before the next look. */
+/** After failed attempts, at most this many tensors are read by `walkTensor` before the next attempt. */
 const MAX_PAUSE = 1024
 
 export class PlainTensorRuns {
   readonly #file: NativeInputFile | undefined
   readonly #label: string
   readonly #rules: NativePlainTensorRules
-  /** How many tensors are passed by before the next look, and how many were after the last one in vain. */
+  /** Tensors to skip before the next attempt, and the number skipped after the last failed one. */
   #pause = 0
   #lastPause = 0
 
-  /** @param list - number of the field that a tensor is */
+  /** @param list - number of the field whose messages are the tensors */
   constructor(source: ByteSource, list: number) {
     this.#file = nativeFileOf(source)
     this.#label = source.label ?? ''
@@ -35,17 +38,16 @@ export class PlainTensorRuns {
   }
 
   /**
-   * The tensors from a field on that are plain.
+   * The run of plain tensors from the field at `start` on.
    *
-   * @param start - of the field of a tensor
-   * @param end - of the message that it is in
-   * @param most - how many are taken at most
-   * @returns undefined where the first is not plain, or was not looked at
-   * @throws TileworkError as reading the file
+   * @param end - end of the message that contains the field
+   * @param maxTensors - limit of the run
+   * @returns undefined where the first tensor is not plain or no attempt is due
+   * @throws TileworkError errors of reading the file
    */
-  take(start: number, end: number, most: number): NativePlainTensors | undefined {
+  take(start: number, end: number, maxTensors: number): NativePlainTensors | undefined {
     const file = this.#file
-    const limit = Math.floor(Math.min(most, MAX_RUN_TENSORS))
+    const limit = Math.floor(Math.min(maxTensors, MAX_RUN_TENSORS))
     if (!file || limit < 1 || this.#pause-- > 0) return undefined
     const run = systemError.wrap(this.#label, () =>
       native().plainTensors(file, this.#rules, start, end, limit),
@@ -68,7 +70,7 @@ const RULES = {
   maxAxes: MAX_AXES,
 }
 
-/** By code; strings have no bits of their own. */
+/** Bits per element by `data_type`; 0 for strings, which are never plain. */
 function elementBits(): Uint8Array {
   const bits = new Uint8Array(Math.max(...DTYPE_OF_CODE.keys()) + 1)
   for (const [code, dtype] of DTYPE_OF_CODE) bits[code] = dtype === 'string' ? 0 : DTYPES[dtype].bits

@@ -1,6 +1,7 @@
 /**
- * Plans messages of tensors in pieces: bytes that are made, and payloads that stay where they are. Fields stand in the
- * order of their numbers, as the Python packages write them.
+ * Plans TensorProto and SparseTensorProto messages as segments: new bytes, and references to payloads.
+ *
+ * Fields are ordered by number, as the Python packages write them.
  */
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
@@ -13,13 +14,13 @@ import { WireWriter } from '../protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, quote } from '../schema.js'
 import { storageOf, TENSOR } from './header.js'
 
-/** A message in pieces: bytes, and payloads that are not in memory. */
+/** A message as segments: bytes in memory, and references to payloads. */
 export interface PlannedMessage {
   readonly byteLength: number
   readonly segments: readonly WriteSegment[]
 }
 
-/** Fields of a message, most of them messages of payloads. */
+/** Builds a message from nested planned messages. */
 export class MessageParts {
   readonly #segments: WriteSegment[]
   #byteLength: number
@@ -42,7 +43,7 @@ export class MessageParts {
   }
 }
 
-/** Bytes of the file that a segment fills. */
+/** Length of a segment in the file, in bytes. */
 export function segmentBytes(segment: WriteSegment): number {
   if (segment.kind === 'bytes') return segment.bytes.byteLength
   if (segment.kind === 'tensor') return segment.tensor.storage.byteLength
@@ -50,17 +51,17 @@ export function segmentBytes(segment: WriteSegment): number {
 }
 
 /**
- * A TensorProto. A blocked tensor is stored under the shape of its digits.
+ * Plans a TensorProto. A blocked tensor is stored under the shape of its digits.
  *
- * @param raw - false: numbers go into the field of their type, for which they are read
- * @param outside - fields that say where the values lie, which are then not in the message
- * @throws TileworkError ERR_NO_DATA, and what reading strings and numbers throws
+ * @param raw - false: numbers are read and stored in the typed field
+ * @param external - fields that locate external values, which are then not in the message
+ * @throws TileworkError ERR_NO_DATA, and errors of reading strings and numbers
  */
 export async function planTensor(
   tensor: DenseTensor | StringTensor,
   name: string,
   raw = true,
-  outside?: readonly WriteSegment[],
+  external?: readonly WriteSegment[],
 ): Promise<PlannedMessage> {
   if (!tensor.hasData) {
     throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
@@ -72,26 +73,26 @@ export async function planTensor(
   if (tensor.kind === 'string') {
     for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
   }
-  const isInside = tensor.kind === 'dense' && outside === undefined
-  const typed = isInside && !raw ? await typedField(tensor) : undefined
+  const isInternal = tensor.kind === 'dense' && external === undefined
+  const typed = isInternal && !raw ? await typedField(tensor) : undefined
   if (typed && typed.number < TENSOR.name) head.bytes(typed.number, typed.entries)
   if (name !== '') head.text(TENSOR.name, name)
   if (typed && typed.number > TENSOR.name) head.bytes(typed.number, typed.entries)
   const values: WriteSegment[] = []
-  if (isInside && raw) {
+  if (isInternal && raw) {
     const { byteLength } = tensor.storage
     head.lengthOf(TENSOR.rawData, byteLength)
     if (byteLength > 0) values.push({ kind: 'tensor', tensor })
   }
   const tail: readonly WriteSegment[] = [
     { kind: 'bytes', bytes: docOf(tensor) },
-    ...(outside ?? []),
+    ...(external ?? []),
     { kind: 'bytes', bytes: metadataOf(tensor) },
   ]
   return new MessageParts(head.finish()).finish([...values, ...tail])
 }
 
-/** All values as one packed run of their typed field: fixed bytes as they are, others as numbers. */
+/** All values as one packed run of the typed field. */
 async function typedField(tensor: DenseTensor): Promise<{ number: number; entries: Uint8Array }> {
   const bytes = await tensor.bytes()
   const dtype = tensor.dtype as Exclude<Dtype, 'string'>
@@ -117,7 +118,7 @@ function entryAt(bytes: Uint8Array, at: number, entryBytes: number, isSigned: bo
 async function stringsOf(tensor: StringTensor): Promise<readonly Uint8Array[]> {
   const strings = await tensor.rawStrings()
   if (strings.length === tensor.size) return strings
-  const message = `${nameOf(tensor)} gave ${strings.length} strings; its shape has ${tensor.size}.`
+  const message = `${nameOf(tensor)} returned ${strings.length} strings; its shape has ${tensor.size}.`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
 
@@ -142,10 +143,13 @@ function metadataOf({ metadata }: Tensor): Uint8Array {
   return tail.finish()
 }
 
-/** A SparseTensorProto: values in a list, indices in rows, the name on the values. */
+/** Plans a SparseTensorProto: a list of values with the name, and rows of indices. */
 export async function planSparse(tensor: SparseTensor, name: string): Promise<PlannedMessage> {
   const rank = tensor.shape.length
-  if (rank === 0) throw unsupported(`${nameOf(tensor)} is a sparse scalar`)
+  if (rank === 0)
+    throw unsupported(
+      `${nameOf(tensor)} is a sparse scalar; a SparseTensorProto needs at least one dimension`,
+    )
   const sorted = await sortEntries(tensor)
   const { values, indices } = sorted.storage()
   const message = new MessageParts(new Uint8Array(0))
@@ -161,5 +165,5 @@ export function unsupported(message: string): TileworkError {
 }
 
 export function nameOf({ name }: { readonly name: string }): string {
-  return name === '' ? 'The tensor without name' : `Tensor ${quote(name)}`
+  return name === '' ? 'The unnamed tensor' : `Tensor ${quote(name)}`
 }

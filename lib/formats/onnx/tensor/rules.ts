@@ -1,24 +1,25 @@
 /**
- * The rules of one TensorProto, whatever holds it: that there is a type and a shape, and that its values, wherever they
- * are stored, are as many as the shape says. Numbers are exact; nothing is read or allocated here.
+ * The rules of a TensorProto: a known type, a valid shape, and as many values as the shape says, wherever they are stored.
+ *
+ * Arithmetic is exact. Nothing is read or allocated here.
  */
 import { packedByteLength } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import type { ErrorCode } from '../../../errors.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import type { Place, Report } from '../../report.js'
-import { VARINT } from '../protobuf/wire.js'
+import { VARINT, VARINT_BYTES } from '../protobuf/wire.js'
 import { quote } from '../schema.js'
 import { type Payload, type Property, storageOf, TENSOR, type TensorHeader } from './header.js'
 
-/** Where the values of a tensor are. */
+/** Location of the values of a tensor. */
 export type Placement =
-  /** One range of the file that has the packed elements. */
+  /** Packed elements in one range of the file. */
   | { readonly kind: 'range'; readonly start: number }
-  /** Entries of a typed field, which have to be decoded. */
+  /** Entries of a typed field, which must be decoded. */
   | { readonly kind: 'fields' }
   | { readonly kind: 'strings' }
-  /** Another file. */
+  /** In another file. */
   | ExternalPlacement
   | { readonly kind: 'none'; readonly reason: string }
 
@@ -29,7 +30,7 @@ export interface ExternalPlacement {
   readonly start: number
   /** Byte offset of the location in the model. */
   readonly offset: number
-  /** The SHA-1 of that file as the tensor declares it. */
+  /** The declared SHA-1 of that file. */
   readonly checksum?: Property
 }
 
@@ -37,26 +38,26 @@ export interface ExternalPlacement {
 export interface CheckedTensor {
   readonly dtype: Dtype
   readonly shape: readonly number[]
-  /** Of the packed elements; 0 for strings. */
+  /** Bytes of the packed elements; 0 for strings. */
   readonly byteLength: number
   readonly placement: Placement
 }
 
-/** What is being checked: the report, and where the tensor stands, asked for only when something is wrong. */
+/** The report and the location of the tensor; the path is computed only for a finding. */
 export interface TensorPlace {
   readonly report: Report
   readonly path: () => string
   readonly offset: number
 }
 
-/** The bytes of as many elements of any type are below 2^53. */
+/** Limit of elements: their bytes stay below 2^53 for every type. */
 const MAX_ELEMENTS = Math.floor(Number.MAX_SAFE_INTEGER / 16)
 
 /**
- * Checks a tensor.
+ * Checks the header of a tensor.
  *
- * @returns undefined where it cannot be listed, which is reported
- * @throws TileworkError where the report does
+ * @returns undefined for a tensor that cannot be listed, which is reported
+ * @throws TileworkError where the report throws
  */
 export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTensor | undefined {
   const { dtype } = header
@@ -68,11 +69,11 @@ export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTe
   const shape = checkDims(header, where)
   if (!shape) return undefined
   const rough = shape.reduce((product, extent) => product * extent, 1)
-  // Exact where it may matter: a product of doubles below 2^53 is, and one above is not below by rounding.
+  // A product of doubles below 2^53 is exact, and rounding never moves a larger one below it.
   const elements =
     rough < MAX_ELEMENTS ? rough : shape.reduce((product, extent) => product * BigInt(extent), 1n)
   if (elements > MAX_ELEMENTS) {
-    const message = `${nameOf(header)} has ${shape.join(' x ')} elements, more than can be counted.`
+    const message = `${nameOf(header)} has ${shape.join(' x ')} elements; the limit is ${MAX_ELEMENTS}.`
     broken(where, 'dims', 'ERR_OVERFLOW', message)
     return undefined
   }
@@ -85,12 +86,17 @@ export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTe
 function checkDims(header: TensorHeader, where: TensorPlace): readonly number[] | undefined {
   const { dims } = header
   if (dims.length > MAX_AXES) {
-    broken(where, 'dims', 'ERR_RANK', `${nameOf(header)} has more than ${MAX_AXES} axes, which is the limit.`)
+    broken(where, 'dims', 'ERR_RANK', `${nameOf(header)} has too many axes; the limit is ${MAX_AXES}.`)
     return undefined
   }
   for (const [axis, extent] of dims.entries()) {
     if (extent < 0) {
-      broken(where, `dims[${axis}]`, 'ERR_HEADER', `${nameOf(header)} has the negative extent ${extent}.`)
+      broken(
+        where,
+        `dims[${axis}]`,
+        'ERR_HEADER',
+        `${nameOf(header)} has the extent ${extent}; it must not be negative.`,
+      )
       return undefined
     }
     if (typeof extent === 'bigint') {
@@ -98,7 +104,7 @@ function checkDims(header: TensorHeader, where: TensorPlace): readonly number[] 
         where,
         `dims[${axis}]`,
         'ERR_OVERFLOW',
-        `${nameOf(header)} has the extent ${extent}, beyond 2^53 - 1.`,
+        `${nameOf(header)} has the extent ${extent}; the limit is 2^53 - 1.`,
       )
       return undefined
     }
@@ -108,7 +114,7 @@ function checkDims(header: TensorHeader, where: TensorPlace): readonly number[] 
 
 function place(header: TensorHeader, dtype: Dtype, count: number, where: TensorPlace): Placement | undefined {
   if (header.hasSegment) {
-    const message = `${nameOf(header)} is a segment of a tensor; it is kept and not decoded.`
+    const message = `${nameOf(header)} is a segment of a larger tensor, which is kept but not decoded.`
     where.report.note('ERR_UNSUPPORTED', message, placeOf(where, 'segment'))
     return { kind: 'none', reason: 'it is a segment of a larger tensor' }
   }
@@ -136,7 +142,7 @@ function placeRaw(
     return undefined
   }
   if (found > needed) {
-    const message = `${nameOf(header)} needs ${needed} bytes and its raw_data has ${found}; those behind are passed over.`
+    const message = `${nameOf(header)} needs ${needed} bytes and its raw_data has ${found}; the excess is ignored.`
     deviation(where, 'raw_data', 'ERR_GAP', message)
   }
   return { kind: 'range', start }
@@ -153,21 +159,21 @@ function placeTyped(
   const needed = Math.ceil(count / elements) * entries
   if (!payload) return needed === 0 ? { kind: 'fields' } : placeNothing(header, where)
   if (payload.raggedBytes !== undefined) {
-    const message = `${nameOf(header)} has a packed run of ${payload.raggedBytes} bytes in its ${field}, whose entries have ${entryBytes}.`
+    const message = `${nameOf(header)} has a packed run of ${payload.raggedBytes} bytes in its ${field}; it must be a multiple of ${entryBytes}.`
     broken(where, field, 'ERR_HEADER', message)
     return undefined
   }
   const isVarint = wireType === VARINT
-  // A varint has one to ten bytes: how many there are is counted when they are decoded, or by a check.
-  const most = isVarint ? payload.byteLength : Math.floor(payload.byteLength / entryBytes)
-  const least = isVarint ? Math.ceil(payload.byteLength / 10) : most
-  if (most < needed) {
+  // A varint has 1 to 10 bytes; decoding and `check` count the exact number.
+  const max = isVarint ? payload.byteLength : Math.floor(payload.byteLength / entryBytes)
+  const min = isVarint ? Math.ceil(payload.byteLength / VARINT_BYTES) : max
+  if (max < needed) {
     const message = `${nameOf(header)} needs ${needed} entries and its ${field} has ${payload.byteLength} bytes.`
     broken(where, field, 'ERR_TRUNCATED', message)
     return undefined
   }
-  if (least > needed) {
-    const message = `${nameOf(header)} needs ${needed} entries and its ${field} has more: ${payload.byteLength} bytes.`
+  if (min > needed) {
+    const message = `${nameOf(header)} needs ${needed} entries and its ${field} has at least ${min}; the excess is ignored.`
     deviation(where, field, 'ERR_GAP', message)
   }
   const isOneRange = !isVarint && payload.runs === 1
@@ -187,7 +193,7 @@ function placeStrings(header: TensorHeader, count: number, where: TensorPlace): 
     return undefined
   }
   if (found > count) {
-    const message = `${nameOf(header)} needs ${count} strings and has ${found}; those behind are passed over.`
+    const message = `${nameOf(header)} needs ${count} strings and has ${found}; the excess is ignored.`
     deviation(where, 'string_data', 'ERR_GAP', message)
   }
   return { kind: 'strings' }
@@ -198,14 +204,14 @@ function placeNothing(header: TensorHeader, where: TensorPlace): Placement {
   return { kind: 'none', reason: 'the file has none' }
 }
 
-/** Values in a field that is not the one that counts. */
+/** Reports values in fields that readers ignore. */
 function noteStrayFields(header: TensorHeader, dtype: Dtype, where: TensorPlace): void {
   const own = dtype === 'string' ? TENSOR.stringData : storageOf(dtype).number
   const isRaw = dtype !== 'string' && header.rawData !== undefined
   const counting = isRaw ? TENSOR.rawData : own
   for (const [number, { byteLength }] of header.payloads) {
     if (number === counting || byteLength === 0) continue
-    const message = `${nameOf(header)} has values in field ${number} too; those of field ${counting} count.`
+    const message = `${nameOf(header)} has values in field ${number} too, which are ignored; field ${counting} is read.`
     deviation(where, '', 'ERR_HEADER', message)
   }
 }
@@ -217,23 +223,23 @@ function placeExternal(
   where: TensorPlace,
 ): Placement | undefined {
   if (dtype === 'string') {
-    const message = `${nameOf(header)} is of strings, which cannot lie in another file.`
+    const message = `${nameOf(header)} has dtype string; strings cannot be external.`
     deviation(where, 'external_data', 'ERR_DTYPE', message)
-    return { kind: 'none', reason: 'strings cannot lie in another file' }
+    return { kind: 'none', reason: 'strings cannot be external' }
   }
   for (const [number, { byteLength }] of header.payloads) {
     if (byteLength === 0) continue
-    const message = `${nameOf(header)} lies in another file and has values in field ${number} too, which are passed over.`
+    const message = `${nameOf(header)} is external and has values in field ${number} too, which are ignored.`
     deviation(where, '', 'ERR_HEADER', message)
   }
   const location = header.externalValue('location')
   if (!location || location.value === '') {
-    broken(where, 'external_data', 'ERR_HEADER', `${nameOf(header)} lies in another file without a location.`)
+    broken(where, 'external_data', 'ERR_HEADER', `${nameOf(header)} is external but has no location.`)
     return undefined
   }
-  // onnxruntime takes such a location for a memory address of its own process.
+  // onnxruntime reads such a location as an address in its own memory.
   if (location.value.startsWith('*/')) {
-    const message = `${nameOf(header)} has the location ${quote(location.value)}, which is no path of a file.`
+    const message = `${nameOf(header)} has the location ${quote(location.value)}, which is not a file path.`
     broken(where, 'external_data.location', 'ERR_PATH_ESCAPE', message)
     return undefined
   }
@@ -260,7 +266,7 @@ function placeExternal(
   }
 }
 
-/** A decimal number without sign, blank or exponent; undefined where the key is absent. */
+/** A decimal integer without sign, space or exponent; undefined where the key is absent. */
 function externalNumber(
   header: TensorHeader,
   key: 'offset' | 'length',
@@ -270,22 +276,21 @@ function externalNumber(
   if (!property) return undefined
   const path = `external_data.${key}`
   if (!/^\d+$/.test(property.value)) {
-    const message = `${nameOf(header)} has the external ${key} ${quote(property.value)}; it must be decimal digits.`
+    const message = `${nameOf(header)} has the external ${key} ${quote(property.value)}; it must consist of decimal digits.`
     broken(where, path, 'ERR_HEADER', message)
     return 'broken'
   }
   const value = Number(property.value)
   if (!Number.isSafeInteger(value)) {
-    const message = `${nameOf(header)} has the external ${key} ${quote(property.value)}, beyond 2^53 - 1.`
+    const message = `${nameOf(header)} has the external ${key} ${quote(property.value)}; the limit is 2^53 - 1.`
     broken(where, path, 'ERR_OVERFLOW', message)
     return 'broken'
   }
   return value
 }
 
-/** Begins sentences. */
 export function nameOf({ name }: TensorHeader): string {
-  return name === '' ? 'A tensor without name' : `Tensor ${quote(name)}`
+  return name === '' ? 'An unnamed tensor' : `Tensor ${quote(name)}`
 }
 
 function placeOf({ path, offset }: TensorPlace, field: string): Place {

@@ -1,6 +1,7 @@
 /**
- * SparseTensorProto: values and indices are TensorProtos of any storage; indices are rows of coordinates, or one
- * row-major number an entry. Both become the rows that tilework's coordinate lists have.
+ * Reads SparseTensorProtos. Values and indices are TensorProtos of any storage.
+ *
+ * Indices are rows of coordinates, or one linear (row-major) index per entry; both become the rows of a coordinate list.
  */
 import { checkRange } from '../../../bytes/check_range.js'
 import type { ByteSource } from '../../../bytes/source.js'
@@ -9,7 +10,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
 import { CooTensor } from '../../../tensor/sparse.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
-import { eachField, LENGTH, type Steps, VARINT, type WireCursor } from '../protobuf/wire.js'
+import { eachField, LENGTH, type Steps, VARINT, VARINT_BYTES, type WireCursor } from '../protobuf/wire.js'
 import { FORMAT_NAME, fieldNumber } from '../schema.js'
 import { addDim, type TensorHeader, walkTensor } from './header.js'
 import { type CheckedTensor, checkTensor, type TensorPlace } from './rules.js'
@@ -23,12 +24,12 @@ const SPARSE = {
 const INDEX_BYTES = 8
 
 /**
- * Most axes where an index is one number. 64 bits have place for 63 axes of two elements, and axes of one say nothing,
- * but each costs eight bytes when the index becomes a row.
+ * Rank limit for linear indices. 64 bits address at most 63 axes of two elements; further axes have extent 1 but cost
+ * eight bytes per entry when the index becomes a row.
  */
 const MAX_LINEAR_AXES = 64
 
-/** A TensorProto inside another message, and where it lies. */
+/** A nested TensorProto and its range in the file. */
 export interface TensorPart {
   readonly header: TensorHeader
   readonly start: number
@@ -41,7 +42,7 @@ export interface SparseHeader {
   readonly dims: readonly (number | bigint)[]
 }
 
-/** A part whose rules hold. */
+/** A part that passed its checks. */
 export interface CheckedPart extends TensorPart {
   readonly checked: CheckedTensor
 }
@@ -51,10 +52,10 @@ export interface CheckedSparse {
   readonly dtype: Exclude<Dtype, 'string'>
   readonly shape: readonly number[]
   readonly entryCount: number
-  /** Whether an index is one row-major number. */
+  /** Whether indices are linear. */
   readonly isLinear: boolean
   readonly values: CheckedPart
-  /** Absent where there are no entries. */
+  /** Absent for a tensor without entries. */
   readonly indices?: CheckedPart
 }
 
@@ -75,7 +76,7 @@ export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader
   function* packed(start: number, fieldEnd: number): Steps<void> {
     cursor.position = start
     while (cursor.position < fieldEnd) {
-      if (!cursor.holds(10, fieldEnd)) yield 10
+      if (!cursor.holds(VARINT_BYTES, fieldEnd)) yield VARINT_BYTES
       cursor.varint(fieldEnd)
       addDim(dims, cursor.int64())
     }
@@ -88,7 +89,7 @@ export function* walkSparse(cursor: WireCursor, end: number): Steps<SparseHeader
   return { ...(values && { values }), ...(indices && { indices }), dims }
 }
 
-/** Undefined where the tensor cannot be listed, which is reported. @throws TileworkError where the report does */
+/** Undefined for a tensor that cannot be listed, which is reported. @throws TileworkError where the report throws */
 export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSparse | undefined {
   const values = checkPart(header.values, 'values', where)
   const shape = checkDenseShape(header.dims, where)
@@ -98,11 +99,11 @@ export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSp
     return refuse(
       where,
       'values',
-      `The values have the shape [${values.checked.shape}]; they must be a list.`,
+      `The values have the shape [${values.checked.shape}]; they must have one axis.`,
     )
   }
   if (dtype === 'string') {
-    const message = 'A sparse tensor of strings is kept and not listed.'
+    const message = 'The sparse tensor has dtype string; it is kept but not listed.'
     where.report.note('ERR_UNSUPPORTED', message, { path: where.path(), offset: where.offset })
     return undefined
   }
@@ -120,7 +121,7 @@ export function checkSparse(header: SparseHeader, where: TensorPlace): CheckedSp
     return refuse(where, 'indices', `The indices are ${found}; they must be ${wanted}.`)
   }
   if (isLinear && shape.length > MAX_LINEAR_AXES) {
-    const message = `A sparse tensor of ${shape.length} axes has row-major indices; the limit is ${MAX_LINEAR_AXES} for such.`
+    const message = `A sparse tensor with linear indices has ${shape.length} axes; the limit is ${MAX_LINEAR_AXES}.`
     return refuse(where, 'dims', message)
   }
   return { ...about, isLinear, indices }
@@ -132,7 +133,7 @@ function checkPart(
   where: TensorPlace,
 ): CheckedPart | undefined {
   if (!part) return refuse(where, name, `A sparse tensor has no ${name}.`)
-  const path = (): string => wayTo(where, name)
+  const path = (): string => pathOf(where, name)
   const checked = checkTensor(part.header, { report: where.report, path, offset: part.start })
   return checked && { ...part, checked }
 }
@@ -142,28 +143,30 @@ function checkDenseShape(
   where: TensorPlace,
 ): readonly number[] | undefined {
   const bad = dims.find((extent) => typeof extent === 'bigint' || extent < 0)
-  if (bad !== undefined) return refuse(where, 'dims', `A sparse tensor has the extent ${bad}.`)
+  if (bad !== undefined)
+    return refuse(where, 'dims', `A sparse tensor has the extent ${bad}; it must be between 0 and 2^53 - 1.`)
   if (dims.length === 0)
     return refuse(where, 'dims', 'A sparse tensor has no dims; it must have at least one.')
   if (dims.length > MAX_AXES) {
-    return refuse(where, 'dims', `A sparse tensor has more than ${MAX_AXES} axes, which is the limit.`)
+    return refuse(where, 'dims', `A sparse tensor has too many axes; the limit is ${MAX_AXES}.`)
   }
   return dims as readonly number[]
 }
 
 function refuse(where: TensorPlace, field: string, message: string): undefined {
-  where.report.broken('ERR_COO_SHAPE', message, { path: wayTo(where, field), offset: where.offset })
+  where.report.broken('ERR_COO_SHAPE', message, { path: pathOf(where, field), offset: where.offset })
   return undefined
 }
 
-function wayTo({ path }: TensorPlace, field: string): string {
+function pathOf({ path }: TensorPlace, field: string): string {
   return path() === '' ? field : `${path()}.${field}`
 }
 
 /**
- * The tensor of a checked message.
+ * Makes the tensor of a checked message.
  *
- * @param values - of one axis; @param indices - int64, absent where there are no entries
+ * @param values - one axis
+ * @param indices - int64; absent for a tensor without entries
  */
 export function makeSparse(
   { name, dtype, shape, entryCount, isLinear }: CheckedSparse,
@@ -179,7 +182,7 @@ export function makeSparse(
   return new CooTensor({ source, ...starts, entryCount, dtype, shape, name, requiresOrder, place })
 }
 
-/** Bytes that can be read by ranges. */
+/** A range of bytes that is read on demand. */
 interface Part {
   readonly byteLength: number
   read(start: number, end: number): Promise<Uint8Array>
@@ -194,12 +197,12 @@ function partOf(tensor: DenseTensor): Part {
   }
 }
 
-/** Rows of coordinates, made window by window from row-major numbers. */
+/** Rows of coordinates, computed from linear indices as they are read. */
 class LinearRows implements Part {
   readonly byteLength: number
   readonly #linear: Part
   readonly #rank: number
-  /** Axes of more than one element, last first; on the others every index is 0. The first axis takes what is left over. */
+  /** Axes with extent above 1, last first; on the others every index is 0. The first axis takes the quotient that remains. */
   readonly #steps: readonly { readonly axis: number; readonly extent: bigint }[]
 
   constructor(indices: DenseTensor, shape: readonly number[]) {
@@ -222,21 +225,21 @@ class LinearRows implements Part {
     return rows.subarray(start - first * rowBytes, end - first * rowBytes)
   }
 
-  /** What is no index of the shape becomes a row that is none either: what is left over stands on the first axis. */
+  /** An index out of range stays out of range: the remaining quotient is stored on the first axis. */
   #writeRow(linear: bigint, rows: DataView, at: number): void {
-    let rest = linear
+    let remaining = linear
     for (const { axis, extent } of this.#steps) {
-      if (rest < 0n || extent === 0n) break
-      const above = rest / extent
-      rows.setBigInt64(at + axis * INDEX_BYTES, rest - above * extent, true)
-      rest = above
-      if (rest === 0n) return
+      if (remaining < 0n || extent === 0n) break
+      const quotient = remaining / extent
+      rows.setBigInt64(at + axis * INDEX_BYTES, remaining - quotient * extent, true)
+      remaining = quotient
+      if (remaining === 0n) return
     }
-    rows.setBigInt64(at, rest, true)
+    rows.setBigInt64(at, remaining, true)
   }
 }
 
-/** Rows, then values, as one source, as coordinate lists have them. */
+/** Rows followed by values as one source, the layout that coordinate lists read. */
 class JoinedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string

@@ -1,4 +1,4 @@
-/** Tensors of strings: each an occurrence of `string_data`, bytes that should be UTF-8 and may be anything. */
+/** String tensors: each element is an occurrence of `string_data`, bytes that should be UTF-8 but may be invalid. */
 import { isUtf8 } from 'node:buffer'
 import { TileworkError } from '../../../errors.js'
 import { BaseTensor } from '../../../tensor/base_tensor.js'
@@ -37,7 +37,7 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
     this.metadata = metadata
   }
 
-  /** @throws TileworkError ERR_DTYPE for a string that is no UTF-8, ERR_NO_DATA; and what the source throws */
+  /** @throws TileworkError ERR_DTYPE for invalid UTF-8, ERR_NO_DATA, and errors of the source */
   async strings(): Promise<readonly string[]> {
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     return (await this.rawStrings()).map((bytes, index) => {
@@ -50,7 +50,7 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
     })
   }
 
-  /** @throws TileworkError ERR_NO_DATA; and what the source throws */
+  /** @throws TileworkError ERR_NO_DATA, and errors of the source */
   async rawStrings(): Promise<readonly Uint8Array[]> {
     if (!this.hasData) {
       throw new TileworkError('ERR_NO_DATA', `Tensor ${quote(this.name)} has no data in its file.`)
@@ -62,7 +62,7 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
     return strings
   }
 
-  /** The number of the first string that is no text, or has a NUL in it; none of them is kept. @throws what the source throws */
+  /** Index of the first string that is invalid UTF-8 or contains a NUL. @throws errors of the source */
   async firstBad(): Promise<number | undefined> {
     let index = 0
     let bad: number | undefined
@@ -73,7 +73,7 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
     return bad
   }
 
-  /** @param visit - is given bytes that the next string writes over */
+  /** @param visit - receives bytes that are valid until the next string */
   #each(visit: (bytes: Uint8Array) => void): Promise<void> {
     const { source, start, end } = this.#message
     const cursor = new WireCursor(source)
@@ -82,10 +82,10 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
   }
 }
 
-/** Empty strings are many in some files, and one list of no bytes is as good as another. */
+/** Shared by all empty strings, which are common in some files. */
 const NO_BYTES = new Uint8Array(0)
 
-/** At most `count` strings of the TensorProto that ends at `end`. */
+/** Visits up to `count` strings of the TensorProto that ends at `end`. */
 function* eachString(
   cursor: WireCursor,
   end: number,

@@ -1,7 +1,8 @@
 /**
- * What opening a file keeps of its tensors: four numbers each, and the bytes of their headers as they stand. A model may
- * have millions of tensors of a few bytes, and an object for each would take many times the file; they are made when
- * someone asks for one.
+ * Compact table of the tensors of an open file: four numbers and the raw header bytes per tensor.
+ *
+ * A model may have millions of tensors of a few bytes; an object for each would need many times the file's size. Objects
+ * are made on access.
  */
 import { PLAIN_TENSOR_NUMBERS } from '../../../native/limits.js'
 import type { NativePlainTensors } from '../../../native/types.js'
@@ -15,37 +16,37 @@ export type EntryKind = (typeof ENTRY_KINDS)[number]
 
 export interface TableEntry {
   readonly kind: EntryKind
-  /** Number of the file that has the values: 0 is the model's own. */
+  /** Number of the file with the values; 0 is the model itself. */
   readonly file: number
-  /** Of a range where the values begin, of fields and strings the message, of a sparse tensor its number in `start`. */
+  /** `range`: start of the values. `fields`, `strings`: start of the message. `sparse`: index of the sparse tensor. */
   readonly start: number
   readonly end: number
 }
 
-/** Kind and file, start, end, offset of the header. */
+/** Numbers per tensor: kind and file, start, end, header offset. */
 const NUMBERS = 4
 const HEADER_START = 3
 const KINDS = 8
 
-/** Tensors that only have the bytes of a name somewhere else, as a name that it is part of, before a search gives up. */
+/** False hits (headers that contain the name's bytes elsewhere) before a search gives up. */
 const MAX_SEARCH_TRIES = 8
 
 export class TensorTable {
   readonly #numbers = new OffsetList()
   readonly #headers = new ByteList()
-  /** Where the header that is being kept begins. */
+  /** Start of the header that is being kept. */
   #headerStart = 0
 
   get length(): number {
     return this.#numbers.length / NUMBERS
   }
 
-  /** Keeps bytes of the header of the tensor that is added next. */
+  /** Appends header bytes of the tensor that is added next. */
   keep(bytes: Uint8Array): void {
     this.#headers.append(bytes)
   }
 
-  /** Forgets what was kept since the last tensor. */
+  /** Discards the bytes kept since the last tensor. */
   drop(): void {
     this.#headers.truncate(this.#headerStart)
   }
@@ -56,7 +57,7 @@ export class TensorTable {
     this.#headerStart = this.#headers.length
   }
 
-  /** Adds tensors whose values lie in the model's own file. Nothing may be kept for another one. */
+  /** Adds tensors whose values are in the model file. No header bytes may be pending. */
   addRun({ places, headers }: NativePlainTensors): void {
     const first = this.#headerStart
     for (let at = 0; at < places.length; at += PLAIN_TENSOR_NUMBERS) {
@@ -68,7 +69,7 @@ export class TensorTable {
     this.#headers.append(headers)
   }
 
-  /** Places a tensor anew, when its other file is known. */
+  /** Replaces an entry, once the external file of the tensor is open. */
   set(index: number, entry: TableEntry): void {
     for (const [at, number] of numbersOf(entry).entries()) this.#numbers.set(index * NUMBERS + at, number)
   }
@@ -89,19 +90,19 @@ export class TensorTable {
     return parseHeader(this.#headers.subarray(start, end))
   }
 
-  /** Length of the header as it stands in the file. */
+  /** Length of the header in bytes. */
   headerBytes(index: number): number {
     const [start, end] = this.#headerRange(index)
     return end - start
   }
 
-  /** As `header`, of which only the name is read. */
+  /** The name, without parsing the rest of the header. */
   name(index: number): string {
     const [start, end] = this.#headerRange(index)
     return nameOfHeader(WireCursor.over(this.#headers.subarray(start, end)), end - start)
   }
 
-  /** The first tensor of every name. */
+  /** Index of the first tensor of each name. */
   names(): Map<string, number> {
     const cursor = WireCursor.over(this.#headers.subarray(0, this.#headerStart))
     const names = new Map<string, number>()
@@ -115,10 +116,9 @@ export class TensorTable {
   }
 
   /**
-   * The first tensor of a name, found by the bytes of it, which its header has: no other name is read. Everything listed has a
-   * header of its own.
+   * Index of the first tensor of a name, found by searching the headers for the name's bytes instead of reading all names.
    *
-   * @returns 'unsure' where too many other tensors have these bytes, and for names that several bytes can stand for
+   * @returns 'unsure' after too many false hits, and for names with more than one byte representation
    */
   search(name: string): number | undefined | 'unsure' {
     if (name === '' || name.includes('\uFFFD')) return 'unsure'
@@ -135,7 +135,7 @@ export class TensorTable {
     return 'unsure'
   }
 
-  /** The tensor whose header has a byte. */
+  /** The tensor whose header contains the byte at `offset` (binary search). */
   #indexAt(offset: number): number {
     let [low, high] = [0, this.length - 1]
     while (low < high) {
@@ -153,7 +153,7 @@ export class TensorTable {
   }
 }
 
-/** Those before the offset of the header. */
+/** The numbers of an entry without the header offset. */
 function numbersOf({ kind, file, start, end }: TableEntry): readonly [number, number, number] {
   return [file * KINDS + ENTRY_KINDS.indexOf(kind), start, end]
 }

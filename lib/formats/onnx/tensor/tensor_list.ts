@@ -1,4 +1,4 @@
-/** Tensors of a file, made when someone asks for one. */
+/** The tensors of an open file, made on access from the table of headers. */
 import type { ByteSource } from '../../../bytes/source.js'
 import { packedByteLength } from '../../../dtype/decode.js'
 import { AbsentTensor } from '../../../tensor/absent.js'
@@ -14,18 +14,18 @@ import type { CheckedTensor } from './rules.js'
 import { StringFieldTensor } from './strings.js'
 import type { TableEntry, TensorTable } from './table.js'
 
-/** An open file and what its walk has found. */
+/** The result of the walk that lists the tensors. */
 export interface ListedTensors {
   readonly table: TensorTable
-  /** The file itself, and those of external data. */
+  /** The model file and its external data files. */
   readonly files: ExternalFiles
   readonly sparse: readonly SparseTensor[]
 }
 
-/** Who asks for so few tensors of a file gets them by search; all names are read for who asks for more. */
+/** Look-ups by name that search the header bytes; the next one builds an index of all names. */
 const MAX_SEARCHES = 4
 
-/** In file order. Of tensors of one name `get` gives the first. */
+/** Tensors in file order; `get` returns the first of equal names. */
 export class FileTensors extends LazyTensorList {
   readonly #listed: ListedTensors
   #searches = 0
@@ -51,7 +51,7 @@ export class FileTensors extends LazyTensorList {
 
   #indexOf(name: string): number | undefined {
     const { table, sparse } = this.#listed
-    // Sparse tensors have their names elsewhere.
+    // Names of sparse tensors are not in the table.
     const isSearched = !this.#byName && sparse.length === 0 && this.#searches < MAX_SEARCHES
     if (isSearched && typeof name === 'string') {
       this.#searches += 1
@@ -82,7 +82,7 @@ function tensorOf({ table, files, sparse }: ListedTensors, index: number): Tenso
   return makeTensor(header, entry, source)
 }
 
-/** Where a tensor is that lies in its own file; one of another file is placed when that is open. */
+/** The table entry of a checked tensor; an external one gets its range when its file is open. */
 export function entryOf({ placement }: CheckedTensor, start: number, end: number): TableEntry {
   switch (placement.kind) {
     case 'range':
@@ -95,7 +95,7 @@ export function entryOf({ placement }: CheckedTensor, start: number, end: number
   }
 }
 
-/** The tensor of a checked header. */
+/** Makes the tensor of a checked header. */
 export function makeTensor(
   header: TensorHeader,
   { kind, start, end }: { readonly kind: string; readonly start: number; readonly end: number },

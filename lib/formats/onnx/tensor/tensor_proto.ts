@@ -1,4 +1,4 @@
-/** One TensorProto in memory, for those who have the message from elsewhere: an attribute, a request, another library. */
+/** Encodes and decodes a single TensorProto in memory, for messages from requests or other libraries. */
 import { MemorySource } from '../../../bytes/memory.js'
 import { bytesOfView } from '../../../bytes/view_bytes.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
@@ -21,11 +21,12 @@ import { checkTensor } from './rules.js'
 import { makeTensor } from './tensor_list.js'
 
 /**
- * The tensor of a TensorProto. It shares the memory of `message` where its values lie there as they are.
+ * Decodes a TensorProto. The tensor shares the memory of `message` where the values are stored as packed bytes.
  *
- * @param message - the bytes of one message, or an object with its fields from a library that has decoded it, which is
- * copied; external data are not looked for, so such a tensor has no data
- * @throws TileworkError ERR_ARGUMENT; ERR_HEADER, ERR_TRUNCATED, ERR_DTYPE, ERR_OVERFLOW, ERR_RANK for a message that is none
+ * @param message - the bytes of a TensorProto, or a decoded message object of another library, which is copied. External
+ * data is not read: such a tensor has no data
+ * @throws TileworkError ERR_ARGUMENT for another argument; ERR_HEADER, ERR_TRUNCATED, ERR_DTYPE, ERR_OVERFLOW and ERR_RANK
+ * for an invalid message
  */
 export function decodeTensorProto(message: Uint8Array | TensorProtoObject): DenseTensor | StringTensor {
   const bytes = bytesOf(message)
@@ -52,25 +53,25 @@ function bytesOf(message: unknown): Uint8Array {
   if (isMessage) return readInput('The message', () => messageOfObject(message as TensorProtoObject))
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `decodeTensorProto takes a TensorProto, as bytes or as an object; it was given ${valueText(message)}.`,
+    `decodeTensorProto takes the bytes or the object of a TensorProto; ${valueText(message)} was given.`,
   )
 }
 
-/** The result of a walk over memory, which never has to wait. */
+/** The result of a walk over memory, which ends in one step. */
 function finished<T>(steps: Generator<number, T, void>): T {
   return steps.next().value as T
 }
 
 export interface EncodeTensorProtoOptions {
-  /** Values as bytes in `raw_data` (default), or as numbers in the field of their type. Strings have one place only. */
+  /** Stores values as bytes in `raw_data` (default true), or as numbers in the typed field. Strings use `string_data`. */
   readonly raw?: boolean
 }
 
 /**
- * The TensorProto of a tensor, fields in the order of their numbers. A blocked tensor is written in row-major order.
+ * Encodes a tensor as a TensorProto, fields ordered by number. A blocked tensor is written in row-major order.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for a sparse tensor, ERR_NO_DATA, ERR_VIEW_TOO_LARGE, ERR_LIMIT
- * and what reading the tensor throws
+ * @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for a sparse tensor, ERR_NO_DATA, ERR_VIEW_TOO_LARGE, ERR_LIMIT,
+ * and errors of reading the tensor
  */
 export async function encodeTensorProto(
   tensor: Tensor,
@@ -80,7 +81,7 @@ export async function encodeTensorProto(
   checkOptions(options, 'encodeTensorProto', ['raw'])
   const raw = readInput('The options of encodeTensorProto', () => options.raw ?? true)
   if (typeof raw !== 'boolean') {
-    throw new TileworkError('ERR_ARGUMENT', `raw must be true or false; it is ${valueText(raw)}.`)
+    throw new TileworkError('ERR_ARGUMENT', `raw is ${valueText(raw)}; it must be true or false.`)
   }
   if (tensor.kind === 'sparse') {
     throw new TileworkError('ERR_UNSUPPORTED', 'A TensorProto cannot hold a sparse tensor.', {
@@ -95,7 +96,7 @@ export async function encodeTensorProto(
   return message
 }
 
-/** Bytes of the message that a segment fills. */
+/** Writes a segment at `at`. @returns its length in bytes */
 async function putSegment(segment: WriteSegment, message: Uint8Array, at: number): Promise<number> {
   if (segment.kind === 'tensor') {
     const { byteLength } = segment.tensor.storage

@@ -188,9 +188,9 @@ describe('extract', () => {
     ['an output twice', ['a'], ['y', 'y'], /twice among the outputs/],
     ['an input that is left out', ['b'], ['z'], /need "x", an input of the graph/],
     ['an input without a type', ['untyped', 'x'], ['y'], /setType/],
-    ['a node of which one output is cut off', ['left'], ['both'], /makes "left"/],
+    ['a node of which one output is cut off', ['left'], ['both'], /produces "left"/],
     ['what is no list', 'a' as never, ['y'], /array/],
-    ['what is no name', [5 as never], ['y'], /text/],
+    ['what is no name', [5 as never], ['y'], /takes a string; 5 was given/],
   ])('refuses %s, and changes nothing', async (_, inputs, outputs, message) => {
     const whole = chain()
     whole.graph.addNode({ opType: 'Abs', inputs: ['a'], outputs: ['untyped'] })
