@@ -34,10 +34,10 @@ export function exactSizeOf(shape: readonly number[]): ExactSize {
 /** Bytes of packed elements; those below 8 bits share bytes, and the last byte may be partly unused. */
 export function exactByteLength(elements: Exact, bits: number): Exact {
   if (bits >= 8) return multiply(elements, bits / 8)
-  const perByte = 8 / bits
-  if (typeof elements === 'number') return Math.ceil(elements / perByte)
-  const exact = (elements + BigInt(perByte - 1)) / BigInt(perByte)
-  return exact <= Number.MAX_SAFE_INTEGER ? Number(exact) : exact
+  const total = multiply(elements, bits)
+  if (typeof total === 'number') return Math.ceil(total / 8)
+  const bytes = (total + 7n) / 8n
+  return bytes <= Number.MAX_SAFE_INTEGER ? Number(bytes) : bytes
 }
 
 /**

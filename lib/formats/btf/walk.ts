@@ -9,17 +9,43 @@
  * Memory on hostile bytes: 16 bytes a record (6 more during the sort) beside the numbers of the headers. Headers at
  * distinct offsets may not exceed the file's size, so the total stays below 4 times the file.
  */
-import type { ByteReader } from '../../bytes/reader.js'
+import { ByteReader, READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { Budget } from '../budget.js'
 import type { Limits } from '../format.js'
 import type { Report } from '../report.js'
 import { Cover } from './cover.js'
-import { HeaderReader } from './header_reader.js'
 import { orderOf, readOffsets } from './offset_table.js'
 import { type BtfRecord, extentOf, type RecordExtent, RecordReader } from './record.js'
 import { RecordTable } from './record_table.js'
 import { DEFAULT_LIMITS, swapBytes, U64_BYTES } from './schema.js'
+
+/** One page, the least that the system reads: room for the dimensions of any usual header. */
+const MIN_WINDOW_BYTES = 4096
+
+/**
+ * Reads headers that lie between payloads of any size. The window is small after a far jump, so that a thousand large
+ * tensors do not cost a window of payload each. It doubles while headers are close together, so that a million small
+ * records cost some hundred reads.
+ */
+class HeaderReader extends ByteReader {
+  #windowBytes = MIN_WINDOW_BYTES
+  /** End offset of the last window. */
+  #windowEnd = 0
+
+  constructor(source: ByteSource) {
+    super(source, 0)
+  }
+
+  override load(count: number): Promise<void> {
+    const isNear = Math.abs(this.position - this.#windowEnd) <= this.#windowBytes
+    this.#windowBytes = isNear ? Math.min(2 * this.#windowBytes, READER_WINDOW_BYTES) : MIN_WINDOW_BYTES
+    // A count beyond the end stays as it is: the base class refuses it.
+    const wanted = Math.max(count, Math.min(this.#windowBytes, this.remaining))
+    this.#windowEnd = this.position + wanted
+    return super.load(wanted)
+  }
+}
 
 export interface Walk {
   readonly table: RecordTable

@@ -5,7 +5,6 @@
  */
 
 import { readInput } from '../../caller_input.js'
-import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
@@ -14,6 +13,7 @@ import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { WritePlan, WriteSegment } from '../format.js'
+import { checkHasData, checkStorageBytes } from '../write_checks.js'
 import {
   alignUp,
   DTYPE_BY_CODE,
@@ -72,9 +72,7 @@ function checkWritable(tensor: Tensor, index: number): void {
       `${what} is ${tensor.dtype}, which has no code in BTF; it has ${DTYPE_BY_CODE.join(', ')}.`,
     )
   }
-  if (!tensor.hasData) {
-    throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format: FORMAT_NAME })
-  }
+  checkHasData(tensor, what, FORMAT_NAME)
   // The digits of a blocked tensor are few more than its axes, and no layout has near as many.
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF ends at ${MAX_RANK}.`)
@@ -86,12 +84,7 @@ function unsupported(message: string): TileworkError {
 
 function planDense(tensor: DenseTensor, index: number): PlannedRecord {
   const shape = storedShape(tensor)
-  const elements = shape.reduce((size, extent) => size * extent, 1)
-  const { byteLength } = tensor.storage
-  if (elements * (DTYPES[tensor.dtype].bits / 8) !== byteLength) {
-    const message = `Tensor ${index} ("${tensor.name}") has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
-    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-  }
+  checkStorageBytes(tensor, shape, `Tensor ${index} ("${tensor.name}")`, FORMAT_NAME)
   return { kind: 'dense', tensor, shape }
 }
 

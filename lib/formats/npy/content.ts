@@ -6,6 +6,7 @@ import { checkTensor } from '../../tensor/check_tensor.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import type { WriteSegment } from '../format.js'
+import { checkHasData, checkStorageBytes } from '../write_checks.js'
 import { descrOf, keptDescr } from './descr.js'
 import { encodeStrings } from './fixed_strings.js'
 import { isFortranOrder } from './fortran_order.js'
@@ -30,7 +31,7 @@ export interface NpyContent {
 export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
   checkTensor(tensor, `An ${format} file`)
   const what = `Tensor ${index} ("${tensor.name}")`
-  if (!tensor.hasData) throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format })
+  checkHasData(tensor, what, format)
   if (tensor.kind === 'sparse') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
@@ -58,11 +59,7 @@ function denseContent(tensor: DenseTensor, what: string, format: string): NpyCon
   const { byteLength } = tensor.storage
   const isColumnMajor = isFortranOrder(tensor.storage)
   const shape = isColumnMajor ? tensor.shape : storedShape(tensor)
-  const elements = shape.reduce((size, extent) => size * extent, 1)
-  if (elements * (DTYPES[tensor.dtype].bits / 8) !== byteLength) {
-    const message = `${what} has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
-    throw new TileworkError('ERR_ARGUMENT', message, { format })
-  }
+  checkStorageBytes(tensor, shape, what, format)
   const header = headerOf({ descr, isFortran: isColumnMajor && !isBothOrders(shape), shape }, what, format)
   return join(header, byteLength === 0 ? undefined : { kind: 'tensor', tensor }, byteLength)
 }

@@ -1,6 +1,7 @@
 /** Reads an array's header, checking every number of it against the bytes there are, and prints one as numpy does. */
 import type { ByteReader } from '../../bytes/reader.js'
 import { TileworkError } from '../../errors.js'
+import { exactSizeOf, multiply } from '../exact_size.js'
 import type { ArraySpan } from './array_span.js'
 import { type ItemType, parseDescr } from './descr.js'
 import { type Extent, type HeaderLiteral, parseHeaderLiteral, quote, TYPE_PATH } from './literal.js'
@@ -151,14 +152,13 @@ function interpret(
   if (typeof fortran !== 'boolean') throw wrongValue('fortran_order', 'True or False')
   if (!Array.isArray(extents)) throw wrongValue('shape', 'a tuple')
   const type = typeOf(descr)
-  const shape = checkExtents(extents as readonly Extent[], type.itemBytes)
+  const { shape, dataBytes } = checkExtents(extents as readonly Extent[], type.itemBytes)
   return {
     type,
     isFortran: fortran,
     shape,
     headerBytes: text.textAt + text.textBytes,
-    // Zero wins over any other extent, and no product of checked extents is infinite.
-    dataBytes: shape.reduce((size, extent) => size * extent, 1) * type.itemBytes,
+    dataBytes,
     endsInLineFeed: text.endsInLineFeed,
   }
 }
@@ -178,32 +178,33 @@ function typeOf(descr: string): ItemType {
   }
 }
 
-function checkExtents(extents: readonly Extent[], itemBytes: number): readonly number[] {
+function checkExtents(
+  extents: readonly Extent[],
+  itemBytes: number,
+): { readonly shape: readonly number[]; readonly dataBytes: number } {
   if (extents.length > MAX_RANK) {
     throw new TileworkError('ERR_RANK', `The array has ${extents.length} axes; numpy ends at ${MAX_RANK}.`, {
       path: 'shape',
     })
   }
-  let bytes = BigInt(itemBytes)
   for (const [axis, extent] of extents.entries()) {
     const path = `shape[${axis}]`
-    if (extent < 0)
-      throw new TileworkError('ERR_HEADER', `${path} is ${shortNumber(extent)}; an extent is not negative.`, {
-        path,
-      })
-    if (typeof extent === 'bigint') {
-      throw new TileworkError('ERR_OVERFLOW', `${path} is ${shortNumber(extent)}; the limit is 2^53 - 1.`, {
-        path,
-      })
+    if (extent < 0) {
+      const message = `${path} is ${shortNumber(extent)}; an extent is at least 0.`
+      throw new TileworkError('ERR_HEADER', message, { path })
     }
-    // Also beside a 0: numpy multiplies the others and refuses what overflows.
-    if (extent > 0) bytes *= BigInt(extent)
-    if (bytes >= BYTES_LIMIT) {
-      const message = `The extents up to ${path} need ${bytes} bytes; the limit is 2^63 - 1.`
-      throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
+    if (typeof extent === 'bigint') {
+      const message = `${path} is ${shortNumber(extent)}; the limit is 2^53 - 1.`
+      throw new TileworkError('ERR_OVERFLOW', message, { path })
     }
   }
-  return extents as readonly number[]
+  const shape = extents as readonly number[]
+  const { elements, nonZero } = exactSizeOf(shape)
+  // numpy multiplies the extents beside a 0 too and refuses an overflow.
+  const nonZeroBytes = multiply(nonZero, itemBytes)
+  if (nonZeroBytes < BYTES_LIMIT) return { shape, dataBytes: Number(elements) * itemBytes }
+  const message = `The extents other than 0 need ${shortNumber(nonZeroBytes)} bytes; the limit is 2^63 - 1.`
+  throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
 }
 
 /** A header may have a number of thousands of digits. */

@@ -9,7 +9,7 @@ import { TileworkError } from '../../errors.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import type { SiblingPlan, WritePlan, WriteSegment, WriteTarget } from '../format.js'
-import { madeNames } from '../made_names.js'
+import { uniqueNames } from '../write_checks.js'
 import { ExternalData } from './external/data_files.js'
 import { checkExternalOptions, type ExternalOptions } from './external/options.js'
 import { WireWriter } from './protobuf/wire_writer.js'
@@ -210,5 +210,5 @@ function namesOf(tensors: readonly Tensor[]): readonly string[] {
     }
     taken.set(name, index)
   }
-  return madeNames(tensors, 'tensor_')
+  return uniqueNames(tensors, 'tensor_')
 }

@@ -1,5 +1,6 @@
 /** The rules of a single entry: its fields, its numbers, and that they fit each other and the file. */
 import type { ErrorCode } from '../../errors.js'
+import { type Exact, exactByteLength, multiply } from '../exact_size.js'
 import type { Report } from '../report.js'
 import type { Field, HeaderEntry, Spelled } from './header_events.js'
 import { COUNT_LIMIT, MAX_RANK, quote, RANK_OF_CODE, TENSOR_CODES, tensorPath } from './schema.js'
@@ -113,39 +114,37 @@ function checkSize(
   name: string,
   report: Report,
 ): boolean {
-  const { exact, wraps } = bitsOf(extents, bits)
-  const needed = (exact + 7n) / 8n
-  if (!wraps && BigInt(end - begin) === needed && exact % 8n === 0n) return true
+  const { elements, wraps } = inOrderSizeOf(extents, bits)
+  const needed = exactByteLength(elements, bits)
+  const isWhole = bits >= 8 || BigInt(multiply(elements, bits)) % 8n === 0n
+  if (!wraps && end - begin === needed && isWhole) return true
   const path = tensorPath(name)
   const place = { path: `${path}.shape`, offset: at }
-  if (wraps && exact === 0n) {
-    const message = `${path} is empty, but its dimensions before the 0 multiply to 2^64 or more.`
+  if (wraps && elements === 0) {
+    const message = `${path} is empty, but its dimensions before the 0 have a product of 2^64 or more.`
     report.deviation('ERR_OVERFLOW', message, place)
   } else if (wraps) {
     report.broken('ERR_OVERFLOW', `${path} has 2^64 elements or bits, or more.`, place)
     return false
   }
-  if (BigInt(end - begin) !== needed) {
+  if (end - begin !== needed) {
     const message = `${path} has ${end - begin} bytes at ${begin}; ${code} and its shape need ${needed}.`
     report.broken('ERR_OFFSET_RANGE', message, { path: `${path}.data_offsets`, offset: at })
     return false
   }
-  if (exact % 8n !== 0n) {
-    const message = `${path} ends inside a byte: it has ${exact / BigInt(bits)} elements of ${bits} bits.`
+  if (!isWhole) {
+    const message = `${path} ends inside a byte: it has ${elements} elements of ${bits} bits.`
     report.deviation('ERR_MISALIGNED', message, place)
   }
   return true
 }
 
-/** Bits of all elements. `wraps` when the product, taken in order as the reference does, leaves 64 bits on the way. */
-function bitsOf(extents: readonly number[], bits: number): { exact: bigint; wraps: boolean } {
-  const fast = extents.reduce((product, extent) => product * extent, 1) * bits
-  // Below 2^53 every step was exact, unless a 0 has hidden a large one.
-  if (fast > 0 && fast <= Number.MAX_SAFE_INTEGER) return { exact: BigInt(fast), wraps: false }
-  let exact = 1n
-  for (const factor of [...extents, bits]) {
-    exact *= BigInt(factor)
-    if (exact >= COUNT_LIMIT) return { exact: extents.includes(0) ? 0n : exact, wraps: true }
+/** `wraps` when the number of bits, multiplied in order as the reference does, exceeds 64 bits at any step. */
+function inOrderSizeOf(extents: readonly number[], bits: number): { elements: Exact; wraps: boolean } {
+  let elements: Exact = 1
+  for (const extent of extents) {
+    elements = multiply(elements, extent)
+    if (elements >= COUNT_LIMIT) return { elements: extents.includes(0) ? 0 : elements, wraps: true }
   }
-  return { exact, wraps: false }
+  return { elements, wraps: multiply(elements, bits) >= COUNT_LIMIT }
 }

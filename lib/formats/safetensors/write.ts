@@ -7,8 +7,9 @@ import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { exactSizeOf } from '../exact_size.js'
 import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
-import { madeNames } from '../made_names.js'
+import { checkHasData, checkStorageBytes, uniqueNames } from '../write_checks.js'
 import { compareCodePoints } from './code_points.js'
 import { layoutEntryOf } from './layout_entries.js'
 import {
@@ -139,7 +140,7 @@ function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
 /** An empty text is a name, too, but only of one tensor. */
 function namesOf(tensors: readonly Tensor[]): readonly string[] {
   const isAlone = tensors.filter(({ name }) => name === '').length < 2
-  return isAlone ? tensors.map(({ name }) => name) : madeNames(tensors, 'tensor_')
+  return isAlone ? tensors.map(({ name }) => name) : uniqueNames(tensors, 'tensor_')
 }
 
 function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor {
@@ -152,21 +153,17 @@ function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor 
     const codes = TENSOR_CODES.flatMap(({ dtype }) => dtype ?? [])
     throw unsupported(`${what} is ${tensor.dtype}; safetensors has ${codes.join(', ')}.`)
   }
-  if (!tensor.hasData) {
-    throw new TileworkError('ERR_NO_DATA', `${what} has no data in its file.`, { format: FORMAT_NAME })
-  }
+  checkHasData(tensor, what, FORMAT_NAME)
   if (name === METADATA_KEY) throw unsupported(`${what} has the name that the format keeps for metadata.`)
   checkUnicode(name, 'tensor name')
   const { byteLength } = tensor.storage
   const shape = storedShape(tensor)
-  const bits = shape.reduce((size, extent) => size * extent, 1) * DTYPES[tensor.dtype].bits
-  if (bits % 8 !== 0) {
-    throw unsupported(`${what} ends inside a byte with ${bits} bits, which safetensors cannot hold.`)
+  const { bits } = DTYPES[tensor.dtype]
+  const { elements } = exactSizeOf(shape)
+  if (bits < 8 && (Number(elements) * bits) % 8 !== 0) {
+    throw unsupported(`${what} has ${elements} elements of ${bits} bits; safetensors takes whole bytes.`)
   }
-  if (bits / 8 !== byteLength) {
-    const message = `${what} has ${byteLength} storage bytes, which its shape [${shape}] does not give.`
-    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-  }
+  checkStorageBytes(tensor, shape, what, FORMAT_NAME)
   return { tensor, name, shape, typeRank, byteLength, layoutEntry: layoutEntryOf(tensor) }
 }
 

@@ -8,21 +8,27 @@ import type { SiblingPlan, WritePlan } from '../format.js'
 import { compareCodePoints } from './code_points.js'
 import { FORMAT_NAME, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
-import type { PlannedTensor } from './write.js'
 
-export interface ShardOptions {
+/** What distributing a tensor over shards needs of it. */
+interface ShardedTensor {
+  readonly name: string
+  readonly byteLength: number
+}
+
+export interface ShardOptions<T extends ShardedTensor> {
   readonly maxShardBytes: number
   /** Path of the main file. */
   readonly path: string | undefined
   /** True when that path is an index's. */
   readonly isIndex: boolean
-  readonly write: (tensors: readonly PlannedTensor[]) => WritePlan
+  /** Plans the file of one shard. */
+  readonly write: (tensors: readonly T[]) => WritePlan
 }
 
 /** @throws TileworkError ERR_UNSUPPORTED, ERR_ARGUMENT, ERR_LIMIT, ERR_IO */
-export async function planShards(
-  tensors: readonly PlannedTensor[],
-  { maxShardBytes, path, isIndex, write }: ShardOptions,
+export async function planShards<T extends ShardedTensor>(
+  tensors: readonly T[],
+  { maxShardBytes, path, isIndex, write }: ShardOptions<T>,
 ): Promise<WritePlan> {
   const parts = splitTensors(tensors, maxShardBytes)
   if (parts.length === 1 && !isIndex) return write(parts[0]!)
@@ -47,9 +53,9 @@ export async function planShards(
   return { byteLength: bytes.byteLength, segments, siblings, replaced: await folder.replacedShards() }
 }
 
-function splitTensors(tensors: readonly PlannedTensor[], maxShardBytes: number): PlannedTensor[][] {
-  const parts: PlannedTensor[][] = []
-  let part: PlannedTensor[] = []
+function splitTensors<T extends ShardedTensor>(tensors: readonly T[], maxShardBytes: number): T[][] {
+  const parts: T[][] = []
+  let part: T[] = []
   let bytes = 0
   for (const tensor of tensors) {
     if (part.length > 0 && bytes + tensor.byteLength > maxShardBytes) {
@@ -64,7 +70,7 @@ function splitTensors(tensors: readonly PlannedTensor[], maxShardBytes: number):
 }
 
 /** The index as Hugging Face writes it: two spaces, keys in order, a last line feed. */
-function indexOf(parts: readonly (readonly PlannedTensor[])[], names: readonly string[]): Uint8Array {
+function indexOf(parts: readonly (readonly ShardedTensor[])[], names: readonly string[]): Uint8Array {
   const total = parts.flat().reduce((sum, { byteLength }) => sum + byteLength, 0)
   const lines = parts
     .flatMap((part, at) => part.map(({ name }) => ({ name, file: names[at]! })))

@@ -12,7 +12,7 @@ import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import type { WritePlan, WriteSegment } from '../../format.js'
-import { madeNames } from '../../made_names.js'
+import { uniqueNames } from '../../write_checks.js'
 import { contentOf, type NpyContent } from '../content.js'
 import { heldBetweenReads } from '../held_tensor.js'
 import { quote } from '../literal.js'
@@ -132,7 +132,7 @@ const MADE_NAME = 'arr_'
 function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   const seen = new Set<string>()
   const named = tensors.map((tensor) => checkTensor(tensor, `An ${FORMAT_NAME} file`))
-  return madeNames(named, MADE_NAME).map((name, index) => {
+  return uniqueNames(named, MADE_NAME).map((name, index) => {
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
       throw new TileworkError('ERR_DUPLICATE', `${what}, as one before it.`, { format: FORMAT_NAME })

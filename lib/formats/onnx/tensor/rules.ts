@@ -7,6 +7,7 @@ import { packedByteLength } from '../../../dtype/decode.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import type { ErrorCode } from '../../../errors.js'
 import { MAX_AXES } from '../../../tensor/shape.js'
+import { exactSizeOf } from '../../exact_size.js'
 import type { Place, Report } from '../../report.js'
 import { VARINT, VARINT_BYTES } from '../protobuf/wire.js'
 import { quote } from '../schema.js'
@@ -68,10 +69,7 @@ export function checkTensor(header: TensorHeader, where: TensorPlace): CheckedTe
   }
   const shape = checkDims(header, where)
   if (!shape) return undefined
-  const rough = shape.reduce((product, extent) => product * extent, 1)
-  // A product of doubles below 2^53 is exact, and rounding never moves a larger one below it.
-  const elements =
-    rough < MAX_ELEMENTS ? rough : shape.reduce((product, extent) => product * BigInt(extent), 1n)
+  const { elements } = exactSizeOf(shape)
   if (elements > MAX_ELEMENTS) {
     const message = `${nameOf(header)} has ${shape.join(' x ')} elements; the limit is ${MAX_ELEMENTS}.`
     broken(where, 'dims', 'ERR_OVERFLOW', message)

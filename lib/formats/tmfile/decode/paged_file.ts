@@ -8,6 +8,7 @@ import { drive } from '../../../bytes/drive.js'
 import { readInto } from '../../../bytes/fill_memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { Budget } from '../../budget.js'
+import { rangeFault } from '../../exact_size.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
 import { ALIGNMENT, DEFAULT_LIMITS } from '../schema.js'
@@ -154,9 +155,9 @@ export class PagedFile {
   }
 
   #checkEnd(offset: number, byteLength: number, what: string, place: Place): boolean {
-    if (byteLength <= this.byteLength - offset) return true
-    const message = `${titleOf(what, place)} has ${byteLength} bytes at offset ${offset}; the file ends at ${this.byteLength}.`
-    this.#report.broken('ERR_TRUNCATED', message, place)
+    const fault = rangeFault(offset, byteLength, this.byteLength)
+    if (fault === undefined) return true
+    this.#report.broken('ERR_TRUNCATED', `${titleOf(what, place)} ${fault}.`, place)
     return false
   }
 

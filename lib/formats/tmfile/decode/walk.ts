@@ -3,6 +3,7 @@
  * rewrite and coverage share this walk; the report decides whether a broken rule throws.
  */
 import type { ByteSource } from '../../../bytes/source.js'
+import { rangeFault } from '../../exact_size.js'
 import type { Limits } from '../../format.js'
 import type { Place, Report } from '../../report.js'
 import { Location } from '../location.js'
@@ -205,9 +206,9 @@ class GraphWalk {
     if (!values) return undefined
     const { size, data } = values
     // Without a data offset the file holds no data, and the size is the size the data would have.
-    if (data !== 0 && size > file.byteLength - data) {
-      const message = `${location.path} has ${size} bytes at offset ${data}; the file ends at ${file.byteLength}.`
-      report.broken('ERR_TRUNCATED', message, location)
+    const fault = data === 0 ? undefined : rangeFault(data, size, file.byteLength)
+    if (fault !== undefined) {
+      report.broken('ERR_TRUNCATED', `${location.path} ${fault}.`, location)
       return undefined
     }
     return { offset: location.offset, values }

@@ -2,7 +2,7 @@
 import { TileworkError } from '../../../errors.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
-import { madeNames } from '../../made_names.js'
+import { uniqueNames } from '../../write_checks.js'
 import { TMFILE_DTYPES } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
 import { producerNode } from './create_node.js'
@@ -12,7 +12,7 @@ import type { TmfileBuffer, TmfileDtype, TmfileTensor } from './types.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for a tensor that a tmfile cannot hold; ERR_NO_DATA */
 export function modelFromTensors(tensors: readonly Tensor[]): TmfileModel {
-  const names = madeNames(tensors, 'tensor_')
+  const names = uniqueNames(tensors, 'tensor_')
   const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
   const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))
   return new TmfileModel({
