@@ -1,21 +1,15 @@
-/**
- * What the command tells the shell. The numbers above 63 are those of BSD's `sysexits.h`, so scripts that
- * know them need no table of ours.
- */
-import { type ErrorCode, TileworkError } from '../index.js'
-import { InputError } from './files/open_input.js'
-
+/** Exit codes of the command. The numbers above 63 are those of BSD's `sysexits.h`, which scripts already know. */
 export const EXIT = {
   ok: 0,
   /** `check` found at least one finding of severity error. */
   findings: 1,
   /** The input is not readable as any known format. */
   unreadable: 2,
-  /** Wrong use: options, names, shapes, or a wish that the target cannot hold. */
+  /** Wrong use: options, names, shapes, or a request that the target format cannot represent. */
   usage: 64,
   /** A fault of tilework itself, or of how it was installed. */
   fault: 70,
-  /** The operating system refused, or the file changed under us. */
+  /** The operating system refused, or a file changed while it was read. */
   io: 74,
   /** Interrupted: 128 + SIGINT. */
   cancelled: 130,
@@ -23,73 +17,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/**
- * What each error code means when it does not come from opening the input: those of headers and data may still be the
- * input's, parts of which are read late; those of graphs, names and scales are then about what was asked for.
- */
-const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
-  ERR_ABORTED: EXIT.cancelled,
-  ERR_ARGUMENT: EXIT.usage,
-  ERR_ASYNC_ONLY: EXIT.fault,
-  ERR_CHECKSUM: EXIT.unreadable,
-  ERR_CLOSED: EXIT.fault,
-  ERR_COMPRESSED: EXIT.unreadable,
-  ERR_COO_DUPLICATE: EXIT.unreadable,
-  ERR_COO_INDEX: EXIT.unreadable,
-  ERR_COO_SHAPE: EXIT.unreadable,
-  ERR_DEVICE_BUILD: EXIT.io,
-  ERR_DEVICE_LOST: EXIT.io,
-  ERR_DEVICE_MEMORY: EXIT.io,
-  ERR_DTYPE: EXIT.usage,
-  ERR_DUPLICATE: EXIT.usage,
-  ERR_FILE_CHANGED: EXIT.io,
-  ERR_GAP: EXIT.unreadable,
-  ERR_GRAPH: EXIT.usage,
-  ERR_HEADER: EXIT.unreadable,
-  ERR_INTERNAL: EXIT.fault,
-  ERR_IO: EXIT.io,
-  ERR_LAYOUT_JOIN: EXIT.usage,
-  ERR_LAYOUT_NAME: EXIT.usage,
-  ERR_LAYOUT_SHAPE: EXIT.usage,
-  ERR_LIMIT: EXIT.usage,
-  ERR_MISALIGNED: EXIT.unreadable,
-  ERR_NATIVE_LOAD: EXIT.fault,
-  ERR_NO_DATA: EXIT.usage,
-  ERR_NO_DEVICE: EXIT.usage,
-  ERR_OFFSET_RANGE: EXIT.unreadable,
-  ERR_OVERFLOW: EXIT.usage,
-  ERR_OVERLAP: EXIT.unreadable,
-  ERR_PATH_ESCAPE: EXIT.unreadable,
-  ERR_QUANTIZATION: EXIT.usage,
-  ERR_RANGE: EXIT.usage,
-  ERR_RANK: EXIT.usage,
-  ERR_TRUNCATED: EXIT.unreadable,
-  ERR_UNKNOWN_FORMAT: EXIT.unreadable,
-  ERR_UNSUPPORTED: EXIT.usage,
-  ERR_VALUE: EXIT.unreadable,
-  ERR_VIEW_TOO_LARGE: EXIT.usage,
-}
-
-/** Codes that keep their own meaning even when they come from opening the input. */
-const NOT_ABOUT_THE_BYTES: ReadonlySet<ErrorCode> = new Set([
-  'ERR_ABORTED',
-  'ERR_ARGUMENT',
-  'ERR_CLOSED',
-  'ERR_FILE_CHANGED',
-  'ERR_IO',
-  'ERR_NATIVE_LOAD',
-])
-
-/** The exit code for a failure. The same code, for example ERR_RANK, blames the file at open and the wish later. */
-export function exitCodeOf(failure: unknown): ExitCode {
-  if (failure instanceof InputError) {
-    const { reason } = failure
-    return NOT_ABOUT_THE_BYTES.has(reason.code) ? EXIT_BY_ERROR[reason.code] : EXIT.unreadable
-  }
-  return failure instanceof TileworkError ? EXIT_BY_ERROR[failure.code] : EXIT.fault
-}
-
-/** Over many files the gravest outcome counts, and the numbers grow with gravity. */
+/** The exit code of two files: the numbers grow with the severity of the outcome. */
 export function worse(a: ExitCode, b: ExitCode): ExitCode {
   return a > b ? a : b
 }

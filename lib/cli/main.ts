@@ -6,19 +6,19 @@ import { run } from './run.js'
 const controller = new AbortController()
 let isReaderGone = false
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader such as `head` that has seen enough is no error, and files that are being written must be written all
-  // the same. Every further write fails as well, some with another code.
+  // A reader such as `head` may close the pipe early. Files in progress must still be written. Every further write
+  // to stdout fails as well, some with another code.
   isReaderGone ||= error.code === 'EPIPE'
   if (isReaderGone) return
   process.stderr.write(`tilework: ERR_IO: ${error.message} (stdout)\n`)
   process.exit(EXIT.io)
 })
-// Without a reader of stderr there is nobody to tell; the work itself must not suffer.
+// Without a reader of stderr errors cannot be printed; the work must not suffer.
 process.stderr.on('error', () => undefined)
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    // The first lets a write end and remove its temporary file; the second ends at once.
+    // The first signal lets a write finish and remove its temporary file; the second exits at once.
     if (controller.signal.aborted) process.exit(EXIT.cancelled)
     controller.abort(new Error(signal))
   })
@@ -33,5 +33,5 @@ process.exitCode = await run(process.argv.slice(2), {
   isReaderGone: () => isReaderGone,
   signal: controller.signal,
 })
-// A check that was let go may still be reading.
+// A cancelled check may still be reading.
 if (controller.signal.aborted) process.exit()

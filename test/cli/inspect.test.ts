@@ -155,7 +155,7 @@ describe('check', () => {
   it('exits with 1 for an error, and prints one line a finding', async () => {
     const { code, stdout } = await runCli(['check', BROKEN])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^error ERR_TRUNCATED \S+ @\d+ .+$/m)
+    expect(stdout).toMatch(/^error ERR_TRUNCATED @\d+ tensors\[0\]\.dims needs 16 bytes .+$/m)
     const report = await runJson<InspectJson>(['check', BROKEN], 1)
     expect(report.findings[0]).toMatchObject({
       severity: 'error',

@@ -8,7 +8,8 @@ import {
   readPathList,
   TileworkError,
 } from '../../index.js'
-import { EXIT, type ExitCode, exitCodeOf, worse } from '../exit_codes.js'
+import { exitCodeOf } from '../error_exit_codes.js'
+import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { inputError } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { FINDINGS_IN_NOTICE, findingNotice } from '../text/finding_line.js'

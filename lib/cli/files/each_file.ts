@@ -1,5 +1,6 @@
 /** One command over several files: every file is worked on, and the gravest outcome is the exit code. */
-import { EXIT, type ExitCode, exitCodeOf, worse } from '../exit_codes.js'
+import { exitCodeOf } from '../error_exit_codes.js'
+import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { printJson } from '../text/print_json.js'
 import { type ErrorReport, errorReport, printError } from '../text/report_error.js'
 import type { Terminal } from '../text/terminal.js'

@@ -2,7 +2,8 @@
  * Where a command writes. Results go to stdout; everything a person alone wants to see (progress, summaries,
  * errors) goes to stderr. Colours and progress are for terminals only.
  */
-import pc from 'picocolors'
+import { createRequire } from 'node:module'
+import type PicoColors from 'picocolors'
 
 /** The part of a stream that a command uses. */
 export interface OutputStream {
@@ -27,7 +28,9 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-export type Colors = ReturnType<typeof pc.createColors>
+export type Colors = Pick<ReturnType<typeof PicoColors.createColors>, 'bold' | 'dim' | 'red' | 'yellow'>
+
+const NO_COLORS: Colors = { bold: String, dim: String, red: String, yellow: String }
 
 export interface Terminal {
   readonly stdin: RunOptions['stdin']
@@ -58,11 +61,17 @@ export function createTerminal(options: RunOptions): Terminal {
     stderr,
     stdoutIsTerminal,
     stderrIsTerminal: isTTY ?? stderr.isTTY === true,
-    colors: pc.createColors(colorsOn),
+    colors: colorsOn ? loadColors() : NO_COLORS,
     colorsOn,
     width: stdout.columns ?? WIDTH_WITHOUT_TERMINAL,
     signal: signal ?? new AbortController().signal,
   }
+}
+
+/** Loaded where colours are on: a run whose output is piped has none. */
+function loadColors(): Colors {
+  const colors = createRequire(import.meta.url)('picocolors') as typeof PicoColors
+  return colors.createColors(true)
 }
 
 /** NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is. */

@@ -1,0 +1,104 @@
+/** The program with its commands, each loaded when it is called. Help of the program itself loads them all. */
+import { Command, CommanderError } from 'commander'
+import { TileworkError } from '../index.js'
+import { PACKAGE_VERSION } from '../package_version.js'
+import { exitCodeOf } from './error_exit_codes.js'
+import { EXIT, type ExitCode } from './exit_codes.js'
+import { printJson } from './text/print_json.js'
+import { errorReport, printError } from './text/report_error.js'
+import type { Terminal } from './text/terminal.js'
+
+const HELP_END = `
+Examples:
+  tilework inspect model.btf
+  tilework convert model.btf blocked.btf --layout b_fs_yx_fsv16
+
+"tilework COMMAND --help" has examples for each command.
+Exit codes: 0 no error, 1 findings of severity error, 2 not readable as any known format,
+64 wrong use, 70 a fault of tilework itself or of its installation, 74 input or output error, 130 cancelled.`
+
+/** Adds a command to the program. `finish` takes the exit code of a command that did not throw. */
+type AddCommand = (program: Command, terminal: Terminal, finish: (code: ExitCode) => void) => void
+
+/** In the order of the help. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  inspect: async () => (await import('./commands/inspect.js')).addInspect,
+  check: async () => (await import('./commands/check.js')).addCheck,
+  convert: async () => (await import('./commands/convert.js')).addConvert,
+  devices: async () => (await import('./commands/devices.js')).addDevices,
+  edit: async () => (await import('./commands/edit.js')).addEdit,
+  externalize: async () => (await import('./commands/external.js')).addExternalize,
+  internalize: async () => (await import('./commands/external.js')).addInternalize,
+  layout: async () => (await import('./commands/layout.js')).addLayout,
+}
+
+/** Parses the arguments and runs the command. Never throws. */
+export async function runProgram(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  let exitCode: ExitCode = EXIT.ok
+  const program = createProgram(terminal)
+  try {
+    for (const load of neededCommands(argv)) {
+      const add = await load()
+      add(program, terminal, (code) => {
+        exitCode = code
+      })
+    }
+    await program.parseAsync(argv, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    return fail(error, argv, terminal)
+  }
+}
+
+/** Anything but the name of a command may need the names and summaries of all: help, and advice for a typo. */
+function neededCommands([name = '']: readonly string[]): (() => Promise<AddCommand>)[] {
+  return Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]!] : Object.values(COMMANDS)
+}
+
+function createProgram(terminal: Terminal): Command {
+  return (
+    new Command('tilework')
+      .description('Opens tensor files, checks them, and moves their numbers between memory layouts.')
+      .version(PACKAGE_VERSION, '-V, --version', 'print the version')
+      .helpOption('-h, --help', 'print help')
+      .helpCommand('help [command]', 'print help for a command')
+      .addHelpText('after', HELP_END)
+      // Commands inherit these two settings: errors are thrown, and printed in one place.
+      .exitOverride()
+      .configureOutput({
+        writeOut: (text) => void terminal.stdout.write(text),
+        writeErr: (text) => void terminal.stderr.write(text),
+        outputError: () => undefined,
+        getOutHasColors: () => terminal.colorsOn,
+        getErrHasColors: () => false,
+        getOutHelpWidth: () => terminal.width,
+        getErrHelpWidth: () => terminal.width,
+      })
+  )
+}
+
+function fail(error: unknown, argv: readonly string[], terminal: Terminal): ExitCode {
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return EXIT.ok
+    // Without a command commander has printed the help.
+    if (error.code === 'commander.help') return EXIT.usage
+  }
+  const failure = error instanceof CommanderError ? wrongUse(error) : error
+  printError(failure, terminal)
+  if (wantsJson(argv)) printJson({ error: errorReport(failure) }, terminal)
+  return exitCodeOf(failure)
+}
+
+function wrongUse(error: CommanderError): TileworkError {
+  const sentence = error.message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .replace(/\.$/, '')
+  return new TileworkError('ERR_ARGUMENT', `${sentence}; see "tilework --help".`, { cause: error })
+}
+
+/** Arguments that cannot be parsed may still ask for errors in JSON. */
+function wantsJson(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--')
+  return argv.slice(0, end === -1 ? argv.length : end).includes('--json')
+}
