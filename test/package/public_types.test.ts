@@ -1,0 +1,53 @@
+/** A change of public types cannot be merged without its report and a new mark in the changelog. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, it } from 'vitest'
+
+const ROOT = resolve(import.meta.dirname, '../..')
+const SCRIPT = pathToFileURL(join(ROOT, 'scripts/api_report.mjs')).href
+
+const reports = Object.fromEntries(
+  ['index', 'onnx', 'tmfile', 'layout'].map((name) => [
+    name,
+    readFileSync(join(ROOT, `etc/api/${name}.api.md`), 'utf8'),
+  ]),
+)
+const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8')
+
+/** The faults that the check finds; a process of its own, because the compiler takes long to load in a worker. */
+function faults(changedReports: Record<string, string>, changedChangelog: string): string[] {
+  const program = `
+    import { checkReports } from ${JSON.stringify(SCRIPT)}
+    const [reports, changelog] = JSON.parse(process.argv[1])
+    console.log(JSON.stringify(checkReports(reports, changelog)))`
+  const args = ['--input-type=module', '-e', program, JSON.stringify([changedReports, changedChangelog])]
+  const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+  expect(stderr).toBe('')
+  return JSON.parse(stdout) as string[]
+}
+
+describe('public types', () => {
+  it('are those of the reports, and the changelog has their mark', () => {
+    expect(faults(reports, changelog)).toEqual([])
+  })
+
+  it('that differ from a report ask for a new one and for a line in the changelog', () => {
+    const changed = { ...reports, layout: `${reports.layout}export type Added = string\n` }
+    expect(faults(changed, changelog)).toEqual([
+      'The public types of "tilework/layout" differ from etc/api/layout.api.md: run "npm run api".',
+      expect.stringMatching(
+        /^CHANGELOG\.md has the mark [0-9a-f]{12} .*, which are [0-9a-f]{12}: describe the change/,
+      ),
+    ])
+  })
+
+  it('without a mark in the changelog ask for it', () => {
+    expect(faults(reports, '# Changelog\n')).toEqual([
+      expect.stringMatching(
+        /^CHANGELOG\.md has the mark \(none\) .* set "<!-- public types: [0-9a-f]{12} -->"\.$/,
+      ),
+    ])
+  })
+})
