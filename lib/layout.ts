@@ -4,7 +4,9 @@
  * @packageDocumentation
  */
 export { describeLayout } from './layout/describe.js'
-export { type DrawOptions, drawLayoutSvg, drawLayoutText } from './layout/draw.js'
+export type { DrawOptions } from './layout/draw_options.js'
+export { drawLayoutSvg } from './layout/draw_svg.js'
+export { drawLayoutText } from './layout/draw_text.js'
 export type { Digit, Layout, LayoutStorage, StorageOptions } from './layout/layout.js'
 export {
   type AnyLayoutName,

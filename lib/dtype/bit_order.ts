@@ -1,6 +1,6 @@
 /**
- * Elements below a byte in the other order. tilework, ONNX, safetensors and OpenVINO pack the first element into the
- * lowest bits; weight files of some other tools begin with the highest.
+ * Swaps the bit order of sub-byte elements. tilework, ONNX, safetensors and OpenVINO pack the first element into the lowest
+ * bits; weight files of some other tools start with the highest.
  */
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -8,16 +8,16 @@ import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { DTYPES, type DtypeName, resolveDtype } from './dtypes.js'
 
-/** Where in a byte the first element of a sub-byte type is. */
+/** Whether the first sub-byte element is in the lowest or the highest bits of its byte. */
 export type BitOrder = 'low-first' | 'high-first'
 
 /**
- * Packed elements with those of each byte in reverse: `low-first` becomes `high-first`, and back. Of a last byte that is
- * not full the elements move to the other end.
+ * Reverses the order of the elements in each byte: `low-first` becomes `high-first` and the reverse. In an incomplete last
+ * byte the elements move to the other end.
  *
- * @param bytes - packed elements of `dtype`, which has 4 or 2 bits
- * @returns a copy
- * @throws TileworkError ERR_DTYPE for elements of a byte and more; ERR_ARGUMENT, ERR_LIMIT
+ * @param bytes - packed elements of `dtype`, a type of 4 or 2 bits
+ * @returns a copy of the same length
+ * @throws TileworkError ERR_DTYPE for a type of 8 bits or more; ERR_ARGUMENT, ERR_LIMIT
  */
 export function swapBitOrder(bytes: Uint8Array, dtype: DtypeName): Uint8Array<ArrayBuffer> {
   const { name, bits } = DTYPES[resolveDtype(dtype)]
@@ -26,7 +26,10 @@ export function swapBitOrder(bytes: Uint8Array, dtype: DtypeName): Uint8Array<Ar
     throw new TileworkError('ERR_DTYPE', message)
   }
   if (!ArrayBuffer.isView(bytes)) {
-    throw new TileworkError('ERR_ARGUMENT', `swapBitOrder takes bytes; ${valueText(bytes)} was given.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `swapBitOrder was given ${valueText(bytes)}; it takes a Uint8Array`,
+    )
   }
   const source = bytesOfView(bytes, 'the bytes')
   const table = Uint8Array.from({ length: 256 }, (_, byte) => reversed(byte, bits))

@@ -1,20 +1,21 @@
-/** One change of element type, as a user asks for it and as the addon takes it. */
+/** Element conversions: the options of a cast, and the steps that the addon runs. */
 import type { Dtype } from './dtypes.js'
 
-/** How a cast treats what the target cannot hold. */
+/** How a cast converts values that the target cannot represent. */
 export interface CastOptions {
   /**
-   * `spec` (the default): what the ONNX specification says, rounded once. `onnx`: what its reference implementation does
-   * where it differs, for those who compare with its results. docs/casts.md has the differences.
+   * `spec` follows the ONNX specification and rounds once. `onnx` gives the bits of ONNX's reference implementation, for
+   * comparisons with its results. docs/casts.md lists the differences. Default: `spec`.
    */
   readonly mode?: 'spec' | 'onnx'
   /**
-   * For float8 types: whether numbers beyond the largest become the largest (the default), or an infinity, or NaN where the
-   * type has none.
+   * For float8 types: true clamps numbers above the largest finite value to it; false converts them to infinity, or to NaN
+   * where the type has no infinity. Default: true.
    */
   readonly saturate?: boolean
   /**
-   * For float8_e8m0fnu, which has powers of two only: the next (the default), the nearest (1.5 * 2^k goes up), or the last.
+   * For float8_e8m0fnu, which has powers of two only: the next power up, the nearest (1.5 * 2^k goes up), or the next power
+   * down. Default: `up`.
    */
   readonly round?: 'up' | 'nearest' | 'down'
 }
@@ -25,23 +26,23 @@ export interface CastStep extends Required<CastOptions> {
   readonly to: Dtype
 }
 
-/** A linear map of the elements, with one scale and one offset for each block of the tensor that it is given. */
+/** A linear map of the elements, with one scale and one offset per block of the tensor. */
 export interface ScalingStep {
   readonly kind: 'quantize' | 'dequantize' | 'affine'
   readonly from: Dtype
   readonly to: Dtype
-  /** How integer codes are made: by QuantizeLinear of ONNX, or as Tengine's quantizers make those of a tmfile. */
+  /** How integer codes are computed: as by ONNX's QuantizeLinear, or as by Tengine's quantizers for a tmfile. */
   readonly rules: 'onnx' | 'tmfile'
   /** As in `CastOptions`. */
   readonly saturate: boolean
-  /** One for all elements, or one for each block, row-major; as many of one as of the other. Never changed. */
+  /** One for all elements, or one per block in row-major order; both lists have the same length. Immutable. */
   readonly scales: Float64Array
   readonly offsets: Float64Array
-  /** Elements of a block along each axis; the last one of an axis may have fewer. */
+  /** Elements of a block along each axis; the last block of an axis may be smaller. */
   readonly blocks: readonly number[]
 }
 
-/** What becomes of every element of a tensor. */
+/** A conversion of each element of a tensor. */
 export type ElementStep = CastStep | ScalingStep
 
 /** True for a linear map, false for a cast. */

@@ -1,9 +1,10 @@
 /**
- * From stored bits to JavaScript values: one element, or all of them into a typed array. Exact: every float below
- * 32 bits is exact in float32. Plain and slow by design where it can be; faster code is tested against it.
+ * Decodes stored bits to JavaScript values: one element, or all elements to a typed array. Decoding is exact, since
+ * float32 represents every narrower float. The code is plain rather than fast, because the native casts are tested
+ * against it.
  *
- * Storage is little-endian and typed arrays read memory in the machine's order, so machines of the other order are
- * refused when this module is loaded. Every system that Node is released for, except s390x, is little-endian.
+ * Storage is little-endian and typed arrays have the byte order of the machine, so this module refuses to load on a
+ * big-endian machine. Of the platforms that Node supports, only s390x is big-endian.
  */
 import { endianness } from 'node:os'
 import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
@@ -14,14 +15,14 @@ import { DTYPES, type Dtype, fieldsOf, isNarrowFloat, type NarrowFloat } from '.
 if (endianness() !== 'LE') {
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    'tilework runs on little-endian machines; this one is big-endian.',
+    'this machine is big-endian; tilework needs a little-endian machine',
   )
 }
 
-/** Bytes that `elements` packed elements take. Sub-byte elements fill bytes from the low bits. */
+/** Bytes of `elements` packed elements. Sub-byte elements fill bytes from the low bits. */
 export function packedByteLength(dtype: Dtype, elements: number): number {
   const { bits } = DTYPES[dtype]
-  // Whole bytes first: elements * bits may pass 2^53 where the number of bytes does not.
+  // Divided first: elements * bits may exceed 2^53 where the number of bytes does not.
   return bits >= 8 ? elements * (bits / 8) : Math.ceil(elements / (8 / bits))
 }
 
@@ -45,7 +46,7 @@ export function decodeFloatCode(dtype: NarrowFloat, code: number): number {
 
 const tables = new Map<NarrowFloat, Float32Array>()
 
-/** The value of every code of a type; made once, at most 256 KiB. */
+/** The value of every code of a type; computed once, at most 256 KiB. */
 function tableOf(dtype: NarrowFloat): Float32Array {
   let table = tables.get(dtype)
   if (!table) {
@@ -66,7 +67,7 @@ function codeAt(bits: number, bytes: Uint8Array, index: number): number {
 /**
  * Element `index` of packed storage.
  *
- * @throws TileworkError ERR_DTYPE for complex and string types, whose elements are no single number
+ * @throws TileworkError ERR_DTYPE for complex and string types, whose elements are not single numbers
  */
 export function decodeElement(dtype: Dtype, bytes: Uint8Array, index: number): number | bigint | boolean {
   if (isNarrowFloat(dtype)) return decodeFloatCode(dtype, codeAt(DTYPES[dtype].bits, bytes, index))
@@ -112,12 +113,12 @@ function signExtend(bits: number, code: number): number {
   return code >= 2 ** (bits - 1) ? code - 2 ** bits : code
 }
 
-/** A view loses all its bytes when its buffer is sent to a worker between a read and the use of what was read. */
+/** A view becomes empty when its buffer is transferred to a worker between the read and the decoding. */
 function checkHeld(bytes: Uint8Array, needed: number): void {
   if (bytes.byteLength >= needed) return
   throw new TileworkError(
     'ERR_FILE_CHANGED',
-    `${bytes.byteLength} bytes are left of ${needed} that were read: their buffer was transferred or made smaller.`,
+    `${bytes.byteLength} of ${needed} bytes are left; their buffer was transferred or resized after the read`,
   )
 }
 
@@ -159,7 +160,7 @@ const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   uint2: undefined,
 }
 
-/** An empty typed array that takes `count` elements as they are stored; undefined where they have to be decoded. */
+/** A zeroed typed array for `count` stored elements; undefined for types that must be decoded. */
 export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefined {
   const stored = STORED_AS[dtype]
   if (!stored) return undefined
@@ -168,9 +169,9 @@ export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefin
 }
 
 /**
- * All `count` elements of packed storage. Floats below 32 bits become a Float32Array, bool a Uint8Array, complex
- * types interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers big ones.
- * The result is a copy: `bytes` may be a view of a mapped file, which writing to the result must not change.
+ * Decodes `count` elements of packed storage. Floats below 32 bits become a Float32Array, bool a Uint8Array, complex types
+ * interleaved pairs, int4 and int2 an Int8Array, uint4 and uint2 a Uint8Array, 64-bit integers bigints. The result is a
+ * copy, since `bytes` may be a view of a mapped file.
  *
  * @throws TileworkError ERR_DTYPE for strings, ERR_VIEW_TOO_LARGE; ERR_FILE_CHANGED when `bytes` lost its memory
  */
@@ -180,7 +181,7 @@ export function decodeAll(dtype: Dtype, bytes: Uint8Array, count: number): Typed
   if (stored) return copyAs(stored, bytes.subarray(0, packedByteLength(dtype, count)))
   if (isNarrowFloat(dtype)) return decodeFloats(dtype, bytes, count)
   const { bits, kind } = DTYPES[dtype]
-  if (kind === 'string') throw new TileworkError('ERR_DTYPE', 'Strings have no typed array; use strings().')
+  if (kind === 'string') throw new TileworkError('ERR_DTYPE', 'strings have no typed array; use strings()')
   const codes = allocateBytes(count)
   for (let i = 0; i < count; i++) codes[i] = codeAt(bits, bytes, i)
   if (kind === 'uint') return codes
@@ -198,7 +199,7 @@ function decodeFloats(dtype: NarrowFloat, bytes: Uint8Array, count: number): Flo
   return values
 }
 
-/** A typed array over `bytes`; copied only where they do not start at a multiple of the element size. */
+/** A typed array with a copy of `bytes`. */
 function copyAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
   const copy = allocateBytes(bytes.byteLength)
   copy.set(bytes)
@@ -206,18 +207,18 @@ function copyAs(type: TypedArrayConstructor, bytes: Uint8Array): TypedArray {
 }
 
 /**
- * The raw codes of `count` elements, one an entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in a
+ * The raw codes of `count` elements, one per entry: 16-bit floats in a Uint16Array, 8-bit floats and sub-byte types in a
  * Uint8Array.
  *
- * @throws TileworkError ERR_DTYPE for the other types, whose storage a typed array holds already; ERR_FILE_CHANGED when
- * `bytes` lost its memory
+ * @throws TileworkError ERR_DTYPE for other types, whose storage is a typed array already; ERR_FILE_CHANGED when `bytes`
+ * lost its memory
  */
 export function decodeCodes(dtype: Dtype, bytes: Uint8Array, count: number): Uint8Array | Uint16Array {
   const { bits } = DTYPES[dtype]
   if (!isNarrowFloat(dtype) && (bits === 0 || bits >= 8)) {
     throw new TileworkError(
       'ERR_DTYPE',
-      `bits() is for floats of 16 bits or fewer and sub-byte types; this is ${dtype}.`,
+      `bits() does not support ${dtype}; it takes floats of 16 bits or fewer and sub-byte types`,
     )
   }
   checkHeld(bytes, packedByteLength(dtype, count))

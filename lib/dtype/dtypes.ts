@@ -6,29 +6,33 @@ import { DTYPE_TABLE } from './dtype_table.js'
 
 /**
  * Which codes of a float are special.
- * `ieee`: the largest exponent holds infinities and NaN. `fn`: only all ones is NaN. `fnuz`: only the code of -0 is NaN,
- * so there is no -0. `finite`: none. `scale`: an exponent alone, all ones is NaN, no zero, no sign.
+ *
+ * - `ieee`: the largest exponent encodes infinities and NaN
+ * - `fn`: only all ones is NaN
+ * - `fnuz`: only the code of -0 is NaN, so there is no -0
+ * - `finite`: none
+ * - `scale`: only an exponent; all ones is NaN; no zero, no sign
  */
 export type Specials = 'ieee' | 'fn' | 'fnuz' | 'finite' | 'scale'
 
 export type DtypeKind = 'float' | 'int' | 'uint' | 'bool' | 'complex' | 'string'
 
-/** How a float uses its bits: 1 sign bit (none in e8m0), exponent, mantissa. Of a complex number, either half. */
+/** The bit fields of a float: 1 sign bit (none in e8m0), exponent, mantissa. Of a complex type: the fields of each half. */
 export interface FloatFields {
   readonly bits: number
   readonly mantissaBits: number
-  /** A stored exponent stands for that many less. */
+  /** Subtracted from a stored exponent. */
   readonly bias: number
   readonly specials: Specials
 }
 
-/** The values that a type with numbers can have; of a complex type, those of either half. */
+/** The range of a numeric type; of a complex type, the range of each half. */
 export interface NumberLimits {
   /** Largest finite value; a bigint for 64-bit integers. */
   readonly max: number | bigint
-  /** Least finite value. */
+  /** Smallest finite value. */
   readonly min: number | bigint
-  /** Smallest value above 0, of floats the smallest subnormal. */
+  /** Smallest value above 0; for floats the smallest subnormal. */
   readonly minPositive: number
   /** Smallest float of full precision; 1 for integers. */
   readonly minNormal: number
@@ -37,7 +41,7 @@ export interface NumberLimits {
   readonly hasNegativeZero: boolean
 }
 
-/** What there is to know about an element type. A name or code is absent where the format has none for it. */
+/** An element type: bits, range, and its names and codes in file formats. A format without the type has no field here. */
 export interface DtypeInfo {
   readonly name: Dtype
   /** Bits of one element in storage; 0 for `string`, whose elements have no fixed size. */
@@ -45,7 +49,7 @@ export interface DtypeInfo {
   readonly kind: DtypeKind
   /** For floats and complex numbers. */
   readonly fields?: FloatFields
-  /** Absent for `string`. */
+  /** Range of values. Absent for `string`. */
   readonly limits?: NumberLimits
   readonly shortName: string
   /** TensorProto.DataType of ONNX. */
@@ -54,7 +58,7 @@ export interface DtypeInfo {
   readonly btf?: number
   /** Data type of a tensor in a tmfile, Tengine's model file. */
   readonly tmfile?: number
-  /** Letter and bytes in numpy's type strings, without the byte order. */
+  /** Letter and item size in numpy's type strings, without the byte order. */
   readonly numpy?: string
   /** Name in the Python package ml_dtypes. */
   readonly mlDtypes?: string
@@ -96,7 +100,7 @@ export const DTYPES = Object.fromEntries(DTYPE_TABLE.map((row) => [row[0], infoO
 
 function infoOf(row: Row): DtypeInfo {
   const [name, bits, kind, float, shortName, onnx, btf, tmfile, numpy, safetensors, dlpack, aliases] = row
-  // A complex number is two floats of half its bits.
+  // A complex number is two floats of half the bits.
   const fields = float && { bits: kind === 'complex' ? bits / 2 : bits, ...floatOf(float) }
   const limits = fields ? floatLimits(fields) : kind === 'string' ? undefined : integerLimits(kind, bits)
   const isOfMlDtypes = numpy === null && kind !== 'string'
@@ -125,7 +129,7 @@ function floatOf([mantissaBits, bias, specials]: NonNullable<Row[3]>): Omit<Floa
 function floatLimits({ bits, mantissaBits, bias, specials }: FloatFields): NumberLimits {
   const hasSign = specials !== 'scale'
   const exponents = 2 ** (bits - (hasSign ? 1 : 0) - mantissaBits)
-  // `ieee` and `scale` keep the largest exponent for special values, `fn` only its last mantissa.
+  // `ieee` and `scale` reserve the largest exponent for special values, `fn` only its last mantissa.
   const isTopReserved = specials === 'ieee' || specials === 'scale'
   const top = exponents - (isTopReserved ? 2 : 1) - bias
   const unit = 2 ** -mantissaBits
@@ -182,12 +186,12 @@ export function isNarrowFloat(dtype: Dtype): dtype is NarrowFloat {
   return kind === 'float' && bits < 32
 }
 
-/** How a narrow float uses its bits. */
+/** The bit fields of a narrow float. */
 export function fieldsOf(dtype: NarrowFloat): FloatFields {
   return DTYPES[dtype].fields!
 }
 
-/** All types that a format has a name or code for, by that name or code. */
+/** The types that a format has, by its name or code for them. */
 export function dtypesBy<Key extends 'onnx' | 'btf' | 'tmfile' | 'numpy' | 'safetensors'>(
   format: Key,
 ): ReadonlyMap<NonNullable<DtypeInfo[Key]>, Dtype> {

@@ -1,12 +1,12 @@
 /**
- * From JavaScript values to stored bits. Floats are rounded once, to nearest with ties to even, from the value
- * itself; going through float32 first would round twice.
+ * Encodes JavaScript values as stored bits. Floats are rounded once, to nearest with ties to even; converting to float32
+ * first would round twice.
  *
- * Beyond the largest finite value (judged after rounding) and for NaN:
+ * Values that exceed the largest finite value after rounding, and NaN:
  *
- * | type | beyond, infinite | with `saturate: false` | NaN |
+ * | type | too large, infinite | with `saturate: false` | NaN |
  * |---|---|---|---|
- * | float64, float32, float16, bfloat16 | infinity | the same | quiet NaN, sign and payload not kept |
+ * | float64, float32, float16, bfloat16 | infinity | the same | quiet NaN without sign and payload |
  * | float8_e4m3fn | ±448 | NaN | 7F |
  * | float8_e4m3fnuz | ±240 | NaN (80) | 80 |
  * | float8_e5m2 | ±57344 | infinity | 7E |
@@ -14,9 +14,9 @@
  * | float8_e8m0fnu | 2^127; 0 and below 2^-127: 2^-127 | NaN (FF) | FF; negative numbers too |
  * | float4_e2m1fn | ±6 | the same | 7, the code of 6 |
  *
- * Saturation is the default because ONNX's Cast has it so. e8m0 has only powers of two, to the next of which it rounds, as
- * that Cast does by default. These are the rules of `cast` in mode `spec`, which is tested against this file.
- * Integers are never wrapped or rounded: what does not fit is an error.
+ * Saturation and rounding of e8m0 to the next power of two are the defaults of ONNX's Cast. These are the rules of `cast` in
+ * mode `spec`, which is tested against this file. Integers are never wrapped or rounded: a value that does not fit is an
+ * error.
  */
 import { allocateBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
@@ -40,12 +40,12 @@ export function encodeFloatCode(dtype: NarrowFloat, value: number, options: Enco
   const isNegative = value < 0 || Object.is(value, -0)
   const limit = largestFiniteCode(fields)
   const rounded = roundMagnitude(fields, Math.abs(value))
-  const magnitude = rounded > limit ? beyondCode(fields, limit, saturate) : rounded
+  const magnitude = rounded > limit ? overflowCode(fields, limit, saturate) : rounded
   if (fields.specials === 'fnuz' && (magnitude === 0 || magnitude === signBit)) return magnitude
   return isNegative ? magnitude + signBit : magnitude
 }
 
-/** The code of a magnitude with unbounded exponent: codes grow with values, so a carry in rounding comes out right. */
+/** The code of a magnitude with unbounded exponent. Codes grow with values, so a carry of the rounding is correct. */
 function roundMagnitude({ mantissaBits, bias }: FloatFields, magnitude: number): number {
   if (magnitude === 0) return 0
   if (magnitude === Number.POSITIVE_INFINITY) return magnitude
@@ -64,8 +64,8 @@ function floorLog2(value: number): number {
 
 function roundToEven(value: number): number {
   const low = Math.floor(value)
-  const rest = value - low
-  return rest > 0.5 || (rest === 0.5 && low % 2 === 1) ? low + 1 : low
+  const fraction = value - low
+  return fraction > 0.5 || (fraction === 0.5 && low % 2 === 1) ? low + 1 : low
 }
 
 function largestFiniteCode({ bits, mantissaBits, specials }: FloatFields): number {
@@ -74,7 +74,7 @@ function largestFiniteCode({ bits, mantissaBits, specials }: FloatFields): numbe
   return specials === 'fn' ? allOnes - 1 : allOnes
 }
 
-function beyondCode(fields: FloatFields, limit: number, saturate: boolean): number {
+function overflowCode(fields: FloatFields, limit: number, saturate: boolean): number {
   if (saturate || fields.specials === 'finite') return limit
   return fields.specials === 'ieee' ? limit + 1 : nanCode(fields)
 }
@@ -102,8 +102,8 @@ function encodeScale(value: number, saturate: boolean, round: 'up' | 'nearest' |
  * Writes `value` as element `index` of packed storage.
  *
  * @param options - `where` names the value in errors, for example `values[2][0]`
- * @throws TileworkError ERR_ARGUMENT for a value that is no number, or no whole number in the range of an integer
- * type; ERR_DTYPE for complex and string types
+ * @throws TileworkError ERR_ARGUMENT for a value that is not a number, or not a whole number in the range of an integer type;
+ * ERR_DTYPE for complex and string types
  */
 export function encodeElement(
   dtype: Dtype,
@@ -112,13 +112,13 @@ export function encodeElement(
   value: unknown,
   options: EncodeOptions & { readonly where?: () => string } = {},
 ): void {
-  // A function, because a text for every element would cost more than encoding it.
+  // A function, because building a text for each element costs more than encoding it.
   const where = options.where ?? (() => `value ${index}`)
   const { kind } = DTYPES[dtype]
   if (kind === 'float') encodeFloat(dtype, bytes, index, asNumber(value, where), options)
   else if (kind === 'int' || kind === 'uint') encodeInteger(dtype, bytes, index, value, where)
   else if (kind === 'bool') bytes[index] = asBoolean(value, where) ? 1 : 0
-  else throw new TileworkError('ERR_DTYPE', `A single value cannot be stored as ${dtype}.`)
+  else throw new TileworkError('ERR_DTYPE', `a single value cannot be stored as ${dtype}`)
 }
 
 function encodeFloat(
@@ -141,8 +141,8 @@ function encodeInteger(dtype: Dtype, bytes: Uint8Array, index: number, value: un
   const { min, max } = DTYPES[dtype].limits!
   const exact = asInteger(value, where, dtype)
   if (exact < min || exact > max) {
-    const range = `${dtype} holds ${min} to ${max}`
-    throw new TileworkError('ERR_ARGUMENT', `${where()} is ${valueText(value)}; ${range}.`)
+    const message = `${where()} is ${valueText(value)}; ${dtype} takes ${min} to ${max}`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
   const { bits } = DTYPES[dtype]
   if (bits < 8) {
@@ -182,7 +182,7 @@ function asBoolean(value: unknown, where: Where): boolean {
   if (value === 0 || value === 1 || value === 0n || value === 1n) return Number(value) === 1
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${where()} is ${valueText(value)}; bool holds true, false, 1 and 0.`,
+    `${where()} is ${valueText(value)}; bool takes true, false, 1 and 0`,
   )
 }
 
@@ -191,13 +191,13 @@ function asInteger(value: unknown, where: Where, dtype: Dtype): bigint {
   if (typeof value === 'boolean') return value ? 1n : 0n
   if (typeof value !== 'number') throw notANumber(value, where)
   if (Number.isInteger(value)) return BigInt(value)
-  throw new TileworkError('ERR_ARGUMENT', `${where()} is ${value}; ${dtype} holds whole numbers.`)
+  throw new TileworkError('ERR_ARGUMENT', `${where()} is ${value}; ${dtype} takes whole numbers`)
 }
 
 function notANumber(value: unknown, where: Where): TileworkError {
   return new TileworkError(
     'ERR_ARGUMENT',
-    `${where()} is ${valueText(value)}; it must be a number, a bigint or a boolean.`,
+    `${where()} is ${valueText(value)}; it must be a number, a bigint or a boolean`,
   )
 }
 

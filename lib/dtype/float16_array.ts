@@ -1,7 +1,7 @@
-/** Float16Array, which Node has from version 24 on; its type is not among those that this library is compiled with. */
+/** Access to Float16Array, which Node has since version 24 and the compiler's library does not declare. */
 import { TileworkError } from '../errors.js'
 
-/** What a Float16Array is, for compilers that do not know it. */
+/** The type of a Float16Array, for compilers that do not declare it. */
 export interface Float16Numbers extends ArrayBufferView, Iterable<number> {
   readonly length: number
   readonly [index: number]: number
@@ -15,6 +15,6 @@ export function float16Array(buffer: ArrayBufferLike): Float16Numbers {
   if (Float16) return new Float16(buffer)
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `This runtime (${process.version}) has no Float16Array; Node has it from version 24 on.`,
+    `this runtime (${process.version}) has no Float16Array; it needs Node 24 or later`,
   )
 }

@@ -5,7 +5,7 @@
  * Adding a layout is one line of CATALOGUE. The line holds only what the grammar cannot derive from the name: order,
  * blocks, letters, kind and oneDNN tag come from `grammar.ts`.
  */
-import { type DigitRule, inner, rest } from './digit_rule.js'
+import { blockDigit, type DigitRule, topDigit } from './digit_rule.js'
 import type { Layout } from './layout.js'
 
 /** What there is to say about a layout beyond its name. */
@@ -64,7 +64,7 @@ const SWIZZLED: CatalogueEntry = {
 const PACKED_LAST_COLUMN: CatalogueEntry = {
   special: {
     rule: 'S2',
-    lastColumn: { axis: 'x', digits: [rest('o', 32), inner('x', 1, 2), inner('o', 1, 32)] },
+    lastColumn: { axis: 'x', digits: [topDigit('o', 32), blockDigit('x', 1, 2), blockDigit('o', 1, 32)] },
     notes: [
       'When X is odd, the last column packs its output channels in groups of 32, each followed by 32 holes; every other column follows the digits.',
     ],
@@ -126,26 +126,40 @@ function winogradImage(sameAs: string, size: string): CatalogueEntry {
 
 // Fully-connected 4-bit weights put two elements that are used together into one byte.
 const INPUT_PAIRS: FourBitRule = {
-  digits: [rest('o', 16), rest('i', 2), rest('y'), rest('x'), inner('o', 1, 16), inner('i', 1, 2)],
+  digits: [
+    topDigit('o', 16),
+    topDigit('i', 2),
+    topDigit('y'),
+    topDigit('x'),
+    blockDigit('o', 1, 16),
+    blockDigit('i', 1, 2),
+  ],
   fullyConnectedOnly: false,
   note: 'With 4-bit types a byte holds inputs i and i + 1 of one output channel: the order of os_is_yx_osv16_isv2.',
 }
 
 const CHANNEL_PAIRS: FourBitRule = {
-  digits: [rest('o', 32), rest('i'), rest('y'), rest('x'), inner('o', 1, 16), inner('o', 16, 2)],
+  digits: [
+    topDigit('o', 32),
+    topDigit('i'),
+    topDigit('y'),
+    topDigit('x'),
+    blockDigit('o', 1, 16),
+    blockDigit('o', 16, 2),
+  ],
   fullyConnectedOnly: true,
   note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16.',
 }
 
 const CHANNEL_PAIRS_OF_64: FourBitRule = {
   digits: [
-    rest('o', 64),
-    rest('i'),
-    rest('y'),
-    rest('x'),
-    inner('o', 32, 2),
-    inner('o', 1, 16),
-    inner('o', 16, 2),
+    topDigit('o', 64),
+    topDigit('i'),
+    topDigit('y'),
+    topDigit('x'),
+    blockDigit('o', 32, 2),
+    blockDigit('o', 1, 16),
+    blockDigit('o', 16, 2),
   ],
   fullyConnectedOnly: true,
   note: 'With 4-bit types (Y = X = 1 only) a byte holds output channels o and o + 16, in two halves of 32 channels.',

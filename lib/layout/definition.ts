@@ -10,7 +10,7 @@ import {
   OLDER_NAMES,
   REFUSED_NAMES,
 } from './catalogue.js'
-import { type DigitRule, formatOrder, rest } from './digit_rule.js'
+import { type DigitRule, formatOrder, topDigit } from './digit_rule.js'
 import { type GrammarLayout, parseGrammar } from './grammar.js'
 import type { Layout } from './layout.js'
 import { MAX_NAME_LENGTH, refuseName } from './refuse_name.js'
@@ -116,7 +116,7 @@ function otherNames(name: string): string[] {
 function readNotation(name: string, { special }: CatalogueEntry): GrammarLayout {
   if (special?.plainAxes === undefined) return parseGrammar(special?.sameAs ?? name)
   const axes = special.plainAxes
-  return { kind: 'data', axes, digits: [...axes].map((letter) => rest(letter)), align: new Map() }
+  return { kind: 'data', axes, digits: [...axes].map((letter) => topDigit(letter)), align: new Map() }
 }
 
 function notesOf({ special, fourBit, hasOnednnConstant }: CatalogueEntry, grammar: GrammarLayout): string[] {

@@ -1,4 +1,4 @@
-/** A layout in words, one sentence a line: for the command line, drawings and documentation. */
+/** Describes a layout in sentences, for the command line, drawings and documentation. */
 
 import { type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { defineLayout, type LayoutDefinition } from './definition.js'
@@ -33,9 +33,9 @@ const KIND_WORDS: Readonly<Record<Layout['kind'], string>> = {
 }
 
 /**
- * Sentences that explain the name, each digit of the offset, the padding and what else a reader should know.
+ * Sentences that explain the name, each digit of the offset, the padding and the notes of a layout.
  *
- * @throws TileworkError ERR_ARGUMENT for what `parseLayout` did not give
+ * @throws TileworkError ERR_ARGUMENT for a value that `parseLayout` did not return
  */
 export function describeLayout(layout: Layout): string[] {
   const definition = defineLayout(checkParsedLayout(layout, 'describeLayout').name)
@@ -52,8 +52,8 @@ export function describeLayout(layout: Layout): string[] {
 }
 
 /**
- * Each digit of the offset, outermost first, with what it counts. Layouts of any rank have none by name.
- * The element type matters to layouts that store 4-bit types in another order.
+ * Each digit of the offset, outermost first, with its meaning; none for `row_major` and `column_major`. The element type
+ * matters for layouts that store 4-bit types in another order.
  */
 export function describeDigits(layout: Layout, dtype?: DtypeName): { digit: string; meaning: string }[] {
   const digits = rulesFor(defineLayout(layout.name), dtype && resolveDtype(dtype))
@@ -76,17 +76,17 @@ function headline({ name, kind, axes }: LayoutDefinition): string {
 
 function describeDigit(digit: DigitRule, all: readonly DigitRule[]): string {
   const [index, word] = indexWords(digit.axes)
-  if (digit.radix === 'rest') {
+  if (digit.radix === 'extent') {
     return digit.weight === 1 ? `the ${index}` : `which block of ${digit.weight} along the ${index}`
   }
-  const among = all.filter(({ axes, radix }) => axes === digit.axes && radix !== 'rest')
+  const among = all.filter(({ axes, radix }) => axes === digit.axes && radix !== 'extent')
   const range = `0 to ${digit.radix - 1}`
   if (among.length === 1) return `the position inside that block of ${word}, ${range}`
   const part = digit.weight === 1 ? word : `${word} / ${digit.weight}, rounded down,`
   return `${part} modulo ${digit.radix}: ${range}`
 }
 
-/** The index that a digit is taken of, and its short name. */
+/** The index that a digit is computed from, and its short name. */
 function indexWords(axes: string): [index: string, word: string] {
   if (axes.length === 1) return [`${AXIS_WORDS[axes]} index ${axes}`, axes]
   // y*X + x, and (i*Y + y)*X + x for three.
@@ -99,7 +99,7 @@ function indexWords(axes: string): [index: string, word: string] {
 }
 
 function paddingSentences({ kind, digits, align }: LayoutDefinition): string[] {
-  const slices = digits.filter(({ radix, weight }) => radix === 'rest' && weight > 1)
+  const slices = digits.filter(({ radix, weight }) => radix === 'extent' && weight > 1)
   const blocked = slices.map(({ axes, weight }) => {
     const subject = axes.length > 1 ? `The fused extent of ${axes}` : `The extent of ${axes}`
     return `${subject} is rounded up to a multiple of ${weight}; slots past its end are holes and hold zero.`

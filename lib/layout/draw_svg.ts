@@ -1,47 +1,47 @@
 /**
- * A layout drawn as SVG: left the tensor as a person thinks of it, with the offset in every cell; right its memory in
- * order, with the coordinates in every cell. The same channel has the same colour on both sides.
+ * Draws a layout as SVG. On the left is the tensor with the offset in each cell; on the right is its memory in order with
+ * the coordinates in each cell. A channel has the same colour in both.
  */
 import { describeDigits, orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
-import { cutMemory, formatShape, type MemoryPicture, type MemoryRow } from './memory_rows.js'
+import { formatShape, type MemoryPicture, type MemoryRow, memoryPicture } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
 import { workExample } from './worked_example.js'
 
-/** Rows of memory that are drawn; more would not fit a screen. */
+/** Most rows of memory in a drawing; more do not fit a screen. */
 const MAX_ROWS = 36
-/** Cells of a slice that are drawn: of the only one, of one of many, and of those that are cut anyway. */
+/** Most cells of a slice: of the only slice, of one of several, and of slices that are truncated anyway. */
 const ONLY_SLICE = { rows: 32, columns: 16 }
 const SLICE = { rows: 8, columns: 8 }
-const CUT_SLICE = { rows: 4, columns: 4 }
+const TRUNCATED_SLICE = { rows: 4, columns: 4 }
 
 const MARGIN = 28
 const TOP = 112
 const CELL_HEIGHT = 22
-/** Width of a character of the cell font; a proportional font is narrower, so labels always fit. */
+/** Upper bound of the width of a character in the cell font, so labels always fit. */
 const CHARACTER = 6.4
 const TENSOR_WIDTH = 420
 const TENSOR_HEIGHT = 760
 const SLICE_GAP = 14
-/** Between cells that differ in more than the innermost digit. */
+/** Space between cells that differ in more than the innermost digit. */
 const GAP = 4
-/** Room for the name above a slice, and for the names of its columns. */
+/** Height of the name above a slice, and of the names of its columns. */
 const SLICE_TITLE = 17
 const COLUMN_NAMES = 15
-/** Room for a row of memory, and the least room for the explanations below it. */
+/** Width of a row of memory, and the minimum width of the legend below it. */
 const MEMORY_WIDTH = 640
 const LEGEND_WIDTH = 640
 const SANS = "font-family=\"'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif\""
 const INK = '#1f2328'
 const FAINT = '#57606a'
 
-/** Okabe and Ito's palette without black: told apart with every kind of colour vision. */
+/** Okabe and Ito's palette without black: distinct with every kind of colour vision. */
 const PALETTE = ['#56b4e9', '#e69f00', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7'] as const
-/** Share of white in the first and the second round through the palette; dark text stays readable on both. */
+/** Share of white in the first and second use of a palette colour; dark text is readable on both. */
 const TINTS = [0.4, 0.7] as const
 
-/** A part of the drawing and the room that it took. */
+/** A part of the drawing and its size. */
 interface Drawn {
   readonly svg: readonly string[]
   readonly width: number
@@ -49,17 +49,17 @@ interface Drawn {
 }
 
 /**
- * Draws where each element of `shape` lands in memory, as a self-contained SVG document on a white ground.
- * Large shapes are cut, and the drawing says so.
+ * Draws where each element of `shape` lies in memory, as a self-contained SVG document on a white background. A drawing of
+ * a large shape omits cells and says so.
  *
- * @throws TileworkError as `layout.storage`; ERR_ARGUMENT for what is no layout of `parseLayout` and for wrong options
+ * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
 export function drawLayoutSvg(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
   return drawSvg(layout, shape, checkDrawing(layout, options, 'drawLayoutSvg'))
 }
 
 function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions): string {
-  const picture = cutMemory(layout, shape, options, {
+  const picture = memoryPicture(layout, shape, options, {
     maxRows: MAX_ROWS,
     fits: (cells, labelLength, gapCount) => cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
   })
@@ -105,7 +105,7 @@ function drawHead(
     text(MARGIN, 42, title, { size: 22, weight: 600 }),
     text(MARGIN, 66, order + counts, { size: 13, fill: FAINT }),
     text(MARGIN, TOP - 14, 'The tensor (each cell: its offset in memory)', { size: 13, weight: 600 }),
-    text(memoryLeft, TOP - 14, 'Its memory, in order (each cell: the element that lies there)', {
+    text(memoryLeft, TOP - 14, 'Its memory, in order (each cell: the element stored there)', {
       size: 13,
       weight: 600,
     }),
@@ -138,7 +138,7 @@ function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
   return { svg, width: TENSOR_WIDTH, height: height + 20 }
 }
 
-/** The last two axes longer than one are the rows and columns of a slice; the others count the slices. */
+/** The last two axes longer than one are the rows and columns of a slice; the others number the slices. */
 interface SliceGrid {
   readonly rowAxis: number | undefined
   readonly columnAxis: number | undefined
@@ -161,14 +161,14 @@ function sliceGrid({ storage: { extents, elements }, names, colourAxis }: Memory
     axis === undefined ? 1 : extents[axis]!,
   ) as [number, number]
   const sliceAxes = long.slice(0, -2)
-  // Channels count fastest, so that a cut drawing still shows several of them.
+  // Channels vary fastest, so that a truncated drawing shows several of them.
   const ordered = sliceAxes.includes(colourAxis)
     ? [...sliceAxes.filter((axis) => axis !== colourAxis), colourAxis]
     : sliceAxes
   const slices = sliceAxes.reduce((count, axis) => count * extents[axis]!, 1)
-  const most =
-    slices === 1 ? ONLY_SLICE : allRows > SLICE.rows || allColumns > SLICE.columns ? CUT_SLICE : SLICE
-  const rows = Math.min(allRows, most.rows)
+  const limit =
+    slices === 1 ? ONLY_SLICE : allRows > SLICE.rows || allColumns > SLICE.columns ? TRUNCATED_SLICE : SLICE
+  const rows = Math.min(allRows, limit.rows)
   const headerWidth = rowAxis === undefined ? 0 : `${names[rowAxis]}${rows - 1}`.length * CHARACTER + 10
   const widest = Math.max(
     String(elements).length,
@@ -177,7 +177,7 @@ function sliceGrid({ storage: { extents, elements }, names, colourAxis }: Memory
   const cellSize = cellWidth(widest)
   const columns = Math.min(
     allColumns,
-    most.columns,
+    limit.columns,
     Math.max(1, Math.floor((TENSOR_WIDTH - headerWidth) / cellSize)),
   )
   const width = headerWidth + columns * cellSize
@@ -200,10 +200,10 @@ function sliceGrid({ storage: { extents, elements }, names, colourAxis }: Memory
 
 function sliceCoordinate(extents: readonly number[], axes: readonly number[], slice: number): number[] {
   const coordinate = extents.map(() => 0)
-  let left = slice
+  let quotient = slice
   for (const axis of [...axes].reverse()) {
-    coordinate[axis] = left % extents[axis]!
-    left = Math.floor(left / extents[axis]!)
+    coordinate[axis] = quotient % extents[axis]!
+    quotient = Math.floor(quotient / extents[axis]!)
   }
   return coordinate
 }
@@ -241,7 +241,7 @@ function drawSlice(
         cell(left + grid.headerWidth + column * grid.cellWidth, y, grid.cellWidth, {
           label: String(offset),
           fill: colourOf(coordinate[picture.colourAxis] ?? 0),
-          hint: `${picture.fullLabel(coordinate)} lies at offset ${offset}`,
+          hint: `${picture.fullLabel(coordinate)} is at offset ${offset}`,
         }),
       )
     }
@@ -259,32 +259,32 @@ function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
   }
   const rows = picture.groups.flatMap((group) => group.rows)
   const sharedWidth = Math.max(...rows.map((row) => row.shared.length)) * CHARACTER
-  const addressWidth = String(rows.at(-1)!.address).length * CHARACTER + 8
-  const cellsLeft = left + addressWidth + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
+  const offsetWidth = String(rows.at(-1)!.offset).length * CHARACTER + 8
+  const cellsLeft = left + offsetWidth + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
   const width = cellWidth(picture.labelLength)
   const svg: string[] = []
   let y = top
   for (const group of picture.groups) {
-    const titled = group.title !== ''
-    const height = (titled ? 20 : 6) + group.rows.length * (CELL_HEIGHT + 2) + 6
-    const boxWidth = cellsLeft - left + rowWidth(picture, width) + 10
+    const hasTitle = group.title !== ''
+    const height = (hasTitle ? 20 : 6) + group.rows.length * (CELL_HEIGHT + 2) + 6
+    const frameWidth = cellsLeft - left + rowWidth(picture, width) + 10
     svg.push(
-      `<rect x="${left - 6}" y="${y}" width="${round(boxWidth)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
+      `<rect x="${left - 6}" y="${y}" width="${round(frameWidth)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
     )
-    if (titled) svg.push(text(left + 2, y + 15, group.title, { size: 11, weight: 600, fill: FAINT }))
+    if (hasTitle) svg.push(text(left + 2, y + 15, group.title, { size: 11, weight: 600, fill: FAINT }))
     group.rows.forEach((row, position) => {
-      const rowTop = y + (titled ? 22 : 6) + position * (CELL_HEIGHT + 2)
+      const rowTop = y + (hasTitle ? 22 : 6) + position * (CELL_HEIGHT + 2)
       svg.push(
-        text(left + addressWidth, rowTop + 15, String(row.address), { size: 10, fill: FAINT, anchor: 'end' }),
+        text(left + offsetWidth, rowTop + 15, String(row.offset), { size: 10, fill: FAINT, anchor: 'end' }),
       )
-      svg.push(text(left + addressWidth + 10, rowTop + 15, row.shared, { size: 10 }))
+      svg.push(text(left + offsetWidth + 10, rowTop + 15, row.shared, { size: 10 }))
       svg.push(...drawRow(row, picture, cellsLeft, rowTop, width))
     })
     y += height + 8
   }
-  if (picture.slotsLeftOut > 0) {
+  if (picture.omittedSlots > 0) {
     svg.push(
-      text(left, y + 10, `… ${picture.slotsLeftOut} more slots are not drawn.`, { size: 11, fill: FAINT }),
+      text(left, y + 10, `… ${picture.omittedSlots} more slots are not drawn.`, { size: 11, fill: FAINT }),
     )
     y += 20
   }
@@ -293,12 +293,12 @@ function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
 
 function drawRow(row: MemoryRow, picture: MemoryPicture, left: number, top: number, width: number): string[] {
   if (row.cells.length === 0) {
-    const label = `${row.slots} holes, up to offset ${row.address + row.slots - 1}`
+    const label = `${row.slots} holes, up to offset ${row.offset + row.slots - 1}`
     return [cell(left, top, rowWidth(picture, width), { label, fill: 'url(#hole)', hint: label })]
   }
   return row.cells.map((coordinate, position) => {
     const x = left + position * width + gaps(picture, position)
-    const offset = row.address + position
+    const offset = row.offset + position
     if (coordinate === null)
       return cell(x, top, width, { label: '', fill: 'url(#hole)', hint: `offset ${offset} is a hole` })
     return cell(x, top, width, {
@@ -331,8 +331,8 @@ function drawLegend(
   const padded = isPadded ? ' (explicit padding, or rounding up)' : ''
   const example = workExample(picture)
   const sentences = [
-    'Addresses grow to the right, then downwards; the number before a row is the offset of its first slot, in elements.',
-    colourName === '' ? '' : `Colour: the index along ${colourName}, the same on both sides.`,
+    'Offsets grow to the right, then downwards; the number before a row is the offset of its first slot, in elements.',
+    colourName === '' ? '' : `Colour: the index along ${colourName}, the same in both halves.`,
     ...layout.notes,
     ...(example === undefined ? [] : [`Example: ${example}`]),
   ].filter((sentence) => sentence !== '')
@@ -378,9 +378,9 @@ function cell(
   width: number,
   { label, fill, hint }: { label: string; fill: string; hint: string },
 ): string {
-  const box = `<rect x="${round(x)}" y="${y}" width="${round(width - 2)}" height="${CELL_HEIGHT - 2}" rx="3" fill="${fill}"/>`
+  const rectangle = `<rect x="${round(x)}" y="${y}" width="${round(width - 2)}" height="${CELL_HEIGHT - 2}" rx="3" fill="${fill}"/>`
   const words = label === '' ? '' : text(x + (width - 2) / 2, y + 14, label, { size: 10.5, anchor: 'middle' })
-  return `<g><title>${escapeXml(hint)}</title>${box}${words}</g>`
+  return `<g><title>${escapeXml(hint)}</title>${rectangle}${words}</g>`
 }
 
 interface TextStyle {
@@ -399,7 +399,7 @@ function text(
   const attributes =
     (weight === undefined ? '' : ` font-weight="${weight}"`) +
     (anchor === undefined ? '' : ` text-anchor="${anchor}"`)
-  // Runs of spaces separate parts of a line and must survive.
+  // Repeated spaces separate the parts of a line and must be kept.
   return `<text x="${round(x)}" y="${round(y)}" font-size="${size}" fill="${fill}"${attributes} xml:space="preserve">${escapeXml(content)}</text>`
 }
 

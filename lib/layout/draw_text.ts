@@ -1,28 +1,28 @@
-/** A layout drawn for the terminal: memory in its order, a row of slots a line. */
+/** Draws a layout for the terminal: memory in its order, one row of slots per line. */
 import { describeDigits, orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
 import {
-  cutMemory,
   formatShape,
   type MemoryGroup,
   type MemoryPicture,
   type MemoryRow,
+  memoryPicture,
 } from './memory_rows.js'
 import { workExample } from './worked_example.js'
 
-/** Rows of memory that are shown; a person scrolls no further, and a large tensor has billions. */
+/** Most rows in a drawing: a large tensor has billions. */
 const MAX_ROWS = 48
 const DEFAULT_WIDTH = 100
 const HOLE = '·'
-/** Light backgrounds of the 256-colour palette that differ for colour-blind readers too; text on them is black. */
+/** Light backgrounds of the 256-colour palette that colour-blind readers can distinguish; text on them is black. */
 const BACKGROUNDS = [117, 222, 115, 228, 111, 216, 182] as const
 
 /**
- * Draws where each element of `shape` lands in memory. Every row is a stretch of memory with the offset of its first
- * slot; rows are grouped by the blocks they belong to; holes are `·`. Large shapes are cut, and the drawing says so.
+ * Draws where each element of `shape` lies in memory, as text. Each row is a range of memory and starts with the offset of
+ * its first slot, in elements; rows are grouped by block; holes are `·`. A drawing of a large shape omits rows and says so.
  *
- * @throws TileworkError as `layout.storage`; ERR_ARGUMENT for what is no layout of `parseLayout` and for wrong options
+ * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
 export function drawLayoutText(layout: Layout, shape: readonly number[], options: DrawOptions = {}): string {
   return drawText(layout, shape, checkDrawing(layout, options, 'drawLayoutText'))
@@ -31,10 +31,10 @@ export function drawLayoutText(layout: Layout, shape: readonly number[], options
 function drawText(layout: Layout, shape: readonly number[], options: DrawOptions): string {
   const width = Math.min(400, Math.max(40, Math.floor(options.width ?? DEFAULT_WIDTH) || DEFAULT_WIDTH))
   const bound = layout.storage(shape, options)
-  // Address, two gaps, and the coordinates that a row may share.
+  // Offset, two gaps, and the coordinates that a row may share.
   const named = bound.extents.filter((extent) => extent > 1).map((extent) => String(extent - 1).length + 2)
   const margin = named.reduce((sum, length) => sum + length, String(bound.elements).length + 4)
-  const picture = cutMemory(layout, shape, options, {
+  const picture = memoryPicture(layout, shape, options, {
     maxRows: MAX_ROWS,
     fits: (cells, labelLength, gaps) => margin + cells * (labelLength + 2) + gaps <= width,
   })
@@ -70,19 +70,19 @@ function headLines(
 
 function memoryLines(picture: MemoryPicture, color: boolean): string[] {
   const rows = picture.groups.flatMap((group) => group.rows)
-  const addressWidth = Math.max(...rows.map((row) => String(row.address).length))
+  const offsetWidth = Math.max(...rows.map((row) => String(row.offset).length))
   const sharedWidth = Math.max(...rows.map((row) => row.shared.length))
   const lines = picture.groups.flatMap((group, position) => [
     ...(group.title === ''
       ? []
-      : [...(position === 0 ? [] : ['']), `${' '.repeat(addressWidth)}  ${titleOf(group)}`]),
+      : [...(position === 0 ? [] : ['']), `${' '.repeat(offsetWidth)}  ${titleOf(group)}`]),
     ...group.rows.map((row) => {
-      const address = String(row.address).padStart(addressWidth)
+      const offset = String(row.offset).padStart(offsetWidth)
       const shared = row.shared.padEnd(sharedWidth)
-      return `${address}  ${sharedWidth === 0 ? '' : `${shared}  `}${cellsOf(row, picture, color)}`
+      return `${offset}  ${sharedWidth === 0 ? '' : `${shared}  `}${cellsOf(row, picture, color)}`
     }),
   ])
-  if (picture.slotsLeftOut > 0) lines.push('', `… ${plural(picture.slotsLeftOut, 'more slot')} left out`)
+  if (picture.omittedSlots > 0) lines.push('', `… ${plural(picture.omittedSlots, 'more slot')} omitted`)
   return lines
 }
 
@@ -95,8 +95,7 @@ function titleOf(group: MemoryGroup): string {
 }
 
 function cellsOf(row: MemoryRow, picture: MemoryPicture, color: boolean): string {
-  if (row.cells.length === 0)
-    return ` ${HOLE} ${row.slots} holes, up to offset ${row.address + row.slots - 1}`
+  if (row.cells.length === 0) return ` ${HOLE} ${row.slots} holes, up to offset ${row.offset + row.slots - 1}`
   const cells = row.cells.map((coordinate, position) => {
     const gap = position > 0 && picture.gapEvery > 1 && position % picture.gapEvery === 0 ? ' ' : ''
     if (coordinate === null) return `${gap} ${HOLE.padEnd(picture.labelLength)}`
@@ -114,8 +113,8 @@ function legendLines(layout: Layout, options: DrawOptions): string[] {
   const width = Math.max(0, ...digits.map(({ digit }) => digit.length))
   return [
     'How to read it',
-    `  A row is a stretch of memory; its first number is the offset of its first slot, in elements.`,
-    `  Coordinates that a whole row shares stand before it; a cell names the others.`,
+    '  A row is a range of memory; its first number is the offset of its first slot, in elements.',
+    '  Coordinates that a whole row shares come before it; a cell has the others.',
     `  ${HOLE} is a hole: a slot with no element, ${padded ? 'from explicit padding or rounding up, ' : ''}written as zero and never read.`,
     ...(digits.length === 0 ? [] : ['Digits of the offset, outermost first']),
     ...digits.map(({ digit, meaning }) => `  ${digit.padEnd(width)}  ${meaning}`),

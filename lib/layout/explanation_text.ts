@@ -1,7 +1,7 @@
-/** What `explain()` tells of a plan, as lines to read. */
+/** Prints what `explain()` reports as lines. */
 import type { NativeExplanation } from '../native/types.js'
 
-/** The sides of a plan, and the letters of its axes; axes without one are called d0, d1, … */
+/** Names of the two layouts, and the letters of the axes; an axis without a letter is d0, d1, … */
 export interface ExplainedSides {
   readonly from: string
   readonly to: string
@@ -12,7 +12,7 @@ export interface ExplainedSides {
 const CUTS: Record<NativeExplanation['cut'], string> = {
   whole: 'in one part',
   ranges: 'in ranges of the destination',
-  loop: 'in passes of a loop',
+  loop: 'by iterations of a loop',
 }
 
 const STORES: Record<NativeExplanation['stores'], string> = {
@@ -20,13 +20,13 @@ const STORES: Record<NativeExplanation['stores'], string> = {
   streaming: 'streaming, as source and destination together are larger than the caches',
 }
 
-/** Several lines, without a line break at the end. */
+/** Several lines, without a trailing line break. */
 export function explanationText(plan: NativeExplanation, { from, to, axes, notes }: ExplainedSides): string {
   const letters = (positions: readonly number[]): string =>
     positions.map((position) => axes[position] ?? `d${position}`).join('·')
   const loops = plan.nodes.map(({ axes: positions, count, sourceStride, destinationStride, tail }) => [
     letters(positions) || 'all',
-    `${count} passes`,
+    `${count} iterations`,
     sourceStride === 'table' ? 'source from a table' : `source ${signed(sourceStride)}`,
     `destination ${signed(destinationStride)}`,
     ...(tail ? ['with a tail'] : []),
@@ -46,7 +46,7 @@ function signed(stride: number): string {
   return stride < 0 ? `${stride}` : `+${stride}`
 }
 
-/** Cells of equal width below each other. */
+/** Aligns cells in columns. */
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths = rows.reduce<number[]>(
     (found, row) => row.map((cell, i) => Math.max(cell.length, found[i] ?? 0)),

@@ -1,28 +1,27 @@
 /**
- * Layout names are sentences of a small grammar; this file turns one into digits.
+ * Parses a layout name into digits. Names follow a small grammar:
  *
  *     name  = outer { "_" block } [ "__" align { "_" align } ] [ "_swizzled_by_" int ]
  *     outer = token { "_" token }         token = letters (plain axes) | letters "s" (index of the block)
  *     block = letters ("sv" | "sa") int   align = "a" letter int
  *
- * Memory order is the order of the words, the last varies fastest. `b_fs_yx_fsv16` is b, f/16, y, x, f%16.
- * The notation is that of OpenVINO's GPU plugin (`intel_gpu/runtime/format.hpp`); any name of the grammar works,
- * not only those that the plugin uses.
+ * The words are in memory order, the last varies fastest: `b_fs_yx_fsv16` is b, f/16, y, x, f%16. Source of the notation:
+ * OpenVINO's GPU plugin, `intel_gpu/runtime/format.hpp`. Names that the plugin does not use are parsed as well.
  */
 
-import { type DigitRule, inner, rest } from './digit_rule.js'
+import { blockDigit, type DigitRule, topDigit } from './digit_rule.js'
 import type { Layout } from './layout.js'
 import { refuseName } from './refuse_name.js'
 
-/** What a name of the grammar says. */
+/** A parsed name. */
 export interface GrammarLayout {
   readonly kind: Extract<Layout['kind'], 'data' | 'weights' | 'weights_grouped'>
   /** Letters in logical order. */
   readonly axes: string
   readonly digits: readonly DigitRule[]
-  /** Extents that are rounded up to a multiple, by letter. */
+  /** By letter: the multiple to which its extent is rounded up. */
   readonly align: ReadonlyMap<string, number>
-  /** oneDNN's generic tag; absent where a blocking descriptor cannot say it (fused axes, swizzles). */
+  /** oneDNN's generic tag; absent where no blocking descriptor represents the layout (fused axes, swizzles). */
   readonly onednnTag?: string
 }
 
@@ -36,7 +35,7 @@ const SLICE = new RegExp(`^([${LETTERS}]+)s$`)
 const BLOCK = new RegExp(`^([${LETTERS}]+)s[va]([0-9]+)$`)
 const ALIGN = new RegExp(`^a([${LETTERS}])([0-9]+)$`)
 const SWIZZLE = /^(.*)_swizzled_by_([0-9]+)$/
-/** A block has at most nine decimal digits: far above any real block, far below where products lose exactness. */
+/** Block sizes have at most nine decimal digits: far above any real block, far below 2^53. */
 const SIZE = /^[1-9][0-9]{0,8}$/
 
 interface OuterToken {
@@ -49,28 +48,28 @@ interface BlockToken {
   readonly size: number
 }
 
-interface Sentence {
+interface Words {
   readonly outer: readonly OuterToken[]
   readonly blocks: readonly BlockToken[]
   readonly align: ReadonlyMap<string, number>
   readonly swizzle: number | undefined
 }
 
-/** Reads a name by the grammar. Throws ERR_LAYOUT_NAME, which says the word and the rule that it breaks. */
+/** @throws TileworkError ERR_LAYOUT_NAME with the word and the rule that it breaks */
 export function parseGrammar(name: string): GrammarLayout {
-  const sentence = readSentence(name)
-  const axes = logicalAxes(name, sentence.outer)
-  checkBlocks(name, sentence)
-  const digits = sentence.swizzle === undefined ? plainDigits(name, sentence) : swizzledDigits(name, sentence)
+  const words = readWords(name)
+  const axes = logicalAxes(name, words.outer)
+  checkBlocks(name, words)
+  const digits = words.swizzle === undefined ? plainDigits(name, words) : swizzledDigits(name, words)
   const kind = axes.includes('g') ? 'weights_grouped' : /[oi]/.test(axes) ? 'weights' : 'data'
-  const tag = onednnTag(sentence, axes)
-  return { kind, axes, digits, align: sentence.align, ...(tag === undefined ? {} : { onednnTag: tag }) }
+  const tag = onednnTag(words, axes)
+  return { kind, axes, digits, align: words.align, ...(tag === undefined ? {} : { onednnTag: tag }) }
 }
 
-function readSentence(name: string): Sentence {
+function readWords(name: string): Words {
   const swizzled = SWIZZLE.exec(name)
   const [order = '', alignment, ...more] = (swizzled?.[1] ?? name).split('__')
-  if (more.length > 0) refuseName(name, 'only one "__" may stand in a name, before the alignments')
+  if (more.length > 0) refuseName(name, 'it has more than one "__"; one is allowed, before the alignments')
   const outer: OuterToken[] = []
   const blocks: BlockToken[] = []
   for (const word of order.split('_')) {
@@ -79,7 +78,7 @@ function readSentence(name: string): Sentence {
     if (block !== null) {
       blocks.push({ axes: block[1]!, size: readSize(name, word, block[2]!) })
     } else if (blocks.length > 0) {
-      refuseName(name, `the word "${word}" stands after a block; blocks such as "fsv16" come last`)
+      refuseName(name, `the word "${word}" follows a block; blocks such as "fsv16" must come last`)
     } else {
       outer.push(readOuter(name, word))
     }
@@ -132,7 +131,7 @@ function logicalAxes(name: string, outer: readonly OuterToken[]): string {
     .join('')
 }
 
-function checkBlocks(name: string, { outer, blocks, align }: Sentence): void {
+function checkBlocks(name: string, { outer, blocks, align }: Words): void {
   for (const slice of outer.filter((token) => token.isSlice)) {
     if (!blocks.some((block) => block.axes === slice.axes)) {
       refuseName(name, `the slice "${slice.axes}s" has no block, for example "${slice.axes}sv16"`)
@@ -150,7 +149,7 @@ function checkBlocks(name: string, { outer, blocks, align }: Sentence): void {
     if (!outer.some((token) => token.axes.includes(letter))) {
       refuseName(name, `axis ${letter} is aligned but does not occur`)
     }
-    // A fused index counts the plain extents, so an alignment inside it would change nothing without a word.
+    // A fused index counts plain extents, so an alignment inside it would be ignored silently.
     if (outer.some((token) => token.isSlice && token.axes.length > 1 && token.axes.includes(letter))) {
       refuseName(name, `axis ${letter} is part of a fused index and cannot be aligned on its own`)
     }
@@ -161,27 +160,27 @@ function blockSizes(blocks: readonly BlockToken[], axes: string): number[] {
   return blocks.filter((block) => block.axes === axes).map((block) => block.size)
 }
 
-function plainDigits(name: string, { outer, blocks }: Sentence): DigitRule[] {
+function plainDigits(name: string, { outer, blocks }: Words): DigitRule[] {
   const digits = outerDigits(outer, blocks)
   blocks.forEach((block, position) => {
-    // Of two blocks of one axis the left is the more significant, so the weight is what stands to the right.
+    // The left one of two blocks of an axis is more significant: its weight is the product of the blocks to its right.
     const right = blockSizes(blocks.slice(position + 1), block.axes)
     const weight = right.reduce((product, size) => product * size, 1)
-    digits.push(inner(block.axes, weight, block.size))
+    digits.push(blockDigit(block.axes, weight, block.size))
   })
-  if (digits.length > MAX_DIGITS)
-    refuseName(name, `it has ${digits.length} digits; the limit is ${MAX_DIGITS}`)
+  if (digits.length > MAX_NAME_DIGITS)
+    refuseName(name, `it has ${digits.length} digits; the limit is ${MAX_NAME_DIGITS}`)
   return digits
 }
 
-/** Every digit is a loop of the planner; real names need 9, and the bound keeps a hostile name cheap. */
-const MAX_DIGITS = 24
+/** Every digit is a loop of the planner. Real names need 9; the limit keeps a hostile name cheap. */
+const MAX_NAME_DIGITS = 24
 
 function outerDigits(outer: readonly OuterToken[], blocks: readonly BlockToken[]): DigitRule[] {
   return outer.flatMap(({ axes, isSlice }) => {
-    if (!isSlice) return [...axes].map((letter) => rest(letter))
+    if (!isSlice) return [...axes].map((letter) => topDigit(letter))
     return [
-      rest(
+      topDigit(
         axes,
         blockSizes(blocks, axes).reduce((product, size) => product * size, 1),
       ),
@@ -189,33 +188,33 @@ function outerDigits(outer: readonly OuterToken[], blocks: readonly BlockToken[]
   })
 }
 
-/** Output channels that a swizzle permutes among themselves. */
+/** Output channels that a swizzle permutes. */
 const SWIZZLED_CHANNELS = 32
 
 /**
- * `_swizzled_by_k` stores channel o at the place of o' = 32·⌊o/32⌋ + (32/k)·(o mod k) + ⌊(o mod 32)/k⌋. The upper
- * part of a block of o' is therefore o mod k, the lower part ⌊o/k⌋ mod (32/k): the same digits, other significance.
+ * `_swizzled_by_k` stores channel o where o' = 32·⌊o/32⌋ + (32/k)·(o mod k) + ⌊(o mod 32)/k⌋ would be. The upper part of a
+ * block of o' is therefore o mod k and the lower part ⌊o/k⌋ mod (32/k): the same digits with other weights.
  */
-function swizzledDigits(name: string, sentence: Sentence): DigitRule[] {
-  const step = sentence.swizzle
-  const sizes = blockSizes(sentence.blocks, 'o').join(',')
+function swizzledDigits(name: string, words: Words): DigitRule[] {
+  const step = words.swizzle
+  const sizes = blockSizes(words.blocks, 'o').join(',')
   if ((step !== 2 && step !== 4) || (sizes !== '4,8' && sizes !== '32')) {
-    refuseName(name, 'a swizzle is by 2 or 4 and needs output-channel blocks of 4 and 8, or one of 32')
+    refuseName(name, 'a swizzle is by 2 or 4, and needs output-channel blocks of 4 and 8 or one of 32')
   }
-  return plainDigits(name, sentence).flatMap((digit) => {
-    if (digit.axes !== 'o' || digit.radix === 'rest') return [digit]
+  return plainDigits(name, words).flatMap((digit) => {
+    if (digit.axes !== 'o' || digit.radix === 'extent') return [digit]
     return swizzle(digit.weight, digit.radix, step)
   })
 }
 
 function swizzle(weight: number, radix: number, step: number): DigitRule[] {
   const border = SWIZZLED_CHANNELS / step
-  if (weight >= border) return [inner('o', weight / border, radix)]
-  if (weight * radix <= border) return [inner('o', weight * step, radix)]
-  return [inner('o', 1, (weight * radix) / border), inner('o', weight * step, border / weight)]
+  if (weight >= border) return [blockDigit('o', weight / border, radix)]
+  if (weight * radix <= border) return [blockDigit('o', weight * step, radix)]
+  return [blockDigit('o', 1, (weight * radix) / border), blockDigit('o', weight * step, border / weight)]
 }
 
-function onednnTag({ outer, blocks, swizzle: step }: Sentence, axes: string): string | undefined {
+function onednnTag({ outer, blocks, swizzle: step }: Words, axes: string): string | undefined {
   if (step !== undefined || outer.some((token) => token.isSlice && token.axes.length > 1)) return undefined
   const letter = (axis: string) => 'abcdefgh'[axes.indexOf(axis)]!
   const order = outer.flatMap((token) =>

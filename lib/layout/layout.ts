@@ -1,15 +1,15 @@
 /**
- * What a layout is to the rest of tilework: the order of a tensor's elements in memory, as a list of digits.
+ * The interface of a layout: the order of a tensor's elements in memory, as a list of digits.
  * Source of the rules: OpenVINO's GPU plugin, `include/intel_gpu/runtime/format.hpp` and the kernels' index functions.
  */
 import type { DtypeName } from '../dtype/dtypes.js'
 import type { NativeSide } from '../native/types.js'
 
-/** Explicit padding and element type, which both change how a layout stores a shape. */
+/** Explicit padding and element type. Both change how a layout stores a shape. */
 export interface StorageOptions {
-  /** Extra elements before the first, one count an axis of the shape. Data layouts only. */
+  /** Extra elements before the first, one count per axis. Data layouts, `row_major` and `column_major` only. */
   readonly lower?: readonly number[]
-  /** Extra elements after the last, one count an axis of the shape. Data layouts only. */
+  /** Extra elements after the last, one count per axis. Data layouts, `row_major` and `column_major` only. */
   readonly upper?: readonly number[]
   /** Element type; 4-bit types change the meaning of some weight layouts. Default: an 8-bit type. */
   readonly dtype?: DtypeName
@@ -17,33 +17,33 @@ export interface StorageOptions {
 
 /** One digit of an offset, see {@link LayoutStorage.digits}. */
 export interface Digit {
-  /** Letters of the axes; more than one means their fused row-major index. `d0`, `d1`, … in `row_major` and `column_major` are in `positions` alone. */
+  /** Letters of the axes; several are one fused row-major index. Empty in `row_major` and `column_major`, whose axes have no letters. */
   readonly axes: string
   /** Positions of those axes in logical order. */
   readonly positions: readonly number[]
   /** Number of values of the digit. */
   readonly radix: number
-  /** The digit is `floor(index / weight) mod radix` of the axes' index. */
+  /** The digit is `floor(index / weight) mod radix` of the index of its axes. */
   readonly weight: number
 }
 
 /** A layout bound to a shape. */
 export interface LayoutStorage {
-  /** Storage elements, holes included. */
+  /** Slots of the storage, holes included. The unit is an element; with 4-bit types a nibble. */
   readonly elements: number
-  /** `ceil(elements * bits / 8)`. */
+  /** Bytes of the storage: `ceil(elements * bits / 8)`. */
   readonly byteLength: number
   /** Outermost first. The storage is a dense row-major array of shape `digits.map(d => d.radix)`. */
   readonly digits: readonly Digit[]
-  /** Shape over all axes of the layout: the given one with ones appended (the axes' extents without padding). */
+  /** Extents of all axes of the layout, without padding: the given shape with ones appended. */
   readonly extents: readonly number[]
-  /** What the native planner takes, over `extents`. */
+  /** The description that the native planner takes, over `extents`. */
   readonly side: NativeSide
 }
 
-/** A parsed layout. */
+/** A layout, as `parseLayout` returns it. Immutable. Shapes and indices are in logical order: `axes` names their axes. */
 export interface Layout {
-  /** Canonical name. */
+  /** Canonical name: `bfyx` for `nchw`. The aliases `chw`, `hwc`, `nc` and `hw` keep their own names. */
   readonly name: string
   readonly kind: 'row_major' | 'column_major' | 'data' | 'weights' | 'weights_grouped' | 'image' | 'winograd'
   /** Letters in logical order, for example `bfyx`; empty for `row_major` and `column_major`, which have any rank. */
@@ -54,17 +54,30 @@ export interface Layout {
   readonly onednnTag?: string
   /** Other names that mean this layout. */
   readonly aliases: readonly string[]
-  /** What a reader should know: arithmetic that is not done (winograd, nv12), special last column, … */
+  /** Sentences about what the name does not say, for example that a reorder does no Winograd arithmetic. */
   readonly notes: readonly string[]
-  /** Errors: ERR_LAYOUT_SHAPE, ERR_OVERFLOW, ERR_ARGUMENT. */
+  /**
+   * Binds the layout to a shape in elements, one extent per axis. A shorter shape gets trailing ones.
+   *
+   * @throws TileworkError ERR_LAYOUT_SHAPE for too many axes or extents that the layout cannot store, ERR_OVERFLOW for
+   * 2^53 slots or bytes and more, ERR_DTYPE, ERR_ARGUMENT
+   */
   storage(shape: readonly number[], options?: StorageOptions): LayoutStorage
-  /** Element offset (nibbles for 4-bit types) of a coordinate. Errors: as `storage`, and ERR_RANGE. */
+  /**
+   * The offset of the element at `index`, in elements from the start of the storage; in nibbles for 4-bit types.
+   *
+   * @throws TileworkError as `storage`; ERR_RANGE for an index outside the shape
+   */
   offsetOf(shape: readonly number[], index: readonly number[], options?: StorageOptions): number
-  /** The coordinate stored in a slot, or null for a hole. The inverse of `offsetOf`. */
+  /**
+   * The index of the element at `offset`, or null for a hole. The inverse of `offsetOf`.
+   *
+   * @throws TileworkError as `storage`; ERR_RANGE for an offset outside the storage
+   */
   coordinateOf(shape: readonly number[], offset: number, options?: StorageOptions): readonly number[] | null
 }
 
-/** True for `row_major` and `column_major`, which take the axes of whatever shape they meet. */
+/** True for `row_major` and `column_major`, which take shapes of any rank. */
 export function hasAnyRank({ kind }: Pick<Layout, 'kind'>): boolean {
   return kind === 'row_major' || kind === 'column_major'
 }

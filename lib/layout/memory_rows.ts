@@ -1,18 +1,18 @@
 /**
- * Memory cut into rows for a drawing. A row holds as many of the innermost digits as fit the width, so that rows and
- * blocks line up; rows that share the outer digits form a group. Only the slots that are shown are ever decoded,
- * so a drawing costs the same for a tensor of a terabyte.
+ * Divides memory into rows for a drawing. A row holds as many of the innermost digits as fit the width, so that rows and
+ * blocks line up; rows that share the outer digits form a group. Only visible slots are decoded, so the cost of a drawing
+ * does not depend on the size of the tensor.
  */
 import { formatDigit } from './digit_rule.js'
 import type { Digit, Layout, LayoutStorage, StorageOptions } from './layout.js'
 import { coordinateInStorage } from './offset.js'
 
-/** A stretch of memory. */
+/** A contiguous range of slots. */
 export interface MemoryRow {
-  /** More than the cells of one row where rows without any element were folded into one; then there are no cells. */
+  /** Number of slots. Adjacent rows of holes are merged into one row, which has no cells. */
   readonly slots: number
   /** Offset of the first slot, in elements. */
-  readonly address: number
+  readonly offset: number
   /** Coordinates that all elements of the row share, for example `y0 x1`; empty for a row of holes. */
   readonly shared: string
   /** Coordinates over all axes of the layout, null for holes. */
@@ -26,48 +26,48 @@ export interface MemoryGroup {
   readonly rows: readonly MemoryRow[]
 }
 
-/** What a drawing needs to know of a layout and a shape. */
+/** A layout bound to a shape, ready to draw. */
 export interface MemoryPicture {
   readonly storage: LayoutStorage
   /** Cells in a full row. */
   readonly rowLength: number
-  /** A visible gap belongs before every cell whose position is a multiple of this. */
+  /** Cells between two visible gaps of a row. */
   readonly gapEvery: number
-  /** Characters of the longest label that a cell can have. */
+  /** Characters of the longest cell label. */
   readonly labelLength: number
   readonly groups: readonly MemoryGroup[]
-  readonly slotsLeftOut: number
-  /** Axis whose index gives the colour. */
+  readonly omittedSlots: number
+  /** The axis whose index selects the colour. */
   readonly colourAxis: number
-  /** What stands before an index, by axis: a letter, or `d0=`. */
+  /** Prefix of an index, by axis: a letter, or `d0=`. */
   readonly names: readonly string[]
-  /** Text of a cell of these rows. */
+  /** Label of a cell: the coordinates that its row does not share. */
   readonly label: (coordinate: readonly number[]) => string
   /** `f5 y0 x1` for any coordinate. */
   readonly fullLabel: (coordinate: readonly number[]) => string
 }
 
-/** How much room a drawing has. */
-export interface PictureRoom {
-  /** Whether a row of so many cells with labels of that many characters, and so many gaps between them, fits. */
+/** Size limits of a drawing. */
+export interface PictureLimits {
+  /** Whether a row of `cells` cells with labels of `labelLength` characters and `gaps` gaps fits. */
   readonly fits: (cells: number, labelLength: number, gaps: number) => boolean
   readonly maxRows: number
 }
 
-/** Cuts the memory of `shape` in `layout` into rows and groups. Errors: as `layout.storage`. */
-export function cutMemory(
+/** Divides the memory of `shape` in `layout` into rows and groups. @throws TileworkError as `layout.storage` */
+export function memoryPicture(
   layout: Layout,
   shape: readonly number[],
   options: StorageOptions,
-  room: PictureRoom,
+  limits: PictureLimits,
 ): MemoryPicture {
   const storage = layout.storage(shape, options)
   const names = axisNames(layout, storage)
-  const row = chooseRow(storage, names, room)
+  const row = chooseRow(storage, names, limits)
   const digitsInGroupTitle = chooseGroup(storage.digits, row)
   const shared = visibleAxes(storage).filter((axis) => !row.axes.includes(axis))
-  const { groups, slotsShown } = readGroups(storage, row, room.maxRows, (address) => ({
-    title: groupTitle(storage, digitsInGroupTitle, address),
+  const { groups, slotsShown } = readGroups(storage, row, limits.maxRows, (offset) => ({
+    title: groupTitle(storage, digitsInGroupTitle, offset),
     shared: (coordinate) => labelOf(names, shared, coordinate, ' '),
   }))
   return {
@@ -76,7 +76,7 @@ export function cutMemory(
     gapEvery: row.gapEvery,
     labelLength: row.labelLength,
     groups,
-    slotsLeftOut: storage.elements - slotsShown,
+    omittedSlots: storage.elements - slotsShown,
     colourAxis: chooseColourAxis(layout, storage),
     names,
     label: (coordinate) => labelOf(names, row.axes, coordinate, '') || '0',
@@ -84,7 +84,7 @@ export function cutMemory(
   }
 }
 
-/** Letters, or `d0=`, `d1=` … for a layout of any rank: what stands before an index. */
+/** Prefixes of an index: letters, or `d0=`, `d1=` … for a layout of any rank. */
 function axisNames(layout: Layout, storage: LayoutStorage): string[] {
   return storage.extents.map((_, axis) => layout.axes[axis] ?? `d${axis}=`)
 }
@@ -105,19 +105,19 @@ function visibleAxes({ extents, digits }: LayoutStorage): number[] {
 }
 
 interface RowChoice {
-  /** Cells of a row, at most. */
+  /** Most cells of a row. */
   readonly length: number
-  /** Slots of the digits that the row holds, whole; longer than `length` where they are broken into several rows. */
+  /** Slots of all digits that the row holds; more than `length` where they are split into several rows. */
   readonly run: number
   readonly gapEvery: number
   readonly labelLength: number
   readonly axes: readonly number[]
-  /** First digit that the row holds, whole or in part. */
+  /** First digit that the row holds, completely or in part. */
   readonly firstDigit: number
 }
 
-/** Takes digits from the innermost outwards while the row fits, and a part of the first one that does not. */
-function chooseRow(storage: LayoutStorage, names: readonly string[], room: PictureRoom): RowChoice {
+/** Adds digits from the innermost outwards while the row fits, then a part of the first digit that does not fit. */
+function chooseRow(storage: LayoutStorage, names: readonly string[], limits: PictureLimits): RowChoice {
   let choice: RowChoice = {
     length: 1,
     run: 1,
@@ -132,7 +132,7 @@ function chooseRow(storage: LayoutStorage, names: readonly string[], room: Pictu
     const axes = [...new Set([...choice.axes, ...positions])].sort((one, other) => one - other)
     const labelLength = longestLabel(storage, names, axes)
     const part = largestPart(radix, (count) =>
-      room.fits(choice.length * count, labelLength, choice.length > 1 ? count - 1 : 0),
+      limits.fits(choice.length * count, labelLength, choice.length > 1 ? count - 1 : 0),
     )
     if (part === 1 && choice.length > 1) break
     const length = choice.length * part
@@ -149,15 +149,15 @@ function chooseRow(storage: LayoutStorage, names: readonly string[], room: Pictu
   return choice
 }
 
-/** How much of a digit goes into a row: a divisor if one uses half the room, so that rows are even; else all the room. */
+/** Values of a digit in one row: a divisor of the radix if it fills at least half the row, so that rows are equal. */
 function largestPart(radix: number, fits: (count: number) => boolean): number {
   if (fits(radix)) return radix
-  let most = 1
-  while (fits(most + 1)) most++
-  for (let count = most; count > 1 && count * 2 >= most; count--) {
+  let maxCount = 1
+  while (fits(maxCount + 1)) maxCount++
+  for (let count = maxCount; count > 1 && count * 2 >= maxCount; count--) {
     if (radix % count === 0) return count
   }
-  return most
+  return maxCount
 }
 
 function longestLabel({ extents }: LayoutStorage, names: readonly string[], axes: readonly number[]): number {
@@ -169,13 +169,13 @@ function longestLabel({ extents }: LayoutStorage, names: readonly string[], axes
   ).length
 }
 
-/** How many outer digits the title of a group names: through the last slice, or all but the last two digits. */
+/** Number of outer digits in the title of a group: up to the last slice, or all but the last two digits. */
 function chooseGroup(digits: readonly Digit[], row: RowChoice): number {
   const lastSlice = digits.findLastIndex(({ weight, radix }, position) => {
     return radix > 1 && weight > 1 && position < row.firstDigit
   })
   let count = lastSlice >= 0 ? lastSlice + 1 : row.firstDigit - 1
-  // A title above every single row would hide the blocks, so a group has two rows or more.
+  // A title above every row would hide the blocks, so a group has at least two rows.
   while (count > 0 && slotsBelow(digits, count) < 2 * row.length) count--
   return Math.max(0, count)
 }
@@ -184,50 +184,50 @@ function slotsBelow(digits: readonly Digit[], position: number): number {
   return digits.slice(position).reduce((slots, { radix }) => slots * radix, 1)
 }
 
-function groupTitle(storage: LayoutStorage, count: number, address: number): string {
+function groupTitle(storage: LayoutStorage, count: number, offset: number): string {
   const parts: string[] = []
   for (let position = 0; position < count; position++) {
     if (storage.digits[position]!.radix === 1) continue
-    parts.push(`${digitName(storage, position)} = ${digitValue(storage.digits, position, address)}`)
+    parts.push(`${digitName(storage, position)} = ${digitValue(storage.digits, position, offset)}`)
   }
   return parts.join(', ')
 }
 
-/** The digit's arithmetic: `f/16`, `y`, `f%16`, `(o/4)%8`; `d0` in a layout of any rank. */
+/** The arithmetic of a digit: `f/16`, `y`, `f%16`, `(o/4)%8`; `d0` in a layout of any rank. */
 export function digitName(storage: LayoutStorage, position: number): string {
   const { axes, positions, weight, radix } = storage.digits[position]!
   if (axes === '') return `d${positions[0]}`
   const isTop = storage.digits.every((other) => other.axes !== axes || other.weight <= weight)
-  return formatDigit({ axes, weight, radix: isTop ? 'rest' : radix }, true)
+  return formatDigit({ axes, weight, radix: isTop ? 'extent' : radix }, true)
 }
 
-/** What the digit is in the slot at `address`. */
-export function digitValue(digits: readonly Digit[], position: number, address: number): number {
+/** The value of a digit at `offset`. */
+export function digitValue(digits: readonly Digit[], position: number, offset: number): number {
   const below = slotsBelow(digits, position + 1)
-  return ((address - (address % below)) / below) % digits[position]!.radix
+  return ((offset - (offset % below)) / below) % digits[position]!.radix
 }
 
-interface RowWords {
+interface RowTexts {
   readonly title: string
   readonly shared: (coordinate: readonly number[]) => string
 }
 
-/** Rows looked at for one row shown. Layouts with large blocks have long stretches of holes, which are folded. */
+/** Rows scanned per visible row. Layouts with large blocks have long runs of holes, which are merged. */
 const ROWS_SCANNED = 16
 
 function readGroups(
   storage: LayoutStorage,
   row: RowChoice,
   maxRows: number,
-  words: (address: number) => RowWords,
+  textsOf: (offset: number) => RowTexts,
 ): { groups: MemoryGroup[]; slotsShown: number } {
   const groups: { title: string; rows: MemoryRow[] }[] = []
-  let address = 0
+  let offset = 0
   let shown = 0
-  for (let scanned = 0; address < storage.elements && scanned < maxRows * ROWS_SCANNED; scanned++) {
-    const inRun = address % row.run
-    const { title, shared } = words(address)
-    const next = readRow(storage, address, Math.min(row.length, row.run - inRun), shared)
+  for (let scanned = 0; offset < storage.elements && scanned < maxRows * ROWS_SCANNED; scanned++) {
+    const inRun = offset % row.run
+    const { title, shared } = textsOf(offset)
+    const next = readRow(storage, offset, Math.min(row.length, row.run - inRun), shared)
     const previous = groups.at(-1)?.rows.at(-1)
     if (previous !== undefined && isEmpty(previous) && isEmpty(next)) {
       groups.at(-1)!.rows.splice(-1, 1, { ...previous, cells: [], slots: previous.slots + next.slots })
@@ -237,9 +237,9 @@ function readGroups(
       groups.at(-1)!.rows.push(next)
       shown++
     }
-    address += next.slots
+    offset += next.slots
   }
-  return { groups, slotsShown: address }
+  return { groups, slotsShown: offset }
 }
 
 function isEmpty(row: MemoryRow): boolean {
@@ -248,18 +248,18 @@ function isEmpty(row: MemoryRow): boolean {
 
 function readRow(
   storage: LayoutStorage,
-  address: number,
+  offset: number,
   slots: number,
   shared: (coordinate: readonly number[]) => string,
 ): MemoryRow {
   const cells = Array.from({ length: slots }, (_, cell) =>
-    coordinateInStorage(storage, storage.extents.length, address + cell),
+    coordinateInStorage(storage, storage.extents.length, offset + cell),
   )
   const first = cells.find((cell) => cell !== null) ?? null
-  return { address, slots, shared: first === null ? '' : shared(first), cells }
+  return { offset, slots, shared: first === null ? '' : shared(first), cells }
 }
 
-/** Channels where a layout has them; else the first blocked axis; else the axis outside the last two. */
+/** The channel axis if there is one; else the first blocked axis; else the axis before the last two. */
 function chooseColourAxis(layout: Layout, { digits, extents }: LayoutStorage): number {
   const isLong = (axis: number) => (extents[axis] ?? 1) > 1
   const channel = [...'fogi']
@@ -268,16 +268,16 @@ function chooseColourAxis(layout: Layout, { digits, extents }: LayoutStorage): n
   if (channel !== undefined) return channel
   const blocked = digits.find(({ weight, positions }) => weight > 1 && isLong(positions[0]!))
   if (blocked !== undefined) return blocked.positions[0]!
-  const outside = Math.max(0, extents.length - 3)
-  return isLong(outside)
-    ? outside
+  const thirdLast = Math.max(0, extents.length - 3)
+  return isLong(thirdLast)
+    ? thirdLast
     : Math.max(
         0,
         extents.findIndex((extent) => extent > 1),
       )
 }
 
-/** The shape as text; only the start of one of a very high rank. */
+/** The shape as text; at most its first 12 extents. */
 export function formatShape(shape: readonly number[]): string {
   return `[${shape.slice(0, 12).join(', ')}${shape.length > 12 ? `, … ${shape.length - 12} more` : ''}]`
 }

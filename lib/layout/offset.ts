@@ -1,7 +1,7 @@
 /**
- * Offsets from digits and back, for single elements: the definition that drawings, `at()` and the tests of the
- * native kernels stand on. Plain numbers are exact here because `storage.ts` refuses everything above 2^53 - 1,
- * and because every division below has its remainder taken off first; bit operators would cut at 2^32.
+ * Computes the offset of one element from the digits, and the inverse. Drawings, `at()` and the tests of the native
+ * kernels depend on this definition. Plain numbers are exact here: `storage.ts` refuses anything above 2^53 - 1, and each
+ * division subtracts its remainder first. Bit operators would truncate to 32 bits.
  */
 import { TileworkError } from '../errors.js'
 import type { NativeDigit, NativePiece } from '../native/types.js'
@@ -9,20 +9,23 @@ import { valueText } from '../value_text.js'
 import { copyExtents } from './extents.js'
 import type { LayoutStorage } from './layout.js'
 
-/** Offset of the coordinate `given` (over the axes of the shape). Throws ERR_ARGUMENT, ERR_RANGE. */
+/** @param given - an index over the axes of the shape @throws TileworkError ERR_ARGUMENT, ERR_RANGE */
 export function offsetInStorage(storage: LayoutStorage, shapeRank: number, given: readonly number[]): number {
   const index = copyExtents('index', given)
   const { extents, side } = storage
   if (index.length !== shapeRank && index.length !== extents.length) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The index has ${index.length} numbers; the shape has ${shapeRank} axes.`,
+      `the index has ${index.length} numbers; the shape has ${shapeRank} axes`,
     )
   }
   const padded = extents.map((extent, axis) => {
     const position = index[axis] ?? 0
     if (position < extent) return position + side.lower[axis]!
-    throw new TileworkError('ERR_RANGE', `index[${axis}] is ${position}; the extent is ${extent}.`)
+    throw new TileworkError(
+      'ERR_RANGE',
+      `index[${axis}] is ${position}; it must be below the extent ${extent}`,
+    )
   })
   const piece = side.pieces.find(({ axis, lo, hi }) => isWithin(padded, axis, lo, hi))!
   const sizes = paddedExtents(storage)
@@ -34,7 +37,7 @@ export function offsetInStorage(storage: LayoutStorage, shapeRank: number, given
   return offset
 }
 
-/** The coordinate (over the first `shapeRank` axes) in the slot `offset`, or null for a hole. Throws ERR_RANGE. */
+/** The index, over the first `shapeRank` axes, of the element at `offset`; null for a hole. @throws TileworkError ERR_RANGE */
 export function coordinateInStorage(
   storage: LayoutStorage,
   shapeRank: number,
@@ -43,7 +46,7 @@ export function coordinateInStorage(
   if (!Number.isSafeInteger(offset) || offset < 0 || offset >= storage.elements) {
     throw new TileworkError(
       'ERR_RANGE',
-      `The offset is ${valueText(offset)}; the storage has ${storage.elements} elements.`,
+      `the offset is ${valueText(offset)}; it must be a whole number below the ${storage.elements} slots of the storage`,
     )
   }
   for (const piece of storage.side.pieces) {
@@ -62,28 +65,28 @@ function decode(storage: LayoutStorage, piece: NativePiece, offset: number): num
   return coordinate.every((position, axis) => position >= 0 && position < extents[axis]!) ? coordinate : null
 }
 
-/** Padded index of every axis, or null where a fused index lies behind the last element of its axes. */
+/** Padded index of every axis; null where a fused index is past the last element of its axes. */
 function unfuse(piece: NativePiece, offset: number, sizes: readonly number[]): number[] | null {
   const padded = Array<number>(sizes.length).fill(0)
   const fused = new Map<string, { axes: readonly number[]; value: number }>()
-  let left = offset
+  let quotient = offset
   for (const { axes, radix, weight } of [...piece.digits].reverse()) {
-    const value = left % radix
-    left = (left - value) / radix
+    const value = quotient % radix
+    quotient = (quotient - value) / radix
     const key = axes.join()
     const sum = fused.get(key) ?? { axes, value: 0 }
     sum.value += value * weight
     fused.set(key, sum)
   }
   for (const { axes, value } of fused.values()) {
-    let rest = value
+    let outerIndex = value
     for (const axis of [...axes].reverse().slice(0, -1)) {
-      const position = rest % sizes[axis]!
-      rest = (rest - position) / sizes[axis]!
+      const position = outerIndex % sizes[axis]!
+      outerIndex = (outerIndex - position) / sizes[axis]!
       padded[axis] = position
     }
-    if (rest >= sizes[axes[0]!]!) return null
-    padded[axes[0]!] = rest
+    if (outerIndex >= sizes[axes[0]!]!) return null
+    padded[axes[0]!] = outerIndex
   }
   return padded
 }

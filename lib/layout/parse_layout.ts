@@ -1,4 +1,4 @@
-/** From a name to a layout that can be asked. */
+/** Parses the name of a layout, and remembers what was parsed. */
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -11,23 +11,26 @@ import { bindStorage } from './storage.js'
 
 export { type AnyLayoutName, LAYOUT_NAMES, type LayoutAlias, type LayoutName } from './catalogue.js'
 
-/** Names kept after parsing. Above the size of the catalogue, and small enough that hostile names cost nothing. */
+/** Layouts kept after parsing: more than the catalogue has, and few enough that hostile names cost no memory. */
 const CACHE_ENTRIES = 256
 const cache = new Map<string, Layout>()
 const parsed = new WeakSet<Layout>()
 
 /**
- * The layout of a name: one of {@link LAYOUT_NAMES}, an older name of one of them, `row_major`, `column_major`, or any other name
- * that the layout grammar makes, for example `b_fs_yx_fsv24`.
+ * Parses the name of a layout. A name is one of these:
  *
- * @throws TileworkError ERR_LAYOUT_NAME with the word and the rule that it breaks; ERR_ARGUMENT if it is no string
+ * - `row_major` or `column_major`, which take shapes of any rank
+ * - a name of {@link LAYOUT_NAMES}, or its name in an older release
+ * - an alias such as `nchw`, in lower or upper case
+ * - any other name of the layout grammar, for example `b_fs_yx_fsv24`
+ *
+ * @returns the same immutable object for the same layout; `name` is the canonical name
+ * @throws TileworkError ERR_LAYOUT_NAME with the rule that the name breaks and the nearest known names; ERR_ARGUMENT unless it
+ * is a string
  */
 export function parseLayout(name: AnyLayoutName): Layout {
   if (typeof name !== 'string') {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `A layout name is a string, not ${name === null ? 'null' : typeof name}.`,
-    )
+    throw new TileworkError('ERR_ARGUMENT', `a layout name must be a string; it is ${valueText(name)}`)
   }
   const known = cache.get(name)
   if (known !== undefined) return known
@@ -39,31 +42,31 @@ export function parseLayout(name: AnyLayoutName): Layout {
   return layout
 }
 
-/** Whether a layout was made here: then its name says all of it. */
+/** True for a layout that `parseLayout` returned, which its name describes completely. */
 export function isParsedLayout(layout: Layout): boolean {
   return parsed.has(layout)
 }
 
 /**
- * @param call - names the function at the start of the message
- * @throws TileworkError ERR_ARGUMENT for what `parseLayout` did not give
+ * @param call - the function that the error names
+ * @throws TileworkError ERR_ARGUMENT for a value that `parseLayout` did not return
  */
 export function checkParsedLayout(layout: unknown, call: string): Layout {
   if (parsed.has(layout as Layout)) return layout as Layout
-  const message = `${call} takes a layout that parseLayout gave; ${valueText(layout)} was given.`
+  const message = `${call} was given ${valueText(layout)}; it takes a layout from parseLayout`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
 /**
- * The layout of a name, or an object that has all that such a layout has, if it is a caller's own.
+ * Parses a name; an object with the members of a layout is returned as it is.
  *
- * @throws TileworkError ERR_LAYOUT_NAME; ERR_ARGUMENT for what is neither
+ * @throws TileworkError ERR_LAYOUT_NAME; ERR_ARGUMENT for anything else
  */
 export function toLayout(layout: unknown): Layout {
   if (typeof layout === 'string') return parseLayout(layout)
   const isLayout = parsed.has(layout as Layout) || readInput('The layout', () => hasFields(layout))
   if (isLayout) return layout as Layout
-  const message = `The layout must be a name or what parseLayout gives; ${valueText(layout)} was given.`
+  const message = `the layout is ${valueText(layout)}; it must be a name or a layout from parseLayout`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
@@ -76,7 +79,7 @@ function hasFields(value: unknown): boolean {
 function layoutOf(definition: LayoutDefinition): Layout {
   const { name, kind, axes, order, onednnTag, aliases, notes } = definition
   const bindAnew = (shape: readonly number[], options?: StorageOptions) =>
-    readInput(`A storage of ${name}`, () => bindStorage(definition, shape, options))
+    readInput(`The shape or an option of ${name}`, () => bindStorage(definition, shape, options))
   const bind = rememberLast(bindAnew)
   return Object.freeze({
     name,
@@ -84,10 +87,10 @@ function layoutOf(definition: LayoutDefinition): Layout {
     axes,
     order,
     ...(onednnTag === undefined ? {} : { onednnTag }),
-    // Every caller gets these same lists.
+    // All callers share these lists.
     aliases: Object.freeze([...aliases]),
     notes: Object.freeze([...notes]),
-    // Never the remembered object: a caller who changed it would change the offsets of all others.
+    // Bound anew: a caller who changed the remembered storage would change the offsets of all others.
     storage: bindAnew,
     offsetOf: (shape: readonly number[], index: readonly number[], options?: StorageOptions) =>
       offsetInStorage(bind(shape, options), shape.length, index),
@@ -98,37 +101,41 @@ function layoutOf(definition: LayoutDefinition): Layout {
 
 type Bind = (shape: readonly number[], options?: StorageOptions) => LayoutStorage
 
-/** Offsets are asked in loops over one shape; comparing a few numbers is cheaper than binding anew. */
+/** Callers ask for offsets in loops over one shape: comparing a few numbers is cheaper than binding again. */
 function rememberLast(bind: Bind): Bind {
-  let asked: Asked | undefined
+  let bound: BoundArguments | undefined
   let last: LayoutStorage | undefined
   return (shape, options = {}) =>
     readInput('The shape or an option of a layout', () => {
-      if (last !== undefined && asked !== undefined && isSame(shape, options, asked)) return last
-      // Copies, bound and remembered both: a list may give other numbers each time it is read.
-      const asks = copyOf(shape, options)
-      last = bind(asks.shape, asks)
-      asked = asks
+      if (last !== undefined && bound !== undefined && isSame(shape, options, bound)) return last
+      // A getter may return other numbers each time, so the copy that is bound is the copy that is remembered.
+      const copy = copyOf(shape, options)
+      last = bind(copy.shape, copy)
+      bound = copy
       return last
     })
 }
 
-interface Asked extends StorageOptions {
+interface BoundArguments extends StorageOptions {
   readonly shape: readonly number[]
 }
 
-function copyOf(shape: readonly number[], options: StorageOptions): Asked {
+function copyOf(shape: readonly number[], options: StorageOptions): BoundArguments {
   const { dtype } = options
   const padding = checkPadding(options)
   return { shape: checkExtents('shape', shape), ...padding, ...(dtype !== undefined && { dtype }) }
 }
 
-function isSame(shape: readonly number[], { lower, upper, dtype }: StorageOptions, asked: Asked): boolean {
-  if (dtype !== asked.dtype || !isSameList(shape, asked.shape)) return false
-  return isSameList(lower, asked.lower) && isSameList(upper, asked.upper)
+function isSame(
+  shape: readonly number[],
+  { lower, upper, dtype }: StorageOptions,
+  bound: BoundArguments,
+): boolean {
+  if (dtype !== bound.dtype || !isSameList(shape, bound.shape)) return false
+  return isSameList(lower, bound.lower) && isSameList(upper, bound.upper)
 }
 
-/** As far as the known list goes: the other one may be of any length. */
+/** Reads no more of `list` than `known` has: a caller's list may be of any length. */
 function isSameList(list: readonly number[] | undefined, known: readonly number[] | undefined): boolean {
   if (list === undefined || known === undefined) return list === known
   return Array.isArray(list) && list.length === known.length && known.every((value, i) => value === list[i])

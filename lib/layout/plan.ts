@@ -1,6 +1,6 @@
 /**
- * Joins two layouts of the same logical axes into a native reorder plan. Planning is paid once; a plan is
- * immutable and may be run many times, at the same time.
+ * Joins two layouts of the same logical axes into a native reorder plan. A plan is immutable: it is made once and may run
+ * many times, also concurrently.
  */
 import { systemError } from '../bytes/system_error.js'
 import { byteLengthOf } from '../bytes/view_bytes.js'
@@ -25,17 +25,17 @@ import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './pla
 /** A layout with explicit padding. */
 export interface PlacedLayout {
   readonly layout: AnyLayoutName | Layout
-  /** Extra elements before the first, one count an axis. */
+  /** Extra elements before the first, one count per axis. */
   readonly lower?: readonly number[]
-  /** Extra elements after the last, one count an axis. */
+  /** Extra elements after the last, one count per axis. */
   readonly upper?: readonly number[]
 }
 
-/** What `planReorder` joins. */
+/** The two layouts, the shape and the element type of a reorder. */
 export interface PlanReorderOptions {
-  /** Element type. Elements are moved as bit patterns; 4-bit types change the meaning of some weight layouts. */
+  /** Element type. Elements move as bit patterns; 4-bit types change the order of some weight layouts. */
   readonly dtype: DtypeName
-  /** Logical extents; ones are appended up to the rank of a named layout. */
+  /** Logical extents, in elements. A shape with fewer axes than a named layout gets trailing ones. */
   readonly shape: readonly number[]
   readonly from: AnyLayoutName | Layout | PlacedLayout
   readonly to: AnyLayoutName | Layout | PlacedLayout
@@ -43,69 +43,79 @@ export interface PlanReorderOptions {
   readonly as?: 'weights'
 }
 
-/** The part of a larger tensor that is taken: `start + step * i` along each axis of `shape`, the whole tensor's. */
+/** A part of a larger tensor of extents `shape`: the elements at `start + step * i` along each axis. */
 export interface SliceOfWhole {
   readonly shape: readonly number[]
   readonly start: readonly number[]
   readonly step: readonly number[]
 }
 
-/** How a plan will run. */
+/** How a plan runs. */
 export interface Explanation extends NativeExplanation {
   readonly from: string
   readonly to: string
-  /** Sentences a reader should know, for example that winograd arithmetic is not done. */
+  /** Notes of both layouts, for example that a reorder does no Winograd arithmetic. */
   readonly notes: readonly string[]
-  /** All of it as lines to print: kernel and why, loops outermost first (strides in elements), parts, stores. */
+  /** All of it as printable lines: kernel and reason, loops outermost first (strides in elements), parts, stores. */
   readonly text: string
 }
 
-/** How `ReorderPlan.run` runs. */
+/** Options of `ReorderPlan.run`. */
 export interface RunOptions {
   readonly signal?: AbortSignal
-  /** One of `devices()`, or its id; the CPU by default. */
+  /** One of `devices()`, or its id. Default: the CPU. */
   readonly device?: DeviceChoice
 }
 
-/** An immutable, reusable reorder. Buffers are storage bytes: packed, little-endian, holes included. */
+/** An immutable, reusable reorder. Buffers hold storage bytes: packed, little-endian, holes included. */
 export interface ReorderPlan {
+  /** Byte length of the source buffer. */
   readonly sourceBytes: number
+  /** Byte length of the destination buffer. */
   readonly destinationBytes: number
   /**
-   * Fills all of `destination` from all of `source`; holes of the destination become zero.
-   * The two must not overlap. Errors: ERR_ARGUMENT when a length is wrong.
+   * Fills `destination` from `source`, on the calling thread. Holes of the destination become zero. The buffers must not
+   * overlap.
+   *
+   * @throws TileworkError ERR_ARGUMENT unless both are Uint8Arrays of the plan's byte lengths
    */
   runSync(source: Uint8Array, destination: Uint8Array): void
   /**
-   * As `runSync`, on tilework's own threads, or on a device. Neither buffer may be transferred while it runs. Errors: also
-   * ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD and ERR_DEVICE_LOST.
+   * As `runSync`, on tilework's own threads or on a device. Neither buffer may be transferred while it runs.
+   *
+   * @throws TileworkError as `runSync`; ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
+   * ERR_DEVICE_LOST
    */
   run(source: Uint8Array, destination: Uint8Array, options?: RunOptions): Promise<void>
+  /** Which kernel runs and why, the loop nest and the parts. */
   explain(): Explanation
 }
 
 /** Two layouts of the same logical axes, bound to a shape. */
 export interface JoinedLayouts {
-  /** The addon's plan, made when it is first read: what only asks for sizes costs no planning. */
+  /** The addon's plan, made at the first access: a caller that needs only sizes pays for no planning. */
   readonly plan: NativeReorderPlan
   readonly from: { readonly layout: Layout; readonly storage: LayoutStorage }
   readonly to: { readonly layout: Layout; readonly storage: LayoutStorage }
 }
 
 /**
- * Plans a reorder between two layouts of the same logical axes.
+ * Plans a reorder between two layouts of the same logical axes. Planning is the expensive part: keep the plan and run it
+ * for each tensor of the same shape.
  *
- * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_OVERFLOW, ERR_ARGUMENT;
- * ERR_UNSUPPORTED for elements of 2 bits and strings
+ * @returns a plan; `sourceBytes` and `destinationBytes` are the lengths of the buffers that it takes
+ * @throws TileworkError ERR_LAYOUT_NAME for an unknown layout, ERR_LAYOUT_SHAPE for a shape that a layout cannot store,
+ * ERR_LAYOUT_JOIN for layouts with different axes, ERR_DTYPE for an unknown element type, ERR_OVERFLOW for 2^53 elements and
+ * more, ERR_UNSUPPORTED for 2-bit elements and strings, ERR_ARGUMENT
  */
 export function planReorder(options: PlanReorderOptions): ReorderPlan {
   checkOptions(options, 'planReorder', ['dtype', 'shape', 'from', 'to', 'as'])
-  const joined = readInput('What planReorder takes', () => joinLayouts(readDescription(options)))
+  const joined = readInput('The options of planReorder', () => joinLayouts(readDescription(options)))
   const { plan } = joined
   return {
     sourceBytes: plan.sourceBytes,
     destinationBytes: plan.destinationBytes,
-    // The addon checks its arguments itself. For a small tensor every further check would cost as much as the work.
+    // The addon checks its arguments. For a small tensor a second check would cost as much as the reorder.
     runSync: (source, destination) => {
       try {
         plan.runSync(source, destination)
@@ -128,17 +138,17 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
   }
 }
 
-/** What `joinLayouts` takes beside the options of `planReorder`. */
+/** Options of `joinLayouts`: also a slice of the source, and element conversions. */
 export interface JoinOptions extends PlanReorderOptions {
   readonly dtype: Dtype
   readonly slice?: SliceOfWhole
-  /** `dtype` is that of the source, and the first cast takes it. */
+  /** Conversions in the order in which they run; the first one takes elements of `dtype`. */
   readonly casts?: readonly ElementStep[]
 }
 
 /**
- * Binds both layouts, of a part of the source where one is named, and checks everything that planning depends on. Planning
- * itself waits for the first use of `plan`, unless only the planner can tell whether the layouts join.
+ * Binds both layouts and checks everything that planning depends on. Planning itself waits for the first use of `plan`,
+ * unless only the planner can decide whether the layouts join.
  *
  * @throws TileworkError as `planReorder`
  */
@@ -147,7 +157,7 @@ export function joinLayouts(options: JoinOptions): JoinedLayouts {
   const asked = { dtype, shape, as, slice, casts, from: place(options.from), to: place(options.to) }
   const known = recall<JoinedLayouts>(planKey(asked))
   if (known) return known
-  // A list may give other numbers each time it is read: what is planned and what it is kept under come from a copy.
+  // A getter may return other numbers each time, so one copy is planned and is the key of the cache.
   const joined = new BoundLayouts(copyOf(asked))
   if (joined.needsPlanner) void joined.plan
   return joined
@@ -165,7 +175,7 @@ function copyOf({ dtype, as, shape, slice, casts, from, to }: PlanRequest): Plan
   }
 }
 
-/** What is no list stays what it is, and is refused where it is bound. */
+/** A value that is not a list is refused later, where it is bound. */
 function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): Numbers {
   if (!Array.isArray(numbers)) return numbers
   return Array.from(
@@ -196,7 +206,7 @@ class BoundLayouts implements JoinedLayouts {
     return this.#plan
   }
 
-  /** True where the planner may refuse what was bound: it alone checks digits of foreign layouts and far offsets. */
+  /** True where only the planner can accept the bound layouts: it checks the digits of foreign layouts and far offsets. */
   get needsPlanner(): boolean {
     const { from, to } = this
     const isParsed = isParsedLayout(from.layout) && isParsedLayout(to.layout)
@@ -237,8 +247,8 @@ class BoundLayouts implements JoinedLayouts {
   }
 
   /**
-   * The planner computes source offsets for every slot of the destination, padding included, and refuses those above 2^56.
-   * This bound on them is never too low.
+   * The planner computes a source offset for every slot of the destination, padding included, and refuses offsets above
+   * 2^56. The bound computed here is never too low.
    */
   #mayReachTooFar(): boolean {
     const { storage: from } = this.from
@@ -254,12 +264,12 @@ class BoundLayouts implements JoinedLayouts {
   }
 }
 
-/** Index values of an axis that a storage has slots for; at least, where axes are fused. */
+/** Number of index values of an axis that a storage has slots for; a lower bound where axes are fused. */
 function slotsOf({ digits }: LayoutStorage, axis: number): number {
   return digits.reduce((slots, { positions, radix }) => (positions.includes(axis) ? slots * radix : slots), 1)
 }
 
-/** A copy that is read once, and has nothing of the caller's but layouts of its own. */
+/** A copy of the options, each read once. */
 function readDescription({ dtype, shape, from, to, as }: PlanReorderOptions): JoinOptions {
   const given = {
     dtype: resolveDtype(dtype),
@@ -289,10 +299,10 @@ function place(side: string | Layout | PlacedLayout): PlannedSide {
   return { layout: toLayout(layout), lower, upper }
 }
 
-/** A layout of any rank has the rank of its shape, so it takes the ones that a named partner appends. */
+/** `row_major` and `column_major` take the trailing ones that the layout on the other end appends. */
 function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: Dtype): LayoutStorage {
   const isAnyRank = hasAnyRank(side.layout)
-  // Padding with too few counts stays as it is, and is refused by the layout.
+  // The layout refuses padding with too few counts.
   const padding = (counts: readonly number[]): readonly number[] =>
     isAnyRank && counts.length === shape.length ? extend(counts, rank, 0) : counts
   const options = {
@@ -303,17 +313,17 @@ function bind(side: PlannedSide, shape: readonly number[], rank: number, dtype: 
   return storageOf(side.layout, isAnyRank ? extend(shape, rank, 1) : shape, options)
 }
 
-/** As `layout.storage`, which may be a caller's own. @throws TileworkError ERR_ARGUMENT for what is no storage */
+/** Calls `layout.storage`, which may be a caller's own. @throws TileworkError ERR_ARGUMENT for an invalid result */
 function storageOf(layout: Layout, shape: readonly number[], options: StorageOptions): LayoutStorage {
   return readInput('The layout', () => {
     const storage = layout.storage(shape, options)
     if (storage?.side && Array.isArray(storage.extents)) return storage
-    const message = `Layout ${layout.name} gave ${valueText(storage)} for its storage, which must have extents and a side.`
+    const message = `the storage of layout ${layout.name} is ${valueText(storage)}; it must be an object with extents and a side`
     throw new TileworkError('ERR_ARGUMENT', message)
   })
 }
 
-/** A step with blocks for the axes that a named layout appends, too. */
+/** A step with blocks for the axes that a named layout appends as well. */
 function ofRank(step: ElementStep, rank: number): ElementStep {
   return isScaling(step) ? { ...step, blocks: extend(step.blocks, rank, 1) } : step
 }
@@ -324,17 +334,14 @@ function extend(values: readonly number[], rank: number, fill: number): readonly
 
 function checkAxes(from: Layout, to: Layout, as: 'weights' | undefined): void {
   if (as !== undefined && as !== 'weights') {
-    throw new TileworkError('ERR_ARGUMENT', `as is ${valueText(as)}; it must be 'weights' or absent.`)
+    throw new TileworkError('ERR_ARGUMENT', `as is ${valueText(as)}; it must be 'weights' or absent`)
   }
   if (hasAnyRank(from) || hasAnyRank(to) || from.axes === to.axes) return
   if (as === 'weights' && from.axes.length === to.axes.length) return
-  const advice =
-    from.axes.length === to.axes.length
-      ? '; "as: \'weights\'" joins axes by position where that is meant'
-      : ''
+  const advice = from.axes.length === to.axes.length ? "; pass as: 'weights' to join axes by position" : ''
   throw new TileworkError(
     'ERR_LAYOUT_JOIN',
-    `${from.name} has the axes ${from.axes} and ${to.name} has ${to.axes}${advice}.`,
+    `${from.name} has the axes ${from.axes} and ${to.name} has ${to.axes}; they must be the same${advice}`,
   )
 }
 
@@ -342,8 +349,8 @@ function movableBits(dtype: Dtype): number {
   const bits: number = DTYPES[resolveDtype(dtype)].bits
   if (bits < 4) {
     const reason =
-      bits === 0 ? 'its elements have no fixed size' : 'cast its elements of 2 bits to a wider type first'
-    throw new TileworkError('ERR_UNSUPPORTED', `No layout moves elements of type ${dtype}: ${reason}.`)
+      bits === 0 ? 'its elements have no fixed size' : 'cast 2-bit elements to a wider type first'
+    throw new TileworkError('ERR_UNSUPPORTED', `elements of type ${dtype} cannot be reordered: ${reason}`)
   }
   return bits
 }
@@ -356,12 +363,12 @@ function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: 
     const found = byteLengthOf(bytes)
     if (found === expected) continue
     const advice = ArrayBuffer.isView(bytes)
-      ? '; a view of its bytes is new Uint8Array(it.buffer, it.byteOffset, it.byteLength)'
+      ? '; pass new Uint8Array(it.buffer, it.byteOffset, it.byteLength)'
       : ''
-    const given = found === undefined ? `${valueText(bytes)} was given${advice}` : `it has ${found} bytes`
+    const given = found === undefined ? valueText(bytes) : `a Uint8Array of ${found} bytes`
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The ${role} must be a Uint8Array of ${expected} bytes; ${given}.`,
+      `the ${role} is ${given}; it must be a Uint8Array of ${expected} bytes${found === undefined ? advice : ''}`,
     )
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Plans that were made lately. Planning takes some fifty times as long as a small tensor's reorder, and programs ask
- * for the same few reorders again and again; a plan is immutable, so all who ask alike can share one. Each worker
- * thread has a cache of its own, as its addon objects are its own.
+ * A cache of recent plans, least recently used first. Planning takes about fifty times as long as the reorder of a small
+ * tensor, and programs repeat the same few reorders; a plan is immutable, so equal requests share one. Each worker thread
+ * has its own cache, because it has its own addon objects.
  */
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
 import { type Dtype, isDtype } from '../dtype/dtypes.js'
@@ -9,18 +9,18 @@ import { MAX_AXES } from './extents.js'
 import type { Layout } from './layout.js'
 import { isParsedLayout } from './parse_layout.js'
 
-/** One side of what is asked for. */
+/** Source or destination of a request. */
 export interface PlannedSide {
   readonly layout: Layout
   readonly lower?: readonly number[] | undefined
   readonly upper?: readonly number[] | undefined
 }
 
-/** What a plan depends on. */
+/** Everything that a plan depends on. */
 export interface PlanRequest {
   readonly dtype: Dtype
   readonly as?: 'weights' | undefined
-  /** Checked, and never changed by anybody. */
+  /** Checked and immutable. */
   readonly casts: readonly ElementStep[]
   readonly shape: readonly number[]
   readonly from: PlannedSide
@@ -34,21 +34,21 @@ export interface PlanRequest {
     | undefined
 }
 
-/** A thousand ordinary plans, or fifty with the largest tables: more than a model has, and less than one tensor. */
-const MOST_BYTES = 8 * 1024 * 1024
-/** What an entry takes in JavaScript, beside its key: two storages with their digits, and the objects around them. */
+/** A thousand ordinary plans, or fifty with the largest tables: more than a model needs, less than one tensor. */
+const MAX_BYTES = 8 * 1024 * 1024
+/** Bytes of an entry in JavaScript without its key: two storages, their digits and the objects around them. */
 const ENTRY_BYTES = 4096
 
 /** Least recently used first. */
 const plans = new Map<string, { readonly plan: unknown; readonly bytes: number }>()
-let held = 0
-/** The last answer again, without a move in the map. */
+let heldBytes = 0
+/** The key of the last answer: repeating it does not reorder the map. */
 let latest: string | undefined
 
 /**
- * The key of a request: two of one key are alike in all that a plan depends on. Absent for requests that are not
- * remembered: with a layout that parseLayout did not make, which could answer differently each time, with values that are
- * no whole numbers, which planning refuses, and with scales by the dozen.
+ * The key of a request: requests with the same key have the same plan. Undefined for requests that are not cached: with a
+ * layout that `parseLayout` did not return, which may answer differently each time; with values that are not whole
+ * numbers, which planning refuses; and with many scales.
  */
 export function planKey({ dtype, as, casts, shape, from, to, slice }: PlanRequest): string | undefined {
   const isKnown = isDtype(dtype) && (as === undefined || as === 'weights')
@@ -75,28 +75,28 @@ export function planKey({ dtype, as, casts, shape, from, to, slice }: PlanReques
   return key
 }
 
-/** Scales that make a key longer than a plan of its own is worth: more than channels of an image. */
-const MOST_SCALES = 16
+/** With more scales the key costs more than a new plan. Images have at most 4 channels. */
+const MAX_SCALES = 16
 
 function stepText(step: ElementStep): string | undefined {
   const { to, saturate } = step
   if (!isScaling(step)) return ` ${to} ${step.mode} ${saturate} ${step.round}`
-  if (step.scales.length > MOST_SCALES) return undefined
+  if (step.scales.length > MAX_SCALES) return undefined
   const numbers = `${scalarsText(step.scales)} ${scalarsText(step.offsets)}`
   return ` ${step.kind} ${to} ${step.rules} ${saturate} ${numbers} ${step.blocks}`
 }
 
-/** Every number as a text of its own. NaN, which could have several, is refused before anything is planned. */
+/** Different text for different numbers. NaN is refused before planning. */
 function scalarsText(scalars: Float64Array): string {
-  // As a bias -0 keeps a sum of -0, which 0 does not, and both print as 0.
+  // As a bias, -0 preserves a sum of -0 and 0 does not; both print as 0.
   return Array.from(scalars, (scalar) => (Object.is(scalar, -0) ? '-0' : `${scalar}`)).join()
 }
 
-/** Padding of no elements, one count an axis, is as none. Absent for what is no list of whole numbers. */
+/** Zero padding counts as none. Undefined for a value that is not a list of whole numbers. */
 function listText(list: readonly number[] | undefined, zerosOfRank: number | undefined): string | undefined {
   if (list === undefined) return ' -'
   if (!Array.isArray(list)) return undefined
-  // Read once: a list of the caller's may grow while it is walked over.
+  // Read once: a caller's list may grow during the loop.
   const { length } = list
   if (length > MAX_AXES) return undefined
   let isZero = length === zerosOfRank
@@ -110,7 +110,7 @@ function listText(list: readonly number[] | undefined, zerosOfRank: number | und
   return isZero ? ' -' : text
 }
 
-/** The plan that was kept under `key`. */
+/** The plan cached under `key`. */
 export function recall<Plan>(key: string | undefined): Plan | undefined {
   const known = key === undefined ? undefined : plans.get(key)
   if (key === undefined || known === undefined) return undefined
@@ -122,22 +122,22 @@ export function recall<Plan>(key: string | undefined): Plan | undefined {
   return known.plan as Plan
 }
 
-/** Keeps a plan, and forgets those that nobody asked for the longest. @param nativeBytes - what the addon holds for it */
+/** Caches a plan and evicts the least recently used ones. @param nativeBytes - memory that the addon holds for it */
 export function keep(key: string | undefined, plan: unknown, nativeBytes: number): void {
   if (key === undefined) return
   const bytes = ENTRY_BYTES + 2 * key.length + nativeBytes
-  held += bytes - (plans.get(key)?.bytes ?? 0)
+  heldBytes += bytes - (plans.get(key)?.bytes ?? 0)
   plans.delete(key)
   plans.set(key, { plan, bytes })
   latest = key
   for (const [oldest, entry] of plans) {
-    if (held <= MOST_BYTES) break
+    if (heldBytes <= MAX_BYTES) break
     plans.delete(oldest)
-    held -= entry.bytes
+    heldBytes -= entry.bytes
   }
 }
 
-/** How many plans are kept, and how many bytes they are counted for; for tests. */
-export function keptPlans(): { readonly count: number; readonly bytes: number; readonly most: number } {
-  return { count: plans.size, bytes: held, most: MOST_BYTES }
+/** Number of cached plans and the bytes they count for, for tests. */
+export function cachedPlans(): { readonly count: number; readonly bytes: number; readonly maxBytes: number } {
+  return { count: plans.size, bytes: heldBytes, maxBytes: MAX_BYTES }
 }

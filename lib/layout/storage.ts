@@ -1,6 +1,6 @@
 /**
- * Binds a layout to a shape: radices, padded extents, number of slots. All arithmetic is checked, since shapes come
- * from files; what does not fit a double exactly is refused, so `offset.ts` may calculate in plain numbers.
+ * Binds a layout to a shape: radices, padded extents, number of slots. Shapes come from files, so all arithmetic is
+ * checked. Numbers above 2^53 - 1 are refused, so `offset.ts` computes in plain numbers.
  */
 import { checkObject } from '../caller_input.js'
 import { DTYPES, type Dtype, resolveDtype } from '../dtype/dtypes.js'
@@ -28,7 +28,7 @@ interface PaddedShape {
   readonly padded: readonly number[]
 }
 
-/** Binds a layout to a shape. Throws ERR_LAYOUT_SHAPE, ERR_OVERFLOW, ERR_ARGUMENT, ERR_DTYPE. */
+/** @throws TileworkError ERR_LAYOUT_SHAPE, ERR_OVERFLOW, ERR_ARGUMENT, ERR_DTYPE */
 export function bindStorage(
   layout: LayoutDefinition,
   shape: readonly number[],
@@ -44,7 +44,7 @@ export function bindStorage(
     ? plainDigits(layout.kind, full.padded)
     : bindDigits(layout, rulesFor(layout, dtype), full.padded)
   const radices = digits.map((digit) => digit.radix)
-  const elements = product(radices, () => `The shape [${shape}] stored as ${layout.name}`)
+  const elements = product(radices, () => `shape [${shape}] in ${layout.name}`)
   const side = {
     lower: full.lower,
     upper: full.upper,
@@ -67,7 +67,7 @@ function elementBits(dtype: Dtype | undefined): number {
 function byteLength(elements: number, bits: number): number {
   const bytes = (BigInt(elements) * BigInt(bits) + 7n) / 8n
   if (bytes > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new TileworkError('ERR_OVERFLOW', `The storage has ${bytes} bytes; the limit is 2^53 - 1.`)
+    throw new TileworkError('ERR_OVERFLOW', `the storage has ${bytes} bytes; the limit is 2^53 - 1`)
   }
   return Number(bytes)
 }
@@ -82,8 +82,8 @@ function padShape(layout: LayoutDefinition, shape: readonly number[], options: S
   if (given.length > rank) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
-      `The shape [${given.slice(0, 16)}] has ${given.length} axes; ${layout.name} has ${rank} (${layout.axes}).` +
-        (rank === 2 ? ' Flatten the axes after the first into one.' : ''),
+      `the shape [${given.slice(0, 16)}] has ${given.length} axes; ${layout.name} takes at most ${rank} (${layout.axes})` +
+        (rank === 2 ? '; flatten the axes after the first into one' : ''),
     )
   }
   const extents = [...given, ...Array<number>(rank - given.length).fill(1)]
@@ -92,7 +92,7 @@ function padShape(layout: LayoutDefinition, shape: readonly number[], options: S
   const padded = extents.map((extent, axis) => {
     const sum = lower[axis]! + extent + upper[axis]!
     if (Number.isSafeInteger(sum)) return sum
-    throw new TileworkError('ERR_OVERFLOW', `Axis ${axis} with its padding is longer than 2^53 - 1.`)
+    throw new TileworkError('ERR_OVERFLOW', `axis ${axis} with its padding is longer than 2^53 - 1`)
   })
   return { extents, lower, upper, padded }
 }
@@ -109,13 +109,13 @@ function padCounts(
   if (counts.length !== shapeRank && counts.length !== rank) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${name} counts ${counts.length} axes; the shape has ${shapeRank}.`,
+      `${name} has ${counts.length} counts; the shape has ${shapeRank} axes`,
     )
   }
   if (layout.kind !== 'data' && !hasAnyRank(layout) && counts.some((count) => count !== 0)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${layout.name} is a layout of kind ${layout.kind}; only data layouts, row_major and column_major take explicit padding.`,
+      `${layout.name} is a layout of kind ${layout.kind} and takes no explicit padding; data layouts, row_major and column_major do`,
     )
   }
   return [...counts, ...Array<number>(rank - counts.length).fill(0)]
@@ -127,7 +127,7 @@ function checkConstraints(layout: LayoutDefinition, extents: readonly number[]):
     if (constraint.oneOf?.includes(extent) === false || extent % (constraint.multipleOf ?? 1) !== 0) {
       throw new TileworkError(
         'ERR_LAYOUT_SHAPE',
-        `${layout.name} needs ${formatConstraint(constraint)}; ${constraint.axis} is ${extent} in [${extents}].`,
+        `${constraint.axis} is ${extent} in the shape [${extents}]; ${layout.name} needs ${formatConstraint(constraint)}`,
       )
     }
   }
@@ -140,7 +140,7 @@ export function formatConstraint({ axis, oneOf, multipleOf }: AxisConstraint): s
     : `${axis} to be ${oneOf.join(' or ')}`
 }
 
-/** The digits that hold for an element type. */
+/** The digits for an element type. */
 export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): readonly DigitRule[] {
   return layout.fourBit !== undefined && isFourBitInteger(dtype) ? layout.fourBit.digits : layout.digits
 }
@@ -148,11 +148,11 @@ export function rulesFor(layout: LayoutDefinition, dtype: Dtype | undefined): re
 function checkFourBit(layout: LayoutDefinition, extents: readonly number[], dtype: Dtype | undefined): void {
   if (layout.fourBit?.fullyConnectedOnly !== true || !isFourBitInteger(dtype)) return
   const [y, x] = [extents[layout.axes.indexOf('y')]!, extents[layout.axes.indexOf('x')]!]
-  // Zero extents make an empty tensor, which has no order to be undefined.
+  // An empty tensor has no elements, so the order of any shape is defined.
   if (y !== 0 && x !== 0 && (y > 1 || x > 1)) {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
-      `${layout.name} with ${dtype} holds fully-connected weights only (Y = X = 1); the shape [${extents}] has Y = ${y}, X = ${x}.`,
+      `the shape [${extents}] has Y = ${y}, X = ${x}; ${layout.name} with ${dtype} stores fully-connected weights only (Y = X = 1)`,
     )
   }
 }
@@ -170,7 +170,7 @@ function bindDigits(
   return rules.map(({ axes, weight, radix }) => {
     const positions = [...axes].map((letter) => layout.axes.indexOf(letter))
     const count =
-      radix === 'rest' ? ceilDivide(roundedExtent(layout, axes, positions, padded), weight) : radix
+      radix === 'extent' ? ceilDivide(roundedExtent(layout, axes, positions, padded), weight) : radix
     return { axes, positions, radix: count, weight }
   })
 }
@@ -182,12 +182,12 @@ function roundedExtent(
   padded: readonly number[],
 ): number {
   const extents = positions.map((position) => padded[position]!)
-  const extent = product(extents, () => `The fused axes ${axes} of ${layout.name}`)
+  const extent = product(extents, () => `fused axes ${axes} of ${layout.name}`)
   const multiple = layout.align.get(axes) ?? 1
-  return product([ceilDivide(extent, multiple), multiple], () => `The aligned axis ${axes} of ${layout.name}`)
+  return product([ceilDivide(extent, multiple), multiple], () => `aligned axis ${axes} of ${layout.name}`)
 }
 
-/** `ceil(count / size)`, exact up to 2^53 - 1 because the division has no remainder. */
+/** `ceil(count / size)`, exact up to 2^53 - 1 because the remainder is subtracted before the division. */
 export function ceilDivide(count: number, size: number): number {
   const remainder = count % size
   return (count - remainder) / size + (remainder === 0 ? 0 : 1)
@@ -202,7 +202,7 @@ function product(factors: readonly number[], subject: () => string): number {
       const exact = factors.reduce((value, next) => value * BigInt(next), 1n)
       throw new TileworkError(
         'ERR_OVERFLOW',
-        `${subject()} has ${shortNumber(exact)} elements; the limit is 2^53 - 1.`,
+        `${subject()}: ${shortNumber(exact)} elements; the limit is 2^53 - 1`,
       )
     }
   }
@@ -214,7 +214,7 @@ function shortNumber(value: bigint): string {
   return digits.length > 40 ? `about 10^${digits.length - 1}` : digits
 }
 
-/** One piece; two where the last index of an odd axis has digits of its own (S2). */
+/** One digit list; two where the last index of an odd axis has its own (S2). */
 function bindPieces(
   layout: LayoutDefinition,
   digits: readonly Digit[],

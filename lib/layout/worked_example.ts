@@ -1,4 +1,4 @@
-/** One element's offset, calculated step by step: the sentence under a drawing that makes the digits concrete. */
+/** Computes the offset of one element step by step: the example below a drawing. */
 import { digitName, digitValue, type MemoryPicture } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
 
@@ -7,7 +7,7 @@ export function workExample({ storage, fullLabel }: MemoryPicture): string | und
   const { extents, side } = storage
   if (extents.includes(0)) return undefined
   const last = extents.map((extent) => extent - 1)
-  // The last column of an S2 layout is the exception that its note explains; the example shows the rule.
+  // The last column of an S2 layout is an exception; the example shows the rule.
   const index =
     side.pieces.length > 1
       ? last.map((position, axis) => (axis === side.pieces[0]!.axis ? 0 : position))

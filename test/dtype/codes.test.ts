@@ -1,4 +1,4 @@
-/** Every code of every float below 32 bits, and the rules of rounding, against tables written by hand. */
+/** Every code of every float below 32 bits, and the rounding rules, against tables written by hand. */
 import { describe, expect, it } from 'vitest'
 import {
   decodeAll,
@@ -11,7 +11,7 @@ import { DTYPES, type Dtype, isNarrowFloat, type NarrowFloat } from '../../lib/d
 import { encodeAll, encodeElement, encodeFloatCode } from '../../lib/dtype/encode.js'
 
 const NARROW = (Object.keys(DTYPES) as Dtype[]).filter(isNarrowFloat)
-/** For float8_e8m0fnu; the others know no other. */
+/** Rounding of float8_e8m0fnu; the other types always round to nearest. */
 const NEAREST = { round: 'nearest' } as const
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
@@ -112,7 +112,7 @@ describe.each(NARROW)('%s', (dtype) => {
 
 describe('beyond the largest value', () => {
   it.each<[NarrowFloat, number, number, number]>([
-    // dtype, last value that is still in range, code beyond it with saturation, and without
+    // dtype, largest value in range, code above it with saturation, and without
     ['float16', 65519.99, 0x7c00, 0x7c00],
     ['bfloat16', 3.396e38, 0x7f80, 0x7f80],
     ['float8_e4m3fn', 464, 0x7e, 0x7f],
@@ -131,7 +131,7 @@ describe('beyond the largest value', () => {
     }
   })
 
-  it('keeps the sign, where there is one', () => {
+  it('keeps the sign where the type has one', () => {
     expect(encodeFloatCode('float8_e4m3fn', -1e9)).toBe(0xfe)
     expect(encodeFloatCode('float8_e4m3fn', -1e9, { saturate: false })).toBe(0xff)
     expect(encodeFloatCode('float8_e5m2', Number.NEGATIVE_INFINITY, { saturate: false })).toBe(0xfc)
@@ -152,7 +152,7 @@ describe('beyond the largest value', () => {
     expect(codes).toEqual([quarter, half, whole])
   })
 
-  it('rounds once: a float64 just above a tie does not fall back on it through float32', () => {
+  it('rounds once: a float64 just above a tie is not rounded to the tie by way of float32', () => {
     expect(encodeFloatCode('bfloat16', 1 + 2 ** -8 + 2 ** -30)).toBe(0x3f81)
     expect(encodeFloatCode('float16', 1 + 2 ** -11 + 2 ** -40)).toBe(0x3c01)
   })
@@ -194,7 +194,7 @@ describe('packed storage', () => {
     },
   )
 
-  it('puts sub-byte elements into bytes from the low bits', () => {
+  it('packs sub-byte elements from the low bits', () => {
     expect([...encodeAll('uint4', [1, 2, 3])]).toEqual([0x21, 0x03])
     expect([...encodeAll('int4', [-1, 1])]).toEqual([0x1f])
     expect([...encodeAll('uint2', [0, 1, 2, 3, 1])]).toEqual([0b11100100, 0b01])
@@ -203,7 +203,7 @@ describe('packed storage', () => {
     expect([...bytes]).toEqual([0x0f])
   })
 
-  it('gives raw codes, for types that have them', () => {
+  it('returns raw codes of types that have them', () => {
     expect(decodeCodes('float16', Uint8Array.of(0, 0x3c, 0xff, 0xff), 2)).toEqual(
       Uint16Array.of(0x3c00, 0xffff),
     )
@@ -212,7 +212,7 @@ describe('packed storage', () => {
     expect(() => decodeCodes('int8', Uint8Array.of(1), 1)).toThrow(code('ERR_DTYPE'))
   })
 
-  it('gives complex numbers as pairs and refuses single ones', () => {
+  it('decodes complex numbers as pairs and refuses single elements', () => {
     const bytes = new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer)
     expect(decodeAll('complex64', bytes, 2)).toEqual(Float32Array.of(1, 2, 3, 4))
     expect(() => decodeElement('complex64', bytes, 0)).toThrow(code('ERR_DTYPE'))

@@ -1,4 +1,4 @@
-/** The table of element types against what the types can hold, and its columns against each other. */
+/** The table of element types: limits against all codes, names and codes against each other. */
 import { describe, expect, it } from 'vitest'
 import { decodeFloatCode } from '../../lib/dtype/decode.js'
 import {
@@ -15,19 +15,22 @@ import { affine, asTensor, cast, parseLayout, planReorder, quantize, tensor } fr
 const ALL = Object.values(DTYPES)
 
 describe('limits', () => {
-  it.each((Object.keys(DTYPES) as Dtype[]).filter(isNarrowFloat))('%s: those of its codes', (dtype) => {
-    const { bits, limits } = DTYPES[dtype]
-    const values = Array.from({ length: 2 ** bits }, (_, code) => decodeFloatCode(dtype, code))
-    const finite = values.filter(Number.isFinite)
-    expect(limits).toMatchObject({
-      max: finite.reduce((most, value) => Math.max(most, value)),
-      min: finite.reduce((least, value) => Math.min(least, value)),
-      minPositive: finite.filter((value) => value > 0).reduce((least, value) => Math.min(least, value)),
-      hasInfinity: values.includes(Number.POSITIVE_INFINITY),
-      hasNaN: values.some(Number.isNaN),
-      hasNegativeZero: values.some((value) => Object.is(value, -0)),
-    })
-  })
+  it.each((Object.keys(DTYPES) as Dtype[]).filter(isNarrowFloat))(
+    '%s has the limits of its codes',
+    (dtype) => {
+      const { bits, limits } = DTYPES[dtype]
+      const values = Array.from({ length: 2 ** bits }, (_, code) => decodeFloatCode(dtype, code))
+      const finite = values.filter(Number.isFinite)
+      expect(limits).toMatchObject({
+        max: finite.reduce((most, value) => Math.max(most, value)),
+        min: finite.reduce((least, value) => Math.min(least, value)),
+        minPositive: finite.filter((value) => value > 0).reduce((least, value) => Math.min(least, value)),
+        hasInfinity: values.includes(Number.POSITIVE_INFINITY),
+        hasNaN: values.some(Number.isNaN),
+        hasNegativeZero: values.some((value) => Object.is(value, -0)),
+      })
+    },
+  )
 
   it.each<[Dtype, number | bigint, number | bigint, number]>([
     ['float32', (2 - 2 ** -23) * 2 ** 127, -(2 - 2 ** -23) * 2 ** 127, 2 ** -126],
@@ -44,17 +47,17 @@ describe('limits', () => {
     expect(DTYPES[dtype].limits).toMatchObject({ max, min, minNormal })
   })
 
-  it('float64 ends where JavaScript does', () => {
+  it('the smallest float64 is that of JavaScript', () => {
     expect(DTYPES.float64.limits?.minPositive).toBe(Number.MIN_VALUE)
   })
 
-  it('strings have none', () => {
+  it('strings have no limits', () => {
     expect(DTYPES.string.limits).toBeUndefined()
   })
 })
 
 describe('names and codes', () => {
-  it('name each type once', () => {
+  it('are unique', () => {
     for (const key of ['name', 'shortName', 'onnx', 'btf', 'tmfile', 'numpy', 'safetensors'] as const) {
       const given = ALL.map((info) => info[key]).filter((code) => code !== undefined)
       expect(new Set(given).size, key).toBe(given.length)
@@ -68,13 +71,13 @@ describe('names and codes', () => {
     expect(sorted('tmfile')).toEqual([0, 1, 2, 3, 4, 5])
   })
 
-  it('give numpy items of their own size', () => {
+  it('have the item size in the numpy code', () => {
     for (const { numpy, bits } of ALL) {
       if (numpy !== undefined) expect(Number(numpy.slice(1)) * 8, numpy).toBe(bits)
     }
   })
 
-  it('are numpy’s or ml_dtypes’, for all but strings', () => {
+  it('are those of numpy or ml_dtypes, except for strings', () => {
     for (const { name, numpy, mlDtypes } of ALL) {
       const owners = [numpy, mlDtypes].filter((owner) => owner !== undefined)
       expect(owners.length, name).toBe(name === 'string' ? 0 : 1)

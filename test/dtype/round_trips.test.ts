@@ -30,10 +30,10 @@ describe.each(NARROW)('%s', (dtype) => {
   const { bytes, count } = allCodes(dtype)
   const values = Array.from({ length: count }, (_, i) => decodeElement(dtype, bytes, i))
 
-  it('decodes alone as together', () => {
+  it('decodes a single element as in an array', () => {
     expect(packedByteLength(dtype, count)).toBe(bytes.byteLength)
     const together = Array.from<number | bigint>(decodeAll(dtype, bytes, count))
-    // Together a bool is its byte, so that a file's 2 can be seen; alone it is true.
+    // In an array a bool is its byte, so that a 2 in a file is visible; a single element is true.
     expect(dtype === 'bool' ? together.map((byte) => byte !== 0) : together).toEqual(values)
   })
 
@@ -47,7 +47,7 @@ describe.each(NARROW)('%s', (dtype) => {
     if (isOneToOne) expect(again).toEqual(bytes)
   })
 
-  it('gives its codes as they are', () => {
+  it('returns its codes unchanged', () => {
     const hasCodes = isNarrowFloat(dtype) || DTYPES[dtype].bits < 8
     if (!hasCodes) return
     expect(Array.from(decodeCodes(dtype, bytes, count))).toEqual(Array.from({ length: count }, (_, i) => i))

@@ -1,12 +1,13 @@
-/** Drawings: every element at its place, holes as holes, bounded, well-formed. */
+/** Drawings show every element at its offset and holes as holes, and are bounded and well-formed. */
 import { describe, expect, it } from 'vitest'
 import { describeLayout } from '../../lib/layout/describe.js'
-import { drawLayoutSvg, drawLayoutText } from '../../lib/layout/draw.js'
+import { drawLayoutSvg } from '../../lib/layout/draw_svg.js'
+import { drawLayoutText } from '../../lib/layout/draw_text.js'
 import type { Layout } from '../../lib/layout/layout.js'
 import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
 import { coordinates } from './coordinates.js'
 
-/** A small shape that the constraints of every layout allow. */
+/** A small shape that satisfies the constraints of a layout. */
 function smallShape(layout: Layout): number[] {
   if (layout.name === 'nv12') return [2, 3, 5, 2]
   if (layout.name === 'image_2d_rgba') return [1, 3, 5, 7]
@@ -16,7 +17,7 @@ function smallShape(layout: Layout): number[] {
   return [...layout.axes].map((letter) => ('foi'.includes(letter) ? 5 : 2))
 }
 
-/** Fails unless every tag is closed in order and no sign is left unescaped. */
+/** Fails unless every tag is closed in order and every special character is escaped. */
 function expectWellFormed(svg: string): void {
   const open: string[] = []
   for (const [, end, name, , alone] of svg.matchAll(
@@ -53,7 +54,7 @@ describe('drawLayoutText', () => {
     )
   })
 
-  it('colours only when asked', () => {
+  it('colours only on request', () => {
     const layout = parseLayout('bfyx')
     expect(drawLayoutText(layout, [1, 2, 2, 2])).not.toContain('\x1b')
     const coloured = drawLayoutText(layout, [1, 2, 2, 2], { color: true })
@@ -67,7 +68,7 @@ describe('drawLayoutText', () => {
     expect(text).toContain('64 slots = 64 elements + 0 holes; 32 bytes')
   })
 
-  it('folds long stretches of holes', () => {
+  it('merges long runs of holes', () => {
     const text = drawLayoutText(parseLayout('os_is_yx_osv32_isv4'), [1, 1, 1, 1])
     expect(text).toMatch(/· \d+ holes, up to offset 127/)
   })
@@ -81,10 +82,10 @@ describe('drawLayoutText', () => {
     }
   })
 
-  it('is bounded for the largest tensors and says what it left out', () => {
+  it('is bounded for the largest tensors and reports what it omits', () => {
     const text = drawLayoutText(parseLayout('bs_fs_zyx_bsv16_fsv16'), [2000, 3000, 4, 5, 6000])
     expect(text.split('\n').length).toBeLessThan(120)
-    expect(text).toMatch(/… \d+ more slots left out/)
+    expect(text).toMatch(/… \d+ more slots omitted/)
     expect(drawLayoutText(parseLayout('row_major'), Array(255).fill(1)).length).toBeLessThan(3000)
   })
 
@@ -93,7 +94,7 @@ describe('drawLayoutText', () => {
     expectWellFormed(drawLayoutSvg(parseLayout('row_major'), shape))
   })
 
-  it('throws what the layout throws', () => {
+  it('throws the errors of the layout', () => {
     const run = () => drawLayoutText(parseLayout('bfyx'), [1, 2, 3, 4, 5])
     expect(run).toThrow(expect.objectContaining({ code: 'ERR_LAYOUT_SHAPE' }))
   })
@@ -113,7 +114,7 @@ describe('drawLayoutSvg', () => {
         layout.offsetOf(shape, index),
       ]),
     )
-    const drawn = [...svg.matchAll(/<title>(.*) lies at offset (\d+)<\/title>/g)]
+    const drawn = [...svg.matchAll(/<title>(.*) is at offset (\d+)<\/title>/g)]
     expect(drawn.length).toBeGreaterThan(0)
     for (const [, element, offset] of drawn) expect(offsets.get(element!)).toBe(Number(offset))
     for (const [, offset, element] of svg.matchAll(/<title>offset (\d+) holds (.*)<\/title>/g)) {
@@ -122,7 +123,7 @@ describe('drawLayoutSvg', () => {
     }
   })
 
-  it('is bounded for the largest tensors and says what it left out', () => {
+  it('is bounded for the largest tensors and reports what it omits', () => {
     const svg = drawLayoutSvg(parseLayout('b_fs_yx_fsv16'), [2000, 3000, 4000, 5000])
     expectWellFormed(svg)
     expect(svg.length).toBeLessThan(600_000)
@@ -138,7 +139,7 @@ describe('drawLayoutSvg', () => {
 })
 
 describe('describeLayout', () => {
-  it('says name, digits, padding, notes, tag and other names', () => {
+  it('describes name, digits, padding, notes, tag and other names', () => {
     expect(describeLayout(parseLayout('bfyx_f16'))).toEqual([
       'b_fs_yx_fsv16 is a data layout over the axes b (batch), f (feature), y (height), x (width).',
       'Memory order, outermost first: b f/16 y x · f16.',
@@ -161,7 +162,7 @@ describe('describeLayout', () => {
     },
   )
 
-  it('warns that a Winograd layout is no change of numbers', () => {
+  it('notes that a reorder does no Winograd arithmetic', () => {
     expect(describeLayout(parseLayout('winograd_2x3_s1_weights')).join(' ')).toContain(
       'which no reorder does',
     )

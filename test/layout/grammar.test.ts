@@ -1,4 +1,4 @@
-/** Names: which are layouts, what they mean, and what is said of those that are none. */
+/** Layout names: which are accepted, what they mean, and the errors for the others. */
 import { describe, expect, it } from 'vitest'
 import { LAYOUT_ALIASES } from '../../lib/layout/catalogue.js'
 import { parseGrammar } from '../../lib/layout/grammar.js'
@@ -62,7 +62,7 @@ describe('parseLayout', () => {
     'is_o_yx_isv32',
     'os_i_yxs_osv4_yxsv4',
     'gs_oizyx_gsv32',
-  ])('%s, removed from OpenVINO, is read by the grammar', (name) => {
+  ])('%s, removed from OpenVINO, is parsed by the grammar', (name) => {
     expect(parseLayout(name).name).toBe(name)
   })
 
@@ -74,7 +74,7 @@ describe('parseLayout', () => {
     ['os_iyx_osv16_rotate_180', '180 degrees'],
     ['b_fs_yx', 'slice "fs" has no block'],
     ['b_f_yx_fsv16', 'has no slice "fs"'],
-    ['b_fs_fsv16_yx', 'stands after a block'],
+    ['b_fs_fsv16_yx', 'the word "yx" follows a block'],
     ['b_fs_yx_fsv16_', 'is empty'],
     ['bfyo', 'mixes the data axis b with the weight axis o'],
     ['bffx', 'occurs twice'],
@@ -85,13 +85,13 @@ describe('parseLayout', () => {
     ['bfyx__af4_af8', 'aligned twice'],
     ['bfyx__f4', 'not an alignment such as'],
     ['bf_yxs_yxsv4__ax4', 'part of a fused index'],
-    ['bfyx__af4__ab2', 'only one "__"'],
+    ['bfyx__af4__ab2', 'more than one "__"'],
     ['os_is_yx_isa8_osv8_isv4_swizzled_by_4', 'needs output-channel blocks'],
     ['os_is_yx_osv32_isv4_swizzled_by_8', 'by 2 or 4'],
     ['b_fs_yx_fsv32_swizzled_by_4', 'needs output-channel blocks'],
     [`fs_yx${'_fsv1'.repeat(24)}`, 'the limit is 24'],
     ['x'.repeat(129), 'the limit is 128'],
-    ['__proto__', 'only one "__"'],
+    ['__proto__', 'more than one "__"'],
     ['constructor', 'neither axes ("yx")'],
   ])('refuses %j and says why', (name, reason) => {
     expect(refusal(name)).toContain(reason)
@@ -106,7 +106,7 @@ describe('parseLayout', () => {
     expect(refusal('quaternion')).not.toContain('did you mean')
   })
 
-  it.each([undefined, null, 3, {}, ['bfyx']])('refuses %j, which is no string', (name) => {
+  it.each([undefined, null, 3, {}, ['bfyx']])('refuses %j, which is not a string', (name) => {
     expect(() => parseLayout(name as unknown as string)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )

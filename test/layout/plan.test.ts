@@ -1,4 +1,4 @@
-/** What planReorder takes and refuses, and how. */
+/** The arguments that planReorder accepts and refuses, with the errors. */
 import { describe, expect, test } from 'vitest'
 import {
   asTensor,
@@ -69,7 +69,7 @@ function revoked(target: object = {}): object {
 }
 
 describe('options of planReorder', () => {
-  test('that it does not have are refused by their names', () => {
+  test('that are unknown are refused by name', () => {
     refused(
       () => plan({ thraeds: 4 }),
       'unknown option "thraeds" of planReorder; expected one of: dtype, shape, from, to, as.',
@@ -92,25 +92,28 @@ describe('options of planReorder', () => {
     refused(() => plan({ shape: revoked([1]) }))
   })
 
-  test('with a layout of nobody are refused', () => {
-    refused(() => plan({ from: { storage: () => 7 } }), 'The layout must be a name')
+  test('with an object that is not a layout are refused', () => {
+    refused(
+      () => plan({ from: { storage: () => 7 } }),
+      'the layout is an object; it must be a name or a layout from parseLayout',
+    )
     refused(() => plan({ from: { ...parseLayout('bfyx'), storage: () => 7 } }), 'bfyx')
     refused(() => plan({ from: { layout: throwing() } }), 'a trap')
   })
 
-  test('a padding has a count for each axis, also of layouts of any rank', () => {
+  test('padding without a count for each axis is refused, also by layouts of any rank', () => {
     for (const layout of ['bfyx', 'row_major', 'column_major']) {
       for (const side of ['lower', 'upper']) {
-        refused(() => plan({ from: { layout, [side]: [1] } }), `${side} counts 1 axes`)
+        refused(() => plan({ from: { layout, [side]: [1] } }), `${side} has 1 counts; the shape has 4 axes`)
         const tensor = asTensor(new Uint8Array(120), { shape: [2, 3, 4, 5] })
-        refused(() => reorder(tensor, layout, { [side]: [1] }), `${side} counts 1 axes`)
+        refused(() => reorder(tensor, layout, { [side]: [1] }), `${side} has 1 counts; the shape has 4 axes`)
       }
     }
     const named = plan({ shape: [2, 3], from: { layout: 'row_major', lower: [0, 1] }, to: 'bfyx' })
     expect(named.sourceBytes).toBe(2 * 4 * 4)
   })
 
-  test('lists of any length are refused before they are walked over', () => {
+  test('lists that are too long are refused before they are iterated', () => {
     const grows = new Proxy([1, 2], {
       get: (_, key) => (key === 'length' ? 2 ** 32 - 1 : 1),
       getOwnPropertyDescriptor: () => ({ value: 1, configurable: true, enumerable: true }),
@@ -146,28 +149,31 @@ describe('buffers of a run', () => {
     plan({}).run(source as Uint8Array, destination as Uint8Array, options as RunOptions)
 
   test.each<[string, () => unknown, string]>([
-    ['null', () => null, 'null was given'],
-    ['a list', () => [1], 'an array was given'],
-    ['a Float32Array', () => new Float32Array(bytes / 4), 'a Float32Array was given; a view of its bytes is'],
-    ['an ArrayBuffer', () => new ArrayBuffer(bytes), 'an ArrayBuffer was given'],
+    ['null', () => null, 'null;'],
+    ['a list', () => [1], 'an array;'],
+    ['a Float32Array', () => new Float32Array(bytes / 4), 'a Float32Array; it must be a Uint8Array of '],
+    ['an ArrayBuffer', () => new ArrayBuffer(bytes), 'an ArrayBuffer;'],
+    ['a DataView', () => new DataView(new ArrayBuffer(bytes)), 'a DataView; it must be a Uint8Array of '],
+    ['a Proxy', () => new Proxy(new Uint8Array(bytes), {}), 'an object;'],
+    ['an object with the prototype of Uint8Array', () => Object.create(Uint8Array.prototype), 'an object;'],
     [
-      'a DataView',
-      () => new DataView(new ArrayBuffer(bytes)),
-      'a DataView was given; a view of its bytes is',
+      'too few bytes',
+      () => new Uint8Array(bytes - 1),
+      `a Uint8Array of ${bytes - 1} bytes; it must be a Uint8Array of `,
     ],
-    ['a Proxy', () => new Proxy(new Uint8Array(bytes), {}), 'an object was given'],
-    ['an heir of the prototype', () => Object.create(Uint8Array.prototype), 'an object was given'],
-    ['too few bytes', () => new Uint8Array(bytes - 1), `it has ${bytes - 1} bytes`],
   ])('that are %s', async (_, make, words) => {
     const { sourceBytes, destinationBytes } = plan({})
     const [source, destination] = [new Uint8Array(sourceBytes), new Uint8Array(destinationBytes)]
-    refused(() => plan({}).runSync(make() as Uint8Array, destination), 'The source must be', words)
-    refused(() => plan({}).runSync(source, make() as Uint8Array), 'The destination must be', words)
+    const given = make()
+    const isOtherView = ArrayBuffer.isView(given) && given.constructor !== Uint8Array
+    const advice = isOtherView ? 'pass new Uint8Array(it.buffer, it.byteOffset, it.byteLength)' : ' bytes'
+    refused(() => plan({}).runSync(make() as Uint8Array, destination), `the source is ${words}`, advice)
+    refused(() => plan({}).runSync(source, make() as Uint8Array), `the destination is ${words}`, advice)
     await expect(run(make(), destination)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
     await expect(run(source, make())).rejects.toThrow(words)
   })
 
-  test('options that are none or cannot be read', async () => {
+  test('with unknown or unreadable options', async () => {
     const { sourceBytes, destinationBytes } = plan({})
     const getter = Object.defineProperty({}, 'signal', { enumerable: true, get: throwError })
     for (const wrong of [{ singal: undefined }, 5, null, throwing(), getter, { signal: null }]) {
@@ -178,7 +184,7 @@ describe('buffers of a run', () => {
   })
 })
 
-test('nobody changes the words of a layout', () => {
+test('the notes and aliases of a layout are frozen', () => {
   const { notes, aliases } = parseLayout('b_fs_yx_fsv16')
   expect(() => (notes as string[]).push('x')).toThrow(TypeError)
   expect(() => (aliases as string[]).push('x')).toThrow(TypeError)

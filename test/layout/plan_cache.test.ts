@@ -1,16 +1,16 @@
-/** Plans that are asked for again are the same; whatever changes a plan, or makes it wrong, makes it another. */
+/** Equal requests share one cached plan; any difference that changes a plan gives another one. */
 import { describe, expect, test } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import { affine, type Layout, parseLayout, planReorder, reorder, tensor } from '../../lib/index.js'
 import { type JoinOptions, joinLayouts } from '../../lib/layout/plan.js'
-import { keptPlans } from '../../lib/layout/plan_cache.js'
+import { cachedPlans } from '../../lib/layout/plan_cache.js'
 
 const ASKED = { dtype: 'float32', shape: [2, 5, 3, 4], from: 'bfyx', to: 'byxf' } as const
 const CAST = { from: 'float32', to: 'float16', mode: 'spec', saturate: true, round: 'up' } as const
 const planOf = (options: object) => joinLayouts({ ...ASKED, ...options } as JoinOptions).plan
 
-describe('plans that are kept', () => {
-  test('one plan for requests that mean the same', () => {
+describe('cached plans', () => {
+  test('are shared by equivalent requests', () => {
     const plan = planOf({})
     expect(planOf({})).toBe(plan)
     expect(planOf({ shape: [...ASKED.shape], from: parseLayout('bfyx'), to: { layout: 'byxf' } })).toBe(plan)
@@ -18,7 +18,7 @@ describe('plans that are kept', () => {
     expect(planOf({ as: undefined, slice: undefined })).toBe(plan)
   })
 
-  test('another plan for whatever differs', () => {
+  test('differ for every difference of a request', () => {
     const slice = { shape: [2, 5, 3, 4], start: [0, 0, 0, 0], step: [1, 1, 1, 1] }
     const others = [
       {},
@@ -43,7 +43,7 @@ describe('plans that are kept', () => {
     expect(new Set(others).size).toBe(others.length)
   })
 
-  test('another plan for -0, which as a bias keeps the sign of -0', async () => {
+  test('differ for a bias of -0, which preserves the sign of -0', async () => {
     const signs = async (bias: number) => {
       const sums = affine(tensor(Float32Array.of(-0, 0)), { scale: 1, bias })
       return [...(await sums.toTypedArray())].map((sum) => Object.is(sum, -0))
@@ -53,7 +53,7 @@ describe('plans that are kept', () => {
     expect(await signs(-0)).toEqual([true, false])
   })
 
-  test('what is wrong stays wrong beside a kept plan that reads alike', () => {
+  test('do not hide the error of a wrong request with the same text', () => {
     const fails = (options: object, code: string) =>
       expect(() => planOf(options)).toThrow(expect.objectContaining({ code }))
     planOf({})
@@ -66,7 +66,7 @@ describe('plans that are kept', () => {
     fails({ to: 'byxf -' }, 'ERR_LAYOUT_NAME')
   })
 
-  test('a list that changes while it is read poisons no other plan', () => {
+  test('are not corrupted by a list that changes while it is read', () => {
     let reads = 0
     const shape = [0, 7]
     Object.defineProperty(shape, 0, { enumerable: true, get: () => (reads++ === 0 ? 3 : 4) })
@@ -76,7 +76,7 @@ describe('plans that are kept', () => {
     expect(joinLayouts({ ...asked, shape: [4, 7] }).plan.destinationBytes).toBe(28)
   })
 
-  test('a layout that parseLayout did not make is asked each time', () => {
+  test('are not used for a layout that parseLayout did not return', () => {
     const real = parseLayout('byxf')
     let asked = 0
     const own: Layout = {
@@ -90,21 +90,21 @@ describe('plans that are kept', () => {
     expect(asked).toBe(2)
   })
 
-  test('no more bytes than the bound, and the plans asked for last', () => {
+  test('stay below the byte limit, most recent plans first', () => {
     const first = planOf({})
     for (let extent = 1; extent < 3000; extent++) {
       planOf({ shape: [1, extent, 3, 4] })
       if (extent % 100 === 0) expect(planOf({})).toBe(first)
     }
-    const { bytes, most, count } = keptPlans()
-    expect(bytes).toBeLessThanOrEqual(most)
+    const { bytes, maxBytes, count } = cachedPlans()
+    expect(bytes).toBeLessThanOrEqual(maxBytes)
     expect(count).toBeGreaterThan(100)
     expect(count).toBeLessThan(3000)
     const last = planOf({ shape: [1, 2999, 3, 4] })
     expect(planOf({ shape: [1, 2999, 3, 4] })).toBe(last)
   })
 
-  test('a changed description of a result changes no other', () => {
+  test('are not changed through a result of explain', () => {
     const values = tensor(
       Float32Array.from({ length: 120 }, (_, i) => i),
       { shape: [2, 5, 3, 4] },
@@ -124,7 +124,7 @@ describe('plans that are kept', () => {
 })
 
 describe('explain', () => {
-  test('says kernel, loops, parts and stores in lines to read', () => {
+  test('prints kernel, loops, parts and stores', () => {
     const plan = planReorder({
       dtype: 'float32',
       shape: [1, 64, 112, 112],
@@ -139,11 +139,11 @@ describe('explain', () => {
     expect(lines[0]).toBe('bfyx to b_fs_yx_fsv16')
     expect(lines[1]).toContain(kernel)
     expect(lines).toHaveLength(2 + nodes.length + 2)
-    expect(lines[2]).toMatch(/^ {2}loops +f +4 passes +source \+200704 +destination \+200704$/)
+    expect(lines[2]).toMatch(/^ {2}loops +f +4 iterations +source \+200704 +destination \+200704$/)
     expect(lines.at(-1)).toBe('  stores  cached')
   })
 
-  test('names the cut of few planes, and holes', () => {
+  test('prints how few planes are divided, and holes', () => {
     const planes = planReorder({
       dtype: 'float32',
       shape: [1, 3, 224, 224],
@@ -151,7 +151,7 @@ describe('explain', () => {
       to: 'bfyx',
     }).explain()
     expect(planes.cut).toBe('loop')
-    expect(planes.text).toContain('in passes of a loop')
+    expect(planes.text).toContain('by iterations of a loop')
     const small = planReorder({
       dtype: 'float32',
       shape: [1, 3, 4, 4],

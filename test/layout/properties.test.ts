@@ -1,11 +1,11 @@
-/** What must hold for every layout: offsets are distinct and in bounds, and every slot is an element or a hole. */
+/** Properties of every layout: offsets are distinct and in bounds, and every slot is an element or a hole. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { hasAnyRank, type Layout, type StorageOptions } from '../../lib/layout/layout.js'
 import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
 import { coordinates } from './coordinates.js'
 
-/** Storage with large blocks is mostly holes; beyond this many slots a case costs more than it shows. */
+/** Most slots of a case. Storage with large blocks is mostly holes, and testing more of them proves nothing. */
 const MAX_SLOTS = 60_000
 const RUNS_OF_A_NAME = 6
 
@@ -33,7 +33,7 @@ function expectBijection(layout: Layout, shape: readonly number[], options: Stor
   }
 }
 
-/** Extents that the constraint of a special layout allows; odd and small elsewhere. */
+/** Extents that satisfy the constraints of a special layout; small and odd on the other axes. */
 function extentsOf(layout: Layout): fc.Arbitrary<number>[] {
   const small = layout.axes.length > 5 ? 3 : 5
   return [...layout.axes].map((letter) => {
@@ -92,7 +92,7 @@ describe('every layout of the catalogue', () => {
   })
 })
 
-/** Names of the grammar: some letters in any order, cut into words, some of them blocked once or twice, some aligned. */
+/** Random names of the grammar: letters in any order in words, some blocked once or twice, some aligned. */
 const grammarName: fc.Arbitrary<string> = fc
   .tuple(
     fc.constantFrom('bfyx', 'bfzyx', 'oiyx', 'goiyx', 'oi', 'bf'),
@@ -118,7 +118,7 @@ const grammarName: fc.Arbitrary<string> = fc
     return `${[...outer, ...blocks].join('_')}${suffix}`
   })
 
-describe('names that the grammar makes', () => {
+describe('random names of the grammar', () => {
   it('are bijections of elements and slots', () => {
     fc.assert(
       fc.property(grammarName, fc.infiniteStream(fc.integer({ min: 0, max: 5 })), (name, stream) => {
@@ -162,7 +162,7 @@ describe('any other text', () => {
             message = (error as Error).message
           }
           expect(message.length).toBeLessThan(3000)
-          // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: the test searches for control characters
           expect(message).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
         },
       ),

@@ -1,4 +1,4 @@
-/** Binding to shapes: counts, padding, limits, refusals; and the special rules against their formulas. */
+/** Binding to shapes: sizes, padding, limits, errors; and the special rules against their formulas. */
 import { describe, expect, it } from 'vitest'
 import type { StorageOptions } from '../../lib/layout/layout.js'
 import { parseLayout } from '../../lib/layout/parse_layout.js'
@@ -6,7 +6,7 @@ import { coordinates } from './coordinates.js'
 
 const { floor, ceil } = Math
 
-/** Compares `offsetOf` with a formula written down from the rule, at every coordinate. */
+/** Compares `offsetOf` with a formula of the rule at every coordinate. */
 function expectFormula(
   name: string,
   shape: readonly number[],
@@ -143,7 +143,7 @@ describe('storage', () => {
     expect(code(() => layout.storage([1], { dtype: 'float13' as 'float16' }))).toBe('ERR_DTYPE')
   })
 
-  it('has row_major at rank 0, with one piece over everything', () => {
+  it('binds row_major at rank 0, with one digit list', () => {
     const storage = parseLayout('row_major').storage([])
     expect(storage).toMatchObject({ elements: 1, byteLength: 1, digits: [], extents: [] })
     expect(storage.side.pieces).toEqual([{ axis: 0, lo: 0, hi: Number.MAX_SAFE_INTEGER, digits: [] }])
@@ -158,7 +158,7 @@ describe('storage', () => {
     expect(parseLayout('iy_xs_os_xsv2_osv8__ao32').storage([0, 1, 1, 3]).elements).toBe(0)
   })
 
-  it('refuses what a double cannot count', () => {
+  it('refuses sizes above 2^53 - 1', () => {
     const layout = parseLayout('b_fs_yx_fsv16')
     expect(code(() => layout.storage([2 ** 27, 2 ** 27, 1, 1]))).toBe('ERR_OVERFLOW')
     expect(code(() => layout.storage([1, Number.MAX_SAFE_INTEGER, 1, 1]))).toBe('ERR_OVERFLOW')
@@ -192,7 +192,7 @@ describe('storage', () => {
     expect(code(() => parseLayout(name).storage(shape, options))).toBe('ERR_LAYOUT_SHAPE')
   })
 
-  it('takes explicit padding for data alone', () => {
+  it('takes explicit padding for data layouts only', () => {
     const pads = { lower: [0, 1, 0, 0] }
     expect(parseLayout('bfyx').storage([1, 2, 3, 4], pads).elements).toBe(36)
     expect(code(() => parseLayout('oiyx').storage([1, 2, 3, 4], pads))).toBe('ERR_ARGUMENT')
@@ -208,7 +208,7 @@ describe('storage', () => {
     expect(code(() => layout.storage([2, 3], { upper: [0, -1] }))).toBe('ERR_ARGUMENT')
   })
 
-  it('gives each caller what it asked for, though the last answer is remembered', () => {
+  it('answers each caller for its own shape although the last storage is remembered', () => {
     const layout = parseLayout('b_fs_yx_fsv4')
     const shape = [1, 3, 2, 2]
     expect(layout.storage(shape).elements).toBe(16)
