@@ -1,11 +1,11 @@
 /**
- * What moving the pieces of a transpose costs where nothing is transposed, as a ratio to memcpy: more than that no reorder
- * with plain loads and stores of 32 bytes can reach (bench/native/access_bench.cc).
+ * Times the memory accesses of a transpose without the transpose itself, as a ratio to memcpy: the upper bound for a reorder
+ * with plain 32-byte loads and stores (bench/native/access_bench.cc).
  */
 import { buildPrograms, roundsOf, runProgram } from './native_program.mjs'
 import { report } from './rounds.mjs'
 
-/** The shapes of bench/reorder_cases.mjs of which all pieces are whole. */
+/** The shapes of bench/reorder_cases.mjs that divide into whole tiles. */
 const SHAPES = { A: { channels: 32, pixels: 32 * 32 }, B: { channels: 64, pixels: 112 * 112 } }
 const ELEMENT_BYTES = { '32 bit': 4, '16 bit': 2 }
 const BLOCKS = { nhwc: undefined, fsv16: 16, fsv32: 32 }
@@ -13,8 +13,8 @@ const BLOCKS = { nhwc: undefined, fsv16: 16, fsv32: 32 }
 export function addAccess(program) {
   program
     .command('access')
-    .description('moves of the pieces of transposes, which are not transposed, against plain copies')
-    .option('--rounds <n>', 'rounds; the best counts', Number, 200)
+    .description('memory accesses of transposes, without the transpose, compared with plain copies')
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 200)
     .option('--json', 'print JSON')
     .action(measure)
 }

@@ -1,4 +1,4 @@
-/** The plainest way to copy a file: read and write blocks of 1 MiB, and have them on disk (fsync). */
+/** The simplest file copy: reads and writes blocks of 1 MiB, and ends with fsync. */
 import { closeSync, fsyncSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 
 export const BLOCK_BYTES = 1024 * 1024

@@ -1,6 +1,6 @@
 /**
- * What a reorder costs besides moving bytes: the call from JavaScript for a tiny tensor, and memory that nobody has
- * touched before for a large one. What has to be reached stands beside each figure.
+ * Costs of a reorder other than moving bytes: the call from JavaScript for a tiny tensor, and page faults in new memory for
+ * a large one. Each result is printed with its goal.
  */
 import { availableParallelism } from 'node:os'
 import { planReorder, reorder, setThreads, tensor } from '../dist/index.js'
@@ -10,19 +10,19 @@ import { bestOfRounds, report } from './rounds.mjs'
 
 const TINY = { shape: [1, 16, 2, 2], from: 'bfyx', to: 'b_fs_yx_fsv8', dtype: 'float32' }
 const LARGE = { shape: [16, 64, 128, 128], from: 'bfyx', to: 'b_fs_yx_fsv16', dtype: 'float32' }
-/** Calls that are timed together. */
+/** Calls per timed run. */
 const CALLS = 5000
-/** Microseconds above the kernel's own; the share of the rate into memory that was used before, by threads. */
-const MOST_ABOVE_KERNEL = 0.3
-const MOST_ONE_SHOT = 1.5
-const LEAST_SHARE = (threads) => (threads === 1 ? 0.4 : 0.8)
+/** Microseconds more than the kernel alone, and minimum rate relative to memory in use, by threads. */
+const MAX_MICROSECONDS_ABOVE_KERNEL = 0.3
+const MAX_ONE_SHOT_MICROSECONDS = 1.5
+const minRelativeRate = (threads) => (threads === 1 ? 0.4 : 0.8)
 
 export function addCalls(program) {
   program
     .command('calls')
-    .description('the cost of a call for a tiny tensor, and of new memory for a large one')
-    .option('--threads <list>', 'numbers of threads for the large one', `1,${availableParallelism()}`)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 30)
+    .description('cost of a call for a tiny tensor, and of new memory for a large one')
+    .option('--threads <list>', 'thread counts for the large tensor', `1,${availableParallelism()}`)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 30)
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -60,14 +60,18 @@ async function tinyRows(rounds) {
     row(
       'plan.runSync above the kernel, 256 B, µs',
       microseconds('prepared') - kernel,
-      `at most ${MOST_ABOVE_KERNEL}`,
+      `at most ${MAX_MICROSECONDS_ABOVE_KERNEL}`,
     ),
-    row('reorder(…).bytesSync(), 256 B, µs', microseconds('one shot'), `at most ${MOST_ONE_SHOT}`),
+    row(
+      'reorder(…).bytesSync(), 256 B, µs',
+      microseconds('one shot'),
+      `at most ${MAX_ONE_SHOT_MICROSECONDS}`,
+    ),
     row('planReorder(…), µs', microseconds('planned')),
   ]
 }
 
-/** The rate of a reorder into a new result, as a share of that into a buffer which has been written before. */
+/** Rate of a reorder into a new buffer, relative to a buffer that was written before. */
 async function largeRow(threads, rounds) {
   setThreads(threads)
   const source = values(LARGE)
@@ -84,9 +88,9 @@ async function largeRow(threads, rounds) {
   )
   const mib = plan.destinationBytes / 2 ** 20
   return row(
-    `new result of ${mib} MiB, rate / rate into used memory, threads: ${threads}`,
+    `new result of ${mib} MiB, rate relative to used memory, threads: ${threads}`,
     best.warm / best.fresh,
-    `at least ${LEAST_SHARE(threads)}`,
+    `at least ${minRelativeRate(threads)}`,
   )
 }
 

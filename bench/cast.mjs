@@ -1,13 +1,13 @@
 /**
- * Casts beside plain copies of the same bytes and beside other libraries: M is the C library's memcpy, S a copy with
- * streaming stores, which is what memory can do beyond the caches. The kernels are called from C++, so the figures hold no
- * call of JavaScript; every result is compared with the reference's. GB/s count bytes read and written.
+ * Compares casts with plain copies of the same bytes and with other libraries. M is the C library's memcpy; S is a copy with
+ * streaming stores, the bandwidth limit beyond the caches. C++ calls the kernels, so the results contain no JavaScript call,
+ * and compares every result with the reference. GB/s count bytes read and written.
  */
 import { readFileSync } from 'node:fs'
 import { Option } from 'commander'
 import { fail, ROOT } from '../scripts/toolchain.mjs'
 import { castCases, castLine, castMatches, castName } from './cast_cases.mjs'
-import { castsReached } from './cast_goals.mjs'
+import { castGoalResults } from './cast_goals.mjs'
 import { measureInNode } from './cast_in_node.mjs'
 import { measureInPython } from './cast_in_python.mjs'
 import { buildPrograms, runProgram } from './native_program.mjs'
@@ -17,23 +17,23 @@ import { machine, printMachine } from './rounds.mjs'
 export function addCast(program) {
   program
     .command('cast')
-    .description('casts between element types, against plain copies of the same bytes')
-    .option('--case <words>', 'only cases that have these words, for example "float32>float16 A"', '')
-    .option('--threads <list>', 'numbers of threads', '1')
+    .description('casts between element types, compared with plain copies of the same bytes')
+    .option('--case <words>', 'only cases that match all words, for example "float32>float16 A"', '')
+    .option('--threads <list>', 'thread counts', '1')
     .option('--rounds <n>', 'rounds of the smallest case; the best counts', Number, 60)
     .addOption(
-      new Option('--peer <name...>', 'time other libraries as well')
+      new Option('--peer <name...>', 'also time other libraries')
         .choices(['onnxruntime', 'float16', 'python'])
         .default([], 'none'),
     )
-    .option('--modules <folder>', 'where the peers onnxruntime-node and @petamoriken/float16 are', ROOT)
-    .option('--python <command>', 'a Python with numpy and ml_dtypes', 'python3')
-    .option('--goals', 'show what has to be reached, and whether it was, instead of the cases')
-    .option('--missed', 'with --goals: every case that missed one')
-    .option('--input', 'print what the measuring program reads (build-bench/bench/native/cast_bench) and end')
+    .option('--modules <folder>', 'folder with onnxruntime-node and @petamoriken/float16 installed', ROOT)
+    .option('--python <command>', 'Python with numpy and ml_dtypes', 'python3')
+    .option('--goals', 'show goals and whether they are met instead of the cases')
+    .option('--missed', 'with --goals: list every case that missed one')
+    .option('--input', 'print the input of build-bench/bench/native/cast_bench and exit')
     .option('--markdown', 'with --goals: print Markdown')
     .option('--json', 'print JSON')
-    .option('--results <files...>', 'show what earlier runs printed with --json, instead of measuring')
+    .option('--results <files...>', 'show saved --json outputs instead of measuring')
     .action(run)
 }
 
@@ -44,10 +44,10 @@ async function run(options) {
     process.stdout.write(inputOf(cases, options.rounds))
     return
   }
-  const measured = options.results ? earlier(options.results) : await measure(cases, options)
+  const measured = options.results ? savedResults(options.results) : await measure(cases, options)
   show(measured, options)
   const wrong = measured.results.filter(({ equal, inNode }) => !equal || inNode?.equal === false)
-  if (wrong.length > 0) fail(`${wrong.length} results differ from the reference's: ${castName(wrong[0])}, …`)
+  if (wrong.length > 0) fail(`${wrong.length} results differ from the reference: ${castName(wrong[0])}, …`)
 }
 
 function inputOf(cases, rounds) {
@@ -65,8 +65,8 @@ async function measure(cases, { threads, rounds, peer: peers, modules, python })
   return { machine: { ...machine(), ...runs[0].machine }, results }
 }
 
-/** What was measured twice counts as it was the last time. */
-function earlier(files) {
+/** Results of saved runs; the last run of a case counts. */
+function savedResults(files) {
   const runs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')))
   const results = new Map()
   for (const result of runs.flatMap((each) => each.results)) {
@@ -81,7 +81,7 @@ function show(measured, { goals, missed, json, markdown }) {
   if (json) {
     console.log(JSON.stringify(measured))
   } else if (goals && markdown) {
-    console.log(goalsMarkdown(castsReached(results)))
+    console.log(goalsMarkdown(castGoalResults(results)))
   } else {
     console.table(goals ? rowsOfGoals(results, missed) : results.map(castRow))
     printMachine(measured.machine)
@@ -89,7 +89,7 @@ function show(measured, { goals, missed, json, markdown }) {
 }
 
 function rowsOfGoals(results, missed) {
-  const entries = castsReached(results)
+  const entries = castGoalResults(results)
   return missed ? entries.flatMap((entry) => missedRows(entry, castName)) : entries.map(goalRow)
 }
 

@@ -1,12 +1,12 @@
 /**
- * What `npm run bench -- cast` measures, as data: pairs of element types, shapes, and layouts for casts that also move
- * elements. What they have to reach stands in cast_goals.mjs.
+ * Cases of `npm run bench -- cast`: pairs of element types, shapes, and layouts for casts that also reorder. cast_goals.mjs
+ * has their goals.
  */
 import { DTYPES, parseLayout } from '../dist/index.js'
 import { reorderText } from '../scripts/reorder_text.mjs'
 import { roundsOf } from './native_program.mjs'
 
-/** In the second-level cache, in the third, and in memory, whatever the types are; odd extents. */
+/** Sizes for L2, L3 and DRAM with any type, and odd dimensions (D). */
 const SHAPES = {
   A: [1, 64, 32, 32],
   B: [1, 64, 112, 112],
@@ -98,7 +98,7 @@ const FUSED_LAYOUTS = [
   ['bfyx', 'b_fs_yx_fsv16'],
 ]
 
-/** Where elements keep their places, then where they move. */
+/** Casts without a reorder, followed by casts with one. */
 export function castCases() {
   const plain = GROUPS.flatMap(({ group, pairs }) =>
     pairs.flatMap(([dtype, castTo]) =>
@@ -122,7 +122,7 @@ export function castName({ dtype, castTo, from, to, label }) {
   return [`${dtype}>${castTo}`, ...(from === to ? [] : [`${from}>${to}`]), label].join(' ')
 }
 
-/** Whether each word is the group, a type or the shape of a case, or a part of its types and layouts. */
+/** Whether every word is the group or the shape of a case, or part of its types or layouts. */
 export function castMatches({ group, dtype, castTo, from, to, label }, words) {
   return words.every(
     (word) =>
@@ -136,7 +136,7 @@ export function castBytes({ shape, dtype, castTo }) {
   return Math.ceil((elements * DTYPES[dtype].bits) / 8) + Math.ceil((elements * DTYPES[castTo].bits) / 8)
 }
 
-/** One line of the form that bench/native/cast_bench.cc reads; `rounds` are those of the smallest cases. */
+/** One input line of bench/native/cast_bench.cc. @param rounds - for the smallest cases */
 export function castLine(each, rounds) {
   const { shape, dtype, castTo, from, to } = each
   const [source, destination] = [from, to].map((name) => parseLayout(name).storage(shape, { dtype }))

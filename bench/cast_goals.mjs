@@ -1,7 +1,7 @@
 /**
- * What casts have to reach, as data, and whether a run did: `pass` is the least that is accepted, `goal` what is aimed
- * at, both the ratio of the worst case to memcpy (M), to the streaming copy (S), to the same layout without a cast, or to
- * another library, in the same run. `limitedBy` says what holds a line back that is missed (docs/performance.md).
+ * Performance goals of casts, and whether a run meets them. `pass` is the minimum and `goal` the target for the worst case
+ * of a class, as a ratio to memcpy (M), to the streaming copy (S), to the same reorder without a cast, or to another library
+ * in the same run. `limitedBy` names the bottleneck of a missed goal (docs/performance.md).
  */
 import { castName } from './cast_cases.mjs'
 import { rated, worstOf } from './goals.mjs'
@@ -9,15 +9,14 @@ import { rated, worstOf } from './goals.mjs'
 const ANYWHERE = ['L2', 'L3', 'DRAM']
 const CACHES = ['L2', 'L3']
 
-/** What holds lines back; docs/performance.md has the counts and rates behind it. */
+/** Bottlenecks; docs/performance.md has the measured counts and rates. */
 const PORTS =
-  'vector operations: 30 to 39 for 32 elements that become float8 or float4, of which a core does 4 a cycle at most'
-const ONE_SIDE = 'one thread reads 19 to 22 GB/s and streams 17; S does as much of both'
-const TWO_PASSES =
-  'the time of both: the cast into the second cache, and the moves of as many elements from there'
+  'vector operations: 30 to 39 per 32 elements cast to float8 or float4, and a core executes at most 4 per cycle'
+const BANDWIDTH = 'one thread reads 19 to 22 GB/s and writes 17 GB/s; S reads and writes equal amounts'
+const TWO_PASSES = 'two passes: the cast into the L2 cache, and the reorder of as many elements from there'
 const CALLS_IN_CACHE =
-  'the third cache: our kernel runs near M, and the peer is at its best where elements get narrower'
-const PEER_COPIES = 'the cache: 10 times the rate of the peer for bfloat16 is more than M'
+  'L3 cache: our kernel is near M, and the peer is fastest where elements become narrower'
+const PEER_COPIES = 'cache bandwidth: 10 times the rate of the peer for bfloat16 exceeds M'
 
 const inOrder = ({ group, label }) => group !== 'fused' && label !== 'D'
 const inGroup = (name) => (each) => each.group === name && inOrder(each)
@@ -29,7 +28,7 @@ const CLASSES = [
     lines: [
       { against: 'M', at: ['L2'], pass: 0.45, limitedBy: PORTS },
       { against: 'M', at: ['L3'], pass: 0.7, limitedBy: PORTS },
-      { against: 'S', at: ['DRAM'], pass: 0.85, limitedBy: ONE_SIDE },
+      { against: 'S', at: ['DRAM'], pass: 0.85, limitedBy: BANDWIDTH },
       { against: 'onnxruntime', at: ANYWHERE, pass: 3, limitedBy: CALLS_IN_CACHE },
       { against: 'ml_dtypes', at: ANYWHERE, pass: 10, limitedBy: PEER_COPIES },
       { against: 'numpy', at: ANYWHERE },
@@ -42,7 +41,7 @@ const CLASSES = [
     lines: [
       { against: 'M', at: ['L2'], pass: 0.45, goal: 0.8 },
       { against: 'M', at: ['L3'], pass: 0.7, goal: 1 },
-      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: ONE_SIDE },
+      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: BANDWIDTH },
     ],
   },
   {
@@ -51,7 +50,7 @@ const CLASSES = [
     lines: [
       { against: 'M', at: ['L2'], pass: 0.45, goal: 0.8 },
       { against: 'M', at: ['L3'], pass: 0.9, goal: 1 },
-      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: ONE_SIDE },
+      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: BANDWIDTH },
     ],
   },
   {
@@ -60,7 +59,7 @@ const CLASSES = [
     lines: [
       { against: 'M', at: ['L2'], pass: 0.45, goal: 0.55 },
       { against: 'M', at: ['L3'], pass: 0.7, goal: 0.85 },
-      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: ONE_SIDE },
+      { against: 'S', at: ['DRAM'], pass: 0.85, goal: 0.95, limitedBy: BANDWIDTH },
     ],
   },
   {
@@ -95,13 +94,13 @@ const RATIOS = {
   numpy: (result) => ratioToPython(result, 'numpy'),
 }
 
-/** NaN, which counts as not measured, where the cast is another library's. */
+/** NaN, which means not measured, where another library was timed. */
 function ratioToPython({ tilework, python }, library) {
   return python?.library === library ? tilework / python.cast : Number.NaN
 }
 
-/** The worst case of every line and all that missed it, an entry a number of threads. */
-export function castsReached(results) {
+/** The worst case of every goal and all cases that missed it, one entry per thread count. */
+export function castGoalResults(results) {
   const counts = [...new Set(results.map(({ threads }) => threads))]
   return CLASSES.flatMap(({ name, holds, lines }) =>
     lines.flatMap((line) =>

@@ -1,6 +1,6 @@
 /**
- * Casts called from JavaScript over the same buffers, in turns: ours, onnxruntime's Cast, the loop that
- * `@petamoriken/float16` takes, and a copy of the same bytes.
+ * Times casts called from JavaScript on the same buffers in interleaved rounds: tilework, onnxruntime's Cast, the loop of
+ * `@petamoriken/float16`, and a copy of the same bytes.
  */
 import { asTensor, cast, DTYPES, setThreads, tensor } from '../dist/index.js'
 import { importFrom } from '../scripts/optional_package.mjs'
@@ -9,13 +9,13 @@ import { roundsOf } from './native_program.mjs'
 import { modelOfNode } from './onnx_model.mjs'
 import { bestOfRounds } from './rounds.mjs'
 
-const MOST_ROUNDS = 60
-/** Calls in JavaScript of a slow library are few. */
+const MAX_ROUNDS = 60
+/** Fewer rounds for a slow library. */
 const FLOAT16_ROUNDS = 3
-/** A magnitude that every integer type holds, so that no library has to say what is beyond; nor below zero. */
-const MOST = 100
+/** Maximum magnitude: every integer type holds it, so that no cast is undefined. */
+const MAX_MAGNITUDE = 100
 
-/** Types that onnxruntime's JavaScript API takes, with their arrays. */
+/** Array classes of the types that onnxruntime's JavaScript API supports. */
 const ARRAYS = {
   float32: Float32Array,
   float64: Float64Array,
@@ -28,7 +28,7 @@ const ARRAYS = {
   bool: Uint8Array,
 }
 
-/** Adds to each result that a peer can express the rates in GB/s of one call from JavaScript. */
+/** Adds `inNode` to each result that a peer supports: the rates in GB/s of one call from JavaScript. */
 export async function measureInNode(results, peers, folder) {
   const onnxruntime = peers.includes('onnxruntime') && (await load('onnxruntime-node', folder))
   const float16 = peers.includes('float16') && (await load('@petamoriken/float16', folder))
@@ -44,7 +44,9 @@ export async function measureInNode(results, peers, folder) {
 async function load(name, folder) {
   const found = await importFrom(folder, name)
   if (!found) {
-    console.error(`${name} is left out: it is not in ${folder} (npm install it there, then --modules).`)
+    console.error(
+      `${name} is skipped: ${folder} does not have it. Install it in a folder, and pass --modules FOLDER.`,
+    )
   }
   return found
 }
@@ -64,7 +66,7 @@ async function measureOne(each, { onnxruntime, float16 }) {
       copy: () => theirs.set(source.subarray(0, Math.min(source.length, theirs.length))),
       ...(peer && { onnxruntime: peer.run }),
     },
-    roundsOf(bytes, MOST_ROUNDS),
+    roundsOf(bytes, MAX_ROUNDS),
     { warm: true },
   )
   await peer?.release()
@@ -82,7 +84,7 @@ function buffersOf({ shape, dtype, castTo }) {
   const elements = shape.reduce((product, extent) => product * extent, 1)
   const isUnsigned = DTYPES[castTo].kind === 'uint'
   const numbers = Float32Array.from({ length: elements }, (_, i) => {
-    const number = ((Math.imul(i, 2654435761) >> 8) / 2 ** 23) * MOST
+    const number = ((Math.imul(i, 2654435761) >> 8) / 2 ** 23) * MAX_MAGNITUDE
     return isUnsigned ? Math.abs(number) : number
   })
   const source = cast(tensor(numbers, { dtype: 'float32', shape }), dtype).bytesSync()

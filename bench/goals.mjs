@@ -1,6 +1,6 @@
-/** Lines that measurements have to hold: the worst case of each, and all that missed it. */
+/** Evaluates performance goals: the worst case of each, and all cases that missed it. */
 
-/** Cases with their ratios, the least first; those without one are left out. */
+/** Cases with their ratios, smallest first; cases without a ratio are omitted. */
 export function rated(cases, ratioOf) {
   return cases
     .map((each) => ({ each, ratio: ratioOf(each) }))
@@ -9,11 +9,11 @@ export function rated(cases, ratioOf) {
 }
 
 /**
- * The entry of a line's table, none where nothing was measured.
- * @param {string} name - of the class of cases
+ * The table entry of a goal; none where nothing was measured.
+ * @param {string} name - name of the class of cases
  * @param {{ against: string, at: readonly string[], pass?: number, goal?: number, limitedBy?: string }} line
  * @param {number} threads
- * @param {readonly { each: object, ratio: number }[]} cases - of `rated`
+ * @param {readonly { each: object, ratio: number }[]} cases - result of `rated`
  * @param {(each: object) => string} nameOf
  */
 export function worstOf(name, line, threads, cases, nameOf) {

@@ -1,6 +1,6 @@
 /**
- * Runs one benchmark: `npm run bench -- NAME [options]`. Figures are ratios inside one run, best of several rounds that
- * take turns, because machines are shared and clocks wander. Build first: `npm run build:all`.
+ * Runs one benchmark: `npm run bench -- NAME [options]`. Results are ratios within one run, and each candidate's best of
+ * several interleaved rounds, because machines are shared and clock rates vary. Build first: `npm run build:all`.
  */
 import { Command } from 'commander'
 import { addAccess } from './access.mjs'
@@ -16,7 +16,7 @@ import { addTmfile } from './tmfile.mjs'
 import { addWindows } from './windows.mjs'
 
 const program = new Command('npm run bench --')
-  .description('Measures tilework against plain copies and other libraries, in the same run.')
+  .description('Compares tilework with plain copies and other libraries in the same run.')
   .showHelpAfterError()
 const commands = [
   addAccess,

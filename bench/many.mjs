@@ -1,9 +1,8 @@
 /**
- * Thousands of small files with one command, against a shell loop that starts the command once a file. A dozen of the
- * files are damaged: they are reported, with their codes, and the others are written.
+ * Converts thousands of small files with one command, compared with a shell loop that starts the command once per file. A
+ * dozen files are damaged: the command must report them with their codes, and convert the others.
  *
- * The loop runs over a sample, whose rate is taken for all files: it would need minutes for all, and each file of the
- * same size takes it as long as the next.
+ * The loop runs over a sample, because it takes minutes for all files; all files have about the same size.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
@@ -16,12 +15,12 @@ import { generator, seededBytes } from '../scripts/seeded.mjs'
 import { report } from './rounds.mjs'
 
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
-/** A few KiB, no two alike, none that fills its last block of channels. */
+/** A few KiB per file; no file fills its last block of channels. */
 const CHANNELS = [3, 7, 19, 21]
 const EDGE = 8
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** Ways to damage a file, with the code that it is reported by and the exit code of a run whose worst it is. */
+/** Ways to damage a file, with the expected error code and exit code. */
 const DAMAGES = [
   { code: 'ERR_TRUNCATED', exit: 2, apply: (path) => truncateSync(path, 100) },
   { code: 'ERR_DTYPE', exit: 2, apply: (path) => setByte(path, 16 + 8, 200) },
@@ -32,14 +31,14 @@ const DAMAGES = [
 export function addMany(program) {
   program
     .command('many')
-    .description('small files by one command, against a shell loop that starts the command once a file')
+    .description('small files by one command, compared with a shell loop that starts one command per file')
     .option('--files <n>', 'number of files', Number, 2000)
-    .option('--damaged <n>', 'how many of them are damaged', Number, 12)
-    .option('--sample <n>', 'files of the shell loop', Number, 40)
-    .option('--jobs <n>', 'files worked on at a time', Number, 2)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 3)
+    .option('--damaged <n>', 'number of damaged files', Number, 12)
+    .option('--sample <n>', 'number of files in the shell loop', Number, 40)
+    .option('--jobs <n>', 'files converted concurrently', Number, 2)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 3)
     .option('--layout <name>', 'layout to convert to', 'b_fs_yx_fsv16')
-    .option('--seed <n>', 'of the data', Number, 1)
+    .option('--seed <n>', 'seed of the data', Number, 1)
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -56,12 +55,14 @@ async function measure(options) {
     }
     const rates = [loop, command].map((seconds) => 1 / seconds)
     const rows = [
-      { case: `shell loop (${options.sample} files, rate taken for all)`, ...row(rates[0], rates[0]) },
+      { case: `shell loop (sample of ${options.sample} files)`, ...row(rates[0], rates[0]) },
       { case: `convert --jobs ${options.jobs} (${files.length} files)`, ...row(rates[1], rates[0]) },
     ]
     report(rows, options)
     if (!options.json) {
-      console.log(`${options.damaged} damaged files reported with their codes, all others read back right.`)
+      console.log(
+        `${options.damaged} damaged files were reported with their codes; all other outputs are right.`,
+      )
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -70,7 +71,7 @@ async function measure(options) {
 
 function row(rate, loopRate) {
   return {
-    'files a second': Math.round(rate * 10) / 10,
+    'files per second': Math.round(rate * 10) / 10,
     'ratio to the loop': Math.round((rate / loopRate) * 10) / 10,
   }
 }
@@ -78,16 +79,16 @@ function row(rate, loopRate) {
 function makeFiles(folder, { files: count, damaged, seed }) {
   mkdirSync(folder)
   const random = generator(seed)
-  const places = new Set()
-  while (places.size < Math.min(damaged, count)) places.add(Math.floor(random() * count))
-  const order = [...places]
+  const damagedIndices = new Set()
+  while (damagedIndices.size < Math.min(damaged, count)) damagedIndices.add(Math.floor(random() * count))
+  const order = [...damagedIndices]
   return Array.from({ length: count }, (_, i) => {
     const name = `${String(i).padStart(6, '0')}.btf`
     const path = join(folder, name)
     const shape = [1, CHANNELS[i % CHANNELS.length], EDGE, EDGE]
     const bytes = seededBytes(4 * shape[1] * EDGE * EDGE, seed + i)
     writeBtf(path, [{ dtype: 'float32', shape, bytes }])
-    const damage = places.has(i) ? DAMAGES[order.indexOf(i) % DAMAGES.length] : undefined
+    const damage = damagedIndices.has(i) ? DAMAGES[order.indexOf(i) % DAMAGES.length] : undefined
     damage?.apply(path)
     return { name, path, shape, bytes, damage }
   })
@@ -105,7 +106,7 @@ function freshFolder(path) {
   return path
 }
 
-/** @returns {number} seconds a file */
+/** @returns {number} seconds per file */
 function runLoop(files, out, { sample, layout }) {
   const chosen = files.filter(({ damage }) => !damage).slice(0, sample)
   const script = `for f in "$@"; do '${process.execPath}' '${COMMAND}' convert "$f" '${out}'/"\${f##*/}" --layout ${layout} || exit 1; done`
@@ -114,7 +115,7 @@ function runLoop(files, out, { sample, layout }) {
   return seconds / chosen.length
 }
 
-/** @returns {Promise<number>} seconds a file, once everything that was written has been read back */
+/** @returns {Promise<number>} seconds per file; checks all outputs */
 async function runCommand(files, out, { layout, jobs }) {
   const options = ['--out-dir', out, '--layout', layout, '--jobs', String(jobs), '--keep-going', '--json']
   const args = [COMMAND, 'convert', ...files.map(({ path }) => path), ...options]
@@ -135,17 +136,17 @@ function timed(command, args) {
   return { ...result, seconds: Number(process.hrtime.bigint() - started) / 1e9 }
 }
 
-/** Every file has its line, the damaged ones with their code, and the exit code is that of the worst. */
+/** Every file must have a line, damaged files with their code, and the exit code must match the worst one. */
 function checkReport(files, lines, status) {
   const byInput = new Map(lines.filter(({ input }) => input).map((line) => [line.input, line]))
   for (const { path, damage } of files) {
     const line = byInput.get(path)
     const found = line?.error?.code ?? line?.code ?? line?.status
     const expected = damage?.code ?? 'written'
-    if (found !== expected) throw new Error(`${path}: reported as ${found}, not as ${expected}`)
+    if (found !== expected) throw new Error(`${path} is reported as ${found}; expected ${expected}`)
   }
   const exit = Math.max(0, ...files.map(({ damage }) => damage?.exit ?? 0))
-  if (status !== exit) throw new Error(`The exit code is ${status}, not ${exit}`)
+  if (status !== exit) throw new Error(`the exit code is ${status}; expected ${exit}`)
 }
 
 async function checkOutput({ shape, bytes, damage }, path, layout) {
@@ -157,5 +158,5 @@ async function checkOutput({ shape, bytes, damage }, path, layout) {
   plan.runSync(bytes, expected)
   const isRight = Buffer.compare(stored, expected) === 0
   file.close()
-  if (!isRight) throw new Error(`${path}: the written file has other bytes`)
+  if (!isRight) throw new Error(`${path}: the written file has wrong bytes`)
 }

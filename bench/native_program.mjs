@@ -1,4 +1,4 @@
-/** Builds the measuring programs in C++ and runs cases through them. */
+/** Builds the C++ benchmark programs and runs cases with them. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fail, jobs, ROOT, requireTools, runOrExit } from '../scripts/toolchain.mjs'
@@ -6,7 +6,7 @@ import { fail, jobs, ROOT, requireTools, runOrExit } from '../scripts/toolchain.
 const FOLDER = join(ROOT, 'build-bench')
 const MAX_OUTPUT_BYTES = 2 ** 26
 
-/** oneDNN is looked for again each time: it may have been installed, or CMAKE_PREFIX_PATH changed, since. */
+/** Looks for oneDNN each time: it may have been installed since, or CMAKE_PREFIX_PATH may have changed. */
 export function buildPrograms() {
   requireTools()
   const options = ['-DTILEWORK_BUILD_BENCH=ON', '-DCMAKE_BUILD_TYPE=Release', '-U', 'dnnl_DIR']
@@ -15,11 +15,11 @@ export function buildPrograms() {
 }
 
 /**
- * @param {string} name - of the program
+ * @param {string} name - name of the program
  * @param {readonly string[]} args
- * @param {string} input - a line a case
- * @returns {{ machine: object, results: object[] }} what the program printed of the machine, and of each case, with the
- *   level of memory that source and destination fit in
+ * @param {string} input - one line per case
+ * @returns {{ machine: object, results: object[] }} the machine, and the result of each case with the memory level that
+ *   source and destination fit in
  */
 export function runProgram(name, args, input) {
   const program = join(FOLDER, 'bench', 'native', name)
@@ -36,7 +36,7 @@ export function runProgram(name, args, input) {
   return { machine, results: lines.map((line) => ({ ...line, level: levelOf(line, machine) })) }
 }
 
-/** Fewer rounds for cases that take longer. */
+/** Large cases take fewer rounds, but at least 9. */
 export function roundsOf(bytes, rounds) {
   return Math.min(rounds, Math.max(9, Math.round((rounds * 2 ** 22) / bytes)))
 }

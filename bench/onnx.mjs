@@ -1,7 +1,7 @@
 /**
- * ONNX models of a gigabyte and of a hundred thousand nodes: opening one against the Python package onnx, saving one with
- * a change against a plain copy, and opening many nodes against protobufjs. Peers are no dependencies: Python comes from
- * `--python`, protobufjs from a folder that has it installed.
+ * ONNX models of 1 GiB and of 100,000 nodes: opening a model compared with the Python package onnx, saving an edited model
+ * compared with a plain copy, and opening many nodes compared with protobufjs. The peers are not dependencies: Python is
+ * given by `--python`, and protobufjs by a folder that has it installed.
  */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -32,7 +32,7 @@ for _ in range(times):
     del model, array
 print(took[0], min(took), value)
 `
-/** Openings in one process: from the second on code is compiled and memory is there. */
+/** Number of times one process opens the model; from the second time on, code is compiled and memory is allocated. */
 const OUR_TIMES = 20
 const PYTHON_TIMES = 3
 
@@ -41,15 +41,15 @@ const CASES = { open: measureOpen, save: measureSave, nodes: measureNodes }
 export function addOnnx(program) {
   program
     .command('onnx')
-    .description('opening and saving ONNX models, against Python onnx, a copy, and protobufjs')
-    .option('--case <name...>', `of ${Object.keys(CASES).join(', ')}`, Object.keys(CASES))
+    .description('opening and saving ONNX models, compared with Python onnx, a copy, and protobufjs')
+    .option('--case <name...>', `any of ${Object.keys(CASES).join(', ')}`, Object.keys(CASES))
     .option('--mib <n>', 'size of the model of initializers', Number, 1024)
-    .option('--initializers <n>', 'how many it has', Number, 5000)
-    .option('--nodes <n>', 'nodes of the other model', Number, 100_000)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 5)
-    .option('--python <path>', 'a Python that has onnx', 'python3')
-    .option('--protobufjs <folder>', 'where protobufjs is installed', '.')
-    .option('--folder <path>', 'where the files are made', tmpdir())
+    .option('--initializers <n>', 'number of its initializers', Number, 5000)
+    .option('--nodes <n>', 'number of nodes of the other model', Number, 100_000)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 5)
+    .option('--python <path>', 'Python with onnx', 'python3')
+    .option('--protobufjs <folder>', 'folder with protobufjs installed', '.')
+    .option('--folder <path>', 'folder for the files', tmpdir())
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -65,7 +65,7 @@ async function measure(options) {
   }
 }
 
-/** Every round in processes of their own, with the file warm; Python's time begins after its imports. */
+/** Every round runs in new processes with the file in the page cache; Python's time starts after its imports. */
 async function measureOpen(folder, { mib, initializers, rounds, python }) {
   const path = join(folder, 'initializers.onnx')
   writeInitializers(path, { bytes: mib * 1024 * 1024, count: initializers })
@@ -94,7 +94,7 @@ async function measureOpen(folder, { mib, initializers, rounds, python }) {
   })
 }
 
-/** @returns {{first: number, best: number} | undefined} seconds, where Python has onnx */
+/** @returns {{first: number, best: number} | undefined} seconds; undefined where Python lacks onnx */
 function loadInPython(python, path, name, value) {
   const { status, stdout, stderr } = spawnSync(
     python,
@@ -178,7 +178,7 @@ async function measureNodes(folder, { nodes, rounds, protobufjs }) {
   return [...rows, { case: 'inspect --json, CPU', seconds: short(await inspectSeconds(path, rounds)) }]
 }
 
-/** CPU seconds of the command, user and system, the start of Node included. */
+/** CPU seconds of the command, user and system, including the start of Node. */
 async function inspectSeconds(path, rounds) {
   const took = []
   for (let round = 0; round < rounds; round++) {

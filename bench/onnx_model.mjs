@@ -1,5 +1,5 @@
 /**
- * ONNX models of one node, for onnxruntime. Source of the field numbers: onnx/onnx.proto of the ONNX project.
+ * Encodes ONNX models of one node, for onnxruntime. Source of the field numbers: onnx/onnx.proto of the ONNX project.
  */
 import { DTYPES } from '../dist/index.js'
 
@@ -54,7 +54,7 @@ function integer(field, value) {
   return [...varint(field << 3), ...varint(value)]
 }
 
-/** Seven bits a byte, the lowest first; the top bit says that more follow. */
+/** Protobuf varint: 7 bits per byte, lowest first; the top bit means that more follow. */
 function varint(value) {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))]
 }

@@ -1,7 +1,7 @@
-/** Models of a given size for measurements, written by hand so that no library is needed for them. */
+/** Writes ONNX models of a given size for the benchmarks, encoded by hand so that no library is required. */
 import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs'
 
-/** Numbers of the fields that the models have (onnx.proto). */
+/** Field numbers (onnx.proto). */
 const MODEL = { irVersion: 1, graph: 7, opsetImport: 8 }
 const GRAPH = { node: 1, name: 2, initializer: 5, input: 11, output: 12 }
 const NODE = { input: 1, output: 2, name: 3, opType: 4, attribute: 5 }
@@ -29,13 +29,13 @@ function field(number, value) {
 const version = [int(MODEL.irVersion, 8)]
 const opset = field(MODEL.opsetImport, int(2, 17))
 
-/** @returns {string} the name of the initializer at a place */
+/** @returns {string} the name of the initializer with the index */
 export const initializerName = (index) => `block.${index}.weight`
 
 /**
- * A model of float32 initializers that together have `bytes` bytes, none of them zero, and no nodes.
+ * Writes a model without nodes and with float32 initializers of `bytes` bytes in total, all of them non-zero.
  *
- * @returns {number} elements of each
+ * @returns {number} elements per initializer
  */
 export function writeInitializers(path, { bytes, count }) {
   const elements = Math.floor(bytes / count / 4)
@@ -71,7 +71,7 @@ export function writeInitializers(path, { bytes, count }) {
   return elements
 }
 
-/** A chain of nodes that take what the one before makes and an initializer, each with an attribute. */
+/** Writes a chain of nodes, each with an attribute and an initializer as the second input. */
 export function writeNodes(path, count) {
   const pieces = [field(GRAPH.name, 'chain')]
   const operators = ['Conv', 'Relu', 'Add', 'Transpose', 'MatMul']

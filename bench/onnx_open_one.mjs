@@ -1,6 +1,6 @@
 /**
- * Opens a model and touches one tensor of it, some times over: `node bench/onnx_open_one.mjs PATH NAME TIMES`. Prints the
- * seconds of the first time and of the best, anonymous memory after the first, and the last value of the tensor.
+ * Opens a model and reads one tensor of it several times: `node bench/onnx_open_one.mjs PATH NAME TIMES`. Prints the seconds
+ * of the first and of the best time, the anonymous memory after the first, and the last value of the tensor.
  */
 import { readFileSync } from 'node:fs'
 import { open } from '../dist/index.js'

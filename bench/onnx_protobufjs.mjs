@@ -1,11 +1,11 @@
-/** The messages of ONNX for protobufjs, made from the table that tilework reads by. */
+/** The ONNX messages for protobufjs, built from tilework's own schema table. */
 import { importInternal } from '../scripts/internals.mjs'
 
 const { MESSAGES } = await importInternal('formats/onnx/schema')
 
 /**
- * @param {object} protobuf the module protobufjs
- * @returns {object} its Root with every message
+ * @param {object} protobuf - the module protobufjs
+ * @returns {object} a protobufjs Root with every message
  */
 export function onnxTypes(protobuf) {
   const nested = Object.fromEntries(

@@ -1,15 +1,15 @@
 /**
- * A reorder as one Transpose of an ONNX model. A layout without holes is a dense array over its digits; cut where the
- * other layout's digits end, source and destination hold the same digits in another order.
+ * Expresses a reorder as one ONNX Transpose. A layout without holes is a dense array over its digits. Split at the digit
+ * boundaries of the other layout, source and destination have the same digits in different orders.
  */
 import { parseLayout } from '../dist/index.js'
 import { modelOfNode } from './onnx_model.mjs'
 
-/** Element types that are measured and that onnxruntime's JavaScript API takes. */
+/** Measured element types that onnxruntime's JavaScript API supports. */
 const ONNXRUNTIME_TYPES = ['float32', 'uint8', 'int8', 'float16']
 
 /**
- * The axes that are transposed and their new order, or undefined where layouts have holes or digits of several axes.
+ * Dimensions and permutation of the Transpose; undefined where a layout has holes or digits of several axes.
  * @returns {{ dims: number[], permutation: number[] } | undefined}
  */
 export function transposeOf({ shape, from, to, dtype }) {
@@ -18,24 +18,24 @@ export function transposeOf({ shape, from, to, dtype }) {
     elements === shape.reduce((product, extent) => product * extent, 1) &&
     digits.every(({ positions }) => positions.length === 1)
   if (!isDense(source) || !isDense(destination)) return undefined
-  const order = source.digits.flatMap((digit) => cutDigit(digit, destination.digits))
-  const wanted = destination.digits.flatMap((digit) => cutDigit(digit, source.digits))
+  const order = source.digits.flatMap((digit) => splitDigit(digit, destination.digits))
+  const wanted = destination.digits.flatMap((digit) => splitDigit(digit, source.digits))
   const permutation = wanted.map(({ position, weight, radix }) =>
     order.findIndex((each) => each.position === position && each.weight === weight && each.radix === radix),
   )
   return permutation.includes(-1) ? undefined : { dims: order.map(({ radix }) => radix), permutation }
 }
 
-function cutDigit({ positions: [position], radix, weight }, others) {
+function splitDigit({ positions: [position], radix, weight }, others) {
   const end = weight * radix
-  const cuts = others
+  const boundaries = others
     .filter((other) => other.positions[0] === position && other.weight > weight && other.weight < end)
     .map((other) => other.weight)
-  const bounds = [weight, ...new Set(cuts), end].sort((a, b) => b - a)
-  return bounds.slice(1).map((least, i) => ({ position, weight: least, radix: bounds[i] / least }))
+  const bounds = [weight, ...new Set(boundaries), end].sort((a, b) => b - a)
+  return bounds.slice(1).map((lower, i) => ({ position, weight: lower, radix: bounds[i] / lower }))
 }
 
-/** A serialized model with input `x` and output `y`, or undefined for types that onnxruntime-node has not. */
+/** A serialized model with input `x` and output `y`; undefined for types that onnxruntime-node lacks. */
 export function transposeModel(dtype, { dims, permutation }) {
   if (!ONNXRUNTIME_TYPES.includes(dtype)) return undefined
   const outputDims = permutation.map((axis) => dims[axis])

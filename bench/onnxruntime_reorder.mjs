@@ -1,25 +1,25 @@
 /**
- * onnxruntime-node beside ours, both called from JavaScript over the same buffers, with a copy of the same bytes in turns.
- * It is no dependency: it is taken from where the user has installed it.
+ * Times onnxruntime-node and tilework, both called from JavaScript on the same buffers, and a copy of the same bytes, in
+ * interleaved rounds. onnxruntime-node is not a dependency: a folder that has it installed is given.
  */
 import { planReorder, setThreads } from '../dist/index.js'
 import { transposeModel, transposeOf } from './onnx_transpose.mjs'
 import { bestOfRounds } from './rounds.mjs'
 
-/** Turns of large cases and of small ones. */
-const LEAST_ROUNDS = 9
-const MOST_ROUNDS = 60
-/** Half of a page: of two targets that far apart one lies clear of the places where glibc's memcpy is slow. */
+/** Rounds of the largest and of the smallest cases. */
+const MIN_ROUNDS = 9
+const MAX_ROUNDS = 60
+/** Half a page. glibc's memcpy is slow for some page offsets; of two targets this far apart, one avoids them. */
 const HALF_PAGE = 2048
 
 /**
- * Adds to each result that a Transpose can express the rates in GB/s of one call from JavaScript: ours, onnxruntime's
- * and a copy's, and whether onnxruntime's bytes are ours.
+ * Adds `inNode` to each result that a Transpose can express: the rates in GB/s of one call from JavaScript for tilework,
+ * onnxruntime and a copy, and whether the results are equal.
  */
 export async function measureOnnxruntime(onnxruntime, results) {
   const measured = []
   for (const result of results) {
-    // A Transpose takes no slices.
+    // A Transpose cannot slice.
     const transpose = result.slice ? undefined : transposeOf(result)
     const model = transpose && transposeModel(result.dtype, transpose)
     measured.push(
@@ -44,11 +44,11 @@ async function measureOne(onnxruntime, { shape, from, to, dtype, threads, bytes 
   const outputDims = permutation.map((axis) => dims[axis])
   const x = tensorOver(onnxruntime, dtype, source, dims)
   const y = tensorOver(onnxruntime, dtype, theirs, outputDims)
-  const rounds = Math.min(MOST_ROUNDS, Math.max(LEAST_ROUNDS, Math.round((MOST_ROUNDS * 2 ** 22) / bytes)))
+  const rounds = Math.min(MAX_ROUNDS, Math.max(MIN_ROUNDS, Math.round((MAX_ROUNDS * 2 ** 22) / bytes)))
   const best = await bestOfRounds(
     {
       copy: () => target.set(source),
-      'copy, half a page on': () => target.set(source, HALF_PAGE),
+      'copy, offset by half a page': () => target.set(source, HALF_PAGE),
       tilework: () => plan.runSync(source, ours),
       onnxruntime: () => session.run({ x }, { y }),
     },
@@ -59,7 +59,7 @@ async function measureOne(onnxruntime, { shape, from, to, dtype, threads, bytes 
   return {
     tilework: rate(best.tilework),
     onnxruntime: rate(best.onnxruntime),
-    copy: rate(Math.min(best.copy, best['copy, half a page on'])),
+    copy: rate(Math.min(best.copy, best['copy, offset by half a page'])),
     equal: Buffer.compare(ours, theirs) === 0,
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Reorders on an OpenCL device. Each case twice: with its data on the device, beside the device's own copy
- * (clEnqueueCopyBuffer) of as many bytes; and from a file to memory, beside the slower of a read of the file from the
- * disk cache and of the bus, both taken in the same run.
+ * Reorders on an OpenCL device. Each case runs twice: with its data on the device, compared with the device's own copy
+ * (clEnqueueCopyBuffer) of as many bytes; and from a file to memory, compared with the slower of reading the file from the
+ * page cache and the bus transfer in the same run.
  */
 import { closeSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const ACTIVATIONS = [16, 64, 112, 112]
 const WEIGHTS = [512, 512, 3, 3]
 const DENSE_WEIGHTS = [4096, 4096, 1, 1]
 
-/** The pairs that users move between most, in their order. */
+/** The most used pairs of layouts, with their rank. */
 const CASES = [
   [1, 'float32', ACTIVATIONS, 'bfyx', 'byxf'],
   [1, 'float32', ACTIVATIONS, 'byxf', 'bfyx'],
@@ -39,11 +39,11 @@ const CASES = [
 export function addOpencl(program) {
   program
     .command('opencl')
-    .description("reorders on an OpenCL device, against the device's own copy")
-    .option('--device <number>', 'number of the device, in the order of "tilework devices"', Number, 0)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 10)
-    .option('--case <text>', 'only cases with this text in their name')
-    .option('--scale <n>', 'tensors so many times as large, along their first axis', Number, 1)
+    .description("reorders on an OpenCL device, compared with the device's own copy")
+    .option('--device <number>', 'index of the device in "tilework devices"', Number, 0)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 10)
+    .option('--case <text>', 'only cases whose name contains this text')
+    .option('--scale <n>', 'factor for the first dimension of each tensor', Number, 1)
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -51,7 +51,7 @@ export function addOpencl(program) {
 async function measure({ device: number, rounds, case: wanted = '', scale, json }) {
   const device = devices()[number]
   if (!device) {
-    console.log(`skipped: there is no OpenCL device ${number}`)
+    console.log(`skipped: OpenCL device ${number} does not exist`)
     return
   }
   if (!json) console.log(`${device.name} (${device.platform}, ${device.version}, driver ${device.driver})`)
@@ -78,12 +78,12 @@ function onTheDevice(description, device, rounds) {
     kernelGBs: rate(bytes, times.kernel),
     copyGBs: rate(bytes, times.copy),
     ofCopy: ratio(times.copy / times.kernel),
-    // Up and down may overlap; the slower of the two bounds a stream.
+    // Upload and download may overlap, so the slower one bounds a stream.
     bus: Math.max(times.upload, times.download),
   }
 }
 
-/** GB/s of the source's bytes, from a file in the disk cache to memory. */
+/** GB/s of source bytes, from a file in the page cache to memory. */
 async function fromFile(bus, { dtype, shape, from, to }, { id, unifiedMemory }, rounds) {
   const folder = mkdtempSync(join(tmpdir(), 'tilework-bench-'))
   try {

@@ -1,7 +1,7 @@
 /**
- * Reorders beside plain copies of the same bytes and beside other libraries: M is the C library's memcpy, S a copy with
- * streaming stores, which is what memory can do beyond the caches. The kernels are called from C++, so the figures hold no
- * call of JavaScript; every result is compared with the reference's. GB/s count bytes read and written, padding included.
+ * Compares reorders with plain copies of the same bytes and with other libraries. M is the C library's memcpy; S is a copy
+ * with streaming stores, the bandwidth limit beyond the caches. C++ calls the kernels, so the results contain no JavaScript
+ * call, and compares every result with the reference. GB/s count bytes read and written, padding included.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -11,49 +11,43 @@ import { fail, ROOT } from '../scripts/toolchain.mjs'
 import { buildPrograms } from './native_program.mjs'
 import { measureOnnxruntime } from './onnxruntime_reorder.mjs'
 import { caseName, everyLayoutCases, matchesWords, reorderCases } from './reorder_cases.mjs'
-import { reached } from './reorder_goals.mjs'
+import { goalResults } from './reorder_goals.mjs'
 import { plotReorders } from './reorder_plot.mjs'
 import { programInput, runReorders } from './reorder_program.mjs'
 import { caseRow, casesMarkdown, goalRow, goalsMarkdown, missedRows } from './reorder_tables.mjs'
 import { machine, printMachine } from './rounds.mjs'
 
 const PEERS = ['onednn', 'onnxruntime']
-/** Rows of `--worst` without a number. */
+/** Default number of rows of `--worst`. */
 const WORST_SHOWN = 30
 
 export function addReorder(program) {
   program
     .command('reorder')
-    .description('reorders between layouts, against plain copies of the same bytes')
-    .option('--case <words>', 'only cases that have these words, for example "bfyx>byxf float32 A"')
+    .description('reorders between layouts, compared with plain copies of the same bytes')
+    .option('--case <words>', 'only cases that match all words, for example "bfyx>byxf float32 A"')
     .option(
       '--worst [n]',
-      'instead: all layouts from and to row_major, 1 MiB of float32, the n slowest',
+      'instead: the n slowest of all layouts from and to row_major, 1 MiB of float32',
       Number,
     )
-    .option('--threads <list>', 'numbers of threads', `1,${availableParallelism()}`)
+    .option('--threads <list>', 'thread counts', `1,${availableParallelism()}`)
     .option('--rounds <n>', 'rounds of the smallest case; the best counts', Number, 60)
-    .option('--reference', 'time the reference kernels as well')
+    .option('--reference', 'also time the reference kernels')
     .addOption(
-      new Option('--peer <name>', 'time another library as well, repeatable')
+      new Option('--peer <name>', 'also time another library; repeatable')
         .choices(PEERS)
         .argParser(addPeer)
         .default([], 'none'),
     )
-    .option('--onnxruntime <folder>', 'where the peer onnxruntime-node is installed', ROOT)
-    .option(
-      '--goals',
-      'show what has to be reached, and whether it was, instead of the cases; also of all layouts',
-    )
-    .option('--missed', 'with --goals: every case that missed one')
-    .option(
-      '--input',
-      'print what the measuring program reads (build-bench/bench/native/reorder_bench) and end',
-    )
+    .option('--onnxruntime <folder>', 'folder with onnxruntime-node installed', ROOT)
+    .option('--goals', 'show goals and whether they are met instead of the cases, including all layouts')
+    .option('--missed', 'with --goals: list every case that missed one')
+    .option('--input', 'print the input of build-bench/bench/native/reorder_bench and exit')
     .option('--plot <file>', 'draw the results as SVG')
     .option('--markdown', 'print Markdown')
     .option('--json', 'print JSON')
-    .option('--results <files...>', 'show what earlier runs printed with --json, instead of measuring')
+    .option('--results <files...>', 'show saved --json outputs instead of measuring')
     .action(run)
 }
 
@@ -63,11 +57,11 @@ async function run(options) {
     process.stdout.write(programInput(cases, options.rounds))
     return
   }
-  const measured = options.results ? earlier(options.results) : await measure(cases, options)
+  const measured = options.results ? savedResults(options.results) : await measure(cases, options)
   show(measured, options)
   if (options.plot) await plotReorders(measured.results, options.plot)
   const wrong = measured.results.filter(isWrong)
-  if (wrong.length > 0) fail(`${wrong.length} results differ from the reference's: ${caseName(wrong[0])}, …`)
+  if (wrong.length > 0) fail(`${wrong.length} results differ from the reference: ${caseName(wrong[0])}, …`)
 }
 
 function isWrong({ equal, onednnEqual, inNode }) {
@@ -80,7 +74,8 @@ function chosenCases({ case: words = '', worst, goals }) {
 }
 
 function addPeer(name, names) {
-  if (!PEERS.includes(name)) throw new InvalidArgumentError(`Peers are ${PEERS.join(' and ')}.`)
+  if (!PEERS.includes(name))
+    throw new InvalidArgumentError(`unknown peer "${name}"; expected one of: ${PEERS.join(', ')}`)
   return [...names, name]
 }
 
@@ -91,28 +86,28 @@ async function measure(cases, { threads, rounds, reference, peer: peers, onnxrun
   const counts = [...new Set(threads.split(',').map(Number))]
   const runs = counts.map((count) => runReorders(cases, { threads: count, rounds, candidates }))
   const results = runs.flatMap((each) => each.results)
-  sayWhatIsMissing(peers, { onednn: runs[0].machine.onednn, onnxruntime }, folder)
+  reportMissingPeers(peers, { onednn: runs[0].machine.onednn, onnxruntime }, folder)
   return {
     machine: { ...machine(), ...runs[0].machine, onnxruntime: onnxruntime?.env.versions.node },
     results: onnxruntime ? await measureOnnxruntime(onnxruntime, results) : results,
   }
 }
 
-function sayWhatIsMissing(peers, { onednn, onnxruntime }, folder) {
+function reportMissingPeers(peers, { onednn, onnxruntime }, folder) {
   if (peers.includes('onednn') && onednn === undefined) {
     console.error(
-      'oneDNN is left out: CMake did not find it (install libdnnl-dev, or name its folder in CMAKE_PREFIX_PATH).',
+      'oneDNN is skipped: CMake did not find it. Install libdnnl-dev, or set CMAKE_PREFIX_PATH to its folder.',
     )
   }
   if (peers.includes('onnxruntime') && onnxruntime === undefined) {
     console.error(
-      `onnxruntime is left out: there is no onnxruntime-node in ${folder} (npm install onnxruntime-node in a folder of its own, then --onnxruntime FOLDER).`,
+      `onnxruntime is skipped: ${folder} has no onnxruntime-node. Install it in a folder, and pass --onnxruntime FOLDER.`,
     )
   }
 }
 
-/** What was measured twice counts as it was the last time. */
-function earlier(files) {
+/** Results of saved runs; the last run of a case counts. */
+function savedResults(files) {
   const runs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')))
   const results = new Map()
   for (const result of runs.flatMap((each) => each.results)) {
@@ -126,7 +121,7 @@ function show(measured, { worst, goals, missed, json, markdown }) {
   if (json) {
     console.log(JSON.stringify(measured))
   } else if (markdown) {
-    console.log(goals ? goalsMarkdown(reached(results)) : casesMarkdown(results))
+    console.log(goals ? goalsMarkdown(goalResults(results)) : casesMarkdown(results))
   } else {
     console.table(goals ? rowsOfGoals(results, missed) : rowsOfCases(results, worst))
     printMachine(measured.machine)
@@ -134,14 +129,14 @@ function show(measured, { worst, goals, missed, json, markdown }) {
 }
 
 function rowsOfGoals(results, missed) {
-  return missed ? reached(results).flatMap(missedRows) : reached(results).map(goalRow)
+  return missed ? goalResults(results).flatMap(missedRows) : goalResults(results).map(goalRow)
 }
 
 function rowsOfCases(results, worst) {
   return (worst ? slowest(results, worst === true ? WORST_SHOWN : worst) : results).map(caseRow)
 }
 
-/** The slowest against memcpy first. */
+/** The slowest cases relative to memcpy, slowest first. */
 function slowest(results, count) {
   const ratio = ({ tilework, memcpy }) => tilework / memcpy
   return results.toSorted((a, b) => ratio(a) - ratio(b)).slice(0, count)

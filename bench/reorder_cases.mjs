@@ -1,23 +1,23 @@
 /**
- * What `npm run bench -- reorder` measures, as data: layouts and shapes, and how a case is told to the C++ half of the
- * benchmark. oneDNN's tag of a layout is the catalogue's (`Layout.onednnTag`).
+ * Cases of `npm run bench -- reorder`: layouts and shapes, and the encoding of a case for the C++ program. The oneDNN tag of
+ * a layout is from the catalogue (`Layout.onednnTag`). reorder_goals.mjs has the goals of the groups.
  */
 import { LAYOUT_NAMES, parseLayout } from '../dist/index.js'
 import { reorderText } from '../scripts/reorder_text.mjs'
 import { roundsOf } from './native_program.mjs'
 
 const SHAPES = {
-  // Second-level cache, third-level cache, memory, odd extents, one image, a batch of images.
+  // L2 (A), L3 (B), DRAM (C), odd dimensions (D), one image (E), a batch of images (F).
   A: [1, 32, 32, 32],
   B: [1, 64, 112, 112],
   C: [32, 256, 56, 56],
   D: [3, 19, 37, 53],
   E: [1, 3, 224, 224],
   F: [64, 3, 224, 224],
-  // The images with a fourth channel.
+  // E and F with four channels.
   E4: [1, 4, 224, 224],
   F4: [64, 4, 224, 224],
-  // D rounded: whole blocks of every layout, rows that are no power of two.
+  // D rounded up to whole blocks of every layout; rows are not a power of two.
   R: [3, 32, 32, 40],
   W7: [64, 3, 7, 7],
   W1: [1024, 1024, 1, 1],
@@ -30,14 +30,14 @@ const DTYPES = {
   bfloat16: { bits: 16, onednn: 'bf16' },
   uint8: { bits: 8, onednn: 'u8' },
   int8: { bits: 8, onednn: 's8' },
-  // oneDNN reorders no 4-bit elements.
+  // oneDNN does not support 4-bit elements.
   uint4: { bits: 4, onednn: '-' },
 }
 const ALL_DTYPES = ['float32', 'float16', 'bfloat16', 'uint8', 'int8']
-/** One of each width: our kernels know no more of an element than that. */
+/** One per width: our reorder kernels depend only on the element width. */
 const ONE_OF_EACH_WIDTH = ['float32', 'float16', 'uint8']
 
-/** `between` is measured both ways. What the groups have to reach stands in reorder_goals.mjs. */
+/** Each pair of `between` is measured in both directions. */
 const GROUPS = [
   {
     group: 'nhwc',
@@ -77,7 +77,7 @@ const GROUPS = [
     dtypes: ONE_OF_EACH_WIDTH,
   },
   {
-    // Only C has a batch that fills a block.
+    // Only the batch of C fills a block.
     group: 'block to block',
     between: [
       ['b_fs_yx_fsv16', 'bs_fs_yx_bsv16_fsv16'],
@@ -124,14 +124,14 @@ const GROUPS = [
     dtypes: ['uint4'],
   },
   {
-    // Windows of 3 x 3 in pairs of columns: blocks and extents do not divide each other.
+    // 3 x 3 kernels in pairs of columns: blocks do not divide the dimensions.
     group: 'lookup',
     between: [['oiyx', 'i_yxs_os_yxsv2_osv16']],
     shapes: ['W3'],
     dtypes: ['float32', 'uint8'],
   },
   {
-    // Rows of a larger image; every other pixel; channels in another order.
+    // A crop of a larger image; every other pixel; reversed channels.
     group: 'slice',
     between: [
       ['bfyx', 'byxf'],
@@ -162,8 +162,8 @@ const GROUPS = [
 ]
 
 /**
- * 1 MiB of float32 for each set of axes, with no holes in any layout of that set. Layouts with fixed extents take the
- * first shape that they accept; 1020 KiB where 1 MiB is not a multiple of these extents.
+ * 1 MiB of float32 per set of axes, without holes in any layout of that set. Layouts with fixed dimensions use the first
+ * shape that they accept, which is 1020 KiB where 1 MiB is not a multiple of these dimensions.
  */
 const EVERY_LAYOUT_SHAPES = {
   bf: [[512, 512]],
@@ -191,7 +191,7 @@ const EVERY_LAYOUT_SHAPES = {
 export function reorderCases() {
   return GROUPS.flatMap(({ group, between, shapes, dtypes, slices }) =>
     between
-      .flatMap(bothWays)
+      .flatMap(bothDirections)
       .flatMap(([from, to]) =>
         shapes.flatMap((label) =>
           dtypes.flatMap((dtype) =>
@@ -202,18 +202,18 @@ export function reorderCases() {
   )
 }
 
-/** The case itself, or once for each slice. */
+/** The case itself, or one case per slice. */
 function sliced(each, slices) {
   if (!slices) return [each]
   return Object.entries(slices).map(([name, slice]) => ({ ...each, label: `${each.label} ${name}`, slice }))
 }
 
-/** Every layout of the catalogue from and to row_major, 1 MiB of float32 a side. */
+/** Every layout of the catalogue from and to row_major, with 1 MiB of float32. */
 export function everyLayoutCases() {
   return LAYOUT_NAMES.flatMap((name) => {
     const layout = parseLayout(name)
     const shape = EVERY_LAYOUT_SHAPES[layout.axes].find((extents) => accepts(layout, extents))
-    return bothWays(['row_major', name]).map(([from, to]) => ({
+    return bothDirections(['row_major', name]).map(([from, to]) => ({
       group: 'every layout',
       label: '1MiB',
       shape,
@@ -232,7 +232,7 @@ function accepts(layout, shape) {
   }
 }
 
-function bothWays([from, to]) {
+function bothDirections([from, to]) {
   return from === to
     ? [[from, to]]
     : [
@@ -250,7 +250,7 @@ export function caseName({ from, to, dtype, label }) {
   return `${from}>${to} ${dtype} ${label}`
 }
 
-/** Whether each word is one of the group, the type or the shape of a case, or a part of its pair of layouts. */
+/** Whether every word is in the group, the type or the shape of a case, or part of its pair of layouts. */
 export function matchesWords({ group, from, to, dtype, label }, words) {
   return words.every(
     (word) =>
@@ -259,8 +259,8 @@ export function matchesWords({ group, from, to, dtype, label }, words) {
 }
 
 /**
- * One line of the form that bench/native/reorder_bench.cc reads.
- * @param {number} rounds - of the smallest cases; large ones take fewer, at least 9
+ * One input line of bench/native/reorder_bench.cc.
+ * @param {number} rounds - for the smallest cases; large ones take fewer, at least 9
  */
 export function caseLine({ shape, from, to, dtype, bits, slice }, rounds) {
   const layouts = [from, to].map(parseLayout)
@@ -271,7 +271,7 @@ export function caseLine({ shape, from, to, dtype, bits, slice }, rounds) {
     roundsOf(bytes, rounds),
     reorderText(bits, source, destination, slice),
     DTYPES[dtype].onednn,
-    // oneDNN takes views of blocks only, and no steps.
+    // oneDNN supports only contiguous views, without steps.
     ...layouts.map(({ onednnTag }) => (slice ? '-' : (onednnTag ?? '-'))),
   ]
   return tokens.join(' ')

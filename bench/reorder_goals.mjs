@@ -1,48 +1,48 @@
 /**
- * What reorders have to reach, as data, and whether a run did. `pass` is the least that is accepted, `goal` what is aimed
- * at; both are the ratio of the worst case of a class. Ratios are to oneDNN, to memcpy (M), to the streaming copy (S) or
- * to our own rate on the shape that D is rounded to, all in the same run and on as many threads. `limitedBy` says what
- * holds a line back that is missed, as found with cachegrind, perf and counting (docs/performance.md).
+ * Performance goals of reorders, and whether a run meets them. `pass` is the minimum and `goal` the target for the worst
+ * case of a class, as a ratio to oneDNN, to memcpy (M), to the streaming copy (S), or to our own rate for the rounded shape
+ * of D, in the same run and with the same thread count. `limitedBy` names the bottleneck of a missed goal, found with
+ * cachegrind and perf (docs/performance.md).
  */
 import { rated, worstOf } from './goals.mjs'
 import { caseName } from './reorder_cases.mjs'
 
 const READS =
-  'F to planes: DRAM, 9 of 10 bytes are reads, of which a loop that does nothing else has 17 GB/s from one place and 25 from eight; of fsv32 float32 only every second line is read, 9 GB/s of lines'
-const PIECES =
-  'B: where the pieces lie: loads and stores of the same pieces without a transpose reach 0.67 (nhwc) and 0.75 (fsv16) of M, of 16 bits 0.60 to 0.71 and 0.88 (`npm run bench -- access`)'
+  'F to planes: DRAM reads, 9 of 10 bytes; a read-only loop reaches 17 GB/s with one stream and 25 with eight; fsv32 float32 reads only every second cache line, 9 GB/s'
+const ACCESS_PATTERN =
+  'B: access pattern: the same loads and stores without a transpose reach 0.67 (nhwc) and 0.75 (fsv16) of M, and 0.60 to 0.71 and 0.88 for 16 bits (`npm run bench -- access`)'
 const ROWS =
-  'A: rows 4 KiB apart share a set: loads and stores of the same pieces without a transpose reach 0.46 to 0.58 of M (`npm run bench -- access`)'
+  'A: set conflicts of rows 4 KiB apart: the same loads and stores without a transpose reach 0.46 to 0.58 of M (`npm run bench -- access`)'
 const STACK =
-  'registers: 16 rows of bytes take all of them, and those that go by the stack run at one of two rates, from process to process'
+  'registers: 16 rows of bytes use all of them; spilled ones run at one of two rates, depending on the process'
 const HOLES =
-  'W7: 3 of 8 or 16 inputs are there, so most lines are zeros that a few elements are written into'
-const PIXELS =
-  'C: DRAM, a line of each plane is in a page of its own; asked for two lines ahead, into the second cache'
+  'W7: only 3 of 8 or 16 input channels exist, so most cache lines are padding with a few elements'
+const PIXELS = 'C: DRAM, each plane is in its own page; prefetched two cache lines ahead into L2'
 const ODD =
-  'nhwc uint8: one store of 32 bytes for each pixel of 19, half of them across lines, and 64 shuffles for 16 pixels; back, 32 loads for the last 3 channels'
-const CROWDED =
-  'L1: lines 4 KiB apart share a set, so both sides wait for L2; winograd fused: rows of 4 by columns of 8'
-const SETS = 'to hwio and back: L2 and TLB, pieces of 512 bytes go to lines that share sets, a page each'
+  'nhwc uint8: one 32-byte store per pixel of 19 channels, half of them across cache lines, and 64 shuffles per 16 pixels; in reverse, 32 loads for the last 3 channels'
+const SET_CONFLICTS =
+  'L1: set conflicts of lines 4 KiB apart, so loads and stores wait for L2; winograd fused: tiles of 4 x 8'
+const ALIASING =
+  'to hwio and back: L2 and TLB, runs of 512 bytes alias in the same sets, each in its own page'
 const STREAMS =
-  'C: DRAM, blocks of 16 images to planes and back: 256 planes, each in pages of its own, are read or written in turn'
+  'C: DRAM, blocks of 16 images to planes and back: 256 interleaved streams, each in its own page'
 const DRAM = ['DRAM']
 const L3 = ['L3']
 const L2 = ['L2']
 const CACHES = ['L2', 'L3']
 const ANYWHERE = ['L2', 'L3', 'DRAM']
 
-/** The least extent of a feature axis that counts as many channels; below, pixels are interleaved. */
-const MANY_CHANNELS = 16
+/** Minimum channels of the class "C >= 16"; below, pixels are interleaved. */
+const MIN_MANY_CHANNELS = 16
 
 const isWhole = ({ label }) => label !== 'D' && label !== 'R'
-const hasManyChannels = ({ shape }) => shape[1] >= MANY_CHANNELS
+const hasManyChannels = ({ shape }) => shape[1] >= MIN_MANY_CHANNELS
 const inGroup = (group, bits) => (each) => each.group === group && each.bits === bits && isWhole(each)
 const nhwc = (bits, isMany) => (each) => inGroup('nhwc', bits)(each) && hasManyChannels(each) === isMany
 
 /**
- * A class of cases and its lines. oneDNN moves float16 element by element, therefore 100; bfloat16 is left out there
- * because it has a kernel for it on CPUs with AVX-512.
+ * Classes of cases and their goals. oneDNN reorders float16 element by element, hence the goal of 100; bfloat16 is excluded
+ * there, because oneDNN has an AVX-512 kernel for it.
  */
 const CLASSES = [
   {
@@ -51,9 +51,9 @@ const CLASSES = [
     lines: [
       { against: 'oneDNN', at: ANYWHERE, pass: 1, goal: 1.1, limitedBy: READS },
       { against: 'oneDNN', at: DRAM, pass: 1.3, goal: 1.5, limitedBy: READS },
-      // 0.6, not 0.8: the rows of A are 4 KiB apart, and share sets of the first cache.
+      // 0.6, not 0.8: the rows of A are 4 KiB apart and alias in L1.
       { against: 'M', at: L2, pass: 0.6, goal: 0.8, limitedBy: ROWS },
-      { against: 'M', at: L3, pass: 0.9, goal: 0.95, limitedBy: PIECES },
+      { against: 'M', at: L3, pass: 0.9, goal: 0.95, limitedBy: ACCESS_PATTERN },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.95, limitedBy: READS },
     ],
   },
@@ -63,7 +63,7 @@ const CLASSES = [
     lines: [
       { against: 'oneDNN', at: CACHES, pass: 1.8, goal: 2.5 },
       { against: 'oneDNN', at: DRAM, pass: 1.2, goal: 1.5 },
-      { against: 'M', at: L3, pass: 0.8, goal: 0.85, limitedBy: PIECES },
+      { against: 'M', at: L3, pass: 0.8, goal: 0.85, limitedBy: ACCESS_PATTERN },
       { against: 'M', at: DRAM, pass: 0.85 },
       { against: 'S', at: DRAM, goal: 0.9, limitedBy: PIXELS },
     ],
@@ -91,7 +91,7 @@ const CLASSES = [
     lines: [
       { against: 'oneDNN', at: ANYWHERE, only: 'float16', pass: 100 },
       { against: 'M', at: L2, pass: 0.5, goal: 0.7, limitedBy: ROWS },
-      { against: 'M', at: L3, pass: 0.8, goal: 0.85, limitedBy: PIECES },
+      { against: 'M', at: L3, pass: 0.8, goal: 0.85, limitedBy: ACCESS_PATTERN },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.85, limitedBy: READS },
     ],
   },
@@ -101,7 +101,7 @@ const CLASSES = [
     lines: [
       { against: 'oneDNN', at: ANYWHERE, only: 'float16', pass: 100 },
       { against: 'M', at: L2, pass: 0.5 },
-      { against: 'M', at: L3, pass: 0.8, goal: 0.75, limitedBy: PIECES },
+      { against: 'M', at: L3, pass: 0.8, goal: 0.75, limitedBy: ACCESS_PATTERN },
       { against: 'S', at: DRAM, pass: 0.9, goal: 0.8, limitedBy: PIXELS },
     ],
   },
@@ -141,7 +141,7 @@ const CLASSES = [
     holds: inGroup('weights', 32),
     lines: [
       { against: 'oneDNN', at: ANYWHERE, pass: 1, goal: 1.2, limitedBy: HOLES },
-      { against: 'M', at: ANYWHERE, pass: 0.5, goal: 0.6, limitedBy: SETS },
+      { against: 'M', at: ANYWHERE, pass: 0.5, goal: 0.6, limitedBy: ALIASING },
     ],
   },
   {
@@ -178,7 +178,7 @@ const CLASSES = [
   {
     name: 'all 141 layouts from and to row_major, 1 MiB; 32 bit',
     holds: ({ group }) => group === 'every layout',
-    lines: [{ against: 'M', at: ANYWHERE, goal: 0.25, limitedBy: CROWDED }],
+    lines: [{ against: 'M', at: ANYWHERE, goal: 0.25, limitedBy: SET_CONFLICTS }],
   },
 ]
 
@@ -191,11 +191,11 @@ const RATIOS = {
 }
 
 /**
- * The worst case of every line and all that missed it, one entry a number of threads; lines without a measured case are
- * left out.
- * @param {readonly object[]} results - of one run, as bench/reorder.mjs makes them
+ * The worst case of every goal and all cases that missed it, one entry per thread count; goals without a measured case are
+ * omitted.
+ * @param {readonly object[]} results - results of one run of bench/reorder.mjs
  */
-export function reached(results) {
+export function goalResults(results) {
   const counts = [...new Set(results.map(({ threads }) => threads))]
   const withRounded = results.map((result) => ({ ...result, rounded: rateOfRounded(result, results) }))
   return CLASSES.flatMap(({ name, holds, lines }) => {

@@ -1,6 +1,6 @@
 /**
- * Draws results of `npm run bench -- reorder` as an SVG file: a panel a shape and element type, a group of bars a pair of
- * layouts. vega renders without a browser.
+ * Draws results of `npm run bench -- reorder` as an SVG file: one panel per shape and element type, one group of bars per
+ * pair of layouts. vega renders it without a browser.
  */
 import { writeFileSync } from 'node:fs'
 import { parse, View } from 'vega'
@@ -11,10 +11,10 @@ const COLOURS = ['#1f77b4', '#ff7f0e', '#c7c7c7']
 const GROUPS = ['nhwc', 'blocked']
 const SHAPES = ['A', 'B', 'C', 'D', 'E', 'F']
 const DTYPES = ['float32', 'uint8']
-/** Longer bars are cut: beyond it only the streaming copy and ours are, in memory. */
-const LARGEST_RATIO = 2
+/** Longer bars are clipped: only DRAM cases of the streaming copy and tilework exceed this. */
+const MAX_RATIO = 2
 
-/** @param {readonly object[]} results - of one run; those on its least number of threads are drawn */
+/** @param {readonly object[]} results - results of one run; the ones with the fewest threads are drawn */
 export async function plotReorders(results, path) {
   const threads = Math.min(...results.map((each) => each.threads))
   const drawn = results.filter(
@@ -64,7 +64,7 @@ function specification(values, threads) {
           field: 'ratio',
           type: 'quantitative',
           title: 'ratio to memcpy',
-          scale: { domain: [0, LARGEST_RATIO] },
+          scale: { domain: [0, MAX_RATIO] },
           axis: {
             tickCount: 4,
             gridColor: { condition: { test: 'datum.value === 1', value: 'black' }, value: '#ddd' },

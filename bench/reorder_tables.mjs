@@ -1,4 +1,4 @@
-/** How the results of `npm run bench -- reorder` are shown: rows of cases, the goals, and both in Markdown. */
+/** Formats the results of `npm run bench -- reorder`: cases and goals, as console tables and in Markdown. */
 import { caseName } from './reorder_cases.mjs'
 
 /** One row of the console's table. */
@@ -52,7 +52,7 @@ export function goalRow(entry) {
   }
 }
 
-/** Rows of the console's table of cases that missed a line, worst first within each. */
+/** Rows of the console's table of cases that missed a goal, worst first. */
 export function missedRows({ name, against, threads, pass, goal, missed }, nameOf = caseName) {
   return missed.map(({ each, ratio: value }) => ({
     case: nameOf(each),
@@ -74,7 +74,7 @@ function verdict({ belowPass, belowGoal, goal }) {
   return belowGoal > 0 ? `${belowGoal} below goal` : 'goal'
 }
 
-/** A Markdown table of the goals: a row a line, the numbers of threads in one cell. */
+/** A Markdown table of the goals: one row per goal, with all thread counts in one cell. */
 export function goalsMarkdown(entries) {
   const lines = grouped(entries, ({ name, against, at, pass, goal }) =>
     [name, against, at.join(' '), pass, goal].join('|'),
@@ -99,7 +99,7 @@ function goalCells(entries) {
   ]
 }
 
-/** A Markdown table of cases: a row a pair and type, a column a shape; ratios to memcpy and, in brackets, to oneDNN. */
+/** A Markdown table of cases: one row per pair and type, one column per shape; ratios to memcpy (and to oneDNN). */
 export function casesMarkdown(results) {
   const tables = grouped(results, ({ group }) => group)
   return [...tables].map(([group, members]) => `### ${group}\n\n${groupMarkdown(members)}`).join('\n\n')
@@ -131,7 +131,7 @@ export function ratio(value) {
   return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 3 ? 1 : 2)
 }
 
-/** Members with the same key, in the order in which keys come first. */
+/** Groups members by key, in the order in which keys first occur. */
 export function grouped(members, keyOf) {
   const groups = new Map()
   for (const member of members) {

@@ -1,15 +1,15 @@
-/** Takes turns between candidates, so that a slow moment of the machine hits all of them, and keeps the best of each. */
+/** Times candidates in interleaved rounds, so that a slow moment of the machine affects all, and keeps each one's best. */
 import { cpus, release, type as systemType } from 'node:os'
 import { collectGarbage } from '../scripts/collect_garbage.mjs'
 
 /**
- * Garbage is collected before each run: giving back half a gigabyte that one candidate has read takes some 40 ms, which
- * the next one would pay for.
+ * Collects garbage before each run: freeing half a gigabyte of one candidate takes about 40 ms, which would count for the
+ * next one.
  *
  * @param {Record<string, () => Promise<void> | void>} candidates
  * @param {number} rounds
- * @param {{ warm?: boolean }} [how] - warm: calls each once more before it is timed, as collecting empties the caches too
- * @returns {Promise<Record<string, number>>} least seconds of each
+ * @param {{ warm?: boolean }} [options] - warm: an untimed call before each timed one, because a collection evicts the caches
+ * @returns {Promise<Record<string, number>>} minimum seconds of each candidate
  */
 export async function bestOfRounds(candidates, rounds, { warm = false } = {}) {
   const best = Object.fromEntries(Object.keys(candidates).map((name) => [name, Number.POSITIVE_INFINITY]))
@@ -26,7 +26,7 @@ export async function bestOfRounds(candidates, rounds, { warm = false } = {}) {
   return best
 }
 
-/** What a reader needs to judge figures. */
+/** The machine, which a reader needs to interpret results. */
 export function machine() {
   const [first] = cpus()
   return {

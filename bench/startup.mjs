@@ -1,6 +1,6 @@
 /**
- * Time from the start of a Node process to the end of an import of tilework, beside a bare process, beside the command's
- * `--version`, and beside an import of sharp where `--modules` names a folder that has it.
+ * Time from the start of a Node process to the end of an import of tilework, compared with an empty process, the command's
+ * `--version`, and an import of sharp where `--modules` names a folder that has it.
  */
 import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -13,9 +13,9 @@ const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 export function addStartup(program) {
   program
     .command('startup')
-    .description('start of a process that imports tilework, against a bare one and one that imports sharp')
+    .description('start of a process that imports tilework, compared with an empty one and with sharp')
     .option('--modules <folder>', 'folder whose node_modules has sharp')
-    .option('--rounds <n>', 'rounds; the best counts', Number, 40)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 40)
     .option('--json', 'print JSON')
     .action(measure)
 }

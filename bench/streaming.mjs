@@ -1,6 +1,6 @@
 /**
- * The `convert` command on a warm file, against a loop that reads and writes blocks of 1 MiB. Both end with the bytes
- * on disk (fsync), so a fast page cache cannot flatter either.
+ * The `convert` command on a cached file, compared with a loop that reads and writes blocks of 1 MiB. Both end with fsync,
+ * so that the page cache does not hide the cost of writing.
  */
 import { execFile } from 'node:child_process'
 import { closeSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
@@ -19,11 +19,11 @@ const EDGE = 128
 export function addStreaming(program) {
   program
     .command('streaming')
-    .description('convert without a change and with a reorder, against a read and write loop')
+    .description('convert with and without a reorder, compared with a read and write loop')
     .option('--mib <n>', 'size of the file', Number, 1024)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 5)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 5)
     .option('--layout <name>', 'layout to reorder to', 'b_fs_yx_fsv16')
-    .option('--folder <path>', 'where the files are made', tmpdir())
+    .option('--folder <path>', 'folder for the files', tmpdir())
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -57,7 +57,7 @@ async function measure({ mib, rounds, layout, folder: parent, json }) {
   }
 }
 
-/** One float32 tensor that is no zeros anywhere, so that no file system can leave holes. */
+/** Writes one float32 tensor without zeros, so that no file system can store it sparsely. */
 function writeInput(path, shape) {
   const elements = shape.reduce((product, extent) => product * extent, 1)
   const header = new BigUint64Array([1n, 16n, 4n, 4n, ...shape.map(BigInt)])

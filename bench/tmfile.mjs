@@ -1,6 +1,6 @@
 /**
- * Opening a large tmfile and reading one of its weights, against reading the file: the time of both, and what the
- * resident memory of a new process grows by. The file is in memory of the system throughout.
+ * Opens a large tmfile and reads one of its weights, compared with reading the whole file: the time of both, and the growth
+ * of resident memory of a new process. The file stays in the page cache.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, statSync } from 'node:fs'
@@ -16,19 +16,19 @@ const MIB = 1024 * 1024
 const CHANNELS = 512
 const KERNEL = 3
 const WEIGHT_BYTES = 4 * CHANNELS * CHANNELS * KERNEL * KERNEL
-/** Most that a growth of memory may have beside the weight. */
+/** Maximum growth of memory in addition to the weight. */
 const OTHER_MIB = 4
-/** Processes whose growth is measured. */
+/** Number of processes whose growth is measured. */
 const GROWTHS = 3
 
 export function addTmfile(program) {
   program
     .command('tmfile')
-    .description('opening a large model and reading one weight, against reading the file')
+    .description('opening a large model and reading one weight, compared with reading the file')
     .option('--mib <n>', 'size of the model', Number, 500)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 10)
-    .option('--folder <path>', 'where the model is made', tmpdir())
-    .option('--grow <path>', 'print what memory grows by when this model is opened')
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 10)
+    .option('--folder <path>', 'folder for the model', tmpdir())
+    .option('--grow <path>', 'internal: print the memory growth for opening this model')
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -52,7 +52,7 @@ async function measure({ mib, rounds, folder: parent, grow, json }) {
       },
       rounds,
     )
-    const growths = Array.from({ length: GROWTHS }, () => growthApart(path))
+    const growths = Array.from({ length: GROWTHS }, () => growthInNewProcess(path))
     const seconds = best['open it and read one weight']
     const rows = Object.entries(best).map(([name, each]) => {
       return { case: name, milliseconds: round(1e3 * each), 'times as long': round(each / seconds) }
@@ -64,17 +64,14 @@ async function measure({ mib, rounds, folder: parent, grow, json }) {
     }
     report(json ? [...rows, memory] : rows, { json })
     if (!json) {
-      console.log(
-        `A model of ${round(statSync(path).size / MIB)} MiB. Memory that a new process grows by:`,
-        memory,
-      )
+      console.log(`Model of ${round(statSync(path).size / MIB)} MiB. Memory growth of new processes:`, memory)
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** A chain of convolutions of one size, each with its weights and a bias. */
+/** Writes a chain of equal convolutions, each with weights and a bias. */
 async function writeModel(path, count) {
   const numbers = seededBytes(WEIGHT_BYTES, 1)
   const source = { byteLength: numbers.byteLength, read: async (start, end) => numbers.subarray(start, end) }
@@ -106,7 +103,7 @@ async function writeModel(path, count) {
   const shape = [1, CHANNELS, 14, 14]
   let last = tensor({ name: 'data', shape, role: 'input' })
   node('InputOp', 12, [], last)
-  const sides = {
+  const window = {
     pad_h0: 1,
     pad_w0: 1,
     pad_h1: 1,
@@ -127,7 +124,7 @@ async function writeModel(path, count) {
     const weight = constant(`conv${at}/weight`, [CHANNELS, CHANNELS, KERNEL, KERNEL])
     const bias = constant(`conv${at}/bias`, [CHANNELS])
     const output = tensor({ name: `conv${at}`, shape })
-    node('Convolution', 5, [last, weight, bias], output, { ...size, ...sides, activation: 0 })
+    node('Convolution', 5, [last, weight, bias], output, { ...size, ...window, activation: 0 })
     last = output
   }
   graph.inputs.push(graph.nodes[0])
@@ -135,7 +132,7 @@ async function writeModel(path, count) {
   await save(path, new TmfileModel(graph))
 }
 
-/** Into one small piece of memory: the least that reading all of it can take. */
+/** Reads into one small buffer: the minimum time for reading the whole file. */
 function readInBlocks(path) {
   const block = new Uint8Array(MIB)
   const descriptor = openSync(path, 'r')
@@ -146,14 +143,15 @@ function readInBlocks(path) {
 async function readOneWeight(path) {
   const file = await open(path)
   const weight = await file.dense('conv7/weight').bytes()
-  // A view of mapped memory is read when somebody looks: at one byte of each page.
+  // A view of mapped memory is loaded on access, so this reads one byte per page.
   let sum = 0
   for (let at = 0; at < weight.byteLength; at += 4096) sum += weight[at]
-  if (sum === 0 || weight.byteLength !== WEIGHT_BYTES) throw new Error('The weight is not what was written.')
+  if (sum === 0 || weight.byteLength !== WEIGHT_BYTES)
+    throw new Error('The weight differs from the written one.')
   file.close()
 }
 
-/** Resident memory, compiled code included; the addon, some 2 MiB once a process, is there before. */
+/** Growth of resident memory, including compiled code; the addon (about 2 MiB) is loaded before. */
 async function growthOf(path) {
   threads()
   const before = process.memoryUsage.rss()
@@ -161,8 +159,8 @@ async function growthOf(path) {
   return process.memoryUsage.rss() - before
 }
 
-/** In a process of its own, where nothing was allocated before. */
-function growthApart(path) {
+/** Measures in a new process, where nothing was allocated before. */
+function growthInNewProcess(path) {
   const main = fileURLToPath(new URL('main.mjs', import.meta.url))
   const options = { encoding: 'utf8' }
   const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'tmfile', '--grow', path], options)

@@ -1,6 +1,6 @@
 /**
- * Reading a tensor window by window where the runtime refuses external buffers (Electron): every window is a copy, and
- * should cost no more than one.
+ * Reads a tensor window by window in a runtime without external buffers (Electron): every window is copied, and should cost
+ * no more than one copy.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,16 +9,16 @@ import { open, save, tensor } from '../dist/index.js'
 import { native } from '../scripts/internals.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
-/** What a candidate does beyond the read: its ratio is to a copy that does the same. */
-const COPY_OF = { 'bytes, a buffer a window': 'copy to new memory' }
+/** The baseline of a candidate that allocates; the others are compared with a copy into one buffer. */
+const COPY_OF = { 'bytes, one buffer per window': 'copy to new memory' }
 
 export function addWindows(program) {
   program
     .command('windows')
-    .description('windowed reads without external buffers, against a plain copy of the same windows')
+    .description('windowed reads without external buffers, compared with a plain copy of the same windows')
     .option('--mib <n>', 'size of the tensor', Number, 256)
     .option('--window <kib>', 'size of a window in KiB', Number, 1024)
-    .option('--rounds <n>', 'rounds; the best counts', Number, 15)
+    .option('--rounds <n>', 'number of rounds; the best counts', Number, 15)
     .option('--json', 'print JSON')
     .action(measure)
 }
@@ -57,7 +57,7 @@ async function measureFile(stored, memory, windowBytes, rounds) {
       'copyTo, one buffer': () =>
         each((start, end) => stored.copyTo(target.subarray(0, end - start), { start })),
       'copy to new memory': () => each((start, end) => memory.slice(start, end)),
-      'bytes, a buffer a window': () => each((start, end) => stored.bytes({ start, end })),
+      'bytes, one buffer per window': () => each((start, end) => stored.bytes({ start, end })),
     },
     rounds,
   )

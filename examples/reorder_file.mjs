@@ -1,4 +1,4 @@
-// Reads the first tensor of a file, stores it as b_fs_yx_fsv16, and takes it back.
+// Reorders the first tensor of a file to b_fs_yx_fsv16, saves it, and restores it.
 // Run in a checkout after `npm run demo`: node examples/reorder_file.mjs demo/sample.btf
 import { asLayout, open, reorder, save } from 'tilework'
 
@@ -10,12 +10,12 @@ console.log(`${plain.name}: ${plain.dtype} [${plain.shape}], ${plain.storage.byt
 
 const blocked = reorder(plain, 'b_fs_yx_fsv16')
 await save(blockedPath, [blocked])
-console.log(`as ${blocked.storage.layout}: ${blocked.storage.byteLength} bytes, zeros in the holes`)
+console.log(`as ${blocked.storage.layout}: ${blocked.storage.byteLength} bytes, padding is zero`)
 
 const again = await open(blockedPath)
 const restored = reorder(asLayout(again.tensors.at(0), 'b_fs_yx_fsv16', plain.shape), 'row_major')
 const same = Buffer.compare(await restored.bytes(), await plain.bytes()) === 0
-console.log(same ? 'back again, byte for byte' : 'the way back lost something')
+console.log(same ? 'restored byte for byte' : 'the restored tensor differs')
 
 again.close()
 file.close()

@@ -1,7 +1,7 @@
 /**
- * Builds the C++ half for 64-bit ARM and tests it under emulation: `npm run test:arm64`. First the C++ tests, then the
- * addon, loaded by a Node for that processor. With `--quick` the C++ tests of reorders alone, with fewer random rounds.
- * Skipped, with the reason, where Debian's cross compiler or qemu is missing.
+ * Cross-compiles the C++ code for 64-bit ARM and tests it under qemu: `npm run test:arm64`. Runs the C++ tests, then loads
+ * the addon in a Node for that processor. `--quick` runs only the C++ tests of reorders, with fewer random rounds. Prints
+ * the reason and exits with 0 where Debian's cross compiler or qemu is missing.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { EMULATOR, skipWithoutEmulator } from './emulator.mjs'
 import { buildNativeTests, runNativeTests } from './native_tests.mjs'
 
 const NODE_LINE = '22'
-/** Rounds of random layouts of the quick run; the test's own number takes a minute under emulation. */
+/** Random layouts of the quick run; the test's default takes a minute under emulation. */
 const QUICK_ROUNDS = '3000'
 
 const quick = process.argv.includes('--quick')
@@ -26,7 +26,7 @@ testCore()
 testAddon()
 console.log(`arm64: passed (${seconds(started)})`)
 
-/** The addon too, without cmake-js, which builds for the machine it runs on. */
+/** Builds the addon without cmake-js, which can only build for the host. */
 function build() {
   const require = createRequire(import.meta.url)
   const headers = ['node-api-headers', 'node-addon-api'].map((name) => require(name).include_dir)
@@ -45,7 +45,7 @@ function testCore() {
   if (!runNativeTests(folder)) fail('C++ tests failed on arm64.')
 }
 
-/** The package as it is installed, with a binary for arm64 in place of this machine's. */
+/** Tests a copy of the installed package with an arm64 binary. */
 function testAddon() {
   const { node, reason } = nodeBinary(NODE_LINE, 'linux-arm64')
   if (node === undefined) return console.log(`arm64: the addon was not tested, ${reason}`)

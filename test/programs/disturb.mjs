@@ -1,23 +1,23 @@
-/** The other side of `disturbed_child.mjs`: starts the process, gives it jobs, and strikes at a chosen moment. */
+/** Starts `disturbed_child.mjs`, sends it jobs, and injects a fault at a chosen moment. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 
 const CHILD = fileURLToPath(new URL('disturbed_child.mjs', import.meta.url))
-/** A timer fires up to some milliseconds late; the rest of a wait is spent looking at the clock. */
-const SPUN_MS = 4
-/** No job of these tests takes long; one that hangs is a defect and not a reason to wait for ever. */
+/** Timers fire up to a few milliseconds late; the last part of a wait polls the clock. */
+const POLLED_MS = 4
+/** A job that takes longer hangs, which is a defect. */
 const JOB_LIMIT_MS = 120_000
 
 /**
- * How a job ended: with `value` or `error`; or, when the process ended before it, with `signal` or `exitCode`.
+ * Result of a job: `value` or `error`; `signal` or `exitCode` where the process ended first.
  *
  * @typedef {object} Outcome
  * @property {any} [value]
  * @property {{ isOurs: boolean, code?: string, message: string, system?: string, stack?: string }} [error]
  * @property {string | null} [signal]
  * @property {number | null} [exitCode]
- * @property {number} milliseconds from the beginning to the end
- * @property {boolean} isStruck the strike came before the end
+ * @property {number} milliseconds from start to end
+ * @property {boolean} isStruck whether the fault came before the end
  */
 
 export class DisturbedChild {
@@ -35,7 +35,7 @@ export class DisturbedChild {
         resolve({ exitCode, signal })
       })
     })
-    // A process that is gone cannot be sent to or killed; its exit tells so.
+    // Sending to or killing a dead process is an error; the exit event already reports it.
     this.#child.on('error', () => undefined)
     this.#child.on('message', (message) => {
       for (const [name, content] of Object.entries(message)) this.#listeners[name]?.(content)
@@ -53,7 +53,7 @@ export class DisturbedChild {
   }
 
   /**
-   * Runs a job, and calls `strike` so many milliseconds after it has begun; one that `waits` goes on after that.
+   * Runs a job, and calls `strike` `afterMs` milliseconds after it has begun. A job that `waits` continues after that.
    *
    * @returns {Promise<Outcome>}
    */
@@ -95,7 +95,7 @@ export class DisturbedChild {
 }
 
 async function waitUntil(moment) {
-  const ahead = moment - performance.now() - SPUN_MS
+  const ahead = moment - performance.now() - POLLED_MS
   if (ahead > 0) await new Promise((resolve) => setTimeout(resolve, ahead))
   while (performance.now() < moment);
 }

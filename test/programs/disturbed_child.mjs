@@ -1,6 +1,6 @@
 /**
- * A process that works while another one disturbs it: kills it, truncates its input, fills its disk. Each message is a
- * job; the answer is `begin`, when all is loaded and the part of interest starts, then `end` with what came of it.
+ * A process that works while another process injects faults: kills it, truncates its input, fills its disk. Each message
+ * is a job. The replies are `begin`, once everything is loaded and the tested part starts, and `end` with the result.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
@@ -23,22 +23,22 @@ process.on('message', async (job) => {
     (value) => ({ value }),
     (error) => ({ error: errorFields(error) }),
   )
-  // By the clock that all processes share.
+  // Absolute time, which both processes can compare.
   process.send({ end: { ...outcome, endedAt: performance.timeOrigin + performance.now() } })
 })
 process.on('disconnect', () => process.exit())
 
-/** A job that `waits` goes on when it is told to, which is after the strike. */
+/** Reports the start. A job that `waits` continues once the parent has injected the fault. */
 async function begin({ waits }) {
-  const toldToGoOn = new Promise((resolve) => {
+  const resumed = new Promise((resolve) => {
     goOn = resolve
   })
   await new Promise((resolve) => process.send({ begin: true }, resolve))
-  if (waits) await toldToGoOn
+  if (waits) await resumed
 }
 
 /**
- * `layout`: the tensors are reordered to it, else they are saved one by one; `whole`: the open file is saved unchanged.
+ * Saves the open file unchanged (`whole`), the tensors reordered to `layout`, or the tensors as they are.
  */
 async function saveTensors(job) {
   const { input, target, layout, whole, openOptions, saveOptions } = job
@@ -53,7 +53,7 @@ async function saveTensors(job) {
   }
 }
 
-/** The bytes of all tensors as one hash, then once more: what the second reading throws is told as well. */
+/** Hashes the bytes of all tensors, twice; reports an error of the second read too. */
 async function readTensors(job) {
   const { input, layout, openOptions } = job
   const file = await open(input, openOptions)
@@ -84,7 +84,7 @@ async function openAndClose(job) {
   return count
 }
 
-/** The command line itself, in this process. */
+/** Runs the command line in this process. */
 async function runCommand(job) {
   process.argv.splice(2, process.argv.length, ...job.args)
   await begin(job)
@@ -92,7 +92,7 @@ async function runCommand(job) {
   return process.exitCode
 }
 
-/** What this process holds, after a collection where the process was started with one. */
+/** Mappings and descriptors that this process holds, after a garbage collection where one is available. */
 async function lookAtSelf() {
   for (let i = 0; i < 3; i++) {
     globalThis.gc?.()

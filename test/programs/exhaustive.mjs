@@ -1,12 +1,12 @@
 /**
- * Every kernel against the reference over every ordered pair of layouts: `npm run test:exhaustive`. TypeScript makes
- * the cases (test/programs/exhaustive_cases.mjs), a C++ program checks them (test/native/exhaustive.cc), one process a core.
+ * Compares every reorder kernel with the reference for every ordered pair of layouts: `npm run test:exhaustive`.
+ * exhaustive_cases.mjs generates the cases, and test/native/exhaustive.cc checks them in one process per core.
  *
- *   --share 0.02   a part of the cases, chosen by the seed
- *   --seed 7       other shapes, paddings and ranges
- *   --case 4711    one case alone
- *   --arm64        under emulation; skipped where that is missing
- *   --sanitize     under the address and undefined-behaviour sanitizers
+ *   --share 0.02   run this fraction of the cases, chosen by the seed
+ *   --seed 7       generate other shapes, paddings and ranges
+ *   --case 4711    run one case
+ *   --arm64        run under qemu; skipped where it is missing
+ *   --sanitize     run under the address and undefined-behaviour sanitizers
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -40,17 +40,17 @@ await feed()
 const kernels = await finish()
 report()
 
-function numberOption(name, least, most) {
+function numberOption(name, min, max) {
   const number = Number(values[name])
-  if (number >= least && number <= most) return number
-  return fail(`--${name} is "${values[name]}", not a number from ${least} to ${most}.`)
+  if (number >= min && number <= max) return number
+  return fail(`--${name} is "${values[name]}"; it must be a number from ${min} to ${max}.`)
 }
 
 function startShard() {
   const program = join(folder, 'test', 'native', 'exhaustive')
   const [command, ...args] = values.arm64 ? [...EMULATOR, program] : [program]
   const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  // A shard that ends early, at too many failures, is seen by its exit code.
+  // The exit code of a shard that ends early, after too many failures, reports it.
   child.stdin.on('error', () => undefined)
   const shard = { child, output: '', ended: once(child, 'close') }
   child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -59,7 +59,7 @@ function startShard() {
   return shard
 }
 
-/** Cases go to the shards in turn, as fast as those take them. */
+/** Distributes the cases over the shards, with backpressure. */
 async function feed() {
   let next = 0
   for (const number of numbers()) {
@@ -78,7 +78,7 @@ async function feed() {
   for (const { child } of shards) child.stdin.end()
 }
 
-/** `once` would also take the error of a shard that ended for its own. */
+/** Unlike `once`, ignores the error of a shard that has ended. */
 function drained(stream) {
   return new Promise((resolve) => {
     stream.once('drain', resolve)
@@ -93,13 +93,13 @@ function* numbers() {
   }
 }
 
-/** How often each kernel ran; ends this process where a shard failed. */
+/** Counts how often each kernel ran; exits where a shard failed. */
 async function finish() {
   const ends = await Promise.all(shards.map(({ ended }) => ended))
   const bad = ends.find(([code]) => code !== 0)
   if (bad !== undefined) {
     fail(
-      `exhaustive: failed (${bad[1] ?? `exit code ${bad[0]}`}); one case again: --seed ${seed} --case NUMBER.`,
+      `exhaustive: failed (${bad[1] ?? `exit code ${bad[0]}`}); repeat one case with --seed ${seed} --case NUMBER.`,
     )
   }
   const runs = new Map()
@@ -119,7 +119,9 @@ function report() {
       `seed ${seed}, share ${share} (${seconds(started)})`,
   )
   if (tally.shapeless > 0) {
-    console.log(`exhaustive: ${tally.shapeless} cases have no shape that both layouts take in that type`)
+    console.log(
+      `exhaustive: ${tally.shapeless} cases skipped: no shape fits both layouts in that element type`,
+    )
   }
-  if (values.case === undefined && idle.length > 0) console.log(`exhaustive: no case met ${idle.join(', ')}`)
+  if (values.case === undefined && idle.length > 0) console.log(`exhaustive: no case ran ${idle.join(', ')}`)
 }

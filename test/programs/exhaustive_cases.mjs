@@ -1,24 +1,24 @@
 /**
- * Reorders between every ordered pair of catalogue layouts with the same axes: each width of elements that both
- * define, several shapes each. Shapes are awkward: extents beside multiples of the blocks, ones, primes; layouts that
- * take explicit padding get some. A case is decided by the seed and its number alone, so any of them can be had again.
+ * Generates reorders between every ordered pair of catalogue layouts with the same axes, in every element width that both
+ * define, with several shapes each. Dimensions are next to multiples of the blocks, 1, or prime; layouts that support
+ * padding get some. A case depends only on the seed and its number, so every case can be repeated.
  */
 import { LAYOUT_NAMES, parseLayout } from '../../dist/index.js'
 import { reorderText } from '../../scripts/reorder_text.mjs'
 import { generator } from '../../scripts/seeded.mjs'
 
 const DTYPES = { uint4: 4, uint8: 8, uint16: 16, uint32: 32, float64: 64 }
-const SHAPES_A_WIDTH = 12
+const SHAPES_PER_WIDTH = 12
 const PRIMES = [2, 3, 5, 7, 11, 13, 17, 31]
-/** Beyond the strips and panels of the kernels. */
+/** Longer than the tiles of the kernels. */
 const LONG = [61, 64, 67, 127, 128, 131, 257]
-/** Storage elements of most cases, of some, and of a few; more cost time and meet no other code. */
+/** Maximum storage elements of most cases, of some, and of a few; larger cases run no other code. */
 const SIZES = [
   [0.9, 8_000],
   [0.99, 60_000],
   [1, 600_000],
 ]
-/** No extents that are given, and then those that image and winograd layouts insist on. */
+/** Dimensions that image and winograd layouts require; the first entry requires none. */
 const GIVEN = [{}, { b: 1, f: 3, o: 16, y: 3, x: 4 }, { b: 1, f: 4, o: 32, y: 3, x: 8 }]
 const TRIES = 60
 
@@ -30,26 +30,27 @@ export function layoutPairs() {
   )
 }
 
-/** Cases are numbered from 0 on; some have no shape that both layouts take. */
+/** Cases are numbered from 0; some have no shape that fits both layouts. */
 export function caseCount(pairs) {
-  return pairs.length * Object.keys(DTYPES).length * SHAPES_A_WIDTH
+  return pairs.length * Object.keys(DTYPES).length * SHAPES_PER_WIDTH
 }
 
 /**
- * One case, or undefined where no shape was found that both layouts store in this type. `line` is what test/native/exhaustive.cc reads.
+ * One case; undefined where no shape fits both layouts in this element type. `line` is the input of
+ * test/native/exhaustive.cc.
  *
  * @returns {{ name: string, bits: number, line: string } | undefined}
  */
 export function caseOf(pairs, number, seed) {
-  const shapeNumber = number % SHAPES_A_WIDTH
-  const rest = Math.floor(number / SHAPES_A_WIDTH)
+  const shapeNumber = number % SHAPES_PER_WIDTH
+  const rest = Math.floor(number / SHAPES_PER_WIDTH)
   const names = Object.keys(DTYPES)
   const dtype = names[rest % names.length]
   const [from, to] = pairs[Math.floor(rest / names.length)]
   const random = generator(caseSeed(seed, number))
   const found = findStorages(from, to, dtype, random)
   if (found === undefined) return undefined
-  // The oracle is slow: once for each pair.
+  // The oracle is slow, so it checks one case per pair.
   const asksOracle =
     rest % names.length === Math.floor(rest / names.length) % names.length && shapeNumber === 0
   const line = [
@@ -61,7 +62,7 @@ export function caseOf(pairs, number, seed) {
   return { name: `${from.name} > ${to.name}, ${dtype} [${found[1].extents}]`, bits: DTYPES[dtype], line }
 }
 
-/** Whether a run of a part of all cases has this one. */
+/** Whether a partial run contains the case. */
 export function isInShare(number, seed, share) {
   return generator(caseSeed(seed, number) ^ 0x5eed)() < share
 }
@@ -76,14 +77,14 @@ function findStorages(from, to, dtype, random) {
   for (let i = 0; i < TRIES; i++) {
     const shape = randomShape(from, to, GIVEN[i % GIVEN.length], random)
     const sides = [from, to].map((layout) => stored(layout, shape, dtype, random))
-    // Many-fold blocks are large at any extent.
+    // Nested blocks are large for any dimension.
     const limit = i < TRIES / 2 ? most : SIZES.at(-1)[1]
     if (sides.every((side) => side !== undefined && side.elements <= limit)) return sides
   }
   return undefined
 }
 
-/** The layout bound to a shape, sometimes padded; undefined where it refuses. */
+/** The layout bound to a shape, sometimes padded; undefined where it rejects the shape. */
 function stored(layout, shape, dtype, random) {
   const pad = () => shape.map(() => (random() < 0.5 ? 0 : Math.floor(random() * 4)))
   const padding = layout.kind === 'data' && random() < 0.3 ? { lower: pad(), upper: pad() } : {}
@@ -105,7 +106,7 @@ function randomShape(from, to, given, random) {
   })
 }
 
-/** Beside a multiple of the block, one, a prime, or small. */
+/** A dimension next to a multiple of the block, 1, a prime, or a small number. */
 function extentBeside(block, random) {
   const multiple = block * (1 + Math.floor(random() * 2))
   const kinds = [1, multiple - 1, multiple, multiple + 1, pick(PRIMES, random), 1 + Math.floor(random() * 9)]
@@ -114,7 +115,7 @@ function extentBeside(block, random) {
 
 const blocks = new Map()
 
-/** Elements of an axis that lie below its outermost digit; 1 for an axis without blocks. */
+/** Block size of an axis; 1 for an axis without blocks. */
 function blockOf(layout, axis) {
   const key = `${layout.name} ${axis}`
   let block = blocks.get(key)

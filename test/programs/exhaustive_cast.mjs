@@ -1,7 +1,7 @@
 /**
- * Casts all 2^32 patterns of float32 to every type of 4, 8 and 16 bits and compares with the reference, bit for bit:
- * `npm run test:exhaustive-cast`, or `-- int8 uint8` for these types alone. Takes minutes a type on two threads, so it is
- * no part of the test suite; docs/casts.md has the last result.
+ * Casts all 2^32 float32 bit patterns to every type of 4, 8 and 16 bits, and compares the results with the reference:
+ * `npm run test:exhaustive-cast`, or `-- int8 uint8` for some types. Each type takes minutes on two threads, so the test
+ * suite does not run it; docs/casts.md has the last result.
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'

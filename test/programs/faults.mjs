@@ -1,10 +1,10 @@
 /**
- * Shows that faults of the world are errors with the right code, and never the end of the process: `npm run
- * test:faults`. Files that are truncated, grow, are written over or vanish while they are read; folders that vanish or
- * cannot be written to; full disks.
+ * Injects file system faults and checks that each is an error with the right code, never a crash: `npm run test:faults`.
+ * Files are truncated, extended, overwritten or removed while they are read; folders are removed or not writable; disks
+ * are full.
  *
- * All work is done by processes of their own, which the faults reach from outside, at random moments too, so that a
- * process killed by a signal would be seen.
+ * The work runs in child processes, and the faults come from outside at fixed and random moments, so that a crash by a
+ * signal is detected.
  */
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -29,11 +29,13 @@ const PARTS = {
 }
 
 const options = new Command('npm run test:faults --')
-  .description('Truncated, vanished and growing files, full disks and folders that cannot be written to.')
-  .option('--rounds <n>', 'rounds of each kind of work on each kind of open file', Number, 24)
-  .option('--seed <n>', 'of the moments and places', Number, 1)
+  .description(
+    'Truncates, extends and removes files while they are read, fills disks, and makes folders unwritable.',
+  )
+  .option('--rounds <n>', 'rounds per operation and open mode', Number, 24)
+  .option('--seed <n>', 'seed of the moments and offsets', Number, 1)
   .option('--only <part...>', Object.keys(PARTS).join(', '), Object.keys(PARTS))
-  .option('--in-namespace', 'used by the script itself: this process may mount disks')
+  .option('--in-namespace', 'internal: this process runs in a mount namespace of its own')
   .parse()
   .opts()
 
@@ -58,13 +60,13 @@ for (const failure of failures) console.log(`FAILED  ${failure}`)
 if (!options.inNamespace) console.log(`faults: ${failures.length} failed (seed ${options.seed})`)
 process.exitCode = failures.length === 0 ? 0 : 1
 
-/** In a mount namespace of its own, which goes with the process, so that no disk stays mounted whatever happens. */
+/** Runs in a mount namespace of its own, which ends with the process, so that no disk stays mounted. */
 async function testDisksInNamespace({ fail }) {
-  // Root keeps its rights to devices, which a user who is root inside of the namespace only does not have.
+  // Real root keeps its access to devices; a user who is root only inside the namespace has none.
   const isRoot = process.getuid() === 0
   const [command, ...args] = ['unshare', ...(isRoot ? [] : ['--map-root-user']), '--mount']
   if (spawnSync(command, [...args, 'mount', '-t', 'tmpfs', 'none', '/mnt']).status !== 0) {
-    console.log('skip   disks: mounting needs Linux, and root or user namespaces')
+    console.log('skip   disks: mounting requires Linux, and root or user namespaces')
     return
   }
   const script = [process.execPath, SCRIPT, '--in-namespace', '--seed', String(options.seed)]

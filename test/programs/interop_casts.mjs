@@ -1,43 +1,34 @@
 /**
- * Compares tilework's casts with those of numpy and ml_dtypes, and quantize and dequantize with onnx's reference
- * implementation, bit for bit: `node test/programs/interop_casts.mjs`. Needs `dist` and the addon, and Python 3 with numpy,
- * ml_dtypes and onnx; without one of them it says so and leaves out what needs it.
+ * Compares tilework's casts with numpy and ml_dtypes, and quantize and dequantize with onnx's reference implementation, bit
+ * for bit: `node test/programs/interop_casts.mjs`. Requires `dist`, the addon, and Python 3 with numpy, ml_dtypes and onnx;
+ * without one of them it prints the reason and skips the comparisons that require it.
  *
- * ml_dtypes takes all sources through float32 and does not saturate, so that is what is compared: mode `onnx` without
- * saturation. NaN equals any NaN. docs/casts.md says what else is different.
+ * ml_dtypes converts every source by way of float32 and does not saturate, so mode `onnx` without saturation is compared.
+ * All NaN are equal. docs/casts.md lists the other differences.
  */
-import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { asTensor, cast, dequantize, materialize, quantize } from '../../dist/index.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { missingPython, runPython } from './interop/python.mjs'
 
-const PYTHON = 'python3'
-/** Differences that are printed of a pair. */
+/** Differences printed per pair of types. */
 const SHOWN = 3
 
 await compare('casts', 'numpy, ml_dtypes', differences)
 await compare('quantize', 'numpy, ml_dtypes, onnx', quantizeDifferences)
 
-function missing(modules) {
-  const { status, stderr, error } = spawnSync(PYTHON, ['-c', `import ${modules}`], { encoding: 'utf8' })
-  if (error) return `${PYTHON} cannot be run (${error.code})`
-  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? `${PYTHON} failed`)
-}
-
-/** Runs interop/NAME.py, and counts the differences of each case in the NAME.json that it writes. */
+/** Runs interop/NAME.py, and counts the differences of each case in its output NAME.json. */
 async function compare(name, modules, differencesOf) {
-  const reason = missing(modules)
+  const reason = missingPython(`import ${modules}`)
   if (reason !== undefined) {
     console.log(`interop of ${name}: skipped, ${reason}`)
     return
   }
   const folder = makeWorkFolder(`interop-${name}`)
   const script = fileURLToPath(new URL(`interop/${name}.py`, import.meta.url))
-  const { status, stderr } = spawnSync(PYTHON, [script, folder], { encoding: 'utf8' })
-  assert.equal(status, 0, `Python failed:\n${stderr}`)
+  runPython([script, folder])
   const listed = JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'))
   let numbers = 0
   let different = 0
@@ -90,7 +81,7 @@ async function quantizeDifferences(folder, { name, kind, from, to, shape, satura
   )
 }
 
-/** A tensor of what Python wrote: elements below a byte one a byte. */
+/** A tensor from Python's output, which stores elements smaller than a byte one per byte. */
 async function elements(bytes, dtype, shape) {
   const unpacked = { int4: 'int8', int2: 'int8', uint4: 'uint8', uint2: 'uint8', float4_e2m1fn: 'uint8' }[
     dtype

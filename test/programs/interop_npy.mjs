@@ -1,53 +1,42 @@
 /**
- * Shows that tilework and numpy read each other's npy and npz files bit for bit, and write the same npy bytes:
- * `node test/programs/interop_npy.mjs`. Needs `dist` and the addon, and Python 3 with numpy (2.0 or newer); without them
- * it says so and ends well.
+ * Checks that tilework and numpy read each other's npy and npz files bit for bit, and write the same npy bytes:
+ * `node test/programs/interop_npy.mjs`. Requires `dist`, the addon, and Python 3 with numpy (2.0 or newer); without them
+ * it prints the reason and exits with 0.
  *
- * numpy saves arrays of every type, byte order, memory order and shape and a list of what is in them; tilework reads
- * and compares them and writes them again; numpy reads those.
+ * numpy saves arrays of every type, byte order, memory order and shape, and a list of their contents; tilework reads,
+ * compares and writes them again; numpy reads those files.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { check, open, reorder, save, serialize } from '../../dist/index.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { missingPython, runPython } from './interop/python.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/npy.py', import.meta.url))
 
-const missing = missingPython()
+const PROBE = 'import numpy; assert numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0", "numpy is too old"'
+
+const missing = missingPython(PROBE)
 if (missing === undefined) await run()
 else console.log(`interop with numpy: skipped, ${missing}`)
 
-function missingPython() {
-  const probe =
-    'import numpy; assert numpy.lib.NumpyVersion(numpy.__version__) >= "2.0.0", "numpy is too old"'
-  const { status, stderr, error } = spawnSync('python3', ['-c', probe], { encoding: 'utf8' })
-  if (error) return `python3 cannot be run (${error.code})`
-  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? 'python3 failed')
-}
-
 async function run() {
   const folder = makeWorkFolder('interop-npy')
-  python('write', folder)
+  runPython([SCRIPT, 'write', folder])
   const listed = JSON.parse(readFileSync(join(folder, 'arrays.json'), 'utf8'))
   const written = []
   for (const { file, arrays } of listed) written.push(...(await readAndWrite(folder, file, arrays)))
   writeFileSync(join(folder, 'written.json'), JSON.stringify(written))
-  python('read', folder)
+  runPython([SCRIPT, 'read', folder])
   const count = listed.reduce((sum, { arrays }) => sum + arrays.length, 0)
   console.log(
     `interop with numpy: ${listed.length} files, ${count} arrays read; ${written.length} files written; all equal`,
   )
 }
 
-function python(deed, folder) {
-  const { status, stderr } = spawnSync('python3', [SCRIPT, deed, folder], { encoding: 'utf8' })
-  assert.equal(status, 0, `Python found a difference:\n${stderr}`)
-}
-
-/** Compares a file of numpy's with what numpy says of it; writes it again in each way that there is. */
+/** Compares a file with numpy's list of its contents, and writes it again in every supported way. */
 async function readAndWrite(folder, name, arrays) {
   const path = join(folder, name)
   assert.deepEqual(await check(path, { level: 'strict' }), [], path)
@@ -80,7 +69,7 @@ async function writeArrays(folder, name, file, arrays) {
   const [tensor] = file.tensors
   const own = `own-${name}`
   await save(join(folder, own), [tensor])
-  // Strings of Fortran order are written in C order.
+  // String arrays in Fortran order are written in C order.
   const written = [{ file: own, arrays, sameBytes: tensor.kind === 'dense' || !arrays[0].fortran }]
   assert.deepEqual(Buffer.from(await serialize(file)), readFileSync(join(folder, name)), `${name}: unchanged`)
   if (tensor.kind === 'dense' && tensor.shape.length > 1) {
@@ -104,7 +93,7 @@ async function compare(what, tensor, array) {
   assert.equal(Buffer.from(await rowMajor.bytes()).toString('hex'), array.hex, what)
 }
 
-/** The items as numpy holds them, filled up with zeros. */
+/** The items as numpy stores them, padded with zeros. */
 async function stringsAsHex(tensor, { kind, descr }) {
   const length = Number(descr.slice(2))
   const items =

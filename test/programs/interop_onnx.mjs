@@ -1,53 +1,40 @@
 /**
- * Shows that tilework and the Python packages onnx and onnx_ir read each other's models bit for bit:
- * `node test/programs/interop_onnx.mjs`. Needs `dist` and the addon, and Python 3 with onnx, onnx_ir and ml_dtypes; without
- * them it says so and ends well.
+ * Checks that tilework and the Python packages onnx and onnx_ir read each other's models bit for bit:
+ * `node test/programs/interop_onnx.mjs`. Requires `dist`, the addon, and Python 3 with onnx, onnx_ir and ml_dtypes; without
+ * them it prints the reason and exits with 0.
  *
- * Python saves tensors of every element type and shape, bare and in models, as raw bytes, in typed fields and in files of
- * external data; tilework reads and compares them, saves them unchanged and anew; Python's checker and reader take those.
+ * Python saves tensors of every element type and shape, alone and in models, as raw bytes, in typed fields and as external
+ * data. tilework reads and compares them, and saves them both unchanged and rewritten; Python checks and reads those.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { check, DTYPES, open, save } from '../../dist/index.js'
 import { encodeTensorProto, externalize, internalize } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { missingPython, runPython } from './interop/python.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_files.py', import.meta.url))
 
-const missing = missingPython()
+const missing = missingPython('import onnx, onnx_ir, ml_dtypes')
 if (missing === undefined) await run()
 else console.log(`interop with onnx: skipped, ${missing}`)
 
-function missingPython() {
-  const { status, stderr, error } = spawnSync('python3', ['-c', 'import onnx, onnx_ir, ml_dtypes'], {
-    encoding: 'utf8',
-  })
-  if (error) return `python3 cannot be run (${error.code})`
-  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? 'python3 failed')
-}
-
 async function run() {
   const folder = makeWorkFolder('interop-onnx')
-  python('write', folder)
+  runPython([SCRIPT, 'write', folder])
   const listed = JSON.parse(readFileSync(join(folder, 'files.json'), 'utf8'))
   mkdirSync(join(folder, 'copies'))
   const written = []
   for (const { file, tensors } of listed) written.push(...(await readAndWrite(folder, file, tensors)))
   await compareTexts(join(folder, 'texts.pb'))
   writeFileSync(join(folder, 'written.json'), JSON.stringify(written))
-  python('read', folder)
+  runPython([SCRIPT, 'read', folder])
   console.log(`interop with onnx: ${listed.length} files read; ${written.length} written; all equal`)
 }
 
-function python(deed, folder) {
-  const { status, stderr } = spawnSync('python3', [SCRIPT, deed, folder], { encoding: 'utf8' })
-  assert.equal(status, 0, `Python found a difference:\n${stderr}`)
-}
-
-/** Compares a file with what Python says of it; writes it again in each way that there is. */
+/** Compares a file with Python's list of its contents, and writes it again in every supported way. */
 async function readAndWrite(folder, name, tensors) {
   const path = join(folder, name)
   const errors = (await check(path, { level: 'strict' })).filter(({ severity }) => severity === 'error')
@@ -71,7 +58,7 @@ async function readAndWrite(folder, name, tensors) {
   return written.map((each) => ({ file: each, tensors }))
 }
 
-/** The model with its values outside, in several files with checksums, and what becomes of that when they come back. */
+/** The model with external data in several files with checksums, and that model internalized again. */
 async function moveValues(folder, name, file) {
   const [outside, inside] = ['moved', 'whole'].map((kind) => name.replace('.onnx', `-${kind}.onnx`))
   await externalize(join(folder, outside), file, { threshold: 1, shardBytes: 1000, checksum: true })

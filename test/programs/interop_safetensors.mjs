@@ -1,20 +1,21 @@
 /**
- * Shows that tilework and the Python package safetensors read each other's files bit for bit, and write the same bytes:
- * `node test/programs/interop_safetensors.mjs`. Needs `dist` and the addon, and Python 3 with the packages safetensors
- * (0.8 or newer) and numpy; without them it says so and ends well.
+ * Checks that tilework and the Python package safetensors read each other's files bit for bit, and write the same bytes:
+ * `node test/programs/interop_safetensors.mjs`. Requires `dist`, the addon, and Python 3 with safetensors (0.8 or newer)
+ * and numpy; without them it prints the reason and exits with 0.
  *
- * tilework writes files and a list of what is in them; Python reads them, compares, writes the same tensors its own
- * way; tilework reads those.
+ * tilework writes files and a list of their tensors; Python reads and compares them, and writes the same tensors; tilework
+ * reads those files.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { asTensor, check, DTYPES, open, reorder, save, serialize } from '../../dist/index.js'
 import { generator, seededBytes } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { missingPython, runPython } from './interop/python.mjs'
 
-/** Element types by the names that the Python package has for them, and their codes in a file. */
+/** Element types: name in tilework, name in the Python package, code in a file. */
 const TYPES = [
   ['bool', 'bool', 'BOOL'],
   ['float4_e2m1fn', 'float4_e2m1fn_x2', 'F4'],
@@ -53,7 +54,7 @@ const NAMES = [
   '9',
 ]
 
-/** What a reader of JSON, of numbers or of names may take for something else. */
+/** Header fragments that readers of JSON, numbers or names may misinterpret. */
 const PIECES = [
   '0',
   '-0',
@@ -86,106 +87,11 @@ const LONGER_PIECES = [
 ]
 const CHANGES = 3000
 
-/** Ends with 0 where all holds; prints the types that this version of the package does not know. */
-const PYTHON = String.raw`
-import ctypes, json, os, sys
-import numpy, safetensors
-from safetensors import safe_open
-from safetensors.numpy import load_file, save_file
+const SCRIPT = fileURLToPath(new URL('interop/safetensors_files.py', import.meta.url))
 
-folder = sys.argv[1]
-def path(name): return os.path.join(folder, name)
-def content(name):
-    with open(path(name), "rb") as file: return file.read()
-
-kept = []
-def spec(tensor):
-    data = content(tensor["data"])
-    buffer = ctypes.create_string_buffer(data, max(1, len(data)))
-    kept.append(buffer)
-    shape = list(tensor["shape"])
-    # The package takes the shape of pairs and writes that of elements.
-    if tensor["code"] == "F4": shape[-1] //= 2
-    return safetensors.TensorSpec(dtype=tensor["python"], shape=shape,
-                                  data_ptr=ctypes.addressof(buffer), data_len=len(data))
-
-with open(path("cases.json"), encoding="utf-8") as file: cases = json.load(file)
-unknown = set()
-for case in cases["files"]:
-    written = content(case["name"])
-    read = dict(safetensors.deserialize(written))
-    assert set(read) == {t["name"] for t in case["tensors"]}, (case["name"], list(read))
-    for tensor in case["tensors"]:
-        found = read[tensor["name"]]
-        assert found["dtype"] == tensor["code"], (case["name"], tensor, found["dtype"])
-        assert list(found["shape"]) == tensor["shape"], (case["name"], tensor, found["shape"])
-        assert bytes(found["data"]) == content(tensor["data"]), (case["name"], tensor["name"])
-    with safe_open(path(case["name"]), framework="np") as file:
-        metadata = file.metadata() or {}
-    expected = case["metadata"]
-    if case["layouts"]: metadata = {k: v for k, v in metadata.items() if not k.startswith("tilework.layout.")}
-    assert metadata == expected, (case["name"], metadata)
-    if case["layouts"]: continue
-    try:
-        tensors = {t["name"]: spec(t) for t in case["tensors"]}
-    except Exception as error:
-        unknown.add(str(error)[:60])
-        continue
-    own = bytes(safetensors.serialize(tensors, metadata=expected or None))
-    # The package writes several metadata in the order of its hashes.
-    if len(expected) < 2: assert own == written, case["name"] + ": the bytes differ"
-    else: assert len(own) == len(written), case["name"] + ": the lengths differ"
-    with open(path("python-" + case["name"]), "wb") as file: file.write(own)
-
-def same(one, other):
-    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
-
-arrays = load_file(path(cases["numpy"]["name"]))
-for tensor in cases["numpy"]["tensors"]:
-    array = numpy.frombuffer(content(tensor["data"]), dtype=tensor["python"]).reshape(tensor["shape"])
-    assert same(arrays[tensor["name"]], array), tensor["name"]
-save_file(arrays, path("python-numpy.safetensors"), metadata={"format": "np"})
-
-with open(path(cases["index"]), encoding="utf-8") as file: index_text = file.read()
-index = json.loads(index_text)
-assert index_text == json.dumps(index, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "the index is spelled otherwise"
-shards = {}
-for name in sorted(set(index["weight_map"].values())):
-    shards[name] = load_file(os.path.join(os.path.dirname(path(cases["index"])), name))
-assert sum(len(shard) for shard in shards.values()) == len(index["weight_map"])
-assert sum(a.nbytes for shard in shards.values() for a in shard.values()) == index["metadata"]["total_size"]
-for tensor, name in index["weight_map"].items(): assert same(shards[name][tensor], arrays[tensor]), tensor
-
-os.mkdir(path("python-shards"))
-names = sorted(arrays)
-parts = [names[at::3] for at in range(3)]
-weight_map = {}
-for at, part in enumerate(parts):
-    file = "model-%05d-of-%05d.safetensors" % (at + 1, len(parts))
-    save_file({name: arrays[name] for name in part}, path(os.path.join("python-shards", file)), metadata={"format": "np"})
-    weight_map.update({name: file for name in part})
-with open(path("python-shards/model.safetensors.index.json"), "w", encoding="utf-8") as file:
-    json.dump({"metadata": {"total_size": sum(a.nbytes for a in arrays.values())}, "weight_map": weight_map}, file, indent=2, sort_keys=True)
-def accepts(data):
-    try: safetensors.deserialize(data)
-    except Exception: return False
-    return True
-
-with open(path("changed.json"), encoding="utf-8") as file: changed = json.load(file)
-accepted = [accepts(bytes.fromhex(text)) for text in changed]
-print(json.dumps({"accepted": accepted, "version": safetensors.__version__, "unknown": sorted(unknown)}))
-`
-
-const missing = missingPython()
+const missing = missingPython('import numpy, safetensors; safetensors.TensorSpec')
 if (missing === undefined) await run()
 else console.log(`interop with safetensors: skipped, ${missing}`)
-
-function missingPython() {
-  const probe = 'import numpy, safetensors; safetensors.TensorSpec; print("ready")'
-  const { status, stderr, error } = spawnSync('python3', ['-c', probe], { encoding: 'utf8' })
-  if (error) return `python3 cannot be run (${error.code})`
-  return status === 0 ? undefined : (stderr.trim().split('\n').at(-1) ?? 'python3 failed')
-}
 
 async function run() {
   const folder = makeWorkFolder('interop-safetensors')
@@ -194,7 +100,7 @@ async function run() {
   writeFileSync(join(folder, 'cases.json'), JSON.stringify(cases))
   const changed = changedFiles(folder, random)
   writeFileSync(join(folder, 'changed.json'), JSON.stringify(changed.map((bytes) => bytes.toString('hex'))))
-  const { version, unknown, accepted } = runPython(folder)
+  const { version, unknown, accepted } = JSON.parse(runPython([SCRIPT, folder]).trim().split('\n').at(-1))
   for (const { name, tensors, metadata, layouts } of cases.files) {
     if (!layouts) await compare(join(folder, `python-${name}`), tensors, folder, metadata)
   }
@@ -212,7 +118,7 @@ async function run() {
   )
 }
 
-/** Files with one or two changes in the header, whose length is mended. */
+/** Files with one or two changed header bytes and a corrected header length. */
 function changedFiles(folder, random) {
   const pieces = [...PIECES, ...LONGER_PIECES]
   const pick = (list) => list[Math.floor(random() * list.length)]
@@ -234,7 +140,7 @@ function changedFiles(folder, random) {
   })
 }
 
-/** Whatever passes the strict check, the reference reads. Gives how many do. */
+/** Checks that the reference reads every file that passes the strict check. Returns the number of such files. */
 async function compareVerdicts(changed, accepted) {
   let clean = 0
   for (const [at, bytes] of changed.entries()) {
@@ -247,13 +153,7 @@ async function compareVerdicts(changed, accepted) {
   return clean
 }
 
-function runPython(folder) {
-  const { status, stdout, stderr } = spawnSync('python3', ['-c', PYTHON, folder], { encoding: 'utf8' })
-  assert.equal(status, 0, `Python found a difference:\n${stderr}`)
-  return JSON.parse(stdout.trim().split('\n').at(-1))
-}
-
-/** Files of every type alone, of all together in random order, with metadata, blocked; and shards. */
+/** Files with one type, with all types in random order, with metadata, with blocked tensors; and shards. */
 async function writeCases(folder, random) {
   const files = []
   let made = 0
@@ -305,7 +205,7 @@ async function writeCases(folder, random) {
   return { files, numpy: { name: 'numpy.safetensors', tensors: plain }, index }
 }
 
-/** A blocked tensor: Python sees the array of its digits, tilework the tensor. */
+/** A blocked tensor: Python reads the array of its digits, and tilework the tensor. */
 async function writeBlocked(folder) {
   const shape = [2, 19, 5, 7]
   const bytes = seededBytes(2 * 19 * 5 * 7 * 4, 7)
@@ -337,7 +237,7 @@ function storedTensor(name, dtype, shape, bytes) {
   return asTensor({ dtype, shape, bytes: () => bytes }, { name })
 }
 
-/** Opens a file at the strict level, compares all of it, and writes it again. */
+/** Opens a file in strict mode, compares all its contents, and writes it again. */
 async function compare(path, tensors, folder, metadata) {
   assert.deepEqual(await check(path, { level: 'strict' }), [], path)
   const file = await open(path, { level: 'strict' })

@@ -1,10 +1,10 @@
 /**
- * Shows that nothing is ever half written: `npm run test:kill`. Processes are killed by SIGKILL at random moments of
- * their work, half of them in a save over an existing file, a quarter in a save of a model in shards over another one,
- * a quarter in a run over many files.
+ * Checks that saves are atomic: `npm run test:kill`. Kills processes by SIGKILL at random moments: half of them while they
+ * save over an existing file, a quarter while they save a sharded model over another, and a quarter while they convert
+ * many files.
  *
- * After each kill every target is, byte for byte, the old file or the new one, and every model the old or the new one.
- * The next run that is left in peace ends with the new bytes, and no other file is in the folder.
+ * After each kill, every target must be the old or the new file, byte for byte, and every model the old or the new one.
+ * The next undisturbed run must produce the new bytes and leave no other file in the folder.
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -25,18 +25,18 @@ const MIB = 2 ** 20
 const LAYOUT = 'b_fs_yx_fsv16'
 const OLD_LAYOUT = 'byxf'
 const CHANNELS = 31
-/** Undisturbed runs that tell how long the work takes. */
+/** Undisturbed runs that measure the duration. */
 const MEASURED_RUNS = 3
-/** Moments are drawn up to a little beyond the measured end, so that the very end is hit as well. */
+/** Moments are chosen up to slightly after the measured end, so that the very end is hit too. */
 const BEYOND_END = 1.05
-/** Every other moment of a save is one of its last part, in which the new file takes its name. */
+/** Every other moment is in the last part of a save, in which the new file is renamed. */
 const LAST_PART = 0.25
-/** Kills in a row, at most, before a run over many files, or a save of a model, is left in peace. */
+/** Maximum consecutive kills before an undisturbed run. */
 const MAX_KILLS_IN_A_ROW = 3
 const MANY_SMALL = 200
 const MANY_LARGE = 4
-/** Fewer kills than this part that hit work under way would prove little. */
-const LEAST_STRUCK = 0.4
+/** Minimum fraction of kills that must hit running work; fewer would prove little. */
+const MIN_STRUCK_SHARE = 0.4
 
 const SAVES = [
   { name: 'a small file, unchanged', mib: 0.02, whole: true },
@@ -50,7 +50,7 @@ const SAVES = [
 ]
 
 const INDEX = 'model.safetensors.index.json'
-/** Many small shards take long to get their names, in which a kill would mix two models. */
+/** Renaming many small shards takes long; a kill during that time could mix two models. */
 const MODELS = [
   { name: '16 MiB in 4 shards, unchanged', mib: 16, shards: 4, whole: true },
   { name: '16 MiB in 4 shards, written again', mib: 16, shards: 4 },
@@ -59,9 +59,9 @@ const MODELS = [
 ]
 
 const { rounds, seed } = new Command('npm run test:kill --')
-  .description('Kills saves of files and models, and runs over many files, at random moments.')
-  .option('--rounds <n>', 'kills, half of them in saves of files', Number, 200)
-  .option('--seed <n>', 'of the moments', Number, 1)
+  .description('Kills saves and conversions at random moments, and checks that no file is half written.')
+  .option('--rounds <n>', 'number of kills', Number, 200)
+  .option('--seed <n>', 'seed of the moments', Number, 1)
   .parse()
   .opts()
 
@@ -112,7 +112,7 @@ function momentOfSave(milliseconds, isLate) {
   return (begin + random() * (BEYOND_END - begin)) * milliseconds
 }
 
-/** Old and new differ in every block, so that a mixture cannot pass for one of them. */
+/** Old and new files differ in every block, so that a mixture equals neither. */
 function prepareSave(save) {
   const place = { folder: join(folder, 'save'), oldFile: join(folder, 'old.btf') }
   mkdirSync(place.folder)
@@ -137,7 +137,7 @@ function writeTensors(path, { mib, tensors = 1 }, seed) {
   )
 }
 
-/** Each in a process of its own, as those that are killed: a second save in one process is faster than the first. */
+/** Each run has a process of its own, like the killed ones: a second save in one process is faster. */
 async function measureSave(place) {
   const times = []
   for (let run = 0; run < MEASURED_RUNS; run++) {
@@ -212,7 +212,7 @@ async function prepareModel(model) {
   return { input, old, target, states, job }
 }
 
-/** Old and new have shards of the same names, of which no byte is the same for long. */
+/** Old and new models have the same shard names and different bytes. */
 async function writeModel(path, model, seed) {
   mkdirSync(path)
   const length = shardBytes(model)
@@ -245,7 +245,7 @@ async function measureModel(place) {
   return median(times)
 }
 
-/** Over whatever the kills have left. */
+/** Saves over the files that the kills left. */
 async function saveModelInPeace(place, child, where) {
   const { error } = await child.run(place.job)
   const state = await stateOfModel(place)
@@ -255,7 +255,7 @@ async function saveModelInPeace(place, child, where) {
   if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
 }
 
-/** @returns {Promise<string>} `old`, `new`, or what is wrong */
+/** @returns {Promise<string>} `old`, `new`, or a description of the fault */
 async function stateOfModel({ target, states }) {
   try {
     return states.get(await digestOfModel(target)) ?? 'a mixture'
@@ -291,7 +291,7 @@ async function killManyFiles(count) {
   const tally = { struck: 0, old: 0, new: 0, absent: 0, stray: 0 }
   for (let done = 0, begun = 0; done < count; begun++) {
     rmSync(many.out, { recursive: true, force: true })
-    // Every other time the run finds the outputs of an earlier one, made with other options.
+    // Every other run starts with the outputs of an earlier run with other options.
     if (begun % 2 === 1) await execute(process.execPath, [COMMAND, ...many.args(many.out, OLD_LAYOUT)])
     const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
     let where = ''
@@ -343,7 +343,7 @@ async function measureMany(many) {
   return median(times)
 }
 
-/** @returns {Promise<boolean>} whether the kill hit a run under way */
+/** @returns {Promise<boolean>} whether the kill came before the end */
 async function killMany(many, afterMs) {
   const child = new DisturbedChild()
   const job = { kind: 'command', args: many.args(many.out, LAYOUT) }
@@ -357,7 +357,7 @@ function countStates(many, { old, fresh, tally, where }) {
     const path = join(many.out, name)
     if (!existsSync(path)) {
       tally.absent++
-      // An output that was there must not be gone.
+      // An existing output must not disappear.
       if (old.has(name)) failures.push(`${where}: ${name} was there and is gone`)
       continue
     }
@@ -384,9 +384,9 @@ async function finishMany(many, fresh, where) {
 
 function reportTally(name, count, tally) {
   const states = Object.entries(tally).filter(([state]) => state !== 'struck')
-  const told = states.map(([state, number]) => `${number} ${state}`).join(', ')
-  console.log(`${name}: ${count} kills, ${tally.struck} of them before the end; found ${told}`)
-  if (tally.struck < count * LEAST_STRUCK - 1) {
+  const counts = states.map(([state, number]) => `${number} ${state}`).join(', ')
+  console.log(`${name}: ${count} kills, ${tally.struck} of them before the end; found ${counts}`)
+  if (tally.struck < count * MIN_STRUCK_SHARE - 1) {
     failures.push(`${name}: only ${tally.struck} of ${count} kills came before the end`)
   }
 }

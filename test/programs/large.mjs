@@ -1,10 +1,10 @@
 /**
- * Shows that a file far larger than memory is converted in bounded memory and comes back bit for bit:
- * `npm run test:large`. A BTF file with seeded data in a thousand places, else holes, an odd number of channels and a
- * last block of channels that is not full goes to a blocked layout and back, by way of BTF and of safetensors.
+ * Checks that a file larger than memory is converted in bounded memory and restored bit for bit: `npm run test:large`. A
+ * sparse BTF file with 1,000 seeded elements, an odd number of channels and a partial last block is converted to a blocked
+ * layout and back, with BTF and with safetensors as the blocked file.
  *
- * Bytes are compared by SHA-256, and the blocked file by the places where a formula of this script's own says that the
- * data went. Memory is the anonymous memory of the command's process, looked at every few milliseconds.
+ * The restored file is compared by SHA-256, and the blocked file at the offsets that a formula of this program predicts.
+ * Memory is the anonymous memory of the command's process, sampled every few milliseconds.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -38,22 +38,22 @@ const BLOCK = 16
 /** Odd, and 13 more than a multiple of 16. */
 const CHANNELS = 61
 const BATCH = 2
-const PLACES = 1000
+const SEEDED_ELEMENTS = 1000
 const DTYPES = { float32: 4, uint16: 2 }
-/** What a process may take of memory that is no page of a file, Node's own 40 MiB included. */
-const ANONYMOUS_BYTES = 64 * MIB
-const ANONYMOUS_BYTES_A_THREAD = 2 * MIB
-const LOOK_EVERY_MS = 5
-/** The blocked file and the one that comes back are there in full at the same time; the first is nearly all holes. */
+/** Maximum anonymous memory of the process, including Node's own 40 MiB. */
+const MAX_ANONYMOUS_BYTES = 64 * MIB
+const MAX_ANONYMOUS_BYTES_PER_THREAD = 2 * MIB
+const SAMPLE_INTERVAL_MS = 5
+/** The blocked and the restored file exist in full at the same time; the input file is sparse. */
 const DISK_IN_FILES = 3
 
 const options = new Command('npm run test:large --')
-  .description('A file larger than memory to a blocked layout and back, in bounded memory.')
+  .description('Converts a file larger than memory to a blocked layout and back in bounded memory.')
   .option('--gib <n>', 'size of the file in GiB', Number, 6)
   .option('--dtype <name...>', 'element types', Object.keys(DTYPES))
   .option('--by <format...>', 'file formats of the blocked file', ['btf', 'safetensors'])
-  .option('--seed <n>', 'of the data', Number, 1)
-  .option('--folder <path>', 'where the files are made')
+  .option('--seed <n>', 'seed of the data', Number, 1)
+  .option('--folder <path>', 'folder for the files')
   .parse()
   .opts()
 
@@ -98,7 +98,7 @@ async function testDtype(folder, dtype) {
   rmSync(original.path)
 }
 
-/** A file of one tensor that is a hole but for some elements, which are not zero. */
+/** A sparse file of one tensor with a few elements that are not 0. */
 function makeOriginal(path, dtype) {
   const elementBytes = DTYPES[dtype]
   const plane = (options.gib * GIB) / elementBytes / BATCH / CHANNELS
@@ -112,8 +112,8 @@ function makeOriginal(path, dtype) {
   ftruncateSync(descriptor, byteLength)
   writeSync(descriptor, head)
   const places = []
-  for (let i = 0; i < PLACES; i++) {
-    // The first and the last element are always among them.
+  for (let i = 0; i < SEEDED_ELEMENTS; i++) {
+    // Always includes the first and the last element.
     const element = i === 0 ? 0 : i === 1 ? elements - 1 : Math.floor(random() * elements)
     const value = Buffer.from(Array.from({ length: elementBytes }, () => 1 + Math.floor(random() * 255)))
     writeSync(descriptor, value, 0, elementBytes, head.length + element * elementBytes)
@@ -123,7 +123,7 @@ function makeOriginal(path, dtype) {
   return { path, dtype, shape, elements, byteLength, places, dataStart: head.length }
 }
 
-/** What the command prints is what a user pastes, so a shell reads it; only the output is another file. */
+/** A shell runs the undo command as the convert command printed it; only the output path differs. */
 function undoArguments(printed, back) {
   const [line] = printed.trim().split('\n')
   const output = /^(tilework convert \S+) \S+ (.*)$/.exec(line)
@@ -131,7 +131,7 @@ function undoArguments(printed, back) {
   return { shell: `exec ${output[1]} ${back} ${output[2]}` }
 }
 
-/** Compares every place with data between the file and its blocked form. */
+/** Compares every seeded element between the file and its blocked form. */
 async function comparePlaces(original, blocked) {
   const { path, dtype, dataStart, places, shape } = original
   const elementBytes = DTYPES[dtype]
@@ -149,7 +149,7 @@ async function comparePlaces(original, blocked) {
   verdict(wrong.length === 0, `the blocked file has the data where they belong: ${said}`)
 }
 
-/** Where the elements begin: behind all that the format writes before its only tensor, which ends the file. */
+/** Offset of the elements: the only tensor ends the file. */
 async function dataStartOf(path) {
   const file = await open(path)
   const { byteLength } = file.tensors.at(0).storage
@@ -158,7 +158,7 @@ async function dataStartOf(path) {
   return path.endsWith('.btf') ? 16 + 16 + 5 * 8 : size - byteLength
 }
 
-/** Position in `b_fs_yx_fsv16` of an element that is counted in row-major order. */
+/** Offset in `b_fs_yx_fsv16` of an element with a row-major index. */
 function blockedElement(element, [, channels, height, width]) {
   const x = element % width
   const y = Math.floor(element / width) % height
@@ -169,7 +169,7 @@ function blockedElement(element, [, channels, height, width]) {
   return (((batch * slices + slice) * height + y) * width + x) * BLOCK + (channel % BLOCK)
 }
 
-/** Runs the command and looks at its memory. Gives back what it printed. */
+/** Runs the command and samples its memory. Returns its output. */
 async function convert(folder, command) {
   const started = performance.now()
   const child = start(folder, command)
@@ -179,14 +179,14 @@ async function convert(folder, command) {
   })
   const looks = setInterval(() => {
     peak = Math.max(peak, anonymousBytes(child.pid))
-  }, LOOK_EVERY_MS)
+  }, SAMPLE_INTERVAL_MS)
   const [code, signal] = await new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('close', (...outcome) => resolve(outcome))
   })
   clearInterval(looks)
   const seconds = (performance.now() - started) / 1000
-  const limit = ANONYMOUS_BYTES + ANONYMOUS_BYTES_A_THREAD * threads()
+  const limit = MAX_ANONYMOUS_BYTES + MAX_ANONYMOUS_BYTES_PER_THREAD * threads()
   const said = `${seconds.toFixed(1)} s, ${(options.gib / seconds).toFixed(2)} GiB/s, anonymous memory ${mib(peak)}`
   const words = Array.isArray(command) ? `tilework ${command.join(' ')}` : command.shell.replace('exec ', '')
   console.log(`$ ${words.replaceAll(`${folder}/`, '')}`)
@@ -196,7 +196,7 @@ async function convert(folder, command) {
   return printed
 }
 
-/** Either way the process that is looked at is Node's: the shell and the script replace themselves. */
+/** The sampled process is always Node: the shell and the script replace themselves by `exec`. */
 function start(folder, command) {
   const stdio = ['ignore', 'pipe', 'inherit']
   if (Array.isArray(command)) return spawn(process.execPath, [COMMAND, ...command], { stdio })
@@ -208,7 +208,7 @@ function start(folder, command) {
   return spawn('sh', ['-c', command.shell], { stdio, env })
 }
 
-/** 0 for a process that is gone. */
+/** 0 for a process that has ended. */
 function anonymousBytes(pid) {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'latin1')

@@ -1,8 +1,8 @@
 /**
- * Runs the suite on every supported line of Node and in both pools of vitest: `npm run test:matrix`. Arguments are
- * handed on to vitest, but for `--quick`, which runs each other line once, in one pool or the other.
+ * Runs the test suite on every supported Node version and in both pools of vitest: `npm run test:matrix`. Arguments are
+ * passed on to vitest, except `--quick`, which runs each other version once, in one of the two pools.
  *
- * The line of the Node that runs this script is tested with it.
+ * The current Node tests its own version; the others are installed from npm.
  */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'

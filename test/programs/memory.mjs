@@ -1,7 +1,7 @@
 /**
- * Shows that memory does not grow: `npm run test:memory`. Opens a small file, reorders a tensor, reads it and closes
- * the file, a hundred thousand times in one process. Resident memory, descriptors and mappings must be flat after a
- * warm-up; collections are forced before each look, so that what is seen is what is held.
+ * Checks for memory leaks: `npm run test:memory`. Opens a small file, reorders a tensor, reads it and closes the file,
+ * 100,000 times in one process. Resident memory, descriptors and mappings must stay flat after a warm-up. A garbage
+ * collection before each sample excludes memory that is merely not collected yet.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -16,31 +16,31 @@ import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const KIB = 1024
 const SHAPE = [2, 19, 5, 7]
-/** Part of the cycles in which caches, pools and compiled code may still come up. */
-const WARM_UP_PART = 0.1
-/** How many looks are taken in all. */
-const LOOKS = 100
+/** Fraction of the cycles in which caches, pools and compiled code may still grow. */
+const WARM_UP_SHARE = 0.1
+/** Number of samples. */
+const SAMPLES = 100
 /**
- * How much more may be resident at the end than after the warm-up, by the line through all looks: over the default
- * number of cycles some 45 bytes a cycle. A page, a descriptor or an object that is forgotten takes more.
+ * Allowed growth of resident memory after the warm-up, by linear regression over all samples: 45 bytes per cycle with the
+ * default number of cycles. A leaked page, descriptor or object takes more.
  */
 const MAX_GROWTH_KIB = 4 * KIB
-/** How much a single look may lie above the first: the heap of V8 breathes by a part of this. */
+/** Allowed rise of a single sample above the first. V8's heap fluctuates by less. */
 const MAX_RISE_KIB = 12 * KIB
 /**
- * V8 doubles its young generation when it likes, up to 48 MiB and after tens of thousands of cycles. Held small, it
- * cannot be taken for a leak, nor hide one.
+ * V8 may double its young generation after tens of thousands of cycles, up to 48 MiB. A small fixed size keeps that from
+ * looking like a leak, and from hiding one.
  */
 const NODE_FLAGS = ['--expose-gc', '--max-semi-space-size=1']
 
 const { cycles, mode } = new Command('npm run test:memory --')
-  .description('Open, reorder and close in a loop; resident memory must stay flat.')
-  .option('--cycles <n>', 'cycles', Number, 100_000)
-  .option('--mode <mode>', 'how the file is opened: map, guard or read; each in turn by default')
+  .description('Opens, reorders and closes a file in a loop; resident memory must stay flat.')
+  .option('--cycles <n>', 'number of cycles', Number, 100_000)
+  .option('--mode <mode>', 'open mode: map, guard or read (default: alternates)')
   .parse()
   .opts()
 
-if (process.platform !== 'linux') console.log('memory: skipped, it needs the /proc of Linux')
+if (process.platform !== 'linux') console.log('memory: skipped, it requires /proc of Linux')
 else if (globalThis.gc === undefined) process.exitCode = runWithFlags()
 else process.exitCode = await run()
 
@@ -62,17 +62,17 @@ async function run() {
   return failures.length === 0 ? 0 : 1
 }
 
-/** @returns {Promise<string[]>} what is wrong */
+/** @returns {Promise<string[]>} failures */
 async function measure(path) {
   const looks = []
-  const every = Math.max(1, Math.floor(cycles / LOOKS))
+  const every = Math.max(1, Math.floor(cycles / SAMPLES))
   const started = performance.now()
   for (let cycle = 1; cycle <= cycles; cycle++) {
     await openReorderClose(path, optionsOf(cycle))
     if (cycle % every === 0) looks.push(await look(cycle))
   }
   const seconds = (performance.now() - started) / 1000
-  const steady = looks.filter(({ cycle }) => cycle >= cycles * WARM_UP_PART)
+  const steady = looks.filter(({ cycle }) => cycle >= cycles * WARM_UP_SHARE)
   report(steady, seconds)
   return judge(steady)
 }
@@ -88,13 +88,13 @@ async function openReorderClose(path, options) {
   const stored = file.tensors.at(0)
   const blocked = reorder(stored, 'b_fs_yx_fsv16')
   const [before, after] = [await stored.bytes(), await blocked.bytes()]
-  // The first element of either layout is the same one.
+  // Both layouts store the same first element.
   if (before[0] !== after[0]) throw new Error('The reordered tensor has another first element.')
   file.close()
 }
 
 async function look(cycle) {
-  // Twice, with a turn between: finalizers of native objects run after the collection that found them.
+  // Twice, with a yield to the event loop between: finalizers of native objects run after the collection.
   for (let i = 0; i < 2; i++) {
     globalThis.gc()
     await new Promise((resume) => setImmediate(resume))
@@ -116,7 +116,7 @@ function report(steady, seconds) {
     `resident after the warm-up: first ${mib(resident[0])}, last ${mib(resident.at(-1))}, ` +
       `least ${mib(Math.min(...resident))}, most ${mib(Math.max(...resident))}`,
   )
-  console.log(`line of least squares: ${bytesACycle(steady).toFixed(1)} bytes a cycle`)
+  console.log(`linear regression: ${bytesPerCycle(steady).toFixed(1)} bytes per cycle`)
   const { descriptors, mappings } = steady.at(-1)
   console.log(`at the end: ${descriptors} descriptors, ${mappings} mappings`)
 }
@@ -124,7 +124,7 @@ function report(steady, seconds) {
 function judge(steady) {
   const failures = []
   const [first] = steady
-  const grownKib = (bytesACycle(steady) * (steady.at(-1).cycle - first.cycle)) / KIB
+  const grownKib = (bytesPerCycle(steady) * (steady.at(-1).cycle - first.cycle)) / KIB
   if (grownKib > MAX_GROWTH_KIB) {
     failures.push(
       `resident memory grew by ${Math.round(grownKib)} KiB; at most ${MAX_GROWTH_KIB} are allowed`,
@@ -143,8 +143,8 @@ function judge(steady) {
   return failures
 }
 
-/** Slope of the line of least squares through the looks. */
-function bytesACycle(steady) {
+/** Slope of the linear regression over the samples. */
+function bytesPerCycle(steady) {
   const mean = (of) => steady.reduce((sum, at) => sum + of(at), 0) / steady.length
   const [x, y] = [mean(({ cycle }) => cycle), mean(({ residentKib }) => residentKib)]
   const covariance = mean(({ cycle, residentKib }) => (cycle - x) * (residentKib - y))

@@ -1,6 +1,6 @@
 /**
- * Builds and runs the C++ tests, without Node: `npm run test:native`. With `--sanitize` they run under the address and
- * undefined-behaviour sanitizers, with `--threads` those that have threads under the thread sanitizer.
+ * Builds and runs the C++ tests: `npm run test:native`. `--sanitize` runs them under the address and undefined-behaviour
+ * sanitizers, and `--threads` runs the multithreaded ones under the thread sanitizer.
  */
 
 import { seconds } from '../../scripts/toolchain.mjs'

@@ -1,4 +1,4 @@
-/** The C++ tests, each way they are built in a folder of its own; the plain ones with what the addon is made of. */
+/** Builds and runs the C++ tests. Each build kind has a folder of its own; `plain` shares the objects of the addon. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { jobs, ROOT, requireTools, runOrExit } from '../../scripts/toolchain.mjs'
@@ -6,11 +6,11 @@ import { jobs, ROOT, requireTools, runOrExit } from '../../scripts/toolchain.mjs
 const BUILD_NATIVE = join(ROOT, 'scripts', 'build_native.mjs')
 
 const KINDS = {
-  // The very objects that are shipped, so that nothing is compiled twice and no other optimisation is tested.
+  // The objects that are shipped: nothing is compiled twice, and the tested optimisation level is the shipped one.
   plain: { folder: 'build', options: [] },
   sanitize: {
     folder: 'build-native-sanitize',
-    // Checked code is slow anyway; optimising it less halves the time it takes to build.
+    // Sanitized code is slow anyway; -O1 halves the build time.
     options: [
       '-DCMAKE_BUILD_TYPE=RelWithDebInfo',
       '-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -g1',
@@ -21,7 +21,7 @@ const KINDS = {
     folder: 'build-native-threads',
     options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=thread'],
   },
-  // As it is shipped. GCC 12 warns of the inside of std::string then; the builds for this machine are strict.
+  // Release, as it is shipped. GCC 12 reports false warnings in std::string, so warnings are no errors here.
   arm64: {
     folder: 'build-native-arm64',
     options: [
@@ -33,14 +33,14 @@ const KINDS = {
 }
 
 /**
- * Builds them and gives the folder; ends this process where that fails.
+ * Builds the tests and returns the build folder; exits where that fails.
  *
  * @param {keyof KINDS} kind
  * @param {{ targets?: readonly string[], options?: readonly string[] }} [what] - all tests by default
  */
 export function buildNativeTests(kind, { targets = ['native_tests'], options = [] } = {}) {
   requireTools()
-  // cmake-js has to be the first that configures the addon's folder: it passes what only it knows.
+  // cmake-js must configure the addon's folder first: it passes options that only it knows.
   if (kind === 'plain') runOrExit('Building the addon', process.execPath, [BUILD_NATIVE])
   const folder = join(ROOT, KINDS[kind].folder)
   const all = ['-DTILEWORK_BUILD_TESTS=ON', ...KINDS[kind].options, ...options]
@@ -51,7 +51,7 @@ export function buildNativeTests(kind, { targets = ['native_tests'], options = [
 }
 
 /**
- * Runs them and says how that ended.
+ * Runs the tests and prints the result.
  *
  * @param {string} folder
  * @param {readonly string[]} [options] - of ctest

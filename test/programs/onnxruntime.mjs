@@ -1,10 +1,10 @@
 /**
- * Shows that onnxruntime runs what tilework writes: `npm run test:onnxruntime -- --onnxruntime FOLDER`, where the folder
- * has onnxruntime-node installed (or TILEWORK_ONNXRUNTIME names it). Without it the script says so and ends well.
+ * Runs models that tilework wrote with onnxruntime: `npm run test:onnxruntime -- --onnxruntime FOLDER`. FOLDER, or
+ * TILEWORK_ONNXRUNTIME, has onnxruntime-node installed; without it the program prints the reason and exits with 0.
  *
- * A model with weights in the graph, in a graph inside a node and in an attribute is written whole, with its values in
- * one file of external data, in several with checksums, aligned, and brought back inside; so are real models, where
- * they are. Each must give the outputs of the first, bit for bit.
+ * A model with weights in the graph, in a subgraph and in an attribute is written in five ways: as one file, with external
+ * data in one file, in several files with checksums, with aligned data, and internalized again. Real models are tested
+ * too where they are available. All outputs must equal the outputs of the original, bit for bit.
  */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
@@ -20,15 +20,15 @@ import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 const FIXTURES = fileURLToPath(new URL('../../../shared/fixtures/onnx', import.meta.url))
 const WIDTH = 512
 const BATCH = 3
-/** onnxruntime-node 1.20 and later read this IR version. */
+/** onnxruntime-node 1.20 and later support this IR version. */
 const IR_VERSION = 10
-/** Shapes stay inside, which onnxruntime does not look for in other files: of 8 axes at most. */
+/** Keeps shape tensors (rank 8 at most) inside the model: onnxruntime does not read them from external data. */
 const THRESHOLD = 65
 
 const { onnxruntime: folder } = new Command('npm run test:onnxruntime --')
   .option(
     '--onnxruntime <folder>',
-    'where onnxruntime-node is installed',
+    'folder with onnxruntime-node installed',
     process.env.TILEWORK_ONNXRUNTIME ?? '.',
   )
   .parse()
@@ -45,17 +45,15 @@ async function run() {
     `the model lies in ${files} files, where its data should be beside it`,
   )
   const real = existsSync(FIXTURES) ? await realModels() : []
-  if (real.length === 0) console.log(`onnxruntime: real models skipped, they are not in ${FIXTURES}`)
+  if (real.length === 0) console.log(`onnxruntime: real models skipped, ${FIXTURES} does not exist`)
   for (const [at, { path, feeds }] of real.entries()) {
     counts.push(await compareWays(path, join(work, `real-${at}`), feeds))
   }
   const outputs = counts.reduce((sum, count) => sum + count, 0)
-  console.log(
-    `onnxruntime: ${counts.length} models, ${outputs} outputs of models that were written anew; all equal`,
-  )
+  console.log(`onnxruntime: ${counts.length} models, ${outputs} outputs of rewritten models; all equal`)
 }
 
-/** The largest weight is above 1 MiB, so that it is aligned to a page where values lie outside. */
+/** The largest weight exceeds 1 MiB, so that external data aligns it to a page. */
 function makeModel() {
   const model = OnnxModel.create({ irVersion: IR_VERSION, opset: 21 })
   const { graph } = model
@@ -103,7 +101,7 @@ const sizeOf = (shape) => shape.reduce((product, extent) => product * extent, 1)
 const weights = (shape, seed) => tensor(values(sizeOf(shape), seed), { shape })
 const inputOf = (shape) => new onnxruntime.Tensor('float32', values(sizeOf(shape), 5), shape)
 
-/** Real models whose inputs are float32 of a known shape, and that onnxruntime runs. */
+/** Real models with float32 inputs of known shape that onnxruntime can run. */
 async function realModels() {
   const names = readdirSync(FIXTURES, { recursive: true, encoding: 'utf8' })
   const models = []
@@ -131,19 +129,19 @@ async function feedsOf(path) {
   }
 }
 
-/** Functions and operators that onnxruntime does not know are no fault of the files. */
+/** False for models with functions or operators that onnxruntime does not support. */
 async function canRun(path, feeds) {
   try {
     await outputsOf(path, feeds)
     return true
   } catch (error) {
     const reason = String(error.message).split('\n')[0].slice(0, 120)
-    console.log(`onnxruntime: ${path} left out, onnxruntime says: ${reason}`)
+    console.log(`onnxruntime: ${path} skipped, onnxruntime reports: ${reason}`)
     return false
   }
 }
 
-/** @returns {Promise<number>} outputs that were compared */
+/** @returns {Promise<number>} number of compared outputs */
 async function compareWays(original, folder, feeds) {
   const expected = await outputsOf(original, feeds)
   let compared = 0

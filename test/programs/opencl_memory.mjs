@@ -1,7 +1,7 @@
 /**
- * Shows that runs on an OpenCL device leave nothing behind: `npm run test:opencl`. Ten thousand runs in one process, by
- * turns in place, copied, copied in slices, with a cast, refused by the compiler, and aborted; now and then the device is
- * lost, after which it has a new context. Resident memory must be flat after a warm-up.
+ * Checks for memory leaks in runs on an OpenCL device: `npm run test:opencl`. 10,000 runs in one process alternate between
+ * in place, copied, copied in slices, with a cast, rejected by the compiler, and aborted. From time to time the device is
+ * lost and gets a new context. Resident memory must stay flat after a warm-up.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
@@ -11,25 +11,25 @@ import { seededBytes } from '../../scripts/seeded.mjs'
 
 const MIB = 1024 * 1024
 const SHAPE = [2, 19, 16, 16]
-/** Part of the runs in which programs, lanes and compiled code come up. */
-const WARM_UP_PART = 0.4
+/** Fraction of the runs in which programs, queues and compiled code may still grow. */
+const WARM_UP_SHARE = 0.4
 /**
- * Part of the runs whose lowest figure counts: what allocators keep for the next run comes and goes by several MiB, and
- * what is lost never comes back.
+ * Fraction of the runs whose lowest sample counts: memory that allocators cache fluctuates by several MiB, and leaked
+ * memory never returns.
  */
-const COUNTED_PART = 0.2
-/** So many that each part has some, however few the runs. */
-const LOOKS = 50
-/** More than drivers and V8 breathe; a buffer of a run that is kept would be 100 times as much. */
-const MOST_GROWTH_BYTES = 8 * MIB
+const COUNTED_SHARE = 0.2
+/** Number of samples; enough for each part of a short run. */
+const SAMPLES = 50
+/** Exceeds the fluctuation of drivers and V8; a leaked buffer would be 100 times as much. */
+const MAX_GROWTH_BYTES = 8 * MIB
 
-/** A new context costs as much as some hundred runs. */
+/** A new context costs as much as several hundred runs. */
 const LOST_EVERY = 50
-/** What drivers keep of contexts comes up with so many of them. */
+/** Drivers cache memory per context; this number fills their caches. */
 const LOST_BEFORE = 100
 
 const { runs } = new Command('npm run test:opencl --')
-  .option('--runs <n>', 'runs', Number, 10_000)
+  .option('--runs <n>', 'number of runs', Number, 10_000)
   .parse()
   .opts()
 
@@ -50,7 +50,7 @@ const KINDS = [
   () => fails('ERR_ABORTED', aborted),
 ]
 
-if (devices().length === 0) console.log('OpenCL memory: skipped, there is no device')
+if (devices().length === 0) console.log('OpenCL memory: skipped, no device was found')
 else process.exitCode = await measure()
 
 async function measure() {
@@ -58,21 +58,21 @@ async function measure() {
   for (let run = 0; run < LOST_BEFORE; run++) await lost()
   for (let run = 0; run < runs; run++) {
     await (run % LOST_EVERY === 0 ? lost() : KINDS[run % KINDS.length]())
-    if (run % Math.ceil(runs / LOOKS) === 0) looks.push(look(run))
+    if (run % Math.ceil(runs / SAMPLES) === 0) looks.push(look(run))
   }
   looks.push(look(runs))
   const lowest = (from) => {
-    const counted = looks.filter(({ run }) => run >= runs * from && run <= runs * (from + COUNTED_PART))
+    const counted = looks.filter(({ run }) => run >= runs * from && run <= runs * (from + COUNTED_SHARE))
     return {
       resident: Math.min(...counted.map(({ resident }) => resident)),
       descriptors: Math.min(...counted.map(({ descriptors }) => descriptors)),
     }
   }
-  const settled = lowest(WARM_UP_PART)
-  const end = lowest(1 - COUNTED_PART)
+  const settled = lowest(WARM_UP_SHARE)
+  const end = lowest(1 - COUNTED_SHARE)
   const growth = end.resident - settled.resident
   const descriptors = end.descriptors - settled.descriptors
-  const outcome = growth <= MOST_GROWTH_BYTES && descriptors <= 0 ? 'flat' : 'GROWS'
+  const outcome = growth <= MAX_GROWTH_BYTES && descriptors <= 0 ? 'flat' : 'GROWS'
   const from = (settled.resident / MIB).toFixed(1)
   const to = (end.resident / MIB).toFixed(1)
   console.log(

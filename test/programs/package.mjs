@@ -1,7 +1,7 @@
 /**
- * Tests the package as users install it: `npm run test:package` builds the binary to ship, packs the package, installs
- * the tarball in an empty folder where PATH has no compiler and no cmake, and uses it as a module, from CommonJS and from
- * the command line. `-- --keep-prebuilds` packs the binaries that an earlier run has built.
+ * Tests the package as users install it: `npm run test:package`. Builds the shipped binary, packs the package, installs
+ * the tarball in an empty folder without a compiler and cmake in PATH, and uses it from ES modules, CommonJS and the
+ * command line. `-- --keep-prebuilds` packs the binaries of an earlier run.
  */
 import assert from 'node:assert/strict'
 import {
@@ -18,9 +18,9 @@ import { delimiter, join } from 'node:path'
 import { ROOT } from '../../scripts/toolchain.mjs'
 import { bin, pack, prebuilds, run, step as runStep } from './packed.mjs'
 
-/** All that the machine of a user needs. */
+/** Programs that a user's machine needs. */
 const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
-/** What a packed file may be: nothing that is only good for building or testing. */
+/** Files that the package may contain: none that only serve building or testing. */
 const PACKED_FILE =
   /^package\/(native\/dlpack\/(capsule|dlpack)\.h|dist\/.*\.(c?js|js\.map|d\.c?ts)|prebuilds\/[^/]+\/tilework[^/]*\.node|(package\.json|README\.md|CHANGELOG\.md|LICENSE))$/
 /** Names of the entries in `dist`. */

@@ -1,6 +1,6 @@
 /**
- * Runs in a Node for 64-bit ARM, on a copy of the package whose folder is the argument: saves and opens a file,
- * reorders its tensor into several layouts, and compares every element with the place that the layout gives it.
+ * Runs in a Node for 64-bit ARM; the argument is the folder of the package. Saves and opens a file, reorders its tensor to
+ * several layouts, and compares every element with its offset in the layout.
  */
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -13,7 +13,7 @@ const { asTensor, open, parseLayout, planReorder, reorder, save } = await import
 )
 const addon = createRequire(import.meta.url)(join(root, 'build', 'Release', 'tilework.node'))
 
-/** Three channels, and more than a block of them with a tail. */
+/** Three channels, and more than two blocks of channels with a tail. */
 const SHAPES = [
   [2, 3, 9, 31],
   [2, 35, 5, 17],
@@ -56,7 +56,7 @@ async function throughFile(shape, dtype) {
   file.close()
 }
 
-/** The storage by the definition of the layout, without the native half. */
+/** The expected storage, by the definition of the layout and without native code. */
 function placed(values, shape, dtype, layout) {
   const storage = new ARRAYS[dtype](layout.storage(shape, { dtype }).elements)
   values.forEach((value, flat) => {

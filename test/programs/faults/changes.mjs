@@ -1,6 +1,6 @@
 /**
- * Files that are changed while they are read. Each piece of work ends with the right bytes, or with ERR_FILE_CHANGED and
- * the old target; a file that was changed before the work began is always noticed.
+ * Changes files while they are read. Each operation must end with the right bytes, or with ERR_FILE_CHANGED and the old
+ * target. A change before the operation began must always be detected.
  */
 import {
   appendFileSync,
@@ -33,11 +33,11 @@ const WORK = {
   'bytes() reordered': { kind: 'read', layout: LAYOUT },
 }
 const KIB = 2 ** 10
-/** Moments are drawn up to a little beyond the measured end. */
+/** Moments are chosen up to slightly after the measured end. */
 const BEYOND_END = 1.05
 const MEASURED_RUNS = 3
 
-/** What happens to the file. Truncation is what kills careless readers, so it comes more often. */
+/** Changes of the file. Truncation crashes careless readers, so it is the most frequent. */
 export const CHANGES = [
   { name: 'truncated', apply: truncate },
   { name: 'truncated to nothing', apply: (path) => truncateSync(path, 0) },
@@ -46,7 +46,7 @@ export const CHANGES = [
   { name: 'truncated', apply: truncate },
   { name: 'written over', apply: writeOver },
   { name: 'truncated', apply: truncate },
-  // The open file is the old one still, so nothing has changed for it.
+  // The open descriptor still refers to the old file, so nothing has changed for the reader.
   { name: 'replaced', apply: replace, isHarmless: true },
 ]
 
@@ -71,7 +71,7 @@ export async function testChanges(context) {
     const place = prepare(join(context.folder, 'changes'), tensors)
     for (const [workName, work] of Object.entries(WORK)) {
       for (const [openName, openOptions] of Object.entries(OPEN)) {
-        // Reading a map without guard may end the process by SIGBUS, as the option's text says: not asked for.
+        // Reading a mapping without `guard` may end the process by SIGBUS, as documented, so it is not tested.
         if (work.kind === 'read' && openName === 'map') continue
         const job = { ...work, openOptions, input: place.input, target: place.target }
         await disturb(context, { ...place, job, name: `${workName}, ${openName}, ${inputName}` })
@@ -99,7 +99,7 @@ async function disturb(context, work) {
   const tally = { noticed: 0, 'right in spite of it': 0, 'ended before': 0 }
   for (let round = 0; round < rounds; round++) {
     const change = CHANGES[round % CHANGES.length]
-    // Every third change comes before the work begins, so it must be noticed.
+    // Every third change comes before the operation begins, so it must be detected.
     const waits = round % 3 === 0
     const afterMs = waits ? 0 : random() * undisturbed.milliseconds * BEYOND_END
     restoreAll(work)
@@ -143,17 +143,17 @@ async function measure(child, work) {
 
 function judge({ fail }, work, { outcome, undisturbed, where, mustBeNoticed, tally }) {
   const isRead = work.job.kind === 'read'
-  // Views of a map cannot tell while they are read; the next call does.
+  // Reading a view of a mapping cannot report a change; the next call does.
   const error = outcome.error ?? outcome.value?.second?.error
   const result = isRead ? outcome.value?.first : digest(work.target)
   if (error) {
     if (error.code !== 'ERR_FILE_CHANGED' || !error.isOurs) fail(`${where}: ${told({ error })}`)
-    if (!isRead && result !== digest(work.kept.target)) fail(`${where}: the old target is not as it was`)
+    if (!isRead && result !== digest(work.kept.target)) fail(`${where}: the old target has changed`)
     tally.noticed++
   } else if (outcome.signal !== undefined) fail(`${where}: ${told(outcome)}`)
   else {
-    if (result !== undisturbed.value) fail(`${where}: ended well, with wrong bytes`)
-    if (mustBeNoticed) fail(`${where}: was not noticed`)
+    if (result !== undisturbed.value) fail(`${where}: succeeded with wrong bytes`)
+    if (mustBeNoticed) fail(`${where}: the change was not detected`)
     tally[outcome.isStruck ? 'right in spite of it' : 'ended before']++
   }
   const stray = strayFiles(work.target, ['input.btf'])
@@ -161,7 +161,7 @@ function judge({ fail }, work, { outcome, undisturbed, where, mustBeNoticed, tal
   for (const name of stray) rmSync(join(work.target, '..', name))
 }
 
-/** Failures must not leave maps and descriptors behind. */
+/** Failures must not leak mappings and descriptors. */
 async function judgeHoldings({ fail }, child, before, name) {
   const { value } = await child.run({ kind: 'look' })
   for (const what of ['mappings', 'descriptors']) {

@@ -1,4 +1,4 @@
-/** A folder in which this user may make no file: ERR_IO with EACCES, and the old file as it was. */
+/** Saves into a folder without write permission: ERR_IO with EACCES, and the old file is unchanged. */
 import { chmodSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DisturbedChild } from '../disturb.mjs'
@@ -6,7 +6,7 @@ import { SAVES } from './disks.mjs'
 import { digest, writeInput } from './inputs.mjs'
 import { expectSystemError } from './vanishing.mjs'
 
-/** The number of the user `nobody`. Root may write anywhere, so the work is done as somebody else. */
+/** User ID of `nobody`. Root may write anywhere, so the work runs as another user. */
 const NOBODY = 65534
 
 export async function testClosedFolder(context) {
@@ -27,11 +27,11 @@ export async function testClosedFolder(context) {
   for (const [name, work] of child.isAlive ? Object.entries(SAVES) : []) {
     const outcome = await child.run({ kind: 'save', input, target, ...work })
     expectSystemError(context, `closed folder, ${name}`, outcome, ['EACCES'])
-    if (digest(target) !== old) fail(`closed folder, ${name}: the old file is not as it was`)
+    if (digest(target) !== old) fail(`closed folder, ${name}: the old file has changed`)
     if (readdirSync(closed).length !== 1) fail(`closed folder, ${name}: left ${readdirSync(closed)}`)
   }
   await child.close()
-  // Without this the folder could not be emptied by a user who is not root.
+  // Otherwise a user who is not root cannot remove the folder.
   chmodSync(closed, 0o755)
   if (started.value) note('closed folder: ERR_IO with EACCES, old file as before')
 }

@@ -1,6 +1,6 @@
 /**
- * The command while its inputs are changed: every output is right or not there, the exit code says which, and the
- * process ends by itself. Each round is a process of its own, as the command's are.
+ * Changes the inputs of a running command: every output must be right or absent, the exit code must match, and the process
+ * must exit by itself. Each round runs in a new process.
  */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,12 +15,12 @@ const FORMS = {
   'convert --format npz': ['--format', 'npz'],
   'convert --format safetensors --layout': ['--format', 'safetensors', '--layout', LAYOUT],
 }
-/** Forms that are tried on many files as well. */
+/** Forms of the command that are also tested with many files. */
 const OF_MANY = ['convert', 'convert --layout']
 const OPEN = { map: [], 'map with guard': ['--guard'], read: ['--mode', 'read'] }
-/** Of a file that changed, and of one that was changed before it was opened and is readable no more. */
+/** Exit codes for a file that changed while it was read, and for one that was invalid before it was opened. */
 const EXIT_CODES = [74, 2]
-/** A process a round, so there are fewer rounds. */
+/** Each round starts a process, so there are fewer rounds. */
 const ROUNDS_PART = 1 / 3
 const MANY_FILES = 6
 const TRUNCATED_FILES = ['0.btf', '3.btf']
@@ -56,7 +56,7 @@ async function disturbOne(context, name, form, tensors) {
     const where = `${name}, ${change.name} after ${afterMs.toFixed(1)} ms`
     const exit = judgeExit(context, outcome, where, tally)
     const bytes = digest(target)
-    // What grew or was written over before it was opened is another file, and rightly another output.
+    // A file that was extended or overwritten before it was opened is a valid different input.
     if (exit === 0 && change.name.startsWith('truncated') && bytes !== right) {
       context.fail(`${where}: exit code 0 with wrong bytes`)
     }
@@ -69,7 +69,7 @@ async function disturbOne(context, name, form, tensors) {
   context.note(`${name}: ${counts(tally)}`)
 }
 
-/** Two of several inputs are truncated; the others are written all the same. */
+/** Truncates two of several inputs; the outputs of the others must be written. */
 async function disturbMany(context, name, form) {
   const folder = join(context.folder, 'command')
   const [inputs, out] = ['in', 'out'].map((part) => join(folder, part))
@@ -120,7 +120,7 @@ async function runCommand(args, strike, afterMs) {
   return outcome
 }
 
-/** @returns {number | undefined} the exit code, where there is one that may be */
+/** @returns {number | undefined} the exit code, where it is an allowed one */
 function judgeExit({ fail }, outcome, where, tally) {
   const end = outcome.signal ?? outcome.value
   tally[end] = (tally[end] ?? 0) + 1

@@ -1,6 +1,6 @@
 /**
- * Disks that are full or cannot be written to: ERR_IO with the system's code, the old file as it was, nothing left over,
- * its space given back at once. Runs in a mount namespace of its own.
+ * Saves to full and read-only disks: ERR_IO with the system's error code, the old file unchanged, no temporary file, and
+ * the space freed at once. Runs in a mount namespace of its own.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readdirSync, rmSync, statfsSync, truncateSync } from 'node:fs'
@@ -44,7 +44,7 @@ export async function testDisks(context) {
   await child.close()
 }
 
-/** A file system that can reserve space says so before the first byte; one that cannot, in the middle of the file. */
+/** A file system that can reserve space fails before the first byte; any other fails in the middle of the file. */
 const DISKS = {
   'full tmpfs': (_folder, disk) => run('mount', '-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'none', disk),
   'full ext2, which cannot reserve': (folder, disk) => {
@@ -55,7 +55,7 @@ const DISKS = {
   },
 }
 
-/** @returns {string | undefined} why it failed */
+/** @returns {string | undefined} the reason of a failure */
 function run(command, ...args) {
   const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' })
   return status === 0 ? undefined : `${command}: ${error?.message ?? stderr.trim()}`
@@ -73,10 +73,10 @@ async function fillDisk(context, child, { name, input, disk, work }) {
 }
 
 function checkDisk({ fail }, name, disk, before) {
-  if (digest(join(disk, 'target.btf')) !== before.digest) fail(`${name}: the old file is not as it was`)
+  if (digest(join(disk, 'target.btf')) !== before.digest) fail(`${name}: the old file has changed`)
   if (readdirSync(disk).join() !== before.names) fail(`${name}: left ${readdirSync(disk)}`)
   const lost = before.free - freeBytes(disk)
-  if (lost > 0) fail(`${name}: ${lost} bytes of the disk were not given back`)
+  if (lost > 0) fail(`${name}: ${lost} bytes of the disk were not freed`)
 }
 
 function freeBytes(path) {
@@ -84,7 +84,7 @@ function freeBytes(path) {
   return bfree * bsize
 }
 
-/** Of many files those that fit are written. */
+/** With many files, those that fit must be written. */
 function fillByCommand({ folder, fail, note }, { name, disk }) {
   const inputs = Array.from({ length: 4 }, (_, i) => join(folder, `part-${i}.btf`))
   for (const [i, path] of inputs.entries()) writeInput(path, 1, i + 1, i === 1 ? 2 * DISK_BYTES : 0.5 * MIB)
@@ -94,7 +94,7 @@ function fillByCommand({ folder, fail, note }, { name, disk }) {
   const wrong = written.filter((file) => digest(join(disk, file)) !== digest(join(folder, file)))
   if (status !== EXIT_IO) fail(`${name}, many files: exit code ${status ?? signal}, not ${EXIT_IO}`)
   if (written.length !== inputs.length - 1 || wrong.length > 0) fail(`${name}, many files: wrote ${written}`)
-  if (!stdout.includes('ENOSPC')) fail(`${name}, many files: ENOSPC is not told: ${stdout}`)
+  if (!stdout.includes('ENOSPC')) fail(`${name}, many files: ENOSPC is not reported: ${stdout}`)
   for (const path of [...inputs, ...readdirSync(disk).map((file) => join(disk, file))]) {
     rmSync(path, { recursive: true })
   }

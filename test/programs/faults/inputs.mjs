@@ -1,4 +1,4 @@
-/** The files of these tests, and what is found of them afterwards. */
+/** Creates the input files of the fault tests, and inspects files after a fault. */
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, readdirSync, readFileSync, utimesSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -9,7 +9,7 @@ const MIB = 2 ** 20
 const CHANNELS = 31
 export const LAYOUT = 'b_fs_yx_fsv16'
 
-/** Kinds of input: a small tensor is read and computed in one piece, which is another way through the code. */
+/** Kinds of input. Small tensors are read and computed in one step, on another code path. */
 export const INPUTS = { 'one tensor': 1, '1,000 tensors': 1000 }
 
 export function writeInput(path, tensors = 1, seed = 1, byteLength = 12 * MIB) {
@@ -22,18 +22,18 @@ export function writeInput(path, tensors = 1, seed = 1, byteLength = 12 * MIB) {
   )
 }
 
-/** Puts a file back, with a time long ago, so that every later write is seen by its time. */
+/** Restores a file with an old modification time, so that every later write changes the time. */
 export function restore(from, to) {
   copyFileSync(from, to)
   utimesSync(to, 1e9, 1e9)
 }
 
-/** Undefined for a file that is not there. */
+/** Undefined for a missing file. */
 export function digest(path) {
   return existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : undefined
 }
 
-/** Names of what is in the folder of `target` beside it and `others`. */
+/** Names of unexpected files in the folder of `target`. */
 export function strayFiles(target, others = []) {
   const expected = [basename(target), ...others]
   return readdirSync(dirname(target)).filter((name) => !expected.includes(name))
@@ -43,7 +43,7 @@ export function placeIn(folder) {
   return { input: join(folder, 'input.btf'), target: join(folder, 'target.btf') }
 }
 
-/** One line of what went wrong, for a report. */
+/** Describes the outcome of a job in one line. */
 export function told({ error, signal, exitCode, value }) {
   if (signal) return `the process was killed by ${signal}`
   if (exitCode !== undefined && exitCode !== null) return `the process ended with ${exitCode}`

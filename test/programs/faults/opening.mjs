@@ -1,6 +1,6 @@
 /**
- * A file of very many headers that is truncated while it is opened: it opens, or it is a TileworkError that says that
- * the file changed or ends too early.
+ * Truncates a file with many headers while it is opened: `open` must succeed, or throw a TileworkError that reports a
+ * changed or truncated file.
  */
 import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { DisturbedChild } from '../disturb.mjs'
 import { restore, told } from './inputs.mjs'
 
 const RECORDS = 200_000
-/** Ends the file before its last record in any case. */
+/** Always ends the file before its last record. */
 const FILE_BYTES = 8 + RECORDS * 32
 const OPEN = { map: {}, 'map with guard': { guard: true }, read: { mode: 'read' } }
 

@@ -1,4 +1,4 @@
-/** Inputs and folders that vanish. An open file outlives its name, so its bytes can still be saved. */
+/** Removes inputs and folders during a save. An open file outlives its name, so its bytes can still be saved. */
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DisturbedChild } from '../disturb.mjs'
@@ -62,12 +62,12 @@ async function vanish(context, { kept, job, name }) {
   )
 }
 
-/** Again, where a file was added to the folder between the look at it and its removal. */
+/** Retries where a file was added to the folder between listing and removing it. */
 function removeFolder(path) {
   rmSync(path, { recursive: true, force: true, maxRetries: 10 })
 }
 
-/** @param {readonly string[]} codes the system's codes that fit */
+/** @param {readonly string[]} codes allowed system error codes */
 export function expectSystemError({ fail }, where, outcome, codes) {
   const { error } = outcome
   const isRight = error?.isOurs && error.code === 'ERR_IO' && codes.includes(error.system)

@@ -1,8 +1,7 @@
 """Casts every type of numpy and ml_dtypes to every other, for test/programs/interop_casts.mjs.
 
-Writes sources and results as packed little-endian bytes, and casts.json, which lists them. Numbers that a target does
-not define (floats beyond an integer, and NaN as one) are left out, as is float8_e8m0fnu as a target, where every
-authority does otherwise.
+Writes sources and results as packed little-endian bytes, and casts.json, which lists them. Undefined conversions are
+omitted: NaN and out-of-range floats to integers, and float8_e8m0fnu as a target, where implementations disagree.
 """
 import json
 import os

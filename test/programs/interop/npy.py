@@ -1,10 +1,10 @@
 """
 The Python side of test/programs/interop_npy.mjs.
 
-    npy.py write FOLDER   saves arrays of every type, order and shape, and arrays.json, which says what is in them
+    npy.py write FOLDER   saves arrays of every type, order and shape, and arrays.json, which lists their contents
     npy.py read FOLDER    reads files that are listed in written.json and compares them bit for bit
 
-Bits are compared as hexadecimal little-endian bytes in C order, so that NaN and -0 count too.
+Values are compared as hexadecimal little-endian bytes in C order, so that NaN and -0 are compared too.
 """
 
 import json

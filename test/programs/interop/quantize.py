@@ -1,7 +1,7 @@
-"""Writes what onnx's reference implementation makes of QuantizeLinear and DequantizeLinear, for test/programs/interop_casts.mjs.
+"""Writes results of QuantizeLinear and DequantizeLinear by onnx's reference implementation, for interop_casts.mjs.
 
-Each case has four files of plain arrays (input, scales, zero points, output), and a line in quantize.json. Quotients stay
-below 2^31: beyond, numpy's cast to int32 depends on the processor.
+Each case has four files (input, scales, zero points, output) and a line in quantize.json. Quotients stay below 2^31,
+because numpy's cast of larger values to int32 depends on the processor.
 """
 import json
 import sys
