@@ -1,6 +1,6 @@
 /**
- * Casts, quantize and dequantize against the test data that the ONNX project publishes for its operators Cast, QuantizeLinear
- * and DequantizeLinear, where that is at hand.
+ * Compares cast, quantize and dequantize with the test data that the ONNX project publishes for Cast, QuantizeLinear and
+ * DequantizeLinear.
  */
 import { describe, expect, it } from 'vitest'
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../lib/index.js'
 import { THIRD_PARTY, thirdPartyBytes, thirdPartyPath } from '../shared_fixtures.js'
 
-/** Field 9 (raw_data) of a TensorProto: a walk over the wire format, enough for these small files. */
+/** Field 9 (raw_data) of a TensorProto, read by a minimal parser that suffices for these small files. */
 function rawData(name: string, file: string): Uint8Array {
   const bytes = thirdPartyBytes(`onnx/node/${name}/test_data_set_0/${file}`)
   let at = 0
@@ -45,7 +45,7 @@ const FLOAT8_INPUT = 'test_cast_FLOAT_to_FLOAT8E4M3FN'
 describe('published casts from float32', THIRD_PARTY, () => {
   it.each<[string, Dtype, { saturate?: boolean; input?: string }]>([
     ['test_cast_FLOAT_to_FLOAT8E4M3FN', 'float8_e4m3fn', {}],
-    // The float8 cases share one input, which is kept with the first of them.
+    // The float8 cases share one input, stored with the first of them.
     [
       'test_cast_no_saturate_FLOAT_to_FLOAT8E4M3FN',
       'float8_e4m3fn',
@@ -69,7 +69,7 @@ describe('published casts from float32', THIRD_PARTY, () => {
     expect(stored).toEqual(new Uint8Array(expected))
   })
 
-  it('differ from the specification in NaN as float4 alone', async () => {
+  it('differ from the specification only for NaN as float4', async () => {
     const raw = rawData('test_cast_FLOAT_to_FLOAT4E2M1', 'input_0.pb')
     const values = asTensor(Uint8Array.from(raw), { dtype: 'float32' })
     const numbers = (await values.toTypedArray()) as Float32Array
@@ -82,7 +82,7 @@ describe('published casts from float32', THIRD_PARTY, () => {
   })
 })
 
-/** A tensor of a case, however its file holds the numbers. */
+/** A tensor of a case, in any storage. */
 async function published(name: string, file: string): Promise<DenseTensor> {
   const opened = await open(thirdPartyPath(`onnx/node/${name}/test_data_set_0/${file}`), {
     format: 'onnx',
@@ -93,7 +93,7 @@ async function published(name: string, file: string): Promise<DenseTensor> {
   return owned
 }
 
-/** The stored halves of cases whose other half is in the words of the operators' tests (onnx/backend/test/case/node). */
+/** Stored tensors of cases; the other side comes from the sources of the operator tests (onnx/backend/test/case/node). */
 describe('published cases of', THIRD_PARTY, () => {
   it('Cast to uint2', async () => {
     const numbers = tensor([-3, -2, -1, 0, 1, 2, 3], { dtype: 'float32', shape: [7, 1] })

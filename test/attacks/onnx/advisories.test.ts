@@ -1,7 +1,7 @@
 /**
- * A file, or a folder of files, for every advisory that is known of onnx and onnxruntime, and what becomes of it. Two of
- * them are of functions that tilework does not have: CVE-2024-5187 (an archive that is unpacked over other files) and
- * CVE-2026-28500 (a question whether to trust a downloaded model).
+ * One file or folder for every known advisory of onnx and onnxruntime, with the expected outcome. Two advisories concern
+ * functions that tilework does not have: CVE-2024-5187 (unpacking an archive) and CVE-2026-28500 (a trust prompt for
+ * downloaded models).
  */
 import { spawn } from 'node:child_process'
 import {
@@ -54,7 +54,7 @@ const outside = (external: Record<string, string>) =>
 const inside = (values: Uint8Array, type: number, dims: readonly number[], name = 'w') =>
   modelProto({ initializers: [tensorProto({ dims, type, name, values })] })
 
-/** Puts the files of the attack beside the model, and gives the model. */
+/** Writes the files of the attack beside the model. @returns the model */
 type Attack = () => Uint8Array
 
 const ATTACKS: readonly (readonly [id: string, code: string, attack: Attack])[] = [
@@ -66,7 +66,7 @@ const ATTACKS: readonly (readonly [id: string, code: string, attack: Attack])[] 
     () => inside(raw(1), 1, [4], '%s%n\0'.repeat(100_000)),
   ],
   [
-    'CVE-2026-27489 and CVE-2026-34447, a link',
+    'CVE-2026-27489 and CVE-2026-34447, a symlink',
     'ERR_PATH_ESCAPE',
     () => {
       symlinkSync(join(folder, 'secret.bin'), join(folder, 'model', 'w.bin'))
@@ -74,7 +74,7 @@ const ATTACKS: readonly (readonly [id: string, code: string, attack: Attack])[] 
     },
   ],
   [
-    'CVE-2026-34447, a link on the way',
+    'CVE-2026-34447, a symlink as directory',
     'ERR_PATH_ESCAPE',
     () => {
       symlinkSync(folder, join(folder, 'model', 'data'))
@@ -121,13 +121,13 @@ describe('an attack on readers', () => {
     }
   })
 
-  it('onnxruntime PR 27430 and 27539: a model from bytes looks into no folder', async () => {
+  it('onnxruntime PR 27430 and 27539: a model from memory opens no folder', async () => {
     const file = await open(outside({ location: 'package.json' }))
     expect(file.tensors.at(0)!.hasData).toBe(false)
     expect(file.findings.map(({ code }) => code)).toEqual(['ERR_UNSUPPORTED'])
   })
 
-  it('CVE-2026-34445: keys become no properties of an object', async () => {
+  it('CVE-2026-34445: keys do not become object properties', async () => {
     put('model/w.bin', GOOD)
     const names = { __proto__x: '1', constructor: 'x', toString: 'y', checksum: 'z' }
     const path = put('model/m.onnx', outside({ location: 'w.bin', ...names }))
@@ -138,7 +138,7 @@ describe('an attack on readers', () => {
     file.close()
   })
 
-  it('GHSA-7w46-vvrh-m8q5: functions that call themselves, also from a graph inside a node', async () => {
+  it('GHSA-7w46-vvrh-m8q5: recursive functions, also from a subgraph', async () => {
     const call = (attributes: Uint8Array = new Uint8Array(0)) =>
       joinBytes(field(2, 'y'), field(4, 'F'), field(7, 'own'), attributes)
     const branch = joinBytes(field(1, 'g'), field(6, field(1, call())), int(20, 5))
@@ -155,7 +155,7 @@ describe('an attack on readers', () => {
     }
   })
 
-  it('GHSA-q56x-g2fj-4rj6: a file that becomes a link while it is opened is never read', async () => {
+  it('GHSA-q56x-g2fj-4rj6: a file that is replaced by a symlink during opening is never read', async () => {
     put('model/good/w.bin', GOOD)
     put('out/w.bin', SECRET)
     const path = put('model/m.onnx', outside({ location: 'data/w.bin' }))
@@ -182,7 +182,7 @@ describe('an attack on readers', () => {
   })
 })
 
-/** Makes `data` a link to the folder of the model and to one outside, as fast as it can, for at most ten seconds. */
+/** Switches the symlink `data` between the model's folder and one outside, for at most ten seconds. */
 const SWAP = `
 const { renameSync, symlinkSync } = require('node:fs')
 const { join } = require('node:path')
@@ -197,7 +197,7 @@ while (Date.now() < end) {
 `
 
 describe('an attack on writers', () => {
-  it('CVE-2025-51480: no location of a model leads a save out of its folder', async () => {
+  it('CVE-2025-51480: no location makes a save write outside of the folder', async () => {
     const victim = put('victim.bin', SECRET)
     put('model/w.bin', GOOD)
     using file = await open(put('model/m.onnx', outside({ location: 'w.bin' })))
@@ -212,7 +212,7 @@ describe('an attack on writers', () => {
     expect(readFileSync(victim)).toEqual(Buffer.from(SECRET))
   })
 
-  it('CVE-2025-51480: a copy puts no data over a file that is there, nor through a link', async () => {
+  it('CVE-2025-51480: a copy overwrites no existing file and writes through no symlink', async () => {
     put('model/w.bin', GOOD)
     using file = await open(put('model/m.onnx', outside({ location: 'w.bin' })))
     mkdirSync(join(folder, 'copy'))
@@ -221,7 +221,7 @@ describe('an attack on writers', () => {
     expect(readFileSync(join(folder, 'secret.bin'))).toEqual(Buffer.from(SECRET))
   })
 
-  it('PR 8260: offsets that a model brings along are not where new data go', async () => {
+  it('PR 8260: new data ignores the offsets of the model', async () => {
     const offset = String(2 ** 40)
     const external = [entry('location', 'w.bin'), entry('offset', offset)].map((each) => field(13, each))
     const preset = joinBytes(

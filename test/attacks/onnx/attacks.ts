@@ -1,7 +1,8 @@
 /**
- * Hostile ONNX files, one or more a rule: what is abused, and what must come of it. `lenient` and `strict` are the error
- * code of the level's read or check; null where the level may read the file. `at` says when it shows: `read` when the
- * file is opened, `check` only in a check.
+ * Hostile ONNX files, at least one per rule, with the abuse and the expected outcome.
+ *
+ * `lenient` and `strict` are the expected error codes, null where the level may read the file. `at` is `read` for errors
+ * of opening and `check` for errors of a check only.
  */
 import type { ErrorCode } from '../../../lib/errors.js'
 import {
@@ -31,7 +32,7 @@ export interface Attack {
   readonly at: 'read' | 'check'
 }
 
-/** Files beside the hostile ones. */
+/** External data files beside the hostile models. */
 export const FOLDER: Folder = { 'w.bin': new Uint8Array(64), l: new Uint8Array(65_536) }
 
 type Made = () => Uint8Array
@@ -45,11 +46,11 @@ const attack = (
   at: 'read' | 'check' = 'read',
 ): Attack => ({ rule, name, reason, bytes, lenient, strict, at })
 
-/** Refused by both levels when the file is opened. */
+/** Both levels refuse to open the file. */
 const refused = (rule: number, name: string, reason: string, code: ErrorCode, bytes: Made): Attack =>
   attack(rule, name, reason, [code, code], bytes)
 
-/** Lenient reads it, with a finding. */
+/** Lenient opens the file, with a finding. */
 const named = (rule: number, name: string, reason: string, code: ErrorCode, bytes: Made): Attack =>
   attack(rule, name, reason, [null, code], bytes)
 
@@ -68,7 +69,7 @@ const WIRE: readonly Attack[] = [
   refused(
     1,
     'empty-file',
-    'no byte at all: every message may be empty, so none is known',
+    'an empty file: every message type may be empty, so the type is unknown',
     'ERR_TRUNCATED',
     () => new Uint8Array(0),
   ),
@@ -91,7 +92,7 @@ const WIRE: readonly Attack[] = [
   refused(
     1,
     'number-cut',
-    'the message ends inside a number',
+    'the message ends inside a varint',
     'ERR_TRUNCATED',
     model(join(GOOD, [0x10, 0x80])),
   ),
@@ -99,21 +100,21 @@ const WIRE: readonly Attack[] = [
   refused(
     1,
     'wire-type-6',
-    'a wire type that is none has no length, so what follows cannot be known',
+    'an invalid wire type has no length, so the next field cannot be found',
     'ERR_HEADER',
     model(join(GOOD, [0x16, 0x01])),
   ),
   refused(
     1,
     'group-without-end',
-    'a group that never ends swallows the rest',
+    'a group without end swallows all later fields',
     'ERR_TRUNCATED',
     model(join(GOOD, [0xa3, 0x06])),
   ),
   refused(
     1,
     'group-without-start',
-    'the end of a group that never began',
+    'the end of a group without a start',
     'ERR_HEADER',
     model(join(GOOD, [0xa4, 0x06])),
   ),
@@ -154,7 +155,7 @@ const DEPTH: readonly Attack[] = [
   attack(
     2,
     'graphs-in-graphs',
-    'each subgraph is three levels; a recursive walk ends on its stack',
+    'each subgraph is three levels; a recursive walk overflows its stack',
     ['ERR_LIMIT', 'ERR_LIMIT'],
     () => nestedGraphs(40),
     'check',
@@ -177,15 +178,15 @@ const SHAPES: readonly Attack[] = [
   ),
   refused(
     3,
-    'extent-beyond-numbers',
-    'an extent that a number cannot hold',
+    'extent-beyond-2-53',
+    'an extent that a double cannot hold',
     'ERR_OVERFLOW',
     model(tensorProto({ dims: [2n ** 62n], type: 2, values: raw(1) })),
   ),
   refused(
     3,
     'product-wraps',
-    '2^32 x 2^32 is 0 in 64 bits, so no byte would be missing',
+    '2^32 x 2^32 is 0 in 64 bits, so no byte would seem to be missing',
     'ERR_OVERFLOW',
     model(tensorProto({ dims: [2 ** 32, 2 ** 32], type: 2, values: raw() })),
   ),
@@ -199,14 +200,14 @@ const SHAPES: readonly Attack[] = [
   refused(
     3,
     'too-many-axes',
-    '300 axes: products of more digits than anyone can use',
+    '300 axes: a product of thousands of digits',
     'ERR_RANK',
     model(tensorProto({ dims: Array.from({ length: 300 }, () => 1), type: 2, values: raw(1) })),
   ),
   refused(
     3,
     'too-many-axes-packed',
-    'a million extents of a byte each, which a list of numbers has eight for',
+    'a million extents of one byte each, which take eight bytes in memory',
     'ERR_RANK',
     model(join(field(1, new Uint8Array(1_000_000).fill(1)), int(2, 2), raw(1))),
   ),
@@ -217,8 +218,8 @@ const SHAPES: readonly Attack[] = [
   ),
   refused(
     3,
-    'row-major-indices-of-many-axes',
-    'an index of eight bytes becomes a row of two thousand',
+    'linear-indices-of-many-axes',
+    'an index of eight bytes expands to a row of two thousand',
     'ERR_COO_SHAPE',
     () => modelProto({ sparse: [sparseProto(ONE_VALUE, ONE_INDEX, new Array(255).fill(1))] }),
   ),
@@ -232,26 +233,26 @@ const SHAPES: readonly Attack[] = [
   named(
     3,
     'unknown-dtype',
-    'a code that nobody knows',
+    'an unknown data_type',
     'ERR_DTYPE',
     model(tensorProto({ dims: [1], type: 99, values: raw(1) })),
   ),
 ]
 
-/** Each takes 15 bytes of the model, and all of another file. */
+/** Each takes 15 bytes of the model and names a whole external file. */
 const ALL_OUTSIDE = tensorProto({ dims: [65_536], type: 2, external: { location: 'l' } })
 
 const SIZES: readonly Attack[] = [
   refused(
     4,
     'raw-too-short',
-    'memory behind the values would be given out as numbers',
+    'memory after the values would be returned as numbers',
     'ERR_TRUNCATED',
     model(tensorProto({ dims: [1000], type: 1, values: raw(1, 2, 3, 4) })),
   ),
   refused(
     4,
-    'raw-no-multiple',
+    'raw-not-a-multiple',
     'raw_data that ends inside an element: a copy by elements runs over its end',
     'ERR_TRUNCATED',
     model(tensorProto({ dims: [2], type: 1, values: raw(1, 2, 3, 4, 5, 6, 7) })),
@@ -259,14 +260,14 @@ const SIZES: readonly Attack[] = [
   refused(
     4,
     'nibbles-too-few',
-    'packed 4-bit values for fewer elements than the shape has were filled up without a word',
+    'too few packed 4-bit values, which a reader pads silently',
     'ERR_TRUNCATED',
     model(tensorProto({ dims: [9], type: 22, values: raw(1, 2, 3, 4) })),
   ),
   refused(
     4,
     'nibble-entries-too-few',
-    'a checker that takes four bytes an entry lets 9 elements pass in 2 entries',
+    'a checker that assumes four bytes per entry accepts 9 elements in 2 entries',
     'ERR_TRUNCATED',
     model(tensorProto({ dims: [9], type: 22, values: field(5, [1, 2]) })),
   ),
@@ -287,7 +288,7 @@ const SIZES: readonly Attack[] = [
   attack(
     4,
     'entries-fewer-than-bytes',
-    'three int64 in three bytes that are two numbers: found when they are counted',
+    'three int64 in three bytes that hold two varints: found by counting',
     ['ERR_TRUNCATED', 'ERR_TRUNCATED'],
     model(tensorProto({ dims: [3], type: 7, name: 'a', values: field(7, [1, 0x80, 1]) })),
     'check',
@@ -322,14 +323,14 @@ const SIZES: readonly Attack[] = [
   attack(
     4,
     'raw-empty-beside-floats',
-    'raw_data that is there and empty hides the values of another field',
+    'an empty raw_data hides the values of the typed field',
     ['ERR_TRUNCATED', 'ERR_HEADER'],
     model(tensorProto({ dims: [1], type: 1, values: join(field(4, new Uint8Array(4)), raw()) })),
   ),
   named(
     4,
     'raw-too-long',
-    'bytes that belong to no element: room for something else',
+    'bytes that belong to no element can hide other content',
     'ERR_GAP',
     model(tensorProto({ dims: [1], type: 2, values: raw(1, 2) })),
   ),
@@ -357,13 +358,13 @@ const SIZES: readonly Attack[] = [
   refused(
     4,
     'claims-more-than-all',
-    'many tensors that name the same bytes outside: whoever loads all of them runs out of memory',
+    'many tensors name the same external bytes: loading all of them exhausts memory',
     'ERR_LIMIT',
     () => modelProto({ initializers: Array.from({ length: 5000 }, () => ALL_OUTSIDE) }),
   ),
 ]
 
-/** `count` times the same bytes. */
+/** The same bytes `count` times. */
 function repeated(bytes: Bytes, count: number): Bytes {
   const all = new Uint8Array(count * bytes.length)
   for (let at = 0; at < all.length; at += bytes.length) all.set(bytes, at)
@@ -374,7 +375,7 @@ const BOMBS: readonly Attack[] = [
   attack(
     8,
     'empty-nodes',
-    'a node of two bytes that is hundreds in memory',
+    'a node of two bytes needs hundreds in memory',
     ['ERR_LIMIT', 'ERR_LIMIT'],
     () => modelProto(join(field(2, 'g'), repeated(field(1, []), 70_000))),
     'check',
@@ -382,7 +383,7 @@ const BOMBS: readonly Attack[] = [
   attack(
     8,
     'empty-functions',
-    'more functions than anybody takes',
+    'more functions than any reader accepts',
     ['ERR_LIMIT', 'ERR_LIMIT'],
     () => modelProto({}, repeated(field(25, []), 10_001)),
     'check',
@@ -393,7 +394,7 @@ const BOMBS: readonly Attack[] = [
   refused(
     8,
     'metadata',
-    'entries of metadata without end, which are read whenever the tensor is',
+    'millions of metadata entries, which are parsed each time the tensor is made',
     'ERR_LIMIT',
     model(join(GOOD, repeated(field(16, []), 10_001))),
   ),
@@ -409,15 +410,15 @@ const EXTERNAL: readonly Attack[] = [
   ),
   refused(
     5,
-    'parent-behind-a-name',
-    'CVE-2024-27318: a check of the first characters only',
+    'parent-after-a-name',
+    'CVE-2024-27318: passes a check of the first characters only',
     'ERR_PATH_ESCAPE',
     outside({ location: 'x/../../y' }),
   ),
   refused(
     5,
     'memory-address',
-    'a location that onnxruntime took for an address of its own memory',
+    'a location that onnxruntime read as an address in its memory',
     'ERR_PATH_ESCAPE',
     outside({ location: '*/_ORT_MEM_ADDR_/*', offset: '4096', length: '4' }),
   ),
@@ -453,14 +454,14 @@ const EXTERNAL: readonly Attack[] = [
   refused(
     5,
     'offset-wraps',
-    'an offset that is small again in 64 bits',
+    'an offset that wraps to a small number in 64 bits',
     'ERR_OVERFLOW',
     outside({ location: 'w.bin', offset: '18446744073709551616' }),
   ),
   refused(
     5,
     'beyond-the-file',
-    'PR 8319 and its like: a range behind the end is given out short',
+    'PR 8319 and others: a range beyond the end is returned truncated',
     'ERR_OFFSET_RANGE',
     outside({ location: 'w.bin', offset: '61' }),
   ),
@@ -474,36 +475,36 @@ const EXTERNAL: readonly Attack[] = [
   named(
     5,
     'missing-file',
-    'a file that is not there; the rest can be read without it',
+    'a missing file; other tensors can be read without it',
     'ERR_IO',
     outside({ location: 'gone.bin' }),
   ),
   attack(
     5,
-    'key-of-an-object',
-    'CVE-2026-34445: keys become attributes of an object; here they are texts',
+    'key-as-property',
+    'CVE-2026-34445: keys become object attributes elsewhere; here they are strings',
     [null, null],
     outside({ location: 'w.bin', __proto__0: 'x', constructor: 'y', basepath: '/' }),
     'check',
   ),
   named(
     5,
-    'strings-outside',
-    'strings have no fixed size, so a range is none of theirs',
+    'external-strings',
+    'strings have no fixed size, so a range cannot hold them',
     'ERR_DTYPE',
     model(tensorProto({ dims: [4], type: 8, external: { location: 'w.bin' } })),
   ),
   named(
     5,
-    'inside-and-outside',
-    'values in the model and in a file',
+    'internal-and-external',
+    'values in the model and in an external file',
     'ERR_HEADER',
     model(tensorProto({ dims: [4], type: 2, values: raw(1, 2, 3, 4), external: { location: 'w.bin' } })),
   ),
   attack(
     5,
     'wrong-checksum',
-    'data that were exchanged',
+    'replaced data',
     [null, 'ERR_CHECKSUM'],
     outside({ location: 'w.bin', checksum: '00' }),
     'check',
@@ -544,7 +545,7 @@ const SPARSE: readonly Attack[] = [
   attack(
     6,
     'index-outside',
-    'an index behind the shape writes behind the dense tensor',
+    'an index outside of the shape writes outside of the dense tensor',
     ['ERR_COO_INDEX', 'ERR_COO_INDEX'],
     () => modelProto({ sparse: [sparseProto(VALUES, indices(0, 4), [4])] }),
     'check',
@@ -552,7 +553,7 @@ const SPARSE: readonly Attack[] = [
   attack(
     6,
     'index-twice',
-    'two values of one element',
+    'two values for one element',
     [null, 'ERR_COO_DUPLICATE'],
     () => modelProto({ sparse: [sparseProto(VALUES, indices(1, 1), [4])] }),
     'check',
@@ -563,7 +564,7 @@ const NAMES: readonly Attack[] = [
   attack(
     7,
     'name-twice',
-    'two initializers of one name: which one counts depends on the reader',
+    'two initializers of one name: readers differ in which one they use',
     [null, 'ERR_DUPLICATE'],
     () => modelProto({ initializers: [GOOD, GOOD] }),
     'check',
@@ -571,7 +572,7 @@ const NAMES: readonly Attack[] = [
   attack(
     7,
     'name-no-utf8',
-    'a name that is no text',
+    'a name that is not UTF-8',
     [null, 'ERR_HEADER'],
     model(join(int(1, 1), int(2, 2), raw(1), field(8, [0xff]))),
     'check',
@@ -579,7 +580,7 @@ const NAMES: readonly Attack[] = [
   attack(
     7,
     'cycle',
-    'nodes that wait for each other: a recursive walk never ends',
+    'nodes that depend on each other: a recursive walk never ends',
     [null, 'ERR_GRAPH'],
     () =>
       modelProto({
@@ -590,15 +591,15 @@ const NAMES: readonly Attack[] = [
   attack(
     7,
     'wrong-wire-type',
-    'a known field that is written as another kind becomes an unknown one',
+    'a known field with another wire type is read as an unknown field',
     [null, 'ERR_HEADER'],
     () => modelProto(join(field(2, 'g'), int(11, 1))),
     'check',
   ),
   attack(
     7,
-    'properties-twice',
-    'a key of external_data twice: the last one counts',
+    'repeated-property',
+    'a repeated key of external_data: the last one wins',
     [null, null],
     model(
       join(

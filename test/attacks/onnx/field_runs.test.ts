@@ -1,7 +1,6 @@
 /**
- * Fields of one number that stand behind each other are kept as one from the seventeenth field on. Messages of many fields,
- * right and wrong ones, must say the same, be changed to the same bytes and be refused in the same cases as their fields
- * are each by itself.
+ * From the seventeenth field on, adjacent fields of one number are kept as one run. Random messages, valid and invalid,
+ * must read, edit and fail exactly as if each field were kept by itself.
  */
 import { expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
@@ -33,7 +32,7 @@ function messageOf(type: MessageName, file: MessageFile, start: number, end: num
   return new Message(type, { file, start, end })
 }
 
-/** A field of a kind, or at times of another one, with a value that is right or not. */
+/** A field of the expected or another wire type, with a valid or invalid value. */
 function randomField({ number, kind }: Pick<FieldInfo, 'number' | 'kind'>, random: Random): Uint8Array {
   switch (random(12) === 0 ? random(4) : isMessageKind(kind) ? 3 : SHAPE_OF_KIND[kind]) {
     case 0:
@@ -70,7 +69,7 @@ const SHAPE_OF_KIND = {
 
 const GROUP = Uint8Array.from([(30 << 3) | 3, 0x08, 0x01, (30 << 3) | 4].flatMap((tag) => [...varint(tag)]))
 
-/** Runs of fields of one number, of which some are long, in any order. */
+/** Short and long runs of fields of one number, in random order. */
 function randomMessage(type: MessageName, random: Random): Uint8Array {
   const known = MESSAGES[type].filter((info) => info !== undefined)
   const runs = Array.from({ length: 1 + random(6) }, () => {
@@ -81,7 +80,7 @@ function randomMessage(type: MessageName, random: Random): Uint8Array {
   return join(...runs, random(5) === 0 ? GROUP : [], random(3) === 0 ? runs[0]! : [])
 }
 
-/** Each field, or what lies between two, as a message of its own; undefined where the bytes are none. */
+/** Each field, or the bytes between two fields, as a message; undefined for bytes that are not a message. */
 function piecesOf(type: MessageName, file: MessageFile): Message[] | undefined {
   const cursor = new WireCursor(file.source)
   const { byteLength } = file.source
@@ -104,7 +103,7 @@ function piecesOf(type: MessageName, file: MessageFile): Message[] | undefined {
   return bounds.slice(1).map((end, at) => messageOf(type, file, bounds[at]!, end))
 }
 
-/** What an action gives, or the code with which it is refused. */
+/** The result of an action, or its error code. */
 function resultOf<T>(action: () => T): T | { readonly refused: string } {
   try {
     return action()
@@ -114,7 +113,7 @@ function resultOf<T>(action: () => T): T | { readonly refused: string } {
   }
 }
 
-/** Readers of a kind; each gives a list. */
+/** Readers by field type; each returns a list. */
 function readersOf({ name, kind }: FieldInfo): ((message: Message) => unknown[])[] {
   const inside = (message: Message): unknown[] =>
     message.messages(name).map(({ origin }) => [origin!.start, origin!.end])
@@ -139,7 +138,7 @@ function expectSameValues(whole: Message, pieces: readonly Message[], info: Fiel
   expect(whole.text(info.name)).toBe(lastText.at(-1) ?? '')
 }
 
-/** Changes of a list, and the fields that they put there. */
+/** Edits of a list, and the fields that they write. */
 const CHANGES: readonly ((message: Message, name: string) => void)[] = [
   (message, name) => message.clear(name),
   (message, name) => message.setTexts(name, ['one', '', 'two']),
@@ -148,7 +147,7 @@ const CHANGES: readonly ((message: Message, name: string) => void)[] = [
   (message, name) => message.setBytes(name, [new Uint8Array(3)]),
 ]
 
-/** The bytes that a change makes of fields that are each by itself: new ones stand where the first old one stood. */
+/** Expected bytes after an edit: new fields are at the position of the first old one. */
 async function changedBytes(
   type: MessageName,
   pieces: readonly Message[],
@@ -169,7 +168,7 @@ async function changedBytes(
   return join(...parts)
 }
 
-it(`${COUNT} messages of many fields are read and changed as their fields are`, {
+it(`${COUNT} messages with runs are read and edited as single fields are`, {
   timeout: 60_000 + 20 * COUNT,
 }, async () => {
   const random = randomNumbers(fuzzSeed(20_261_123))

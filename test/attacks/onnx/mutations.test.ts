@@ -1,4 +1,4 @@
-/** Good and hostile files, changed at random: each is read or refused, in bounded memory, and nothing else happens. */
+/** Random mutations of valid and hostile files: each is read or refused, in bounded memory. */
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
@@ -38,17 +38,17 @@ import { ATTACKS, FOLDER } from './attacks.js'
 const MUTATIONS = mutationCount(2000)
 const SEED = fuzzSeed(20_260_823)
 const MEMORY = new MemoryWatch()
-/** Collections take the most of it. */
+/** Most of the time is garbage collection. */
 const TIMEOUT = 60_000 + 60 * MUTATIONS
 
-/** Real files that are small enough for thousands of mutations. */
+/** Third-party files that are small enough for thousands of mutations. */
 function realFiles(): Uint8Array[] {
   if (!hasThirdPartyFiles) return []
   const small = thirdPartyFiles('onnx').filter(({ byteLength }) => byteLength < 2000)
   return small.map(({ path }) => thirdPartyBytes(path))
 }
 
-/** A file with something of everything. */
+/** A file with every feature. */
 function madeFiles(): Uint8Array[] {
   const typed = tensorProto({
     dims: [3],
@@ -80,7 +80,7 @@ function madeFiles(): Uint8Array[] {
   ]
 }
 
-/** Bytes that mean something: tags, lengths, ends of numbers. */
+/** Bytes with a meaning on the wire: tags, lengths, varint ends. */
 const PIECES: readonly Uint8Array[] = [
   [0x08],
   [0x10, 0x01],
@@ -97,7 +97,7 @@ const PIECES: readonly Uint8Array[] = [
   [0x1a, 0x02, 0x08, 0x01],
 ].map((bytes) => Uint8Array.from(bytes))
 
-/** `bytes` with those in [at, at + removed) replaced. */
+/** `bytes` with [at, at + removed) replaced. */
 function spliced(bytes: Bytes, at: number, removed: number, piece: Uint8Array): Bytes {
   return new Uint8Array([...bytes.subarray(0, at), ...piece, ...bytes.subarray(at + removed)])
 }
@@ -109,7 +109,7 @@ const CHANGES: readonly Change[] = [
   (bytes, at, random) => spliced(bytes, at, 0, bytes.subarray(random(at + 1), at)),
 ]
 
-/** Reads all of a tensor. What it takes may be at most eight times the files. */
+/** Reads all of a tensor, which may allocate at most eight times the size of the files. */
 async function useTensor(tensor: Tensor, mostBytes: number): Promise<void> {
   if (tensor.kind === 'string') {
     await tensor.strings().catch(expectRefusal)
@@ -130,7 +130,7 @@ async function read(bytes: Uint8Array, level: Level): Promise<void> {
     onnx.read(source, readOptions(level, FOLDER)),
   )
   expect(findings.length).toBeLessThanOrEqual(1001)
-  // Every message is looked at by its own level, by the levels above it, and by strict once more.
+  // Each message is read at its own level, by the levels above, and again by strict.
   expect(source.bytesRead).toBeLessThanOrEqual(16 * bytes.length + 64 * 1024)
   const mostBytes = 8 * bytes.length + 65_536
   for (const tensor of tensors) await useTensor(tensor, mostBytes).catch(expectRefusal)
@@ -151,7 +151,7 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, { timeo
   })
 })
 
-/** Does with a model what there is to do. Each deed may be refused; what is saved afterwards can be opened. */
+/** Calls every operation of a model. Each may be refused; the saved result must open. */
 async function useModel(bytes: Uint8Array): Promise<void> {
   const { model } = await onnx.read(new CountingSource(bytes), readOptions('lenient', FOLDER))
   if (!(model instanceof OnnxModel)) return
@@ -201,7 +201,7 @@ it(`${MUTATIONS} mutated models are walked, edited and saved, or refused`, { tim
 /** Models begin with their IR version. */
 const MODEL_START = 0x08
 
-it('opening, checking and summing up a model of many nodes takes at most eight times its bytes', async () => {
+it('opening, checking and summarizing a model of many nodes allocates at most eight times its size', async () => {
   const node = (at: number) =>
     nodeProto({ inputs: [`value_${at}`], outputs: [`value_${at + 1}`], attributes: [field(1, 'axis')] })
   const nodes = Array.from({ length: 40_000 }, (_, at) => node(at))
@@ -213,7 +213,7 @@ it('opening, checking and summing up a model of many nodes takes at most eight t
   expect(count).toBe(40_000)
 })
 
-it('a million empty tensors, and a million of a few bytes, end in findings or tensors', async () => {
+it('a million empty tensors, and a million of a few bytes, give findings or tensors', async () => {
   const empty = modelProto({ initializers: [] })
   const many = (tensor: Uint8Array): Uint8Array => {
     const one = field(5, tensor)

@@ -1,4 +1,4 @@
-/** External data in real folders: what may be opened, what is refused, and what a copy of a model takes with it. */
+/** External data in real folders: which files may be opened, which are refused, and what a copy of a model includes. */
 import {
   linkSync,
   mkdirSync,
@@ -36,7 +36,7 @@ const DATA = Uint8Array.from({ length: 16 }, (_, at) => at)
 const outside = (external: Record<string, string>, name = 'w') =>
   tensorProto({ dims: [4], type: 2, name, external })
 
-/** A model in the folder `model` whose tensors lie where `externals` say. */
+/** A model in the folder `model` whose tensors have the given external data. */
 function writeModel(...externals: Record<string, string>[]): string {
   const path = join(folder, 'model', 'm.onnx')
   const initializers = externals.map((external, at) => outside(external, `w${at}`))
@@ -61,7 +61,7 @@ const refusalOf = (path: string, options: OpenOptions = {}) =>
   )
 
 describe('reading', () => {
-  it('opens one file once for all tensors in it, at any offset', async () => {
+  it('opens a file once for all its tensors, at any offset', async () => {
     writeData('model/data/w.bin')
     const location = 'data/w.bin'
     const path = writeModel(
@@ -100,7 +100,7 @@ describe('reading', () => {
     ])
   })
 
-  it('refuses a link that leads out of the folder, last or on the way, unless links are to be followed', async () => {
+  it('refuses a symlink out of the folder, as file or as directory, unless symlinks are followed', async () => {
     const target = writeData('secret/w.bin')
     symlinkSync(target, join(folder, 'model', 'link.bin'))
     symlinkSync(dirname(target), join(folder, 'model', 'way'))
@@ -111,13 +111,13 @@ describe('reading', () => {
     }
   })
 
-  it('takes a link to a file of the folder', async () => {
+  it('accepts a symlink to a file of the folder', async () => {
     writeData('model/blob')
     symlinkSync('blob', join(folder, 'model', 'w.bin'))
     expect(await refusalOf(writeModel({ location: 'w.bin' }), { level: 'strict' })).toBeUndefined()
   })
 
-  it('refuses a file with a second name, unless these are allowed', async () => {
+  it('refuses a file with a second hard link, unless these are allowed', async () => {
     linkSync(writeData('secret.bin'), join(folder, 'model', 'w.bin'))
     const path = writeModel({ location: 'w.bin' })
     expect(await refusalOf(path)).toBe('ERR_PATH_ESCAPE')
@@ -125,7 +125,7 @@ describe('reading', () => {
     expect(await refusalOf(path, { hardLinks: 'maybe' as never })).toBe('ERR_ARGUMENT')
   })
 
-  it('leaves tensors without data where a file is missing, which strict refuses', async () => {
+  it('gives tensors of a missing file no data, and strict refuses it', async () => {
     const path = writeModel({ location: 'gone.bin' }, { location: 'gone.bin', offset: '4' })
     using file = await open(path)
     expect(file.findings.map(({ code }) => code)).toEqual(['ERR_IO'])
@@ -153,7 +153,7 @@ describe('reading', () => {
     expect(await refusalOf(writeModel({ location: 'w.bin', ...keys } as Record<string, string>))).toBe(code)
   })
 
-  it('tells a length that is too long, and strict refuses it', async () => {
+  it('reports a length that is too long, and strict refuses it', async () => {
     writeData('model/w.bin')
     const path = writeModel({ location: 'w.bin', length: '5' })
     using file = await open(path)
@@ -161,7 +161,7 @@ describe('reading', () => {
     expect(await refusalOf(path, { level: 'strict' })).toBe('ERR_GAP')
   })
 
-  it('compares checksums when it checks', async () => {
+  it('compares checksums in a check', async () => {
     writeData('model/w.bin')
     const good = writeModel({ location: 'w.bin', checksum: sha1(DATA).toUpperCase() })
     expect(await check(good, { level: 'strict' })).toEqual([])
@@ -177,7 +177,7 @@ describe('ranges of one file', () => {
   const location = 'w.bin'
   it.each([
     ['the same', ['0', '0'], []],
-    ['one behind the other', ['4', '0', '8'], []],
+    ['that are adjacent', ['4', '0', '8'], []],
     ['that share some bytes', ['8', '0', '10'], ['ERR_OVERLAP']],
     ['that both share bytes with a third', ['0', '1', '2'], ['ERR_OVERLAP', 'ERR_OVERLAP']],
   ])('%s', async (_, offsets, expected) => {
@@ -198,7 +198,7 @@ describe('tensors in attributes and subgraphs', () => {
     nodeProto({ attributes: [attribute('body', field(6, inner), 5)] }),
   ]
 
-  it('have their data, which go along with a copy', async () => {
+  it('have their data, which a copy includes', async () => {
     const path = join(folder, 'model', 'm.onnx')
     writeFileSync(path, modelProto({ nodes }))
     writeData('model/w.bin')
@@ -214,7 +214,7 @@ describe('tensors in attributes and subgraphs', () => {
     expect(readdirSync(join(folder, 'copy')).sort()).toEqual(['inner.bin', 'm.onnx', 'w.bin'])
   })
 
-  it('may not lead out of the folder either', async () => {
+  it('must not name files outside of the folder', async () => {
     const path = join(folder, 'model', 'm.onnx')
     const value = attribute('value', field(5, outside({ location: '../w.bin' })), 4)
     writeFileSync(path, modelProto({ nodes: [nodeProto({ attributes: [value] })] }))
@@ -237,7 +237,7 @@ describe('a check of tensors in attributes', () => {
   const [first, second] = ['graph.node[0].attribute[0].t', 'graph.node[1].attribute[0].t']
 
   it.each([
-    ['a range behind the end', [{ location, offset: '13' }], [['ERR_OFFSET_RANGE', first]]],
+    ['a range beyond the end', [{ location, offset: '13' }], [['ERR_OFFSET_RANGE', first]]],
     [
       'a range that another has in part',
       [{ location }, { location, offset: '2' }],
@@ -249,15 +249,15 @@ describe('a check of tensors in attributes', () => {
       [['ERR_OVERLAP', second]],
     ],
     ['a wrong checksum', [{ location, checksum: sha1(DATA.subarray(1)) }], [['ERR_CHECKSUM', first]]],
-    ['a right one', [{ location, checksum: sha1(DATA) }], []],
-  ])('tells %s', async (_, externals, expected) => {
+    ['a correct checksum', [{ location, checksum: sha1(DATA) }], []],
+  ])('reports %s', async (_, externals, expected) => {
     writeData('model/w.bin')
     const found = await check(model(...(externals as Record<string, string>[])), { level: 'strict' })
     const wanted = (expected as [string, string][]).map(([code, path]) => [code, `${path}.external_data`])
     expect(found.map(({ code, path }) => [code, path])).toEqual(wanted)
   })
 
-  it('says of such a tensor why it has no data', async () => {
+  it('gives the reason why such a tensor has no data', async () => {
     writeData('model/w.bin')
     using file = await open(model({ location, offset: '13' }, { location: 'gone.bin' }))
     const [short, gone] = [...file.onnx!.allTensors()].map(({ tensor }) => tensor as DenseTensor)
@@ -268,13 +268,13 @@ describe('a check of tensors in attributes', () => {
   })
 })
 
-it('looks for no more files than there may be, whether they are there or not', async () => {
+it('opens no more files than the limit, missing files included', async () => {
   const externals = Array.from({ length: 6000 }, (_, at) => ({ location: `gone${at}.bin` }))
   expect(await refusalOf(writeModel(...externals))).toBe('ERR_LIMIT')
 })
 
 describe('a resolver', () => {
-  it('gives data from memory, from a path, or leaves it to the folder', async () => {
+  it('returns data in memory, a path, or undefined for the default', async () => {
     writeData('model/a.bin')
     const elsewhere = writeData('cache/blob', DATA.subarray(8))
     const model = writeModel({ location: 'a.bin' }, { location: 'sub/b.bin' }, { location: './c.bin' })
@@ -300,7 +300,7 @@ describe('a resolver', () => {
     expect(await check(model, { level: 'strict', resolve })).toEqual([])
   })
 
-  it('is not asked for names that lead out of the folder, and must be a function', async () => {
+  it('is not called for names outside of the folder, and must be a function', async () => {
     const path = writeModel({ location: '../w.bin' })
     const resolve = (): Uint8Array => DATA
     expect(await refusalOf(path, { resolve })).toBe('ERR_PATH_ESCAPE')
@@ -319,14 +319,14 @@ describe('saving', () => {
     expect(readFileSync(join(folder, 'copy', 'w.bin'))).toEqual(Buffer.from(DATA))
   })
 
-  it('leaves the data alone where the copy lies beside the model', async () => {
+  it('does not touch the data where the copy is in the folder of the model', async () => {
     writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin' }))
     await save(join(folder, 'model', 'copy.onnx'), file)
     expect(readdirSync(join(folder, 'model')).sort()).toEqual(['copy.onnx', 'm.onnx', 'w.bin'])
   })
 
-  it('refuses a folder that has other data under the name', async () => {
+  it('refuses a folder with a different file of the same name', async () => {
     writeData('model/w.bin')
     const other = writeData('copy/w.bin', Uint8Array.of(1))
     using file = await open(writeModel({ location: 'w.bin' }))
@@ -335,7 +335,7 @@ describe('saving', () => {
     expect(readdirSync(join(folder, 'copy'))).toEqual(['w.bin'])
   })
 
-  it('refuses to replace the data that it refers to', async () => {
+  it('refuses to overwrite the data of the model', async () => {
     const data = writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin' }))
     for (const external of [undefined, false, { threshold: 0 }] as const) {
@@ -345,7 +345,7 @@ describe('saving', () => {
     expect(readFileSync(data)).toEqual(Buffer.from(DATA))
   })
 
-  it('writes no data through a link that leads out of the folder of the copy', async () => {
+  it('writes no data through a symlink out of the target folder', async () => {
     mkdirSync(join(folder, 'model', 'in'))
     writeData('model/in/w.bin')
     for (const name of ['copy', 'elsewhere']) mkdirSync(join(folder, name))
@@ -357,7 +357,7 @@ describe('saving', () => {
     expect(readdirSync(join(folder, 'elsewhere'))).toEqual([])
   })
 
-  it('puts external tensors into a new model of tensors', async () => {
+  it('stores external tensors in a new model of tensors', async () => {
     writeData('model/w.bin')
     using file = await open(writeModel({ location: 'w.bin', offset: '8' }))
     const target = join(folder, 'all.onnx')

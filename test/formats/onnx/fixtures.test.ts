@@ -1,4 +1,4 @@
-/** The real ONNX files beside the checkout: what is in them, and that they come back byte for byte. */
+/** Third-party ONNX files: their contents, and saving them byte for byte. */
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const pathOf = (name: string): string => thirdPartyPath(`onnx/${name}`)
 const out = mkdtempSync(join(tmpdir(), 'tilework-onnx-'))
 afterAll(() => rmSync(out, { recursive: true }))
 
-/** What the files hold, by the list's own words and by the operators that made them. */
+/** Contents of the files, from their manifest and from the operators that made them. */
 const VALUES: readonly [name: string, dtype: string, shape: number[], values: (number | bigint)[]][] = [
   ['node/test_cast_FLOAT_to_INT4/test_data_set_0/output_0.pb', 'int4', [5, 5], [7, -8, -7, -6, -5, -4]],
   ['node/test_cast_FLOAT_to_UINT2/test_data_set_0/output_0.pb', 'uint2', [7, 1], [1, 2, 3, 0, 1, 2, 3]],
@@ -48,7 +48,7 @@ const VALUES: readonly [name: string, dtype: string, shape: number[], values: (n
 ]
 
 describe('the real files', THIRD_PARTY, () => {
-  it.each(FILES)('$name opens, has no fault, and is saved byte for byte', async ({ name, sha256 }) => {
+  it.each(FILES)('$name opens without findings and is saved byte for byte', async ({ name, sha256 }) => {
     const file = await open(pathOf(name), { level: 'strict' })
     expect(file.format).toBe('onnx')
     const codes = [...file.findings, ...(await check(pathOf(name), { level: 'strict' }))].map(
@@ -93,13 +93,13 @@ describe('the real files', THIRD_PARTY, () => {
     }
   })
 
-  it('has 52 initializers in SqueezeNet, found by name', async () => {
+  it('finds the 52 initializers of SqueezeNet by name', async () => {
     using file = await open(pathOf('light/light_squeezenet.onnx'), { mode: 'read' })
     expect(file.tensors.length).toBe(52)
     expect([...(await file.dense('conv10_w_0__SHAPE').toTypedArray())]).toEqual([1000n, 512n, 1n, 1n])
   })
 
-  it('has the strings of the weekdays', async () => {
+  it('reads the strings of the weekdays', async () => {
     using file = await open(
       pathOf('simple/test_strnorm_model_monday_casesensintive_lower/test_data_set_0/input_0.pb'),
     )

@@ -1,4 +1,4 @@
-/** Bare values, sparse tensors, how a file's message is told, and large files. */
+/** Bare values, sparse tensors, detection of the message type, graph and function rules, and large files. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
@@ -44,7 +44,7 @@ describe('bare values', () => {
   const map = join(field(1, 'm'), int(2, 7), int(3, 10), int(3, 20), field(5, sequence))
   const optional = join(field(1, 'o'), int(2, 4), field(6, map))
 
-  it('of any depth give their elements in order', async () => {
+  it('of any depth list their tensors in order', async () => {
     expect(await valuesOf(sequence)).toEqual([1, 2])
     expect(await valuesOf(nested)).toEqual([1, 2, 3])
     expect(await valuesOf(map)).toEqual([1, 2])
@@ -52,7 +52,7 @@ describe('bare values', () => {
     expect(await valuesOf(join(field(1, 'none'), int(2, 0)))).toEqual([])
   })
 
-  it('end at a depth that can be set', async () => {
+  it('are refused beyond the depth limit', async () => {
     let deep = join(int(2, 1), field(3, one(1)))
     for (let level = 0; level < 40; level++) deep = join(int(2, 3), field(5, deep), field(5, int(2, 1)))
     expect(await valuesOf(deep)).toEqual([1])
@@ -63,7 +63,7 @@ describe('bare values', () => {
   })
 })
 
-describe('the message of a file', () => {
+describe('the message type of a file', () => {
   const FILES: readonly [FileMessage, Bytes][] = [
     ['ModelProto', modelProto({ initializers: [one(1, 'a')] })],
     ['ModelProto', field(7, field(2, 'g'))],
@@ -74,7 +74,7 @@ describe('the message of a file', () => {
     ['MapProto', join(int(2, 8), field(4, 'k'), field(5, join(int(2, 1), field(3, one(1)))))],
   ]
 
-  it.each(FILES)('is %s by its fields', async (message, bytes) => {
+  it.each(FILES)('is detected as %s by its fields', async (message, bytes) => {
     const { tensors, findings } = await read(bytes)
     expect(findings).toEqual([])
     const named = await read(bytes, message)
@@ -83,8 +83,8 @@ describe('the message of a file', () => {
     )
   })
 
-  it('is said to be ambiguous where more than one fits, and a tensor comes first', async () => {
-    // One int8 in a typed field, and a sequence, or an optional value, that is one sequence of tensors without elements.
+  it('is reported as ambiguous where several match, and TensorProto wins', async () => {
+    // Valid as one int8 in a typed field, and as a sequence or optional of one empty sequence of tensors.
     const either = join(int(2, 3), field(5, int(2, 1)))
     const { tensors, findings } = await read(either, undefined, 'lenient')
     expect((tensors.at(0) as DenseTensor).at()).toBe(16)
@@ -96,21 +96,21 @@ describe('the message of a file', () => {
     ])
   })
 
-  it('is what the option says, or nothing', async () => {
+  it('is the one of the option, or an error', async () => {
     const either = join(int(2, 1), field(3, one(1)))
     expect(await valuesOf(either, 'SequenceProto')).toEqual([1])
     await expect(read(either, 'GraphProto' as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
     expect(FILE_MESSAGES).toContain('MapProto')
   })
 
-  it('may have fields that nobody knows yet', async () => {
+  it('may have unknown fields', async () => {
     const { tensors, findings } = await read(modelProto({ initializers: [one(4, 'a')] }, field(300, 'x')))
     expect(findings).toEqual([])
     expect([...(await (tensors.get('a') as DenseTensor).toTypedArray())]).toEqual([4])
     expect(await valuesOf(join(one(5), field(300, 'x')))).toEqual([5])
   })
 
-  it('is found without an extension', async () => {
+  it('is detected without a file extension', async () => {
     using file = await open(modelProto({ initializers: [one(9, 'a')] }))
     expect(file.format).toBe('onnx')
     expect([...(await file.dense('a').toTypedArray())]).toEqual([9])
@@ -132,7 +132,7 @@ describe('sparse tensors', () => {
   it.each([
     ['rows', rows],
     ['row-major numbers', linear],
-  ])('of %s are lists of coordinates, in a model and alone', async (_, indices) => {
+  ])('with %s are coordinate lists, in a model and as a bare value', async (_, indices) => {
     const message = sparseProto(values, indices, [2, 3])
     for (const bytes of [message, modelProto({ sparse: [message] })]) {
       const { tensors } = await read(bytes)
@@ -154,7 +154,7 @@ describe('sparse tensors', () => {
     }
   })
 
-  it('without entries need no indices', async () => {
+  it('need no indices without entries', async () => {
     const empty = tensorProto({ dims: [0], type: 1, name: 'c' })
     const { tensors } = await read(sparseProto(empty, undefined, [4, 4]))
     expect((tensors.at(0) as SparseTensor).entryCount).toBe(0)
@@ -163,7 +163,7 @@ describe('sparse tensors', () => {
   it.each([
     ['beyond the shape', [0, 3, 6]],
     ['below zero', [0, 3, -1]],
-  ])('with a number %s are refused when it is read', async (_, numbers) => {
+  ])('with an index %s are refused when it is read', async (_, numbers) => {
     const indices = tensorProto({ dims: [3], type: 7, values: int64(...numbers) })
     const bytes = sparseProto(values, indices, [2, 3])
     const { tensors } = await read(bytes)
@@ -180,7 +180,7 @@ const node = (inputs: string[], outputs: string[], ...attributes: Bytes[]) =>
 const subgraph = (graph: Bytes): Bytes => join(field(1, 'body'), field(6, graph), int(20, 5))
 
 describe('graphs', () => {
-  it('that fit together have no findings', async () => {
+  it('that follow the rules have no findings', async () => {
     const inner = graphProto({ nodes: [node(['b', 'w'], ['c'])], outputs: ['c'] })
     const nodes = [node(['x', ''], ['b']), node([], ['y'], subgraph(inner))]
     const bytes = modelProto({ nodes, inputs: ['x'], outputs: ['y'], initializers: [one(1, 'w')] })
@@ -188,13 +188,13 @@ describe('graphs', () => {
   })
 
   it.each([
-    ['an input that nobody makes', { nodes: [node(['x'], ['y'])] }, ['ERR_GRAPH']],
-    ['an output that nobody makes', { outputs: ['y'] }, ['ERR_GRAPH']],
-    ['a name made twice', { nodes: [node([], ['y']), node([], ['y'])] }, ['ERR_DUPLICATE']],
+    ['an undefined input', { nodes: [node(['x'], ['y'])] }, ['ERR_GRAPH']],
+    ['an undefined output', { outputs: ['y'] }, ['ERR_GRAPH']],
+    ['a name defined twice', { nodes: [node([], ['y']), node([], ['y'])] }, ['ERR_DUPLICATE']],
     ['an initializer twice', { initializers: [one(1, 'w'), one(2, 'w')] }, ['ERR_DUPLICATE']],
     ['nodes out of order', { nodes: [node(['b'], ['y']), node([], ['b'])] }, ['ERR_GRAPH']],
     ['a cycle', { nodes: [node(['b'], ['a']), node(['a'], ['b'])] }, ['ERR_GRAPH']],
-    ['a node of itself', { nodes: [node(['a'], ['a'])] }, ['ERR_GRAPH']],
+    ['a node that uses its own output', { nodes: [node(['a'], ['a'])] }, ['ERR_GRAPH']],
     [
       'an input of a subgraph that nobody makes',
       { nodes: [node([], ['y'], subgraph(graphProto({ nodes: [node(['gone'], ['z'])] })))] },
@@ -205,13 +205,13 @@ describe('graphs', () => {
     expect(await codes(modelProto(graph), 'strict')).toEqual(expected)
   })
 
-  it('may have a default for an input', async () => {
+  it('may have an initializer as the default of an input', async () => {
     expect(
       await codes(modelProto({ inputs: ['x'], initializers: [one(1, 'x')], outputs: ['x'] }), 'strict'),
     ).toEqual([])
   })
 
-  it('of functions are checked too', async () => {
+  it('in functions are checked too', async () => {
     const body = join(field(1, 'F'), field(4, 'x'), field(5, 'y'), field(7, node(['z'], ['y'])))
     expect(await codes(modelProto({}, field(25, body)))).toEqual(['ERR_GRAPH'])
   })
@@ -229,20 +229,20 @@ describe('functions', () => {
   const many = Array.from({ length: 500 }, (_, at) => body(`f${at}`, call(`f${at + 1}`)))
 
   it.each([
-    ['call each other in a row', many, []],
+    ['call each other in a chain', many, []],
     ['call another twice', [body('f', call('g'), call('g')), body('g')], []],
     ['have names of operators of others', [body('f', field(4, 'f'))], []],
     ['call themselves', [body('f', call('f'))], ['ERR_GRAPH']],
     ['call each other', [body('f', call('g')), body('g', call('f'))], ['ERR_GRAPH']],
     ['call themselves from a subgraph', [body('f', within(call('f')))], ['ERR_GRAPH']],
-    ['call each other in a ring', [...many, body('f500', call('f0'))], ['ERR_GRAPH']],
-    ['are there twice', [body('f'), body('f')], ['ERR_DUPLICATE']],
+    ['call each other in a cycle', [...many, body('f500', call('f0'))], ['ERR_GRAPH']],
+    ['have the same key', [body('f'), body('f')], ['ERR_DUPLICATE']],
   ] as const)('that %s', async (_, functions, expected) => {
     expect(await codes(modelProto({}, ...functions))).toEqual(expected)
   })
 })
 
-describe('what lies beside the listed tensors is checked as well', () => {
+describe('messages other than listed tensors are checked too', () => {
   const short = tensorProto({ dims: [4], type: 2, values: raw(1) })
   const attribute = join(field(1, 'value'), field(5, short), int(20, 4))
 
@@ -276,7 +276,7 @@ describe('what lies beside the listed tensors is checked as well', () => {
 })
 
 describe('files beyond 2 GiB', () => {
-  it('open without a byte of payload being read', async () => {
+  it('open without reading a byte of payload', async () => {
     const payload = 3 * 2 ** 30
     const head = join(int(1, payload), int(2, 2), field(8, 'w'), varint((9 << 3) | 2), varint(payload))
     const tail = field(5, one(7, 'v'))

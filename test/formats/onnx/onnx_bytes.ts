@@ -11,7 +11,7 @@ export function join(...parts: readonly (Bytes | readonly number[])[]): Bytes {
   return new Uint8Array(Buffer.concat(parts.map((part) => Uint8Array.from(part))))
 }
 
-/** Seven bits a byte; a negative number has ten bytes. */
+/** A varint; negative numbers have ten bytes. */
 export function varint(value: number | bigint): Bytes {
   const bytes: number[] = []
   let rest = BigInt.asUintN(64, BigInt(value))
@@ -20,16 +20,16 @@ export function varint(value: number | bigint): Bytes {
   return Uint8Array.from(bytes)
 }
 
-/** A field with a number. */
+/** A varint field. */
 export const int = (number: number, value: number | bigint): Bytes => join(varint(number << 3), varint(value))
 
-/** A field with a length. */
+/** A length-delimited field. */
 export function field(number: number, value: string | Bytes | readonly number[]): Bytes {
   const bytes = typeof value === 'string' ? Buffer.from(value) : Uint8Array.from(value)
   return join(varint((number << 3) | 2), varint(bytes.length), bytes)
 }
 
-/** A field with 4 or 8 bytes. */
+/** A fixed32 or fixed64 field. */
 export const fixed = (number: number, value: Bytes): Bytes =>
   join(varint((number << 3) | (value.length === 4 ? 5 : 1)), value)
 
@@ -39,9 +39,9 @@ export interface TensorText {
   readonly dims?: readonly (number | bigint)[]
   readonly type?: number
   readonly name?: string
-  /** Fields that carry values, as they stand. */
+  /** Raw fields of values. */
   readonly values?: Bytes
-  /** Key and value of external_data; data_location is then EXTERNAL. */
+  /** Entries of external_data; sets data_location to EXTERNAL. */
   readonly external?: Readonly<Record<string, string>>
 }
 
@@ -104,7 +104,7 @@ export const modelProto = (graph: GraphText | Bytes, ...rest: readonly Bytes[]):
     ...rest,
   )
 
-/** Files of a folder in memory. */
+/** A folder in memory: bytes by file name. */
 export type Folder = Record<string, Uint8Array>
 
 export function readOptions(level: Level = 'strict', folder: Folder = {}, limits: Limits = {}): ReadOptions {

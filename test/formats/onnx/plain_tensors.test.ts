@@ -1,4 +1,4 @@
-/** Tensors that the addon finds in a file are the ones that are read from the same bytes in memory, whatever these are. */
+/** Differential test: headers read by the addon from a file equal those read by TypeScript from the same bytes in memory. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
@@ -21,7 +21,7 @@ function written(bytes: Uint8Array): string {
   return path
 }
 
-/** Everything that listing a file says. */
+/** Everything that the list of tensors contains. */
 async function listing(input: Input, level: 'lenient' | 'strict'): Promise<unknown> {
   const findings = await check(input, { format: 'onnx', level })
   try {
@@ -55,7 +55,7 @@ function refusalOf(error: unknown): unknown {
 const values = (count: number, seed = 0): Uint8Array =>
   raw(...Array.from({ length: count }, (_, at) => (at + seed) & 0xff))
 
-/** Plain tensors, and among them one of each kind that is not. */
+/** Plain tensors, with one of each kind that is not plain among them. */
 function mixedInitializers(): Uint8Array[] {
   const plain = [
     tensorProto({ dims: [3], type: 1, name: 'a', values: values(12) }),
@@ -82,7 +82,7 @@ function mixedInitializers(): Uint8Array[] {
 }
 
 describe('plain tensors of a file', () => {
-  it('are found by name, by place and in order, thousands of them', async () => {
+  it('are found by name, by index and in order, in thousands', async () => {
     const initializers = Array.from({ length: 3000 }, (_, at) =>
       tensorProto({
         dims: [1 + (at % 3)],
@@ -106,13 +106,13 @@ describe('plain tensors of a file', () => {
     file.close()
   })
 
-  it('are listed as the same bytes in memory are, beside others', async () => {
+  it('are listed as from memory, mixed with other tensors', async () => {
     const bytes = modelProto({ initializers: mixedInitializers() })
     for (const level of ['lenient', 'strict'] as const)
       expect(await listing(written(bytes), level)).toEqual(await listing(bytes, level))
   })
 
-  it('have the first of a name that several have, part of another or written in more bytes than needed', async () => {
+  it('are found by name where names repeat, contain each other, or have non-minimal lengths', async () => {
     const one = (name: Uint8Array, count: number): Uint8Array =>
       join(int(1, count), int(2, 3), name, values(count))
     const longLength = join([8 * 8 + 2, 0x81, 0x00], [0x78])
@@ -136,7 +136,7 @@ describe('plain tensors of a file', () => {
     crowded.close()
   })
 
-  it('count towards the limits', async () => {
+  it('count against the limits', async () => {
     const path = written(modelProto({ initializers: mixedInitializers().slice(0, 6) }))
     await expect(open(path, { limits: { tensors: 5 } })).rejects.toMatchObject({
       code: 'ERR_LIMIT',
@@ -152,7 +152,7 @@ describe('plain tensors of a file', () => {
     await expect(open(path, { limits: { tensors: 0.5 } })).rejects.toMatchObject({ code: 'ERR_LIMIT' })
   })
 
-  it('are none in a sparse tensor, and names of sparse ones are found beside them', async () => {
+  it('do not include sparse tensors, whose names are found beside them', async () => {
     const part = tensorProto({ dims: [1], type: 1, name: 'sparse', values: values(4) })
     const sparse = [sparseProto(part, tensorProto({ dims: [1], type: 7, values: field(7, [1]) }), [4])]
     const initializers = [tensorProto({ dims: [1], type: 1, name: 'dense', values: values(4) })]
@@ -162,7 +162,7 @@ describe('plain tensors of a file', () => {
     file.close()
   })
 
-  it('are taken only of what is a file and a range of it', () => {
+  it('are read only from a file and a range inside it', () => {
     const path = written(modelProto({ initializers: mixedInitializers() }))
     const file = native().openInput(path, { mapped: false, guard: false })
     const numbers = { list: 5, dims: 1, dataType: 2, name: 8, rawData: 9, docString: 12, dataLocation: 14 }
@@ -188,7 +188,7 @@ describe('plain tensors of a file', () => {
   })
 })
 
-/** Tags, lengths and numbers of a tensor, right and wrong ones. */
+/** Valid and invalid tags, lengths and numbers of a tensor. */
 const PIECES: readonly Uint8Array[] = [
   [0x08, 0x00],
   [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
@@ -223,13 +223,13 @@ const CHANGES: readonly Change[] = [
 
 const COUNT = mutationCount(600)
 
-it(`${COUNT} mutated models are the same in a file and in memory`, {
+it(`${COUNT} mutated models give the same result from a file and from memory`, {
   timeout: 60_000 + 60 * COUNT,
 }, async () => {
   const random = randomNumbers(fuzzSeed(20_261_122))
   let tensorLists = 0
   for (let turn = 0; turn < COUNT; turn++) {
-    // Whole tensors are changed, and what is around them stays, so that most models can be walked to their end.
+    // Only tensors are mutated and the enclosing lengths stay valid, so most models are readable to the end.
     const initializers = mixedInitializers().map((tensor) =>
       random(16) === 0 ? mutate(tensor, CHANGES, 1, random) : tensor,
     )

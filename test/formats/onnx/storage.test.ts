@@ -1,4 +1,4 @@
-/** Every element type in every storage that ONNX has for it, compared bit by bit with the bytes it was made from. */
+/** Every element type in every ONNX storage, compared bit by bit with the original bytes. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
@@ -21,7 +21,7 @@ import {
   varint,
 } from './onnx_bytes.js'
 
-/** Codes, typed fields and what an entry is, written down from the comments of onnx.proto; not from the schema. */
+/** Codes, typed fields and entry sizes, from the comments of onnx.proto and independent of lib/formats/onnx/schema.ts. */
 // biome-ignore format: a table is read by its lines.
 const STORED: readonly [code: number, dtype: Exclude<Dtype, 'string'>, field: number, entryBytes: number, wire: 'varint' | 'fixed'][] = [
   [1, 'float32', 4, 4, 'fixed'], [2, 'uint8', 5, 1, 'varint'], [3, 'int8', 5, 1, 'varint'],
@@ -35,7 +35,7 @@ const STORED: readonly [code: number, dtype: Exclude<Dtype, 'string'>, field: nu
   [24, 'float8_e8m0fnu', 5, 1, 'varint'], [25, 'uint2', 5, 1, 'varint'], [26, 'int2', 5, 1, 'varint'],
 ]
 
-/** Random elements, unused bits of the last byte zero; booleans 0 or 1. */
+/** Random elements; unused bits of the last byte are zero, booleans 0 or 1. */
 function randomElements(dtype: Dtype, count: number, seed: number): Bytes {
   const random = randomNumbers(seed + 1)
   const bytes = Uint8Array.from({ length: packedByteLength(dtype, count) }, () =>
@@ -47,7 +47,7 @@ function randomElements(dtype: Dtype, count: number, seed: number): Bytes {
   return bytes
 }
 
-/** Entries of a typed field, each as the bytes of its value on the wire. */
+/** Entries of a typed field, each as its bytes on the wire. */
 function entriesOf(elements: Bytes, dtype: Dtype, entryBytes: number, wire: 'varint' | 'fixed'): Bytes[] {
   const entries: Bytes[] = []
   for (let at = 0; at < elements.length; at += entryBytes) {
@@ -111,7 +111,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level: Level) => {
   })
 })
 
-it('keeps the low bits of entries that are too large, as onnx does', async () => {
+it('keeps the low bits of entries that are too large, as the Python package onnx does', async () => {
   const values = field(5, join(varint(300), varint(-1), varint(-2)))
   const bytes = tensorProto({ dims: [3], type: 3, values })
   const { tensors } = await onnx.read(new MemorySource(bytes), readOptions())
@@ -140,7 +140,7 @@ describe('strings', () => {
     expect((await tensor.rawStrings()).map((each) => Buffer.from(each).toString())).toEqual(texts)
   })
 
-  it('that are no UTF-8 keep their bytes', async () => {
+  it('keep their bytes where they are not UTF-8', async () => {
     const bad = tensorProto({ dims: [1], type: 8, values: field(6, [0xff, 0x41]) })
     const { tensors } = await onnx.read(new MemorySource(bad), readOptions())
     const tensor = tensors.at(0) as StringTensor
@@ -151,8 +151,8 @@ describe('strings', () => {
   })
 })
 
-describe('what a tensor says besides its values', () => {
-  it('is its doc string and metadata', async () => {
+describe('a tensor header', () => {
+  it('gives the doc string and metadata', async () => {
     const about = join(field(12, 'weights of the first layer'), field(16, join(field(1, 'k'), field(2, 'v'))))
     const bytes = join(tensorProto({ dims: [1], type: 2, values: raw(7), name: 'w' }), about)
     const { tensors } = await onnx.read(new MemorySource(bytes), readOptions())
@@ -160,7 +160,7 @@ describe('what a tensor says besides its values', () => {
     expect([tensor.doc, [...tensor.metadata]]).toEqual(['weights of the first layer', [['k', 'v']]])
   })
 
-  it('of a segment is kept, and it has no data', async () => {
+  it('of a segment gives a tensor without data', async () => {
     const bytes = tensorProto({
       dims: [4],
       type: 2,
@@ -174,7 +174,7 @@ describe('what a tensor says besides its values', () => {
     expect(() => tensor.bytesSync()).toThrow(expect.objectContaining({ code: 'ERR_NO_DATA' }))
   })
 
-  it('passes unknown fields and groups over', async () => {
+  it('may contain unknown fields and groups', async () => {
     const unknown = join(
       int(77, 5),
       field(99, 'x'),

@@ -1,4 +1,4 @@
-/** One TensorProto in memory: decoded, and encoded in every storage. */
+/** encodeTensorProto and decodeTensorProto, for every storage. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
@@ -13,7 +13,7 @@ const dtypes = Object.keys(DTYPES).filter((name) => name !== 'string') as Exclud
 
 describe.each(dtypes)('%s', (dtype) => {
   it.each([[[]], [[0, 3]], [[3, 5]]])(
-    'of shape %j comes back from raw_data and from its typed field',
+    'of shape %j round-trips through raw_data and through its typed field',
     async (shape) => {
       const count = shape.reduce((size, extent) => size * extent, 1)
       const isBool = dtype === 'bool'
@@ -61,7 +61,7 @@ it('writes a blocked tensor in row-major order', async () => {
   ])
 })
 
-it('takes strings, and shares the memory of raw values', async () => {
+it('decodes strings, and shares the memory of raw values', async () => {
   const texts = decodeTensorProto(tensorProto({ dims: [1], type: 8, values: field(6, 'a') })) as StringTensor
   expect(await (decodeTensorProto(await encodeTensorProto(texts)) as StringTensor).strings()).toEqual(['a'])
   const message = tensorProto({ dims: [2], type: 2, values: raw(1, 2) })
@@ -70,10 +70,10 @@ it('takes strings, and shares the memory of raw values', async () => {
 })
 
 it.each([
-  ['no message', new Uint8Array([0]), 'ERR_HEADER'],
+  ['bytes that are not a message', new Uint8Array([0]), 'ERR_HEADER'],
   ['no type', int(1, 1), 'ERR_DTYPE'],
   ['too few values', tensorProto({ dims: [2], type: 2, values: raw(1) }), 'ERR_TRUNCATED'],
-  ['no bytes', 'x' as never, 'ERR_ARGUMENT'],
+  ['an argument that is not bytes', 'x' as never, 'ERR_ARGUMENT'],
   [
     'more axes than arguments of a call',
     tensorProto({ type: 1, values: field(1, new Uint8Array(200_000).fill(1)) }),
@@ -83,7 +83,7 @@ it.each([
   expect(() => decodeTensorProto(message)).toThrow(expect.objectContaining({ code }))
 })
 
-it('has no data of another file', async () => {
+it('has no data for external values', async () => {
   const read = decodeTensorProto(
     tensorProto({ dims: [2], type: 2, external: { location: 'w.bin' } }),
   ) as DenseTensor
@@ -97,7 +97,7 @@ it('refuses sparse tensors and wrong options', async () => {
   await expect(encodeTensorProto(dense, { raw: 1 as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
 })
 
-describe('messages that other libraries have decoded', () => {
+describe('message objects of other libraries', () => {
   it.each<[string, Record<string, unknown>, string, readonly unknown[]]>([
     ['raw_data', { dims: [2], data_type: 2, raw_data: Uint8Array.of(1, 2) }, 'uint8', [1, 2]],
     ['rawData', { dims: [2n], dataType: 3, rawData: Uint8Array.of(255, 2), name: 'x' }, 'int8', [-1, 2]],
@@ -114,7 +114,7 @@ describe('messages that other libraries have decoded', () => {
     expect([decoded.dtype, [...(await decoded.toTypedArray())]]).toEqual([dtype, values])
   })
 
-  it('keep their properties and strings', async () => {
+  it('keep metadata and strings', async () => {
     const decoded = decodeTensorProto({
       dims: [1],
       dataType: 8,

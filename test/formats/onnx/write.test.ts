@@ -1,4 +1,4 @@
-/** What tilework writes as ONNX: read back by its own reader, and byte for byte what the Python packages write. */
+/** ONNX files written from tensors: read back, and compared byte for byte with files of the Python packages. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { packedByteLength } from '../../../lib/dtype/decode.js'
@@ -25,7 +25,7 @@ const reread = async (tensors: readonly Tensor[], path?: string) =>
 
 describe.each(dtypes)('%s', (dtype) => {
   it.each([[[]], [[0]], [[3, 5]], [[2, 1, 3]]])(
-    'of shape %j comes back, from a model and from a bare tensor',
+    'of shape %j round-trips through a model and a bare tensor',
     async (shape) => {
       const written = filled(dtype, shape, 'w')
       for (const path of ['m.onnx', 't.pb']) {
@@ -105,7 +105,7 @@ it('stores a blocked tensor under the shape of its digits', async () => {
   expect(await back.toTypedArray()).toEqual(await plain.toTypedArray())
 })
 
-it('names tensors without name by their place, past names that are taken', async () => {
+it('names unnamed tensors by index and skips taken names', async () => {
   const named = (name: string) => tensor([1], { dtype: 'int8', name })
   const { tensors } = await reread([named(''), named('tensor_0'), named('')])
   expect([...tensors].map(({ name }) => name)).toEqual(['tensor_0_', 'tensor_0', 'tensor_2'])
@@ -113,18 +113,23 @@ it('names tensors without name by their place, past names that are taken', async
 
 it.each([
   [
-    'two tensors as a bare one',
+    'two tensors as a bare tensor',
     [filled('int8', [1], 'a'), filled('int8', [1], 'b')],
     't.pb',
     'ERR_UNSUPPORTED',
   ],
-  ['none as a bare one', [], 't.pb', 'ERR_UNSUPPORTED'],
-  ['two of one name', [filled('int8', [1], 'a'), filled('int8', [1], 'a')], 'm.onnx', 'ERR_ARGUMENT'],
+  ['no tensor as a bare tensor', [], 't.pb', 'ERR_UNSUPPORTED'],
+  [
+    'two tensors of the same name',
+    [filled('int8', [1], 'a'), filled('int8', [1], 'a')],
+    'm.onnx',
+    'ERR_ARGUMENT',
+  ],
 ] as const)('refuses %s', async (_, tensors, path, code) => {
   await expect(onnx.plan(tensors, {}, { path })).rejects.toMatchObject({ code, format: 'onnx' })
 })
 
-it('refuses another message, and more bytes than protobuf has', async () => {
+it('refuses other message types, and files beyond the protobuf limit', async () => {
   await expect(onnx.plan([], { message: 'GraphProto' as never })).rejects.toMatchObject({
     code: 'ERR_ARGUMENT',
   })
@@ -133,7 +138,7 @@ it('refuses another message, and more bytes than protobuf has', async () => {
   await expect(onnx.plan([huge])).rejects.toMatchObject({ code: 'ERR_LIMIT' })
 })
 
-it('writes one tensor as a model and as bare bytes where the option says so', async () => {
+it('writes one tensor as a model or as a bare message, as the option says', async () => {
   const one = filled('int8', [2], 'w')
   const bare = await bytesOfPlan(await onnx.plan([one], { message: 'TensorProto' }, { path: 'm.onnx' }))
   expect([...bare.subarray(0, 2)]).toEqual([8, 2])

@@ -1,4 +1,4 @@
-/** Values of models written beside them: names, places, what stays as it was, and the way back. */
+/** externalize and internalize: file names, offsets, unchanged bytes, and the round trip. */
 import {
   existsSync,
   mkdirSync,
@@ -61,7 +61,7 @@ async function outside(
 }
 
 describe('externalize', () => {
-  it('moves large initializers and leaves all other bytes as they stand', async () => {
+  it('moves large initializers and keeps all other bytes', async () => {
     const [small, large, last] = [bytes(3), bytes(100, 7), bytes(70, 9)]
     const nodes = [nodeProto({ inputs: ['large'], outputs: ['o'] })]
     const unknown = field(900, 'future')
@@ -82,7 +82,7 @@ describe('externalize', () => {
     expect(await check(at('out.onnx'), { level: 'strict' })).toEqual([])
   })
 
-  it('aligns tensors of a mebibyte to pages, and all to what it is told', async () => {
+  it('aligns tensors of 1 MiB to pages, and all tensors to the option', async () => {
     const big = asTensor(bytes(1024 * 1024), { name: 'big' })
     const list = [asTensor(bytes(5), { name: 'a' }), big, asTensor(bytes(5), { name: 'b' })]
     await externalize(at('m.onnx'), list, { threshold: 1 })
@@ -93,7 +93,7 @@ describe('externalize', () => {
     expect(readFileSync(at('n.onnx.data')).equals(packed)).toBe(true)
   })
 
-  it('starts another file where the next tensor would pass the limit', async () => {
+  it('starts a new file where the next tensor would exceed the limit', async () => {
     const list = ['a', 'b', 'c'].map((name) => asTensor(bytes(80), { name }))
     await externalize(at('m.onnx'), list, { threshold: 1, shardBytes: 208, location: 'w.bin' })
     const names = ['w-00001-of-00002.bin', 'w-00002-of-00002.bin']
@@ -103,7 +103,7 @@ describe('externalize', () => {
     for (const each of file.tensors) expect(await (each as (typeof list)[0])!.bytes()).toEqual(bytes(80))
   })
 
-  it('writes checksums that hold', async () => {
+  it('writes correct checksums', async () => {
     await outside(modelProto({ initializers: [initializer('w', bytes(90)), initializer('v', bytes(80))] }), {
       threshold: 1,
       checksum: true,
@@ -113,7 +113,7 @@ describe('externalize', () => {
     expect(await check(at('out.onnx'), { level: 'strict' })).toEqual([])
   })
 
-  it('writes over nothing that is there, not even the data of the model that it replaces', async () => {
+  it('overwrites no existing file, not even the data of the replaced model', async () => {
     const model = modelProto({ initializers: [initializer('w', bytes(90))] })
     await outside(model, { threshold: 1 })
     const before = bytesOf('out.onnx.data')
@@ -126,7 +126,7 @@ describe('externalize', () => {
     expect(await again.dense('w').bytes()).toEqual(bytes(90, 50))
   })
 
-  it('keeps unknown keys, and drops those that speak of the old file', async () => {
+  it('keeps unknown keys and drops keys about the old file', async () => {
     writeFileSync(at('w.bin'), bytes(100))
     const keys = {
       offset: 10,
@@ -144,7 +144,7 @@ describe('externalize', () => {
     expect(bytesOf('out.onnx.data')).toEqual(bytes(80, 10))
   })
 
-  it('takes what lies below the threshold back into the model', async () => {
+  it('moves tensors below the threshold back into the model', async () => {
     writeFileSync(at('w.bin'), bytes(100))
     await outside(modelProto({ initializers: [external('w', 80, { location: 'w.bin' })] }), { threshold: 81 })
     expect(bytesOf('out.onnx')).toEqual(modelProto({ initializers: [initializer('w', bytes(80))] }))
@@ -212,7 +212,7 @@ describe('externalize', () => {
     expect(readdirSync(folder)).toEqual(['model'])
   })
 
-  it('puts data into a folder below', async () => {
+  it('writes data to a subfolder', async () => {
     mkdirSync(at('data'))
     await externalize(at('m.onnx'), [asTensor(bytes(9), { name: 'w' })], {
       threshold: 1,
@@ -244,7 +244,7 @@ describe('externalize', () => {
 })
 
 describe('internalize', () => {
-  it('gives back the model whose values were moved', async () => {
+  it('restores the model whose values were moved', async () => {
     const model = modelProto(
       { initializers: [initializer('w', bytes(90)), initializer('v', bytes(80))] },
       field(900, 'x'),
@@ -257,7 +257,7 @@ describe('internalize', () => {
     expect(file.onnx!.isChanged).toBe(false)
   })
 
-  it('takes parts of sparse tensors and metadata along', async () => {
+  it('includes parts of sparse tensors and metadata', async () => {
     writeFileSync(at('w.bin'), bytes(100))
     const values = external('c', 2, { location: 'w.bin', offset: 5 })
     const indices = tensorProto({
@@ -276,7 +276,7 @@ describe('internalize', () => {
   })
 })
 
-it('keeps external data of an edited model where it is told to, new tensors too', async () => {
+it('stores external data of an edited model as the option says, new tensors included', async () => {
   await outside(modelProto({ initializers: [initializer('w', bytes(90)), initializer('v', bytes(80))] }), {
     threshold: 1,
   })

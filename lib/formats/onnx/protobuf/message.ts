@@ -63,6 +63,8 @@ export type MessageField =
   | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
   | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
 
+type KeptField = Extract<MessageField, { kind: 'kept' }>
+
 /** Number given to unknown fields, which are kept but never looked up; no known field has it. */
 const UNKNOWN_FIELD = 0
 
@@ -428,68 +430,30 @@ export class Message {
       const info = infos[number]
       return info && wireType !== LENGTH && isMessageKind(info.kind) ? UNKNOWN_FIELD : number
     }
-    const fields: MessageField[] = []
+    const kept = new KeptFields(start)
     cursor.position = start
-    let keptTo = start
     let messages = 0
     const steps = eachField(cursor, end, () => {
       const { wireType, start: tagStart, valueStart, position } = cursor
       const number = known(cursor.number, wireType)
-      keepGroups(tagStart)
+      kept.addSkipped(tagStart)
       const info = infos[number]
       if (!info || !isMessageKind(info.kind)) {
-        if (!extendsRun(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
-          fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
+        if (!kept.extendRun(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
+          kept.add({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
         }
       } else {
         checkTinyMessages(++messages, position - start, tagStart)
         // The property exists from the start: V8 would allocate a separate store for one that is added later.
         const message = undefined
-        fields.push({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position, message })
+        kept.add({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position, message })
       }
-      keptTo = position
       return undefined
     })
     this.#walk(steps)
-    keepGroups(end)
+    kept.addSkipped(end)
     // `slice` drops the spare capacity of a grown array, which is most of the memory of a small node.
-    return fields.length <= MAX_SINGLE_FIELDS ? fields.slice() : fields
-
-    /** Joins a field to the run before it, so that a list of a million numbers is not a million objects. */
-    function extendsRun(
-      number: number,
-      wireType: number,
-      from: number,
-      to: number,
-      isList: boolean,
-    ): boolean {
-      const last = fields.at(-1)
-      if (
-        !isList ||
-        fields.length < MAX_SINGLE_FIELDS ||
-        last?.kind !== 'kept' ||
-        last.number !== number ||
-        last.wireType !== wireType
-      )
-        return false
-      if (last.end !== from || to - last.start > MAX_RUN_BYTES) return false
-      last.end = to
-      last.isRun = true
-      return true
-    }
-
-    /** Keeps skipped groups, which are the bytes between two visited fields. */
-    function keepGroups(next: number): void {
-      if (next === keptTo) return
-      fields.push({
-        kind: 'kept',
-        number: UNKNOWN_FIELD,
-        wireType: GROUP_START,
-        start: keptTo,
-        valueStart: keptTo,
-        end: next,
-      })
-    }
+    return kept.fields.length <= MAX_SINGLE_FIELDS ? kept.fields.slice() : kept.fields
   }
 
   #walk<T>(steps: Steps<T>): T {
@@ -661,6 +625,49 @@ export class Message {
   #longText(byteLength: number): TileworkError {
     const message = `A field of ${this.type} has ${byteLength} bytes; the limit is ${MAX_TEXT_BYTES}.`
     return new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, ...this.#offset() })
+  }
+}
+
+/** Collects the fields of a message while it is parsed. */
+class KeptFields {
+  readonly fields: KeptField[] = []
+  /** End of the bytes that the fields cover. */
+  #end: number
+
+  constructor(start: number) {
+    this.#end = start
+  }
+
+  add(field: KeptField): void {
+    this.fields.push(field)
+    this.#end = field.end
+  }
+
+  /** Joins a field to the run before it, so that a list of a million numbers is not a million objects. */
+  extendRun(number: number, wireType: number, start: number, end: number, isList: boolean): boolean {
+    const { fields } = this
+    const last = fields.at(-1)
+    if (!isList || fields.length < MAX_SINGLE_FIELDS || last?.number !== number || last.wireType !== wireType)
+      return false
+    if (last.end !== start || end - last.start > MAX_RUN_BYTES) return false
+    last.end = end
+    last.isRun = true
+    this.#end = end
+    return true
+  }
+
+  /** Keeps the bytes up to the next field, which are skipped groups. */
+  addSkipped(next: number): void {
+    const start = this.#end
+    if (next === start) return
+    this.add({
+      kind: 'kept',
+      number: UNKNOWN_FIELD,
+      wireType: GROUP_START,
+      start,
+      valueStart: start,
+      end: next,
+    })
   }
 }
 

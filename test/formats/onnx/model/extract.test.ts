@@ -1,4 +1,4 @@
-/** Parts of models between values: what they have, what they leave out, and that the whole model stays as it is. */
+/** OnnxModel.extract and copy: contents of the part, refused arguments, and that the whole model does not change. */
 import { describe, expect, it } from 'vitest'
 import { check, type OpenFile, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
 import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
@@ -24,7 +24,7 @@ function chain(options: { irVersion?: number } = {}): OnnxModel {
   return model
 }
 
-/** What is written is read again without a finding. */
+/** Saves a model and opens it again without findings. */
 async function written(model: OnnxModel): Promise<OpenFile> {
   const bytes = await serialize(model)
   expect(await check(bytes, { level: 'strict' })).toEqual([])
@@ -42,7 +42,7 @@ function partsOf({ graph }: OnnxModel): unknown {
 }
 
 describe('extract', () => {
-  it('gives what lies between values, with their types and what they use', async () => {
+  it('extracts the nodes between values, with types and initializers', async () => {
     using whole = await open(await serialize(chain()))
     const before = await serialize(whole)
     const part = whole.onnx!.extract(['a'], ['y'])
@@ -60,7 +60,7 @@ describe('extract', () => {
     expect(await serialize(whole)).toEqual(before)
   })
 
-  it('gives all of a model between its own ends, in the order asked for', async () => {
+  it('extracts the whole model between its inputs and outputs, in the given order', async () => {
     const whole = chain()
     const part = whole.extract(['x'], ['z', 'y'])
     expect(part.graph.outputs.map(({ name }) => name)).toEqual(['z', 'y'])
@@ -70,7 +70,7 @@ describe('extract', () => {
     expect(file.tensors.length).toBe(2)
   })
 
-  it('takes a model as it is now, and changes of one are none of the other', async () => {
+  it('extracts the edited model, and both are independent afterwards', async () => {
     using whole = await open(await serialize(chain()))
     whole.onnx!.graph.setInitializer('w2', tensor(Float32Array.of(7, 8), { shape: [2] }))
     whole.onnx!.graph.nodes[1]!.opType = 'Tanh'
@@ -84,7 +84,7 @@ describe('extract', () => {
     expect(await file.dense('w2').toTypedArray()).toEqual(Float32Array.of(7, 8))
   })
 
-  it('makes an input of an initializer, which loses its value, and needs no input otherwise', async () => {
+  it('turns an initializer into an input without a value, and needs no inputs otherwise', async () => {
     const whole = chain()
     const part = whole.extract(['b', 'w2'], ['y'])
     expect(part.graph.inputs).toMatchObject([
@@ -98,7 +98,7 @@ describe('extract', () => {
     expect(partsOf(constant)).toMatchObject({ inputs: [], initializers: ['w1'] })
   })
 
-  it('keeps the type of what was an output and is none any more', async () => {
+  it('keeps the type of an output that becomes an intermediate value', async () => {
     const whole = chain()
     whole.graph.addNode({ opType: 'Abs', inputs: ['z'], outputs: ['behind'] })
     whole.graph.setType('behind', PAIR)
@@ -112,13 +112,13 @@ describe('extract', () => {
     await written(part)
   })
 
-  it('lets an input be an output', async () => {
+  it('allows an input as an output', async () => {
     const part = chain().extract(['a'], ['a', 'z'])
     expect(partsOf(part)).toMatchObject({ nodes: ['aside'], initializers: [], valueInfo: [] })
     await written(part)
   })
 
-  it('follows what graphs inside nodes take from outside', async () => {
+  it('follows names that subgraphs take from outside', async () => {
     const whole = chain()
     const inner = Graph.create('inner')
     inner.addNode({ opType: 'Mul', inputs: ['b', 'w1'], outputs: ['inside'] })
@@ -134,7 +134,7 @@ describe('extract', () => {
     expect(() => whole.extract(['c'], ['chosen'])).toThrow(/"x".* not among the inputs/)
   })
 
-  it('keeps functions that are called, also by others, and no training', async () => {
+  it('keeps functions that are called, also indirectly, and drops training', async () => {
     const model = chain()
     const body = { inputs: ['p'], outputs: ['q'], domain: 'own' }
     const node = (opType: string, domain = '') => ({ opType, domain, inputs: ['p'], outputs: ['q'] })
@@ -153,7 +153,7 @@ describe('extract', () => {
     await written(whole.onnx!.extract(['a'], ['called']))
   })
 
-  it('keeps annotations of its values, with the tensors that they name', async () => {
+  it('keeps quantization annotations with the tensors that they name', async () => {
     const plain = chain()
     plain.graph.setInitializer('scale', tensor(Float32Array.of(0.5), { shape: [] }))
     for (const [value, parameter] of [
@@ -171,7 +171,7 @@ describe('extract', () => {
     expect(part.graph.message.messages('quantization_annotation').length).toBe(1)
   })
 
-  it('leaves initializers of old models among the inputs', async () => {
+  it('keeps initializers of old models among the inputs', async () => {
     const whole = chain({ irVersion: 3 })
     for (const name of ['w1', 'w2'])
       whole.graph.addInput(name, { kind: 'tensor', dtype: 'float32', shape: [2] })
@@ -182,15 +182,15 @@ describe('extract', () => {
 
   it.each<[string, string[], string[], RegExp]>([
     ['no output', ['x'], [], /at least one output/],
-    ['a name that no value has', ['nobody'], ['y'], /no value "nobody"/],
-    ['an output that no value has', ['x'], ['nobody'], /no value "nobody"/],
+    ['an unknown input', ['nobody'], ['y'], /no value "nobody"/],
+    ['an unknown output', ['x'], ['nobody'], /no value "nobody"/],
     ['an input twice', ['a', 'a'], ['y'], /twice among the inputs/],
     ['an output twice', ['a'], ['y', 'y'], /twice among the outputs/],
-    ['an input that is left out', ['b'], ['z'], /need "x", an input of the graph/],
+    ['a missing input', ['b'], ['z'], /need "x", an input of the graph/],
     ['an input without a type', ['untyped', 'x'], ['y'], /setType/],
-    ['a node of which one output is cut off', ['left'], ['both'], /produces "left"/],
-    ['what is no list', 'a' as never, ['y'], /array/],
-    ['what is no name', [5 as never], ['y'], /takes a string; 5 was given/],
+    ['a needed node that produces an input', ['left'], ['both'], /produces "left"/],
+    ['a string for a list', 'a' as never, ['y'], /array/],
+    ['a number for a name', [5 as never], ['y'], /takes a string; 5 was given/],
   ])('refuses %s, and changes nothing', async (_, inputs, outputs, message) => {
     const whole = chain()
     whole.graph.addNode({ opType: 'Abs', inputs: ['a'], outputs: ['untyped'] })
@@ -205,8 +205,8 @@ describe('extract', () => {
   })
 })
 
-describe('extract, at its edges', () => {
-  it('follows nodes of more inputs than a call has arguments, and many ends', () => {
+describe('extract, edge cases', () => {
+  it('handles more inputs per node than a call has arguments, and many outputs', () => {
     const model = OnnxModel.create()
     model.graph.addInput('x', PAIR)
     const outputs = Array.from({ length: 20_000 }, (_, at) => `y${at}`)
@@ -222,7 +222,7 @@ describe('extract, at its edges', () => {
     ])
   })
 
-  it('refuses lists that throw as they are read', () => {
+  it('refuses lists that throw while they are read', () => {
     const broken = new Proxy(['a'], {
       get() {
         throw new Error('out of order')
@@ -234,7 +234,7 @@ describe('extract, at its edges', () => {
   })
 })
 
-it('a copy of a model is the model as it is now, and another one', async () => {
+it('a copy is the model as it is now, and independent', async () => {
   using file = await open(join(await serialize(chain()), field(14, entry('key', 'value'))))
   const copy = file.onnx!.copy()
   expect(await serialize(copy)).toEqual(await serialize(file))

@@ -1,4 +1,4 @@
-/** Functions of a model's own that are added and removed. */
+/** addFunction and removeFunction. */
 import { describe, expect, it } from 'vitest'
 import { check, open, serialize } from '../../../../lib/index.js'
 import { Graph, type NewFunction, type NewNode, OnnxModel } from '../../../../lib/onnx.js'
@@ -22,7 +22,7 @@ function model(): OnnxModel {
   return made
 }
 
-/** An attribute with a graph in a graph, which uses a value and an operator set from outside. */
+/** An attribute with a nested graph that uses an outer value and operator set. */
 const graphOf = (input: string, domain = ''): NonNullable<NewNode['attributes']> => {
   const value = Graph.create()
   value.addNode({ opType: 'Neg', domain, inputs: [input], outputs: ['z'] })
@@ -32,7 +32,7 @@ const graphOf = (input: string, domain = ''): NonNullable<NewNode['attributes']>
 }
 
 describe('addFunction', () => {
-  it('writes a function that is read again, and imports its domain', async () => {
+  it('writes a function that can be read again, and imports its domain', async () => {
     const made = model()
     made.addFunction(double)
     made.addFunction({ ...double, overload: 'again', opsetImports: { '': 20 } })
@@ -62,9 +62,9 @@ describe('addFunction', () => {
     ['a key that is taken', { name: 'Taken' }, 'ERR_ARGUMENT'],
     ['no name', { name: '' }, 'ERR_ARGUMENT'],
     ['no domain', { domain: '' }, 'ERR_ARGUMENT'],
-    ['an output that nobody makes', { outputs: ['c'] }, 'ERR_ARGUMENT'],
-    ['an input that nobody makes', { inputs: [] }, 'ERR_ARGUMENT'],
-    ['a value that is made twice', { nodes: [node, node] }, 'ERR_ARGUMENT'],
+    ['an undefined output', { outputs: ['c'] }, 'ERR_ARGUMENT'],
+    ['an undefined input', { inputs: [] }, 'ERR_ARGUMENT'],
+    ['a value defined twice', { nodes: [node, node] }, 'ERR_ARGUMENT'],
     [
       'a value that only a graph inside uses',
       { nodes: [{ ...node, attributes: graphOf('c') }] },
@@ -75,27 +75,27 @@ describe('addFunction', () => {
       { nodes: [{ ...node, attributes: graphOf('a', 'other') }] },
       'ERR_ARGUMENT',
     ],
-    ['a domain that is another name of the own', { domain: 'ai.onnx' }, 'ERR_ARGUMENT'],
+    ['the other name of the standard domain', { domain: 'ai.onnx' }, 'ERR_ARGUMENT'],
     ['an input twice', { inputs: ['a', 'a'] }, 'ERR_ARGUMENT'],
     ['an output twice', { outputs: ['b', 'b'] }, 'ERR_ARGUMENT'],
     ['an attribute twice', { attributeNames: ['alpha', 'beta', 'alpha'] }, 'ERR_ARGUMENT'],
     ['an input without a name', { inputs: ['a', ''] }, 'ERR_ARGUMENT'],
     ['an output without a name', { outputs: ['b', ''] }, 'ERR_ARGUMENT'],
-    ['a value before it is made', { nodes: [{ ...node, inputs: ['b'] }] }, 'ERR_ARGUMENT'],
-    ['a domain that nobody imports', { nodes: [{ ...node, domain: 'other' }] }, 'ERR_ARGUMENT'],
+    ['a value used before its definition', { nodes: [{ ...node, inputs: ['b'] }] }, 'ERR_ARGUMENT'],
+    ['a domain without an import', { nodes: [{ ...node, domain: 'other' }] }, 'ERR_ARGUMENT'],
     [
       'a call of itself',
       { opsetImports: { own: 1 }, nodes: [{ ...node, opType: 'Double', domain: 'own' }] },
       'ERR_GRAPH',
     ],
-    ['a call of itself in a graph', { nodes: [{ ...node, attributes: { body } }] }, 'ERR_GRAPH'],
+    ['a recursive call in a subgraph', { nodes: [{ ...node, attributes: { body } }] }, 'ERR_GRAPH'],
     [
       'a call of a function that calls it',
       { opsetImports: { own: 1 }, nodes: [{ ...node, opType: 'Taken', domain: 'own' }] },
       'ERR_GRAPH',
     ],
-    ['nodes that are none', { nodes: 5 as never }, 'ERR_ARGUMENT'],
-    ['an option that is none', { inputz: [] } as never, 'ERR_ARGUMENT'],
+    ['nodes that are not a list', { nodes: 5 as never }, 'ERR_ARGUMENT'],
+    ['an unknown option', { inputz: [] } as never, 'ERR_ARGUMENT'],
   ])('refuses %s, and changes nothing', async (_, change, code) => {
     const made = model()
     const calling = { ...node, opType: 'Double', domain: 'own' }
@@ -105,7 +105,7 @@ describe('addFunction', () => {
     expect(await serialize(made)).toEqual(before)
   })
 
-  it('takes graphs inside its nodes, which use its values and import their domains', async () => {
+  it('accepts subgraphs that use its values, and imports their domains', async () => {
     const made = model()
     made.setOpsetImport('other', 3)
     const [node] = double.nodes
@@ -120,7 +120,7 @@ describe('addFunction', () => {
     ])
   })
 
-  it('needs a model of the time of functions', () => {
+  it('needs an IR version with functions', () => {
     const old = OnnxModel.create({ irVersion: 7 })
     expect(() => old.addFunction(double)).toThrow(expect.objectContaining({ code: 'ERR_UNSUPPORTED' }))
     const younger = OnnxModel.create({ irVersion: 9 })
@@ -131,7 +131,7 @@ describe('addFunction', () => {
 })
 
 describe('removeFunction', () => {
-  it('removes one that nobody calls', () => {
+  it('removes a function without callers', () => {
     const made = model()
     made.addFunction(double)
     made.addFunction({ ...double, name: 'Other' })
@@ -147,7 +147,7 @@ describe('removeFunction', () => {
     )
   })
 
-  it('leaves one that another function calls', () => {
+  it('refuses to remove a function that another one calls', () => {
     const made = OnnxModel.create()
     made.addFunction(double)
     const node = { ...double.nodes[0]!, opType: 'Double', domain: 'own' }

@@ -1,4 +1,4 @@
-/** Changes of whole graphs: what they remove, what they must leave, and that results keep their names. */
+/** Graph passes: what they remove, what they must keep, and that outputs keep their names. */
 import { describe, expect, it } from 'vitest'
 import { check, type DenseTensor, type OpenFile, open, serialize } from '../../../../lib/index.js'
 import type { Graph } from '../../../../lib/onnx.js'
@@ -27,7 +27,7 @@ const body = (graph: Bytes): Bytes => attribute('body', 5, field(6, graph))
 const graphOf = ({ onnx }: OpenFile): Graph => onnx!.graph
 const outputsOf = (graph: Graph): string[] => graph.nodes.flatMap(({ outputs }) => outputs)
 
-/** What is saved opens without a finding and gives the graph again. */
+/** Saves a model, opens it without findings, and returns its graph. */
 async function reopened(file: OpenFile): Promise<OpenFile> {
   const bytes = await serialize(file)
   expect(await check(bytes, { level: 'strict' })).toEqual([])
@@ -35,7 +35,7 @@ async function reopened(file: OpenFile): Promise<OpenFile> {
 }
 
 describe('removeUnused', () => {
-  it('removes chains that lead nowhere, inside as well, and keeps inputs and what subgraphs take', async () => {
+  it('removes unused chains, also in subgraphs, and keeps inputs and names that subgraphs use', async () => {
     const inner = graphProto({
       nodes: [
         nodeProto({ inputs: ['taken'], outputs: ['in'] }),
@@ -69,7 +69,7 @@ describe('removeUnused', () => {
     expect(graphOf(saved).valueInfo).toEqual([])
   })
 
-  it('changes nothing where all is needed, and keeps nodes without outputs', async () => {
+  it('changes nothing where all is used, and keeps nodes without outputs', async () => {
     const bytes = modelProto({ nodes: [nodeProto({ inputs: ['w'] })], initializers: [one('w', 1)] })
     using file = await open(bytes)
     expect(graphOf(file).removeUnused()).toEqual({ nodes: 0, initializers: 0 })
@@ -93,7 +93,7 @@ describe('constants', () => {
     nodeProto({ inputs: ['t', 'f', 'is', 's'], outputs: ['y'] }),
   ]
 
-  it('become initializers and nodes again', async () => {
+  it('convert to initializers and back to nodes', async () => {
     using file = await open(modelProto({ nodes, outputs: ['y'] }))
     expect(graphOf(file).constantsToInitializers()).toBe(3)
     using saved = await reopened(file)
@@ -112,7 +112,7 @@ describe('constants', () => {
     expect(await value.bytes()).toEqual(Uint8Array.of(5, 6))
   })
 
-  it('stay where another value has their name already', async () => {
+  it('stay nodes where another value has their name', async () => {
     const twice = [constant('w', attribute('value', 4, field(5, one('', 1)))), nodes[0]!, nodes[0]!]
     using file = await open(modelProto({ nodes: twice, initializers: [one('w', 2)], inputs: ['x'] }))
     expect(graphOf(file).constantsToInitializers()).toBe(1)
@@ -124,7 +124,7 @@ describe('constants', () => {
     expect(graphOf(doubled).initializerNames).toEqual(['t', 'v'])
   })
 
-  it('of many thousands move at once', async () => {
+  it('convert by the thousand at once', async () => {
     const count = 50_000
     const many = Array.from({ length: count }, (_, at) =>
       constant(`c${at}`, attribute('value_int', 2, int(3, at))),
@@ -146,7 +146,7 @@ describe('constants', () => {
 })
 
 describe('deduplicateInitializers', () => {
-  it('tells bits apart, and leaves inputs and outputs', async () => {
+  it('compares bits, and keeps inputs and outputs', async () => {
     const inner = graphProto({ nodes: [nodeProto({ inputs: ['b'], outputs: ['in'] })], outputs: ['in'] })
     const initializers = [
       ...[one('a', 1, 2), one('b', 1, 2), one('out', 1, 2), one('x', 1, 2), one('c', 1, 3)],
@@ -167,7 +167,7 @@ describe('deduplicateInitializers', () => {
     expect(within!.nodes[0]!.inputs).toEqual(['a'])
   })
 
-  it('leaves initializers that have annotations, whose scales may differ', async () => {
+  it('keeps initializers with quantization annotations, whose scales may differ', async () => {
     const nodes = [nodeProto({ inputs: ['a', 'b', 'c'], outputs: ['y'] })]
     const initializers = [one('a', 1, 2), one('b', 1, 2), one('c', 1, 2), one('s', 3, 3)]
     const annotation = field(14, join(field(1, 'b'), field(2, join(field(1, 'SCALE_TENSOR'), field(2, 's')))))
@@ -177,7 +177,7 @@ describe('deduplicateInitializers', () => {
     expect(graphOf(file).nodes[0]!.inputs).toEqual(['a', 'b', 'a'])
   })
 
-  it('keeps no initializer whose name a graph inside has for a value of its own', async () => {
+  it('merges into no initializer whose name a subgraph hides', async () => {
     const inner = graphProto({
       nodes: [nodeProto({ inputs: ['b', 'c'], outputs: ['a'] })],
       outputs: ['a'],

@@ -1,4 +1,4 @@
-/** ONNX models as objects: what is read, what an edit changes, and that it changes nothing else. */
+/** ONNX models as objects: what is read, what edits change, and that they change nothing else. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
@@ -34,7 +34,7 @@ const one = (value: number, name = ''): Bytes => tensorProto({ dims: [1], type: 
 const float = (value: number): Bytes => new Uint8Array(Float32Array.of(value).buffer)
 const typed = (name: string, type: Bytes): Bytes => join(field(1, name), field(2, type))
 
-/** What nobody knows: a field, fixed bytes, and a group, between and behind the fields of a message. */
+/** Unknown fields: a length-delimited one, a fixed64 and a group. */
 const UNKNOWN = join(
   field(900, 'future'),
   fixed(901, new Uint8Array(8)),
@@ -69,7 +69,7 @@ const inner = graphProto({
   initializers: [one(5, 'own')],
 })
 
-/** A model with something of everything, unknown fields in every message that is edited below. */
+/** A model with every feature, and unknown fields in every message that the tests edit. */
 function sample(): Bytes {
   const nodes = [
     join(
@@ -134,7 +134,7 @@ async function edited(bytes: Bytes, edit: (model: OnnxModel) => void): Promise<B
   return await serialize(file)
 }
 
-/** The bytes with one piece replaced, lengths of enclosing messages aside: what an edit may change. */
+/** The bytes with one fragment replaced, which is all that an edit may change besides enclosing lengths. */
 function piecesKept(before: Bytes, after: Bytes, pieces: readonly Bytes[]): void {
   for (const piece of pieces) {
     expect(Buffer.from(before).includes(Buffer.from(piece))).toBe(true)
@@ -179,7 +179,7 @@ describe('file.tensors and graph.initializers()', () => {
 })
 
 describe('reading', () => {
-  it('gives all that a model says', async () => {
+  it('reads all properties of a model', async () => {
     using file = await open(sample())
     const model = file.onnx!
     expect([model.irVersion, model.producerName, [...model.opsetImports], [...model.metadata]]).toEqual([
@@ -216,7 +216,7 @@ describe('reading', () => {
     expect(model.isChanged).toBe(false)
   })
 
-  it('tells of numbers of an attribute that do not end', async () => {
+  it('reports a truncated varint in an attribute', async () => {
     const ints = attribute('ints', 7, field(8, new Uint8Array(12).fill(0xff)))
     const node = join(field(2, 'y'), field(4, 'Op'), field(5, ints))
     using file = await open(join(int(1, 8), field(7, field(1, node))), { format: 'onnx' })
@@ -224,7 +224,7 @@ describe('reading', () => {
     expect(() => first!.attribute('ints')!.value).toThrow(expect.objectContaining({ code: 'ERR_HEADER' }))
   })
 
-  it('takes no name that a graph inside makes, which would hide the value there', async () => {
+  it('refuses a name that a subgraph defines, which would hide the value there', async () => {
     const inner = graphProto({ nodes: [nodeProto({ inputs: ['a'], outputs: ['x'] })] })
     const node = nodeProto({ outputs: ['y'], attributes: [attribute('body', 5, field(6, inner))] })
     const maker = nodeProto({ outputs: ['a'] })
@@ -235,7 +235,7 @@ describe('reading', () => {
     expect(file.onnx!.isChanged).toBe(false)
   })
 
-  it('replaces no uses inside by a name that stands for something else there', async () => {
+  it('replaces no uses in a subgraph that defines the new name itself', async () => {
     const inside = (outputs: string[], inputs: string[] = []) =>
       nodeProto({
         outputs: ['out'],
@@ -260,7 +260,7 @@ describe('reading', () => {
     unused.onnx!.graph.replaceAllUses('a', 'x')
   })
 
-  it('refuses a packed run of numbers that ends inside one', async () => {
+  it('refuses a packed run that is no multiple of its element size', async () => {
     const floats = attribute('floats', 6, field(7, new Uint8Array(7)))
     const bytes = modelProto({ nodes: [nodeProto({ outputs: ['y'], attributes: [floats] })] })
     using file = await open(bytes)
@@ -272,7 +272,7 @@ describe('reading', () => {
     })
   })
 
-  it('gives attributes of every kind', async () => {
+  it('reads attributes of every type', async () => {
     using file = await open(sample())
     const node = file.onnx!.graph.nodes[0]!
     const valueFor = (name: string) => node.attribute(name)!.value
@@ -309,7 +309,7 @@ describe('reading', () => {
     ])
   })
 
-  it('ends at the depth of the limits', async () => {
+  it('stops at the depth limit', async () => {
     let graph = graphProto({})
     for (let level = 0; level < 40; level++)
       graph = graphProto({ nodes: [nodeProto({ attributes: [field(6, graph)] })] })
@@ -317,7 +317,7 @@ describe('reading', () => {
     expect(() => [...file.onnx!.allTensors()]).toThrow(expect.objectContaining({ code: 'ERR_LIMIT' }))
   })
 
-  it('takes a number in the place of a message for an unknown field, which stays', async () => {
+  it('keeps a number in a message field as an unknown field', async () => {
     const graph = join(
       int(1, 7),
       graphProto({ nodes: [nodeProto({ inputs: ['x'], outputs: ['y'] })], inputs: ['x'], outputs: ['y'] }),
@@ -336,14 +336,14 @@ describe('reading', () => {
     expect(Buffer.from(after).includes(Buffer.from(int(13, 2)))).toBe(true)
   })
 
-  it('says that a model has no graph', async () => {
+  it('reports a model without a graph', async () => {
     using file = await open(join(int(1, 8), field(8, int(2, 17))))
     expect(() => file.onnx!.graph).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 })
 
 describe('values', () => {
-  it('know who makes them, who uses them and what they are', async () => {
+  it('know their producer, users and type', async () => {
     using file = await open(sample())
     const { graph } = file.onnx!
     const mid = graph.value('mid')!
@@ -402,7 +402,7 @@ describe('values', () => {
     expect((graph.value('late')!.constant as DenseTensor).at(0)).toBe(1)
   })
 
-  it('of many nodes are found without a walk over all of them', async () => {
+  it('of many nodes are found without visiting all nodes', async () => {
     using file = await open(modelProto({ inputs: ['v0'] }))
     const { graph } = file.onnx!
     for (let at = 0; at < 2000; at++) {
@@ -415,7 +415,7 @@ describe('values', () => {
 })
 
 describe('graphs and nodes', () => {
-  it('can be walked inwards, forwards and backwards', async () => {
+  it('can be traversed into subgraphs, forwards and backwards', async () => {
     using file = await open(sample())
     const model = file.onnx!
     const { graph } = model
@@ -443,7 +443,7 @@ describe('graphs and nodes', () => {
     expect([...first!.metadata]).toEqual([['k', 'v']])
   })
 
-  it('are made from nothing', async () => {
+  it('can be created from scratch', async () => {
     const model = OnnxModel.create({ opset: 20, graphName: 'made' })
     const { graph } = model
     graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: ['N', 2] })
@@ -468,14 +468,14 @@ describe('graphs and nodes', () => {
 
 describe('an edit', () => {
   const before = sample()
-  /** Whole messages that none of the edits below touches. */
+  /** Messages that no edit below touches. */
   const others = [
     field(20, field(2, graphProto({ initializers: [one(6, 'lr')] }))),
     field(14, entry('k', 'v')),
     UNKNOWN,
   ]
 
-  it('that is none writes every byte as it was, also beside a changed message', async () => {
+  it('writes every other byte unchanged, also beside an edited message', async () => {
     expect(await edited(before, () => undefined)).toEqual(before)
     const read = (model: OnnxModel): void => void [...model.allTensors()].length
     expect(await edited(before, read)).toEqual(before)
@@ -485,7 +485,7 @@ describe('an edit', () => {
     expect(same).toEqual(before)
   })
 
-  it('of an initializer replaces its message and the lengths around it', async () => {
+  it('of an initializer replaces its message and the enclosing lengths', async () => {
     const after = await edited(before, ({ graph }) =>
       graph.setInitializer('w', tensor([9, 8, 7], { dtype: 'int16' })),
     )
@@ -501,7 +501,7 @@ describe('an edit', () => {
     piecesKept(before, after, others)
   })
 
-  it('of a node keeps what nobody knows in it', async () => {
+  it('of a node keeps its unknown fields', async () => {
     const after = await edited(before, ({ graph }) => {
       const [node] = graph.nodes
       node!.opType = 'Add'
@@ -527,7 +527,7 @@ describe('an edit', () => {
     })
   })
 
-  it('sets attributes of every kind that can be set', async () => {
+  it('sets attributes of every type that can be set', async () => {
     const values = [
       { type: 'FLOAT', value: 0.5 },
       { type: 'INT', value: -(2n ** 40n) },
@@ -556,7 +556,7 @@ describe('an edit', () => {
     }
   })
 
-  it('sets graphs, types, sparse tensors and lists of tensors, also of another model', async () => {
+  it('sets graphs, types, sparse tensors and lists of tensors, also from another model', async () => {
     using source = await open(sample())
     const body = source.onnx!.graph.nodes[1]!.attribute('body')!.graphs[0]!
     const sparse = source.onnx!.graph.initializer('s') as SparseTensor
@@ -610,7 +610,7 @@ describe('an edit', () => {
     piecesKept(before, after, others)
   })
 
-  it('refuses a graph whose tensors lie beside another model', async () => {
+  it('refuses a graph with external data of another model', async () => {
     const far = graphProto({
       initializers: [tensorProto({ dims: [1], type: 2, name: 'f', external: { location: 'w' } })],
     })
@@ -654,7 +654,7 @@ describe('an edit', () => {
     expect(graph.valueInfo.map(({ name }) => name)).toEqual(['mid', 'unused'])
   })
 
-  it('renames a value wherever it stands, graphs inside included', async () => {
+  it('renames a value everywhere, subgraphs included', async () => {
     const after = await edited(before, ({ graph }) => {
       graph.rename('mid', 'middle')
       graph.rename('w', 'weights')
@@ -707,7 +707,7 @@ describe('an edit', () => {
     expect((await check(after)).filter(({ severity }) => severity === 'error')).toEqual([])
   })
 
-  it('replaces uses, and removes initializers that nobody uses', async () => {
+  it('replaces uses, and removes unused initializers', async () => {
     const after = await edited(before, ({ graph }) => {
       expect(() => graph.removeInitializer('w')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
       graph.replaceAllUses('w', 'v')
@@ -723,7 +723,7 @@ describe('an edit', () => {
     expect(file.onnx!.graph.nodes[0]!.inputs).toEqual(['x', 'v'])
   })
 
-  it('sets properties of the model', async () => {
+  it('sets metadata of the model', async () => {
     const after = await edited(before, (model) => {
       model.setMetadata('k', 'w')
       model.setMetadata('new', '1')
@@ -748,7 +748,7 @@ using other = await open(sample())
 const file2Node = other.onnx!.graph.nodes[0]!
 
 describe('the real models', THIRD_PARTY, () => {
-  it.each(MODELS)('%s: all its tensors are found, and an edit keeps every other message', async (name) => {
+  it.each(MODELS)('%s: finds all tensors, and an edit keeps every other message', async (name) => {
     const bytes = thirdPartyBytes(name)
     using file = await open(thirdPartyPath(name))
     const tensors = [...file.onnx!.allTensors()]
@@ -769,7 +769,7 @@ describe('the real models', THIRD_PARTY, () => {
 })
 
 describe('saving', () => {
-  it('keeps the graph when an option of the writer is named, and gives its one initializer as a bare tensor', async () => {
+  it('keeps the graph with a writer option, and writes its only initializer as a bare tensor', async () => {
     const bytes = modelProto({
       nodes: [nodeProto({ inputs: ['w'], outputs: ['y'] })],
       initializers: [one(4, 'w')],
@@ -799,7 +799,7 @@ describe('a model with external data', () => {
     ],
   })
 
-  it('takes its data along when it is edited, and leaves them where they are', async () => {
+  it('includes its data when it is edited, and does not move it', async () => {
     const from = joinPath(folder, 'from')
     const to = joinPath(folder, 'to')
     for (const each of [from, to]) mkdirSync(each)

@@ -1,4 +1,4 @@
-/** Wrong values from programs without types: each is an error of the library or does nothing, and changes nothing. */
+/** Invalid values from untyped programs: each throws a TileworkError or is ignored, and changes nothing. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
@@ -24,11 +24,11 @@ function fail(): never {
   throw new RangeError('a trap')
 }
 
-/** In a folder that is not there, so that nothing is written. */
+/** A path in a missing folder, so nothing is written. */
 const NOWHERE = join(tmpdir(), 'tilework-no-such-folder', 'm.onnx')
 
-/** What takes a value of the caller's, by what it is called in the report of a failure. */
-const DEEDS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown>> = {
+/** Every call that takes a value from the caller, by its name in a failure. */
+const CALLS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown>> = {
   irVersion: (model, wrong) => Object.assign(model, { irVersion: wrong }),
   producerName: (model, wrong) => Object.assign(model, { producerName: wrong }),
   docString: (model, wrong) => Object.assign(model, { docString: wrong }),
@@ -125,17 +125,17 @@ async function smallModel(): Promise<Uint8Array> {
   return serialize(model)
 }
 
-it.each(Object.entries(DEEDS))('%s', async (_, deed) => {
+it.each(Object.entries(CALLS))('%s', async (_, call) => {
   const bytes = await smallModel()
   for (const wrong of WRONG) {
     using file = await open(bytes)
     try {
-      await deed(file.onnx!, wrong as never)
+      await call(file.onnx!, wrong as never)
     } catch (error) {
       expect(error).toBeInstanceOf(TileworkError)
       expect(await serialize(file)).toEqual(bytes)
     }
-    // What was taken can be written and read again.
+    // An accepted value can be written and read again.
     using saved = await open(await serialize(file))
     void saved
   }
