@@ -176,7 +176,7 @@ const CLASSES = [
     lines: [{ against: 'oneDNN', at: ANYWHERE, pass: 1 }],
   },
   {
-    name: 'all 141 layouts from and to row_major, 1 MiB; 32 bit',
+    name: 'all layouts from and to row_major, 1 MiB; 32 bit',
     holds: ({ group }) => group === 'every layout',
     lines: [{ against: 'M', at: ANYWHERE, goal: 0.25, limitedBy: SET_CONFLICTS }],
   },

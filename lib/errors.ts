@@ -11,11 +11,11 @@ export { ERROR_CODES, NOTE_CODES }
 /** A stable error code. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** Where an error happened, and what it was caused by. Every field is optional. */
+/** The location and the cause of an error. Every field is optional. */
 export interface ErrorPlace {
   /** File format, for example `btf`. */
   readonly format?: string
-  /** Place inside the file, for example `tensors[12].dims[0]`; of ERR_IO and ERR_FILE_CHANGED the file itself. */
+  /** Path inside the file, for example `tensors[12].dims[0]`; for ERR_IO and ERR_FILE_CHANGED the path of the file. */
   readonly path?: string
   /** Byte offset inside the file. */
   readonly offset?: number
@@ -26,14 +26,14 @@ export interface ErrorPlace {
 export class TileworkError extends Error {
   override readonly name = 'TileworkError'
   readonly code: ErrorCode
-  // Declared only: a field that is not set must be absent, so that a printed error has no rows of undefined.
+  // Declared only: an unset field is absent, so that a printed error has no undefined fields.
   declare readonly format?: string
   declare readonly path?: string
   declare readonly offset?: number
 
   /**
    * @param code - stable code, see {@link ERROR_CODES}
-   * @param message - one sentence that has the offending value and the limit
+   * @param message - the problem, the value and what is allowed, in this order
    */
   constructor(code: ErrorCode, message: string, place: ErrorPlace = {}) {
     super(message, place.cause === undefined ? undefined : { cause: place.cause })
@@ -44,20 +44,20 @@ export class TileworkError extends Error {
   }
 }
 
-/** What a lenient read or a check noticed. `check` reports errors as findings too. */
+/** A problem that a lenient read or a check found. `check` reports errors as findings as well. */
 export interface Finding {
   readonly severity: 'error' | 'warning'
   readonly code: FindingCode
-  /** Place inside the file, for example `tensors[2].dims`. */
+  /** Path inside the file, for example `tensors[2].dims`. */
   readonly path: string
   /** Byte offset inside the file. */
   readonly offset: number
-  /** One sentence that has the value and the limit. */
+  /** The problem, the value and what is allowed. */
   readonly message: string
 }
 
-/** Findings use the error codes, and these for what is no error in a lenient read. */
+/** An error code, or a code of a finding that is not an error. */
 export type FindingCode = ErrorCode | keyof typeof NOTE_CODES
 
-/** Strictness of a read: `lenient` opens what can be read safely, `strict` what the format's rules allow. */
+/** Strictness of a read: `lenient` accepts what can be read safely, `strict` only what the rules of the format allow. */
 export type Level = 'lenient' | 'strict'
