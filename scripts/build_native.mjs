@@ -23,12 +23,12 @@ function cmakeJs() {
 
 function cmakeJsOptions() {
   const options = ['--parallel', String(jobs())]
-  // cmake-js insists on a g++ or clang++ on PATH unless it is told the compiler.
+  // Without this option cmake-js requires a g++ or clang++ on PATH.
   if (process.env.CXX) options.push('--cxx', compiler())
   return options
 }
 
-/** cmake refuses a build folder that was configured for another place, which a moved or copied checkout brings along. */
+/** cmake refuses a build folder that was configured elsewhere, as after a move or copy of the checkout. */
 function dropForeignBuild() {
   const cache = join(BUILD, 'CMakeCache.txt')
   if (!existsSync(cache)) return
@@ -42,6 +42,6 @@ function dropForeignBuild() {
 function addon() {
   const folder = join('build', 'Release')
   const found = readdirSync(join(ROOT, folder)).filter((name) => name.endsWith('.node'))
-  if (found.length !== 1) fail(`${folder} has ${found.length} files *.node where exactly one is expected.`)
+  if (found.length !== 1) fail(`${folder} has ${found.length} files *.node; expected exactly one`)
   return join(folder, found[0])
 }

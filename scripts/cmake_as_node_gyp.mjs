@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
- * Stands where prebuildify expects node-gyp. prebuildify can only call `node-gyp rebuild --target=V --devdir=D
- * --arch=A --release|--debug`; of that, cmake-js needs the architecture and the configuration. The version of Node and
- * the folder for its headers mean nothing to a Node-API addon that is built against node-api-headers.
+ * Replaces node-gyp for prebuildify, which can only call `node-gyp rebuild --target=V --devdir=D
+ * --arch=A --release|--debug`; cmake-js needs the architecture and the configuration. The version of Node and the
+ * folder of its headers do not matter to a Node-API addon, which is built against node-api-headers.
  */
 import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -16,7 +16,7 @@ const { values, positionals } = parseArgs({
   options: { arch: { type: 'string' }, debug: { type: 'boolean' } },
 })
 if (positionals[0] !== 'rebuild') {
-  console.error(`This stand-in for node-gyp knows "rebuild" only, not "${positionals.join(' ')}".`)
+  console.error(`unknown command "${positionals.join(' ')}" of node-gyp; expected: rebuild`)
   process.exit(1)
 }
 requireTools()

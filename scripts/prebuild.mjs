@@ -1,8 +1,8 @@
 /**
  * Builds the binary that is shipped, `prebuilds/<platform>-<arch>/tilework[.<libc>].node`: `npm run prebuild`.
  *
- * One Node-API binary serves every version of Node and Electron. On Linux its name has the C library: prebuildify knows
- * musl by Alpine's release file alone, the process report knows it on every system.
+ * One Node-API binary serves every version of Node and Electron. On Linux its name contains the C library, taken from the
+ * process report: prebuildify detects musl by Alpine's release file alone.
  */
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,7 +1,7 @@
-/** Numbers and bytes that a seed decides, so that a run that failed can be had again. */
+/** Random numbers and bytes from a seed, so that a failed run can be repeated. */
 
 /**
- * Numbers in [0, 1): the generator "mulberry32", small and good enough to choose moments and places.
+ * Numbers in [0, 1) from the generator "mulberry32": small, and good enough to choose times and offsets.
  *
  * @param {number} seed
  */
@@ -15,7 +15,7 @@ export function generator(seed) {
   }
 }
 
-/** Bytes of which none is zero, so that a hole or a lost block is never taken for data. */
+/** Non-zero bytes, so that a hole or a lost block cannot pass for data. A linear congruential generator. */
 export function seededBytes(byteLength, seed) {
   const words = new Uint32Array(Math.ceil(byteLength / 4))
   let state = (seed * 2654435761 + 1) >>> 0

@@ -1,6 +1,6 @@
 /**
- * What the native half is built with: finds cmake, a C++20 compiler and a build program before a build starts, so
- * that a missing one ends in one sentence of advice instead of a page of another tool's output.
+ * Finds cmake, a C++20 compiler and a build program before a native build starts. A missing one ends in one sentence of
+ * advice instead of a page of another tool's output.
  */
 import { spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 /** Root of the checkout. */
 export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Lines of a failed build that are shown: enough for the first error of a compiler, little enough to be read. */
+/** Lines of a failed build to print: enough for the first compiler error, few enough to read. */
 const TAIL_LINES = 40
 
 const INSTALL =
@@ -17,7 +17,7 @@ const INSTALL =
     ? 'xcode-select --install && brew install cmake'
     : "apt-get install g++ cmake make, or your system's equivalent"
 
-/** Uses library and language features of C++20 that older compilers lack, and nothing else. */
+/** Uses exactly the features of C++20 that older compilers lack. */
 const PROBE_SOURCE = `
 #include <bit>
 #include <concepts>
@@ -26,7 +26,7 @@ template <std::integral T> int width(std::span<T> s) { return std::popcount(s.si
 int main() { int a[1] = {}; return width(std::span<int>(a)); }
 `
 
-/** One sentence that says what is missing and how to get it, or undefined when a build can start. */
+/** One sentence on what is missing and how to install it; undefined when a build can start. */
 export function missingTool() {
   if (!starts('cmake')) return advice('cmake was not found')
   if (compiler() === undefined) {
@@ -38,21 +38,21 @@ export function missingTool() {
   return undefined
 }
 
-/** The compiler that a build takes: `$CXX`, else the first of the usual names that compiles C++20. */
+/** The compiler of a build: `$CXX`, or the first of g++ and clang++ that compiles C++20. */
 export function compiler() {
   const named = process.env.CXX?.trim()
   const names = named ? [named] : ['g++', 'clang++']
   return names.find(compilesCxx20)
 }
 
-/** Processes that a build may use at once. */
+/** Number of parallel processes of a build. */
 export function jobs() {
   return availableParallelism()
 }
 
 /**
- * Runs a command quietly and keeps what it says. When it fails, prints the tail of that, then one sentence, and ends
- * this process.
+ * Runs a command without printing its output. On failure prints the tail of the output and one sentence, and ends this
+ * process.
  * @param {string} what - the sentence's subject, for example `Building the native addon`
  * @param {string} command
  * @param {readonly string[]} args

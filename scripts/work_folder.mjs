@@ -1,11 +1,11 @@
-/** A folder for the files of a test, which goes with the process however it ends, but for SIGKILL. */
+/** A temporary folder for a test program, removed when the process ends in any way but SIGKILL. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * @param {string} name begins the folder's name
- * @param {string} [parent] where it is made; the system's folder for temporary files by default
+ * @param {string} name - part of the folder's name
+ * @param {string} [parent] - the system's temporary folder by default
  */
 export function makeWorkFolder(name, parent = tmpdir()) {
   const folder = mkdtempSync(join(parent, `tilework-${name}-`))

@@ -9,9 +9,11 @@ const manifest = JSON.parse(read('package.json'))
 const ENTRIES = { '.': 'index', './onnx': 'onnx', './tmfile': 'tmfile', './layout': 'layout' }
 
 describe('package.json', () => {
-  test('packs the compiled library, the binaries, the C headers for other addons and the texts, and nothing else', () => {
+  test('packs the compiled library, the binaries, the C headers for other addons and the documentation alone', () => {
     expect(manifest.files).toEqual([
       'dist',
+      'docs/**/*.md',
+      'docs/*.svg',
       'native/dlpack/capsule.h',
       'native/dlpack/dlpack.h',
       'prebuilds',
