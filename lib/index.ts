@@ -108,6 +108,7 @@ export {
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
+export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'

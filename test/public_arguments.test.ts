@@ -133,6 +133,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     args: () => [codes(), { scale: small(), axis: 0, blockSize: 1 }],
   },
   describeLayout: { run: layoutEntry.describeLayout, args: () => [parsed] },
+  digest: {
+    run: (made, options) => tilework.digest(made, options),
+    args: () => [small(), { signal, onBytes: onProgress }],
+  },
   devices: { run: tilework.devices, args: () => [] },
   drawLayoutSvg: { run: layoutEntry.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   drawLayoutText: { run: layoutEntry.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },

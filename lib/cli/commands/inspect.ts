@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
 import {
+  digest,
   type Finding,
   type OpenFile,
   summarizeTensor,
@@ -21,7 +22,6 @@ import { printable } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { type Column, formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
-import { sha256 } from './digest.js'
 import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
 
 export interface InspectOptions extends ReadChoice {
@@ -161,7 +161,7 @@ class TensorReader {
     }
     return {
       ...report,
-      ...(this.options.digest && { sha256: await sha256(tensor, this.signal, onBytes) }),
+      ...(this.options.digest && { sha256: await digest(tensor, { signal: this.signal, onBytes }) }),
       ...(this.options.stats && { stats: await elementStatistics(tensor, this.signal, onBytes) }),
     }
   }
