@@ -1,12 +1,12 @@
-/** Bytes one behind the other in memory that grows with them. */
+/** A byte buffer that grows as bytes are appended. */
 import { allocateBytes } from '../bytes/view_limit.js'
 
 const FIRST_BYTES = 1024
 
-/** Half as much again: with the old list still alive that is 2.5 times what is used. */
+/** While the old buffer is still alive, growing by half takes 2.5 times the bytes in use. */
 const GROWTH = 1.5
 
-/** How long a list becomes that has `length` places, all taken, and needs `needed`. */
+/** The new capacity of a full list of `length` elements that needs `needed`. */
 export function grownLength(length: number, needed: number): number {
   return Math.max(needed, Math.ceil(length * GROWTH))
 }
@@ -19,7 +19,7 @@ export class ByteList {
     return this.#length
   }
 
-  /** Puts a copy of `bytes` at the end. @throws TileworkError ERR_LIMIT when the memory cannot be had or is more than the budget */
+  /** Appends a copy of `bytes`. @throws TileworkError ERR_LIMIT when the memory cannot be allocated or exceeds the budget */
   append(bytes: Uint8Array): void {
     const length = this.#length + bytes.byteLength
     if (length > this.#bytes.byteLength) {
@@ -31,12 +31,12 @@ export class ByteList {
     this.#length = length
   }
 
-  /** Forgets what lies behind the first `length` bytes. */
+  /** Drops all but the first `length` bytes. */
   truncate(length: number): void {
     this.#length = length
   }
 
-  /** A view, which holds as long as none of these bytes is truncated. */
+  /** A view, valid until one of its bytes is truncated. */
   subarray(start: number, end: number): Uint8Array {
     return this.#bytes.subarray(start, end)
   }

@@ -1,7 +1,7 @@
 /**
- * Ends a walk over bytes that cannot be understood from an offset on, whatever asked for the walk: the reader that knows
- * what the bytes were to be catches it and reports it with the place. It is an error of the library all the same, so that
- * one that nobody catches says what it has to say.
+ * Ends a walk over bytes that cannot be interpreted from an offset on. The reader that knows what the bytes should have
+ * been catches it and reports it with the path. It is a TileworkError, so that one that escapes still has a code and a
+ * sentence.
  */
 import { type ErrorCode, TileworkError } from '../errors.js'
 

@@ -1,11 +1,11 @@
-/** Checks the `limits` of a caller, in one place for every format and command. */
+/** Checks the `limits` that a caller passes, for every format and command. */
 
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import type { Limits } from './format.js'
 
-/** One line a limit; the type makes a forgotten one an error of compilation. */
+/** One line per limit; a missing one does not compile. */
 const LIMIT_NAMES = {
   tensors: true,
   headerBytes: true,
@@ -14,10 +14,9 @@ const LIMIT_NAMES = {
 } as const satisfies Record<keyof Limits, true>
 
 /**
- * A copy of `limits` without the ones left out. A limit that is misspelt, or NaN, would otherwise be none without a
- * word.
+ * A copy of `limits` without undefined values. A misspelt limit, or NaN, would otherwise silently be no limit.
  *
- * @param limits - undefined for none; each limit a number from 0, infinity for no bound
+ * @param limits - undefined for none; each limit is a number from 0, or infinity for no bound
  * @throws TileworkError ERR_ARGUMENT
  */
 export function checkLimits(limits: unknown): Limits {
@@ -32,7 +31,7 @@ export function checkLimits(limits: unknown): Limits {
 function checkLimit([name, value]: [string, unknown]): [string, number] {
   if (!Object.hasOwn(LIMIT_NAMES, name)) {
     const known = Object.keys(LIMIT_NAMES).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `limits.${name.slice(0, 40)} is no limit; known are: ${known}.`)
+    throw new TileworkError('ERR_ARGUMENT', `Unknown limit ${valueText(name)}; expected one of: ${known}.`)
   }
   if (typeof value === 'number' && value >= 0) return [name, value]
   throw new TileworkError(

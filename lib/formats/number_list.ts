@@ -1,4 +1,4 @@
-/** A list of numbers that grows and has no more bytes than they need: lists of JavaScript have objects for large numbers. */
+/** Growing lists of numbers in typed arrays: a JavaScript array may hold an object for each large number. */
 import { allocateBytes } from '../bytes/view_limit.js'
 import { grownLength } from './byte_list.js'
 
@@ -16,7 +16,7 @@ export class NumberList {
   #numbers: Numbers
   #length = 0
 
-  /** @param kind - Float64Array holds every whole number of a file up to 2^53 - 1 */
+  /** @param kind - Float64Array represents every whole number up to 2^53 - 1 */
   constructor(kind: NumbersKind) {
     this.#kind = kind
     this.#numbers = this.#allocate(FIRST_LENGTH)
@@ -36,7 +36,7 @@ export class NumberList {
     this.#numbers[index] = number
   }
 
-  /** @throws TileworkError ERR_LIMIT when the memory cannot be had or is more than the budget */
+  /** @throws TileworkError ERR_LIMIT when the memory cannot be allocated or exceeds the budget */
   push(number: number): void {
     if (this.#length === this.#numbers.length) {
       const grown = this.#allocate(grownLength(this.#length, this.#length + 1))
@@ -54,7 +54,7 @@ export class NumberList {
 
 const MAX_UINT32 = 2 ** 32 - 1
 
-/** Offsets in files: four bytes each as long as all are below 4 GiB, eight from the first one on that is not. */
+/** File offsets: four bytes each while all are below 4 GiB, eight once one is not. */
 export class OffsetList {
   #numbers = new NumberList(Uint32Array)
   #isWide = false

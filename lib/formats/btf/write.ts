@@ -1,7 +1,7 @@
 /**
- * Plans a BTF file, byte for byte as TFRT's own writer lays it out: records in the order of the list, the first right
- * behind the offset table, no gaps, zeros in reserved bytes, every record padded to a multiple of 8, the last too.
- * Payloads stay where they are; the plan only refers to them.
+ * Plans a BTF file, byte for byte as TFRT's own writer lays it out: records in list order right after the offset table,
+ * no gaps, zeros in reserved bytes, every record padded to a multiple of 8, the last one too. The plan refers to
+ * payloads and does not copy them.
  */
 
 import { readInput } from '../../caller_input.js'
@@ -30,16 +30,16 @@ export interface BtfWriteOptions {
   readonly cooLayoutCode?: 1 | 2
 }
 
-/** A record to be written. The shape is the one in its header. */
+/** A record to be written, with the shape for its header. */
 type PlannedRecord =
   | { readonly kind: 'dense'; readonly tensor: DenseTensor; readonly shape: readonly number[] }
   | { readonly kind: 'sparse'; readonly tensor: CooTensor; readonly shape: readonly number[] }
 
 /**
- * Plans a file of `tensors`. A blocked tensor is stored as the dense row-major array that its storage is: under the
- * shape of its digits. Entries of a sparse tensor that are out of order are sorted; of repeated ones the last stays.
+ * Plans a file of `tensors`. A blocked tensor is stored as the dense row-major array of its digits. The entries of a
+ * sparse tensor are sorted; the last of several entries at one index stays.
  *
- * @throws TileworkError ERR_UNSUPPORTED for what BTF has no code for, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
+ * @throws TileworkError ERR_UNSUPPORTED for an element type without a BTF code, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
  */
 export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions = {}): Promise<WritePlan> {
   const { cooLayoutCode = LAYOUT_COO } = options
@@ -68,14 +68,12 @@ function checkWritable(tensor: Tensor, index: number): void {
   checkTensor(tensor, 'A BTF file')
   const what = `Tensor ${index} ("${tensor.name}")`
   if (tensor.kind === 'string' || !(DTYPE_BY_CODE as readonly string[]).includes(tensor.dtype)) {
-    throw unsupported(
-      `${what} is ${tensor.dtype}, which has no code in BTF; it has ${DTYPE_BY_CODE.join(', ')}.`,
-    )
+    throw unsupported(`${what} is ${tensor.dtype}; BTF takes ${DTYPE_BY_CODE.join(', ')}.`)
   }
   checkHasData(tensor, what, FORMAT_NAME)
-  // The digits of a blocked tensor are few more than its axes, and no layout has near as many.
+  // No layout has near as many digits, so only the axes count.
   const rank = tensor.shape.length
-  if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF ends at ${MAX_RANK}.`)
+  if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF takes up to ${MAX_RANK}.`)
 }
 
 function unsupported(message: string): TileworkError {
@@ -129,16 +127,16 @@ function setU64(view: DataView, offset: number, value: number): void {
   view.setUint32(offset + 4, Math.floor(value / 2 ** 32), true)
 }
 
-/** Bytes of headers that are collected in one buffer: a buffer a header would cost more than all else in a plan. */
+/** Headers are collected in buffers of this size: a buffer per header would dominate the cost of a plan. */
 const BLOCK_BYTES = 64 * 1024
 
-/** Segments in order. Pieces of memory that follow each other become one, so a small tensor costs two writes. */
+/** Segments in order. Adjacent headers and padding merge, so that a small tensor costs two writes. */
 class SegmentList {
-  /** Where the next byte goes in the file. */
+  /** File offset of the next byte. */
   position: number
   readonly #segments: WriteSegment[] = []
   #block = new DataView(new ArrayBuffer(BLOCK_BYTES))
-  /** The part of the block that is no segment yet. */
+  /** Range of the block that is not in a segment yet. */
   #start = 0
   #end = 0
 

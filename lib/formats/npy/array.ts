@@ -1,4 +1,4 @@
-/** A checked header and where its data lie, as a tensor. */
+/** Makes the tensor of a checked header. */
 import type { ByteSource } from '../../bytes/source.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
@@ -7,11 +7,11 @@ import type { NpyHeader } from './header.js'
 import { DESCR_KEY } from './schema.js'
 import { SwappedSource } from './swapped_source.js'
 
-/** The array whose magic lies at `start` of the source. */
+/** @param start - source offset of the array's magic number */
 export function tensorOf(header: NpyHeader, source: ByteSource, start: number, name: string): Tensor {
   const { type, shape, dataBytes } = header
   const dataStart = start + header.headerBytes
-  // Fewer than two axes have one order only.
+  // With fewer than two axes both orders are the same.
   const isFortran = header.isFortran && shape.length > 1
   if (type.kind !== 'number') {
     return new FixedStringTensor({ source, start: dataStart, type, shape, isFortran, name })

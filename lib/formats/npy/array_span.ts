@@ -1,19 +1,19 @@
-/** Where an array lies, as a file of its own or as a member of an archive, and where its faults are told. */
+/** The range of an array, which is a file or a member of an archive, and the report on its faults. */
 import type { ErrorCode, FindingCode } from '../../errors.js'
 import type { Place, Report } from '../report.js'
 
 export interface ArraySpanInit {
-  /** From the magic on, in the source that the array is read from. */
+  /** Range in the source that the array is read from, its magic number included. */
   readonly start: number
   readonly end: number
   readonly report: Report
-  /** Names the member in messages and paths; absent where the array is the file. */
+  /** The member, for messages and paths; absent where the array is the file. */
   readonly member?: { readonly path: string; readonly name: string }
-  /** The offset in the file of a byte of the array, counted from its magic. */
+  /** The file offset of a byte of the array; `at` counts from the magic number. */
   offsetOf(at: number): number
 }
 
-/** Faults are told with a path inside the array and the byte that they are at, counted from its magic. */
+/** Faults are reported by a path inside the array and an offset from its magic number. */
 export class ArraySpan {
   readonly start: number
   readonly end: number
@@ -37,9 +37,9 @@ export class ArraySpan {
     this.#init.report.note(code, this.#about(message), this.#place(path, at))
   }
 
-  /** A type that cannot be read: of a member lenient leaves the array out, since others may be good. */
+  /** A type that cannot be read. Lenient omits the array of a member, because other members may be fine. */
   refusedType(code: ErrorCode, message: string, path: string, at: number): void {
-    if (this.#init.member) this.deviation(code, `${message} The array is left out.`, path, at)
+    if (this.#init.member) this.deviation(code, `${message} The array is omitted.`, path, at)
     else this.broken(code, message, path, at)
   }
 

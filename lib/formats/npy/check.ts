@@ -1,4 +1,4 @@
-/** Everything wrong with an npy file: the rules of its header, and items that are no values of their type. */
+/** Reports everything wrong with an npy file: the rules of its header, and items that are no values of their type. */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
 import type { ReadOptions } from '../format.js'
@@ -8,7 +8,7 @@ import { fileSpan, readFileHeader } from './read.js'
 import { FORMAT_NAME } from './schema.js'
 import { ValueCheck } from './values.js'
 
-/** Bytes that are looked at a time: large enough that calls cost nothing, small beside memory. */
+/** Bytes per read: large enough to hide the cost of a call, small beside the memory of a machine. */
 export const CHECK_WINDOW_BYTES = 1024 * 1024
 
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
@@ -21,7 +21,7 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
   const values = new ValueCheck(header, span)
   const end = header.headerBytes + header.dataBytes
   for (let at = header.headerBytes; at < end && !values.isDone; at += CHECK_WINDOW_BYTES) {
-    values.see(await source.read(at, Math.min(end, at + CHECK_WINDOW_BYTES)))
+    values.take(await source.read(at, Math.min(end, at + CHECK_WINDOW_BYTES)))
   }
   return report.findings()
 }

@@ -1,4 +1,4 @@
-/** A tensor as numpy would save it: the header, and the data as they lie. */
+/** Plans one array as numpy would save it: the header, and the data unchanged. */
 
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -16,28 +16,26 @@ import { MAX_RANK } from './schema.js'
 /** One array to be written. */
 export interface NpyContent {
   readonly header: Uint8Array
-  /** The data; absent where there are none. */
+  /** Absent for an empty array. */
   readonly data: WriteSegment | undefined
   readonly byteLength: number
 }
 
 /**
- * Row-major data are C order and column-major data Fortran order, neither is moved. A blocked tensor is stored as the
- * dense row-major array that its storage is: under the shape of its digits.
+ * Row-major data are C order and column-major data are Fortran order; neither is moved. A blocked tensor is stored as the
+ * dense row-major array of its digits.
  *
- * @param format - name of the format that is written, for errors
- * @throws TileworkError ERR_UNSUPPORTED for what numpy has no type for, ERR_NO_DATA, ERR_ARGUMENT
+ * @param format - name of the written format, for errors
+ * @throws TileworkError ERR_UNSUPPORTED for an element type that numpy lacks, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function contentOf(tensor: Tensor, index: number, format: string): Promise<NpyContent> {
   checkTensor(tensor, `An ${format} file`)
   const what = `Tensor ${index} ("${tensor.name}")`
   checkHasData(tensor, what, format)
   if (tensor.kind === 'sparse') {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `${what} is sparse, which numpy has no array for; use toDense().`,
-      { format },
-    )
+    throw new TileworkError('ERR_UNSUPPORTED', `${what} is sparse; npy takes dense tensors. Use toDense().`, {
+      format,
+    })
   }
   if (tensor.kind === 'string') return stringContent(tensor, what, format)
   return denseContent(tensor, what, format)
@@ -64,7 +62,7 @@ function denseContent(tensor: DenseTensor, what: string, format: string): NpyCon
   return join(header, byteLength === 0 ? undefined : { kind: 'tensor', tensor }, byteLength)
 }
 
-/** True where both orders are the same bytes, which numpy then calls C order. */
+/** True where both orders are the same bytes; numpy calls this C order. */
 function isBothOrders(shape: readonly number[]): boolean {
   return shape.includes(0) || shape.filter((extent) => extent !== 1).length < 2
 }
@@ -72,7 +70,7 @@ function isBothOrders(shape: readonly number[]): boolean {
 function headerOf(fields: Parameters<typeof printHeader>[0], what: string, format: string): Uint8Array {
   const rank = fields.shape.length
   if (rank <= MAX_RANK) return printHeader(fields)
-  throw new TileworkError('ERR_UNSUPPORTED', `${what} has ${rank} axes; numpy ends at ${MAX_RANK}.`, {
+  throw new TileworkError('ERR_UNSUPPORTED', `${what} has ${rank} axes; numpy takes up to ${MAX_RANK}.`, {
     format,
   })
 }

@@ -1,6 +1,7 @@
 /**
- * numpy's type strings: byte order (`<`, `>`, `|` none, `=` the machine's), a letter, the size of an item in bytes
- * (of `U` in characters), for dates the unit. Source: numpy's documentation of the array interface and of dtypes.
+ * Parses and prints numpy's type strings: byte order (`<`, `>`, `|` for none, `=` for the machine's), a letter, the item
+ * size in bytes (in characters for `U`), and the unit of dates. Source: numpy's documentation of the array interface and
+ * of dtypes.
  */
 import { DTYPES, type Dtype, dtypesBy } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
@@ -8,24 +9,24 @@ import type { Tensor } from '../../tensor/tensor.js'
 import { quote } from './literal.js'
 import { DESCR_KEY, MAX_ITEM_BYTES } from './schema.js'
 
-/** What one item of an array is. */
+/** The type of one item of an array. */
 export interface ItemType {
   /** `bytes` and `text` are strings of fixed length: bytes, or 4-byte code points. */
   readonly kind: 'number' | 'bytes' | 'text'
   readonly dtype: Dtype
   readonly itemBytes: number
-  /** Bytes that change places in big-endian data: the item, or one half of a complex number. 0 where none do. */
+  /** Unit of byte swapping in big-endian data: the item, or half of a complex number. 0 where nothing is swapped. */
   readonly swapBytes: 0 | 2 | 4 | 8
-  /** The type string to be kept, little-endian, where the dtype alone does not give it again. */
+  /** The little-endian type string, kept where the dtype alone does not restore it. */
   readonly descr?: string
-  /** True for `=`, and for items of several bytes without any order: the machine that wrote the file knows it. */
+  /** True for `=`, and for items of several bytes without a byte order: only the writing machine knew it. */
   readonly isOrderUnknown: boolean
 }
 
-/** Letter and size of numpy's types that are tilework's too; numpy reads `?` as well as `b1`, and writes the latter. */
+/** Element types by letter and size. numpy reads both `?` and `b1`, and writes `b1`. */
 const DTYPE_BY_CODE: ReadonlyMap<string, Dtype> = new Map([...dtypesBy('numpy'), ['?', 'bool']])
 
-/** Raw items of these sizes are read as unsigned numbers; numpy writes the small floats of other packages so. */
+/** Raw items of these sizes are read as unsigned numbers; numpy writes the small floats of other packages as raw items. */
 const DTYPE_BY_RAW_BYTES: ReadonlyMap<number, Dtype> = new Map([
   [1, 'uint8'],
   [2, 'uint16'],
@@ -33,12 +34,12 @@ const DTYPE_BY_RAW_BYTES: ReadonlyMap<number, Dtype> = new Map([
   [8, 'uint64'],
 ])
 
-/** Dates and spans of time count units in 64 bits; the unit, perhaps several of it, stands in brackets. */
+/** Dates and time spans are 64-bit counts of a unit, which is in brackets, perhaps with a factor. */
 const DATE = /^[mM]8(?:\[(?:\d{0,10}(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)|generic)\])?$/
 
 const TYPE_STRING = /^([<>|=]?)(.*)$/s
 
-/** @throws TileworkError ERR_DTYPE for what is no type, ERR_UNSUPPORTED with the reason for what cannot be read */
+/** @throws TileworkError ERR_DTYPE for an unknown type, ERR_UNSUPPORTED with the reason for one that cannot be read */
 export function parseDescr(descr: string): ItemType {
   const [, order = '', code = ''] = TYPE_STRING.exec(descr) ?? []
   const dtype = DTYPE_BY_CODE.get(code)
@@ -63,22 +64,22 @@ function numberType(dtype: Dtype, order: string): ItemType {
   }
 }
 
-/** Raw items have no byte order: numpy leaves their bytes alone whatever the mark says. */
+/** Raw items have no byte order: numpy ignores the mark. */
 function rawType(descr: string, itemBytes: number): ItemType {
   const dtype = DTYPE_BY_RAW_BYTES.get(itemBytes)
   if (dtype !== undefined) {
     return { kind: 'number', dtype, itemBytes, swapBytes: 0, descr: `|V${itemBytes}`, isOrderUnknown: false }
   }
-  const message = `Its type is ${quote(descr)}, raw items of ${itemBytes} bytes; those of 1, 2, 4 and 8 can be read.`
+  const message = `Its type is ${quote(descr)}, raw items of ${itemBytes} bytes; items of 1, 2, 4 and 8 bytes can be read.`
   throw new TileworkError('ERR_UNSUPPORTED', message)
 }
 
 function stringType(descr: string, letter: string, order: string, length: number): ItemType {
   const isText = letter === 'U'
   const itemBytes = length * (isText ? 4 : 1)
-  // Items of no bytes would let some bytes of header stand for any number of strings.
+  // With items of 0 bytes a short header could declare any number of strings.
   if (itemBytes === 0 || itemBytes > MAX_ITEM_BYTES) {
-    const message = `Its type ${quote(descr)} has items of ${itemBytes} bytes; 1 to ${MAX_ITEM_BYTES} are possible.`
+    const message = `Its type ${quote(descr)} has items of ${itemBytes} bytes; the format takes 1 to ${MAX_ITEM_BYTES}.`
     throw new TileworkError('ERR_DTYPE', message)
   }
   return {
@@ -94,24 +95,24 @@ function stringType(descr: string, letter: string, order: string, length: number
 function refusal(descr: string, code: string): TileworkError {
   const what = `Its type is ${quote(descr)}`
   if (/^O\d*$/.test(code)) {
-    const reason = 'Python objects in a pickle, which runs code when it is loaded'
-    return new TileworkError('ERR_UNSUPPORTED', `${what}: ${reason}; tilework never reads one.`)
+    const reason = 'Python objects in a pickle; loading a pickle runs code, so tilework never does'
+    return new TileworkError('ERR_UNSUPPORTED', `${what}, ${reason}.`)
   }
   if (/^(?:g|G|f12|f16|c24|c32)$/.test(code)) {
     const reason = 'a long double, whose bits differ from machine to machine'
     return new TileworkError('ERR_UNSUPPORTED', `${what}, ${reason}; save it as float64.`)
   }
-  return new TileworkError('ERR_DTYPE', `${what}, which is no type of numpy's that can be read.`)
+  return new TileworkError('ERR_DTYPE', `${what}, which is unknown.`)
 }
 
-/** Small floats as numpy writes those of the package ml_dtypes: raw items, which that package takes back by a view. */
+/** Small floats of the package ml_dtypes, which numpy writes as raw items and that package restores by a view. */
 const RAW_CODE: ReadonlyMap<Dtype, string> = new Map(
   Object.values(DTYPES)
     .filter(({ mlDtypes, bits }) => mlDtypes !== undefined && bits >= 8)
     .map(({ name, bits }) => [name, bits === 8 ? '|V1' : `<V${bits / 8}`]),
 )
 
-/** The type string of a dense tensor; undefined where numpy has no type for it. */
+/** The type string of a dense tensor; undefined where numpy has no such type. */
 export function descrOf(tensor: Tensor): string | undefined {
   const { dtype } = tensor
   const kept = keptDescr(tensor)
@@ -121,9 +122,9 @@ export function descrOf(tensor: Tensor): string | undefined {
   return `${bits === 8 ? '|' : '<'}${code}`
 }
 
-/** The type that a tensor had in the npy file it came from, where it still says so. */
+/** The numpy type of the file that a tensor came from, if its metadata still hold it. */
 export function keptDescr(tensor: Tensor): ItemType | undefined {
-  // Tensors of a user's own may be plain objects without metadata.
+  // A caller's own tensors may be plain objects without metadata.
   const descr = tensor.metadata?.get(DESCR_KEY)
   if (descr === undefined) return undefined
   try {

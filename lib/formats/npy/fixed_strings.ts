@@ -1,6 +1,6 @@
 /**
- * numpy's strings of fixed length: bytes (`S`), or code points of four bytes (`U`). Shorter ones are filled up with
- * zeros, which numpy takes off again when it reads an item, so a string never ends in one.
+ * numpy's fixed-length strings: bytes (`S`), or code points of four bytes (`U`). Shorter strings are padded with zeros,
+ * which numpy strips on reading, so no string ends in a zero.
  */
 import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
@@ -18,7 +18,7 @@ export interface FixedStringsInit {
   readonly start: number
   readonly type: ItemType
   readonly shape: readonly number[]
-  /** True where the first axis is the fastest. */
+  /** True where the first axis varies fastest. */
   readonly isFortran: boolean
   readonly name: string
 }
@@ -40,20 +40,20 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     this.#init = init
   }
 
-  /** Bytes are read as UTF-8. @throws TileworkError ERR_DTYPE for an item that is no text */
+  /** Decodes byte items as UTF-8. @throws TileworkError ERR_DTYPE for an item that is not valid text */
   async strings(): Promise<readonly string[]> {
     const isText = this.#init.type.kind === 'text'
     return this.#items((item, index) => (isText ? this.#text(item, index) : utf8Of(item, index)))
   }
 
-  /** Of text the UTF-8 bytes. */
+  /** Text items are given as UTF-8. */
   async rawStrings(): Promise<readonly Uint8Array[]> {
     if (this.#init.type.kind === 'bytes') return this.#items((item) => item)
     const encoder = new TextEncoder()
     return this.#items((item, index) => encoder.encode(this.#text(item, index)))
   }
 
-  /** The items in row-major order, trailing zeros cut. */
+  /** The items in row-major order, without trailing zeros. */
   async #items<Item>(read: (item: Uint8Array, index: number) => Item): Promise<Item[]> {
     const { source, start, type } = this.#init
     const { itemBytes } = type
@@ -66,7 +66,7 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     return items
   }
 
-  /** Where the items lie, in row-major order of their indices. */
+  /** Storage positions of the items, in row-major order of their indices. */
   *#slots(): Iterable<number> {
     const { size, shape } = this
     if (!this.#init.isFortran) {
@@ -91,14 +91,14 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     if (bad !== undefined) {
       throw new TileworkError(
         'ERR_DTYPE',
-        `Item ${index} has the code ${bad}; Unicode ends at ${LAST_CODE_POINT}.`,
+        `Item ${index} has the code ${bad}; code points end at ${LAST_CODE_POINT}.`,
       )
     }
     return codes.map((code) => String.fromCodePoint(code)).join('')
   }
 }
 
-/** Items between two that follow each other along each axis, the first axis being the fastest. */
+/** Strides in items per axis; the first axis varies fastest. */
 function fortranStrides(shape: readonly number[]): number[] {
   let stride = 1
   return shape.map((extent) => {
@@ -132,7 +132,7 @@ function utf8Of(item: Uint8Array, index: number): string {
   }
 }
 
-/** Byte offset of the first four bytes of text that are no code point; -1 where all are. */
+/** Byte offset of the first invalid code point; -1 where all are valid. */
 export function firstBadText(bytes: Uint8Array, isLittleEndian: boolean): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (let at = 0; at + 4 <= bytes.byteLength; at += 4) {
@@ -141,17 +141,17 @@ export function firstBadText(bytes: Uint8Array, isLittleEndian: boolean): number
   return -1
 }
 
-/** Strings as an array of numpy's. */
+/** Strings encoded as a numpy array. */
 export interface EncodedStrings {
   readonly descr: string
   readonly bytes: Uint8Array
 }
 
 /**
- * Strings in row-major order as items of the longest one's length: text where all is text and `kept` does not say
- * bytes, else bytes.
+ * Encodes strings in row-major order as items of the longest string's length: as text where all are valid UTF-8 and
+ * `kept` is not a byte type, else as bytes.
  *
- * @throws TileworkError ERR_UNSUPPORTED for a string that ends in a zero, which numpy would take off; ERR_ARGUMENT
+ * @throws TileworkError ERR_UNSUPPORTED for a string that ends in a zero, which numpy would strip; ERR_ARGUMENT
  */
 export async function encodeStrings(
   tensor: StringTensor,
@@ -164,7 +164,7 @@ export async function encodeStrings(
   }
   const ending = raw.findIndex((item) => item.at(-1) === 0)
   if (ending >= 0) {
-    const message = `String ${ending} of tensor "${tensor.name}" ends in a zero, which numpy takes for filling and cuts off.`
+    const message = `String ${ending} of tensor "${tensor.name}" ends in a zero; numpy strips it as padding.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
   const isText = kept?.kind !== 'bytes' && raw.every(isUtf8)
@@ -187,12 +187,12 @@ function codePoints(utf8: Uint8Array): number {
   return count
 }
 
-/** Any byte of a character but its first one. */
+/** True for any byte of a character but the first. */
 function isContinuation(byte: number): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000
 }
 
-/** Valid UTF-8 as code points of four bytes, decoded into place: an object a string would be most of the memory. */
+/** Decodes valid UTF-8 to code points of four bytes in place: an object per string would take most of the memory. */
 function packText(texts: readonly Uint8Array[], length: number): Uint8Array {
   const bytes = allocateBytes(texts.length * length * 4)
   const view = new DataView(bytes.buffer)
@@ -210,7 +210,7 @@ function packText(texts: readonly Uint8Array[], length: number): Uint8Array {
   return bytes
 }
 
-/** What the first byte of a character holds of its code point; one to four bytes begin with 0, 110, 1110 and 11110. */
+/** The bits of the code point in the first byte; characters of one to four bytes start with 0, 110, 1110 and 11110. */
 function leadingBits(byte: number): number {
   if (byte < 0b1000_0000) return byte
   if (byte < 0b1110_0000) return byte & 0b0001_1111

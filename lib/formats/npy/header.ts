@@ -1,4 +1,4 @@
-/** Reads an array's header, checking every number of it against the bytes there are, and prints one as numpy does. */
+/** Reads an array's header and checks every number in it against the available bytes; prints headers as numpy does. */
 import type { ByteReader } from '../../bytes/reader.js'
 import { TileworkError } from '../../errors.js'
 import { exactSizeOf, multiply } from '../exact_size.js'
@@ -19,18 +19,18 @@ import {
 
 const LINE_FEED = 0x0a
 
-/** What a header says, checked: the data that it names are there. */
+/** A checked header: its data lie in the file. */
 export interface NpyHeader {
   readonly type: ItemType
   readonly isFortran: boolean
   readonly shape: readonly number[]
-  /** Bytes before the data, from the magic on. */
+  /** Bytes from the magic number to the data. */
   readonly headerBytes: number
   readonly dataBytes: number
   readonly endsInLineFeed: boolean
 }
 
-/** Undefined when the header cannot be read or is refused, which is then reported. */
+/** Undefined when the header cannot be read or is refused, which is reported. */
 export async function readHeader(
   reader: ByteReader,
   span: ArraySpan,
@@ -83,21 +83,21 @@ async function readPrefix(reader: ByteReader, span: ArraySpan, limit: number): P
   if (available < SHORTEST_PREFIX_BYTES) {
     return broken(
       'ERR_TRUNCATED',
-      `The array has ${available} bytes; its magic, version and header length alone have 10.`,
+      `The array has ${available} bytes; magic, version and header length alone need 10.`,
     )
   }
   reader.seek(span.start)
   if (!reader.holds(SHORTEST_PREFIX_BYTES)) await reader.load(SHORTEST_PREFIX_BYTES)
   const bytes = reader.bytes(SHORTEST_PREFIX_BYTES)
   if (!MAGIC.every((byte, at) => bytes[at] === byte)) {
-    return broken('ERR_HEADER', 'The array does not begin with the magic \\x93NUMPY.')
+    return broken('ERR_HEADER', 'The array does not start with the magic number \\x93NUMPY.')
   }
   const [major = 0, minor = 0] = bytes.subarray(MAGIC.length)
   const version = VERSIONS.get(major)
   if (!version || minor !== 0) {
     return broken(
       'ERR_UNSUPPORTED',
-      `The array is of version ${major}.${minor}; 1.0, 2.0 and 3.0 can be read.`,
+      `The array has format version ${major}.${minor}; expected 1.0, 2.0 or 3.0.`,
       6,
     )
   }
@@ -110,7 +110,7 @@ async function readPrefix(reader: ByteReader, span: ArraySpan, limit: number): P
   if (textBytes > available - textAt) {
     return broken(
       'ERR_TRUNCATED',
-      `The header has ${textBytes} bytes and the array ends after ${available - textAt} of them.`,
+      `The header has ${textBytes} bytes; the array ends after ${available - textAt} of them.`,
       8,
     )
   }
@@ -129,7 +129,7 @@ function decodeText(bytes: Uint8Array, { encoding }: NpyVersion): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
-    throw new TileworkError('ERR_HEADER', 'The header is not valid UTF-8, which version 3.0 asks for.', {
+    throw new TileworkError('ERR_HEADER', 'The header is not valid UTF-8, which version 3.0 requires.', {
       cause,
     })
   }
@@ -145,7 +145,7 @@ function interpret(
   const missing = KEYS.find((key) => !entries.has(key))
   if (unknown !== undefined || missing !== undefined) {
     const what = missing === undefined ? `has the key ${quote(unknown ?? '')}` : `lacks the key '${missing}'`
-    throw new TileworkError('ERR_HEADER', `The header ${what}; it has exactly ${KEYS.join(', ')}.`)
+    throw new TileworkError('ERR_HEADER', `The header ${what}; expected exactly ${KEYS.join(', ')}.`)
   }
   const [descr, fortran, extents] = KEYS.map((key) => entries.get(key))
   if (typeof descr !== 'string') throw wrongValue('descr', 'a string')
@@ -183,9 +183,13 @@ function checkExtents(
   itemBytes: number,
 ): { readonly shape: readonly number[]; readonly dataBytes: number } {
   if (extents.length > MAX_RANK) {
-    throw new TileworkError('ERR_RANK', `The array has ${extents.length} axes; numpy ends at ${MAX_RANK}.`, {
-      path: 'shape',
-    })
+    throw new TileworkError(
+      'ERR_RANK',
+      `The array has ${extents.length} axes; numpy takes up to ${MAX_RANK}.`,
+      {
+        path: 'shape',
+      },
+    )
   }
   for (const [axis, extent] of extents.entries()) {
     const path = `shape[${axis}]`
@@ -207,7 +211,7 @@ function checkExtents(
   throw new TileworkError('ERR_OVERFLOW', message, { path: 'shape' })
 }
 
-/** A header may have a number of thousands of digits. */
+/** Shortens a number: one in a header may have thousands of digits. */
 function shortNumber(value: Extent): string {
   const digits = String(value)
   return digits.length > 40 ? `${digits.slice(0, 40)}… (${digits.length} digits)` : digits
@@ -215,12 +219,11 @@ function shortNumber(value: Extent): string {
 
 function reportDeviations(literal: HeaderLiteral, { type }: NpyHeader, span: ArraySpan): void {
   if (literal.hasLongSuffix) {
-    const message =
-      'A number of the shape ends in L: Python 2 wrote the header, and only numpy still reads it.'
+    const message = 'A number of the shape ends in L; Python 2 wrote it, and only numpy still reads it.'
     span.deviation('ERR_HEADER', message, 'shape', LENGTH_FIELD_AT)
   }
   if (type.isOrderUnknown) {
-    const message = 'The type names no byte order for items of several bytes; they are read as little-endian.'
+    const message = 'The type has no byte order for items of several bytes; they are read as little-endian.'
     span.note('ERR_DTYPE', message, TYPE_PATH, LENGTH_FIELD_AT)
   }
 }
@@ -228,7 +231,7 @@ function reportDeviations(literal: HeaderLiteral, { type }: NpyHeader, span: Arr
 function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan): boolean {
   const available = span.end - span.start - headerBytes
   if (dataBytes > available) {
-    const message = `Type and shape need ${dataBytes} bytes of data and ${available} are there.`
+    const message = `Type and shape need ${dataBytes} bytes of data; the array has ${available}.`
     span.broken('ERR_TRUNCATED', message, 'data', headerBytes)
     return false
   }
@@ -239,10 +242,10 @@ function checkLength({ headerBytes, dataBytes }: NpyHeader, span: ArraySpan): bo
   return true
 }
 
-/** The legal but unusual, for a check: old versions of numpy aligned to 16, others to nothing. */
+/** Reports legal but unusual headers: old versions of numpy align data to 16 bytes, other writers not at all. */
 export function noteHeaderForm({ headerBytes, endsInLineFeed }: NpyHeader, span: ArraySpan): void {
   if (headerBytes % DATA_ALIGNMENT !== 0) {
-    const message = `The data start ${headerBytes} bytes behind the start of the array; numpy aligns them to ${DATA_ALIGNMENT}.`
+    const message = `The data start ${headerBytes} bytes into the array; numpy aligns them to ${DATA_ALIGNMENT}.`
     span.note('ERR_MISALIGNED', message, 'header', headerBytes)
   }
   if (!endsInLineFeed) {
@@ -250,14 +253,14 @@ export function noteHeaderForm({ headerBytes, endsInLineFeed }: NpyHeader, span:
   }
 }
 
-/** What is printed into a header. */
+/** The content of a header. */
 export interface HeaderFields {
   readonly descr: string
   readonly isFortran: boolean
   readonly shape: readonly number[]
 }
 
-/** Magic, version, length and header, byte for byte as numpy writes them; always version 1.0, which has room for 64 axes. */
+/** Magic, version, length and header, byte for byte as numpy writes them; version 1.0 has room for 64 axes. */
 export function printHeader({ descr, isFortran, shape }: HeaderFields): Uint8Array {
   const extents = shape.length === 1 ? `${shape[0]},` : shape.join(', ')
   const order = isFortran ? 'True' : 'False'
@@ -266,7 +269,7 @@ export function printHeader({ descr, isFortran, shape }: HeaderFields): Uint8Arr
   const room = growing === undefined ? 0 : GROWTH_DIGITS - String(growing).length
   const prefixBytes = LENGTH_FIELD_AT + 2
   const used = prefixBytes + literal.length + room + 1
-  // numpy adds a whole 64 where nothing is missing.
+  // numpy adds 64 bytes of padding to a header that is aligned already.
   const padding = DATA_ALIGNMENT - (used % DATA_ALIGNMENT)
   const text = `${literal}${' '.repeat(room + padding)}\n`
   const header = Buffer.alloc(prefixBytes + text.length)

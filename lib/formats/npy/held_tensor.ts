@@ -1,6 +1,6 @@
 /**
- * Tensors of an archive are read twice: for the checksum, which stands before them, and for themselves. Small ones that
- * cost work each time (computed, inflated, loaded) are kept from the first reading to the second.
+ * Caches small tensors between two reads. A ZIP member's checksum precedes its data, so each tensor is read twice; one
+ * that is computed, inflated or loaded each time is kept from the first read to the second.
  */
 import { MemorySource } from '../../bytes/memory.js'
 import { bufferWithinBudget } from '../../bytes/memory_budget.js'
@@ -10,14 +10,14 @@ import { asStored, StoredTensor } from '../../tensor/dense.js'
 import { FusedTensor } from '../../tensor/fused.js'
 import type { Tensor } from '../../tensor/tensor.js'
 
-/** Most bytes of a tensor that is kept: as many as are read at a time for a checksum. */
+/** Maximum size of a cached tensor: one window of the checksum. */
 const MOST_HELD_BYTES = 2 * 1024 * 1024
 
 const READS = 2
 
-/** `tensor`, or one with its values that reads it once for two readers one after the other. */
+/** `tensor`, or a cache of it that reads it once for two consecutive readers. */
 export function heldBetweenReads(tensor: Tensor): Tensor {
-  // An object of a user's own may give another shape each time it is looked at, and is looked at once less without this.
+  // A caller's object may give another shape at each access, so it is accessed as seldom as possible.
   const isOwn = tensor instanceof StoredTensor || tensor instanceof FusedTensor
   if (!isOwn || !tensor.hasData) return tensor
   const { byteLength } = tensor.storage
@@ -35,7 +35,7 @@ class HeldSource implements ByteSource {
   readonly label: string
   readonly #tensor: StoredTensor
   #bytes: Promise<Uint8Array> | undefined
-  /** Bytes that are still to be read before the memory goes. */
+  /** Bytes still to be read before the memory is released. */
   #left = 0
 
   constructor(tensor: StoredTensor) {

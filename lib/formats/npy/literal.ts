@@ -1,10 +1,10 @@
 /**
- * Reads the header's text: the small part of Python's literals that numpy writes. Strings with either quote, True and
- * False, tuples of whole numbers, one dictionary around them. Nothing is ever evaluated.
+ * Parses the header's text, the subset of Python literals that numpy writes: one dictionary of strings with either
+ * quote, True and False, and tuples of whole numbers. Nothing is ever evaluated.
  */
 import { TileworkError } from '../../errors.js'
 
-/** Extents are exact: a bigint above 2^53 - 1. */
+/** An exact extent: a bigint above 2^53 - 1. */
 export type Extent = number | bigint
 
 export type Literal = string | boolean | readonly Extent[]
@@ -15,7 +15,7 @@ export interface HeaderLiteral {
   readonly hasLongSuffix: boolean
 }
 
-/** The header's key of the element type, and the place of what is wrong with it. */
+/** The header key of the element type, and the path of its faults. */
 export const TYPE_PATH = 'descr'
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -57,7 +57,7 @@ class LiteralReader {
       this.#expect(',')
     }
     this.#skipSpace()
-    if (this.#at < this.#text.length) throw this.#fault('there is text behind the dictionary')
+    if (this.#at < this.#text.length) throw this.#fault('text follows the dictionary')
     return { entries, hasLongSuffix: this.#hasLongSuffix }
   }
 
@@ -66,14 +66,14 @@ class LiteralReader {
     const next = this.#text[this.#at]
     if (key === TYPE_PATH && (next === '[' || next === '(')) {
       const message =
-        'Its type is structured (a list or tuple of types); arrays of one plain type can be read.'
+        'The type is structured (a list or tuple of types); only arrays of one plain type can be read.'
       throw new TileworkError('ERR_UNSUPPORTED', message, { path: TYPE_PATH, offset: this.#at })
     }
     if (next === "'" || next === '"') return this.#string()
     if (next === '(') return this.#tuple()
     if (this.#takesWord('True')) return true
     if (this.#takesWord('False')) return false
-    throw this.#fault(`the value of ${quote(key)} is no string, tuple, True or False`)
+    throw this.#fault(`the value of ${quote(key)} must be a string, tuple, True or False`)
   }
 
   #tuple(): Extent[] {
@@ -86,7 +86,7 @@ class LiteralReader {
       extents.push(this.#integer())
       hasComma = this.#takes(',')
     }
-    // To Python `(3)` is a number in brackets, not a tuple.
+    // In Python `(3)` is a number in parentheses, not a tuple.
     if (extents.length === 1 && !hasComma) throw this.#fault('a tuple of one number needs a comma', start)
     return extents
   }
@@ -120,7 +120,7 @@ class LiteralReader {
     const code = this.#match(/x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}/y)
     if (code !== undefined) return String.fromCharCode(Number.parseInt(code.slice(1), 16))
     const plain = ESCAPES.get(this.#text[this.#at] ?? '')
-    if (plain === undefined) throw this.#fault('an escape in a string is unknown')
+    if (plain === undefined) throw this.#fault('a string has an unknown escape')
     this.#at += 1
     return plain
   }
@@ -146,7 +146,7 @@ class LiteralReader {
     this.#match(/[ \t\n\r\f]*/y)
   }
 
-  /** The text that a sticky expression finds at the cursor. */
+  /** Consumes the match of a sticky expression at the cursor. */
   #match(expression: RegExp): string | undefined {
     expression.lastIndex = this.#at
     const found = expression.exec(this.#text)?.[0]
@@ -159,7 +159,7 @@ class LiteralReader {
     const where = near === '' ? 'at its end' : `at character ${at}, ${quote(near)}`
     return new TileworkError(
       'ERR_HEADER',
-      `The header is no dictionary that numpy writes: ${what} ${where}.`,
+      `The header is not a dictionary as numpy writes it: ${what} ${where}.`,
       {
         offset: at,
       },
@@ -167,7 +167,7 @@ class LiteralReader {
   }
 }
 
-/** Text of a file in a message: quoted, control characters escaped, cut. */
+/** Text of a file for a message: quoted, with control characters escaped, shortened. */
 export function quote(text: string): string {
   const cut = text.length > 60 ? `${text.slice(0, 60)}…` : text
   return JSON.stringify(cut)

@@ -1,4 +1,4 @@
-/** Opens an npy file: one array, whose header is checked against the length of the file. */
+/** Opens an npy file: checks the header of its one array against the length of the file. */
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
 import { Budget } from '../budget.js'
@@ -10,13 +10,13 @@ import { ArraySpan } from './array_span.js'
 import { type NpyHeader, readHeader } from './header.js'
 import { DEFAULT_LIMITS, FORMAT_NAME, UNNAMED } from './schema.js'
 
-/** Bytes of a first read: numpy's headers of plain arrays have 118 bytes, or 182 with many axes. */
+/** Bytes of the first read. numpy's headers of plain arrays have 118 bytes, or 182 with many axes. */
 export const HEADER_WINDOW_BYTES = 512
 
 /**
- * Reads the header of an npy file. Its one tensor is named `arr_0`, as numpy names an array without a name.
+ * Reads the header of an npy file. Its tensor is named `arr_0`, numpy's name for an array without one.
  *
- * @throws TileworkError with the code of the first rule that the level does not let pass
+ * @throws TileworkError with the code of the first violation that the level refuses
  */
 export async function read(source: ByteSource, { level, limits }: ReadOptions): Promise<ReadResult> {
   const report = new Report(FORMAT_NAME, level, 'throw')
@@ -31,7 +31,7 @@ export function fileSpan({ byteLength }: ByteSource, report: Report): ArraySpan 
   return new ArraySpan({ start: 0, end: byteLength, report, offsetOf: (at) => Math.min(at, byteLength) })
 }
 
-/** Undefined when the header cannot be read, which is then reported. */
+/** Undefined when the header cannot be read, which is reported. */
 export async function readFileHeader(
   source: ByteSource,
   limits: Limits,

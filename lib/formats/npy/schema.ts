@@ -1,5 +1,5 @@
 /**
- * npy, numpy's format of one array: the numbers of the format and the limits of reading it.
+ * npy, numpy's format of one array: the constants of the format and the limits of reading it.
  *
  *     file   = magic "\x93NUMPY" · major u8 · minor u8 · header length (u16, from version 2.0 on u32) · header · data
  *     header = a Python dictionary literal with the keys descr, fortran_order and shape, spaces, a line feed
@@ -15,10 +15,10 @@ export const FORMAT_NAME = 'npy'
 
 export const MAGIC: Uint8Array = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59)
 
-/** Magic, version, and the shorter of the two length fields: what every file has. */
+/** Magic, version, and the shorter of the two length fields. */
 export const SHORTEST_PREFIX_BYTES = 10
 
-/** Magic and version. */
+/** Offset of the length field, after magic and version. */
 export const LENGTH_FIELD_AT = 8
 
 export interface NpyVersion {
@@ -26,23 +26,23 @@ export interface NpyVersion {
   readonly encoding: 'latin1' | 'utf-8'
 }
 
-/** By major number; every minor number so far is 0. */
+/** By major version; all minor versions so far are 0. */
 export const VERSIONS: ReadonlyMap<number, NpyVersion> = new Map([
   [1, { lengthBytes: 2, encoding: 'latin1' }],
   [2, { lengthBytes: 4, encoding: 'latin1' }],
   [3, { lengthBytes: 4, encoding: 'utf-8' }],
 ])
 
-/** numpy pads the header so that data start at a multiple of this, for those who map the file. */
+/** numpy pads the header to a multiple of this, so that mapped data are aligned. */
 export const DATA_ALIGNMENT = 64
 
 /**
- * Room that numpy leaves in a header so that the growing axis (the first, or the last in Fortran order) can be
- * rewritten in place: the digits of the largest extent.
+ * Digits of the largest extent. numpy leaves room for them, so that the extent of the growing axis (the first, or the last
+ * in Fortran order) can be rewritten in place.
  */
 export const GROWTH_DIGITS = 21
 
-/** numpy 2 ends at 64 axes, numpy 1 at 32. */
+/** The maximum of numpy 2; numpy 1 has 32. */
 export const MAX_RANK = 64
 
 /** Limits of reading a file. */
@@ -54,14 +54,14 @@ export const DEFAULT_LIMITS = {
   headerBytes: 10_000,
 } as const satisfies DefaultLimits
 
-/** numpy counts bytes in signed 64-bit numbers, so arrays from here on overflow there, also beside an extent of 0. */
+/** numpy counts bytes in signed 64-bit numbers and refuses arrays from here on, extents beside a 0 included. */
 export const BYTES_LIMIT = 2n ** 63n
 
-/** numpy keeps the size of an item in a signed 32-bit number. */
+/** numpy holds the item size in a signed 32-bit number. */
 export const MAX_ITEM_BYTES = 2 ** 31 - 1
 
-/** Metadata key under which a type that tilework has no name for (dates, raw bytes, fixed strings) is kept. */
+/** Metadata key of a numpy type without a tilework name: dates, raw bytes, fixed-length strings. */
 export const DESCR_KEY = 'numpy.descr'
 
-/** What numpy calls the first array that was given no name. */
+/** numpy's name for the first array without one. */
 export const UNNAMED = 'arr_0'

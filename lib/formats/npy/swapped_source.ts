@@ -1,6 +1,6 @@
 /**
- * Big-endian numbers of a source as little-endian bytes. A range is read and turned when it is asked for, widened to
- * whole numbers, so nothing larger than what was asked for is ever copied.
+ * Presents big-endian numbers of a source as little-endian bytes. Each read widens its range to whole numbers, copies it
+ * and swaps the copy, so memory is bounded by the range that was asked for.
  */
 import { checkRange } from '../../bytes/check_range.js'
 import type { ByteSource } from '../../bytes/source.js'
@@ -17,7 +17,7 @@ export interface BigEndianRange {
 export class SwappedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
-  /** Present only where the source below has it, because callers ask by its presence. */
+  /** Present only where the underlying source has it: callers test for its presence. */
   readonly readSync?: (start: number, end: number) => Uint8Array
   readonly #range: BigEndianRange
 
@@ -26,11 +26,11 @@ export class SwappedSource implements ByteSource {
     this.byteLength = byteLength
     this.label = source.label ?? 'source'
     this.#range = range
-    const readBelow = source.readSync?.bind(source)
-    if (!readBelow) return
+    const readUnderlying = source.readSync?.bind(source)
+    if (!readUnderlying) return
     this.readSync = (start, end) => {
       const { from, to } = this.#widen(start, end)
-      return this.#swap(readBelow(range.start + from, range.start + to), start - from, end - from)
+      return this.#swap(readUnderlying(range.start + from, range.start + to), start - from, end - from)
     }
   }
 
@@ -46,7 +46,7 @@ export class SwappedSource implements ByteSource {
     return { from: start - (start % swapBytes), to: Math.ceil(end / swapBytes) * swapBytes }
   }
 
-  /** A copy, because the source's own bytes may be those of the file. */
+  /** Swaps a copy: the given bytes may be the caller's memory. */
   #swap(bytes: Uint8Array, from: number, to: number): Uint8Array {
     const copy = allocateBytes(bytes.byteLength)
     copy.set(bytes)

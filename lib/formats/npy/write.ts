@@ -1,4 +1,4 @@
-/** Plans an npy file: the header that numpy would write, and the data as they lie. */
+/** Plans an npy file: the header that numpy would write, and the data unchanged. */
 import { TileworkError } from '../../errors.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import type { WritePlan } from '../format.js'
@@ -9,14 +9,14 @@ import { FORMAT_NAME } from './schema.js'
 export type NpyWriteOptions = Record<never, never>
 
 /**
- * Plans a file of one tensor; its name is not stored, since npy has none.
+ * Plans a file of one tensor. Its name is not stored; the format has no names.
  *
- * @throws TileworkError ERR_UNSUPPORTED for none or several tensors and for what numpy has no type for; ERR_NO_DATA
+ * @throws TileworkError ERR_UNSUPPORTED unless there is one tensor of a numpy type; ERR_NO_DATA
  */
 export async function plan(tensors: readonly Tensor[]): Promise<WritePlan> {
   const [tensor] = tensors
   if (tensor === undefined || tensors.length > 1) {
-    const message = `An npy file holds exactly one array and ${tensors.length} were given; npz holds many.`
+    const message = `${tensors.length} tensors were given; an npy file holds exactly one array. npz holds many.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { header, data, byteLength } = await contentOf(tensor, 0, FORMAT_NAME)

@@ -1,7 +1,7 @@
 /**
- * Everything wrong with a safetensors file, or with an index and its shards: the header rules, and what costs reading
- * payloads: bytes of boolean tensors that are neither 0 nor 1, and unused bits at the end of 4-bit ones. Bad bytes
- * become findings; only a source that cannot be read throws.
+ * Reports everything wrong with a safetensors file, or with an index and its shards: the header rules, and the rules
+ * that need payloads (booleans are 0 or 1, unused bits of 4-bit tensors are 0). Bad bytes become findings; only a source
+ * that cannot be read throws.
  */
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
@@ -42,7 +42,7 @@ async function checkPayloads({ source, header }: WalkedFile, report: Report): Pr
   }
 }
 
-/** Legal in the file, and undefined behaviour in a language that keeps such a byte as a boolean. */
+/** Legal in the file, but undefined behaviour in languages whose booleans are bytes. */
 async function checkBooleans(
   source: ByteSource,
   { name, begin, end }: Entry,
@@ -54,7 +54,7 @@ async function checkBooleans(
     const found = window.findIndex((byte) => byte > 1)
     if (found < 0) continue
     const element = at + found - dataStart - begin
-    const message = `${tensorPath(name)}: element ${element} is ${window[found]}; booleans are 0 or 1.`
+    const message = `${tensorPath(name)}: element ${element} is ${window[found]}; a boolean is 0 or 1.`
     report.note('ERR_DTYPE', message, { path: tensorPath(name), offset: at + found })
     return
   }
@@ -71,6 +71,6 @@ async function checkLastBits(
   const offset = dataStart + end - 1
   const [last] = await source.read(offset, offset + 1)
   if (last! >> type.bits === 0) return
-  const message = `${tensorPath(name)}: the unused bits of its last byte are not zero.`
+  const message = `${tensorPath(name)}: the unused bits of the last byte are not zero.`
   report.deviation('ERR_GAP', message, { path: `${tensorPath(name)}.padding`, offset })
 }

@@ -1,8 +1,6 @@
-/** The order of names in a header. */
-
 /**
- * Compares texts by code points, as the bytes of UTF-8 compare and thus the reference's writer. The order of
- * JavaScript is that of UTF-16: there a character beyond U+FFFF, which begins with a surrogate, stands before U+E000.
+ * Compares texts by code point, which is the byte order of UTF-8 and the order of the reference writer. JavaScript
+ * compares UTF-16 units, which puts characters above U+FFFF (surrogates) before U+E000.
  */
 export function compareCodePoints(one: string, other: string): number {
   const length = Math.min(one.length, other.length)

@@ -1,7 +1,6 @@
 /**
- * Copies an index and its shards as they are. Where the folder has other files under the shards' names, an index that
- * lies there must find them unchanged until the copy is complete: the copied shards then get free names, and the
- * copied index is the same text with these names.
+ * Copies an index and its shards unchanged. Where the target folder has other files under the shards' names, the copied
+ * shards get free names and the copied index refers to these: an index already there must find its shards unchanged.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
@@ -12,7 +11,7 @@ import { DEFAULT_LIMITS, FORMAT_NAME } from './schema.js'
 import { ShardFolder } from './shard_folder.js'
 import { readWeightMap } from './shard_index.js'
 
-/** Where shards' names stand in the text of an index: the offset of the opening quote, by tensor. */
+/** By tensor: the shard, and the offset of the opening quote of its name in the index. */
 type WeightMap = NonNullable<Awaited<ReturnType<typeof readWeightMap>>>
 
 /** See `Format.planCopy`. */
@@ -46,17 +45,17 @@ function inMemory(bytes: Uint8Array): WritePlan {
 }
 
 async function weightMapOf(source: ByteSource): Promise<WeightMap> {
-  // Whoever opened the index has decided about its length.
+  // The length was checked when the index was opened.
   const weightMap = await readWeightMap(
     source,
     new Budget({ headerBytes: source.byteLength }, DEFAULT_LIMITS),
   )
   if (weightMap) return weightMap
-  const message = `${source.label ?? 'The index'} cannot be read any more as it was when it was opened.`
+  const message = `${source.label ?? 'The index'} has changed since it was opened.`
   throw new TileworkError('ERR_FILE_CHANGED', message, { format: FORMAT_NAME })
 }
 
-/** New names by the old ones; undefined where all shards can keep theirs. */
+/** New names by old name; undefined where all shards keep theirs. */
 async function chooseNames(
   folder: ShardFolder,
   names: ReadonlySet<string>,
@@ -64,7 +63,7 @@ async function chooseNames(
 ): Promise<ReadonlyMap<string, string> | undefined> {
   const kept = await Promise.all([...names].map((name) => canKeep(folder, name, siblings.get(name))))
   if (!kept.includes(false)) return undefined
-  // A shard that is missing stays missing: no file may have the name that it gets.
+  // A missing shard stays missing, so the name it gets must not exist.
   const isComplete = siblings.size === names.size
   const free = await folder.freeNames(names.size, isComplete)
   return new Map([...names].map((name, at) => [name, free[at]!]))
@@ -75,7 +74,7 @@ async function canKeep(folder: ShardFolder, name: string, sibling: ByteSource | 
   return (await folder.isFree(name)) || (await folder.isSource(name, sibling))
 }
 
-/** The text of an index with other names of shards, every other byte as it was. */
+/** The text of an index with other shard names and every other byte unchanged. */
 async function renamed(
   source: ByteSource,
   weightMap: WeightMap,
@@ -83,14 +82,14 @@ async function renamed(
 ): Promise<Uint8Array> {
   const text = await source.read(0, source.byteLength)
   const quoted = new Map([...renames].map(([name, other]) => [name, Buffer.from(JSON.stringify(other))]))
-  // In the order of the text: a tensor that stands there twice has its first place in the map, and its last offset.
-  const places = [...weightMap.values()]
+  // In the order of the text: a tensor that occurs twice has its first position in the map and its last offset.
+  const names = [...weightMap.values()]
     .map(({ shard, at }) => ({ at, end: endOfText(text, at), name: quoted.get(shard)! }))
     .sort((one, other) => one.at - other.at)
-  const growth = places.reduce((sum, { at, end, name }) => sum + name.length - (end - at), 0)
+  const growth = names.reduce((sum, { at, end, name }) => sum + name.length - (end - at), 0)
   const result = allocateBytes(text.byteLength + growth)
   let [from, to] = [0, 0]
-  for (const { at, end, name } of places) {
+  for (const { at, end, name } of names) {
     result.set(text.subarray(from, at), to)
     to += at - from
     result.set(name, to)
@@ -104,7 +103,7 @@ async function renamed(
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
-/** The offset behind the closing quote. */
+/** The offset after the closing quote. */
 function endOfText(text: Uint8Array, openingQuote: number): number {
   let at = openingQuote + 1
   while (at < text.byteLength && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1

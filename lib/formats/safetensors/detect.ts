@@ -2,7 +2,7 @@
 import type { FileHead } from '../file_head.js'
 import { FORMAT_HEADER_BYTES, LENGTH_BYTES } from './schema.js'
 
-/** The weight map of an index starts within this many bytes: the metadata before it are small. */
+/** The weight map of an index starts within this many bytes; only small metadata come before it. */
 const MAX_WEIGHT_MAP_START = 64 * 1024
 
 const BRACE = 0x7b
@@ -15,7 +15,7 @@ export async function detect(head: FileHead): Promise<boolean> {
   return length >= 2 && length <= byteLength - LENGTH_BYTES && bytes[LENGTH_BYTES] === BRACE
 }
 
-/** True for an index of shards. No file is taken for one: its header length would have to be 2^32 or more. */
+/** True for an index of shards. A safetensors file is never mistaken for one: its header would have 2^32 bytes or more. */
 export async function isIndex(head: FileHead): Promise<boolean> {
   const { bytes, byteLength } = head
   if (byteLength >= LENGTH_BYTES && headerLengthOf(bytes) <= FORMAT_HEADER_BYTES) return false

@@ -1,22 +1,22 @@
-/** The rules of a single entry: its fields, its numbers, and that they fit each other and the file. */
+/** Checks a single entry: its fields, their numbers, and that they agree with each other and with the file. */
 import type { ErrorCode } from '../../errors.js'
 import { type Exact, exactByteLength, multiply } from '../exact_size.js'
 import type { Report } from '../report.js'
 import type { Field, HeaderEntry, Spelled } from './header_events.js'
 import { COUNT_LIMIT, MAX_RANK, quote, RANK_OF_CODE, TENSOR_CODES, tensorPath } from './schema.js'
 
-/** What is known of an entry that may be used. */
+/** An entry whose range lies in the file. */
 export interface CheckedEntry {
   readonly name: string
   readonly nameAt: number
   readonly shape: readonly number[]
   readonly begin: number
   readonly end: number
-  /** Position of the type in the table of codes; undefined where no tensor can be of it. */
+  /** Index of the type in `TENSOR_CODES`; undefined for a type that no tensor can have. */
   readonly typeRank: number | undefined
 }
 
-/** Undefined when the entry cannot be read, which is then reported. */
+/** Undefined when the entry cannot be read, which is reported. */
 export function checkEntry(
   entry: HeaderEntry,
   bufferBytes: number,
@@ -36,7 +36,7 @@ export function checkEntry(
   const rank = RANK_OF_CODE.get(dtype.value)
   if (rank === undefined) {
     const path = tensorPath(name)
-    const message = `${path} has the dtype ${quote(dtype.value)}, which is unknown; the tensor is left out.`
+    const message = `${path} has the unknown dtype ${quote(dtype.value)}; the tensor is omitted.`
     report.deviation('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
@@ -44,7 +44,7 @@ export function checkEntry(
   if (!checkSize({ extents, bits, code, at: offsets.at }, range, name, report)) return undefined
   if (known === undefined) {
     const path = tensorPath(name)
-    const message = `${path} has the dtype ${code}, which tilework has no element type for; the tensor is left out.`
+    const message = `${path} has the dtype ${code}, which tilework does not support; the tensor is omitted.`
     report.note('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
@@ -69,7 +69,7 @@ function checkNumber(number: Spelled, name: string, field: string, offset: numbe
   if (typeof number === 'number') return true
   const path = `${tensorPath(name)}.${field}`
   if (number === undefined) {
-    const message = `${path} is no whole number from 0, written in digits alone.`
+    const message = `${path} must be a whole number from 0, in digits alone.`
     report.broken('ERR_HEADER', message, { path, offset })
   } else {
     const message = `${path} is ${number >= COUNT_LIMIT ? '2^64 or more' : number}; numbers are exact up to 2^53 - 1.`
@@ -88,12 +88,12 @@ function checkOffsets(
     const path = tensorPath(name)
     report.broken(code, `${path} ${message}`, { path: `${path}.data_offsets`, offset: at })
   }
-  if (count !== 2) return refuse('ERR_HEADER', `has ${count} data_offsets; it must have two.`)
+  if (count !== 2) return refuse('ERR_HEADER', `has ${count} data_offsets; expected 2.`)
   if (!value.every((number, side) => checkNumber(number, name, `data_offsets[${side}]`, at, report))) {
     return undefined
   }
   const [begin, end] = value as [number, number]
-  if (begin > end) return refuse('ERR_OFFSET_RANGE', `begins at ${begin}, behind its end at ${end}.`)
+  if (begin > end) return refuse('ERR_OFFSET_RANGE', `starts at ${begin}; it ends at ${end}, before that.`)
   if (end > bufferBytes) {
     return refuse('ERR_TRUNCATED', `ends at ${end} of the byte buffer, which has ${bufferBytes} bytes.`)
   }
@@ -107,7 +107,7 @@ interface Sized {
   readonly at: number
 }
 
-/** Whether shape and type give the bytes of the range. */
+/** Whether the range has the byte length of shape and type. */
 function checkSize(
   { extents, bits, code, at }: Sized,
   { begin, end }: { begin: number; end: number },

@@ -1,11 +1,11 @@
 /**
- * What opening a file keeps of its header: a name and some numbers an entry. A header of the largest size has two
- * million entries, and as many objects would take many times its bytes; tensors are made when someone asks for one.
+ * The checked entries of a header, as names and numbers in typed arrays. A header of the maximum size has two million
+ * entries; as objects they would take many times its bytes. Tensors are made when someone asks for one.
  */
 import { NumberList } from '../number_list.js'
 import { TENSOR_CODES, type TensorCode } from './schema.js'
 
-/** An entry whose numbers are checked: its range lies inside the byte buffer. */
+/** A checked entry: its range lies inside the byte buffer. */
 export interface Entry {
   readonly name: string
   readonly type: TensorCode
@@ -20,12 +20,12 @@ export interface Entry {
 /** Numbers of an entry before its dimensions: type and rank, begin, end, offset of the name. */
 const FIXED_NUMBERS = 4
 
-/** Stands for an element type that no tensor can have: the entry only covers its bytes. */
+/** Type of an entry that is no tensor and only owns its bytes. */
 const UNLISTED = 255
 
 export class EntryTable {
   readonly #names: string[] = []
-  /** The last entry of each name. A Map, since `__proto__` and `constructor` are names like others. */
+  /** The last entry of each name. A Map, because `__proto__` and `constructor` are valid names. */
   readonly #byName = new Map<string, number>()
   readonly #positions = new NumberList(Float64Array)
   readonly #pool = new NumberList(Float64Array)
@@ -35,8 +35,8 @@ export class EntryTable {
   }
 
   /**
-   * Adds an entry; `typeRank` undefined means one that is no tensor. Of entries of one name the last counts, as for
-   * `JSON.parse` and the reference: the earlier one stays only as the owner of its bytes.
+   * Adds an entry; `typeRank` is undefined for one that is no tensor. The last of several entries with one name counts,
+   * as for `JSON.parse` and the reference; earlier ones only own their bytes.
    */
   add(entry: Omit<Entry, 'type'>, typeRank: number | undefined): void {
     const { name, shape, begin, end, nameAt } = entry
@@ -52,7 +52,7 @@ export class EntryTable {
     for (const extent of shape) this.#pool.push(extent)
   }
 
-  /** Number of the entry that has the name, a tensor or not. */
+  /** Index of the entry with this name, a tensor or not. */
   find(name: string): number | undefined {
     return this.#byName.get(name)
   }
@@ -73,7 +73,7 @@ export class EntryTable {
     return this.#number(index, 3)
   }
 
-  /** False for an entry that is no tensor, or whose name a later one has. */
+  /** False for an entry that is no tensor, or that a later one of its name replaces. */
   isTensor(index: number): boolean {
     return this.#number(index, 0) < UNLISTED * 256
   }

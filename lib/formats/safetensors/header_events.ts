@@ -1,6 +1,6 @@
 /**
- * From JSON events to entries: knows which keys stand where, and nothing of what their values must be. Whatever the
- * format does not know is passed over, as the reference does.
+ * Turns JSON events into header entries. It knows which keys occur where and leaves the rules of their values to others.
+ * Unknown content is ignored, as in the reference.
  */
 import { toUSVString } from 'node:util'
 import { FileFault } from '../file_fault.js'
@@ -15,21 +15,21 @@ import {
   tensorPath,
 } from './schema.js'
 
-/** A number as the header spells it: exact; undefined where it is no whole number from 0. */
+/** A number of the header, exact; undefined for anything but a whole number from 0. */
 export type Spelled = number | bigint | undefined
 
-/** One value of an entry and the byte offset where it stands. */
+/** A value of an entry and its byte offset. */
 export interface Field<T> {
   readonly value: T
   readonly at: number
 }
 
-/** An entry as the header has it. A field is absent where the header lacks it or has a value of another kind. */
+/** An entry as the header has it. A field is absent where the header lacks it or its value is of the wrong kind. */
 export interface HeaderEntry {
   readonly name: string
   readonly nameAt: number
   dtype?: Field<string>
-  /** Dimensions beyond the highest rank are counted, not kept. */
+  /** Dimensions beyond the maximum rank are counted, not kept. */
   shape?: Field<Spelled[]> & { count: number }
   offsets?: Field<Spelled[]> & { count: number }
 }
@@ -37,16 +37,16 @@ export interface HeaderEntry {
 type Context = 'start' | 'root' | 'metadata' | 'entry' | 'list' | 'unknown'
 
 export class HeaderEvents implements JsonHandler {
-  /** The file's metadata; undefined without any. */
+  /** The metadata of the file; undefined where it has none. */
   metadata: Map<string, string> | undefined
-  /** Where layout entries stand; nothing is ever said of others once they are read. */
+  /** Offsets of the layout entries, the only metadata that later rules report on. */
   readonly metadataAt = new Map<string, number>()
-  /** How many entries could not be told from the header, and may own bytes that thus seem to be nobody's. */
+  /** Number of entries that could not be read. They may own bytes that look unused. */
   unreadable = 0
   readonly #report: Report
   readonly #finishEntry: (entry: HeaderEntry) => void
   #context: Context = 'start'
-  /** Where an unknown value leads back to, and how deep it is in. */
+  /** The context to resume after an unknown value, and the nesting depth inside it. */
   #outer: Context = 'start'
   #depth = 0
   #key = ''
@@ -146,7 +146,7 @@ export class HeaderEvents implements JsonHandler {
   #startField(name: string, at: number): void {
     if (name !== 'dtype' && name !== 'shape' && name !== 'data_offsets') {
       const path = tensorPath(this.#entry.name)
-      const message = `${path} has the key ${quote(name)}, which the format does not know; readers pass it over.`
+      const message = `${path} has the key ${quote(name)}, which is not part of the format; readers ignore it.`
       this.#report.note('ERR_HEADER', message, { path, offset: at })
       return
     }
@@ -156,7 +156,7 @@ export class HeaderEvents implements JsonHandler {
       this.#report.deviation('ERR_DUPLICATE', `${path} has ${name} twice; the last one counts.`, place)
     }
     this.#seen.add(name)
-    // A later value of another kind must not leave the earlier one standing.
+    // The last value counts, also when its kind is wrong: drop the earlier one.
     delete this.#entry[name === 'data_offsets' ? 'offsets' : name]
   }
 
@@ -175,22 +175,25 @@ export class HeaderEvents implements JsonHandler {
   }
 
   #refuseMetadata(what: string, at: number): void {
-    const message = `The metadata value of ${quote(this.#key)} is ${what}; the format has texts only.`
+    const message = `The metadata value of ${quote(this.#key)} is ${what}; expected a text.`
     this.#report.deviation('ERR_HEADER', message, this.#metadataPlace(at))
   }
 
   #refuseRootValue(what: string, at: number): void {
     if (this.#context === 'start') {
-      this.#report.broken('ERR_HEADER', `The header is ${what}, not an object.`, { path: '', offset: at })
+      this.#report.broken('ERR_HEADER', `The header is ${what}; expected an object.`, {
+        path: '',
+        offset: at,
+      })
     } else if (this.#key !== METADATA_KEY) {
       const path = tensorPath(this.#key)
       this.unreadable += 1
-      this.#report.broken('ERR_HEADER', `${path} is ${what}, not an object.`, { path, offset: at })
+      this.#report.broken('ERR_HEADER', `${path} is ${what}; expected an object.`, { path, offset: at })
     } else if (what === 'null') {
-      const message = `${METADATA_KEY} is null, which the reference takes as none.`
+      const message = `${METADATA_KEY} is null; the reference reads this as no metadata.`
       this.#report.note('ERR_HEADER', message, this.#metadataPlace(at))
     } else {
-      const message = `${METADATA_KEY} is ${what}, not an object.`
+      const message = `${METADATA_KEY} is ${what}; expected an object.`
       this.#report.deviation('ERR_HEADER', message, this.#metadataPlace(at))
     }
   }
@@ -208,7 +211,7 @@ export class HeaderEvents implements JsonHandler {
     this.#depth = 1
   }
 
-  /** True when what ends was passed over. */
+  /** True when the ending value belongs to an ignored one. */
   #endUnknown(): boolean {
     if (this.#context !== 'unknown') return false
     this.#depth -= 1
@@ -218,7 +221,7 @@ export class HeaderEvents implements JsonHandler {
 
   #checkUnicode(text: string, at: number): void {
     if (toUSVString(text) === text) return
-    const message = `The text ${quote(text)} has half of a surrogate pair, which is no Unicode.`
+    const message = `The text ${quote(text)} has an unpaired surrogate, which is not valid Unicode.`
     this.#report.deviation('ERR_HEADER', message, { path: '', offset: at })
   }
 
@@ -227,10 +230,10 @@ export class HeaderEvents implements JsonHandler {
   }
 }
 
-/** Digits of the largest unsigned 64-bit number. More are too large, and costly to convert. */
+/** Digits of the largest unsigned 64-bit number. Longer numbers are out of range and slow to convert. */
 const U64_DIGITS = 20
 
-/** A whole number from 0, exact; undefined for another spelling (`-0`, `1.0` and `1e3` too, as in the reference). */
+/** A whole number from 0, exact; undefined for other spellings, `-0`, `1.0` and `1e3` included, as in the reference. */
 function wholeNumber(spelling: string): Spelled {
   if (!/^\d+$/.test(spelling)) return undefined
   const number = Number(spelling)

@@ -1,9 +1,9 @@
 /**
- * Reads JSON from a range of a source as events with byte offsets, in bounded memory: the tokens are those of
- * `@streamparser/json`, which takes bytes window by window; the grammar between tokens is checked here.
+ * Streams JSON from a range of a source as events with byte offsets, in bounded memory. `@streamparser/json` makes the
+ * tokens window by window; the grammar between tokens is checked here.
  *
- * `JSON.parse` would not do: it hides repeated keys, rounds large numbers, knows no offsets, and needs the whole text
- * and the whole tree in memory, however deep that is.
+ * `JSON.parse` is unsuitable: it hides repeated keys, rounds large numbers, gives no offsets, and holds the whole text
+ * and tree in memory at any depth.
  */
 import { type ParsedTokenInfo, Tokenizer, TokenType } from '@streamparser/json'
 import { READER_WINDOW_BYTES } from '../../bytes/reader.js'
@@ -11,14 +11,14 @@ import type { ByteSource } from '../../bytes/source.js'
 import { FileFault } from '../file_fault.js'
 import { MAX_DEPTH, MAX_TEXT_LENGTH } from './schema.js'
 
-/** Called while the text is read. `at` is the byte offset in the source. */
+/** Receives events during the read. `at` is the byte offset in the source. */
 export interface JsonHandler {
   beginObject(at: number): void
   endObject(at: number): void
   beginArray(at: number): void
   endArray(at: number): void
   key(name: string, at: number): void
-  /** A string with its escapes resolved; a number or literal as it is spelled. */
+  /** A string with its escapes resolved; a number or literal as spelled. */
   value(kind: 'string' | 'number' | 'literal', text: string, at: number): void
 }
 
@@ -37,7 +37,7 @@ export async function readJson(
   grammar.end(end)
 }
 
-/** What may come next. */
+/** The grammar's next token. */
 type Expected = 'value' | 'value or end' | 'key' | 'key or end' | 'colon' | 'comma or end' | 'nothing'
 
 const LITERALS: ReadonlyMap<TokenType, string> = new Map([
@@ -46,11 +46,11 @@ const LITERALS: ReadonlyMap<TokenType, string> = new Map([
   [TokenType.NULL, 'null'],
 ])
 
-/** Buffers of the tokenizer: texts beyond them are gathered piece by piece. */
+/** Buffer sizes of the tokenizer; longer texts are collected in chunks. */
 const TEXT_BUFFER_BYTES = 64 * 1024
 const NUMBER_BUFFER_BYTES = 64
 
-/** Keeps a number as it is spelled: as a double it may be another one. */
+/** Keeps the spelling of a number, which a double could round. */
 class SpellingTokenizer extends Tokenizer {
   spelling = ''
 
@@ -61,17 +61,17 @@ class SpellingTokenizer extends Tokenizer {
 }
 
 /**
- * Written to the tokenizer before the text: until it has seen a first value, it passes over byte order marks wherever
- * they stand, between brackets too. JSON has none, and other readers refuse them.
+ * Written to the tokenizer before the text. Until its first value the tokenizer skips byte order marks anywhere, even
+ * between brackets; JSON has none, and other readers refuse them.
  */
 const FIRST_VALUE = '0 '
 
 class Grammar {
-  /** Byte offset in the source of the tokenizer's first byte. */
+  /** Source offset of the tokenizer's first byte. */
   readonly #start: number
   readonly #handler: JsonHandler
   readonly #tokenizer: SpellingTokenizer
-  /** One entry a level: true inside an object. */
+  /** One entry per nesting level: true inside an object. */
   readonly #isObject: boolean[] = []
   #expected: Expected = 'value'
   #lastOffset: number
@@ -83,7 +83,7 @@ class Grammar {
     this.#tokenizer = new SpellingTokenizer({
       stringBufferSize: TEXT_BUFFER_BYTES,
       numberBufferSize: NUMBER_BUFFER_BYTES,
-      // Shows texts that do not end, window by window, before they have taken all memory.
+      // A text without an end then shows after each window, before it fills the memory.
       emitPartialTokens: true,
     })
     this.#tokenizer.onToken = () => {}
@@ -106,7 +106,7 @@ class Grammar {
       throw this.#faultOf(error)
     }
     if (this.#expected !== 'nothing') {
-      throw new FileFault('ERR_HEADER', 'The JSON text ends in the middle.', offset)
+      throw new FileFault('ERR_HEADER', 'The JSON text is incomplete.', offset)
     }
   }
 
@@ -193,7 +193,7 @@ class Grammar {
     throw new FileFault('ERR_LIMIT', `A text or number is longer than ${MAX_TEXT_LENGTH} characters.`, at)
   }
 
-  /** The tokenizer's errors as faults with an offset; those of the handler as they are. */
+  /** Turns the tokenizer's errors into faults with an offset; the handler's errors stay. */
   #faultOf(error: unknown): unknown {
     if (!(error instanceof Error)) return error
     if (error.name === 'TypeError' && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') {
@@ -203,12 +203,12 @@ class Grammar {
     if (position) {
       return new FileFault(
         'ERR_HEADER',
-        'The text is no JSON from here on.',
+        'The text is not valid JSON from here on.',
         this.#start + Number(position[1]),
       )
     }
     if (error.message.startsWith('Tokenizer ended')) {
-      return new FileFault('ERR_HEADER', 'The JSON text ends in the middle.', this.#lastOffset)
+      return new FileFault('ERR_HEADER', 'The JSON text is incomplete.', this.#lastOffset)
     }
     return error
   }

@@ -1,7 +1,7 @@
 /**
- * Blocked tensors: their storage is written under the shape of its digits, and an entry of the metadata says what it
- * is, `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers see a plain
- * array and a text. An entry counts only when the layout stores exactly the shape that the file has.
+ * Blocked tensors in a format of row-major arrays: the storage is written under the shape of its digits, and a metadata
+ * entry describes it: `tilework.layout.<name>` = `{"layout": …, "shape": […], "lower": […], "upper": […]}`. Other readers
+ * see a plain array and a text. An entry counts only when the layout stores exactly the shape in the file.
  */
 
 import type { Dtype } from '../../dtype/dtypes.js'
@@ -13,7 +13,7 @@ import type { Report } from '../report.js'
 import type { EntryTable } from './entry_table.js'
 import { LAYOUT_KEY_PREFIX, MAX_LAYOUT_ENTRY_LENGTH, METADATA_KEY, quote } from './schema.js'
 
-/** What a stored array really is. */
+/** The layout and logical shape of a stored array. */
 export interface Placement {
   readonly layout: string
   /** Logical shape. */
@@ -31,7 +31,7 @@ export function layoutEntryOf({ shape, storage }: DenseTensor): string | undefin
   return JSON.stringify({ layout, shape, ...(isPadded(storage) && { lower, upper }) })
 }
 
-/** The usable layout entries of `metadata`, by entry of the table. Others are reported; their tensors stay plain. */
+/** The valid layout entries of `metadata`, by index in the table. Others are reported; their tensors stay plain. */
 export function readLayoutEntries(
   metadata: ReadonlyMap<string, string>,
   metadataAt: ReadonlyMap<string, number>,
@@ -47,7 +47,7 @@ export function readLayoutEntries(
       ? placementOf(text, entry.type.dtype!, entry.shape)
       : 'it names no tensor of the file'
     if (typeof placement === 'string') {
-      const message = `The layout entry ${quote(key)} is passed over: ${placement}.`
+      const message = `The layout entry ${quote(key)} is ignored: ${placement}.`
       const place = { path: `${METADATA_KEY}[${quote(key)}]`, offset: metadataAt.get(key)! }
       report.note('ERR_LAYOUT_SHAPE', message, place)
     } else {
@@ -57,27 +57,27 @@ export function readLayoutEntries(
   return placements
 }
 
-/** The placement, or why it is none. */
+/** The placement, or what is wrong with the entry. */
 function placementOf(text: string, dtype: Dtype, stored: readonly number[]): Placement | string {
   if (text.length > MAX_LAYOUT_ENTRY_LENGTH) return `it has ${text.length} characters`
   const value = parseObject(text)
-  if (value === undefined) return 'it is no JSON object of layout, shape, lower and upper'
+  if (value === undefined) return 'it must be a JSON object of layout, shape, lower and upper'
   const { layout, shape, lower, upper } = value
-  if (typeof layout !== 'string') return 'its layout is no text'
-  if (!isList(shape)) return 'its shape is no list'
+  if (typeof layout !== 'string') return 'its layout must be a text'
+  if (!isList(shape)) return 'its shape must be a list'
   for (const counts of [lower, upper]) {
     if (counts === undefined) continue
-    if (!isList(counts) || counts.length !== shape.length) return 'its padding has not one count an axis'
+    if (!isList(counts) || counts.length !== shape.length) return 'its padding must have one count per axis'
   }
   const placement = { layout, shape, ...(isList(lower) && { lower }), ...(isList(upper) && { upper }) }
   try {
-    // Refuses whatever is no count, so that the lists are numbers from here on.
+    // Refuses anything but counts, so that the lists hold numbers from here on.
     const { digits } = parseLayout(layout).storage(shape, { dtype, ...placement })
     const radices = digits.map((digit) => digit.radix)
     if (radices.length === stored.length && radices.every((radix, at) => radix === stored[at])) {
       return placement
     }
-    return `${quote(layout)} stores [${shape}] as [${radices}] and the file has [${stored}]`
+    return `${quote(layout)} stores [${shape}] as [${radices}]; the file has [${stored}]`
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
     return error.message.replace(/\.$/, '')
@@ -98,7 +98,7 @@ function parseObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The metadata without layout entries, which belong to the tensors and are made anew on writing. */
+/** The metadata without layout entries, which belong to the tensors and are regenerated on writing. */
 export function withoutLayoutEntries(metadata: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const others = new Map<string, string>()
   for (const [key, value] of metadata) if (!key.startsWith(LAYOUT_KEY_PREFIX)) others.set(key, value)

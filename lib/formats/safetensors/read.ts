@@ -1,4 +1,4 @@
-/** Opens a safetensors file, or an index with its shards: checks every header, hands out tensors when asked. */
+/** Opens a safetensors file, or an index with its shards: checks every header, and makes a tensor when one is asked for. */
 import type { ByteSource } from '../../bytes/source.js'
 import { Budget } from '../budget.js'
 import { FileHead } from '../file_head.js'
@@ -11,16 +11,16 @@ import { FileTensors, ShardedTensors } from './tensor_list.js'
 import { walkFile } from './walk.js'
 
 /**
- * Reads the headers. Tensors have the names of the header; each has the metadata of its file. Those of a plain file
- * stand in the order of their bytes, those of an index in the order of its weight map.
+ * Reads the headers. Tensors have the names of the header and the metadata of their file. The order is that of the bytes
+ * in a plain file, and that of the weight map in an index.
  *
- * @throws TileworkError with the code of the first rule that the level does not let pass
+ * @throws TileworkError with the code of the first violation that the level refuses
  */
 export async function read(source: ByteSource, options: ReadOptions): Promise<ReadResult> {
   const { level, limits, sibling } = options
   const report = new Report(FORMAT_NAME, level, 'throw')
   const budget = new Budget(limits, DEFAULT_LIMITS)
-  // A walk ends early only where the report has thrown.
+  // A walk is undefined only where the report has thrown.
   if (await isIndex(await FileHead.read(source))) {
     const { files, fileOf } = (await walkIndex(source, budget, report, sibling))!
     return { tensors: new ShardedTensors(files, fileOf), findings: report.findings() }

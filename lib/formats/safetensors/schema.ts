@@ -1,16 +1,16 @@
 /**
- * safetensors, the weight file of Hugging Face: the numbers of the format and the limits of reading it.
+ * safetensors, the weight file of Hugging Face: the constants of the format and the limits of reading it.
  *
  *     file    = N u64 · header (N bytes of JSON) · byte buffer
  *     header  = { name: {dtype, shape, data_offsets: [begin, end]}, … , "__metadata__": {string: string} }
  *     index   = { "metadata": {"total_size": bytes}, "weight_map": {name: file} }    beside its files ("shards")
  *
  * Little-endian, row-major; the offsets are relative to the byte buffer, which the tensors cover without holes and
- * without overlap. The header begins with `{` and may end in spaces.
+ * without overlap. The header starts with `{` and may end in spaces.
  *
  * Source: README.md ("Format") and `safetensors/src/tensor.rs` in the repository huggingface/safetensors at commit
  * 24b0b285; the index as `split_state_dict_into_shards_factory` and `save_torch_state_dict` of
- * huggingface/huggingface_hub write it. Where the README says less than the code, the code decides.
+ * huggingface/huggingface_hub write it. Where the README is silent, the code decides.
  */
 import { DTYPES, type Dtype, type SafetensorsDtype } from '../../dtype/dtypes.js'
 import { MAX_AXES } from '../../tensor/shape.js'
@@ -22,12 +22,12 @@ export const FORMAT_NAME = 'safetensors'
 export const METADATA_KEY = '__metadata__'
 
 /**
- * Keys of the metadata that say how a tensor's elements are ordered: the rest of the key is the tensor's name. The
- * format itself has row-major arrays only, so a blocked tensor is stored under the shape of its digits.
+ * Prefix of metadata keys that hold a tensor's layout; the tensor's name follows. The format itself has row-major arrays
+ * only, so a blocked tensor is stored under the shape of its digits.
  */
 export const LAYOUT_KEY_PREFIX = 'tilework.layout.'
 
-/** Bytes of the header's length. */
+/** Size of the header length field. */
 export const LENGTH_BYTES = 8
 
 export interface TensorCode {
@@ -90,7 +90,7 @@ export const RANK_OF_DTYPE: ReadonlyMap<Dtype, number> = new Map(
   TENSOR_CODES.flatMap(({ dtype }, rank) => (dtype === undefined ? [] : [[dtype, rank] as const])),
 )
 
-/** Most bytes of a header: the reference refuses more, so that no file makes it parse JSON for minutes. */
+/** Maximum header size: the reference refuses more, so that no file makes it parse JSON for minutes. */
 export const FORMAT_HEADER_BYTES = 100_000_000
 
 /** Limits of reading a file, or an index with its shards. */
@@ -109,25 +109,25 @@ export const DEFAULT_LIMITS = {
 /** The reference has no limit; numpy ends at 64 axes. Each kept axis costs 8 bytes for 2 in the file. */
 export const MAX_RANK = MAX_AXES
 
-/** Nesting of JSON values: that of the reference's JSON library. Only keys that nobody knows nest at all. */
+/** Maximum nesting of JSON values, as in the reference's JSON library. Only unknown keys can nest. */
 export const MAX_DEPTH = 127
 
 /**
- * Most characters of one name or metadata value. Texts that have come as escapes cost many times their bytes until
- * they are complete, and no writer is known to store more than a few megabytes in one.
+ * Maximum characters of one name or metadata value. Escaped texts take many times their bytes until they are complete,
+ * and no known writer stores more than a few megabytes in one.
  */
 export const MAX_TEXT_LENGTH = 2 ** 25
 
 /**
- * Most entries of the metadata: a layout entry for each tensor of the largest header fits. Texts of two characters
- * would else make a header of the largest size ten million entries, which take thirty times its bytes.
+ * Maximum metadata entries: a layout entry for every tensor of a full header fits. Without it a header of two-character
+ * texts could have ten million entries, which take thirty times its bytes.
  */
 export const MAX_METADATA_ENTRIES = 2 ** 20
 
-/** Characters of a layout entry: a shape and two paddings of the highest rank fit. */
+/** Maximum characters of a layout entry: a shape and two paddings of the maximum rank fit. */
 export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
 
-/** Most shards of an index. Each is an open file; the largest published models have some hundreds. */
+/** Maximum shards of an index. Each is an open file; the largest published models have a few hundred. */
 export const MAX_SHARDS = 4096
 
 /** Element and bit counts from here on wrap in 64 bits; the reference refuses them. */

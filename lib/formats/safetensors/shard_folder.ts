@@ -1,7 +1,6 @@
 /**
- * The folder of an index: which names new shards may take there, and which shards go with the index that a new one
- * replaces. Files that some index of the folder names are never written over and never removed, and where an index
- * cannot be read, nothing is known to be without an owner.
+ * The folder of an index: chooses names for new shards, and finds the shards of a replaced index. A file that any index
+ * of the folder names is never overwritten or removed. Where an index cannot be read, every file counts as named.
  */
 import type { BigIntStats } from 'node:fs'
 import { lstat, readdir, stat, unlink } from 'node:fs/promises'
@@ -14,10 +13,10 @@ import type { ReplacedFiles } from '../format.js'
 import { DEFAULT_LIMITS, INDEX_EXTENSION, MAX_SHARDS } from './schema.js'
 import { readWeightMap } from './shard_index.js'
 
-/** What follows the stem: Hugging Face's numbers, then for further generations ours. */
+/** Follows the stem: Hugging Face's numbers, then our number of a further generation. */
 const SHARD_ENDING = /^-\d{5}-of-\d{5}(?:-[1-9]\d*)?\.safetensors$/
 
-/** Variants of one model put a word between the parts: `model.safetensors.index.fp16.json`. */
+/** Variants of a model have a word in between: `model.safetensors.index.fp16.json`. */
 const ANY_INDEX = /\.index(?:\.[^.]+)*\.json$/i
 
 export class ShardFolder {
@@ -38,7 +37,7 @@ export class ShardFolder {
   }
 
   /**
-   * @param path - of the index, which need not be there
+   * @param path - of the index, which need not exist
    * @throws TileworkError ERR_IO
    */
   static async of(path: string): Promise<ShardFolder> {
@@ -46,11 +45,11 @@ export class ShardFolder {
   }
 
   /**
-   * Names for all shards of a save: until the new index takes its name, the old one must find its own shards
-   * unchanged. The first try is Hugging Face's; further ones count on behind it. Names of shards that a killed save
-   * has left are free, so that they do not pile up.
+   * Names for all shards of a save. Until the new index takes its name, the old one must find its own shards unchanged.
+   * The first generation has Hugging Face's names, later ones a number behind them. Shards that a killed save left are
+   * overwritten, so that they do not accumulate.
    *
-   * @param reusesAbandoned - false: no file has any of the names
+   * @param reusesAbandoned - false: none of the names may exist
    */
   async freeNames(count: number, reusesAbandoned = true): Promise<string[]> {
     for (let generation = 0; ; generation++) {
@@ -72,7 +71,7 @@ export class ShardFolder {
     return this.#taken.has(keyOf(name))
   }
 
-  /** True when a name of the folder is the very file that is read. */
+  /** True when `name` in the folder is the file of the source. */
   async isSource(name: string, { label }: ByteSource): Promise<boolean> {
     if (label === undefined) return false
     const [one, other] = await Promise.all([label, join(this.#folder, name)].map(statOf))
@@ -80,8 +79,8 @@ export class ShardFolder {
   }
 
   /**
-   * The shards of the index that is to be replaced. Only plain files that are named as its shards are removed, as long
-   * as they are those that are there now, and none that an index of the folder, the new one included, names by then.
+   * The shards of the index that will be replaced. `remove` deletes only plain files with shard names that have not been
+   * replaced since, and that no index of the folder names at that time, the new one included.
    */
   async replacedShards(): Promise<ReplacedFiles> {
     const named = this.has(basename(this.#path)) ? await shardsNamedBy([this.#path]) : undefined
@@ -110,7 +109,7 @@ export class ShardFolder {
     return true
   }
 
-  /** A shard that no index names: a killed save has left it. */
+  /** A shard that no index names, left by a killed save. */
   async #isAbandoned(name: string): Promise<boolean> {
     if (!this.#isShardName(name)) return false
     this.#named ??= namedIn(this.#folder)
@@ -124,7 +123,7 @@ export class ShardFolder {
   }
 }
 
-/** Some file systems take names for one that differ in case, or in how an accent is spelled. */
+/** Some file systems ignore case and the Unicode normalization of names. */
 function keyOf(name: string): string {
   return name.normalize('NFC').toLowerCase()
 }
@@ -138,14 +137,14 @@ async function namesIn(folder: string): Promise<string[]> {
     return await readdir(folder)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // The writer names a missing folder better, when it opens the first file there.
+    // The writer reports a missing folder better when it opens the first file.
     if (code === 'ENOENT' || code === 'ENOTDIR') return []
     const message = `The folder ${folder} cannot be listed: ${(error as Error).message}`
     throw new TileworkError('ERR_IO', message, { path: folder, cause: error })
   }
 }
 
-/** Keys of the names in all indexes of a folder; undefined where that cannot be known. */
+/** Keys of the names in all indexes of a folder; undefined where an index cannot be read. */
 async function namedIn(folder: string): Promise<ReadonlySet<string> | undefined> {
   try {
     const indexes = (await namesIn(folder)).filter((name) => ANY_INDEX.test(name))
@@ -156,7 +155,7 @@ async function namedIn(folder: string): Promise<ReadonlySet<string> | undefined>
   }
 }
 
-/** Names in the weight maps of indexes, which together may be as large as one that is opened; undefined as above. */
+/** Shard names in the weight maps of indexes, within the limits of one opened index; undefined as above. */
 async function shardsNamedBy(paths: readonly string[]): Promise<ReadonlySet<string> | undefined> {
   const budget = new Budget({}, DEFAULT_LIMITS)
   const names = new Set<string>()
@@ -169,7 +168,7 @@ async function shardsNamedBy(paths: readonly string[]): Promise<ReadonlySet<stri
   return names
 }
 
-/** Undefined where it cannot be read, for whatever reason: its owner has not asked for it. */
+/** Undefined where it cannot be read, for any reason: the user did not ask for this file. */
 async function readIndexAt(path: string, budget: Budget): ReturnType<typeof readWeightMap> {
   let source: ByteSource | undefined
   try {
@@ -182,7 +181,7 @@ async function readIndexAt(path: string, budget: Budget): ReturnType<typeof read
   }
 }
 
-/** Folders, pipes and links to nowhere. */
+/** Also true for folders, pipes and dangling links. */
 async function namesNothing(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isFile()
@@ -197,7 +196,7 @@ async function statOf(path: string): Promise<Identity> {
   return stat(path, { bigint: true }).catch(() => undefined)
 }
 
-/** Undefined for all else, links too: what they lead to may be another model's. */
+/** Undefined for anything but a plain file. A link may lead to another model's file. */
 async function plainFileAt(path: string): Promise<Identity> {
   const status = await lstat(path, { bigint: true }).catch(() => undefined)
   return status?.isFile() ? status : undefined
@@ -207,9 +206,9 @@ function isSameFile(one: Identity, other: Identity): boolean {
   return one !== undefined && other !== undefined && one.dev === other.dev && one.ino === other.ino
 }
 
-/** Another save may have put a new file in its place. */
+/** Removes the file unless another save has replaced it. */
 async function removeIfSame(path: string, before: Identity): Promise<void> {
   if (!isSameFile(before, await plainFileAt(path))) return
-  // The save has succeeded; a shard too many does no harm.
+  // The save has succeeded, and a leftover shard is harmless.
   await unlink(path).catch(() => undefined)
 }

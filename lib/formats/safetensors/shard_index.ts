@@ -1,6 +1,6 @@
 /**
- * The index of a model in several files: says which file of the same folder holds which tensor. Every name in it is
- * looked at before anything is opened, and the files are opened through the one function that knows the folder.
+ * Reads the index of a model in several files, which maps each tensor to a file of the same folder. Every file name is
+ * checked before a file is opened, and only `sibling` opens files.
  */
 import type { ByteSource } from '../../bytes/source.js'
 import { TileworkError } from '../../errors.js'
@@ -13,16 +13,16 @@ import { FORMAT_NAME, MAX_SHARDS, quote } from './schema.js'
 import type { WalkedFile } from './tensor_list.js'
 import { spendHeader, walkFile } from './walk.js'
 
-/** An index and the shards that could be opened. */
+/** An index and its open shards. */
 export interface WalkedIndex {
   readonly files: readonly WalkedFile[]
-  /** Reports of the files. */
+  /** The report of each file. */
   readonly reports: readonly Report[]
-  /** Position in `files` by name of a tensor that is there, in the order of the weight map. */
+  /** Index in `files` by tensor name, in the order of the weight map; only tensors that exist. */
   readonly fileOf: ReadonlyMap<string, number>
 }
 
-/** Checks the index and every entry of its shards; undefined when the index cannot be read, which is then reported. */
+/** Checks the index and every entry of its shards; undefined when the index cannot be read, which is reported. */
 export async function walkIndex(
   source: ByteSource,
   budget: Budget,
@@ -51,15 +51,15 @@ export async function walkIndex(
   return { files, reports, fileOf }
 }
 
-/** What an index says. */
+/** Collects the content of an index. */
 class IndexEvents implements JsonHandler {
-  /** Shard by tensor, in the order of the text, and where the shard's name stands. */
+  /** By tensor in the order of the text: the shard and the offset of its name. */
   readonly weightMap = new Map<string, { shard: string; at: number }>()
   total: { text: string; at: number } | undefined
   hasWeightMap = false
   readonly #budget: Budget
   readonly #report: Report
-  /** Keys from the root to here; undefined inside an array. */
+  /** Keys from the root to the current value; undefined inside an array. */
   readonly #keys: (string | undefined)[] = []
 
   constructor(budget: Budget, report: Report) {
@@ -106,7 +106,7 @@ class IndexEvents implements JsonHandler {
       this.#report.deviation('ERR_DUPLICATE', message, placeOf(name, at))
     }
     this.weightMap.set(name, { shard: text, at })
-    // Entries are short and what is kept of one is not: the largest index would have ten million.
+    // Checked here, because the largest index could have ten million short entries that take far more memory.
     this.#budget.require('tensors', this.weightMap.size, at)
   }
 
@@ -120,7 +120,7 @@ class IndexEvents implements JsonHandler {
   }
 
   #refuse(name: string, at: number): void {
-    const message = `The weight map gives no file name for ${quote(name)}.`
+    const message = `The weight map entry of ${quote(name)} must be a file name.`
     this.#report.broken('ERR_HEADER', message, placeOf(name, at))
   }
 }
@@ -130,8 +130,8 @@ function placeOf(name: string, offset: number): { path: string; offset: number }
 }
 
 /**
- * The weight map alone, of whatever quality; where shards' names stand are the places of their quotes. Undefined where
- * the text cannot be read to its end; empty where there is no weight map.
+ * The weight map alone, with the offsets of the shard names' opening quotes. Violations are ignored. Undefined where the
+ * text cannot be read to its end; empty where the index has no weight map.
  */
 export async function readWeightMap(
   source: ByteSource,
@@ -148,7 +148,7 @@ async function readIndex(
 ): Promise<IndexEvents | undefined> {
   const events = await readEvents(source, budget, report)
   if (!events || events.hasWeightMap) return events
-  report.broken('ERR_HEADER', 'The index has no object weight_map.', { path: '', offset: 0 })
+  report.broken('ERR_HEADER', 'The index has no weight_map object.', { path: '', offset: 0 })
   return undefined
 }
 
@@ -170,7 +170,7 @@ async function readEvents(
   return events
 }
 
-/** File names in the order of their first tensor, and where they stand; undefined when one may not be opened. */
+/** File names with their offsets, in the order of their first tensors; undefined when one may not be opened. */
 function shardsOf({ weightMap }: IndexEvents, report: Report): Map<string, number> | undefined {
   const shards = new Map<string, number>()
   for (const [name, { shard, at }] of weightMap) {
@@ -190,16 +190,16 @@ function shardsOf({ weightMap }: IndexEvents, report: Report): Map<string, numbe
   return shards
 }
 
-/** Most bytes of a file name on the file systems there are. */
+/** Maximum length of a file name on common file systems. */
 const MAX_NAME_BYTES = 255
 
-/** What is wrong with a file name from an index; it must be one of the same folder. */
+/** Why a name from an index is no file name in its folder; undefined where it is one. */
 function faultOfName(name: string): string | undefined {
   if (name === '') return 'is empty'
   if (name === '.' || name === '..') return 'is a folder'
   if (/[/\\]/.test(name)) return 'has a path separator'
-  if (name.includes('\0')) return 'has a zero character'
-  // On some systems a colon leads to another drive or to a hidden stream of the file.
+  if (name.includes('\0')) return 'contains NUL'
+  // On Windows a colon names another drive or an alternate stream of the file.
   if (name.includes(':')) return 'has a colon'
   return Buffer.byteLength(name) > MAX_NAME_BYTES ? `is longer than ${MAX_NAME_BYTES} bytes` : undefined
 }
@@ -220,13 +220,13 @@ async function openShard(
       return undefined
     }
     if (!isMissing(error)) throw error
-    const message = `The shard ${quote(name)} is not there, so its tensors are left out: ${error.message}`
+    const message = `The shard ${quote(name)} does not exist, so its tensors are omitted: ${error.message}`
     report.deviation('ERR_IO', message, place)
     return undefined
   }
 }
 
-/** Any other failure, of rights or of too many open files, must not make a model smaller in silence. */
+/** Other failures, such as missing permission or too many open files, must not silently shrink a model. */
 function isMissing({ code, cause }: TileworkError): boolean {
   const { code: reason } = Object(cause) as { code?: unknown }
   return code === 'ERR_IO' && reason === 'ENOENT'
@@ -235,11 +235,11 @@ function isMissing({ code, cause }: TileworkError): boolean {
 interface Shards {
   readonly files: readonly WalkedFile[]
   readonly reports: readonly Report[]
-  /** Position by file name. */
+  /** Index by file name. */
   readonly positions: ReadonlyMap<string, number>
 }
 
-/** Which file has each tensor of the weight map, and that no file has another one. */
+/** Finds the file of each tensor in the weight map, and reports tensors that the map does not list. */
 function matchTensors(
   { weightMap }: IndexEvents,
   { files, reports, positions }: Shards,
@@ -252,7 +252,7 @@ function matchTensors(
     const { table } = files[position]!.header
     const index = table.find(name)
     if (index === undefined) {
-      const message = `The shard ${quote(shard)} has no tensor ${quote(name)}, which the index says it has.`
+      const message = `The shard ${quote(shard)} has no tensor ${quote(name)}, which the index assigns to it.`
       report.deviation('ERR_NO_DATA', message, placeOf(name, at))
     } else if (table.isTensor(index)) {
       fileOf.set(name, position)
@@ -266,8 +266,8 @@ function matchTensors(
       if (owner === shard) continue
       const isTwice = owner !== undefined
       const message = isTwice
-        ? `The tensor ${quote(name)} is also in ${quote(owner)}, which is the one that the index names.`
-        : `The tensor ${quote(name)} is not in the index and is left out.`
+        ? `The tensor ${quote(name)} is also in ${quote(owner)}, the shard that the index names.`
+        : `The tensor ${quote(name)} is not in the index and is omitted.`
       const place = { path: `tensors[${quote(name)}]`, offset: table.nameAt(index) }
       reports[position]!.deviation(isTwice ? 'ERR_DUPLICATE' : 'ERR_HEADER', message, place)
     }
@@ -278,13 +278,13 @@ function matchTensors(
 function checkTotal({ total }: IndexEvents, files: readonly WalkedFile[], report: Report): void {
   if (total === undefined) return
   const bytes = files.reduce((sum, { header }) => sum + entryBytes(header), 0)
-  // Some writers have computed it with fractions and written 16.0.
+  // Some writers compute it as a float and write 16.0.
   if (total.text !== '' && Number(total.text) === bytes) return
   const message = `total_size is ${quote(total.text)}; the tensors have ${bytes} bytes.`
   report.deviation('ERR_HEADER', message, { path: 'metadata.total_size', offset: total.at })
 }
 
-/** Bytes of all entries, also of those that no tensor can be of: the writer of the index counted them. */
+/** Bytes of all entries, unsupported types included: the writer of the index counts them. */
 function entryBytes({ table }: WalkedFile['header']): number {
   let sum = 0
   for (let index = 0; index < table.length; index++) sum += table.end(index) - table.begin(index)

@@ -1,17 +1,17 @@
-/** Tensors of a file, made when someone asks for one. */
+/** The tensor lists of a plain file and of an index with its shards. */
 import type { ByteSource } from '../../bytes/source.js'
 import { StoredTensor } from '../../tensor/dense.js'
 import type { Tensor } from '../../tensor/tensor.js'
 import { LazyTensorList } from '../tensor_list.js'
 import type { Header } from './walk.js'
 
-/** An open file and what its header says. */
+/** An open file and its checked header. */
 export interface WalkedFile {
   readonly source: ByteSource
   readonly header: Header
 }
 
-/** The tensor of an entry that is one. */
+/** The tensor of an entry. */
 export function tensorOf({ source, header }: WalkedFile, index: number): StoredTensor {
   const { table, metadata, placements, dataStart } = header
   const { name, type, shape, begin } = table.at(index)!

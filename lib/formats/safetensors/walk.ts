@@ -1,9 +1,9 @@
 /**
- * Walks a file: length, header, entries, and that the entries cover the byte buffer. One walk serves read and check,
- * lenient and strict; the report decides what a broken rule does.
+ * Walks a file: header length, header, entries, and whether the entries cover the byte buffer. Read and check, lenient
+ * and strict share this walk; the report decides what a violation does.
  *
- * Memory on hostile bytes: a window of the header, its texts, and for an entry four numbers and its dimensions, which
- * a header of some 50 bytes an entry pays for.
+ * Memory on hostile bytes: a window of the header, its texts, and per entry four numbers and its dimensions; an entry
+ * takes about 50 bytes of the header.
  */
 import { ByteReader } from '../../bytes/reader.js'
 import type { ByteSource } from '../../bytes/source.js'
@@ -18,14 +18,14 @@ import { readJson } from './json_events.js'
 import { type Placement, readLayoutEntries, withoutLayoutEntries } from './layout_entries.js'
 import { FORMAT_HEADER_BYTES, LENGTH_BYTES, tensorPath } from './schema.js'
 
-/** What is kept of an open file. */
+/** The checked header of an open file. */
 export interface Header {
   readonly table: EntryTable
   /** Entries that are tensors, in the order of their bytes. */
   readonly order: Uint32Array
-  /** The file's metadata without layout entries. */
+  /** The metadata without layout entries. */
   readonly metadata: ReadonlyMap<string, string>
-  /** Blocked tensors by entry. */
+  /** Layouts of blocked tensors, by entry. */
   readonly placements: ReadonlyMap<number, Placement>
   /** Byte offset of the byte buffer in the file. */
   readonly dataStart: number
@@ -36,7 +36,7 @@ const NO_METADATA: ReadonlyMap<string, string> = new Map()
 const BRACE = 0x7b
 const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-/** Checks every entry of the file; undefined when the header cannot be read to its end, which is then reported. */
+/** Checks every entry of the file; undefined when the header cannot be read to its end, which is reported. */
 export async function walkFile(
   source: ByteSource,
   budget: Budget,
@@ -77,7 +77,7 @@ export async function walkFile(
       const place = { path: tensorPath(entry.name), offset: entry.nameAt }
       report.deviation(
         'ERR_DUPLICATE',
-        `${place.path} stands in the header twice; the last one counts.`,
+        `${place.path} occurs twice in the header; the last one counts.`,
         place,
       )
     }
@@ -87,7 +87,7 @@ export async function walkFile(
   }
 }
 
-/** Where the header ends; undefined when there is none, which is reported. */
+/** End offset of the header; undefined when the header is missing or too long, which is reported. */
 async function readLength(source: ByteSource, budget: Budget, report: Report): Promise<number | undefined> {
   const place = { path: '', offset: 0 }
   const { byteLength } = source
@@ -104,12 +104,12 @@ async function readLength(source: ByteSource, budget: Budget, report: Report): P
   const length = reader.u64()
   if (!spendHeader(length, budget, report)) return undefined
   if (length > byteLength - LENGTH_BYTES) {
-    const message = `The header has ${length} bytes and the file ends ${byteLength - LENGTH_BYTES} bytes behind its length.`
+    const message = `The header has ${length} bytes; the file has ${byteLength - LENGTH_BYTES} after the length field.`
     report.broken('ERR_TRUNCATED', message, place)
     return undefined
   }
   if (length === 0) {
-    report.broken('ERR_HEADER', 'The header is empty; it is at least {}.', place)
+    report.broken('ERR_HEADER', 'The header is empty; it must be at least {}.', place)
     return undefined
   }
   return checkFirst(reader.u8(), report) ? LENGTH_BYTES + Number(length) : undefined
@@ -130,11 +130,11 @@ export function spendHeader(byteLength: number | bigint, budget: Budget, report:
   return true
 }
 
-/** The header begins with a brace, so that a file can be told by its ninth byte; the reference also reads blanks. */
+/** The format requires a brace, which makes a file recognisable by its ninth byte; the reference also reads blanks. */
 function checkFirst(first: number, report: Report): boolean {
   if (first === BRACE) return true
   const place = { path: '', offset: LENGTH_BYTES }
-  const message = `The header begins with the byte ${first}, not with "{" (${BRACE}).`
+  const message = `The header starts with byte ${first}; expected "{" (${BRACE}).`
   if (!BLANKS.has(first)) {
     report.broken('ERR_HEADER', message, place)
     return false
@@ -143,15 +143,15 @@ function checkFirst(first: number, report: Report): boolean {
   return true
 }
 
-/** Only spaces may pad the header; the reference reads the other blanks of JSON too. */
+/** The format pads headers with spaces; the reference also reads the other blanks of JSON. */
 async function checkPadding(source: ByteSource, dataStart: number, report: Report): Promise<void> {
   const [last] = await source.read(dataStart - 1, dataStart)
   if (last === undefined || last === 0x20 || !BLANKS.has(last)) return
-  const message = `The header ends in the byte ${last}; only spaces (32) may pad it.`
+  const message = `The header ends in byte ${last}; only spaces (32) may pad it.`
   report.deviation('ERR_HEADER', message, { path: '', offset: dataStart - 1 })
 }
 
-/** Entries by where they begin, then where they end; equal ones in the order of the header. */
+/** Entries by start, then end; equal ones in the order of the header. */
 function orderOf(table: EntryTable): Uint32Array {
   const order = new Uint32Array(allocateBytes(4 * table.length).buffer)
   let isAscending = true
@@ -159,7 +159,7 @@ function orderOf(table: EntryTable): Uint32Array {
     order[index] = index
     if (index > 0 && compare(table, index - 1, index) > 0) isAscending = false
   }
-  // Known writers go front to back; sorting a million sorted entries would take most of the time of an open.
+  // Known writers write front to back; sorting a million sorted entries would dominate the time of an open.
   return isAscending ? order : order.sort((one, other) => compare(table, one, other))
 }
 
@@ -170,11 +170,11 @@ function compare(table: EntryTable, one: number, other: number): number {
 interface Buffer {
   readonly dataStart: number
   readonly bufferBytes: number
-  /** False when some entry could not be read: bytes that seem to be nobody's may be its. */
+  /** False when an entry could not be read: bytes that look unused may belong to it. */
   readonly isComplete: boolean
 }
 
-/** Sees that entries share no bytes and leave none over. */
+/** Reports entries that overlap and bytes that belong to none. */
 function checkCover(
   table: EntryTable,
   order: Uint32Array,
@@ -187,7 +187,7 @@ function checkCover(
     const begin = table.begin(index)
     if (begin < end) {
       const path = tensorPath(table.name(index))
-      const message = `${path} begins at ${begin} of the byte buffer, inside ${tensorPath(table.name(owner))}, which ends at ${end}.`
+      const message = `${path} starts at ${begin} of the byte buffer, inside ${tensorPath(table.name(owner))}, which ends at ${end}.`
       report.deviation('ERR_OVERLAP', message, { path, offset: table.nameAt(index) })
     } else {
       checkGap(begin)

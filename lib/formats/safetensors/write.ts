@@ -1,6 +1,6 @@
 /**
- * Plans a safetensors file, byte for byte as the reference writes it: entries by element type, then name, header
- * without blanks, padded with spaces to a multiple of 8. Payloads stay where they are; the plan only refers to them.
+ * Plans a safetensors file, byte for byte as the reference writes it: entries by element type, then name; the header
+ * without blanks, padded with spaces to a multiple of 8. The plan refers to payloads and does not copy them.
  */
 import { toUSVString } from 'node:util'
 import { DTYPES } from '../../dtype/dtypes.js'
@@ -28,14 +28,14 @@ import { planShards } from './write_shards.js'
 
 export interface SafetensorsWriteOptions {
   /**
-   * The file's metadata, instead of what the tensors bring: every tensor that was opened from a safetensors file has
-   * the metadata of that file, and a plan joins them. Where two disagree on a key, this must be given.
+   * The metadata of the file. By default the tensors' metadata are merged: every tensor from a safetensors file has the
+   * metadata of that file. Required where two tensors disagree on a key.
    */
   readonly metadata?: Readonly<Record<string, string>>
   /**
-   * Most bytes of tensors a file; a larger tensor has a file to itself. What does not fit one file becomes an index and
-   * its shards, for which the path must end in `.index.json`. Shards that an index of the folder names are never
-   * written over; those of the index that is replaced are removed after it, unless another index names them too.
+   * Maximum tensor bytes per file; a larger tensor gets a file of its own. Tensors that need several files become an
+   * index and its shards, and the path must end in `.index.json`. Shards that an index of the folder names are never
+   * overwritten. Shards of a replaced index are removed after it, unless another index names them too.
    */
   readonly maxShardBytes?: number
   /** The data of a file starts at a multiple of this: a power of two from 8 (default) to 65,536. */
@@ -55,15 +55,15 @@ export interface PlannedTensor {
 }
 
 const DEFAULT_ALIGNMENT = 8
-/** A page of the largest kind in use: more would only make files longer. */
+/** The largest page size in use; more would only make files longer. */
 const MAX_ALIGNMENT = 65_536
 
 /**
- * Plans a file of `tensors`, whose names must differ; several without a name get names. A blocked tensor is stored as the dense row-major array that its
- * storage is, under the shape of its digits, with an entry of the metadata from which opening makes it again.
+ * Plans a file of `tensors`, whose names must differ; where several have none, they get names. A blocked tensor is stored
+ * as the dense row-major array of its digits, with a metadata entry that restores it on opening.
  *
- * @throws TileworkError ERR_UNSUPPORTED for what the format has no code for; ERR_ARGUMENT for options, equal names and
- * metadata that disagree; ERR_NO_DATA; ERR_LIMIT for a header beyond the format's length or too many shards; ERR_IO
+ * @throws TileworkError ERR_UNSUPPORTED for an element type without a code; ERR_ARGUMENT for options, equal names and
+ * conflicting metadata; ERR_NO_DATA; ERR_LIMIT for a header that is too long or too many shards; ERR_IO
  */
 export async function plan(
   tensors: readonly Tensor[],
@@ -104,11 +104,11 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
   const entries = Object.entries(metadata)
   for (const [key, value] of entries) {
     if (typeof value !== 'string') {
-      const message = `metadata[${quote(key)}] is ${typeof value}; the format has texts only.`
+      const message = `metadata[${quote(key)}] is ${typeof value}; expected a text.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
     if (key.startsWith(LAYOUT_KEY_PREFIX)) {
-      const message = `metadata[${quote(key)}]: entries that begin with ${LAYOUT_KEY_PREFIX} are made from the tensors.`
+      const message = `metadata[${quote(key)}]: keys that start with ${LAYOUT_KEY_PREFIX} are reserved for layouts.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
     checkUnicode(key, 'metadata key')
@@ -117,16 +117,16 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
   return new Map(entries)
 }
 
-/** What all tensors bring, each map looked at once: those of one file share theirs. */
+/** The merged metadata of all tensors. Tensors of one file share a map, which is read once. */
 function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
   const joined = new Map<string, string>()
   for (const metadata of new Set(tensors.map((tensor) => tensor.metadata))) {
-    // Tensors of a user's own may be plain objects without it.
+    // A caller's own tensors may be plain objects without metadata.
     for (const [key, value] of metadata ?? []) {
       if (key.startsWith(LAYOUT_KEY_PREFIX)) continue
       const other = joined.get(key)
       if (other !== undefined && other !== value) {
-        const message = `The tensors' metadata disagree on ${quote(key)}: ${quote(other)} and ${quote(value)}; pass the option metadata.`
+        const message = `The tensors' metadata have two values of ${quote(key)}, ${quote(other)} and ${quote(value)}; pass the option metadata.`
         throw new TileworkError('ERR_ARGUMENT', message)
       }
       checkUnicode(key, 'metadata key')
@@ -137,7 +137,7 @@ function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
   return joined
 }
 
-/** An empty text is a name, too, but only of one tensor. */
+/** The empty text is a valid name, but only for one tensor. */
 function namesOf(tensors: readonly Tensor[]): readonly string[] {
   const isAlone = tensors.filter(({ name }) => name === '').length < 2
   return isAlone ? tensors.map(({ name }) => name) : uniqueNames(tensors, 'tensor_')
@@ -146,15 +146,15 @@ function namesOf(tensors: readonly Tensor[]): readonly string[] {
 function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor {
   const what = `Tensor ${index} (${quote(name)})`
   if (tensor.kind === 'sparse') {
-    throw unsupported(`${what} is sparse; safetensors has dense tensors only. toDense() makes one.`)
+    throw unsupported(`${what} is sparse; safetensors takes dense tensors. Use toDense().`)
   }
   const typeRank = RANK_OF_DTYPE.get(tensor.dtype)
   if (tensor.kind === 'string' || typeRank === undefined) {
     const codes = TENSOR_CODES.flatMap(({ dtype }) => dtype ?? [])
-    throw unsupported(`${what} is ${tensor.dtype}; safetensors has ${codes.join(', ')}.`)
+    throw unsupported(`${what} is ${tensor.dtype}; safetensors takes ${codes.join(', ')}.`)
   }
   checkHasData(tensor, what, FORMAT_NAME)
-  if (name === METADATA_KEY) throw unsupported(`${what} has the name that the format keeps for metadata.`)
+  if (name === METADATA_KEY) throw unsupported(`${what} has the name that the format reserves for metadata.`)
   checkUnicode(name, 'tensor name')
   const { byteLength } = tensor.storage
   const shape = storedShape(tensor)
@@ -171,10 +171,10 @@ function unsupported(message: string): TileworkError {
   return new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
 }
 
-/** A header is UTF-8, which has no code for half of a surrogate pair. */
+/** A header is UTF-8, which cannot represent an unpaired surrogate. */
 function checkUnicode(text: string, what: string): void {
   if (toUSVString(text) === text) return
-  throw unsupported(`The ${what} ${quote(text)} has half of a surrogate pair, which UTF-8 cannot hold.`)
+  throw unsupported(`The ${what} ${quote(text)} has an unpaired surrogate, which UTF-8 cannot represent.`)
 }
 
 function checkNames(planned: readonly PlannedTensor[]): void {
@@ -182,7 +182,7 @@ function checkNames(planned: readonly PlannedTensor[]): void {
   for (const [index, { name }] of planned.entries()) {
     const other = indices.get(name)
     if (other !== undefined) {
-      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a safetensors file differ.`
+      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a safetensors file must differ.`
       throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
     }
     indices.set(name, index)
@@ -207,7 +207,7 @@ function planFile(
   return { byteLength, segments }
 }
 
-/** Length and header. */
+/** The length field and the header. */
 function headerOf(
   tensors: readonly PlannedTensor[],
   metadata: ReadonlyMap<string, string>,
@@ -238,7 +238,7 @@ function headerOf(
   return head
 }
 
-/** Entries of a header, which is refused while it grows: joined first, it could be too long for a text of JavaScript. */
+/** Entries of a header, refused while they grow: joined first, they could exceed the maximum string length. */
 class EntryTexts {
   readonly #entries: string[] = []
   #length = 0
@@ -266,7 +266,7 @@ function checkHeaderBytes(bytes: number): void {
   throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME })
 }
 
-/** A Map, not an object, keeps the order of keys like `10` and has no special ones. */
+/** Printed by hand: an object would reorder keys like `10` and treat `__proto__` specially. */
 function objectOf(texts: ReadonlyMap<string, string>): string {
   const pairs = [...texts].map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`)
   return `{${pairs.join(',')}}`

@@ -1,6 +1,6 @@
 /**
- * A model in several files: an index, and shards beside it named as Hugging Face names them. The order of the given
- * tensors decides the shards, as there: a shard is closed when the next tensor would pass the limit.
+ * Plans a model in several files: an index, and shards beside it with Hugging Face's names. Tensors fill the shards in
+ * the given order, as there: a shard ends where the next tensor would exceed the limit.
  */
 import { basename } from 'node:path'
 import { TileworkError } from '../../errors.js'
@@ -19,7 +19,7 @@ export interface ShardOptions<T extends ShardedTensor> {
   readonly maxShardBytes: number
   /** Path of the main file. */
   readonly path: string | undefined
-  /** True when that path is an index's. */
+  /** True when that path is the path of an index. */
   readonly isIndex: boolean
   /** Plans the file of one shard. */
   readonly write: (tensors: readonly T[]) => WritePlan
@@ -33,7 +33,7 @@ export async function planShards<T extends ShardedTensor>(
   const parts = splitTensors(tensors, maxShardBytes)
   if (parts.length === 1 && !isIndex) return write(parts[0]!)
   if (path === undefined) {
-    const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; only a path can hold an index and its shards.`
+    const message = `The tensors need ${parts.length} shards of ${maxShardBytes} bytes; save them to a path, as an index and its shards.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   if (!isIndex) {
@@ -69,7 +69,7 @@ function splitTensors<T extends ShardedTensor>(tensors: readonly T[], maxShardBy
   return [...parts, part]
 }
 
-/** The index as Hugging Face writes it: two spaces, keys in order, a last line feed. */
+/** The index as Hugging Face writes it: indented by two spaces, sorted keys, a final line feed. */
 function indexOf(parts: readonly (readonly ShardedTensor[])[], names: readonly string[]): Uint8Array {
   const total = parts.flat().reduce((sum, { byteLength }) => sum + byteLength, 0)
   const lines = parts

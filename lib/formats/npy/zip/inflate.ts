@@ -1,4 +1,4 @@
-/** Inflates the bytes of a member, at once or window by window, and holds what comes out to the declared length. */
+/** Inflates a member at once or as a stream, and enforces its declared length. */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib'
@@ -6,22 +6,22 @@ import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME } from './zip_schema.js'
 
-/** Compressed bytes that are read at a time, and inflated ones that are given on. */
+/** Bytes per read of compressed data, and per chunk of inflated data. */
 const WINDOW_BYTES = 64 * 1024
 
 export interface Deflated {
   readonly source: ByteSource
-  /** The compressed bytes in the source. */
+  /** Range of the compressed bytes in the source. */
   readonly start: number
   readonly end: number
-  /** Bytes that must come out. */
+  /** Declared length of the inflated data. */
   readonly byteLength: number
-  /** Name and place for errors, for example `members[2]`. */
+  /** Path for errors, for example `members[2]`. */
   readonly path: string
 }
 
 /**
- * All bytes of a small member.
+ * Inflates a small member at once.
  *
  * @throws TileworkError ERR_COMPRESSED, and what the source throws
  */
@@ -30,14 +30,14 @@ export async function inflateAtOnce(
 ): Promise<{ readonly bytes: Uint8Array; readonly unusedBytes: number }> {
   const { source, start, end, byteLength } = deflated
   const compressed = await source.read(start, end)
-  // Zero is no length to zlib; one byte too many is then seen below.
+  // zlib takes no maximum of 0; a surplus byte is detected below.
   const { buffer, engine } = inflateInfo(deflated, compressed, Math.max(1, byteLength))
   if (buffer.byteLength > byteLength) throw tooMuch(deflated)
   if (buffer.byteLength < byteLength) throw tooLittle(deflated, buffer.byteLength)
   return { bytes: buffer, unusedBytes: compressed.byteLength - engine.bytesWritten }
 }
 
-/** What zlib gives for `info: true`, which its types do not have. */
+/** The result of zlib with `info: true`, which its types lack. */
 interface Inflated {
   readonly buffer: Uint8Array
   readonly engine: { readonly bytesWritten: number }
@@ -59,7 +59,7 @@ function tooLittle(deflated: Deflated, position: number): TileworkError {
 }
 
 function tooMuch(deflated: Deflated): TileworkError {
-  return damaged(deflated, `go on behind the ${deflated.byteLength} bytes that are declared`)
+  return damaged(deflated, `continue after the ${deflated.byteLength} declared bytes`)
 }
 
 function damaged({ path, start }: Deflated, how: string, cause?: unknown): TileworkError {
@@ -71,49 +71,49 @@ function damaged({ path, start }: Deflated, how: string, cause?: unknown): Tilew
   })
 }
 
-/** One way through the compressed bytes, from the front. */
+/** A single forward pass over the inflated bytes of a member. */
 export class InflateStream {
-  /** Inflated bytes that were taken. */
+  /** Inflated bytes taken so far. */
   position = 0
   readonly #deflated: Deflated
   readonly #inflate: InflateRaw
   readonly #chunks: AsyncIterator<Buffer>
-  /** What came and was not taken yet. */
-  #rest: Uint8Array = new Uint8Array(0)
+  /** Inflated bytes that are not taken yet. */
+  #pending: Uint8Array = new Uint8Array(0)
 
   constructor(deflated: Deflated) {
     this.#deflated = deflated
     this.#inflate = createInflateRaw({ chunkSize: WINDOW_BYTES })
     const compressed = Readable.from(windows(deflated), { objectMode: false, highWaterMark: WINDOW_BYTES })
-    // Its error reaches the iterator too, where it is told.
+    // The iterator throws the same error, and it is reported there.
     pipeline(compressed, this.#inflate).catch(() => undefined)
     this.#chunks = this.#inflate[Symbol.asyncIterator]()
   }
 
-  /** Compressed bytes behind the end of the deflate stream. */
+  /** Compressed bytes after the end of the deflate stream. */
   get unusedBytes(): number {
     return this.#deflated.end - this.#deflated.start - this.#inflate.bytesWritten
   }
 
-  /** Takes `count` bytes, into `target` or to nowhere. */
+  /** Takes `count` bytes into `target`, or skips them where it is undefined. */
   async take(count: number, target: Uint8Array | undefined): Promise<void> {
     for (let done = 0; done < count; ) {
-      if (this.#rest.byteLength === 0) {
-        const chunk = await this.#next()
-        if (!chunk) throw tooLittle(this.#deflated, this.position)
-        this.#rest = chunk
+      if (this.#pending.byteLength === 0) {
+        const next = await this.#next()
+        if (!next) throw tooLittle(this.#deflated, this.position)
+        this.#pending = next
       }
-      const piece = this.#rest.subarray(0, count - done)
-      target?.set(piece, done)
-      done += piece.byteLength
-      this.position += piece.byteLength
-      this.#rest = this.#rest.subarray(piece.byteLength)
+      const chunk = this.#pending.subarray(0, count - done)
+      target?.set(chunk, done)
+      done += chunk.byteLength
+      this.position += chunk.byteLength
+      this.#pending = this.#pending.subarray(chunk.byteLength)
     }
   }
 
-  /** Sees that nothing more comes. */
+  /** Checks that no more bytes follow. */
   async finish(): Promise<void> {
-    if (this.#rest.byteLength > 0 || (await this.#next())) {
+    if (this.#pending.byteLength > 0 || (await this.#next())) {
       throw tooMuch(this.#deflated)
     }
   }

@@ -1,29 +1,29 @@
 /**
- * A deflated member as a source. Deflate can only be read from the front, so there is one stream that goes forward; a
- * read behind it starts a new one. Who reads backwards once will do so again: then the whole is kept, if it is
- * small enough. What comes out is held to the declared length, so a bomb ends where it lies.
+ * A deflated member as a source. Deflate has no random access, so one stream moves forward and a read before its position
+ * starts a new one. After one backward read others are likely, so a member that is small enough is then cached whole.
+ * The declared length is enforced, which stops decompression bombs.
  */
 import { checkRange } from '../../../bytes/check_range.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
 import { type Deflated, InflateStream, inflateAtOnce } from './inflate.js'
 
-/** Up to this length a member is inflated as a whole whenever it is read: starting a stream costs more. */
+/** Up to this size every read inflates the whole member, which costs less than starting a stream. */
 const SMALL_BYTES = 64 * 1024
 
-/** Streams of one archive that may stand open: each holds some 100 KiB, and archives have thousands of members. */
+/** Maximum open streams per archive: each holds about 100 KiB, and archives have thousands of members. */
 const MAX_STREAMS = 8
 
-/** Bytes of one archive that may be kept inflated, over all members. */
+/** Maximum inflated bytes that are cached per archive. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024
 
-/** What the members of one archive share: a bound on streams and on memory. Those used longest ago give way. */
+/** Bounds the streams and the cache that the members of an archive share; the least recently used are released. */
 export class InflatePool {
   readonly #running = new Set<InflatedSource>()
   readonly #kept = new Map<InflatedSource, Uint8Array>()
   #keptBytes = 0
 
-  /** The stream of `source` runs; may stop that of another that nobody reads at the moment. */
+  /** Registers the running stream of `source`; may stop an idle stream of another member. */
   runs(source: InflatedSource): void {
     this.#running.delete(source)
     this.#running.add(source)
@@ -64,11 +64,11 @@ export class InflatedSource implements ByteSource {
   readonly #deflated: Deflated
   readonly #pool: InflatePool
   #stream: InflateStream | undefined
-  /** Where the last stream stood, also when it is gone. */
+  /** Position of the last stream, also after it has stopped. */
   #position = 0
   #unusedBytes = 0
   #isReading = false
-  /** Reads go one after the other: there is one stream. */
+  /** Serialises reads, because there is one stream. */
   #last: Promise<unknown> = Promise.resolve()
 
   constructor(deflated: Deflated, pool: InflatePool) {
@@ -81,7 +81,7 @@ export class InflatedSource implements ByteSource {
   async read(start: number, end: number): Promise<Uint8Array> {
     checkRange(start, end, this.byteLength, this.label)
     const bytes = this.#last.then(() => this.#read(start, end))
-    // Without its result, which would stay in memory until the next read.
+    // Drops the result, which would otherwise stay in memory until the next read.
     this.#last = bytes.then(
       () => undefined,
       () => undefined,
@@ -89,25 +89,25 @@ export class InflatedSource implements ByteSource {
     return bytes
   }
 
-  /** Gives the stream back; the next read starts anew. */
+  /** Releases the stream; the next read starts a new one. */
   stop(): void {
     this.#stream?.destroy()
     this.#stream = undefined
     this.#pool.stopped(this)
   }
 
-  /** As after opening: what was read so far does not count as a read backwards. */
+  /** Resets to the state after opening, so that the next read does not count as a backward read. */
   rewind(): void {
     this.stop()
     this.#position = 0
   }
 
-  /** Bytes behind the compressed data that the member has and nobody needed, once it was read to its end. */
+  /** Unused bytes after the compressed data; known after a read to the end. */
   get unusedBytes(): number {
     return this.#unusedBytes
   }
 
-  /** True while bytes are taken from the stream, which must not be stopped then. */
+  /** True while bytes are taken from the stream, which must not stop then. */
   get isReading(): boolean {
     return this.#isReading
   }
@@ -115,7 +115,7 @@ export class InflatedSource implements ByteSource {
   async #read(start: number, end: number): Promise<Uint8Array> {
     const { source } = this.#deflated
     const pool = this.#pool
-    // What is kept or under way would otherwise be given out after the file was closed.
+    // Throws ERR_CLOSED: cached bytes must not outlive the file.
     await source.read(this.#deflated.start, this.#deflated.start)
     if (start === end) return new Uint8Array(0)
     if (this.#isSmall) return (await this.#inflateAll()).subarray(start, end)

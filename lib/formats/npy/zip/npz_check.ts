@@ -1,4 +1,4 @@
-/** Everything wrong with an npz archive: what opening looks at, and what costs reading all members. */
+/** Reports everything wrong with an npz archive: the rules of opening, and those that need all members' data. */
 import { crc32 } from 'node:zlib'
 import type { ByteSource } from '../../../bytes/source.js'
 import { type Finding, TileworkError } from '../../../errors.js'
@@ -22,17 +22,17 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
 async function checkContent(content: Content, report: Report): Promise<void> {
   const { entry, place, array, source } = content
   if (array) noteHeaderForm(array.header, array.span)
-  // What is no array, or none that can be read, has a finding already. No limit bounds what it decodes to: a few bytes of
-  // an archive may be a thousand times as many.
+  // A member that is no readable array has a finding already. No limit bounds its inflated size, which may be a thousand
+  // times its compressed one.
   if (!array && source instanceof InflatedSource) return
   try {
     const crc = await scan(content)
     if (crc !== entry.crc) {
-      const message = `members[${entry.index}] (${quote(entry.name)}) has the checksum ${hex(crc)}; the directory says ${hex(entry.crc)}.`
+      const message = `members[${entry.index}] (${quote(entry.name)}) has the checksum ${hex(crc)}; the directory declares ${hex(entry.crc)}.`
       report.broken('ERR_CHECKSUM', message, place)
     }
   } catch (error) {
-    // Any other code is the source's own trouble, not a property of the bytes.
+    // Any other code is a failure of the source, not a property of the bytes.
     if (!(error instanceof TileworkError) || error.code !== 'ERR_COMPRESSED') throw error
     report.broken(error.code, error.message, { path: place.path, offset: content.dataStart })
     return
@@ -43,7 +43,7 @@ async function checkContent(content: Content, report: Report): Promise<void> {
   }
 }
 
-/** Reads all of a member once; gives its checksum. */
+/** Reads a whole member once, checks its values and returns its checksum. */
 async function scan({ source, start, end, array }: Content): Promise<number> {
   const values = array && new ValueCheck(array.header, array.span)
   const dataStart = array ? start + array.header.headerBytes : end
@@ -52,7 +52,7 @@ async function scan({ source, start, end, array }: Content): Promise<number> {
   for (let at = start; at < end; at += CHECK_WINDOW_BYTES) {
     const bytes = await source.read(at, Math.min(end, at + CHECK_WINDOW_BYTES))
     crc = crc32(bytes, crc)
-    values?.see(bytes.subarray(Math.max(0, dataStart - at), Math.max(0, dataEnd - at)))
+    values?.take(bytes.subarray(Math.max(0, dataStart - at), Math.max(0, dataEnd - at)))
   }
   return crc
 }

@@ -1,4 +1,4 @@
-/** Walks the members of an archive in the order of their places and reads the header of each array. */
+/** Walks the members of an archive in ascending order of offset and reads the header of each array. */
 import { ByteReader } from '../../../bytes/reader.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { TileworkError } from '../../../errors.js'
@@ -14,16 +14,16 @@ import { type Directory, type DirectoryEntry, readDirectory } from './zip_direct
 import { descriptorEnd, type Member, readLocalHeader } from './zip_member.js'
 import { DEFAULT_LIMITS, MEMBER_ENDING, STORED } from './zip_schema.js'
 
-/** Bytes of a read around a local header and the array header behind it; small arrays are read several at a time. */
+/** Bytes per read of a local header and the array header after it; one read covers several small arrays. */
 const WINDOW_BYTES = 4096
 
-/** A member and the bytes of it as they were before compression. */
+/** A member and its uncompressed content. */
 export interface Content extends Member {
-  /** Holds the content from `start` to `end`. */
+  /** Contains the content from `start` to `end`. */
   readonly source: ByteSource
   readonly start: number
   readonly end: number
-  /** The array, unless the member is none or one that cannot be read. */
+  /** Undefined for a member that is no array, or one that cannot be read. */
   readonly array: NamedArray | undefined
 }
 
@@ -33,7 +33,7 @@ export interface NamedArray {
   readonly span: ArraySpan
 }
 
-/** Members in the order of the directory; undefined when there is no directory, which is then reported. */
+/** Members in the order of the directory; undefined when there is no directory, which is reported. */
 export async function walkMembers(
   source: ByteSource,
   limits: Limits,
@@ -43,10 +43,10 @@ export async function walkMembers(
   const directory = await readDirectory(source, budget, report)
   if (!directory) return undefined
   const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
-  const byPlace = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
+  const byOffset = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
   const contents: Content[] = []
-  for (const [position, entry] of byPlace.entries()) {
-    const next = byPlace[position + 1]?.localOffset ?? directory.start
+  for (const [position, entry] of byOffset.entries()) {
+    const next = byOffset[position + 1]?.localOffset ?? directory.start
     const content = await walk.member(entry, next)
     if (walk.isOverLimit) return undefined
     if (content) contents.push(content)
@@ -56,7 +56,7 @@ export async function walkMembers(
   return withoutRepeated(contents, report)
 }
 
-/** Of members with one name numpy takes the last. */
+/** Keeps the last of several members with one name, as numpy does. */
 function withoutRepeated(contents: readonly Content[], report: Report): Content[] {
   const last = new Map(contents.map((content) => [content.entry.name, content]))
   return contents.filter((content) => {
@@ -69,17 +69,17 @@ function withoutRepeated(contents: readonly Content[], report: Report): Content[
 }
 
 class Walk {
-  /** A limit was passed: what was read so far is not to be used. */
+  /** True once a limit is exceeded: the members read so far must not be used. */
   isOverLimit = false
   readonly #source: ByteSource
   readonly #directory: Directory
   readonly #budget: Budget
-  /** Of one array. */
+  /** Limit for the header of one array. */
   readonly #maxHeaderBytes: number
   readonly #report: Report
   readonly #reader: ByteReader
   readonly #pool = new InflatePool()
-  /** First byte behind all members so far; unknown behind one that cannot be read. */
+  /** End offset of all members so far; unknown after one that cannot be read. */
   #end: number | undefined = 0
 
   constructor(
@@ -105,7 +105,7 @@ class Walk {
     if (!this.#spend('headerBytes', member.dataStart - entry.localOffset, place)) return undefined
     const content = this.#open(member)
     const array = await this.#readArray(content)
-    // Else the streams of members that nobody reads would stay open.
+    // The streams of members that are never read must not stay open.
     if (content.source instanceof InflatedSource) content.source.rewind()
     return { ...content, array }
   }
@@ -131,7 +131,7 @@ class Walk {
   async #readArray(content: Omit<Content, 'array'>): Promise<NamedArray | undefined> {
     const { entry, place, source } = content
     if (!entry.name.endsWith(MEMBER_ENDING)) {
-      const message = `members[${entry.index}] (${quote(entry.name)}) is no array: its name does not end in ${MEMBER_ENDING}.`
+      const message = `members[${entry.index}] (${quote(entry.name)}) is not an array: array names end in ${MEMBER_ENDING}.`
       this.#report.note('ERR_UNSUPPORTED', message, place)
       return undefined
     }
@@ -162,12 +162,12 @@ class Walk {
   }
 }
 
-/** The limit for the header of one array, which is far below the one for all of them. */
+/** The limit for the header of one array, which is far below the limit for all headers. */
 function maxHeaderBytes(limits: Limits): number {
   return new Budget(limits, ARRAY_LIMITS).limit('headerBytes')
 }
 
-/** Places in a stored member are bytes of the file; those in a deflated one can only be its start. */
+/** Offsets in a stored member map to file offsets; in a deflated one only its start does. */
 function spanOf({ entry, place, dataStart, start, end }: Omit<Content, 'array'>, report: Report): ArraySpan {
   const isStored = entry.method === STORED
   return new ArraySpan({

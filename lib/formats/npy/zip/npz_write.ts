@@ -1,7 +1,7 @@
 /**
- * Plans an npz archive of stored members, in the order of the list. Local headers have sizes and checksum in front of
- * the data, since readers in other languages go from front to back; so each tensor is read once for its checksum just
- * before it is written. Dates are fixed: the same tensors give the same bytes.
+ * Plans an npz archive of stored members in list order. Local headers hold size and checksum before the data, because
+ * readers in other languages stream the file; so each tensor is read once for its checksum just before it is written.
+ * Dates are fixed, so the same tensors give the same bytes.
  */
 
 import { crc32 } from 'node:zlib'
@@ -21,22 +21,22 @@ import { FORMAT_NAME, MEMBER_ENDING } from './zip_schema.js'
 
 export interface NpzWriteOptions {
   /**
-   * `auto` (default) writes the 64-bit fields of ZIP where sizes, offsets or the number of members need them;
-   * `always` writes them everywhere, as numpy does in local headers.
+   * `auto` (default) writes ZIP's 64-bit fields where sizes, offsets or the number of members need them; `always` writes
+   * them everywhere, as numpy does in local headers.
    */
   readonly zip64?: 'auto' | 'always'
 }
 
-/** Bytes that are read at a time for a checksum. */
+/** Bytes per read for a checksum. */
 const CHECKSUM_WINDOW_BYTES = 2 * 1024 * 1024
 
-/** A ZIP name has a length of 16 bits. */
+/** ZIP stores name lengths in 16 bits. */
 const MAX_NAME_BYTES = 0xffff
 
 /**
- * Plans an archive with a member NAME.npy for each tensor; those without a name get numpy's.
+ * Plans an archive with a member NAME.npy for each tensor; tensors without a name get numpy's names.
  *
- * @throws TileworkError ERR_UNSUPPORTED for names that are no member names and for what numpy has no type for,
+ * @throws TileworkError ERR_UNSUPPORTED for invalid member names and for element types that numpy lacks,
  * ERR_DUPLICATE for two tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
  */
 export async function plan(tensors: readonly Tensor[], options: NpzWriteOptions = {}): Promise<WritePlan> {
@@ -91,7 +91,7 @@ function planMember(
     byteLength: content.byteLength,
     offset,
     forcesZip64,
-    // Kept for the directory, which may ask while the header's is under way; one that failed is not kept.
+    // Cached for the directory, which may ask while the header's checksum is still computed. A failure is not cached.
     crc: (signal: AbortSignal | undefined) => {
       crc ??= checksumOf(content, signal).catch((error) => {
         crc = undefined
@@ -115,7 +115,7 @@ async function checksumOfTensor(
   signal: AbortSignal | undefined,
 ): Promise<number> {
   const { byteLength } = tensor.storage
-  // One source for all windows, so that a tensor of a user's own is adapted once.
+  // One source for all windows, so that a caller's tensor is adapted once.
   const { source, start: base } = asStored(tensor)
   let crc = start
   const window = bufferWithinBudget(CHECKSUM_WINDOW_BYTES)
@@ -126,7 +126,7 @@ async function checksumOfTensor(
   return crc
 }
 
-/** numpy calls arrays without a name `arr_0` and so on. */
+/** numpy names arrays without a name `arr_0`, `arr_1`, … */
 const MADE_NAME = 'arr_'
 
 function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
@@ -135,7 +135,7 @@ function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   return uniqueNames(named, MADE_NAME).map((name, index) => {
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
-      throw new TileworkError('ERR_DUPLICATE', `${what}, as one before it.`, { format: FORMAT_NAME })
+      throw new TileworkError('ERR_DUPLICATE', `${what}, which another tensor has.`, { format: FORMAT_NAME })
     }
     seen.add(name)
     const fault = nameFault(name)
@@ -144,13 +144,12 @@ function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   })
 }
 
-/** Why a name cannot be a member's: such a member could not be read back, or would be unpacked elsewhere. */
+/** Why a name cannot be a member name: it could not be read back, or would be unpacked outside the folder. */
 function nameFault(name: string): string | undefined {
   if (Buffer.from(name).toString() !== name) return 'is not valid Unicode'
-  if (name.includes('\0')) return 'has a zero in it'
-  if (name.startsWith('/') || name.includes('\\')) return 'is no relative path of an archive'
-  if (name.split('/').includes('..')) return 'leads out of the folder that it would be unpacked to'
-  if (Buffer.byteLength(name) + MEMBER_ENDING.length > MAX_NAME_BYTES)
-    return 'is longer than a member name may be'
+  if (name.includes('\0')) return 'contains NUL'
+  if (name.startsWith('/') || name.includes('\\')) return 'is not a relative path'
+  if (name.split('/').includes('..')) return 'leads out of the target folder'
+  if (Buffer.byteLength(name) + MEMBER_ENDING.length > MAX_NAME_BYTES) return 'is too long for a member name'
   return undefined
 }

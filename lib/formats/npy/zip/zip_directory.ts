@@ -1,4 +1,4 @@
-/** Reads the central directory of an archive and checks every number of it against the file. */
+/** Reads the central directory of an archive and checks every number in it against the file. */
 import { ByteReader } from '../../../bytes/reader.js'
 import type { ByteSource } from '../../../bytes/source.js'
 import { type ErrorCode, TileworkError } from '../../../errors.js'
@@ -21,9 +21,9 @@ import {
   U16_ESCAPE,
 } from './zip_schema.js'
 
-/** A member as the directory describes it, checked: its sizes and its place are possible in this file. */
+/** A checked directory entry: the member's sizes and offset are possible in this file. */
 export interface DirectoryEntry {
-  /** Position in the directory. */
+  /** Index in the directory. */
   readonly index: number
   readonly name: string
   readonly nameBytes: Uint8Array
@@ -40,7 +40,7 @@ export interface Directory extends DirectoryExtent {
   readonly entries: readonly DirectoryEntry[]
 }
 
-/** Undefined when there is no directory or it is damaged, which is then reported. */
+/** Undefined when there is no directory or it is damaged, which is reported. */
 export async function readDirectory(
   source: ByteSource,
   budget: Budget,
@@ -55,7 +55,7 @@ export async function readDirectory(
   for (let index = 0; index < extent.count; index++) {
     const place = { path: `members[${index}]`, offset: reader.position }
     const fields = await readFields(reader, extent.end, index, place, report)
-    // Entries have no length of their own: behind a damaged one the next cannot be found.
+    // Entries have variable length, so the one after a damaged entry cannot be found.
     if (!fields) return undefined
     const entry = checkEntry(fields, extent, place, report)
     if (entry) entries.push(entry)
@@ -75,7 +75,7 @@ function isWithinLimits({ start, end, count }: DirectoryExtent, budget: Budget, 
   return false
 }
 
-/** An entry as it stands in the file. */
+/** An entry as the file has it. */
 interface EntryFields {
   readonly index: number
   readonly fixed: DataView
@@ -92,7 +92,7 @@ async function readFields(
 ): Promise<EntryFields | undefined> {
   const takes = async (count: number): Promise<Uint8Array | undefined> => {
     if (reader.position + count > directoryEnd) {
-      const message = `members[${index}]: its entry does not fit the directory, which ends at ${directoryEnd}.`
+      const message = `members[${index}]: the entry exceeds the directory, which ends at ${directoryEnd}.`
       report.broken('ERR_TRUNCATED', message, place)
       return undefined
     }
@@ -107,14 +107,14 @@ async function readFields(
     return undefined
   }
   const [nameLength, extraLength] = [fixed.getUint16(28, true), fixed.getUint16(30, true)]
-  const rest = await takes(nameLength + extraLength + fixed.getUint16(32, true))
-  if (!rest) return undefined
-  // Copies: the reader's window would stay in memory as long as one name of it does.
-  const nameBytes = rest.slice(0, nameLength)
-  return { index, fixed, nameBytes, extra: rest.slice(nameLength, nameLength + extraLength) }
+  const variable = await takes(nameLength + extraLength + fixed.getUint16(32, true))
+  if (!variable) return undefined
+  // Copies, because a view of a name would keep the reader's whole window in memory.
+  const nameBytes = variable.slice(0, nameLength)
+  return { index, fixed, nameBytes, extra: variable.slice(nameLength, nameLength + extraLength) }
 }
 
-/** Undefined for a member that cannot be read, which is then reported; the others may be good. */
+/** Undefined for a member that cannot be read, which is reported; other members may be fine. */
 function checkEntry(
   { index, fixed, nameBytes, extra }: EntryFields,
   extent: DirectoryExtent,
@@ -127,7 +127,10 @@ function checkEntry(
     const what = `members[${index}] (${quote(name)})`
     checkKind(what, flags, method)
     if (fixed.getUint16(34, true) !== 0 && fixed.getUint16(34, true) !== U16_ESCAPE) {
-      throw new TileworkError('ERR_UNSUPPORTED', `${what} lies in another part of the archive.`)
+      throw new TileworkError(
+        'ERR_UNSUPPORTED',
+        `${what} is in another part of the archive; only single-part archives can be read.`,
+      )
     }
     const sizes = resolveZip64(extra, {
       compressedBytes: fixed.getUint32(20, true),
@@ -165,9 +168,9 @@ function decodeName(bytes: Uint8Array, flags: number): string {
     const message = `A member's name is not valid UTF-8${(flags & FLAG_UTF8) === 0 ? ' and has no other encoding that readers agree on' : ''}.`
     throw new TileworkError('ERR_HEADER', message, { cause })
   }
-  // Readers in C and Python end the name there, others do not.
+  // Readers in C and Python end the name there; others do not.
   if (name.includes('\0'))
-    throw new TileworkError('ERR_HEADER', `The member name ${quote(name)} has a zero in it.`)
+    throw new TileworkError('ERR_HEADER', `The member name ${quote(name)} contains NUL.`)
   return name
 }
 
@@ -178,14 +181,14 @@ function checkKind(what: string, flags: number, method: number): void {
   if ((flags & FLAG_PATCH) !== 0)
     throw new TileworkError('ERR_UNSUPPORTED', `${what} is a patch of another file.`)
   if (method !== STORED && method !== DEFLATED) {
-    const message = `${what} is compressed by method ${method}; 0 (stored) and 8 (deflated) can be read.`
+    const message = `${what} has compression method ${method}; expected 0 (stored) or 8 (deflated).`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
 }
 
 type Sizes = Exclude<ReturnType<typeof resolveZip64>, { fault: string }>
 
-/** After this all three are safe whole numbers. */
+/** Checks sizes and offset; afterwards all three are numbers up to 2^53 - 1. */
 function checkSizes(
   what: string,
   { bytes, compressedBytes, localOffset }: Sizes,
@@ -205,24 +208,24 @@ function checkSizes(
     )
   }
   if (method === STORED && bytes !== compressedBytes) {
-    refuse('ERR_HEADER', `is stored and has two lengths, ${compressedBytes} and ${bytes}.`)
+    refuse('ERR_HEADER', `is stored and has the lengths ${compressedBytes} and ${bytes}; they must be equal.`)
   }
   if (bytes > Number(compressedBytes) * MAX_DEFLATE_RATIO) {
     refuse(
       'ERR_COMPRESSED',
-      `declares ${bytes} bytes in ${compressedBytes}; deflate ends at ${MAX_DEFLATE_RATIO} to 1.`,
+      `declares ${bytes} bytes in ${compressedBytes}; deflate reaches at most ${MAX_DEFLATE_RATIO} to 1.`,
     )
   }
 }
 
 function checkName(name: string, flags: number, what: string, place: Place, report: Report): void {
-  // Names that lead out of a folder harm those who unpack the archive; to tilework they are only names.
+  // Such names are dangerous to programs that unpack the archive; here they are only names.
   if (name.startsWith('/') || name.split(/[/\\]/).includes('..')) {
-    const message = `${what} leads out of the folder that it would be unpacked to.`
+    const message = `${what} has a name that leads out of the target folder when it is unpacked.`
     report.deviation('ERR_PATH_ESCAPE', message, place)
   }
   if ((flags & FLAG_UTF8) === 0 && /[^\0-\x7f]/.test(name)) {
-    const message = `${what} has no UTF-8 flag; the name is read as UTF-8, by numpy as code page 437.`
+    const message = `${what} has no UTF-8 flag; the name is read as UTF-8, but numpy reads it as code page 437.`
     report.deviation('ERR_HEADER', message, place)
   }
 }

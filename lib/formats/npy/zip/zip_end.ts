@@ -1,4 +1,4 @@
-/** Finds the end record of an archive and what it says about the directory, in 64 bits where it must be. */
+/** Finds the end record of an archive, and the directory extent in it or in its zip64 form. */
 import type { ByteSource } from '../../../bytes/source.js'
 import type { ErrorCode } from '../../../errors.js'
 import type { Report } from '../../report.js'
@@ -13,23 +13,23 @@ import {
   ZIP64_LOCATOR,
 } from './zip_schema.js'
 
-/** The directory, checked: it lies in the file before the end record and has room for its entries. */
+/** The checked directory extent: it lies in the file before the end record and has room for its entries. */
 export interface DirectoryExtent {
   readonly start: number
   readonly end: number
   readonly count: number
 }
 
-/** Numbers as they stand in the file: bigints where 64 bits need them. */
+/** Numbers as the file has them; 64-bit ones may be bigints. */
 interface EndRecord {
   readonly count: number | bigint
   readonly byteLength: number | bigint
   readonly start: number | bigint
-  /** Where this record lies, and so where the directory must end. */
+  /** Offset of this record, where the directory must end. */
   readonly at: number
 }
 
-/** Undefined when there is none or it lies, which is then reported. */
+/** Undefined when it is missing or wrong, which is reported. */
 export async function readEnd(source: ByteSource, report: Report): Promise<DirectoryExtent | undefined> {
   const plain = await findEnd(source, report)
   if (!plain) return undefined
@@ -48,11 +48,11 @@ async function findEnd(source: ByteSource, report: Report): Promise<EndRecord | 
     return broken(
       report,
       'ERR_TRUNCATED',
-      `The file has ${byteLength} bytes; an ${FORMAT_NAME} archive has at least 22.`,
+      `The file has ${byteLength} bytes; an ${FORMAT_NAME} archive has at least ${END.bytes}.`,
       0,
     )
   }
-  // Without a comment, which is how archives of arrays are, the last 22 bytes are all.
+  // Archives of arrays have no comment: the end record is the last 22 bytes.
   for (const length of [END.bytes, Math.min(byteLength, END.bytes + MAX_COMMENT_BYTES)]) {
     const tailStart = byteLength - length
     const tail = viewOf(await source.read(tailStart, byteLength))
@@ -60,7 +60,7 @@ async function findEnd(source: ByteSource, report: Report): Promise<EndRecord | 
     const [at] = candidates
     if (at === undefined) continue
     if (candidates.length > 1) {
-      const message = 'The file has several end records that fit; readers would see different archives.'
+      const message = 'The file has several valid end records; readers would see different archives.'
       return broken(report, 'ERR_HEADER', message, tailStart + at)
     }
     if (tail.byteLength > at + END.bytes) {
@@ -69,11 +69,12 @@ async function findEnd(source: ByteSource, report: Report): Promise<EndRecord | 
     }
     return plainEnd(tail, at, tailStart, report)
   }
-  const message = 'The file does not end in the end record of a ZIP archive: it is cut, or no archive.'
+  const message =
+    'The file does not end in the end record of a ZIP archive: it is truncated, or not an archive.'
   return broken(report, 'ERR_TRUNCATED', message, byteLength)
 }
 
-/** Places of end records whose comment reaches exactly to the end. */
+/** Offsets of end records whose comment ends exactly at the end of the file. */
 function endsIn(tail: DataView): number[] {
   const found: number[] = []
   for (let at = tail.byteLength - END.bytes; at >= 0; at--) {
@@ -101,7 +102,7 @@ function spanned(report: Report, offset: number): undefined {
   return broken(
     report,
     'ERR_UNSUPPORTED',
-    'The archive is one of several parts; only whole ones can be read.',
+    'The archive has several parts; only single-part archives can be read.',
     offset,
   )
 }
@@ -121,7 +122,7 @@ async function readZip64End(
     return broken(
       report,
       'ERR_OFFSET_RANGE',
-      `The zip64 end record lies at ${at}, not before its locator at ${locatorAt}.`,
+      `The zip64 end record is at ${at}; it must precede its locator at ${locatorAt}.`,
       locatorAt,
     )
   }
@@ -131,12 +132,12 @@ async function readZip64End(
     return broken(
       report,
       'ERR_HEADER',
-      `There is no zip64 end record at ${at}, where its locator points.`,
+      `There is no zip64 end record at ${at}, the offset in its locator.`,
       start,
     )
   }
   if (u64At(end, 4) !== locatorAt - start - 12) {
-    return broken(report, 'ERR_HEADER', 'The zip64 end record does not reach to its locator.', start)
+    return broken(report, 'ERR_HEADER', 'The zip64 end record does not end at its locator.', start)
   }
   if (end.getUint32(16, true) !== 0 || end.getUint32(20, true) !== 0) return spanned(report, start)
   const [countHere, count] = [u64At(end, 24), u64At(end, 32)]
@@ -161,15 +162,15 @@ function checkExtent(
 ): DirectoryExtent | undefined {
   const end = BigInt(start) + BigInt(byteLength)
   if (end > at) {
-    const message = `The directory has ${byteLength} bytes at ${start}; the end record lies at ${at}.`
+    const message = `The directory has ${byteLength} bytes at ${start}; the end record is at ${at}.`
     return broken(report, 'ERR_OFFSET_RANGE', message, at)
   }
   if (count > Number(byteLength) / DIRECTORY_ENTRY.bytes) {
-    const message = `The directory has ${count} entries, for which its ${byteLength} bytes are too few.`
+    const message = `The directory has ${count} entries; its ${byteLength} bytes are too few for them.`
     return broken(report, 'ERR_TRUNCATED', message, at)
   }
   if (end < at) {
-    const message = `${BigInt(at) - end} bytes lie between the directory and the end record.`
+    const message = `${BigInt(at) - end} bytes separate the directory from the end record.`
     report.deviation('ERR_GAP', message, { path: 'end', offset: Number(end) })
   }
   return { start: Number(start), end: Number(end), count: Number(count) }

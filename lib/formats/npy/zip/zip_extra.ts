@@ -1,23 +1,23 @@
-/** Extra fields of local headers and directory entries: a list of tagged pieces, of which only zip64 matters here. */
+/** Reads extra fields of local headers and directory entries: a list of tagged fields, of which only zip64 is used. */
 
 import { u64At, viewOf } from './zip_end.js'
 import { EXTRA_ZIP64, U32_ESCAPE } from './zip_schema.js'
 
-/** Numbers of a header, those of zip64 put in their places. */
+/** Numbers of a header, with zip64 values substituted. */
 export interface ExtraNumbers {
   readonly bytes: number | bigint
   readonly compressedBytes: number | bigint
   readonly localOffset: number | bigint
 }
 
-/** What is wrong with the extra fields, as the end of a sentence. */
+/** A fault of the extra fields, as the end of a sentence. */
 export interface ExtraFault {
   readonly fault: string
 }
 
 /**
- * Replaces 0xffffffff by the numbers of the zip64 field, which are there in this order and only for those. A header
- * that says 0xffffffff and has no such field means that number.
+ * Replaces each 0xffffffff by the next number of the zip64 field, which holds only those, in this order. Without such a
+ * field 0xffffffff is an ordinary value.
  */
 export function resolveZip64(extra: Uint8Array, numbers: ExtraNumbers): ExtraNumbers | ExtraFault {
   const view = viewOf(extra)
@@ -25,8 +25,7 @@ export function resolveZip64(extra: Uint8Array, numbers: ExtraNumbers): ExtraNum
   let at = 0
   for (; at + 4 <= extra.byteLength; ) {
     const [tag, size] = [view.getUint16(at, true), view.getUint16(at + 2, true)]
-    if (at + 4 + size > extra.byteLength)
-      return { fault: 'has an extra field that is longer than the room for it' }
+    if (at + 4 + size > extra.byteLength) return { fault: 'has an extra field that exceeds the extra data' }
     if (tag === EXTRA_ZIP64) {
       if (zip64) return { fault: 'has two zip64 fields' }
       zip64 = viewOf(extra.subarray(at + 4, at + 4 + size))
@@ -46,6 +45,6 @@ function replaceEscapes(zip64: DataView, numbers: ExtraNumbers): ExtraNumbers | 
   const bytes = next(numbers.bytes)
   const compressedBytes = next(numbers.compressedBytes)
   const localOffset = next(numbers.localOffset)
-  if (at > zip64.byteLength) return { fault: 'has a zip64 field without the numbers that it is there for' }
+  if (at > zip64.byteLength) return { fault: 'has a zip64 field that lacks required numbers' }
   return { bytes, compressedBytes, localOffset }
 }

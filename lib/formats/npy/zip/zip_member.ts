@@ -1,6 +1,6 @@
 /**
- * The local header of a member, in front of its data. It says again what the directory says; a difference would show
- * one array to readers that go by the directory and another to those that go from front to back.
+ * Reads the local header before a member's data. It repeats the directory entry; a difference would show one array to
+ * readers that use the directory and another to readers that stream the file.
  */
 import type { ByteReader } from '../../../bytes/reader.js'
 import type { ErrorCode } from '../../../errors.js'
@@ -14,15 +14,15 @@ import { DESCRIPTOR_SIGNATURE, FLAG_DESCRIPTOR, FLAG_UTF8, LOCAL_HEADER } from '
 /** A member whose local header agrees with the directory. */
 export interface Member {
   readonly entry: DirectoryEntry
-  /** First byte of the data, compressed or not. */
+  /** Start offset of the data, compressed or not. */
   readonly dataStart: number
   readonly dataEnd: number
   readonly place: Place
 }
 
 /**
- * Undefined when the header is damaged or disagrees, or the member reaches into `next`: the next member, or the
- * directory. That is then reported.
+ * Undefined when the header is damaged or differs from the directory, or the member overlaps `next`, the offset of the
+ * next member or of the directory. This is reported.
  */
 export async function readLocalHeader(
   reader: ByteReader,
@@ -45,12 +45,9 @@ export async function readLocalHeader(
   const [nameLength, extraLength] = [fixed.getUint16(26, true), fixed.getUint16(28, true)]
   const dataStart = entry.localOffset + LOCAL_HEADER.bytes + nameLength + extraLength
   const dataEnd = dataStart + entry.compressedBytes
-  // Before the parts of variable length are read: overlapping members could make that most of the work.
+  // Checked before the variable parts are read, which overlapping members could make arbitrarily expensive.
   if (dataEnd > next) {
-    return broken(
-      'ERR_OVERLAP',
-      `reaches to ${dataEnd}; the next member, or the directory, starts at ${next}.`,
-    )
+    return broken('ERR_OVERLAP', `ends at ${dataEnd}; the next member, or the directory, starts at ${next}.`)
   }
   if (!reader.holds(nameLength + extraLength)) await reader.load(nameLength + extraLength)
   const name = reader.bytes(nameLength)
@@ -59,14 +56,15 @@ export async function readLocalHeader(
   return { entry, dataStart, dataEnd, place }
 }
 
-/** What the local header says otherwise than the directory; undefined when they agree. */
+/** How the local header differs from the directory; undefined when they agree. */
 function differenceOf(
   entry: DirectoryEntry,
   fixed: DataView,
   name: Uint8Array,
   extra: Uint8Array,
 ): string | undefined {
-  const differs = (field: string): string => `has another ${field} in its local header than in the directory.`
+  const differs = (field: string): string =>
+    `has a different ${field} in its local header and in the directory.`
   const flags = fixed.getUint16(6, true)
   if (((flags ^ entry.flags) & ~FLAG_UTF8) !== 0) return differs('set of flags')
   if (fixed.getUint16(8, true) !== entry.method) return differs('method')
@@ -78,10 +76,10 @@ function differenceOf(
   })
   if ('fault' in sizes) return `${sizes.fault}, in its local header.`
   const crc = fixed.getUint32(14, true)
-  // A writer that could not go back leaves zeros here and writes the numbers behind the data.
-  const isLater = (flags & FLAG_DESCRIPTOR) !== 0
+  // A streaming writer leaves zeros here and writes the numbers after the data.
+  const hasDescriptor = (flags & FLAG_DESCRIPTOR) !== 0
   const agrees = (local: number | bigint, directory: number): boolean =>
-    local === directory || (isLater && local === 0)
+    local === directory || (hasDescriptor && local === 0)
   if (!agrees(crc, entry.crc)) return differs('checksum')
   if (!agrees(sizes.compressedBytes, entry.compressedBytes) || !agrees(sizes.bytes, entry.bytes)) {
     return differs('length')
@@ -89,12 +87,12 @@ function differenceOf(
   return undefined
 }
 
-/** Bytes of a descriptor: with sizes of 4 or 8 bytes, with or without its signature. */
+/** Sizes of a descriptor: with 4- or 8-byte lengths, with or without its signature. */
 const DESCRIPTOR_BYTES: readonly number[] = [12, 16, 20, 24]
 
 /**
- * The end of a member with its descriptor, which may be written in four ways and is known by the room for it: up to
- * the next member. The data's end for a member that has none, or one that disagrees with the directory.
+ * End offset of a member with its descriptor. The descriptor has four forms and is identified by its size, which is the
+ * distance to the next member. Without a descriptor this is the end of the data.
  */
 export async function descriptorEnd(
   reader: ByteReader,
@@ -114,13 +112,13 @@ export async function descriptorEnd(
   const sizes = isLong
     ? [u64At(view, at + 4), u64At(view, at + 12)]
     : [view.getUint32(at + 4, true), view.getUint32(at + 8, true)]
-  const isRight =
+  const agrees =
     (!hasSignature || view.getUint32(0, true) === DESCRIPTOR_SIGNATURE) &&
     view.getUint32(at, true) === entry.crc &&
     sizes[0] === entry.compressedBytes &&
     sizes[1] === entry.bytes
-  if (isRight) return next
-  const message = `members[${entry.index}] (${quote(entry.name)}) has another checksum or length behind its data than in the directory.`
+  if (agrees) return next
+  const message = `members[${entry.index}] (${quote(entry.name)}) has a descriptor that differs from the directory in checksum or length.`
   report.deviation('ERR_HEADER', message, { path: member.place.path, offset: dataEnd })
   return next
 }

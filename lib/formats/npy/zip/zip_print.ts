@@ -1,4 +1,4 @@
-/** Prints the records of an archive: local headers, directory, end records. */
+/** Encodes the records of an archive: local headers, directory, end records. */
 import {
   DIRECTORY_ENTRY,
   END,
@@ -19,11 +19,11 @@ export interface PlannedMember {
   readonly name: Uint8Array
   /** Bytes of the content. */
   readonly byteLength: number
-  /** Where the local header goes. */
+  /** Offset of the local header. */
   readonly offset: number
   /** Bytes of the alignment field, or 0. */
   readonly padding: number
-  /** True where 64-bit fields are written though the numbers do not need them. */
+  /** True to write 64-bit fields that the numbers do not need. */
   readonly forcesZip64: boolean
   crc(signal: AbortSignal | undefined): Promise<number>
 }
@@ -35,20 +35,20 @@ const VERSION = 20
 const VERSION_ZIP64 = 45
 const MADE_ON_UNIX = 3 << 8
 
-/** A regular file that its owner reads and writes and all others read, as Unix says it. */
+/** Unix mode of a regular file: read and write for the owner, read for all others. */
 const FILE_MODE = 0o100644
 
-/** 1980-01-01 00:00, the first date that ZIP can say: the same tensors give the same bytes. */
+/** 1980-01-01 00:00, the first date of ZIP: the same tensors give the same bytes. */
 const DOS_DATE = (1 << 5) | 1
 const DOS_TIME = 0
 
 /** Tag, length, and two 64-bit sizes. */
 const LOCAL_ZIP64_BYTES = 20
 
-/** Tag, length, and the alignment: the least that an alignment field takes. */
+/** Minimum size of an alignment field: tag, length and alignment. */
 const ALIGNMENT_FIELD_BYTES = 6
 
-/** Bytes of an alignment field that makes the content start at a multiple of 64. */
+/** Size of the alignment field that aligns the content to 64 bytes; 0 where none is needed. */
 export function paddingBefore(member: Unpadded): number {
   const dataStart = member.offset + LOCAL_HEADER.bytes + member.name.byteLength + localZip64Bytes(member)
   const missing = -dataStart & (MEMBER_ALIGNMENT - 1)
@@ -64,7 +64,7 @@ function localZip64Bytes(member: Unpadded): number {
   return needsZip64(member) ? LOCAL_ZIP64_BYTES : 0
 }
 
-/** Writes little-endian numbers one after the other. */
+/** Writes consecutive little-endian numbers. */
 class Printer {
   readonly #bytes: Buffer
   #at = 0
@@ -104,7 +104,7 @@ class Printer {
   }
 }
 
-/** The local header with name and extra fields, up to the content. */
+/** The local header with name and extra fields. */
 export function localHeader(member: PlannedMember, crc: number): Uint8Array {
   const { name, byteLength, padding } = member
   const isLong = needsZip64(member)
@@ -120,12 +120,12 @@ export function localHeader(member: PlannedMember, crc: number): Uint8Array {
   return out.finish()
 }
 
-/** Names beyond ASCII are marked as UTF-8; without the mark numpy reads them in code page 437. */
+/** Names beyond ASCII get the UTF-8 flag; without it numpy reads them as code page 437. */
 function flagsOf(name: Uint8Array): number {
   return name.some((byte) => byte > 0x7f) ? FLAG_UTF8 : 0
 }
 
-/** The directory at `start`, and the end records. `crcs` has one checksum a member. */
+/** The directory at `start` and the end records. `crcs` has one checksum per member. */
 export function directoryOf(
   members: readonly PlannedMember[],
   crcs: readonly number[],

@@ -1,22 +1,22 @@
 /**
- * ZIP as far as npz uses it: the records, and the limits of reading them.
+ * The records of ZIP that npz uses, and the limits of reading them.
  *
  *     archive   = (local header · name · extra · data · data descriptor?) × n · directory · zip64 end? · end
  *     directory = (entry · name · extra · comment) × n
  *
- * All numbers are little-endian. Sizes and offsets of 0xffffffff stand in a zip64 extra field instead. Source: PKWARE's
+ * All numbers are little-endian. A size or offset of 0xffffffff is in a zip64 extra field instead. Source: PKWARE's
  * APPNOTE.TXT 6.3.10, sections 4.3 to 4.5, and Python's `zipfile`, which numpy writes and reads archives with.
  *
- * The records are read here and not by a package: those for Node name a fault in a sentence without code and offset and
- * stop at the first, do not compare local headers with the directory or members with each other (the attacks on a
- * reader that maps members), and read each entry through streams of its own, which is slow for many small arrays.
+ * No package reads the records, because those for Node stop at the first fault and report it without code and offset. They
+ * also do not compare local headers with the directory or members with each other (the attacks on a reader that maps
+ * members), and read each entry through its own streams, which is slow for many small arrays.
  */
 
 import type { DefaultLimits } from '../../budget.js'
 
 export const FORMAT_NAME = 'npz'
 
-/** A fixed record: its signature and its length in bytes, without the parts of variable length. */
+/** Signature and fixed size of a record, without its variable parts. */
 export const LOCAL_HEADER = { signature: 0x04034b50, bytes: 30 } as const
 export const DIRECTORY_ENTRY = { signature: 0x02014b50, bytes: 46 } as const
 export const END = { signature: 0x06054b50, bytes: 22 } as const
@@ -24,7 +24,7 @@ export const ZIP64_END = { signature: 0x06064b50, bytes: 56 } as const
 export const ZIP64_LOCATOR = { signature: 0x07064b50, bytes: 20 } as const
 export const DESCRIPTOR_SIGNATURE = 0x08074b50
 
-/** Numbers that do not fit their field are written as these, and stand in zip64 fields. */
+/** A number that does not fit its field is written as one of these and is in a zip64 field. */
 export const U16_ESCAPE = 0xffff
 export const U32_ESCAPE = 0xffffffff
 
@@ -33,7 +33,7 @@ export const DEFLATED = 8
 
 /** General purpose flags. */
 export const FLAG_ENCRYPTED = 0x0001
-/** CRC and sizes stand behind the data, because the writer could not go back. */
+/** CRC and sizes follow the data, because the writer streamed the file. */
 export const FLAG_DESCRIPTOR = 0x0008
 export const FLAG_PATCH = 0x0020
 export const FLAG_STRONG_ENCRYPTION = 0x0040
@@ -44,13 +44,13 @@ export const EXTRA_ZIP64 = 0x0001
 /** Android's tag for an extra field that only aligns what follows; others skip it. */
 export const EXTRA_ALIGNMENT = 0xd935
 
-/** The end record may be followed by a comment of this length, so it is looked for that far before the end. */
+/** Maximum comment after the end record, and so the distance to search back from the end of the file. */
 export const MAX_COMMENT_BYTES = 0xffff
 
-/** Deflate writes at best 258 bytes in two bits. */
+/** Deflate encodes at most 258 bytes in two bits. */
 export const MAX_DEFLATE_RATIO = 1032
 
-/** Arrays are read by numpy from members of this ending; the name of the array is what stands before it. */
+/** numpy reads members with this ending as arrays; the array's name comes before it. */
 export const MEMBER_ENDING = '.npy'
 
 /** Limits of reading an archive. */
@@ -69,5 +69,5 @@ export const DEFAULT_LIMITS = {
   totalBytes: { perFileByte: 4, atLeast: 2 ** 32 },
 } as const satisfies DefaultLimits
 
-/** Members start at multiples of this, and numpy's headers have a multiple of it: so the data can be mapped. */
+/** Alignment of members in bytes. numpy's headers have a multiple of it, so the data can be mapped. */
 export const MEMBER_ALIGNMENT = 64
