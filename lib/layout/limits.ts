@@ -4,8 +4,8 @@
  */
 
 /**
- * Most axes of a shape: as many as BTF has, the format with most. Products of more extents could have so many digits
- * that calculating them would be an attack of its own.
+ * Most axes of a shape: the limit of BTF, the highest of all formats. Products of more extents could have so many digits
+ * that computing them is a denial of service.
  */
 export const MAX_AXES = 255
 

@@ -154,11 +154,11 @@ export interface JoinOptions extends PlanReorderOptions {
  */
 export function joinLayouts(options: JoinOptions): JoinedLayouts {
   const { dtype, shape, as, slice, casts = [] } = options
-  const asked = { dtype, shape, as, slice, casts, from: place(options.from), to: place(options.to) }
-  const known = recall<JoinedLayouts>(planKey(asked))
+  const request = { dtype, shape, as, slice, casts, from: sideOf(options.from), to: sideOf(options.to) }
+  const known = recall<JoinedLayouts>(planKey(request))
   if (known) return known
   // A getter may return other numbers each time, so one copy is planned and is the key of the cache.
-  const joined = new BoundLayouts(copyOf(asked))
+  const joined = new BoundLayouts(copyOf(request))
   if (joined.needsPlanner) void joined.plan
   return joined
 }
@@ -293,7 +293,7 @@ function readRunOptions(options: RunOptions = {}): RunOptions {
   return readInput('The options of run', () => ({ ...options }))
 }
 
-function place(side: string | Layout | PlacedLayout): PlannedSide {
+function sideOf(side: string | Layout | PlacedLayout): PlannedSide {
   if (typeof side === 'string') return { layout: parseLayout(side) }
   const { layout, lower, upper }: PlacedLayout = 'storage' in side ? { layout: side } : side
   return { layout: toLayout(layout), lower, upper }
