@@ -1,4 +1,4 @@
-/** A plan that runs on a device, with the same calls as one that runs on the CPU. */
+/** A plan that runs on a device, with the methods of a plan that runs on the CPU. */
 import type {
   NativeDeviceSettings,
   NativeInputFile,
@@ -8,12 +8,12 @@ import type {
 } from '../native/types.js'
 import { type DeviceChoice, findDevice } from './devices.js'
 
-/** The calls that compute, of a plan on the CPU or on a device; the last only where it does not wait. */
+/** The methods that compute, of a plan on the CPU or on a device. A device has no synchronous run. */
 export type PlanRunner = Pick<NativeReorderPlan, 'run' | 'runFile' | 'runToFile'> &
   Partial<Pick<NativeReorderPlan, 'runFileSync'>>
 
-/** Larger ranges of a map are read from the file: views of them would be too large on some versions of Node. */
-const MOST_VIEW_BYTES = 2 ** 31
+/** Larger ranges are read from the file: a view of the mapping would be too large on some versions of Node. */
+const MAX_VIEW_BYTES = 2 ** 31
 
 export class DevicePlan implements PlanRunner {
   readonly #plan: NativeReorderPlan
@@ -61,13 +61,13 @@ export class DevicePlan implements PlanRunner {
     return this.#start({ ...this.#sourceIn(file, offset), target, start, end, position }, cancel)
   }
 
-  /** The pages of a map where the device can use them in place, else the file. */
+  /** The mapped pages where the device can use them in place, else the file. */
   #sourceIn(
     file: NativeInputFile,
     offset: number,
   ): { source: Uint8Array } | { source: NativeInputFile; offset: number } {
     const { sourceBytes } = this.#plan
-    const usesMap = this.#sharesMemory && file.isMapped && sourceBytes <= MOST_VIEW_BYTES
+    const usesMap = this.#sharesMemory && file.isMapped && sourceBytes <= MAX_VIEW_BYTES
     return usesMap ? { source: file.view(offset, offset + sourceBytes) } : { source: file, offset }
   }
 
@@ -80,7 +80,7 @@ export class DevicePlan implements PlanRunner {
   }
 }
 
-/** For tests and for drivers with faults; docs/opencl.md has them. */
+/** Overrides for tests and for faulty drivers; docs/opencl.md lists the variables. */
 function settings(): NativeDeviceSettings {
   const {
     TILEWORK_OPENCL_BUFFER_BYTES,

@@ -1,7 +1,4 @@
-/**
- * OpenCL devices: which there are, and which one is meant. The OpenCL library is looked for when somebody first asks,
- * and nothing of it is needed before.
- */
+/** Lists OpenCL devices and finds one by its id. The OpenCL library is loaded on the first call and not needed before. */
 import { systemError } from '../bytes/system_error.js'
 import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
@@ -9,27 +6,28 @@ import { valueText } from '../value_text.js'
 
 /** A device that reorders and casts can run on. */
 export interface Device {
-  /** What `device` options take: `opencl:0` and so on, in the order of OpenCL's platforms. */
+  /** The value for `device` options: `opencl:0` and so on, in the order of OpenCL's platforms. */
   readonly id: string
   readonly platform: string
   readonly name: string
   readonly type: 'gpu' | 'cpu' | 'accelerator' | 'other'
-  /** As the device says it: `OpenCL 3.0 …`. */
+  /** As the driver reports it: `OpenCL 3.0 …`. */
   readonly version: string
   readonly driver: string
-  /** Bytes of the device's memory, and of its largest single buffer. */
+  /** Bytes of the device's memory. */
   readonly memory: number
+  /** Bytes of the largest single buffer. */
   readonly largestBuffer: number
-  /** Host and device share memory, which is then used where it lies. */
+  /** True when host and device share memory; it is then used in place. */
   readonly unifiedMemory: boolean
 }
 
-/** A device, its `id`, or `opencl` for the first GPU, or the first device where there is no GPU. */
+/** A device, its `id`, or `opencl`: the first GPU, or the first device where there is no GPU. */
 export type DeviceChoice = string | Device
 
 const ID = /^opencl(?::(\d{1,4}))?$/
 
-/** The OpenCL devices of this machine; empty where there are none, and without an OpenCL library. */
+/** The OpenCL devices of this machine; empty without devices or without an OpenCL library. */
 export function devices(): Device[] {
   return native()
     .devices()
@@ -37,9 +35,9 @@ export function devices(): Device[] {
 }
 
 /**
- * The device that is meant, and its number for the addon.
+ * The chosen device and its index for the addon.
  *
- * @throws TileworkError ERR_ARGUMENT for what names no device, ERR_NO_DEVICE with advice where it is not there
+ * @throws TileworkError ERR_ARGUMENT for a malformed choice, ERR_NO_DEVICE with advice for a missing device
  */
 export function findDevice(choice: DeviceChoice): { readonly number: number; readonly device: Device } {
   const wanted = numberOf(choice)
@@ -59,7 +57,7 @@ export function findDevice(choice: DeviceChoice): { readonly number: number; rea
   throw new TileworkError('ERR_NO_DEVICE', `${what}; ${advice}.`)
 }
 
-/** Absent where any device will do. */
+/** The index in the id; undefined for `opencl`, any device. */
 function numberOf(choice: DeviceChoice): number | undefined {
   const id = typeof choice === 'object' && choice !== null ? choice.id : choice
   const match = typeof id === 'string' ? ID.exec(id) : null

@@ -6,12 +6,12 @@ import type { DenseTensor } from '../tensor/tensor.js'
 import { type DeviceChoice, findDevice } from './devices.js'
 
 /**
- * The tensor, computed on a device wherever its bytes are asked for: by `bytes`, `materialize`, `save`. What `reorder`,
- * `cast` and `slice` make of it is computed there too. A tensor of which nothing is to be computed is given back as it
- * is, and what is asked for synchronously is computed by the CPU, with the same result.
+ * The tensor, computed on a device by every asynchronous read: `bytes`, `materialize`, `save`. Results of `reorder`, `cast` and
+ * `slice` of it are computed there too. Synchronous reads compute on the CPU, with the same result. A tensor that needs no
+ * computation is returned unchanged.
  *
  * @param tensor - a dense tensor in any layout
- * @throws TileworkError ERR_NO_DEVICE with advice where the device is not there, ERR_ARGUMENT
+ * @throws TileworkError ERR_NO_DEVICE with advice for a missing device, ERR_ARGUMENT
  */
 export function onDevice<D extends Dtype>(tensor: DenseTensor<D>, device: DeviceChoice): DenseTensor<D>
 export function onDevice(tensor: DenseTensor, device: DeviceChoice): DenseTensor {

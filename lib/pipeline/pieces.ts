@@ -105,7 +105,7 @@ function cutTensor(tensor: DenseTensor, isNative: boolean): Generator<CutPiece> 
   const fused = tensorInSource instanceof FusedTensor ? tensorInSource.source : undefined
   const fromFile = isNative && fused?.stored === undefined ? fused?.fromFile : undefined
   if (fused && fromFile) {
-    const size = fused.pieceBytes(NATIVE_PIECE_BYTES)
+    const size = fused.chunkBytes(NATIVE_PIECE_BYTES)
     return windows(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
   }
   const { source, start } = fused?.stored ?? tensorInSource

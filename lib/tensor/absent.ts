@@ -1,6 +1,6 @@
 /**
- * Dense tensors that a file names without holding their data: all is known of them but the elements. Activations of a
- * graph, weights of a model that was published without them, values in a file that is missing.
+ * Dense tensors that a file names without holding their data: activations of a graph, weights of a model that was published
+ * without them, values in a missing file. Everything but the elements is known.
  */
 import { packedByteLength } from '../dtype/decode.js'
 import type { Dtype } from '../dtype/dtypes.js'
@@ -12,10 +12,10 @@ import type { DenseStorage, DenseTensor, TypedArray } from './tensor.js'
 
 export interface AbsentTensorInit {
   readonly dtype: Dtype
-  /** Extents, slowest axis first; one below 0 is not known yet (files write -1), and there is no size then. */
+  /** Extents, slowest axis first; a negative extent is unknown (files write -1), and `size` is then 0. */
   readonly shape: readonly number[]
   readonly name: string
-  /** Why there are no data: the end of a sentence that begins with the tensor. */
+  /** Why there is no data: the end of the error message. */
   readonly reason: string
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
@@ -24,7 +24,7 @@ export interface AbsentTensorInit {
 
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
-/** Whatever reads its elements throws ERR_NO_DATA. */
+/** Methods that read elements throw ERR_NO_DATA. */
 export class AbsentTensor extends BaseTensor implements DenseTensor {
   readonly kind = 'dense'
   readonly hasData = false
@@ -36,7 +36,7 @@ export class AbsentTensor extends BaseTensor implements DenseTensor {
   readonly quantization?: QuantizationParameters
   readonly #reason: string
 
-  /** @throws TileworkError ERR_ARGUMENT for what is no shape, ERR_OVERFLOW for more elements than can be counted */
+  /** @throws TileworkError ERR_ARGUMENT for a malformed shape, ERR_OVERFLOW for more than 2^53 - 1 elements */
   constructor(init: AbsentTensorInit) {
     super()
     const { name, dtype, shape, reason, doc, metadata = NO_METADATA, quantization } = init
@@ -94,7 +94,7 @@ export class AbsentTensor extends BaseTensor implements DenseTensor {
   }
 
   #error(): TileworkError {
-    const message = `The data of tensor "${this.name}" are missing: ${this.#reason}.`
+    const message = `tensor "${this.name}" has no data: ${this.#reason}.`
     return new TileworkError('ERR_NO_DATA', message)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tensors of other libraries, and typed arrays, as tilework's own: by what they have, not by whose class they are, so
- * no library needs to be installed. Bytes are shared where the other side has them in memory.
+ * Adapts typed arrays and tensors of other libraries. They are recognised by their fields, not by their class, so no library
+ * needs to be installed. Bytes in memory are shared, not copied.
  */
 import { DeferredSource } from '../bytes/deferred.js'
 import { MemorySource } from '../bytes/memory.js'
@@ -21,14 +21,14 @@ import type { DenseTensor, StringTensor } from './tensor.js'
 import { type DtypeOfArray, dtypeOfTypedArray } from './typed_array_dtype.js'
 
 export interface AsTensorOptions<Name extends DtypeName = DtypeName> {
-  /** For a typed array: what its bits are, for example `bfloat16` of a Uint16Array. Default: its own type. */
+  /** For a typed array: the element type of its bits, for example `bfloat16` in a Uint16Array. Default: its own type. */
   readonly dtype?: Name
   /** For a typed array. Default: one axis. */
   readonly shape?: readonly number[]
   readonly name?: string
   /**
-   * For a typed array of elements below a byte: `high-first` where the first one is in the highest bits of its byte. It is
-   * then copied. Default `low-first`, which is what tensors have.
+   * For a typed array of sub-byte elements: `high-first` where the first element is in the highest bits of its byte; the array
+   * is then copied. Default `low-first`, as in tensors.
    */
   readonly bitOrder?: BitOrder
 }
@@ -40,7 +40,7 @@ export interface OnnxRuntimeTensor {
   readonly data: unknown
 }
 
-/** A tensor of onnxruntime that has strings. */
+/** A string tensor of onnxruntime. */
 export interface OnnxRuntimeStrings {
   readonly type: 'string'
   readonly dims: readonly number[]
@@ -55,7 +55,7 @@ export interface TensorFlowTensor {
   data?(): Promise<unknown>
 }
 
-/** Anything that gives its packed little-endian bytes in row-major order. */
+/** Any object that returns its packed little-endian bytes in row-major order. */
 export interface BytesTensor {
   readonly dtype: string
   readonly shape: readonly number[]
@@ -68,9 +68,9 @@ export type TensorLike = DenseTensor | ArrayBufferView | OnnxRuntimeTensor | Ten
 
 /**
  * Adapts a typed array (with `shape`), a tensor of onnxruntime or TensorFlow.js, or anything with `dtype`, `shape` and
- * `bytes()`. A dense tensor of tilework is given back as it is.
+ * `bytes()`. A dense tensor of tilework is returned unchanged.
  *
- * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings of other libraries than onnxruntime
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE; ERR_UNSUPPORTED for strings of libraries other than onnxruntime
  */
 export function asTensor(value: OnnxRuntimeStrings, options?: AsTensorOptions): StringTensor
 export function asTensor<D extends Dtype>(value: DenseTensor<D>, options?: AsTensorOptions): DenseTensor<D>
@@ -100,12 +100,12 @@ export function asTensor(
     }
     throw new TileworkError(
       'ERR_ARGUMENT',
-      'Only typed arrays, onnxruntime and TensorFlow.js tensors, and objects with dtype, shape and bytes() are tensors.',
+      `value is ${valueText(value)}; asTensor takes typed arrays, tensors of onnxruntime and TensorFlow.js, and objects with dtype, shape and bytes().`,
     )
   })
 }
 
-/** Options that were read once. */
+/** Options after one read, without getters. */
 interface PlainOptions {
   readonly dtype: string | undefined
   readonly shape: readonly number[] | undefined
@@ -138,7 +138,7 @@ function isMethod(value: unknown, key: string): boolean {
 function fromTypedArray(array: ArrayBufferView, options: PlainOptions): DenseTensor {
   const named = options.dtype ?? dtypeOfTypedArray(array)
   if (named === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', 'A DataView has no element type; pass dtype.')
+    throw new TileworkError('ERR_ARGUMENT', 'a DataView has no element type; pass dtype.')
   }
   const dtype = resolveDtype(named)
   const given = bytesOf(array, 'the array')
@@ -170,7 +170,7 @@ function fromTensorFlow(value: TensorFlowTensor, name: string): DenseTensor {
   )
 }
 
-/** A source over what a foreign tensor loads; whatever it throws or rejects with becomes a TileworkError. */
+/** A source over the bytes that a foreign tensor loads; any error of it becomes a TileworkError. */
 function deferred(
   byteLength: number,
   label: string,
@@ -184,13 +184,13 @@ function deferred(
   })
 }
 
-/** What a foreign tensor loaded, whose length the source checks. */
+/** The bytes that a foreign tensor loaded; the source checks their length. */
 function checkLoaded(loaded: unknown, label: string): Uint8Array {
   if (ArrayBuffer.isView(loaded) && loaded instanceof Uint8Array) return loaded
-  throw new TileworkError('ERR_ARGUMENT', `${label} gave ${valueText(loaded)}; it must give a Uint8Array.`)
+  throw new TileworkError('ERR_ARGUMENT', `${label} loaded ${valueText(loaded)}; it must load a Uint8Array.`)
 }
 
-/** A row-major tensor over the source that `open` gives; the number of bytes must be the one of type and shape. */
+/** A row-major tensor over the source that `open` returns, whose length must match element type and shape. */
 function place(
   dtypeName: string,
   shape: readonly number[],
@@ -199,7 +199,10 @@ function place(
 ): DenseTensor {
   const dtype = resolveDtype(dtypeName)
   if (dtype === 'string') {
-    throw new TileworkError('ERR_UNSUPPORTED', 'Tensors of strings cannot be adapted to a dense tensor.')
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      'dtype is string; only tensors of onnxruntime hold strings that asTensor takes.',
+    )
   }
   const checked = checkShape(shape)
   const needed = packedByteLength(dtype, sizeOf(checked))
@@ -207,7 +210,7 @@ function place(
   if (source.byteLength !== needed) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${dtype} of shape [${checked}] needs ${needed} bytes and ${source.byteLength} were given.`,
+      `${source.byteLength} bytes were given; ${dtype} of shape [${checked}] needs ${needed}.`,
     )
   }
   return new StoredTensor({ source, start: 0, dtype, shape: checked, name })
@@ -215,5 +218,5 @@ function place(
 
 function bytesOf(data: unknown, what: string): Uint8Array {
   if (ArrayBuffer.isView(data)) return bytesOfView(data, what)
-  throw new TileworkError('ERR_UNSUPPORTED', `${what} must be a typed array; it is ${valueText(data)}.`)
+  throw new TileworkError('ERR_UNSUPPORTED', `${what} is ${valueText(data)}; it must be a typed array.`)
 }

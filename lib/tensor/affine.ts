@@ -1,4 +1,4 @@
-/** A scale and a bias for the elements of a tensor, lazily: the normalisation of images and features on their way in. */
+/** Scales and shifts the elements of a tensor, lazily: the normalisation of images and features before inference. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
@@ -13,7 +13,7 @@ import {
 import { checkNumbers, notReal } from './quantize.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
-/** Either `scale` and `bias`, or `mean` and `std`: a number for all elements, or a list with one an index of `axis`. */
+/** Either `scale` and `bias`, or `mean` and `std`: one number for all elements, or one per index of `axis`. */
 export interface AffineOptions<Name extends DtypeName = DtypeName> {
   /** Default 1. */
   readonly scale?: number | ArrayLike<number>
@@ -23,20 +23,20 @@ export interface AffineOptions<Name extends DtypeName = DtypeName> {
   readonly mean?: number | ArrayLike<number>
   /** Not 0. Default 1. */
   readonly std?: number | ArrayLike<number>
-  /** The axis of which each index has numbers of its own; below 0 it counts from the last. */
+  /** The axis whose indices have their own numbers; a negative axis counts from the last. */
   readonly axis?: number
-  /** Type of the result: any float; float32 by default. */
+  /** Element type of the result: any float; default float32. */
   readonly dtype?: Name
 }
 
 /**
  * `x * scale + bias` for every element, with the same name, shape and layout. Rounded once, to float32 (to float64 for
- * float64, for integers of 32 bits and more, and for a float64 result), then cast to `dtype`. Lazy: together with the
- * reorder of an image from NHWC to NCHW it is one pass over memory.
+ * float64 input, integers of 32 bits and more, and a float64 result), then cast to `dtype`. Lazy: together with a reorder from
+ * NHWC to NCHW it is one pass over memory.
  *
  * @param tensor - a dense tensor of real numbers in any layout
- * @throws TileworkError now, not later: ERR_QUANTIZATION for numbers that are not finite, for a std of 0, and where there
- * are not as many as `axis` has indices; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
+ * @throws TileworkError at once: ERR_QUANTIZATION for numbers that are not finite, for a std of 0, and for another count of
+ * numbers than `axis` has indices; ERR_DTYPE, ERR_ARGUMENT, ERR_UNSUPPORTED, ERR_NO_DATA
  */
 export function affine<Name extends DtypeName = 'float32'>(
   tensor: Tensor,
@@ -62,17 +62,16 @@ function affineStep(dense: DenseTensor, options: AffineOptions): ScalingStep {
   if (isNormal && (scale !== undefined || bias !== undefined)) {
     throw new TileworkError('ERR_ARGUMENT', 'affine takes scale and bias, or mean and std, not both.')
   }
-  const place = { axis }
   const { bits } = DTYPES[dense.dtype]
   const isWide = (bits >= 32 && dense.dtype !== 'float32') || to === 'float64'
   const names = affineNames(isNormal, isWide)
   const given = isNormal
-    ? normalizing(blockedParameters(dense.shape, std ?? 1, mean ?? 0, place, names), isWide)
-    : blockedParameters(dense.shape, scale ?? 1, bias ?? 0, place, names)
+    ? normalizing(blockedParameters(dense.shape, std ?? 1, mean ?? 0, { axis }, names), isWide)
+    : blockedParameters(dense.shape, scale ?? 1, bias ?? 0, { axis }, names)
   return { kind: 'affine', from: dense.dtype, to, rules: 'onnx', saturate: true, ...given }
 }
 
-/** `(x - mean) / std` is `x * (1 / std) + (-mean / std)`. @param isWide - these are float64, else float32 */
+/** `(x - mean) / std` as `x * (1 / std) + (-mean / std)`. @param isWide - computed in float64, else in float32 */
 function normalizing(given: BlockedParameters, isWide: boolean): BlockedParameters {
   const { scales: stds, offsets: means, blocks } = given
   const offsets = means.map((mean, at) => -mean / stds[at]!)
@@ -86,7 +85,7 @@ function normalizing(given: BlockedParameters, isWide: boolean): BlockedParamete
   return { scales: stds.map((std) => 1 / std), offsets, blocks }
 }
 
-/** The names and bounds of the numbers. @param isWide - they are float64 in the arithmetic, else float32 */
+/** The names and bounds of the numbers. @param isWide - computed in float64, else in float32 */
 function affineNames(isNormal: boolean, isWide: boolean): ParameterNames {
   const staysFinite = (value: number): boolean => Number.isFinite(isWide ? value : Math.fround(value))
   const refuseInfinite = (value: number): string | undefined =>

@@ -1,4 +1,4 @@
-/** Says what a stored blob really is: formats that cannot name a layout store a blocked tensor as a plain array. */
+/** Declares the layout of stored bytes: formats that cannot name a layout store a blocked tensor as a plain array. */
 
 import { checkOptions, readInput } from '../caller_input.js'
 import type { Dtype } from '../dtype/dtypes.js'
@@ -12,18 +12,18 @@ import { checkShape } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
 export interface AsLayoutOptions {
-  /** Explicit padding before the first element, one count an axis. */
+  /** Explicit padding before the first element, one count per axis. */
   readonly lower?: readonly number[]
-  /** Explicit padding after the last element, one count an axis. */
+  /** Explicit padding after the last element, one count per axis. */
   readonly upper?: readonly number[]
 }
 
 /**
- * The same storage bytes, understood as a tensor of `shape` in `layout`. Nothing is read or moved.
+ * The same storage bytes as a tensor of `shape` in `layout`. Nothing is read or moved.
  *
  * @param stored - a row-major tensor with as many elements as the layout stores for the shape, in any shape
  * @param shape - logical extents, slowest axis first
- * @throws TileworkError ERR_LAYOUT_SHAPE when the numbers of elements differ or `stored` is not row-major;
+ * @throws TileworkError ERR_LAYOUT_SHAPE when the element counts differ or `stored` is not row-major;
  * ERR_LAYOUT_NAME, ERR_ARGUMENT, ERR_OVERFLOW
  */
 export function asLayout<D extends Dtype>(
@@ -45,7 +45,7 @@ export function asLayout(
   if (stored.storage.layout !== 'row_major') {
     throw new TileworkError(
       'ERR_LAYOUT_SHAPE',
-      `Tensor "${stored.name}" is in ${stored.storage.layout} already; only a row_major one can be given a layout.`,
+      `tensor "${stored.name}" has the layout ${stored.storage.layout}; asLayout takes row_major tensors.`,
     )
   }
   const extents = readInput('The shape', () => checkShape(shape))

@@ -1,4 +1,4 @@
-/** Another element type for a tensor, lazily. Casts join reorders and slices in one pass over memory. */
+/** Converts the elements of a tensor to another type, lazily. Casts, reorders and slices execute in one pass over memory. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastOptions, CastStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
@@ -12,21 +12,21 @@ const MODES = ['spec', 'onnx'] as const
 const ROUNDS = ['up', 'nearest', 'down'] as const
 
 /**
- * The tensor with another element type, and the same name, shape and layout. Lazy.
+ * The tensor with its elements converted to `dtype`, with the same name, shape and layout. Lazy.
  *
  * | from, to | rule |
  * |---|---|
- * | float to float | rounded once, to nearest with ties to even; beyond the largest an infinity, or see `saturate` |
- * | float to integer | toward zero; out of range clamps, NaN is 0; to 4 and 2 bits to nearest even, then the low bits |
+ * | float to float | rounded once, to nearest with ties to even; overflow gives an infinity, or see `saturate` |
+ * | float to integer | toward zero; out of range clamps, NaN gives 0; to 4 and 2 bits: to nearest even, then the low bits |
  * | integer to integer | the low bits |
- * | anything to bool | 0 and -0 are false, all else is true |
+ * | any to bool | 0 and -0 are false, all other values are true |
  * | real to complex | the imaginary half is 0 |
  *
- * A second cast is a second rounding, as it is of a tensor in memory. docs/casts.md has every rule.
+ * A second cast rounds a second time, as it does for a tensor in memory. docs/casts.md has every rule.
  *
  * @param tensor - a dense tensor in any layout
- * @throws TileworkError now, not later: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings
- * and for tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
+ * @throws TileworkError at once: ERR_DTYPE for an unknown type and for complex to real, ERR_UNSUPPORTED for strings and for
+ * tensors that are not dense; ERR_ARGUMENT, ERR_NO_DATA
  */
 export function cast<Name extends DtypeName>(
   tensor: Tensor,
@@ -41,12 +41,12 @@ export function cast(tensor: Tensor, dtype: DtypeName, options: CastOptions = {}
 
 function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep {
   if (to === 'string') {
-    throw new TileworkError('ERR_UNSUPPORTED', `Tensor "${tensor.name}" cannot be cast to strings.`)
+    throw new TileworkError('ERR_UNSUPPORTED', `tensor "${tensor.name}" cannot be cast to string.`)
   }
   if (DTYPES[tensor.dtype].kind === 'complex' && DTYPES[to].kind !== 'complex') {
     throw new TileworkError(
       'ERR_DTYPE',
-      `Tensor "${tensor.name}" is ${tensor.dtype}; a cast to ${to} would drop the imaginary half.`,
+      `tensor "${tensor.name}" is ${tensor.dtype}; a cast to ${to} would drop the imaginary half.`,
     )
   }
   checkOptions(options, 'cast', ['mode', 'saturate', 'round'])

@@ -1,4 +1,4 @@
-/** Tells a tensor, tilework's own or a user's, from what is none. */
+/** Recognises tensors by their fields and methods, tilework's own and the caller's. */
 
 import { readInput } from '../caller_input.js'
 import { isDtype } from '../dtype/dtypes.js'
@@ -7,8 +7,8 @@ import { valueText } from '../value_text.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from './tensor.js'
 
 /**
- * @param call - names the function at the start of the message
- * @throws TileworkError ERR_ARGUMENT unless `value` has what every dense tensor has
+ * @param call - the called function, for the message
+ * @throws TileworkError ERR_ARGUMENT unless `value` has the fields and methods of a dense tensor
  */
 export function checkDense(value: unknown, call: string): DenseTensor {
   return readInput('The tensor', () => {
@@ -18,15 +18,15 @@ export function checkDense(value: unknown, call: string): DenseTensor {
 }
 
 /**
- * As `checkDense`, for what other kinds of tensors cannot have done to them.
+ * As `checkDense`, for operations that only dense tensors support.
  *
- * @param only - says of dense tensors what only they can, for example `can be cast`
- * @throws TileworkError ERR_ARGUMENT for what is no tensor, ERR_UNSUPPORTED for one of another kind
+ * @param only - end of the sentence "only dense tensors …", for example `can be cast`
+ * @throws TileworkError ERR_ARGUMENT for a value that is no tensor, ERR_UNSUPPORTED for a tensor of another kind
  */
 export function checkOnlyDense(value: Tensor, call: string, only: string): DenseTensor {
   return readInput('The tensor', () => {
     if (value?.kind === 'sparse' || value?.kind === 'string') {
-      const message = `"${value.name}" is a ${value.kind} tensor; only dense tensors ${only}.`
+      const message = `tensor "${value.name}" is a ${value.kind} tensor; only dense tensors ${only}.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
     return checkDense(value, call)
@@ -34,8 +34,8 @@ export function checkOnlyDense(value: Tensor, call: string, only: string): Dense
 }
 
 /**
- * @param call - names the function at the start of the message
- * @throws TileworkError ERR_ARGUMENT unless `value` has what every tensor of its kind has
+ * @param call - the called function, for the message
+ * @throws TileworkError ERR_ARGUMENT unless `value` has the fields and methods of a tensor of its kind
  */
 export function checkTensor(value: unknown, call: string): Tensor {
   return readInput('The tensor', () => {

@@ -1,11 +1,11 @@
-/** The index rows of a sparse tensor: from bytes to numbers, and whether they lie in the shape and in order. */
+/** The index rows of a sparse tensor: decodes them and checks that they lie inside the shape and in order. */
 import { type ErrorPlace, TileworkError } from '../errors.js'
 
 const TWO_POW_32 = 2 ** 32
 
 /**
- * Indices as numbers. Those above 2^53 - 1, and so all negative ones, come out as huge numbers or not exactly; all
- * such lie beyond any extent, which is what matters here.
+ * Indices as numbers. Indices above 2^53 - 1, and negative ones, which read as huge unsigned numbers, are inexact; all of them
+ * exceed every extent, so the range check refuses them.
  */
 export function decodeIndices(bytes: Uint8Array): Float64Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -18,7 +18,7 @@ export function decodeIndices(bytes: Uint8Array): Float64Array {
 
 /** A window of index rows. */
 export interface IndexWindow {
-  /** Number of the first entry, and how many there are. */
+  /** Number of the first entry of the window. */
   readonly first: number
   readonly count: number
   /** Stored bytes of the rows, for exact numbers in messages. */
@@ -26,7 +26,7 @@ export interface IndexWindow {
   readonly indices: Float64Array
 }
 
-/** Follows index rows from the first to the last entry. */
+/** Checks index rows window by window, from the first entry to the last. */
 export class IndexRows {
   readonly #shape: readonly number[]
   readonly #name: string
@@ -49,21 +49,21 @@ export class IndexRows {
       for (let axis = 0; axis < rank; axis++, at++) {
         if (indices[at]! < this.#shape[axis]!) continue
         const exact = new DataView(bytes.buffer, bytes.byteOffset).getBigInt64(8 * at, true)
-        const message = `Entry ${first + entry} of tensor "${this.#name}" has index ${exact} on axis ${axis}, whose extent is ${this.#shape[axis]}.`
+        const message = `entry ${first + entry} of tensor "${this.#name}" has index ${exact} on axis ${axis}; the extent is ${this.#shape[axis]}.`
         throw new TileworkError('ERR_COO_INDEX', message, this.#placeOf(first + entry))
       }
     }
   }
 
-  /** The error for the first row of the window that is not behind the row before it. */
+  /** The error for the first row of the window that does not follow its predecessor in lexicographic order. */
   findDisorder({ first, count, indices }: IndexWindow): TileworkError | undefined {
     const rank = this.#shape.length
     for (let entry = 0; entry < count; entry++) {
       const row = indices.subarray(entry * rank, (entry + 1) * rank)
       const order = this.#previous ? compareRows(this.#previous, row) : -1
       if (order >= 0) {
-        const how = order === 0 ? 'repeats the index of' : 'stands before'
-        const message = `Entry ${first + entry} of tensor "${this.#name}" (index ${row.join(', ')}) ${how} the entry before it.`
+        const how = order === 0 ? 'repeats the index of' : 'sorts before'
+        const message = `entry ${first + entry} of tensor "${this.#name}" (index ${row.join(', ')}) ${how} its predecessor.`
         return new TileworkError('ERR_COO_DUPLICATE', message, this.#placeOf(first + entry))
       }
       this.#previous = row

@@ -1,6 +1,6 @@
 /**
- * A dense tensor as a range of a source: element type, shape, order in memory, where it starts. Making one reads
- * nothing; its bytes are read when someone asks, and kept by nobody.
+ * A dense tensor as a range of a source: element type, shape, layout and start offset. Constructing one reads nothing; its
+ * bytes are read on demand and never cached.
  */
 
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
@@ -25,7 +25,7 @@ import { checkIndex, checkShape, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
 import { TensorSource } from './tensor_source.js'
 
-/** Where a tensor's storage lies and how it is to be understood. */
+/** Where a tensor's storage is, and what it means. */
 export interface StoredTensorInit {
   readonly source: ByteSource
   /** Byte offset of the first storage byte in `source`. */
@@ -34,19 +34,19 @@ export interface StoredTensorInit {
   /** Logical extents, slowest axis first. */
   readonly shape: readonly number[]
   readonly name?: string
-  /** Order in memory; `row_major` by default. */
+  /** Layout of the storage; `row_major` by default. */
   readonly layout?: string | Layout
-  /** Explicit padding, one count an axis of `shape`; for data layouts and row_major. */
+  /** Explicit padding, one count per axis of `shape`; for data layouts and row_major. */
   readonly lower?: readonly number[]
   readonly upper?: readonly number[]
-  /** What these make together, from one who has bound the layout already. */
+  /** The storage that these describe, where the caller has bound the layout already. */
   readonly storage?: DenseStorage
   readonly doc?: string
   readonly metadata?: ReadonlyMap<string, string>
   readonly quantization?: QuantizationParameters
 }
 
-/** What the elements of types become that no typed array of every Node holds. Each number is exact there. */
+/** The wider type for elements that no typed array of every supported Node holds. The conversion is exact. */
 const UNPACKED_AS: Partial<Record<Dtype, Dtype>> = Object.fromEntries(
   Object.values(DTYPES).flatMap(({ name, bits, kind }): [Dtype, Dtype][] => {
     if (isNarrowFloat(name)) return [[name, 'float32']]
@@ -55,8 +55,8 @@ const UNPACKED_AS: Partial<Record<Dtype, Dtype>> = Object.fromEntries(
   }),
 )
 
-/** From so many elements on a cast by the addon is done before a loop in JavaScript would be. */
-const FEWEST_NATIVE = 4096
+/** Number of elements from which a cast by the addon is faster than a loop in JavaScript. */
+const MIN_NATIVE_ELEMENTS = 4096
 
 function exactCast(from: Dtype, to: Dtype): CastStep {
   return { from, to, mode: 'spec', saturate: true, round: 'up' }
@@ -73,19 +73,19 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   readonly doc?: string
   readonly metadata: ReadonlyMap<string, string>
   readonly quantization?: QuantizationParameters
-  /** The source that holds the storage, for those who copy or map it as a whole. */
+  /** The source that holds the storage. */
   readonly source: ByteSource
   /** Byte offset of the storage in `source`. */
   readonly start: number
-  /** Absent for row-major without padding, whose offsets need no layout. */
+  /** Undefined for row-major storage without padding, whose offsets need no layout. */
   readonly #layout: Layout | undefined
   readonly #lower: readonly number[]
   readonly #upper: readonly number[]
   #storage: DenseStorage | undefined
 
   /**
-   * @throws TileworkError ERR_DTYPE, ERR_ARGUMENT, ERR_LAYOUT_NAME; ERR_LAYOUT_SHAPE, ERR_OVERFLOW and ERR_RANGE when
-   * the storage cannot be or does not lie inside the source
+   * @throws TileworkError ERR_DTYPE, ERR_ARGUMENT, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_OVERFLOW; ERR_RANGE when the storage
+   * does not lie inside the source
    */
   constructor(init: StoredTensorInit) {
     super()
@@ -110,7 +110,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     if (init.start + byteLength > init.source.byteLength) {
       throw new TileworkError(
         'ERR_RANGE',
-        `The tensor needs ${byteLength} bytes at ${init.start} and the source has ${init.source.byteLength}.`,
+        `the tensor needs ${byteLength} bytes at offset ${init.start}; the source has ${init.source.byteLength}.`,
       )
     }
   }
@@ -152,7 +152,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     const asFloat16 = readInput('The options of toTypedArray', () => options.float16Array === true)
     if (asFloat16 && this.dtype === 'float16') return this.#float16Array()
     const unpacked = UNPACKED_AS[this.dtype]
-    if (unpacked && this.size < FEWEST_NATIVE) {
+    if (unpacked && this.size < MIN_NATIVE_ELEMENTS) {
       return decodeAll(this.dtype, await this.#rowMajorBytes(), this.size)
     }
     const values = typedArrayFor(unpacked ?? this.dtype, this.size)!
@@ -162,7 +162,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   }
 
   async #float16Array(): Promise<Float16Numbers> {
-    // Refuses where there are no such arrays before anything is read.
+    // Throws on runtimes without Float16Array before anything is read.
     const values = float16Array(allocateBytes(2 * this.size).buffer)
     const { source, start } = this.rowMajor()
     await readInto(source, start, new Uint8Array(values.buffer))
@@ -170,7 +170,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   }
 
   async bits(): Promise<Uint8Array | Uint16Array> {
-    // Refuses a wrong dtype before anything is read.
+    // Throws for a wrong dtype before anything is read.
     decodeCodes(this.dtype, new Uint8Array(0), 0)
     return decodeCodes(this.dtype, await this.#rowMajorBytes(), this.size)
   }
@@ -186,10 +186,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     return decodeElement(this.dtype, element, slot % perByte)
   }
 
-  /**
-   * Where the packed elements lie in row-major order without holes, with another type where one is asked for: the storage
-   * itself, or a reorder of it.
-   */
+  /** Where the packed elements are in row-major order without holes, cast if requested: the storage itself, or a reorder. */
   protected rowMajor(cast?: CastStep): { readonly source: ByteSource; readonly start: number } {
     if (!this.#layout && !cast) return { source: this.source, start: this.start }
     const from = { layout: this.#layout ?? 'row_major', ...this.#padding() }
@@ -244,7 +241,6 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   }
 }
 
-/** Storage bytes from `start` on (default 0), as many as the target has. */
 type CopyOptions = NonNullable<Parameters<DenseTensor['copyTo']>[1]>
 
 function rangeFor(target: Uint8Array, options: CopyOptions): ByteRange {
@@ -253,20 +249,20 @@ function rangeFor(target: Uint8Array, options: CopyOptions): ByteRange {
   if (target instanceof Uint8Array && typeof start === 'number') {
     return { start, end: start + bytesOfView(target, 'the target').byteLength }
   }
-  throw new TileworkError('ERR_ARGUMENT', 'copyTo takes a Uint8Array and the byte to start from.')
+  throw new TileworkError('ERR_ARGUMENT', 'copyTo takes a Uint8Array and { start }, a byte offset.')
 }
 
 function checkFixedSize(dtype: Dtype): Dtype {
   const known = resolveDtype(dtype)
   if (known !== 'string') return known
-  throw new TileworkError('ERR_DTYPE', 'Strings have no fixed size and cannot be a dense tensor.')
+  throw new TileworkError('ERR_DTYPE', 'dtype is string; the elements of a dense tensor have a fixed size.')
 }
 
-/** Any dense tensor as one that lies in a source: itself, or a view of it that reads through it. */
+/** The tensor as a range of a source: itself, or a view that reads through its own methods. */
 export function asStored(tensor: DenseTensor): StoredTensor {
   if (tensor instanceof StoredTensor) return tensor
   if (!tensor.hasData) {
-    throw new TileworkError('ERR_NO_DATA', `Tensor "${tensor.name}" has no data in its file.`)
+    throw new TileworkError('ERR_NO_DATA', `tensor "${tensor.name}" has no data in its file.`)
   }
   const { name, dtype, shape, metadata, storage, doc, quantization } = tensor
   const { layout, lower, upper } = storage

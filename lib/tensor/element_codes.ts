@@ -1,7 +1,7 @@
-/** Elements of less than a byte, one a byte while they are moved about, and packed again: the first in the lowest bits. */
+/** Unpacks sub-byte elements to one byte each and packs them again; the first element is in the lowest bits of a byte. */
 import { allocateBytes } from '../bytes/view_limit.js'
 
-/** Each of `count` packed elements in a byte of its own. */
+/** The codes of `count` packed elements, one byte each. */
 export function unpackCodes(bits: number, packed: Uint8Array, count: number): Uint8Array<ArrayBuffer> {
   const codes = allocateBytes(count)
   const perByte = 8 / bits
@@ -11,18 +11,18 @@ export function unpackCodes(bits: number, packed: Uint8Array, count: number): Ui
   return codes
 }
 
-/** Packs elements that have a byte each into `packed`, which is zero, from its beginning. */
+/** Packs codes of one byte each into `packed`, which must be zero, from its start. */
 export function packCodes(bits: number, codes: Uint8Array, packed: Uint8Array): void {
   for (let i = 0; i < codes.length; i++) putCode(bits, packed, i, codes[i]!)
 }
 
-/** Element `index` of packed ones, whose bits are zero. */
+/** Writes element `index`, whose bits must be zero. */
 function putCode(bits: number, packed: Uint8Array, index: number, code: number): void {
   const perByte = 8 / bits
   packed[Math.floor(index / perByte)]! |= code << ((index % perByte) * bits)
 }
 
-/** Element `index` of packed ones, whatever it was. */
+/** Overwrites element `index`. */
 export function replaceCode(bits: number, packed: Uint8Array, index: number, code: number): void {
   const perByte = 8 / bits
   packed[Math.floor(index / perByte)]! &= ~((2 ** bits - 1) << ((index % perByte) * bits))

@@ -1,4 +1,4 @@
-/** Makes a tensor in memory from JavaScript values: numbers, strings, nested arrays of them, typed arrays. */
+/** Makes tensors in memory from JavaScript values: numbers, strings, nested arrays, typed arrays. */
 import { MemorySource } from '../bytes/memory.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -14,14 +14,14 @@ import { stringTensor } from './string_list.js'
 import type { DenseTensor, StringTensor } from './tensor.js'
 import { type DtypeOfArray, dtypeOfTypedArray } from './typed_array_dtype.js'
 
-/** One element, or arrays of them nested to any depth, all of one shape. */
+/** One element, or nested arrays of elements that form a regular shape. */
 export type NestedValues = number | bigint | boolean | readonly NestedValues[]
 
-/** One string, or arrays of them nested to any depth, all of one shape. */
+/** One string, or nested arrays of strings that form a regular shape. */
 export type NestedStrings = string | readonly NestedStrings[]
 
 export interface TensorOptions<Name extends DtypeName = DtypeName> {
-  /** Element type. May be left out for a typed array, whose own is then taken. */
+  /** Element type. Default for a typed array: its own; required for other values. */
   readonly dtype?: Name
   /** Shape, for a flat list of values. Default: the nesting of the arrays. */
   readonly shape?: readonly number[]
@@ -29,12 +29,13 @@ export interface TensorOptions<Name extends DtypeName = DtypeName> {
 }
 
 /**
- * A tensor that owns a copy of `values`. Values are converted: floats are rounded to nearest even (saturating for
- * 8-bit floats), integers must fit. With the dtype `string` all values are strings, and nothing else takes any.
+ * A tensor that owns a copy of `values`, converted to the element type: floats are rounded to nearest even (8-bit floats
+ * saturate), integers must fit. The dtype `string` takes strings, and gives a string tensor.
  *
- * @throws TileworkError ERR_ARGUMENT naming the index of a value that does not fit, of a ragged row, for arrays nested
- * deeper than 255, or for a shape that the number of values does not fill; ERR_DTYPE for complex and string types;
- * ERR_OVERFLOW, ERR_VIEW_TOO_LARGE, ERR_LIMIT for more values than memory can hold
+ * @returns shape: `options.shape`, else the nesting of the arrays
+ * @throws TileworkError ERR_ARGUMENT with the index of a value that does not fit or of a ragged row, for more than 255 nested
+ * arrays, and for a shape of another size; ERR_DTYPE for complex types; ERR_OVERFLOW, ERR_VIEW_TOO_LARGE and ERR_LIMIT for more
+ * values than memory can hold
  */
 export function tensor(
   values: NestedStrings,
@@ -71,7 +72,7 @@ export function tensor(
   return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, name: asked.name })
 }
 
-/** As an array of them can be in Node, by far: each takes some 30 bytes at least. */
+/** Strings of one tensor: each takes at least some 30 bytes in Node, so more would exhaust memory (CWE-770). */
 const MAX_STRINGS = 2 ** 27
 
 function readOptions({ dtype, shape, name = '' }: TensorOptions): {
@@ -95,32 +96,29 @@ function checkFill(shape: readonly number[], nesting: readonly number[]): void {
   if (needed !== given) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `The shape [${shape}] has ${needed} elements and ${given} values were given.`,
+      `${given} values were given; the shape [${shape}] has ${needed} elements.`,
     )
   }
-  // A flat list may take any shape; rows that say their shape must not be read as another by accident.
+  // A flat list may take any shape; nested arrays have one already.
   if (nesting.length > 1 && nesting.join() !== shape.join()) {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `The arrays have the shape [${nesting}] and [${shape}] was asked for.`,
-    )
+    throw new TileworkError('ERR_ARGUMENT', `the arrays have the shape [${nesting}]; shape is [${shape}].`)
   }
 }
 
-/** The shape that the first row of each depth has. */
+/** The shape of nested arrays, by the first entry of each depth. */
 function nestingOf(values: unknown): readonly number[] {
   if (ArrayBuffer.isView(values)) {
-    // Also refuses an array whose buffer is gone, whose length is 0.
+    // Throws for an array on a detached buffer, which looks empty.
     bytesOfView(values, 'the values')
     const { length } = values as unknown as ArrayLike<unknown>
     if (typeof length === 'number') return checkShape([length])
-    throw new TileworkError('ERR_ARGUMENT', 'A DataView has no elements; pass a typed array.')
+    throw new TileworkError('ERR_ARGUMENT', 'a DataView has no elements; pass a typed array.')
   }
   const shape: number[] = []
   for (let level: unknown = values; Array.isArray(level); level = level[0]) {
-    // An array that contains itself has no end.
+    // An array that contains itself nests without end.
     if (shape.length === MAX_AXES) {
-      throw new TileworkError('ERR_ARGUMENT', `The arrays are nested deeper than the limit of ${MAX_AXES}.`)
+      throw new TileworkError('ERR_ARGUMENT', `the arrays are nested deeper than the limit of ${MAX_AXES}.`)
     }
     shape.push(level.length)
   }
@@ -139,8 +137,8 @@ function encodeView(dtype: Dtype, values: ArrayBufferView): Uint8Array {
 }
 
 /**
- * Row by row into memory for all of them, so that nothing else grows with their number: a few arrays that hold each
- * other again and again stand for more values than any memory has.
+ * Encodes value by value into memory that was allocated for all of them first: a few arrays that contain each other repeatedly
+ * denote more values than any memory holds, and must fail before work starts.
  */
 function encodeNested(dtype: Dtype, values: NestedValues, shape: readonly number[]): Uint8Array {
   const bytes = allocateBytes(packedByteLength(dtype, sizeOf(shape)))
@@ -151,7 +149,7 @@ function encodeNested(dtype: Dtype, values: NestedValues, shape: readonly number
 
 function stringsOf(values: unknown, shape: readonly number[]): readonly string[] {
   if (sizeOf(shape) > MAX_STRINGS) {
-    throw new TileworkError('ERR_LIMIT', `There are ${sizeOf(shape)} strings; the limit is ${MAX_STRINGS}.`)
+    throw new TileworkError('ERR_LIMIT', `${sizeOf(shape)} strings were given; the limit is ${MAX_STRINGS}.`)
   }
   const strings: string[] = []
   eachValue(values, shape, (value, where) => {
@@ -163,14 +161,14 @@ function stringsOf(values: unknown, shape: readonly number[]): readonly string[]
   return strings
 }
 
-/** Calls `take` with each value in row-major order. @param take - `where` names the value, for example `values[2][0]` */
+/** Calls `take` with each value in row-major order. @param take - `where()` is the value's path, for example `values[2][0]` */
 function eachValue(
   values: unknown,
   shape: readonly number[],
   take: (value: unknown, where: () => string) => void,
 ): void {
   const index: number[] = []
-  const where = (): string => placeText(index)
+  const where = (): string => pathText(index)
   const visit = (level: unknown): void => {
     const extent = shape[index.length]
     if (extent === undefined) {
@@ -180,7 +178,7 @@ function eachValue(
     }
     if (!Array.isArray(level)) throw ragged(index, valueText(level), `an array of ${extent}`)
     if (level.length !== extent) throw ragged(index, `an array of ${level.length}`, `an array of ${extent}`)
-    // Not forEach: it skips the holes of a sparse array, which must be refused like any other missing value.
+    // Not forEach, which skips the holes of a sparse array; a hole is a missing value.
     for (let at = 0; at < extent; at++) {
       index.push(at)
       visit(level[at])
@@ -193,11 +191,11 @@ function eachValue(
 function ragged(index: readonly number[], found: string, expected: string): TileworkError {
   return new TileworkError(
     'ERR_ARGUMENT',
-    `${placeText(index)} is ${found} and its neighbours make it ${expected}.`,
+    `${pathText(index)} is ${found}; its neighbours require ${expected}.`,
   )
 }
 
 /** For example `values[2][0]`. */
-function placeText(index: readonly number[]): string {
+function pathText(index: readonly number[]): string {
   return `values${index.map((at) => `[${at}]`).join('')}`
 }

@@ -1,7 +1,7 @@
 /**
- * A lazy tensor: a base tensor, the part of it that is taken, the layout and the element type that it is to have, in one
- * plan. Nothing is computed before bytes are asked for, a range computes only what it must, and every further operation
- * joins the recipe instead of standing on top of it, so one pass over memory does them all.
+ * A lazy tensor: a recipe of a base tensor, the region of it, the target layout and the element conversions. Every further
+ * operation extends the recipe instead of stacking on it, so one pass over memory executes all of them. A requested range
+ * computes only what it needs; nothing is computed earlier.
  */
 
 import type { ByteSource } from '../bytes/source.js'
@@ -15,20 +15,17 @@ import { indexInWhole, isWhole, type Region, wholeRegion } from './region.js'
 import { checkIndex } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
-/** All that a fused tensor is made of. */
+/** What a fused tensor computes. */
 export interface FusedRecipe {
   readonly base: StoredTensor
-  /** The part of the base's logical shape. */
+  /** The part of the base that it reads, in the base's logical indices. */
   readonly region: Region
   readonly to: PlacedLayout
   /** `weights` joins data and weights layouts by the position of their axes. */
   readonly as?: 'weights'
-  /**
-   * What becomes of the elements, in this order; where they are and which are taken does not depend on it. Blocks are
-   * those of the base's shape.
-   */
+  /** Element conversions, applied in this order. Blocks of scales are blocks of the base's shape. */
   readonly casts?: readonly ElementStep[]
-  /** Where it is computed; on the CPU by default. */
+  /** Id of the device that computes it; by default the CPU. */
   readonly device?: string
 }
 
@@ -37,9 +34,10 @@ export class FusedTensor extends StoredTensor {
   declare readonly source: FusedSource
 
   /**
-   * The recipe of a tensor that is fused already, or one that takes all of it as it is.
+   * The recipe of a fused tensor, or one that reads all of the tensor unchanged.
    *
-   * @param dtype - to be cast to. Elements of 2 bits are made where they stay, so what was moved is taken as it is, too.
+   * @param dtype - element type after the next operation. No kernel moves elements of 2 bits, so a cast to them starts a recipe
+   * of its own on a tensor whose elements move
    */
   static recipeOf(tensor: DenseTensor, dtype: Dtype = tensor.dtype): FusedRecipe {
     if (tensor instanceof FusedTensor && (isMovable(dtype) || !moves(tensor.recipe))) return tensor.recipe
@@ -55,7 +53,7 @@ export class FusedTensor extends StoredTensor {
     const { layout, storage } = joined.to
     const dtype = recipe.casts?.at(-1)?.to ?? base.dtype
     const { elements, byteLength, side } = storage
-    // The layout's further axes have an extent of 1 and no padding.
+    // Axes that the layout appends have an extent of 1 and no padding.
     const lower = side.lower.slice(0, region.shape.length)
     const upper = side.upper.slice(0, region.shape.length)
     super({
@@ -81,14 +79,14 @@ export class FusedTensor extends StoredTensor {
     this.recipe = recipe
   }
 
-  /** Logical values that are not cast are those of the base, so one element is read from there. */
+  /** Without conversions the element is an element of the base, so it is read there. */
   override at(...index: readonly number[]): number | bigint | boolean {
     if (this.recipe.casts) return super.at(...index)
     checkIndex(this.shape, index)
     return this.recipe.base.at(...indexInWhole(this.recipe.region, index))
   }
 
-  /** From the base in one pass, not from this layout in two. */
+  /** Reads the base in one pass instead of this layout in two. */
   protected override rowMajor(cast?: CastStep): { readonly source: ByteSource; readonly start: number } {
     const casts = [...(this.recipe.casts ?? []), ...(cast ? [cast] : [])]
     const recipe = { ...this.recipe, to: { layout: 'row_major' }, ...(casts.length > 0 && { casts }) }
@@ -97,37 +95,37 @@ export class FusedTensor extends StoredTensor {
 }
 
 /**
- * The recipe itself, but where elements of 2 bits would be moved, which no kernel does. Those of the base are cast where they
- * lie, and then moved, in two passes.
+ * The recipe, in two passes where the base has elements of 2 bits that would move: no kernel moves them, so they are cast in
+ * place first.
  *
- * @throws TileworkError ERR_UNSUPPORTED where they have 2 bits after all casts, too
+ * @throws TileworkError ERR_UNSUPPORTED where the elements have 2 bits after all casts too
  */
 function castFirst(recipe: FusedRecipe): FusedRecipe {
   const { base, region, to, as, casts, device } = recipe
   const dtype = casts?.at(-1)?.to ?? base.dtype
   if ((isMovable(base.dtype) && isMovable(dtype)) || !moves(recipe)) return recipe
   if (!isMovable(dtype)) {
-    const message = `Tensor "${base.name}" would be moved as ${dtype}; elements of 2 bits are cast to a wider type first.`
+    const message = `tensor "${base.name}" is ${dtype}, whose elements of 2 bits cannot be moved; cast it to a wider type first.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
-  const place = { ...(device !== undefined && { device }) }
+  const target = { ...(device !== undefined && { device }) }
   const whole = { base, region: wholeRegion(base.shape), to: base.storage, ...(casts && { casts }) }
-  const wide = new FusedTensor({ ...whole, ...place })
-  return { base: wide, region, to, ...(as && { as }), ...place }
+  const wide = new FusedTensor({ ...whole, ...target })
+  return { base: wide, region, to, ...(as && { as }), ...target }
 }
 
 function isMovable(dtype: Dtype): boolean {
   return DTYPES[dtype].bits >= 4
 }
 
-/** False where every element stays in its place, as far as the names of the layouts tell. */
+/** False where every element keeps its offset, judged by the names of the layouts. */
 function moves({ base, region, to }: Pick<FusedRecipe, 'base' | 'region' | 'to'>): boolean {
   const { layout, lower, upper } = base.storage
   const name = typeof to.layout === 'string' ? to.layout : to.layout.name
   const isPadding = (counts: readonly number[] = [], known: readonly number[]): boolean =>
     known.every((count, axis) => count === (counts[axis] ?? 0))
-  const isPlace = name === layout && isPadding(to.lower, lower) && isPadding(to.upper, upper)
-  return !isPlace || !isWhole(region, base.shape)
+  const isSameStorage = name === layout && isPadding(to.lower, lower) && isPadding(to.upper, upper)
+  return !isSameStorage || !isWhole(region, base.shape)
 }
 
 function join({ base, region, to, as, casts }: FusedRecipe): JoinedLayouts {

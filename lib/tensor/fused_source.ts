@@ -1,7 +1,6 @@
 /**
- * Computes ranges of a fused tensor's storage from the storage of its base. A file is read where it lies, memory as
- * it is; of any other source only the ranges that a tile of the result needs are fetched, so that a tensor of any
- * size is worked in bounded memory.
+ * Computes ranges of a fused tensor's storage from the storage of its base. The addon reads files and memory directly. From any
+ * other source, only the ranges that a tile of the result needs are fetched, so a tensor of any size takes bounded memory.
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { isResizable } from '../bytes/fill_memory.js'
@@ -18,10 +17,10 @@ import { native } from '../native/addon.js'
 import type { NativeInputFile, NativeReorderPlan, NativeSparseBuffer } from '../native/types.js'
 import type { DenseTensor } from './tensor.js'
 
-/** Bytes of the result that are computed at a time where the source's bytes come through JavaScript. */
+/** Result bytes per tile where the source is fetched through JavaScript. */
 const TILE_BYTES = 4 * 1024 * 1024
-/** Most bytes of the source that are fetched for a tile; a tile that needs more is halved. */
-const FETCHED_BYTES = 16 * 1024 * 1024
+/** Source bytes that may be fetched for one tile; a tile that needs more is halved. */
+const MAX_FETCHED_BYTES = 16 * 1024 * 1024
 
 /** A plan and the range of a file that it reads. */
 export interface FromFile {
@@ -29,7 +28,7 @@ export interface FromFile {
   readonly file: NativeInputFile
   /** Names the tensor in errors. */
   readonly label: string
-  /** Where the source of the plan begins in the file. */
+  /** File offset of the plan's source. */
   readonly offset: number
 }
 
@@ -44,15 +43,15 @@ export class FusedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
   readonly #base: FusedBase
-  /** Its plan is made with the first byte that is asked for. */
+  /** Makes its plan with the first byte that is requested. */
   readonly #joined: JoinedLayouts
   readonly #elementBits: number
   readonly #device: string | undefined
   #devicePlan: DevicePlan | undefined
 
   /**
-   * @param dtype - the type of the result's elements, where they are cast on the way
-   * @param device - where what is asked for asynchronously is computed; the CPU by default
+   * @param dtype - element type of the result
+   * @param device - computes asynchronous reads; by default, and for synchronous reads, the CPU computes
    */
   constructor(base: FusedBase, joined: JoinedLayouts, dtype: Dtype = base.dtype, device?: string) {
     this.#base = base
@@ -82,28 +81,28 @@ export class FusedSource implements ByteSource {
     return (start, end) => stored.source.view!(stored.start + start, stored.start + end)
   }
 
-  /** Where the whole storage lies in another source as it is; absent where something has to be computed. */
+  /** The range of the base's source that equals the whole storage; undefined where the storage must be computed. */
   get stored(): { readonly source: ByteSource; readonly start: number } | undefined {
     const { copyOffset } = this.#plan
     if (copyOffset === undefined) return undefined
     return { source: this.#base.source, start: this.#base.start + copyOffset }
   }
 
-  /** What the addon needs to compute from file to file; absent where the base lies in no file. */
+  /** What the addon needs to compute from file to file; undefined where the base is in no file. */
   get fromFile(): FromFile | undefined {
     const file = nativeFileOf(this.#base.source)
     return file && { plan: this.#runner, file, label: this.label, offset: this.#base.start }
   }
 
   /**
-   * Bytes of a piece of the result, near `bytes`, that ends with whole passes of an outer loop: a cut in the middle of a
-   * pass would make two short walks of a long one.
+   * A chunk size near `bytes` for computing the result in parts: a whole number of iterations of an outer loop over the
+   * destination. A cut inside an iteration would split one long inner loop into two short ones.
    */
-  pieceBytes(bytes: number): number {
-    const passes = passesOf(this.#joined.to.storage, this.#elementBits)
-    const pass =
-      passes.find((candidate) => candidate <= bytes && candidate % this.#plan.rangeQuantum === 0) ?? bytes
-    return Math.max(1, Math.floor(bytes / pass)) * pass
+  chunkBytes(bytes: number): number {
+    const quantum = this.#plan.rangeQuantum
+    const sizes = iterationBytesOf(this.#joined.to.storage, this.#elementBits)
+    const iteration = sizes.find((size) => size <= bytes && size % quantum === 0) ?? bytes
+    return Math.max(1, Math.floor(bytes / iteration)) * iteration
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {
@@ -129,7 +128,7 @@ export class FusedSource implements ByteSource {
     return bytes.byteLength === end - start ? bytes : bytes.subarray(start - from, end - from)
   }
 
-  /** As `read`, into the caller's memory. */
+  /** As `read`, into existing memory. */
   async readInto(start: number, target: Uint8Array): Promise<void> {
     const end = start + target.byteLength
     checkRange(start, end, this.byteLength, this.label)
@@ -148,7 +147,7 @@ export class FusedSource implements ByteSource {
     else target.set(this.readSync(start, end))
   }
 
-  /** Plans write whole elements, so ranges are widened to them. */
+  /** The range widened to whole elements, which plans write. */
   #wholeElements(start: number, end: number): { from: number; to: number } {
     const size = this.#plan.rangeQuantum
     return {
@@ -186,7 +185,7 @@ export class FusedSource implements ByteSource {
     }
   }
 
-  /** The addon takes buffers of fixed length alone. */
+  /** The addon takes only buffers of fixed length. */
   async #fixedBytes(range: ByteRange): Promise<Uint8Array> {
     const bytes = await this.#base.bytes(range)
     return isResizable(bytes) ? new Uint8Array(bytes) : bytes
@@ -201,13 +200,13 @@ export class FusedSource implements ByteSource {
     }
   }
 
-  /** Cuts `[start, end)` of the result into tiles whose sources fit the bound, as far as whole elements allow. */
+  /** Cuts `[start, end)` of the result into tiles whose source bytes stay below the bound, as far as whole elements allow. */
   *#tiles(start: number, end: number): Generator<{ tile: ByteRange; ranges: ByteRange[] }> {
     const quantum = this.#plan.rangeQuantum
     for (let at = start; at < end; ) {
       let tileEnd = Math.min(end, at + TILE_BYTES)
       let ranges = this.#sourceRanges(at, tileEnd)
-      while (lengthOf(ranges) > FETCHED_BYTES && tileEnd - at > quantum) {
+      while (lengthOf(ranges) > MAX_FETCHED_BYTES && tileEnd - at > quantum) {
         const half = Math.ceil((tileEnd - at) / 2 / quantum) * quantum
         tileEnd = at + half
         ranges = this.#sourceRanges(at, tileEnd)
@@ -225,16 +224,15 @@ export class FusedSource implements ByteSource {
   }
 }
 
-/** Bytes of one pass of each loop over the destination's digits, outermost first. */
-function passesOf({ digits }: LayoutStorage, bits: number): number[] {
+/** Bytes that one iteration of each loop over the destination's digits writes, outermost first; none is 0. */
+function iterationBytesOf({ digits }: LayoutStorage, bits: number): number[] {
   let elements = 1
-  const passes = [...digits].reverse().map(({ radix }) => {
-    const pass = (elements * bits) / 8
+  const sizes = [...digits].reverse().map(({ radix }) => {
+    const size = (elements * bits) / 8
     elements *= radix
-    return pass
+    return size
   })
-  // A pass over nothing is none.
-  return passes.reverse().filter((pass) => pass > 0)
+  return sizes.reverse().filter((size) => size > 0)
 }
 
 function partOf(target: Uint8Array, start: number, tile: ByteRange): Uint8Array {

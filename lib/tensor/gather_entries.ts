@@ -1,4 +1,4 @@
-/** Gathers the entries of a sparse tensor from the elements of a dense one, window by window. */
+/** Collects the entries of a sparse tensor from the elements of a dense one, window by window. */
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -7,7 +7,7 @@ import { packCodes, unpackCodes } from './element_codes.js'
 /** Bytes of one index. */
 const INDEX_BYTES = 8
 
-/** Entries in a source, as a coordinate list wants them. */
+/** Where the entries of a coordinate list are in a source. */
 export interface EntryStorage {
   readonly source: ByteSource
   readonly indicesStart: number
@@ -18,10 +18,10 @@ export interface EntryStorage {
 export class GatheredEntries {
   readonly #shape: readonly number[]
   readonly #bits: number
-  /** While they are gathered, elements of less than a byte have one each. */
+  /** Bytes of an element; sub-byte elements are unpacked to one byte. */
   readonly #itemBytes: number
   readonly #keepsZeros: boolean
-  /** Row-major number of the next element. */
+  /** Row-major index of the next element. */
   #slot = 0
   #entryCount = 0
   /** Index rows and values of each window. */
@@ -36,9 +36,9 @@ export class GatheredEntries {
   }
 
   /**
-   * Takes the next `count` elements in row-major order.
+   * Adds the next `count` elements in row-major order.
    *
-   * @param packed - begins where its memory does
+   * @param packed - starts at offset 0 of its buffer
    */
   add(packed: Uint8Array, count: number): void {
     const elements = this.#bits < 8 ? unpackCodes(this.#bits, packed, count) : packed
@@ -57,7 +57,7 @@ export class GatheredEntries {
     this.#entryCount += kept.length
   }
 
-  /** Numbers, among those of the window, of the elements that become entries. */
+  /** Positions in the window of the elements that become entries. */
   #keptOf(words: Words, inElement: number): Uint32Array {
     const all = new Uint32Array(allocateBytes((4 * words.length) / inElement).buffer)
     let count = 0
@@ -80,7 +80,7 @@ export class GatheredEntries {
     return { source: new MemorySource(bytes), indicesStart: 0, valuesStart, entryCount: this.#entryCount }
   }
 
-  /** Index rows, from each to the next: most entries differ from the one before in the last axis alone. */
+  /** Index rows, each from its predecessor: most entries differ from it along the last axis only. */
   #rowsOf(kept: Uint32Array): Uint8Array {
     const shape = this.#shape
     const bytes = allocateBytes(INDEX_BYTES * shape.length * kept.length)
@@ -93,7 +93,7 @@ export class GatheredEntries {
       advance(index, slot - before, shape)
       before = slot
       for (let axis = 0; axis < index.length; axis++) {
-        // Whole numbers below 2^53 in 64 bits, the low half first; all but the largest tensors have none in the other.
+        // A 64-bit little-endian index below 2^53: the low half, then the high half.
         rows[at++] = index[axis]!
         rows[at++] = index[axis]! / 2 ** 32
       }
@@ -102,7 +102,7 @@ export class GatheredEntries {
   }
 }
 
-/** Moves a row-major index `steps` elements on. */
+/** Advances a row-major index by `steps` elements. */
 function advance(index: number[], steps: number, shape: readonly number[]): void {
   let carry = steps
   for (let axis = index.length - 1; carry > 0 && axis >= 0; axis--) {
@@ -115,18 +115,18 @@ function advance(index: number[], steps: number, shape: readonly number[]): void
 
 type Words = Uint8Array | Uint16Array | Uint32Array
 
-/** Elements as words of at most 32 bits. @param bytes - begin where their memory does */
+/** Elements as words of at most 32 bits. @param bytes - start at offset 0 of their buffer */
 function wordsOf({ buffer, byteLength }: Uint8Array, itemBytes: number): Words {
   const Words = itemBytes === 1 ? Uint8Array : itemBytes === 2 ? Uint16Array : Uint32Array
   return new Words(buffer as ArrayBuffer, 0, byteLength / Words.BYTES_PER_ELEMENT)
 }
 
-/** Puts pieces behind each other into `target`, which is given back. */
-function fill(target: Uint8Array, pieces: readonly Uint8Array[]): Uint8Array {
+/** Concatenates `chunks` into `target`. @returns target */
+function fill(target: Uint8Array, chunks: readonly Uint8Array[]): Uint8Array {
   let at = 0
-  for (const piece of pieces) {
-    target.set(piece, at)
-    at += piece.byteLength
+  for (const chunk of chunks) {
+    target.set(chunk, at)
+    at += chunk.byteLength
   }
   return target
 }

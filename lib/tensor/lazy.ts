@@ -1,4 +1,4 @@
-/** Tensors whose values someone makes when they are first asked for, of a type and shape that are known before. */
+/** Tensors whose values a function of the caller makes on first use; element type and shape are known before. */
 import { checkRange } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
@@ -18,17 +18,17 @@ export interface LazyTensorOptions<Name extends DtypeName = DtypeName> {
   readonly dtype: Name
   readonly shape: readonly number[]
   readonly name?: string
-  /** Whether what was loaded is kept for the next reader. Default true; false loads again for every read. */
+  /** Whether loaded values are kept for later reads. Default true; false loads again for every read. */
   readonly keep?: boolean
 }
 
 /**
- * A tensor that `load` gives. It is called when bytes are first asked for, once for all who ask meanwhile, and again
- * after a failure. Saves read a tensor in windows, so with `keep: false` a load should cost little.
+ * A tensor whose values `load` makes. It is called on the first read, once for all concurrent reads, and again after a
+ * failure. `save` reads a tensor in windows, so with `keep: false` a load should be cheap.
  *
- * @param load - anything that `asTensor` takes, now or later; a blocked tensor is put in row-major order
- * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_OVERFLOW; its readers: ERR_ARGUMENT where type and shape of what was
- * loaded are not the declared ones, ERR_ASYNC_ONLY at once, and what `load` throws
+ * @param load - returns anything that `asTensor` takes, or a promise of it; a blocked tensor is reordered to row-major
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_OVERFLOW; reads throw ERR_ARGUMENT where the loaded tensor has another
+ * element type or shape, and what `load` throws; synchronous reads throw ERR_ASYNC_ONLY
  */
 export function lazyTensor<Name extends DtypeName>(
   load: () => TensorLike | Promise<TensorLike>,
@@ -39,7 +39,7 @@ export function lazyTensor(
   options: LazyTensorOptions,
 ): DenseTensor {
   if (typeof load !== 'function') {
-    throw new TileworkError('ERR_ARGUMENT', `lazyTensor takes a function; ${valueText(load)} was given.`)
+    throw new TileworkError('ERR_ARGUMENT', `load is ${valueText(load)}; lazyTensor takes a function.`)
   }
   checkOptions(options, 'lazyTensor', ['dtype', 'shape', 'name', 'keep'])
   const { dtype, shape, name, keep } = readInput('The options of lazyTensor', () => ({
@@ -109,7 +109,7 @@ class LazySource implements ByteSource {
   #checkDeclared({ dtype, shape }: DenseTensor): void {
     const { dtype: wanted, shape: wantedShape } = this.#declared
     if (dtype === wanted && shape.join() === wantedShape.join()) return
-    const message = `${this.label} is declared as ${wanted} [${wantedShape}] and ${dtype} [${shape}] was loaded.`
+    const message = `${this.label} was loaded as ${dtype} [${shape}]; it is declared as ${wanted} [${wantedShape}].`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
 }

@@ -1,4 +1,4 @@
-/** Turns a lazy tensor, or one that lies in a file, into one that owns its memory. */
+/** Turns a lazy tensor, or a tensor of a file, into one that owns its memory. */
 import { MemorySource } from '../bytes/memory.js'
 import { resultBytes } from '../bytes/view_limit.js'
 import { checkOptions, readInput } from '../caller_input.js'
@@ -11,14 +11,14 @@ import type { DenseTensor } from './tensor.js'
 
 /** How `materialize` computes. */
 export interface MaterializeOptions {
-  /** One of `devices()`, or its id; by default the CPU, or what `onDevice` said. */
+  /** One of `devices()`, or its id; by default the device of `onDevice`, else the CPU. */
   readonly device?: DeviceChoice
 }
 
 /**
- * The tensor with its storage computed once and held in memory of its own; it outlives the file it came from.
+ * The tensor with its storage computed once and held in its own memory; it outlives the file that it came from.
  *
- * @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT when there is no memory, what `bytes` throws, and with a device
+ * @throws TileworkError ERR_VIEW_TOO_LARGE, ERR_LIMIT when allocation fails, what `bytes` throws, and with a device
  * ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD, ERR_DEVICE_LOST
  */
 export async function materialize<D extends Dtype>(

@@ -1,12 +1,12 @@
-/** Whether a tensor's storage is what a format without layouts expects. */
+/** Whether a tensor's storage is a plain array, which every format can hold. */
 import type { DenseStorage } from './tensor.js'
 
-/** True when there is explicit padding along any axis. */
+/** True when any axis has explicit padding. */
 export function isPadded({ lower, upper }: Pick<DenseStorage, 'lower' | 'upper'>): boolean {
   return [...lower, ...upper].some((count) => count !== 0)
 }
 
-/** True for row-major storage without padding: the elements and nothing else. */
+/** True for row-major storage without padding. */
 export function isPlain(storage: Pick<DenseStorage, 'layout' | 'lower' | 'upper'>): boolean {
   return storage.layout === 'row_major' && !isPadded(storage)
 }

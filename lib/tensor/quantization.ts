@@ -1,38 +1,42 @@
-/** Quantization parameters: what scales and zero points may be, and for which elements of a tensor each is. */
+/** Quantization parameters: which scales and zero points are valid, and which elements each applies to. */
 import { readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 
-/** The numbers that tell what codes stand for: `real = (code - zeroPoint) * scale`. */
+/** The numbers that map codes to real values: `real = (code - zeroPoint) * scale`. */
 export interface QuantizationParameters {
-  /** One for the whole tensor; one for each index of `axis`; or one for each block, in row-major order. */
+  /** One for the whole tensor, one per index of `axis`, or one per block in row-major order. */
   readonly scale: number | ArrayLike<number>
-  /** The code of 0, one for all scales or as many as scales. Default 0. */
+  /** The code of the real value 0: one for all scales, or one per scale. Default 0. */
   readonly zeroPoint?: number | ArrayLike<number>
-  /** The axis along which scales differ; below 0 it counts from the last. Needed for more than one scale. */
+  /** The axis along which scales differ; a negative axis counts from the last. Required for more than one scale. */
   readonly axis?: number
   /**
-   * Elements along `axis` that share a scale, as ONNX's block_size; the last block may have fewer. Along the other axes
-   * every index has scales of its own, so scales have the tensor's shape with `axis` divided and rounded up.
+   * Elements along `axis` that share a scale, as ONNX's block_size; the last block may be shorter. Every index of the other axes
+   * has its own scales, so scales have the tensor's shape with the extent of `axis` divided by `blockSize`, rounded up.
    */
   readonly blockSize?: number
 }
 
-/** Scales and offsets as a scaling has them. */
+/** Scales and offsets per block, as a scaling step takes them. */
 export type BlockedParameters = Pick<ScalingStep, 'scales' | 'offsets' | 'blocks'>
 
-/** What the numbers are called in messages, and which are refused. */
+/** The names of the numbers in messages, and which values are refused. */
 export interface ParameterNames {
   readonly scale: string
   readonly offset: string
-  /** @returns what is wrong with a number, or undefined */
+  /** @returns why the number is refused, or undefined */
   readonly refuseScale: (value: number) => string | undefined
   readonly refuseOffset: (value: number) => string | undefined
 }
 
-/** Parameters for the elements of a tensor of `shape`. */
+/**
+ * Checked parameters for the elements of a tensor of `shape`.
+ *
+ * @throws TileworkError ERR_QUANTIZATION, ERR_ARGUMENT
+ */
 export function blockedParameters(
   shape: readonly number[],
   scale: unknown,
@@ -44,7 +48,7 @@ export function blockedParameters(
   const offsets = numbersOf(offset, names.offset, names.refuseOffset)
   if (scales.length !== offsets.length && scales.length !== 1 && offsets.length !== 1) {
     throw quantizationError(
-      `There are ${count(scales, names.scale)} and ${count(offsets, names.offset)}; there must be as many of both, or one`,
+      `${count(scales, names.scale)} and ${count(offsets, names.offset)} were given; the counts must be equal, or one of them 1`,
     )
   }
   const length = Math.max(scales.length, offsets.length)
@@ -72,7 +76,7 @@ function numbersOf(
     if (!isList || list.length === 0) {
       throw new TileworkError(
         'ERR_ARGUMENT',
-        `The ${name} is ${valueText(value)}; it must be a number, or a list of numbers.`,
+        `${name} is ${valueText(value)}; it must be a number or a list of numbers.`,
       )
     }
     return Float64Array.from({ length: list.length }, (_, at) => numberOf(list[at], `${name}[${at}]`))
@@ -99,7 +103,10 @@ function blocksOf(
   if (blockSize !== undefined) checkBlockSize(blockSize, at)
   if (length === 1) return shape
   if (at === undefined) {
-    throw new TileworkError('ERR_ARGUMENT', `There are ${length} ${name}s; 'axis' must say for which axis.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${length} ${name}s were given without 'axis', which is required for more than one.`,
+    )
   }
   const blocks = shape.map((extent, other) => {
     if (blockSize === undefined) return other === at ? 1 : Math.max(extent, 1)
@@ -107,10 +114,11 @@ function blocksOf(
   })
   const counts = shape.map((extent, other) => Math.ceil(extent / blocks[other]!))
   const needed = counts.reduce((product, counted) => product * counted, 1)
-  // A tensor without elements has none that a scale could be wrong for.
+  // An empty tensor takes any number of scales.
   if (needed !== length && !shape.includes(0)) {
-    const whose = blockSize === undefined ? `axis ${at} has` : `blocks of ${blockSize} along axis ${at} make`
-    throw quantizationError(`There are ${length} ${name}s; ${whose} ${needed}, as the shape is [${shape}]`)
+    const whose =
+      blockSize === undefined ? `axis ${at} takes` : `blocks of ${blockSize} along axis ${at} take`
+    throw quantizationError(`${length} ${name}s were given; ${whose} ${needed} for the shape [${shape}]`)
   }
   return blocks
 }
@@ -122,7 +130,7 @@ function checkAxis(axis: unknown, shape: readonly number[]): number {
   }
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `axis is ${valueText(axis)}; the tensor has axes 0 to ${rank - 1}, also counted from -1 backwards.`,
+    `axis is ${valueText(axis)}; it must be a whole number from ${-rank} to ${rank - 1}.`,
   )
 }
 
@@ -130,20 +138,24 @@ function checkBlockSize(blockSize: unknown, axis: number | undefined): void {
   if (!Number.isSafeInteger(blockSize) || (blockSize as number) < 1) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `blockSize is ${valueText(blockSize)}; it must be a whole number, 1 at least.`,
+      `blockSize is ${valueText(blockSize)}; it must be a whole number of at least 1.`,
     )
   }
-  if (axis === undefined) throw new TileworkError('ERR_ARGUMENT', `'blockSize' is for an 'axis'.`)
+  if (axis === undefined)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `blockSize is ${valueText(blockSize)} without 'axis'; a block extends along an axis.`,
+    )
 }
 
 export function quantizationError(reason: string): TileworkError {
   return new TileworkError('ERR_QUANTIZATION', `${reason}.`)
 }
 
-/** By whose arithmetic codes and their parameters are made: ONNX's operators, or the tools that write tmfiles. */
+/** Whose arithmetic makes codes and their parameters: ONNX's operators, or the tools that write tmfiles. */
 export type QuantizationRules = ScalingStep['rules']
 
-/** @throws TileworkError ERR_ARGUMENT for rules that nobody has */
+/** @throws TileworkError ERR_ARGUMENT for unknown rules */
 export function checkRules(rules: unknown): QuantizationRules {
   if (rules === 'onnx' || rules === 'tmfile') return rules
   throw new TileworkError('ERR_ARGUMENT', `rules is ${valueText(rules)}; it must be onnx or tmfile.`)
@@ -165,21 +177,23 @@ export function isCodeType(dtype: Dtype): boolean {
 }
 
 /**
- * The names and bounds of quantization parameters. A scale of 0 is what files write for "unknown".
+ * The names and bounds of quantization parameters. A scale of 0, which files write for "unknown", is refused.
  *
- * @param codes - type of the codes
- * @param isWide - scales are float64 in the arithmetic, else float32
+ * @param codes - element type of the codes
+ * @param isWide - scales are computed in float64, else in float32
  */
 export function quantizationNames(codes: Dtype, isWide: boolean): ParameterNames {
   const { kind, limits } = DTYPES[codes]
   const refuseScale = (value: number): string | undefined => {
     const used = isWide ? value : Math.fround(value)
-    return used > 0 && used < Number.POSITIVE_INFINITY ? undefined : 'a scale is above 0 and finite'
+    return used > 0 && used < Number.POSITIVE_INFINITY ? undefined : 'a scale must be finite and above 0'
   }
   const refuseOffset = (value: number): string | undefined => {
-    if (kind === 'float') return value === 0 ? undefined : `${codes} has no zero point but 0`
+    if (kind === 'float') return value === 0 ? undefined : `the zero point of ${codes} must be 0`
     const isCode = Number.isInteger(value) && value >= limits!.min && value <= limits!.max
-    return isCode ? undefined : `a zero point is a number of ${codes}, ${limits!.min} to ${limits!.max}`
+    return isCode
+      ? undefined
+      : `a zero point of ${codes} must be a whole number from ${limits!.min} to ${limits!.max}`
   }
   return { scale: 'scale', offset: 'zeroPoint', refuseScale, refuseOffset }
 }

@@ -1,4 +1,4 @@
-/** Quantization parameters from what is known of the numbers: their smallest and largest, or those of other tensors. */
+/** Quantization parameters from the range of the values, and the check of bias scales against input and weight scales. */
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import { DTYPES, type Dtype, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
@@ -11,7 +11,7 @@ import {
   resolveCodeType,
 } from './quantization.js'
 
-/** The range of a tensor, or lists with those of its parts. `stats` gives bigints for 64-bit integers. */
+/** The range of a tensor, or lists with the ranges of its parts. `stats` returns bigints for 64-bit integers. */
 export interface NumberRange {
   readonly min: number | bigint | null | ArrayLike<number | bigint>
   readonly max: number | bigint | null | ArrayLike<number | bigint>
@@ -19,21 +19,21 @@ export interface NumberRange {
 
 export interface RangeOptions {
   /**
-   * Whether 0 is in the middle of the codes: zero point 0, of unsigned types 2^(bits - 1), and as many codes on each side
-   * of it. Default false; float codes always are.
+   * Whether the zero point is the middle of the codes: 0, or 2^(bits - 1) for unsigned types, with equally many codes on both
+   * sides. Default false; float codes are always symmetric.
    */
   readonly symmetric?: boolean
-  /** `tmfile`: zero points are cut, as Tengine's tools do, where ONNX rounds them to the nearest. Default `onnx`. */
+  /** `tmfile` truncates zero points as Tengine's tools do; `onnx` (default) rounds to nearest even. */
   readonly rules?: QuantizationRules
 }
 
 /**
- * Parameters with which `dtype` holds all numbers of a range. The range is widened to have 0, so that 0 is a code. By
- * float32 arithmetic, as ONNX's DynamicQuantizeLinear: `scale = (max - min) / (most - least)` over the codes,
- * `zeroPoint = round(least - min / scale)`. Where all numbers are 0 the scale is 1.
+ * Parameters with which `dtype` represents all numbers of a range. The range is extended to contain 0, so that 0 is a code.
+ * Computed in float32 as by ONNX's DynamicQuantizeLinear: `scale = (max - min) / (highest - lowest)` over the codes and
+ * `zeroPoint = round(lowest - min / scale)`. The scale of an all-zero range is 1.
  *
- * @param range - for example what `stats` found; lists give lists
- * @throws TileworkError ERR_QUANTIZATION for a range that is none or that float32 has not; ERR_DTYPE, ERR_ARGUMENT
+ * @param range - for example the result of `stats`; lists give lists
+ * @throws TileworkError ERR_QUANTIZATION for an empty or infinite range or one beyond float32; ERR_DTYPE, ERR_ARGUMENT
  */
 export function quantizationParameters(
   range: NumberRange,
@@ -49,7 +49,9 @@ export function quantizationParameters(
     if (isNumber(min) && isNumber(max)) return parametersOf(Number(min), Number(max), to, rules)
     const [least, most] = [numbersOf(min, 'min'), numbersOf(max, 'max')]
     if (least.length !== most.length || least.length === 0) {
-      throw quantizationError(`There are ${least.length} smallest and ${most.length} largest numbers`)
+      throw quantizationError(
+        `min has ${least.length} numbers and max has ${most.length}; both need equally many, at least one`,
+      )
     }
     const all = least.map((low, at) => parametersOf(low, most[at]!, to, rules))
     return { scale: all.map(({ scale }) => scale), zeroPoint: all.map(({ zeroPoint }) => zeroPoint) }
@@ -87,7 +89,9 @@ function parametersOf(
   const high = Math.fround(Math.max(max, 0))
   const extent = Math.fround(high - low)
   if (!(min <= max) || !Number.isFinite(extent)) {
-    throw quantizationError(`The range from ${min} to ${max} is none that float32 has`)
+    throw quantizationError(
+      `the range is ${min} to ${max}; min must not exceed max, and float32 must hold the difference`,
+    )
   }
   const { kind, bits } = DTYPES[dtype]
   const { min: least, max: most } = DTYPES[dtype].limits as { min: number; max: number }
@@ -104,7 +108,7 @@ function parametersOf(
 const SMALLEST_FLOAT32 = 2 ** -149
 const SMALLEST_NORMAL_FLOAT32 = 2 ** -126
 
-/** As float32; below its normal numbers the one above, as the nearest may be so small that no code reaches the range's end. */
+/** As float32, rounded up below its normal numbers: the nearest one could be so small that no code reaches the range's end. */
 function scaleOf(extent: number, steps: number): number {
   const scale = extent / steps
   if (scale === 0) return 1
@@ -114,33 +118,32 @@ function scaleOf(extent: number, steps: number): number {
 
 function roundEven(value: number): number {
   const low = Math.floor(value)
-  const rest = value - low
-  return rest > 0.5 || (rest === 0.5 && low % 2 !== 0) ? low + 1 : low
+  const fraction = value - low
+  return fraction > 0.5 || (fraction === 0.5 && low % 2 !== 0) ? low + 1 : low
 }
 
-/** One scale of a bias that is not what its layer computes with. */
+/** A scale of a bias that differs from the scale that its layer computes with. */
 export interface BiasMismatch {
   /** Position in the list of scales. */
   readonly index: number
-  /** Scale of the input times that of the weights, a float32. */
+  /** Scale of the input times scale of the weights, in float32. */
   readonly expected: number
   readonly scale: number
   readonly zeroPoint: number
 }
 
-/** What float32 products differ by that were rounded at other places. */
+/** Relative difference of float32 products that were rounded at other steps. */
 const PRODUCT_TOLERANCE = 2 ** -22
 
 /**
- * Which scales of an int32 bias are not `input scale * weight scale`, with zero point 0: a sum of products has that
- * scale, so a bias with another would be added as a wrong number, and devices refuse it.
+ * Finds the scales of an int32 bias that differ from `input scale * weight scale`, or whose zero point is not 0. A sum of
+ * products has that scale, so a bias with another adds a wrong number, and devices refuse it.
  *
- * @param bias - with one scale, or one for each of the weights'
- * @param input - with one scale, as tensors have that flow between layers
- * @param weight - with one scale, or one a channel
- * @returns one entry for each scale that is wrong
- * @throws TileworkError ERR_QUANTIZATION where there are not as many scales of the bias as of the weights, or several of
- * the input
+ * @param bias - one scale per scale of the weights
+ * @param input - one scale, as activations have
+ * @param weight - one scale, or one per channel
+ * @returns one entry per wrong scale
+ * @throws TileworkError ERR_QUANTIZATION where bias and weights have different numbers of scales, or the input has several
  */
 export function checkBiasScales(
   bias: QuantizationParameters,
@@ -160,12 +163,14 @@ export function checkBiasScales(
     ]
     if (inputs.length !== 1 || biases.length !== weights.length) {
       throw quantizationError(
-        `There are ${inputs.length} scales of the input, ${weights.length} of the weights and ${biases.length} of the bias; there must be 1, and as many of the others`,
+        `input, weight and bias have ${inputs.length}, ${weights.length} and ${biases.length} scales; the input must have 1, and bias and weight equally many`,
       )
     }
     const zeros = scalesOf(bias.zeroPoint ?? 0, 'bias.zeroPoint')
     if (zeros.length !== 1 && zeros.length !== biases.length) {
-      throw quantizationError(`The bias has ${biases.length} scales and ${zeros.length} zero points`)
+      throw quantizationError(
+        `the bias has ${biases.length} scales and ${zeros.length} zero points; the counts must be equal, or 1 zero point`,
+      )
     }
     return biases.flatMap((scale, index) => {
       const expected = Math.fround(Math.fround(inputs[0]!) * Math.fround(weights[index]!))
@@ -178,7 +183,7 @@ export function checkBiasScales(
 
 function checkTolerance({ tolerance = PRODUCT_TOLERANCE }: { readonly tolerance?: number }): number {
   if (typeof tolerance === 'number' && tolerance >= 0) return tolerance
-  const message = `tolerance is ${valueText(tolerance)}; it must be a number, 0 at least.`
+  const message = `tolerance is ${valueText(tolerance)}; it must be a number of at least 0.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
@@ -190,6 +195,6 @@ function listOf(list: unknown, name: string): unknown[] {
   if (Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView))) {
     return Array.from(list as ArrayLike<unknown>)
   }
-  const message = `${name} is ${valueText(list)}; it must be a number, or a list of numbers.`
+  const message = `${name} is ${valueText(list)}; it must be a number or a list of numbers.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }

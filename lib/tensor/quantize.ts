@@ -1,4 +1,4 @@
-/** Real numbers to quantized codes and back, lazily: linear maps that join casts, reorders and slices. */
+/** Quantizes real numbers to codes and back, lazily. Both are linear maps that execute in one pass with casts and reorders. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { ScalingStep } from '../dtype/cast_step.js'
 import { type CanonicalDtype, DTYPES, type Dtype, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
@@ -19,13 +19,13 @@ import type { DenseTensor, Tensor } from './tensor.js'
 
 export interface QuantizeOptions extends QuantizationParameters {
   /**
-   * For float8 types: whether numbers beyond the largest become the largest (the default), or an infinity, or NaN where
-   * the type has none. Integers are always clamped.
+   * For float8 types: true (default) clamps overflow to the largest number; false gives an infinity, or NaN where the type has
+   * no infinity. Integers always clamp.
    */
   readonly saturate?: boolean
   /**
-   * `onnx` (the default): `round(x / scale) + zeroPoint`, halves to even. `tmfile`: as Tengine's tools quantize,
-   * `round(x / scale + zeroPoint)`, halves away from zero, int8 from -127.
+   * `onnx` (default): `round(x / scale) + zeroPoint`, ties to even. `tmfile`, as Tengine's tools:
+   * `round(x / scale + zeroPoint)`, ties away from zero, int8 from -127.
    */
   readonly rules?: QuantizationRules
 }
@@ -80,10 +80,10 @@ function quantizeStep(dense: DenseTensor, to: Dtype, options: QuantizeOptions): 
 }
 
 /**
- * The real numbers of a tensor of codes, `(code - zeroPoint) * scale`, with the same name, shape and layout: ONNX's
- * DequantizeLinear. Lazy, as `quantize`.
+ * The real numbers of a tensor of codes, `(code - zeroPoint) * scale`, with the same name, shape and layout, as ONNX's
+ * DequantizeLinear. Lazy.
  *
- * @param tensor - a dense tensor of a type that `quantize` makes, in any layout
+ * @param tensor - a dense tensor of an element type that `quantize` makes, in any layout
  * @throws TileworkError as `quantize`
  */
 export function dequantize<Name extends DtypeName = 'float32'>(
@@ -95,7 +95,7 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
   if (!isCodeType(dense.dtype)) {
     throw new TileworkError(
       'ERR_DTYPE',
-      `Tensor "${dense.name}" is ${dense.dtype}, which is no type for codes.`,
+      `tensor "${dense.name}" is ${dense.dtype}, which is no type of codes.`,
     )
   }
   checkOptions(options, 'dequantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'dtype'])
@@ -118,11 +118,11 @@ function dequantizeStep(dense: DenseTensor, options: DequantizeOptions): Scaling
   return { kind: 'dequantize', from: dense.dtype, to, rules: 'onnx', saturate: true, ...parameters }
 }
 
-/** A dense tensor, whose elements may be scaled. @param call - names the function in messages */
+/** @param call - the called function, for messages. @throws TileworkError ERR_ARGUMENT, ERR_UNSUPPORTED for other kinds */
 export function checkNumbers(tensor: Tensor, call: string): DenseTensor {
   return checkOnlyDense(tensor, call, `can be given to ${call}`)
 }
 
 export function notReal({ name, dtype }: DenseTensor): TileworkError {
-  return new TileworkError('ERR_DTYPE', `Tensor "${name}" is ${dtype}, whose elements are no real numbers.`)
+  return new TileworkError('ERR_DTYPE', `tensor "${name}" is ${dtype}; its elements must be real numbers.`)
 }

@@ -1,4 +1,4 @@
-/** Another layout for a tensor, lazily. A reorder of a reorder joins the outer two layouts. */
+/** Moves a tensor to another layout, lazily. A reorder of a reorder moves the base to the last layout directly. */
 import { checkOptions, readInput } from '../caller_input.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import { checkPadding } from '../layout/extents.js'
@@ -9,11 +9,11 @@ import { FusedTensor } from './fused.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 export interface ReorderOptions {
-  /** Explicit padding before the first element, one count an axis. Data layouts only; written as zeros. */
+  /** Explicit padding before the first element, one count per axis; zeros. Data layouts and row_major only. */
   readonly lower?: readonly number[]
-  /** Explicit padding after the last element, one count an axis. Data layouts only; written as zeros. */
+  /** Explicit padding after the last element, one count per axis; zeros. Data layouts and row_major only. */
   readonly upper?: readonly number[]
-  /** `weights` lets a data layout join a weights layout of the same rank by position (`b` is `o`, `f` is `i`). */
+  /** `weights` joins a data and a weights layout of the same rank by axis position (`b` is `o`, `f` is `i`). */
   readonly as?: 'weights'
 }
 
@@ -22,8 +22,7 @@ export interface ReorderOptions {
  *
  * @param tensor - a dense tensor in any layout
  * @param layout - a layout name (see `parseLayout`) or a parsed layout; `row_major` takes a blocked tensor back
- * @throws TileworkError now, not later: ERR_UNSUPPORTED for a tensor that is not dense or has elements of
- * 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
+ * @throws TileworkError at once: ERR_UNSUPPORTED for a tensor that is not dense or has elements of 2 bits, ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_ARGUMENT, ERR_NO_DATA
  */
 export function reorder<D extends Dtype>(
   tensor: Tensor<D>,

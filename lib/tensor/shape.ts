@@ -1,4 +1,4 @@
-/** Shapes: what may be one, and how many elements it has. */
+/** Checks shapes and indices, and counts elements. */
 import { TileworkError } from '../errors.js'
 import { checkExtents, MAX_AXES } from '../layout/extents.js'
 import { valueText } from '../value_text.js'
@@ -24,18 +24,18 @@ export function sizeExactOf(shape: readonly number[]): bigint {
 export function sizeOf(shape: readonly number[]): number {
   let product = 1
   for (const extent of shape) product *= extent
-  // A product of extents above 0 that ends below 2^53 was exact at every step. Zeros take the exact way, because
-  // an extent before them may have passed that bound.
+  // Extents of at least 1 whose product ends below 2^53 were exact at every step. With a zero among them, an intermediate
+  // product may have exceeded that bound.
   if (product <= Number.MAX_SAFE_INTEGER && product > 0) return product
   const exact = sizeExactOf(shape)
   if (exact <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(exact)
   throw new TileworkError(
     'ERR_OVERFLOW',
-    `The tensor has ${shortNumber(exact)} elements; a number is exact up to 2^53 - 1.`,
+    `the shape has ${shortNumber(exact)} elements; the limit is 2^53 - 1.`,
   )
 }
 
-/** All digits, or the order of magnitude where they would fill a page. */
+/** All digits, or the order of magnitude where there are more than 40. */
 function shortNumber(value: bigint): string {
   const digits = value.toString()
   return digits.length > 40 ? `about 10^${digits.length - 1}` : digits
@@ -44,13 +44,16 @@ function shortNumber(value: bigint): string {
 /** @throws TileworkError ERR_RANGE for a wrong number of indices, a negative one, or one beyond its extent */
 export function checkIndex(shape: readonly number[], index: readonly number[]): void {
   if (index.length !== shape.length) {
-    throw new TileworkError('ERR_RANGE', `${index.length} indices were given for ${shape.length} axes.`)
+    throw new TileworkError(
+      'ERR_RANGE',
+      `${index.length} indices were given; the tensor has ${shape.length} axes.`,
+    )
   }
   for (const [axis, at] of index.entries()) {
     if (!Number.isInteger(at) || at < 0 || at >= shape[axis]!) {
       throw new TileworkError(
         'ERR_RANGE',
-        `Index ${valueText(at)} of axis ${axis} lies outside 0 to ${shape[axis]! - 1}.`,
+        `index ${valueText(at)} of axis ${axis} is out of range; the extent is ${shape[axis]}.`,
       )
     }
   }

@@ -1,4 +1,4 @@
-/** Brings the entries of a sparse tensor into the one form that writers give: lexicographic order, no repetition. */
+/** Sorts the entries of a sparse tensor into the form that writers need: lexicographic order without duplicates. */
 import { MemorySource } from '../bytes/memory.js'
 import { systemError } from '../bytes/system_error.js'
 import { allocateBytes } from '../bytes/view_limit.js'
@@ -13,29 +13,29 @@ import { checkShape } from './shape.js'
 import { CooTensor, elementBits } from './sparse.js'
 import type { SparseTensor } from './tensor.js'
 
-/** Bytes of one index, and of one digit of it. */
+/** Bytes of one index, and of one radix digit of it. */
 const INDEX_BYTES = 8
 const DIGIT_BYTES = DIGIT_BITS / 8
 
-/** Most entries that are sorted: their order, 4 bytes each, must fit in one typed array of every supported Node. */
+/** Entries that can be sorted: their order, 4 bytes each, must fit into one typed array on every supported Node. */
 export const MAX_SORTED_ENTRIES = 2 ** 30
 
 /**
- * The tensor itself when its entries are in order already, found out in windows; otherwise a sorted copy in memory,
- * where of entries with one index the last is kept.
+ * The tensor itself when its entries are in order, which is checked in windows; otherwise a sorted copy in memory that keeps
+ * the last of entries with equal indices.
  *
- * Sorting takes memory for the entries twice (8 bytes an index and axis, and the element), once for a source that is in
- * memory, and 10 bytes an entry; its time is proportional to their number, whatever their order.
+ * Sorting takes memory for two copies of the entries (8 bytes per index and axis, plus the element), one copy for a source in
+ * memory, and 10 bytes per entry. Its time is linear in the number of entries, whatever their order.
  *
- * @throws TileworkError ERR_COO_INDEX, ERR_ARGUMENT for a user's tensor that does not hold what it says; ERR_LIMIT for
- * unsorted entries beyond 2^30; and what the tensor's source throws
+ * @throws TileworkError ERR_COO_INDEX; ERR_ARGUMENT for a caller's tensor that contradicts its own counts; ERR_LIMIT for more
+ * than 2^30 unsorted entries; and what the tensor's source throws
  */
 export async function sortEntries(tensor: SparseTensor): Promise<CooTensor> {
   const owned = tensor instanceof CooTensor ? tensor : await copyEntries(tensor)
   return (await owned.firstDisorder()) ? sortedCopy(owned) : owned
 }
 
-/** A user's own sparse tensor, in memory. */
+/** A copy in memory of a caller's own sparse tensor. */
 async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
   const label = `tensor "${tensor.name}"`
   const indices: unknown = await systemError.wrapAsync(label, () => tensor.indices())
@@ -50,7 +50,7 @@ async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
       indices.length === entryCount * shape.length &&
       values.length === packedByteLength(dtype, entryCount)
     if (!isWhole) {
-      const message = `Tensor ${valueText(name)} does not give ${valueText(entryCount)} rows of indices and as many values.`
+      const message = `tensor ${valueText(name)} declares ${valueText(entryCount)} entries; its indices() and values() have other lengths.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
     const entries = allocateBytes(indices.byteLength + values.byteLength)
@@ -63,7 +63,7 @@ async function copyEntries(tensor: SparseTensor): Promise<CooTensor> {
 async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
   const { entryCount, shape } = tensor
   if (entryCount > MAX_SORTED_ENTRIES) {
-    const message = `Tensor "${tensor.name}" has ${entryCount} entries out of order; at most ${MAX_SORTED_ENTRIES} can be sorted.`
+    const message = `tensor "${tensor.name}" has ${entryCount} unsorted entries; the limit is ${MAX_SORTED_ENTRIES}.`
     throw new TileworkError('ERR_LIMIT', message)
   }
   const { indices, values } = tensor.storage()
@@ -73,7 +73,7 @@ async function sortedCopy(tensor: CooTensor): Promise<CooTensor> {
   const items = bits < 8 ? unpackCodes(bits, packed, entryCount) : packed
   const order = new Uint32Array(allocateBytes(4 * entryCount).buffer)
   for (let entry = 0; entry < entryCount; entry++) order[entry] = entry
-  const sorted = radixSort(order, rows.digits, (entry, pass) => rows.digitOf(entry, pass))
+  const sorted = radixSort(order, rows.digits, (entry, digit) => rows.digitOf(entry, digit))
   const kept = keepLast(sorted, rows)
   const valuesStart = rows.rowBytes * kept.length
   const entries = allocateBytes(valuesStart + packedByteLength(tensor.dtype, kept.length))
@@ -93,20 +93,20 @@ async function copyOf(tensor: StoredTensor): Promise<Uint8Array> {
   return bytes
 }
 
-/** Index rows as sort keys: their digits lie in the bytes as they are, because indices are little-endian. */
+/** Index rows as sort keys. Indices are little-endian, so radix digits are read from their bytes directly. */
 class IndexRows {
   readonly bytes: Uint8Array
   readonly rowBytes: number
   readonly #view: DataView
-  /** Where in a row each digit stands, the lowest of the last axis first. */
-  readonly #places: readonly number[]
+  /** Byte offset in a row of each digit, the lowest digit of the last axis first. */
+  readonly #offsets: readonly number[]
 
   constructor(bytes: Uint8Array, shape: readonly number[]) {
     this.bytes = bytes
     this.rowBytes = INDEX_BYTES * shape.length
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    // Indices were found to lie below the extent, so the digits above those of the last index are 0 in every row.
-    this.#places = shape.flatMap((_, back) => {
+    // Indices are below their extent, so the digits above those of the largest index are 0 in every row.
+    this.#offsets = shape.flatMap((_, back) => {
       const axis = shape.length - 1 - back
       const count = digitsOf(Math.max(0, shape[axis]! - 1))
       return Array.from({ length: count }, (_, digit) => INDEX_BYTES * axis + DIGIT_BYTES * digit)
@@ -114,11 +114,11 @@ class IndexRows {
   }
 
   get digits(): number {
-    return this.#places.length
+    return this.#offsets.length
   }
 
-  digitOf(entry: number, pass: number): number {
-    return this.#view.getUint16(entry * this.rowBytes + this.#places[pass]!, true)
+  digitOf(entry: number, digit: number): number {
+    return this.#view.getUint16(entry * this.rowBytes + this.#offsets[digit]!, true)
   }
 
   isSame(one: number, other: number): boolean {
@@ -130,7 +130,7 @@ class IndexRows {
   }
 }
 
-/** Of entries with one index, which stand next to each other in file order, the last; in the memory of `sorted`. */
+/** Keeps the last of entries with equal indices, which are adjacent and in file order. Reuses the memory of `sorted`. */
 function keepLast(sorted: Uint32Array, rows: IndexRows): Uint32Array {
   let kept = 0
   for (let at = 0; at < sorted.length; at++) {
@@ -141,7 +141,7 @@ function keepLast(sorted: Uint32Array, rows: IndexRows): Uint32Array {
   return sorted.subarray(0, kept)
 }
 
-/** Copies the named items of `itemBytes` each, one after the other. */
+/** Copies the listed items of `itemBytes` bytes each, one after the other. */
 function pick(bytes: Uint8Array, itemBytes: number, items: Uint32Array, target: Uint8Array): void {
   let at = 0
   for (const item of items) {
@@ -149,7 +149,7 @@ function pick(bytes: Uint8Array, itemBytes: number, items: Uint32Array, target: 
   }
 }
 
-/** @param entries - all index rows, then all values */
+/** A tensor over entries in memory. @param entries - all index rows, then all values */
 function inMemory(
   { dtype, shape, name }: Pick<SparseTensor, 'dtype' | 'shape' | 'name'>,
   entryCount: number,

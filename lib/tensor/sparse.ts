@@ -1,6 +1,6 @@
 /**
- * Sparse tensors as coordinate lists (COO): an index row and a value an entry, each in a range of a source. Entries are
- * read in windows, so a list of any length needs bounded memory. Indices are checked whenever they are read.
+ * Sparse tensors as coordinate lists (COO): index rows and values, each in a range of a source. Entries are read in windows, so
+ * a list of any length takes bounded memory. Indices are checked on every read, because a file may change.
  */
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
@@ -21,10 +21,10 @@ import { reorder } from './reorder.js'
 import { checkShape } from './shape.js'
 import type { DenseTensor, SparseEntry, SparseTensor } from './tensor.js'
 
-/** Bytes of entries that are read at a time: call costs vanish, memory stays small. */
+/** Bytes of entries per read: large enough to hide the cost of a call, small relative to memory. */
 const WINDOW_BYTES = 1024 * 1024
 
-/** Bytes of one index: 64-bit, as in every COO format tilework knows. */
+/** Bytes of one index: 64 bits in every supported COO format. */
 const INDEX_BYTES = 8
 
 export interface CooTensorInit {
@@ -37,13 +37,13 @@ export interface CooTensorInit {
   readonly dtype: Dtype
   readonly shape: readonly number[]
   readonly name?: string
-  /** Whether entries out of order or repeated are an error when they are read. Default false. */
+  /** Whether unsorted or repeated entries are an error when they are read. Default false. */
   readonly requiresOrder?: boolean
-  /** What errors say about where the indices come from. */
+  /** Location of the indices, for errors. */
   readonly place?: ErrorPlace
 }
 
-/** Entries of one window. */
+/** A window of entries. */
 interface EntryWindow extends IndexWindow {
   readonly values: Uint8Array
 }
@@ -59,7 +59,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
   readonly shape: readonly number[]
   readonly entryCount: number
   readonly #init: CooTensorInit
-  /** Of one element. */
+  /** Bits of one element. */
   readonly #bits: number
 
   /** @throws TileworkError ERR_UNSUPPORTED for strings; ERR_ARGUMENT */
@@ -73,7 +73,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
     this.entryCount = init.entryCount
   }
 
-  /** @throws TileworkError ERR_COO_INDEX; ERR_DTYPE for complex types, whose values are no single number */
+  /** @throws TileworkError ERR_COO_INDEX; ERR_DTYPE for complex types, whose values are pairs of numbers */
   async *entries(): AsyncGenerator<SparseEntry> {
     const rank = this.shape.length
     for await (const window of this.#windows()) {
@@ -95,13 +95,13 @@ export class CooTensor extends BaseTensor implements SparseTensor {
   }
 
   async toDense(options: { readonly maxBytes: number }): Promise<DenseTensor> {
-    // A caller without types may leave the limit out, which must not mean that there is none.
+    // Without type checks a caller may omit the limit, which must not mean "unlimited".
     const maxBytes = readInput('The options of toDense', () => options?.maxBytes)
     checkMaxBytes(maxBytes)
     const needed = (this.sizeExact * BigInt(this.#bits) + 7n) / 8n
     // A number and a bigint compare exactly, infinity included.
     if (needed > maxBytes) {
-      const message = `Tensor "${this.name}" needs ${needed} bytes as a dense one; maxBytes is ${maxBytes}.`
+      const message = `tensor "${this.name}" needs ${needed} bytes as a dense tensor; maxBytes is ${maxBytes}.`
       throw new TileworkError('ERR_LIMIT', message)
     }
     const bytes = allocateBytes(Number(needed))
@@ -113,8 +113,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
   /**
    * Reads all indices and checks that they lie in the shape.
    *
-   * @returns the error for the first entry that repeats or stands before its predecessor; whether that matters is
-   * the caller's to say
+   * @returns the error for the first entry that repeats or sorts before its predecessor, for the caller to throw or ignore
    * @throws TileworkError ERR_COO_INDEX
    */
   async firstDisorder(): Promise<TileworkError | undefined> {
@@ -123,7 +122,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
     return disorder
   }
 
-  /** Indices (`[entryCount, rank]` int64) and values as tensors over the source, for writers. Not checked. */
+  /** Indices (`[entryCount, rank]` int64) and values (`[entryCount]`) as tensors over the source, for writers. Unchecked. */
   storage(): { readonly indices: StoredTensor; readonly values: StoredTensor } {
     const { source, indicesStart, valuesStart, entryCount } = this.#init
     const rank = this.shape.length
@@ -154,7 +153,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
     }
   }
 
-  /** Windows as the tensor's user may see them: in order too, where that is required. */
+  /** Windows with all checks that callers rely on: the range, and the order where it is required. */
   async *#checkedWindows(): AsyncGenerator<IndexWindow> {
     for await (const { rows, window } of this.#indexWindows()) {
       const disorder = this.#init.requiresOrder ? rows.findDisorder(window) : undefined
@@ -167,7 +166,7 @@ export class CooTensor extends BaseTensor implements SparseTensor {
     const { source, indicesStart, place = {} } = this.#init
     const rowBytes = INDEX_BYTES * this.shape.length
     const rows = new IndexRows(this.shape, this.name, indicesStart, place)
-    // Eight entries of any type end with a byte, so every window begins with one.
+    // A multiple of 8 entries: every window of packed sub-byte values then starts at a whole byte.
     const step = 8 * Math.max(1, Math.floor(WINDOW_BYTES / (8 * rowBytes + this.#bits)))
     for (let first = 0; first < this.entryCount; first += step) {
       const count = Math.min(step, this.entryCount - first)
@@ -180,13 +179,13 @@ export class CooTensor extends BaseTensor implements SparseTensor {
   }
 }
 
-/** Bits of one element. @throws TileworkError ERR_UNSUPPORTED for a type whose elements have no fixed size */
+/** Bits of one element. @throws TileworkError ERR_UNSUPPORTED for strings, which have no fixed size */
 export function elementBits(dtype: Dtype): number {
   const bits: number = isDtype(dtype) ? DTYPES[dtype].bits : 0
   if (bits > 0) return bits
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `A sparse tensor holds elements of fixed size; ${valueText(dtype)} has none.`,
+    `dtype is ${valueText(dtype)}; a sparse tensor holds elements of a fixed size.`,
   )
 }
 
@@ -196,25 +195,25 @@ function copyElement(size: number, values: Uint8Array, entry: number, dense: Uin
 
 function checkMaxBytes(maxBytes: unknown): void {
   if (typeof maxBytes === 'number' && maxBytes >= 0) return
-  throw new TileworkError('ERR_ARGUMENT', `maxBytes must be a number of bytes; it is ${valueText(maxBytes)}.`)
+  throw new TileworkError('ERR_ARGUMENT', `maxBytes is ${valueText(maxBytes)}; it must be a number of bytes.`)
 }
 
 export interface SparseFromDenseOptions {
   /** Default: the dense tensor's name. */
   readonly name?: string
-  /** Whether elements that are zero become entries too. Default false. */
+  /** Whether zeros become entries too. Default false. */
   readonly keepZeros?: boolean
 }
 
 /**
- * The elements of a dense tensor that are not zero, in lexicographic order. Zero means that all bits are zero: -0.0
- * and NaN are kept, since dropping them would change the values that come back.
+ * The sparse tensor of the nonzero elements of a dense one, in lexicographic order and in memory. Zero means that all bits are
+ * zero: -0.0 and NaN are kept, so that `toDense` restores every value.
  *
- * The dense tensor is read once, in windows of 1 MiB; the entries take memory, at most twice their own bytes (8 an index
- * and axis, and the element) while they are gathered.
+ * Reads the dense tensor once, in windows of 1 MiB. Peak memory is twice the entries: 8 bytes per index and axis, plus the
+ * element.
  *
- * @throws TileworkError ERR_ARGUMENT; ERR_VIEW_TOO_LARGE,
- * ERR_LIMIT for more entries than memory can hold; and what reading the tensor throws
+ * @throws TileworkError ERR_ARGUMENT; ERR_VIEW_TOO_LARGE and ERR_LIMIT for more entries than memory can hold; and what reading
+ * the tensor throws
  */
 export async function sparseFromDense<D extends Dtype>(
   dense: DenseTensor<D>,
@@ -235,7 +234,7 @@ export async function sparseFromDense(
   const rowMajor = isPlain(checked.storage) ? asStored(checked) : reorder(checked, 'row_major')
   const { byteLength } = rowMajor.storage
   const gathered = new GatheredEntries(shape, bits, keepZeros)
-  // Whole elements of every type.
+  // A multiple of every element size.
   const step = WINDOW_BYTES
   const window = allocateBytes(Math.min(step, byteLength))
   for (let start = 0; start < byteLength; start += step) {

@@ -1,4 +1,4 @@
-/** What the numbers of a tensor look like: one native pass in bounded memory, whatever the tensor lies in. */
+/** Statistics of a tensor's elements, counted natively in one pass and in bounded memory, whatever source holds them. */
 
 import { isResizable, readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
@@ -20,55 +20,59 @@ import { checkNumbers } from './quantize.js'
 import { reorder } from './reorder.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
-/** How many numbers lie in equal parts of their range. */
+/** Counts of the finite numbers in bins of equal width. */
 export interface Histogram {
-  /** Where the first bin begins: a multiple of `width`, or the least float64 where that is none. */
+  /** Lower bound of the first bin: a multiple of `width`, or the lowest float64 where that multiple overflows. */
   readonly start: number
-  /** Of each bin, a power of two, or the largest float64 where that is none. Bin `i` has the finite numbers from `start + i * width` on, below the next bin's. */
+  /**
+   * Width of each bin: a power of two, or the largest float64 where that overflows. Bin `i` counts the numbers `x` with
+   * `start + i * width <= x < start + (i + 1) * width`.
+   */
   readonly width: number
-  /** At most as many as asked for, and more than half of that where the numbers differ enough. */
+  /** At most `bins` counts; more than half as many where the numbers are spread widely enough. */
   readonly counts: readonly number[]
 }
 
 /**
- * Statistics of the logical elements; padding does not count. Of complex elements, which have no order, all but `count` are
- * those of their magnitudes: one with an infinite half is infinite, and one with NaN beside a finite half is NaN.
+ * Statistics of the logical elements, without padding. Complex elements have no order, so all fields but `count` describe their
+ * magnitudes: an element with an infinite half is infinite, one with NaN and a finite half is NaN.
  */
 export interface TensorStatistics {
   readonly count: number
-  /** Smallest and largest finite number, of 64-bit integers as a bigint; null without one. */
+  /** Smallest finite number; a bigint for 64-bit integers, null without a finite number. */
   readonly min: number | bigint | null
+  /** Largest finite number, as `min`. */
   readonly max: number | bigint | null
-  /** Mean of the finite numbers, from a sum in float64; null without one. */
+  /** Mean of the finite numbers, summed in float64; null without a finite number. */
   readonly mean: number | null
-  /** 0 and -0, and their share of all; the share of nothing is 0. */
+  /** Number of zeros, -0 included. */
   readonly zeros: number
+  /** `zeros / count`; 0 for an empty tensor. */
   readonly zeroShare: number
   readonly nans: number
   readonly infinities: number
-  /** Of the finite numbers; null without one. 64-bit integers are put in the bin of the nearest float64. */
+  /** Null without a finite number. A 64-bit integer counts in the bin of its nearest float64. */
   readonly histogram: Histogram | null
 }
 
 export interface StatsOptions {
-  /** Most bins of the histogram, from 2 to 1024. Default 64. */
+  /** Largest number of histogram bins, 2 to 1024. Default 64. */
   readonly bins?: number
   readonly signal?: AbortSignal
-  /** Called with the number of storage bytes just counted. */
+  /** Called with the number of bytes counted since the last call. */
   readonly onBytes?: (bytes: number) => void
 }
 
-/** What is counted between two looks at the signal. A multiple of every element size. */
+/** Bytes counted between two checks of the signal; a multiple of every element size. */
 const STEP_BYTES = 32 * 1024 * 1024
-/** What is read through JavaScript while the one before it is counted. */
+/** Bytes of a window that is read through JavaScript while the previous one is counted. */
 const WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * Smallest, largest and mean value, zeros, NaN, infinities and a histogram, in one pass over the elements: a tensor of a
- * file by reads of its range, and any other a window at a time, so memory stays at some MiB. The result does not depend
- * on the number of threads.
+ * Minimum, maximum, mean, zeros, NaN, infinities and a histogram in one pass over the elements. Reads a file by its range and
+ * any other source in windows, so it takes a few MiB of memory. The result does not depend on the number of threads.
  *
- * @param tensor - a dense tensor of numbers, in any layout, also a lazy one
+ * @param tensor - a dense tensor in any layout, lazy tensors included
  * @throws TileworkError ERR_UNSUPPORTED for a tensor that is not dense; ERR_ARGUMENT, ERR_NO_DATA, ERR_ABORTED, and what
  * reading the bytes throws
  */
@@ -81,7 +85,7 @@ export async function stats(tensor: Tensor, options: StatsOptions = {}): Promise
   if (!Number.isInteger(bins) || bins < MIN_BINS || bins > MAX_BINS) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `bins is ${valueText(bins)}; it must be from ${MIN_BINS} to ${MAX_BINS}.`,
+      `bins is ${valueText(bins)}; it must be a whole number from ${MIN_BINS} to ${MAX_BINS}.`,
     )
   }
   throwIfAborted(signal)
@@ -113,13 +117,13 @@ async function countAll(
   }
 }
 
-/** Bytes that stay where they are while other threads read them; absent for memory that its owner may shrink. */
+/** Memory that other threads may read; undefined where its owner may shrink it. */
 function heldBytes(tensor: DenseTensor): Uint8Array | undefined {
   const bytes = tensor.bytesSync()
   return isResizable(bytes) ? undefined : bytes
 }
 
-/** One window is counted while the next is read. */
+/** Counts one window while it reads the next. */
 async function countWindows(
   tensor: StoredTensor,
   counted: NativeStatistics,
@@ -136,7 +140,7 @@ async function countWindows(
       await readInto(tensor.source, tensor.start + start, bytes)
       await counting
       counting = counted.add(isComplex(tensor) ? magnitudesOf(bytes, tensor) : bytes, count)
-      // Awaited before the next is begun; without this Node would take a failure meanwhile for one that nobody sees.
+      // Awaited in the next iteration; until then Node would report a failure as an unhandled rejection.
       counting.catch(() => undefined)
       onBytes(end - start)
     }
@@ -149,7 +153,7 @@ function isComplex({ dtype }: DenseTensor): boolean {
   return DTYPES[dtype].kind === 'complex'
 }
 
-/** As float64, in which those beyond the largest number are infinity. */
+/** Magnitudes of complex elements as float64; overflow gives infinity. */
 function magnitudesOf({ buffer, byteOffset, byteLength }: Uint8Array, { dtype }: DenseTensor): Uint8Array {
   const halves =
     dtype === 'complex64'
@@ -162,7 +166,7 @@ function magnitudesOf({ buffer, byteOffset, byteLength }: Uint8Array, { dtype }:
   return new Uint8Array(magnitudes.buffer)
 }
 
-/** Ranges of the storage that are whole elements, and how many each has. */
+/** Consecutive ranges of whole elements of the storage, with their element counts. */
 function* stepsOf(
   { dtype, size }: DenseTensor,
   stepBytes: number,
@@ -186,7 +190,7 @@ function resultOf(result: NativeStatisticsResult): TensorStatistics {
 function histogramOf(histogram: NativeStatisticsResult['histogram']): Histogram | null {
   if (!histogram) return null
   const { first, exponent } = histogram
-  // Of numbers near the largest the bounds may be 2^1024, which no number is.
+  // Bounds near the largest float64 may be 2^1024, which overflows.
   const width = Math.min(2 ** exponent, Number.MAX_VALUE)
   const start = first === 0 ? 0 : Math.max(first * 2 ** exponent, -Number.MAX_VALUE)
   return { start, width, counts: Array.from(histogram.counts) }

@@ -1,12 +1,12 @@
-/** What a format that cannot name a layout stores of a tensor. */
+/** The shape that a format without layouts stores for a tensor. */
 import { parseLayout } from '../layout/parse_layout.js'
 import { isPlain } from './plain_storage.js'
 import type { DenseTensor } from './tensor.js'
 
 /**
- * The shape under which a tensor's storage is a plain row-major array: its own, or that of the layout's digits.
+ * The shape of a tensor's storage as a plain row-major array: its own shape, or the radices of the layout's digits.
  *
- * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_OVERFLOW for a tensor of a user's own that is none
+ * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_OVERFLOW for an inconsistent tensor of the caller
  */
 export function storedShape({ shape, dtype, storage }: DenseTensor): readonly number[] {
   if (isPlain(storage)) return shape

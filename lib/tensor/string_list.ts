@@ -1,4 +1,4 @@
-/** Strings in memory as a tensor. */
+/** Tensors of strings in memory. */
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
@@ -13,9 +13,10 @@ export interface StringTensorOptions {
 }
 
 /**
- * A tensor of strings, in row-major order. Bytes may be no UTF-8: `strings()` refuses them then, `rawStrings()` gives them.
+ * A tensor of strings in row-major order. Bytes that are not UTF-8 are kept: `rawStrings()` returns them and `strings()` throws
+ * ERR_DTYPE.
  *
- * @throws TileworkError ERR_ARGUMENT for other values, and for a shape that they do not fill
+ * @throws TileworkError ERR_ARGUMENT for other values, and for a shape of another size
  */
 export function stringTensor(
   values: readonly (string | Uint8Array)[],
@@ -24,12 +25,12 @@ export function stringTensor(
   checkOptions(options, 'stringTensor', ['shape', 'name'])
   return readInput('The strings', () => {
     if (!Array.isArray(values)) {
-      throw new TileworkError('ERR_ARGUMENT', `stringTensor takes an array; ${valueText(values)} was given.`)
+      throw new TileworkError('ERR_ARGUMENT', `values is ${valueText(values)}; stringTensor takes an array.`)
     }
     const bytes = Array.from(values, (value: unknown, at) => bytesOf(value, at))
     const shape = checkShape(options.shape ?? [bytes.length])
     if (sizeExactOf(shape) !== BigInt(bytes.length)) {
-      const message = `The shape [${shape}] has ${sizeExactOf(shape)} elements and ${bytes.length} strings were given.`
+      const message = `${bytes.length} strings were given; the shape [${shape}] has ${sizeExactOf(shape)} elements.`
       throw new TileworkError('ERR_ARGUMENT', message)
     }
     return new StringList(bytes, shape, checkName(options.name ?? ''))
@@ -41,7 +42,7 @@ function bytesOf(value: unknown, at: number): Uint8Array {
   if (value instanceof Uint8Array) return new Uint8Array(value)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `Value ${at} is ${valueText(value)}; strings or their bytes are taken.`,
+    `values[${at}] is ${valueText(value)}; it must be a string or a Uint8Array.`,
   )
 }
 
@@ -61,14 +62,14 @@ class StringList extends BaseTensor implements StringTensor {
     this.name = name
   }
 
-  /** @throws TileworkError ERR_DTYPE for a string that is no UTF-8 */
+  /** @throws TileworkError ERR_DTYPE for a string that is not UTF-8 */
   async strings(): Promise<readonly string[]> {
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     return this.#bytes.map((bytes, at) => {
       try {
         return decoder.decode(bytes)
       } catch (cause) {
-        const message = `String ${at} of tensor ${valueText(this.name)} is not valid UTF-8; rawStrings() gives its bytes.`
+        const message = `string ${at} of tensor ${valueText(this.name)} is not valid UTF-8; rawStrings() returns its bytes.`
         throw new TileworkError('ERR_DTYPE', message, { cause })
       }
     })

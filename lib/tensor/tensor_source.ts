@@ -1,4 +1,4 @@
-/** The storage bytes of a tensor of another kind (lazy, adapted, a user's own) as a source. */
+/** The storage bytes of a tensor of another class, for example the caller's own, as a source. */
 import { checkRange, checkReturned } from '../bytes/check_range.js'
 import type { ByteSource } from '../bytes/source.js'
 import type { DenseTensor } from './tensor.js'

@@ -11,7 +11,7 @@ const absent: DenseTensor = new AbsentTensor({
 })
 const refusal = expect.objectContaining({
   code: 'ERR_NO_DATA',
-  message: 'The data of tensor "w" are missing: its file is missing.',
+  message: 'tensor "w" has no data: its file is missing.',
 })
 
 it('says all but its elements', () => {

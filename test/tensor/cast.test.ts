@@ -257,8 +257,12 @@ describe('fused', () => {
       [2, 3],
     )
     expect(await cast(stored, 'uint8').toTypedArray()).toEqual(Uint8Array.of(0, 2, 1, 1, 3, 2))
-    expect(() => reorder(packed, 'column_major')).toThrow('Tensor "q" would be moved as uint2')
-    expect(() => slice(cast(columns, 'uint2'), [{ start: 1 }])).toThrow('"q" would be moved as uint2')
+    expect(() => reorder(packed, 'column_major')).toThrow(
+      'tensor "q" is uint2, whose elements of 2 bits cannot be moved',
+    )
+    expect(() => slice(cast(columns, 'uint2'), [{ start: 1 }])).toThrow(
+      '"q" is uint2, whose elements of 2 bits cannot be moved',
+    )
   })
 
   it('complex: each half, and a real number has none', async () => {

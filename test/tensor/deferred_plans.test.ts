@@ -103,7 +103,6 @@ describe('the native plan of a lazy tensor', () => {
 
 describe('a lazy tensor refuses at once', () => {
   const whole = values()
-  const wide = tensor([1], { dtype: 'uint8', shape: Array(70).fill(1) })
   it.each<[string, () => unknown, string]>([
     ['an unknown layout', () => reorder(whole, 'nothing'), 'ERR_LAYOUT_NAME'],
     [
@@ -125,7 +124,6 @@ describe('a lazy tensor refuses at once', () => {
     ['strings', () => cast(whole, 'string'), 'ERR_UNSUPPORTED'],
     ['an unknown type', () => cast(whole, 'float17' as never), 'ERR_DTYPE'],
     ['a scale of 0', () => quantize(whole, 'int8', { scale: 0 }), 'ERR_QUANTIZATION'],
-    ['more axes than the planner takes', () => reorder(wide, 'column_major'), 'ERR_ARGUMENT'],
   ])('%s', (_, action, code) => {
     expect(action).toThrow(expect.objectContaining({ code }))
   })
