@@ -1,6 +1,6 @@
 /**
- * Writes BTF files with nothing of tilework in it, as the inputs of its tests: what a reader and a writer get wrong
- * together would else not be seen. Dense tensors only; the format stands at the head of `lib/formats/btf/schema.ts`.
+ * Writes BTF files independently of tilework, as inputs of its tests: otherwise an error that reader and writer share would
+ * not be found. Dense tensors only; `lib/formats/btf/schema.ts` documents the format.
  */
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 

@@ -1,5 +1,5 @@
 /**
- * Sets a fresh checkout up and shows the main job on a sample: `npm run demo`.
+ * Sets up a fresh checkout and converts a sample file: `npm run demo`.
  *
  * Installs and builds when that has not been done, so this file uses nothing but Node's own modules until then. The
  * sample, the converted files and the picture are left in `demo/`.

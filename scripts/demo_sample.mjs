@@ -1,4 +1,4 @@
-/** The file that the demo works on. Its values are computed, so every run makes the same bytes. */
+/** Creates the sample file of the demo. Its values are computed, so every run writes the same bytes. */
 import { save, sparseFromDense, tensor } from '../dist/index.js'
 
 const ACTIVATION_SHAPE = [1, 3, 48, 64]

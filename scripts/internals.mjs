@@ -1,6 +1,5 @@
 /**
- * Parts of tilework that no public entry has, for test programs and benchmarks: `dist` is bundled, so that they cannot
- * import its files.
+ * Gives test programs and benchmarks access to internals of tilework: `dist` is bundled, so they cannot import its files.
  */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -9,14 +8,14 @@ import { ROOT } from './toolchain.mjs'
 
 const OUT = join(ROOT, 'build', 'internals')
 
-/** The addon itself. It is the one that the library uses in this process: a second load gives the same object. */
+/** The addon, the same object that the library uses in this process. */
 export function native() {
   return createRequire(import.meta.url)(join(ROOT, 'build', 'Release', 'tilework.node'))
 }
 
 /**
- * A module of `lib`, compiled now: `importInternal('layout/plan')`. It shares nothing with `dist`; its TileworkError is
- * another class.
+ * Compiles and imports a module of `lib`: `importInternal('layout/plan')`. It shares nothing with `dist`; its TileworkError
+ * is a different class.
  */
 export async function importInternal(name) {
   const { build } = await import('tsdown')

@@ -1,8 +1,8 @@
 /**
- * A reorder as numbers with blanks between them, in the form that test/native/read_description.h reads.
+ * Encodes a reorder as numbers separated by spaces, the input of test/native/read_description.h.
  *
- * @param {number} bits - of an element
- * @param {import('../dist/index.js').LayoutStorage} from - bound to the shape of `to`, or of what `slice` is taken of
+ * @param {number} bits - width of an element
+ * @param {import('../dist/index.js').LayoutStorage} from - bound to the shape of `to`, or of the tensor that `slice` selects from
  * @param {import('../dist/index.js').LayoutStorage} to
  * @param {{ start: readonly number[], step: readonly number[] }} [slice]
  */

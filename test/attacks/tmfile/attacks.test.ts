@@ -5,7 +5,7 @@ import { readOptions, smallFile } from '../../formats/tmfile/tmfile_bytes.js'
 import { codeOf } from '../refusal.js'
 import { ATTACKS } from './attacks.js'
 
-it('the file that the attacks change is good', async () => {
+it('the base file of the attacks is valid', async () => {
   const source = new MemorySource(await smallFile())
   expect(await tmfile.check(source, readOptions('strict'))).toEqual([])
   expect((await tmfile.read(source, readOptions('strict'))).findings).toEqual([])
@@ -27,7 +27,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
     } else if (level === 'lenient') {
       expect(errors).toEqual([])
       expect(refusal).toBeNull()
-      // What is opened all the same can be used.
+      // A file that opens must be usable.
       const { tensors } = await tmfile.read(source, readOptions(level))
       for (const tensor of tensors) expect(tensor.size).toBeGreaterThanOrEqual(0)
     }
@@ -39,12 +39,12 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
   })
 })
 
-it('every rule of the table beside this file has an attack', () => {
+it('every rule of README.md has an attack', () => {
   const rules = new Set(ATTACKS.map(({ rule }) => rule))
   expect([...rules].sort((one, other) => one - other)).toEqual(Array.from({ length: 28 }, (_, at) => at + 1))
 })
 
-it('limits of the caller go before the defaults', async () => {
+it('limits of the caller override the defaults', async () => {
   const bytes = await smallFile()
   const read = (limits: object) => tmfile.read(new MemorySource(bytes), readOptions('lenient', limits))
   for (const limits of [{ tensors: 3 }, { headerBytes: 100 }, { totalBytes: 10 }]) {

@@ -1,6 +1,6 @@
 /**
- * Real tmfiles, and hostile ones, that are almost right: read and written again byte for byte, or refused, in memory that
- * the file justifies.
+ * Mutates real and hostile tmfiles: each must be read and rewritten byte for byte, or rejected, with memory proportional to
+ * the file.
  */
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
@@ -19,10 +19,10 @@ import { ATTACKS } from './attacks.js'
 const MUTATIONS = mutationCount(2000)
 const SEED = fuzzSeed(20_261)
 
-/** Larger ones are left to runs of more mutations: copying them takes longer than reading them. */
+/** Larger files are mutated only in longer runs: copying them takes longer than reading them. */
 const LARGEST_SEED_BYTES = process.env.TILEWORK_FUZZ_COUNT === undefined ? 50_000 : 10_000_000
 
-/** Real models, where they are. */
+/** Real models, where they are available. */
 function realFiles(): Uint8Array[] {
   if (!hasThirdPartyFiles) return []
   const small = thirdPartyFiles('tmfile').filter(({ byteLength }) => byteLength <= LARGEST_SEED_BYTES)
@@ -31,7 +31,7 @@ function realFiles(): Uint8Array[] {
 
 const MEMORY = new MemoryWatch()
 
-/** Numbers at which arithmetic of 32 bits goes wrong. */
+/** Numbers at which 32-bit arithmetic overflows. */
 const EDGES = [
   0,
   1,
@@ -52,7 +52,7 @@ const EDGES = [
   2 ** 32 - 1,
 ]
 
-/** The 4-byte word that `at` lies in, as far as there is a whole one. */
+/** Start of the whole 4-byte word that contains `at`. */
 function setWord(value: (length: number, random: Random) => number): Change {
   return (bytes, at, random) => {
     const word = at - (at % 4)
@@ -66,7 +66,7 @@ const CHANGES: readonly Change[] = [
   ...ANY_FORMAT,
   copyRun(4, 16),
   setWord((_, random) => EDGES[random(EDGES.length)]!),
-  // An offset to somewhere in the file.
+  // A random offset in the file.
   setWord((length, random) => random(length + 8)),
   // A small count or index.
   setWord((_, random) => random(20)),
@@ -81,7 +81,7 @@ async function useTensor(tensor: DenseTensor): Promise<void> {
 async function read(bytes: Uint8Array, level: Level): Promise<void> {
   const source = new CountingSource(bytes)
   const { tensors, model } = await MEMORY.over(bytes.length, () => tmfile.read(source, readOptions(level)))
-  // Structs once, in pages of which few are read again.
+  // Each struct is read once, and few pages are read again.
   expect(source.bytesRead).toBeLessThanOrEqual(8 * bytes.length + 64 * 1024)
   for (const tensor of tensors) await useTensor(tensor as DenseTensor)
   const rewritten = await serialize(model as TmfileModel)
@@ -94,7 +94,7 @@ async function read(bytes: Uint8Array, level: Level): Promise<void> {
   }
 }
 
-it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check agrees`, {
+it(`${MUTATIONS} mutated files are rewritten or rejected, and check agrees`, {
   timeout: 60_000 + 60 * MUTATIONS,
 }, async () => {
   const random = randomNumbers(SEED)
@@ -113,7 +113,7 @@ it(`${MUTATIONS} mutated files are read and rewritten, or refused, and a check a
   })
 })
 
-it('a file of twenty thousand nodes and tensors opens, and is written again', async () => {
+it('a file of 20,000 nodes and tensors is opened and rewritten', async () => {
   const count = 20_000
   const tensors = Array.from({ length: count }, (_, at) => ({
     ...{ name: `t${at}`, dtype: 'float32', shape: [1], layout: 0, quantization: null, buffer: null },

@@ -1,4 +1,4 @@
-/** Edits of models: what each changes, what it leaves, and that nothing is wrong with the file afterwards. */
+/** Edits of models: what each changes and keeps, and that the written file is valid. */
 import { describe, expect, it } from 'vitest'
 import {
   check,
@@ -12,7 +12,7 @@ import type { TmfileNode } from '../../../lib/tmfile.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../shared_fixtures.js'
 import { constant, node, smallModel, variable } from './tmfile_bytes.js'
 
-/** The model as a file says it; nothing may be wrong with that file that strict refuses. */
+/** Writes the model, checks the file in strict mode, and reads it back. */
 async function written(model: TmfileModel): Promise<TmfileModel> {
   const bytes = await serialize(model)
   expect((await check(bytes, { level: 'strict' })).filter(({ severity }) => severity === 'error')).toEqual([])
@@ -25,7 +25,7 @@ const named = (nodes: readonly TmfileNode[], name: string): TmfileNode =>
   nodes.find((each) => each.name === name)!
 
 describe('names', () => {
-  it('a tensor and its node are renamed together', async () => {
+  it('renames a tensor and its node together', async () => {
     const model = smallModel()
     expect(model.rename('conv/w', 'weights')).toBe(2)
     const { graph } = await written(model)
@@ -33,12 +33,12 @@ describe('names', () => {
     expect(names(graph.nodes)).toEqual(['data', 'weights', 'conv/b', 'conv'])
   })
 
-  it('a name is never given twice, and must be there', () => {
+  it('rejects a taken name and a missing one', () => {
     expect(() => smallModel().rename('conv', 'data')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
     expect(() => smallModel().rename('nobody', 'x')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 
-  it('nothing gets a name that another one of its kind has, and a model that is refused one stays as it was', async () => {
+  it('rejects every edit that would duplicate a name, and leaves the model unchanged', async () => {
     const refused = expect.objectContaining({ code: 'ERR_GRAPH' })
     const model = smallModel()
     const before = await serialize(model)
@@ -61,7 +61,7 @@ describe('names', () => {
     expect(() => model.addConstant('c', tensorOf([1], { dtype: 'float32' }) as DenseTensor)).toThrow(refused)
   })
 
-  it('a cut makes no tensor twice, and no name', () => {
+  it('a cut duplicates no tensor and no name', () => {
     const refused = expect.objectContaining({ code: 'ERR_GRAPH' })
     const model = smallModel()
     const [left, right] = [variable('left'), variable('right')]
@@ -78,7 +78,7 @@ describe('names', () => {
     expect(names(model.graph.nodes)).toEqual(['conv', 'l', 's'])
   })
 
-  it('a node that takes the place of another one may have its names and those of its constants', async () => {
+  it('a replacement may reuse the names of the old node and its constants', async () => {
     const model = smallModel()
     const [data, , , conv] = model.graph.tensors
     const scale = constant('conv/w', [3], [1, 2, 3])
@@ -91,7 +91,7 @@ describe('names', () => {
     expect(names(model.graph.tensors)).toEqual(['data', 'gamma', 'conv/w', 'conv'])
   })
 
-  it.each(['', 'a\0b', '\ud800'])('%j is no name', (name) => {
+  it.each(['', 'a\0b', '\ud800'])('rejects %j as a name', (name) => {
     const refused = expect.objectContaining({ code: 'ERR_ARGUMENT' })
     const model = smallModel()
     const inputs = ['data']
@@ -107,7 +107,7 @@ describe('names', () => {
     )
   })
 
-  it('names can be left away', async () => {
+  it('strips names', async () => {
     const model = smallModel()
     model.stripNames()
     const { graph } = await written(model)
@@ -116,7 +116,7 @@ describe('names', () => {
 })
 
 describe('shapes', () => {
-  it('a batch goes through the graph, and into Reshape nodes that have it written down', async () => {
+  it('a batch size propagates through the graph and into Reshape targets', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])
     model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
@@ -133,7 +133,7 @@ describe('shapes', () => {
     expect(named(graph.nodes, 'flat').params).toMatchObject({ re_shape: [4, 32] })
   })
 
-  it('another size makes what depends on it unknown, and names the Reshape nodes that may not fit', async () => {
+  it('another size makes dependent shapes unknown, and lists Reshape nodes that may not fit', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])
     model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [1, 32] }))
@@ -156,7 +156,7 @@ describe('shapes', () => {
   })
 })
 
-it('an input whose shape nobody knows gets one of any rank', () => {
+it('an input of unknown shape accepts any rank', () => {
   for (const shape of [null, []]) {
     const model = smallModel()
     model.graph.tensors[0]!.shape = shape
@@ -166,7 +166,7 @@ it('an input whose shape nobody knows gets one of any rank', () => {
 })
 
 describe('nodes', () => {
-  it('a node that is taken out gives its input on, and takes its constants with it', async () => {
+  it('removing a node connects its input to its consumers, and removes its constants', async () => {
     const model = smallModel()
     const result = variable('relu', [1, 2, 4, 4])
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
@@ -178,7 +178,7 @@ describe('nodes', () => {
     expect(graph.buffers).toEqual([])
   })
 
-  it('an output that is taken out gives its place to the node before it', async () => {
+  it('removing an output makes the previous node the output', async () => {
     const model = smallModel()
     const result = variable('relu', [1, 2, 4, 4])
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [result]))
@@ -187,7 +187,7 @@ describe('nodes', () => {
     expect(names((await written(model)).graph.outputs)).toEqual(['conv'])
   })
 
-  it('a node goes behind those that make its inputs, with its tensors and buffers', async () => {
+  it('inserts a node after the producers of its inputs, with its tensors and buffers', async () => {
     const model = smallModel()
     const scale = constant('scale', [2], [1, 2])
     const scaled = variable('scaled', [1, 2, 4, 4])
@@ -200,7 +200,7 @@ describe('nodes', () => {
     expect(graph.buffers).toHaveLength(3)
   })
 
-  it('no node is put where its inputs are not made yet, or makes what is made already', () => {
+  it('rejects a node before its producers, and a second producer', () => {
     const model = smallModel()
     const early = node('early', 'ReLu', [model.graph.tensors[3]!], [variable('early')])
     expect(() => model.insertNode(early, 0)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
@@ -208,7 +208,7 @@ describe('nodes', () => {
     expect(() => model.insertNode(twice)).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
   })
 
-  it('a node takes the place of another one', async () => {
+  it('replaces a node', async () => {
     const model = smallModel()
     const { tensors } = model.graph
     model.replaceNode(
@@ -221,7 +221,7 @@ describe('nodes', () => {
     expect(graph.buffers).toEqual([])
   })
 
-  it('a node whose output is needed is not replaced by one that does not make it', () => {
+  it('rejects a replacement that does not produce a used output', () => {
     const model = smallModel()
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
     const other = node('other', 'ReLu', [model.graph.tensors[0]!], [variable('other')])
@@ -229,8 +229,8 @@ describe('nodes', () => {
   })
 })
 
-describe('new parts', () => {
-  it('a node has the defaults of its operator, and a tensor of its own', async () => {
+describe('new nodes and constants', () => {
+  it('a new node has the defaults of its operator and a new output', async () => {
     const model = smallModel()
     model.insertNode(
       model.createNode({ operator: 'Clip', name: 'clip', inputs: ['conv'], params: { max: 6 } }),
@@ -246,14 +246,14 @@ describe('new parts', () => {
     expect(clip.outputs[0]).toMatchObject({ dtype: 'float32', shape: null, role: 'variable' })
   })
 
-  it('of two operators of one name the number says which', () => {
+  it('operatorNumber selects one of two operators with the same name', () => {
     const model = smallModel()
     const resize = { operator: 'Resize', name: 'resize' } as const
     expect(model.createNode(resize).operatorNumber).toBe(54)
     expect(model.createNode({ ...resize, operatorNumber: 2 }).operatorNumber).toBe(2)
   })
 
-  it('a constant comes with its node and its scales', async () => {
+  it('adds a constant with its node and its scales', async () => {
     const model = smallModel()
     const numbers = tensorOf([1, 2], { dtype: 'int8' }) as DenseTensor
     const scales = { scales: Float32Array.of(0.5), zeroPoints: Int32Array.of(1), widths: Int32Array.of(0) }
@@ -281,7 +281,7 @@ describe('new parts', () => {
     )
   })
 
-  it('nobody takes a tensor before it is made', () => {
+  it('rejects a consumer before its producer', () => {
     const model = smallModel()
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
     expect(() => model.replaceAllUses('data', 'relu')).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
@@ -291,7 +291,7 @@ describe('new parts', () => {
 })
 
 describe('constants', () => {
-  it('other numbers, of another type, with their quantization parameters', async () => {
+  it('replaces data, dtype and quantization parameters', async () => {
     const model = smallModel()
     const numbers = tensorOf([1, -2, 3, -4, 5, -6], { dtype: 'int8', shape: [2, 3, 1, 1] }) as DenseTensor
     const quantization = {
@@ -309,7 +309,7 @@ describe('constants', () => {
     expect(file.tmfile!.graph.buffers).toHaveLength(2)
   })
 
-  it('what a tmfile cannot hold is refused', () => {
+  it('rejects data that a tmfile cannot hold', () => {
     const numbers = tensorOf([1], { dtype: 'float64' }) as DenseTensor
     expect(() => smallModel().replaceConstant('conv/w', numbers)).toThrow(
       expect.objectContaining({ code: 'ERR_UNSUPPORTED' }),
@@ -319,7 +319,7 @@ describe('constants', () => {
     )
   })
 
-  it('weights are left away with their sizes kept, and filled again', async () => {
+  it('strips weights, keeps their sizes, and fills them again', async () => {
     const model = smallModel()
     model.stripWeights()
     const stripped = await written(model)
@@ -338,7 +338,7 @@ describe('constants', () => {
     expect(() => stripped.fillWeights(wrong)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 
-  it('constants with the same bytes share them', async () => {
+  it('merges constants with equal bytes', async () => {
     const model = smallModel()
     const twin = constant('twin', [1, 2], [7, 8])
     const other = constant('other', [2], [8, 7])
@@ -358,8 +358,8 @@ describe('constants', () => {
   })
 })
 
-/** Calls with what is no argument, each of which leaves the model as it was. */
-const NONSENSE: readonly (readonly [string, (model: TmfileModel) => unknown])[] = [
+/** Calls with invalid arguments; each must leave the model unchanged. */
+const INVALID_CALLS: readonly (readonly [string, (model: TmfileModel) => unknown])[] = [
   ['no shape', (model) => model.setInputShape('data', null as never)],
   ['an empty shape', (model) => model.setInputShape('data', [])],
   ['text for a shape', (model) => model.setInputShape('data', '1,3' as never)],
@@ -393,15 +393,15 @@ const NONSENSE: readonly (readonly [string, (model: TmfileModel) => unknown])[] 
   ['a node that is nowhere', (model) => model.removeNode({ name: 'x' } as never)],
 ]
 
-describe('nonsense', () => {
-  it.each(NONSENSE)('%s is refused in words of tilework', async (_, act) => {
+describe('invalid arguments', () => {
+  it.each(INVALID_CALLS)('%s throws a TileworkError', async (_, act) => {
     const model = smallModel()
     const before = await serialize(model)
     expect(() => act(model)).toThrow(expect.objectContaining({ name: 'TileworkError', code: 'ERR_ARGUMENT' }))
     expect(Buffer.compare(await serialize(model), before)).toBe(0)
   })
 
-  it('weights are filled by a function that gives tensors', () => {
+  it('fillWeights rejects a function that does not return tensors', () => {
     for (const numbersFor of [null, () => undefined, () => ({})]) {
       const model = smallModel()
       model.stripWeights()
@@ -411,7 +411,7 @@ describe('nonsense', () => {
     }
   })
 
-  it('a cut that is refused leaves the outputs', async () => {
+  it('a rejected cut keeps the outputs', async () => {
     const model = smallModel()
     model.insertNode(node('relu', 'ReLu', [model.graph.tensors[3]!], [variable('relu')]))
     expect(() => model.cut([], ['relu'])).toThrow(expect.objectContaining({ code: 'ERR_GRAPH' }))
@@ -440,7 +440,7 @@ describe('nonsense', () => {
   })
 })
 
-/** Operators of one input and one output of its shape. */
+/** Operators with one input and one output of the same shape. */
 const UNARY: ReadonlySet<string> = new Set([
   'ReLu',
   'PReLU',
@@ -457,7 +457,7 @@ function middleOf({ graph }: TmfileModel): TmfileNode {
   return convolutions[Math.floor(convolutions.length / 2)]!
 }
 
-/** Behind a node, in the way of all its consumers. */
+/** Inserts a node between a node and all its consumers. */
 function insertRelu(model: TmfileModel, before: TmfileNode): void {
   const made = before.outputs[0]!
   const { consumers } = model.links().get(made)!
@@ -473,7 +473,6 @@ function replaceByNoop(model: TmfileModel): void {
   model.replaceNode(old, node('replaced', 'Noop', [old.inputs[0]!], [old.outputs[0]!]))
 }
 
-/** More would only take longer. */
 const FILLED_BYTES = 2_000_000
 
 function fillWithZeros(model: TmfileModel): void {
@@ -486,7 +485,7 @@ function fillWithZeros(model: TmfileModel): void {
 }
 
 describe('real models', THIRD_PARTY, () => {
-  it('an edit that changes no length leaves every other byte', async () => {
+  it('an edit that changes no length keeps every other byte', async () => {
     const file = await open(thirdPartyPath('tmfile/FaceLandmark2d.tmfile'))
     const before = await serialize(file)
     const convolution = file.tmfile!.graph.nodes.find(({ operator }) => operator === 'Convolution')!
@@ -497,7 +496,7 @@ describe('real models', THIRD_PARTY, () => {
     expect(changed.at(-1)! - changed[0]!).toBeLessThan(4)
   })
 
-  it('a part of a model is cut out, with its weights', async () => {
+  it('cuts a part of a model with its weights', async () => {
     const file = await open(thirdPartyPath('tmfile/mnist.tmfile'))
     const model = file.tmfile!
     const variables = model.graph.nodes.filter(
@@ -522,7 +521,7 @@ describe('real models', THIRD_PARTY, () => {
       expect(Buffer.compare(await again.dense(name).bytes(), bytes)).toBe(0)
   })
 
-  it('a cut that leaves an input out says which', async () => {
+  it('a cut without a required input names it', async () => {
     const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const sum = model.graph.nodes.find(({ operator }) => operator === 'Eltwise')!
     expect(() => model.cut([sum.inputs[0]!], [sum.outputs[0]!])).toThrow(
@@ -530,7 +529,7 @@ describe('real models', THIRD_PARTY, () => {
     )
   })
 
-  it('what a new output does not need goes', async () => {
+  it('removes what a new output does not depend on', async () => {
     const model = await modelOf('tmfile/retinaface_benchmark.tmfile')
     const { nodes } = model.graph
     const end = nodes.find(({ operator }) => operator === 'Eltwise')!
@@ -542,7 +541,7 @@ describe('real models', THIRD_PARTY, () => {
     expect(graph.buffers.length).toBe(graph.nodes.filter(({ operator }) => operator === 'Const').length)
   })
 
-  it('a batch of a tensor that has more consumers than a call has arguments', () => {
+  it('sets the batch of a tensor with more consumers than a call can have arguments', () => {
     const model = smallModel()
     const [input] = model.graph.inputs
     const far = variable('far', [1, 2])
@@ -564,7 +563,7 @@ describe('real models', THIRD_PARTY, () => {
     },
   )
 
-  it('a batch goes into the constant that holds the target of a Reshape a second time', async () => {
+  it('a batch size also changes the constant that stores the target of a Reshape', async () => {
     const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     expect(names(model.setBatch(4).reshaped)).toEqual(['475'])
     const bytes = await serialize(model)
@@ -574,7 +573,7 @@ describe('real models', THIRD_PARTY, () => {
     const file = await open(bytes)
     const reshape = named(file.tmfile!.graph.nodes, '475')
     expect(reshape.params).toMatchObject({ re_shape: [4, 128] })
-    // What the file keeps of two 64-bit numbers: the words of the first.
+    // The file keeps the leading words of the original 64-bit values.
     expect([...(await file.dense(reshape.inputs[1]!.name!).toTypedArray())]).toEqual([4, 0])
     expect(reshape.outputs[0]!.shape).toEqual([4, 128])
   })
@@ -607,7 +606,7 @@ describe('real models', THIRD_PARTY, () => {
     }
   })
 
-  it('device subgraphs are renumbered with the nodes', async () => {
+  it('renumbers device subgraphs with the nodes', async () => {
     const model = await modelOf('tmfile/FaceLandmark2d.tmfile')
     const before = model.graph.devices!.map(({ nodes }) => names(nodes))
     const removed = model.graph.nodes.find(({ operator }) => operator === 'Cast')!
@@ -618,7 +617,7 @@ describe('real models', THIRD_PARTY, () => {
   })
 })
 
-it('a model that does not hold together is refused before anything is written', async () => {
+it('rejects an inconsistent model before anything is written', async () => {
   const stray = smallModel()
   stray.graph.nodes[3]!.inputs.push(variable('stray'))
   await expect(serialize(stray)).rejects.toMatchObject({ code: 'ERR_GRAPH', path: 'nodes[3].inputs' })

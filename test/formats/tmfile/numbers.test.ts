@@ -1,4 +1,4 @@
-/** Weights as numbers: in half precision, and as the real values that quantized ones stand for. */
+/** Casting, quantizing and dequantizing weights. */
 import { describe, expect, it } from 'vitest'
 import { ModelTensors } from '../../../lib/formats/tmfile/model/tensors.js'
 import {
@@ -17,7 +17,7 @@ import { THIRD_PARTY, thirdPartyPath } from '../../shared_fixtures.js'
 import { node, smallModel } from './tmfile_bytes.js'
 
 describe('castWeights', () => {
-  it('halves the weights, and gives them back', async () => {
+  it('casts weights to float16 and back', async () => {
     const model = smallModel()
     const before = (await serialize(model)).length
     expect(model.castWeights('float16')).toBe(2)
@@ -35,7 +35,7 @@ describe('castWeights', () => {
     ])
   })
 
-  it('knows no other type', () => {
+  it('rejects other types', () => {
     expect(() => smallModel().castWeights('int8' as never)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
@@ -52,7 +52,7 @@ describe('castWeights', () => {
     ])
   })
 
-  it('keeps every constant of a buffer that several share', async () => {
+  it('keeps all constants of a shared buffer', async () => {
     const model = smallModel()
     model.stripWeights()
     const twin = { ...model.graph.tensors[2]!, name: 'twin' }
@@ -126,7 +126,7 @@ describe('dequantize', () => {
 })
 
 describe('parameters on the tensors of a file', () => {
-  it('one scale is that of the tensor, several are those of its first axis', async () => {
+  it('one scale applies to the tensor, several to axis 0', async () => {
     const model = smallModel()
     const codes = tensorOf([1, -2, 3, -4, 5, -6], { dtype: 'int8', shape: [2, 3, 1, 1] }) as DenseTensor
     const quantization = {
@@ -154,7 +154,7 @@ describe('parameters on the tensors of a file', () => {
     expect((await materialize(weight)).quantization).toEqual(weight.quantization)
   })
 
-  it('go with a tensor into a file of loose tensors', async () => {
+  it('are saved with a single tensor', async () => {
     const model = smallModel()
     const parameters = await model.quantize('conv/w', 'int8')
     const weight = (await open(await serialize(model))).dense('conv/w')
@@ -162,7 +162,7 @@ describe('parameters on the tensors of a file', () => {
     expect(loose.tmfile!.graph.tensors[0]!.quantization).toEqual(parameters)
   })
 
-  it('every tensor of a uint8 model has them', THIRD_PARTY, async () => {
+  it('are present on every tensor of a uint8 model', THIRD_PARTY, async () => {
     const file = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     for (const [at, tensor] of file.tmfile!.graph.tensors.entries()) {
       const { quantization } = file.dense(at)
@@ -190,19 +190,19 @@ describe('quantize', () => {
     return { dtype, values, scales: [...scales], zeroPoints: [...zeroPoints] }
   }
 
-  it('int8 is symmetric, with a scale for each channel', async () => {
+  it('int8 is symmetric with one scale per channel', async () => {
     const model = withWeights([127, -127, 0.5, 0, 254, -3])
     await model.quantize('conv/w', 'int8')
     expect(await codesOf(model)).toEqual({
       dtype: 'int8',
-      // Halves go away from zero: 0.5 / 1 and -3 / 2.
+      // Halves round away from zero: 0.5 / 1 and -3 / 2.
       values: [127, -127, 1, 0, 127, -2],
       scales: [1, 2],
       zeroPoints: [0, 0],
     })
   })
 
-  it('uint8 has one scale and a zero point, which is cut', async () => {
+  it('uint8 has one scale and a clamped zero point', async () => {
     const model = withWeights([-100.75, 154.25, 0, 1, -1, 0.5])
     await model.quantize('conv/w', 'uint8')
     expect(await codesOf(model)).toEqual({
@@ -213,7 +213,7 @@ describe('quantize', () => {
     })
   })
 
-  it('biases take the scale of input and weights', async () => {
+  it('biases use input scale × weight scale', async () => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
     await model.quantize('conv/w', 'int8', { perChannel: false })
     const parameters = await model.quantize('conv/b', 'int32', { scales: [0.5] })
@@ -251,13 +251,13 @@ describe('quantize', () => {
     expect(model.graph.tensors[1]!.dtype).toBe('float32')
   })
 
-  it('codes are not quantized again', async () => {
+  it('rejects quantized data', async () => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
     await model.quantize('conv/w', 'int8')
     await expect(model.quantize('conv/w', 'uint8')).rejects.toMatchObject({ code: 'ERR_DTYPE' })
   })
 
-  it('codes of a real model come back from their real values', THIRD_PARTY, async () => {
+  it('requantizing the real values of a model restores its data', THIRD_PARTY, async () => {
     const { tmfile: model } = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     const weights = model!.graph.nodes
       .filter(({ operator }) => operator === 'Convolution')
@@ -280,33 +280,36 @@ describe.each(['tmfile/FaceLandmark2d.tmfile', 'tmfile/from_onnx_UINT8.tmfile'])
   (name) => {
     const BLOCKED = 'os_is_yx_isv16_osv16'
 
-    it.each(['btf', 'npz', 'npy', 'safetensors', 'onnx'] as const)('go to %s and back', async (format) => {
-      const file = await open(thirdPartyPath(name))
-      const weights = [...file.tensors].filter(
-        (tensor): tensor is DenseTensor =>
-          tensor.kind === 'dense' && tensor.hasData && tensor.shape.length === 4,
-      )
-      expect(weights.length).toBeGreaterThan(20)
-      const blocked = weights.map((weight) => reorder(weight, BLOCKED, { as: 'weights' }))
-      // An npy file holds one tensor.
-      const lists = format === 'npy' ? blocked.slice(0, 4).map((each) => [each]) : [blocked]
-      let at = 0
-      for (const list of lists) {
-        const stored = await open(await serialize(list, { format }), { format })
-        expect(stored.tensors.length).toBe(list.length)
-        // A format may have an order of its own; BTF and npy have no names.
-        for (const [index, { name: own }] of list.entries()) {
-          const found = stored.tensors.get(own) ? stored.dense(own) : stored.dense(index)
-          const weight = weights[at++]!
-          const isKept = found.storage.layout === BLOCKED
-          const back = isKept ? found : asLayout(found, BLOCKED, weight.shape)
-          expect(Buffer.compare(await found.bytes(), await blocked[at - 1]!.bytes())).toBe(0)
-          const plain = reorder(back, 'row_major')
-          expect([plain.dtype, plain.shape]).toEqual([weight.dtype, weight.shape])
-          expect(Buffer.compare(await plain.bytes(), await weight.bytes())).toBe(0)
+    it.each(['btf', 'npz', 'npy', 'safetensors', 'onnx'] as const)(
+      'survive a round trip through %s',
+      async (format) => {
+        const file = await open(thirdPartyPath(name))
+        const weights = [...file.tensors].filter(
+          (tensor): tensor is DenseTensor =>
+            tensor.kind === 'dense' && tensor.hasData && tensor.shape.length === 4,
+        )
+        expect(weights.length).toBeGreaterThan(20)
+        const blocked = weights.map((weight) => reorder(weight, BLOCKED, { as: 'weights' }))
+        // An npy file holds one tensor.
+        const lists = format === 'npy' ? blocked.slice(0, 4).map((each) => [each]) : [blocked]
+        let at = 0
+        for (const list of lists) {
+          const stored = await open(await serialize(list, { format }), { format })
+          expect(stored.tensors.length).toBe(list.length)
+          // A format may have an order of its own; BTF and npy have no names.
+          for (const [index, { name: own }] of list.entries()) {
+            const found = stored.tensors.get(own) ? stored.dense(own) : stored.dense(index)
+            const weight = weights[at++]!
+            const isKept = found.storage.layout === BLOCKED
+            const back = isKept ? found : asLayout(found, BLOCKED, weight.shape)
+            expect(Buffer.compare(await found.bytes(), await blocked[at - 1]!.bytes())).toBe(0)
+            const plain = reorder(back, 'row_major')
+            expect([plain.dtype, plain.shape]).toEqual([weight.dtype, weight.shape])
+            expect(Buffer.compare(await plain.bytes(), await weight.bytes())).toBe(0)
+          }
         }
-      }
-      file.close()
-    })
+        file.close()
+      },
+    )
   },
 )

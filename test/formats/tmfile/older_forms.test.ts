@@ -1,4 +1,4 @@
-/** Parameter blocks of other years: what they mean now, that they stay as they are, and that an upgrade rewrites them. */
+/** Older forms of parameter blocks: their meaning, that a rewrite keeps them, and that an upgrade converts them. */
 import { describe, expect, it } from 'vitest'
 import { check, open, serialize } from '../../../lib/index.js'
 import { TmfileModel, type TmfileNode } from '../../../lib/tmfile.js'
@@ -21,7 +21,7 @@ async function fileWithBlock(number: number, block: readonly (number | 'vector')
   const graph = { nodes: [source, node], tensors, inputs: [source], outputs: [node] }
   const bytes = await serialize(new TmfileModel(graph))
   const { operator } = (await recordsOf(bytes)).graph.nodes.list[1]!
-  // Behind the file there is room for a vector of two numbers.
+  // The end of the file has room for a vector of two numbers.
   const file = Buffer.concat([bytes, Buffer.from(Uint32Array.of(2, 5, 6).buffer)])
   file.writeUInt32LE(number, operator.offset + 4)
   for (const [at, entry] of block.entries()) {
@@ -76,7 +76,7 @@ describe.each([
   ['Interp', 71, [2, 0, 0, 8, 9, 1], { resize_type: 2, output_width: 8, output_height: 9 }],
   ['StridedSlice', 41, [1, 2, 3], { begin_n: 1, end_n: 2, stride_n: 3, begin_c: 0, stride_w: 0 }],
 ] as const)('%s in %#', (operator, number, block, params) => {
-  it('means the defaults where it is short, stays as it is, and is written in full by an upgrade', async () => {
+  it('has defaults for missing fields, is kept by a rewrite, and is converted by an upgrade', async () => {
     const bytes = await fileWithBlock(number, block)
     const file = await open(bytes)
     const node = file.tmfile!.graph.nodes[1]!
@@ -95,7 +95,7 @@ describe.each([
   })
 })
 
-it('an older block that cannot say what was set is written in full', async () => {
+it('an older block that cannot represent an edit is written in the current form', async () => {
   const file = await open(await fileWithBlock(42, [2]))
   const node = file.tmfile!.graph.nodes[1]!
   Object.assign(node.params, { keepdims: 1 })
@@ -104,7 +104,7 @@ it('an older block that cannot say what was set is written in full', async () =>
   expect(changed.findings).toEqual([])
 })
 
-it('a Split of 2019 without parameters stays without', async () => {
+it('a Split of 2019 without parameters is kept without them', async () => {
   const bytes = Buffer.from(await fileWithBlock(29, [0]))
   const { operator } = (await recordsOf(bytes)).graph.nodes.list[1]!
   bytes.writeUInt32LE(0, operator.offset + 8)
@@ -114,7 +114,7 @@ it('a Split of 2019 without parameters stays without', async () => {
   expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
 })
 
-it('offsets that a Caffe split left to chance are not followed', async () => {
+it('uninitialised offsets of a Caffe Split are not followed', async () => {
   const bytes = await fileWithBlock(29, [0x7fff_0000, 77, 1, 0x1234_5678])
   const file = await open(bytes)
   expect(file.findings).toEqual([])

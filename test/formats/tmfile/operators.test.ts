@@ -1,4 +1,4 @@
-/** A file for every operator, built in code, written, read back equal and rewritten identical. */
+/** Writes a file for every operator, reads it back, and rewrites it byte for byte. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PARAMETER_VALUES } from '../../../lib/formats/tmfile/enums.js'
@@ -29,7 +29,7 @@ function paramsOf({ fields }: OperatorSchema): fc.Arbitrary<Record<string, unkno
   return fc
     .record(Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, valuesOf(field)])))
     .filter((params) => {
-      // Where memory may have held anything, an offset is not followed: nothing can be stored behind it.
+      // An uninitialised offset is not followed, so nothing can be stored there.
       return Object.entries(fields).every(
         ([name, field]) =>
           field.kind === 'scalar' || params[name] === null || !isUninitialised(field, 0, params),
@@ -50,7 +50,7 @@ function modelOf(number: number, params: object): TmfileModel {
 }
 
 describe.each(OPERATORS as readonly OperatorSchema[])('operator $number $name', (schema) => {
-  it('is written, read back equal, and rewritten identical', async () => {
+  it('is read back equal and rewritten byte for byte', async () => {
     await fc.assert(
       fc.asyncProperty(paramsOf(schema), async (params) => {
         const bytes = await serialize(modelOf(schema.number, params))
@@ -67,7 +67,7 @@ describe.each(OPERATORS as readonly OperatorSchema[])('operator $number $name', 
   })
 })
 
-it('only operators that read none may have no inputs', async () => {
+it('only operators without inputs may have none', async () => {
   const unfed: string[] = []
   for (const { name, number } of OPERATORS) {
     const model = modelOf(number, {})
@@ -78,7 +78,7 @@ it('only operators that read none may have no inputs', async () => {
   expect(unfed).toEqual(['Const', 'InputOp', 'Generic', 'Noop'])
 })
 
-/** Numbers as 32 bits hold them; -0 stays. */
+/** Numbers rounded to float32; -0 is kept. */
 function asFloats(params: Record<string, unknown>, { fields }: OperatorSchema): Record<string, unknown> {
   const round = (value: unknown): unknown =>
     Array.isArray(value) ? value.map(round) : typeof value === 'number' ? Math.fround(value) : value

@@ -1,4 +1,4 @@
-/** Real files: every byte explained, rewritten byte for byte, and changed nowhere but where nobody set anything. */
+/** Real files: every byte has an owner, a rewrite is exact, and a canonical rewrite changes only uninitialised bytes. */
 import { describe, expect, it } from 'vitest'
 import { coverageOf } from '../../../lib/formats/tmfile/rules/coverage.js'
 import { STRUCT_LAYOUTS, type StructName } from '../../../lib/formats/tmfile/schema.js'
@@ -14,7 +14,7 @@ import {
 } from '../../shared_fixtures.js'
 import { recordsOf } from './tmfile_bytes.js'
 
-/** Counts as their own few lines of code find them: `[nodes, tensors, buffers]` and operators by number. */
+/** Counts by an independent reader: `[nodes, tensors, buffers]` and operators by number. */
 function countsOf(bytes: Uint8Array): { lists: number[]; operators: Record<number, number> } {
   const view = new DataView(bytes.buffer, bytes.byteOffset)
   const word = (at: number): number => view.getUint32(at, true)
@@ -32,7 +32,7 @@ function countsOf(bytes: Uint8Array): { lists: number[]; operators: Record<numbe
   return { lists: [word(nodes), word(tensors), word(buffers)], operators }
 }
 
-/** Fields that writers of the reference leave to whatever memory held. */
+/** Fields that the reference writer leaves uninitialised. */
 const UNSET_FIELDS = [
   'header padding',
   'node padding',
@@ -80,14 +80,14 @@ function structOf(path: string): StructName | 'params' {
 describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_PARTY, (name) => {
   const bytes = hasThirdPartyFiles ? thirdPartyBytes(name) : new Uint8Array(0)
 
-  it('has no byte that nobody explains', async () => {
+  it('has no unowned byte', async () => {
     const { unowned, overlaps, objects, paddingBytes } = coverageOf(await recordsOf(bytes))
     expect({ unowned, overlaps }).toEqual({ unowned: [], overlaps: [] })
     const owned = objects.reduce((sum, { start, end }) => sum + end - start, 0)
     expect(owned + paddingBytes).toBe(bytes.length)
   })
 
-  it('has the nodes, tensors, buffers and operators that its bytes say', async () => {
+  it('has the counts that an independent reader finds', async () => {
     const { tmfile: model, tensors } = await open(bytes)
     const { nodes, buffers } = model!.graph
     const operators: Record<number, number> = {}
@@ -95,13 +95,13 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
     expect({ lists: [nodes.length, tensors.length, buffers.length], operators }).toEqual(countsOf(bytes))
   })
 
-  it('is found by its content, and breaks no rule', async () => {
+  it('is detected by its content, and breaks no rule', async () => {
     expect((await open(bytes)).format).toBe('tmfile')
     const findings = await check(bytes, { level: 'strict' })
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([])
   })
 
-  it('is written byte for byte, from its objects', async () => {
+  it('is rewritten byte for byte from its objects', async () => {
     const file = await open(bytes)
     expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
     const { segments } = await planModel(file.tmfile!)
@@ -116,7 +116,7 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
     expect(copied).toBe(weights)
   })
 
-  it('changes in canonical form only where nobody set anything', async () => {
+  it('changes only uninitialised bytes in canonical form', async () => {
     const file = await open(bytes)
     const canonical = await serialize(file, { mode: 'canonical' })
     expect(canonical.length).toBe(bytes.length)
@@ -134,7 +134,7 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
     expect(Buffer.compare(await serialize(await open(canonical), { mode: 'canonical' }), canonical)).toBe(0)
   })
 
-  it('has no older struct after an upgrade, and the same graph', async () => {
+  it('has the same graph and no older struct after an upgrade', async () => {
     const file = await open(bytes)
     const upgraded = await open(await serialize(file, { mode: 'upgrade' }))
     expect(upgraded.findings.filter(({ code }) => code === 'OLDER_PARAMETERS')).toEqual([])
@@ -163,7 +163,7 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
   })
 })
 
-/** Canonical forms have 0 where a writer left parameters to chance. */
+/** Canonical files have 0 for uninitialised parameters. */
 function withoutUnset(operator: string, params: object): object {
   const unset: Record<string, readonly string[]> = {
     Eltwise: ['shift', 'power', 'scale', 'caffe_flavor'],
@@ -173,8 +173,8 @@ function withoutUnset(operator: string, params: object): object {
   return Object.fromEntries(Object.entries(params).filter(([name]) => !unset[operator]?.includes(name)))
 }
 
-describe('files of other years', THIRD_PARTY, () => {
-  it('short blocks of 2020 mean the defaults', async () => {
+describe('files of older writers', THIRD_PARTY, () => {
+  it('short blocks of 2020 have defaults', async () => {
     const { tmfile: model, findings } = await open(thirdPartyPath('tmfile/retinaface_benchmark.tmfile'))
     const nodes = model!.graph.nodes
     const reshapes = nodes.filter(({ operator }) => operator === 'Reshape')
@@ -185,7 +185,7 @@ describe('files of other years', THIRD_PARTY, () => {
     expect(named.some((message) => message.includes('the default is assumed for is_onnx'))).toBe(true)
   })
 
-  it('two device subgraphs, of which the vector of subgraphs stores one entry', async () => {
+  it('reads two device subgraphs where the subgraph vector stores one entry', async () => {
     const { tmfile: model } = await open(thirdPartyPath('tmfile/FaceLandmark2d.tmfile'))
     const { devices, nodes } = model!.graph
     expect(devices).toHaveLength(2)
@@ -196,7 +196,7 @@ describe('files of other years', THIRD_PARTY, () => {
     expect(devices!.flatMap((device) => device.nodes).every((each) => nodes.includes(each))).toBe(true)
   })
 
-  it('weights that are not in the file have a size and no data', async () => {
+  it('weights without data have a size', async () => {
     const { tensors } = await open(thirdPartyPath('tmfile/mobilenet_benchmark.tmfile'))
     const constants = [...tensors].filter(
       ({ metadata }) => metadata.get('tmfile.role') === 'constant',
@@ -209,14 +209,14 @@ describe('files of other years', THIRD_PARTY, () => {
     }
   })
 
-  it('quantized tensors have their parameters', async () => {
+  it('quantized tensors have quantization parameters', async () => {
     const { tmfile: model } = await open(thirdPartyPath('tmfile/from_onnx_UINT8.tmfile'))
     const quantized = model!.graph.tensors.filter(({ dtype }) => dtype === 'uint8')
     expect(quantized.length).toBeGreaterThan(100)
     for (const { quantization } of quantized) expect(quantization!.scales).toHaveLength(1)
   })
 
-  it('producers and consumers are those of the lists', async () => {
+  it('links match the lists of the nodes', async () => {
     const { tmfile: model } = await open(thirdPartyPath('tmfile/mnist.tmfile'))
     const links = model!.links()
     for (const node of model!.graph.nodes) {

@@ -1,4 +1,4 @@
-/** The tables against the sheet of facts, line by line: a slip in either shows. */
+/** Compares the tables with an independent list of the format's structs and operators, line by line. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { OPERATORS, type OperatorSchema } from '../../../lib/formats/tmfile/operators.js'
@@ -44,7 +44,7 @@ function operatorsOnSheet(): SheetOperator[] {
   })
 }
 
-describe('the sheet of facts', () => {
+describe('the independent list', () => {
   it.each(operatorsOnSheet())('has the operator $number $name as the table has it', (expected) => {
     const entry = (OPERATORS as readonly OperatorSchema[]).find(({ number }) => number === expected.number)!
     expect(entry.name).toBe(expected.name)
@@ -61,7 +61,7 @@ describe('the sheet of facts', () => {
   })
 })
 
-it('structs have the sizes that C gives them', () => {
+it('structs have the sizes of C structs', () => {
   const sizes = Object.fromEntries(
     Object.entries(STRUCT_LAYOUTS).map(([name, { byteLength }]) => [name, byteLength]),
   )
@@ -80,7 +80,7 @@ it('structs have the sizes that C gives them', () => {
   })
 })
 
-it('older forms of blocks have the sizes that they say', () => {
+it('older forms of blocks have their stated sizes', () => {
   for (const { older, layout, name } of OPERATORS as readonly OperatorSchema[]) {
     for (const { byteLength, fields } of older) {
       if (fields) expect([name, structLayout(fields as Fields).byteLength]).toEqual([name, byteLength])

@@ -1,4 +1,4 @@
-/** Small models for tests, and records of files to look for places in. */
+/** Builds small models for tests, and reads the records of files. */
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { Level } from '../../../lib/errors.js'
 import type { Limits, ReadOptions } from '../../../lib/formats/format.js'
@@ -28,7 +28,7 @@ export function variable(name: string, shape: number[] | null = [1, 3, 4, 4]): T
   return { name, dtype: 'float32', shape, role: 'variable', layout: 0, quantization: null, buffer: null }
 }
 
-/** A constant of float32 numbers and its buffer. */
+/** A float32 constant with its buffer. */
 export function constant(name: string, shape: number[], values: readonly number[]): TmfileTensor {
   const numbers = denseTensor([...values], { dtype: 'float32', shape })
   const buffer: TmfileBuffer = { byteLength: 4 * values.length, data: { tensor: numbers as never } }
@@ -45,7 +45,7 @@ export function node<Name extends OperatorName>(
   return nodeOfNumber(name, operatorByName(operator)!.number, inputs, outputs, params)
 }
 
-/** By number: two operators have the name Resize. */
+/** By number, because two operators have the name Resize. */
 export function nodeOfNumber(
   name: string,
   number: number,
@@ -68,7 +68,7 @@ export function nodeOfNumber(
   } as unknown as TmfileNode
 }
 
-/** A convolution of a [1, 3, 4, 4] input with weights and a bias. */
+/** A convolution of a [1, 3, 4, 4] input with weights and bias. */
 export function smallModel(): TmfileModel {
   const data: TmfileTensor = { ...variable('data'), role: 'input' }
   const weight = constant('conv/w', [2, 3, 1, 1], [1, 2, 3, 4, 5, 6])
