@@ -1,0 +1,97 @@
+/**
+ * Writes the tables of docs/limits-and-errors.md from the source: every error code with its sentence and exit code, and
+ * every limit with its value and reason. `npm run docs:tables` writes the page; with `--check` it only compares, which a
+ * test does, so that the page cannot differ from the code.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import ts from 'typescript'
+import { fail, ROOT } from './toolchain.mjs'
+
+const PAGE = join(ROOT, 'docs', 'limits-and-errors.md')
+/** Names of constants that bound what is read or accepted. */
+const LIMIT_NAME = /^(MAX_\w+|\w+_LIMIT(_IN_FILES)?)$/
+const LIBRARY = join(ROOT, 'lib')
+
+const sources = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .toSorted()
+  .map((path) => parse(join(LIBRARY, path)))
+
+const written = readFileSync(PAGE, 'utf8')
+const made = ['codes', 'limits'].reduce(
+  (page, name) => replaceBetween(page, name, name === 'codes' ? codeTable() : limitTables()),
+  written,
+)
+if (process.argv.includes('--check')) {
+  if (made !== written) fail('docs/limits-and-errors.md differs from the source; run "npm run docs:tables".')
+} else {
+  writeFileSync(PAGE, made)
+}
+
+function parse(path) {
+  return ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true)
+}
+
+function replaceBetween(page, name, table) {
+  const [start, end] = [`<!-- ${name}: generated -->`, `<!-- ${name}: end -->`]
+  const [from, to] = [page.indexOf(start), page.indexOf(end)]
+  if (from < 0 || to < from) fail(`docs/limits-and-errors.md has no "${start}" … "${end}".`)
+  return `${page.slice(0, from + start.length)}\n${table}\n${page.slice(to)}`
+}
+
+/** Rows of the object literal ERROR_CODES, in its order. */
+function codeTable() {
+  const { initializer } = constantNamed('ERROR_CODES')
+  const rows = literalOf(initializer).properties.map((row) => `| \`${row.name.text}\` | ${row.initializer.text} |`)
+  return ['| code | meaning |', '|---|---|', ...rows].join('\n')
+}
+
+function limitTables() {
+  const limits = sources.flatMap((source) => topLevelConstants(source).filter(isLimit))
+  const byFolder = Map.groupBy
+    ? Map.groupBy(limits, folderOf)
+    : limits.reduce((map, limit) => map.set(folderOf(limit), [...(map.get(folderOf(limit)) ?? []), limit]), new Map())
+  return [...byFolder]
+    .map(([folder, members]) => {
+      const rows = members.map((limit) => `| \`${limit.name.text}\` | ${valueOf(limit)} | ${reasonOf(limit)} |`)
+      return [`### ${folder}`, '', '| constant | value | reason |', '|---|---|---|', ...rows].join('\n')
+    })
+    .join('\n\n')
+}
+
+function constantNamed(name) {
+  return sources.flatMap(topLevelConstants).find((each) => each.name.text === name) ?? fail(`lib has no ${name}.`)
+}
+
+function topLevelConstants(source) {
+  return source.statements
+    .filter(ts.isVariableStatement)
+    .flatMap(({ declarationList }) => [...declarationList.declarations])
+    .filter(({ name, initializer }) => ts.isIdentifier(name) && initializer !== undefined)
+}
+
+/** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is no second limit. */
+function isLimit({ name, initializer }) {
+  return LIMIT_NAME.test(name.text) && !ts.isIdentifier(initializer)
+}
+
+function folderOf(limit) {
+  const [first, second] = relative(LIBRARY, limit.getSourceFile().fileName).split('/')
+  return first === 'formats' && !second.endsWith('.ts') ? second : first.replace(/\.ts$/, '')
+}
+
+function valueOf({ initializer }) {
+  return initializer.getText().replaceAll('|', '\\|').replace(/ as const$/, '')
+}
+
+function reasonOf(limit) {
+  const comments = ts.getJSDocCommentsAndTags(limit).filter(ts.isJSDoc)
+  const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ')
+  if (text === '') fail(`${limit.name.text} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
+  return text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
+}
+
+function literalOf(node) {
+  return ts.isAsExpression(node) || ts.isSatisfiesExpression(node) ? literalOf(node.expression) : node
+}
