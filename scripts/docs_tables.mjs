@@ -43,7 +43,9 @@ function replaceBetween(page, name, table) {
 /** Rows of the object literal ERROR_CODES, in its order. */
 function codeTable() {
   const { initializer } = constantNamed('ERROR_CODES')
-  const rows = literalOf(initializer).properties.map((row) => `| \`${row.name.text}\` | ${row.initializer.text} |`)
+  const rows = literalOf(initializer).properties.map(
+    (row) => `| \`${row.name.text}\` | ${row.initializer.text} |`,
+  )
   return ['| code | meaning |', '|---|---|', ...rows].join('\n')
 }
 
@@ -51,17 +53,24 @@ function limitTables() {
   const limits = sources.flatMap((source) => topLevelConstants(source).filter(isLimit))
   const byFolder = Map.groupBy
     ? Map.groupBy(limits, folderOf)
-    : limits.reduce((map, limit) => map.set(folderOf(limit), [...(map.get(folderOf(limit)) ?? []), limit]), new Map())
+    : limits.reduce(
+        (map, limit) => map.set(folderOf(limit), [...(map.get(folderOf(limit)) ?? []), limit]),
+        new Map(),
+      )
   return [...byFolder]
     .map(([folder, members]) => {
-      const rows = members.map((limit) => `| \`${limit.name.text}\` | ${valueOf(limit)} | ${reasonOf(limit)} |`)
+      const rows = members.map(
+        (limit) => `| \`${limit.name.text}\` | ${valueOf(limit)} | ${reasonOf(limit)} |`,
+      )
       return [`### ${folder}`, '', '| constant | value | reason |', '|---|---|---|', ...rows].join('\n')
     })
     .join('\n\n')
 }
 
 function constantNamed(name) {
-  return sources.flatMap(topLevelConstants).find((each) => each.name.text === name) ?? fail(`lib has no ${name}.`)
+  return (
+    sources.flatMap(topLevelConstants).find((each) => each.name.text === name) ?? fail(`lib has no ${name}.`)
+  )
 }
 
 function topLevelConstants(source) {
@@ -82,13 +91,17 @@ function folderOf(limit) {
 }
 
 function valueOf({ initializer }) {
-  return initializer.getText().replaceAll('|', '\\|').replace(/ as const$/, '')
+  return initializer
+    .getText()
+    .replaceAll('|', '\\|')
+    .replace(/ as const$/, '')
 }
 
 function reasonOf(limit) {
   const comments = ts.getJSDocCommentsAndTags(limit).filter(ts.isJSDoc)
   const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ')
-  if (text === '') fail(`${limit.name.text} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
+  if (text === '')
+    fail(`${limit.name.text} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
   return text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
 }
 

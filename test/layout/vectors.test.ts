@@ -1,11 +1,11 @@
 /**
  * Offsets, counts and rejections against the layout vectors, which two independent implementations agree on.
- * The vectors lie beside the checkout; without them the property tests still stand.
+ * `test/fixtures/layout_vector.mjs` makes the record of a new layout.
  */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import type { StorageOptions } from '../../lib/layout/layout.js'
-import { parseLayout } from '../../lib/layout/parse_layout.js'
+import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
 import { coordinates } from './coordinates.js'
 import { records, type VectorRecord } from './vector_records.js'
 
@@ -24,6 +24,11 @@ function fnv1a64(bytes: Uint8Array): string {
 }
 
 describe('layout vectors', () => {
+  it('exist for every layout of the catalogue', () => {
+    const known = new Set(records.map(({ format }) => format))
+    expect(LAYOUT_NAMES.filter((name) => !known.has(name))).toEqual([])
+  })
+
   const cases = records.map((record) => [`${record.format} [${record.shape}]`, record] as const)
 
   it.each(cases.filter(([, record]) => record.meaningful))('%s', (_, record) => {
