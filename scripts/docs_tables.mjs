@@ -60,7 +60,7 @@ function limitTables() {
   return [...byFolder]
     .map(([folder, members]) => {
       const rows = members.map(
-        (limit) => `| \`${limit.name.text}\` | ${valueOf(limit)} | ${reasonOf(limit)} |`,
+        (limit) => `| \`${limit.name.text}\` | ${valueText(limit)} | ${reasonOf(limit)} |`,
       )
       return [`### ${folder}`, '', '| constant | value | reason |', '|---|---|---|', ...rows].join('\n')
     })
@@ -90,7 +90,7 @@ function folderOf(limit) {
   return first === 'formats' && !second.endsWith('.ts') ? second : first.replace(/\.ts$/, '')
 }
 
-function valueOf({ initializer }) {
+function valueText({ initializer }) {
   return initializer
     .getText()
     .replaceAll('|', '\\|')

@@ -1,6 +1,6 @@
 /**
  * Offsets, counts and rejections against the layout vectors, which two independent implementations agree on.
- * `test/fixtures/layout_vector.mjs` makes the record of a new layout.
+ * `test/fixtures/layout_vectors.py` adds the record of a new layout.
  */
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
