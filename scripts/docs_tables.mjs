@@ -9,8 +9,8 @@ import ts from 'typescript'
 import { fail, ROOT } from './toolchain.mjs'
 
 const PAGE = join(ROOT, 'docs', 'limits-and-errors.md')
-/** Names of constants that bound what is read or accepted. */
-const LIMIT_NAME = /^(MAX_\w+|\w+_LIMIT(_IN_FILES)?)$/
+/** Names of constants that bound what is read or accepted; MAX_UINT32 and the like are bounds of a number type. */
+const LIMIT_NAME = /^(MAX_(?!U?INT\d)\w+|(?!U?INT\d)\w+_LIMIT(_IN_FILES)?)$/
 const LIBRARY = join(ROOT, 'lib')
 
 const sources = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' })
