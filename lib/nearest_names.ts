@@ -2,6 +2,7 @@
 
 /** Longest name that is compared: the distance costs time in proportion to it, and hostile names are long. */
 const MAX_COMPARED_LENGTH = 128
+/** Names that an error suggests: more would not be read. */
 const MAX_SUGGESTIONS = 3
 
 /**

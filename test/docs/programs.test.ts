@@ -78,8 +78,9 @@ function typeScriptFiles({ path, steps }: Page): string[] {
 }
 
 function withoutTypes(text: string): string {
-  const { ES2022, ESNext } = { ...ts.ScriptTarget, ...ts.ModuleKind }
-  return ts.transpileModule(text, { compilerOptions: { target: ES2022, module: ESNext } }).outputText
+  return ts.transpileModule(text, {
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext },
+  }).outputText
 }
 
 function typeErrors(files: readonly string[]): string[] {
