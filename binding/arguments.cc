@@ -32,7 +32,7 @@ Memory memory_of(const Napi::Value& value, napi_typedarray_type type, const char
   if (look() != napi_ok || found != type) refuse(name, wanted);
   // Shrinking a resizable buffer would free memory under a running job.
   if (Environment::of(value.Env()).is_resizable(Napi::Value(value.Env(), buffer)))
-    refuse(name, "on a buffer of fixed length");
+    refuse(name, "on a buffer with a fixed length");
   // Read the address again: user code may have run since.
   if (look() != napi_ok) refuse(name, wanted);
   return memory;

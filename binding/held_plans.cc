@@ -4,23 +4,23 @@
 
 namespace tilework::binding {
 
-HeldPlans::Place HeldPlans::add(Napi::Env env, ReorderPlanObject* object, int64_t bytes) {
-  const Place place = objects_.insert(objects_.end(), object);
+HeldPlans::Entry HeldPlans::add(Napi::Env env, ReorderPlanObject* object, int64_t bytes) {
+  const Entry entry = objects_.insert(objects_.end(), object);
   bytes_ += bytes;
-  if (bytes_ - told_bytes_ >= kToldBytes) tell(env);
-  return place;
+  if (bytes_ - reported_bytes_ >= kReportedBytes) report(env);
+  return entry;
 }
 
-void HeldPlans::remove(Napi::Env env, Place place, int64_t bytes) {
-  objects_.erase(place);
+void HeldPlans::remove(Napi::Env env, Entry entry, int64_t bytes) {
+  objects_.erase(entry);
   bytes_ -= bytes;
-  if (told_bytes_ - bytes_ >= kToldBytes) tell(env);
+  if (reported_bytes_ - bytes_ >= kReportedBytes) report(env);
 }
 
 // V8 may collect garbage here; that runs no finalizers.
-void HeldPlans::tell(Napi::Env env) {
-  const int64_t change = bytes_ - told_bytes_;
-  told_bytes_ = bytes_;
+void HeldPlans::report(Napi::Env env) {
+  const int64_t change = bytes_ - reported_bytes_;
+  reported_bytes_ = bytes_;
   Napi::MemoryManagement::AdjustExternalMemory(env, change);
 }
 

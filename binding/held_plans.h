@@ -15,24 +15,24 @@ class ReorderPlanObject;
 
 class HeldPlans {
  public:
-  using Place = std::list<ReorderPlanObject*>::iterator;
+  using Entry = std::list<ReorderPlanObject*>::iterator;
 
   // Registers an object with a plan of about `bytes` bytes.
-  Place add(Napi::Env env, ReorderPlanObject* object, int64_t bytes);
+  Entry add(Napi::Env env, ReorderPlanObject* object, int64_t bytes);
   // `bytes` as in add().
-  void remove(Napi::Env env, Place place, int64_t bytes);
+  void remove(Napi::Env env, Entry entry, int64_t bytes);
   void free_collected(Napi::Env env);
   int64_t bytes() const { return bytes_; }
 
  private:
   // V8 is informed after each change of this size, since every call may start a full collection.
-  static constexpr int64_t kToldBytes = int64_t{32} << 20;
+  static constexpr int64_t kReportedBytes = int64_t{32} << 20;
 
-  void tell(Napi::Env env);
+  void report(Napi::Env env);
 
   std::list<ReorderPlanObject*> objects_;
   int64_t bytes_ = 0;
-  int64_t told_bytes_ = 0;
+  int64_t reported_bytes_ = 0;
   // An object without other references: while it exists nothing was collected, so no plan needs to be
   // checked.
   Napi::ObjectReference witness_;

@@ -30,8 +30,7 @@ Bytes target_bytes(const InputFile& file, int64_t start, const Napi::Value& valu
   // A job keeps the mapping that it reads, but a mapping that it writes to could be revoked; views are
   // read-only for callers.
   if (InputFile::find(target.data, target.size) != nullptr) {
-    throw Error(ErrorCode::kArgument,
-                "The target lies in a mapped file, whose views are not to be written to.");
+    throw Error(ErrorCode::kArgument, "The target is a view of a mapped file; views must not be written.");
   }
   return target;
 }
@@ -67,8 +66,19 @@ class ReadJob : public AsyncJob {
 void check_range(const InputFile& file, int64_t start, int64_t end) {
   if (start <= end && end <= file.size()) return;
   throw Error(ErrorCode::kRange, "The range [" + std::to_string(start) + ", " + std::to_string(end) +
-                                     ") does not lie in the " + std::to_string(file.size()) +
+                                     ") is outside the " + std::to_string(file.size()) +
                                      " bytes of the file.");
+}
+
+int64_t read_offset(const InputFile& file, int64_t size, const Napi::Value& value) {
+  const int64_t offset = whole_number(value, "offset");
+  if (offset > file.size() || size > file.size() - offset) {
+    throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
+                                       " are outside the " + std::to_string(file.size()) +
+                                       " bytes of the file.");
+  }
+  file.verify_unchanged();
+  return offset;
 }
 
 Napi::Function InputFileObject::define(Napi::Env env) {
@@ -127,7 +137,8 @@ Napi::Value InputFileObject::view(const Napi::CallbackInfo& info) {
     const int64_t start = whole_number(info[0], "start");
     const int64_t end = whole_number(info[1], "end");
     check_range(*file, start, end);
-    if (!file->is_mapped()) throw Error(ErrorCode::kArgument, "The file is not mapped, so it has no views.");
+    if (!file->is_mapped())
+      throw Error(ErrorCode::kArgument, "The file is not mapped; only mapped files have views.");
     BufferView view = view_of(info.Env(), file, start, end);
     if (view.external) remember(view.buffer);
     return Napi::Uint8Array::New(info.Env(), view.buffer.ByteLength(), view.buffer, 0);

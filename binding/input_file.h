@@ -13,6 +13,10 @@ namespace tilework::binding {
 // Errors: ERR_RANGE unless [start, end) lies inside the file.
 void check_range(const InputFile& file, int64_t start, int64_t end);
 
+// The argument 'offset' of a call that reads `size` bytes there. Errors: ERR_ARGUMENT, ERR_OVERFLOW,
+// ERR_RANGE, ERR_FILE_CHANGED.
+int64_t read_offset(const InputFile& file, int64_t size, const Napi::Value& value);
+
 class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
  public:
   static Napi::Function define(Napi::Env env);

@@ -30,7 +30,7 @@ Napi::Value set_threads(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const int64_t count = whole_number(info[0], "count");
     if (count < 1 || count > static_cast<int64_t>(kMaxThreads)) {
-      throw Error(ErrorCode::kArgument, "'count' is " + std::to_string(count) + "; threads go from 1 to " +
+      throw Error(ErrorCode::kArgument, "'count' is " + std::to_string(count) + "; it must be from 1 to " +
                                             std::to_string(kMaxThreads) + ".");
     }
     Environment::of(info.Env()).pools().compute.set_threads(static_cast<size_t>(count));

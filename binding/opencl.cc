@@ -61,8 +61,8 @@ cl::ComputeDevice& device_of(const Napi::Value& value) {
   const int64_t number = whole_number(value, "device");
   const auto& all = cl::devices();
   if (number < static_cast<int64_t>(all.size())) return *all[static_cast<size_t>(number)];
-  throw Error(ErrorCode::kNoDevice,
-              "There is no device " + std::to_string(number) + " of " + std::to_string(all.size()) + ".");
+  throw Error(ErrorCode::kNoDevice, "There is no OpenCL device " + std::to_string(number) +
+                                        "; the number of devices is " + std::to_string(all.size()) + ".");
 }
 
 cl::DeviceOptions options_of(const Napi::Object& from) {
@@ -71,31 +71,13 @@ cl::DeviceOptions options_of(const Napi::Object& from) {
     const Napi::Value value = from.Get(name);
     return value.IsUndefined() ? otherwise : whole_number(value, name);
   };
-  options.most_bytes = number("mostBytes", options.most_bytes);
+  options.max_bytes = number("maxBytes", options.max_bytes);
   options.own_kernel_bytes = number("ownKernelBytes", options.own_kernel_bytes);
   options.lose_after = number("loseAfter", options.lose_after);
   options.in_place = from.Get("inPlace").IsUndefined() || from.Get("inPlace").ToBoolean().Value();
   const Napi::Value build_options = from.Get("buildOptions");
   if (!build_options.IsUndefined()) options.build_options = build_options.ToString().Utf8Value();
   return options;
-}
-
-void check_size(const ReorderPlan& plan, int64_t size) {
-  if (size == plan.source_bytes()) return;
-  throw Error(ErrorCode::kArgument, "'source' has " + std::to_string(size) + " bytes, the plan reads " +
-                                        std::to_string(plan.source_bytes()) + ".");
-}
-
-// Start of the plan's source in a file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
-int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
-  const int64_t offset = whole_number(value, "offset");
-  if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
-    throw Error(ErrorCode::kRange, "The " + std::to_string(plan.source_bytes()) + " bytes at " +
-                                       std::to_string(offset) + " do not lie in the " +
-                                       std::to_string(file.size()) + " bytes of the file.");
-  }
-  file.verify_unchanged();
-  return offset;
 }
 
 // The parts of the source that a job keeps alive.
@@ -110,18 +92,18 @@ HeldSource read_source(const Napi::Object& from, DeviceWork& work) {
   const Napi::Value source = from.Get("source");
   if (source.IsTypedArray()) {
     held.bytes = bytes(source, "source");
-    check_size(*work.plan, static_cast<int64_t>(held.bytes.size));
+    check_source_size(*work.plan, static_cast<int64_t>(held.bytes.size));
     work.source.memory = held.bytes.data;
     return held;
   }
   if (const std::shared_ptr<SharedSparseBuffer> sparse = SparseBufferObject::buffer_of(source)) {
-    check_size(*work.plan, sparse->buffer.size());
+    check_source_size(*work.plan, sparse->buffer.size());
     work.source.memory = sparse->buffer.data();
     held.sparse = SharedSparseBuffer::Use(sparse);
     return held;
   }
   held.file = InputFileObject::file_of(source, "source");
-  work.source.offset = source_offset(*work.plan, *held.file, from.Get("offset"));
+  work.source.offset = read_offset(*held.file, work.plan->source_bytes(), from.Get("offset"));
   work.source.file = held.file.get();
   return held;
 }

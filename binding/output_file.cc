@@ -161,7 +161,7 @@ Napi::Value OutputFileObject::copy_from(const Napi::CallbackInfo& info) {
     const int64_t position = whole_number(info[3], "position");
     if (start > end || end > source->size()) {
       throw Error(ErrorCode::kRange, "The range [" + std::to_string(start) + ", " + std::to_string(end) +
-                                         ") does not lie in the " + std::to_string(source->size()) +
+                                         ") is outside the " + std::to_string(source->size()) +
                                          " bytes of the file.");
     }
     const auto job = std::make_shared<CopyJob>(environment, info.Env(), file_, source, start, end, position);

@@ -16,8 +16,8 @@ uint32_t field_number(const Napi::Object& rules, const char* name) {
   const int64_t number = whole_number(rules.Get(name), name);
   if (number > 0 && number <= kMaxFieldNumber) return static_cast<uint32_t>(number);
   throw Error(ErrorCode::kArgument, std::string("'") + name + "' is " + std::to_string(number) +
-                                        "; numbers of fields go from 1 to " +
-                                        std::to_string(kMaxFieldNumber) + ".");
+                                        "; field numbers are from 1 to " + std::to_string(kMaxFieldNumber) +
+                                        ".");
 }
 
 PlainTensorRules rules_of(const Napi::Object& rules, const Bytes& element_bits) {
@@ -36,11 +36,11 @@ PlainTensorRules rules_of(const Napi::Object& rules, const Bytes& element_bits) 
 
 Napi::Object to_object(Napi::Env env, const PlainTensors& found) {
   Napi::Float64Array places = Napi::Float64Array::New(env, kPlainTensorNumbers * found.tensors.size());
-  double* place = places.Data();
+  double* next = places.Data();
   for (const PlainTensor& tensor : found.tensors) {
-    *place++ = static_cast<double>(tensor.values);
-    *place++ = static_cast<double>(tensor.end);
-    *place++ = static_cast<double>(tensor.header_end);
+    *next++ = static_cast<double>(tensor.values);
+    *next++ = static_cast<double>(tensor.end);
+    *next++ = static_cast<double>(tensor.header_end);
   }
   Napi::Uint8Array headers = Napi::Uint8Array::New(env, found.headers.size());
   std::copy(found.headers.begin(), found.headers.end(), headers.Data());
@@ -62,10 +62,10 @@ Napi::Value plain_tensors(const Napi::CallbackInfo& info) {
     const Bytes element_bits = bytes_during_call(rules.Get("elementBits"), "elementBits");
     const int64_t start = whole_number(info[2], "start");
     const int64_t end = whole_number(info[3], "end");
-    const auto most = static_cast<size_t>(whole_number(info[4], "most"));
+    const auto max_tensors = static_cast<size_t>(whole_number(info[4], "maxTensors"));
     check_range(*file, start, end);
     return to_object(info.Env(),
-                     tilework::plain_tensors(*file, rules_of(rules, element_bits), start, end, most));
+                     tilework::plain_tensors(*file, rules_of(rules, element_bits), start, end, max_tensors));
   });
 }
 

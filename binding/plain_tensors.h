@@ -5,9 +5,9 @@
 
 namespace tilework::binding {
 
-// plainTensors(file, rules, start, end, most): {position, bytesRead, valueBytes, places, headers}; `places`
-// has kPlainTensorNumbers numbers per tensor: offset of its values, end of its message, end of its header.
-// Errors: ERR_ARGUMENT, ERR_RANGE, those of plain_tensors.
+// plainTensors(file, rules, start, end, maxTensors): {position, bytesRead, valueBytes, places, headers};
+// `places` has kPlainTensorNumbers numbers per tensor: offset of its values, end of its message, end of its
+// header. Errors: ERR_ARGUMENT, ERR_RANGE, and as plain_tensors.
 Napi::Value plain_tensors(const Napi::CallbackInfo& info);
 
 }  // namespace tilework::binding

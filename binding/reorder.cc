@@ -40,10 +40,7 @@ Source source_of(const ReorderPlan& plan, const Napi::Value& value,
   source.data = source.sparse == nullptr ? source.bytes.data : source.sparse->buffer.data();
   const auto size =
       source.sparse == nullptr ? static_cast<int64_t>(source.bytes.size) : source.sparse->buffer.size();
-  if (size != plan.source_bytes()) {
-    throw Error(ErrorCode::kArgument, "'source' has " + std::to_string(size) + " bytes, the plan reads " +
-                                          std::to_string(plan.source_bytes()) + ".");
-  }
+  check_source_size(plan, size);
   return source;
 }
 
@@ -188,12 +185,12 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   define("footprint", footprint_);
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
   // Last: nothing undoes it if this constructor throws.
-  place_ = held_plans_->add(info.Env(), this, footprint_);
+  entry_ = held_plans_->add(info.Env(), this, footprint_);
 }
 
 void ReorderPlanObject::free_plan() {
   if (plan_ == nullptr) return;
-  held_plans_->remove(Env(), place_, footprint_);
+  held_plans_->remove(Env(), entry_, footprint_);
   cut_plan_ = CutPlan(nullptr);
   plan_.reset();
 }

@@ -42,7 +42,7 @@ class ReorderPlanObject : public Napi::ObjectWrap<ReorderPlanObject> {
   CutPlan cut_plan_;
   // Shared: the environment may end before its objects are finalized.
   std::shared_ptr<HeldPlans> held_plans_;
-  HeldPlans::Place place_;
+  HeldPlans::Entry entry_;
   int64_t footprint_ = 0;
 };
 

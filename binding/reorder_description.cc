@@ -82,8 +82,11 @@ Value choice_of(const Napi::Object& owner, const char* name,
   for (const auto& [known, value] : choices) {
     if (text == known) return value;
   }
+  std::string known_names;
+  for (const auto& choice : choices)
+    known_names += (known_names.empty() ? "" : ", ") + std::string(choice.first);
   throw Error(ErrorCode::kArgument,
-              std::string("'") + name + "' is '" + text + "', which is none of its values.");
+              std::string("'") + name + "' is '" + text + "'; expected one of: " + known_names + ".");
 }
 
 Cast cast_of(const Napi::Object& cast) {

@@ -16,18 +16,6 @@
 namespace tilework::binding {
 namespace {
 
-// Start of the plan's source in the file. Errors: ERR_RANGE, ERR_FILE_CHANGED.
-int64_t source_offset(const ReorderPlan& plan, const InputFile& file, const Napi::Value& value) {
-  const int64_t offset = whole_number(value, "offset");
-  if (offset > file.size() || plan.source_bytes() > file.size() - offset) {
-    throw Error(ErrorCode::kRange, "The " + std::to_string(plan.source_bytes()) + " bytes at " +
-                                       std::to_string(offset) + " do not lie in the " +
-                                       std::to_string(file.size()) + " bytes of the file.");
-  }
-  file.verify_unchanged();
-  return offset;
-}
-
 // Files are read by descriptor, mapped ones too: truncating a mapped file kills the process that reads the
 // mapping. Tiles run on the compute threads, since each tile is a kernel between reads and writes. While one
 // thread waits for the disk another computes, and no more threads run than there are CPUs. Jobs alternate
@@ -94,7 +82,7 @@ class FileToFileJob : public OutputJob {
 Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
   Environment& environment = Environment::of(info.Env());
   std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-  const int64_t offset = source_offset(*plan, *file, info[1]);
+  const int64_t offset = read_offset(*file, plan->source_bytes(), info[1]);
   const Bytes destination = bytes(info[2], "destination");
   const Target target = target_of(*plan, destination, info[3], info[4]);
   FileReorder reorder(std::move(plan), target.begin, target.end);
@@ -107,7 +95,7 @@ Napi::Value run_file(const Napi::CallbackInfo& info, std::shared_ptr<const Reord
 
 Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
   const std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-  const int64_t offset = source_offset(*plan, *file, info[1]);
+  const int64_t offset = read_offset(*file, plan->source_bytes(), info[1]);
   const Bytes destination = bytes_during_call(info[2], "destination");
   const Target target = target_of(*plan, destination, info[3], info[4]);
   const std::shared_ptr<FileScratchPool> scratch_pool = FileScratchPool::share();
@@ -125,7 +113,7 @@ Napi::Value run_file_sync(const Napi::CallbackInfo& info, std::shared_ptr<const 
 Napi::Value run_to_file(const Napi::CallbackInfo& info, std::shared_ptr<const ReorderPlan> plan) {
   Environment& environment = Environment::of(info.Env());
   std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-  const int64_t offset = source_offset(*plan, *file, info[1]);
+  const int64_t offset = read_offset(*file, plan->source_bytes(), info[1]);
   std::shared_ptr<OutputFile> output = OutputFileObject::file_of(info[2], "output");
   const int64_t begin = whole_number(info[3], "start");
   const int64_t end = whole_number(info[4], "end");

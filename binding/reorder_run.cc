@@ -15,12 +15,12 @@ namespace {
 Target checked(const Target& target, const Bytes& destination) {
   if (destination.size != static_cast<size_t>(target.end - target.begin)) {
     throw Error(ErrorCode::kArgument, "'destination' has " + std::to_string(destination.size) +
-                                          " bytes, the range has " +
+                                          " bytes; the range has " +
                                           std::to_string(target.end - target.begin) + ".");
   }
   if (InputFile::find(destination.data, destination.size) != nullptr) {
     throw Error(ErrorCode::kArgument,
-                "The destination lies in a mapped file, whose views are not to be written to.");
+                "The destination is a view of a mapped file; views must not be written.");
   }
   return target;
 }
@@ -48,6 +48,12 @@ Target target_of(const ReorderPlan& plan, const Bytes& destination) {
   return checked({&plan, destination.data, 0, plan.destination_bytes()}, destination);
 }
 
+void check_source_size(const ReorderPlan& plan, int64_t size) {
+  if (size == plan.source_bytes()) return;
+  throw Error(ErrorCode::kArgument, "'source' has " + std::to_string(size) + " bytes; the plan reads " +
+                                        std::to_string(plan.source_bytes()) + ".");
+}
+
 Run run_of(const Target& target, const uint8_t* source) {
   const auto from = reinterpret_cast<uintptr_t>(source);
   const auto to = reinterpret_cast<uintptr_t>(target.destination);
@@ -56,7 +62,7 @@ Run run_of(const Target& target, const uint8_t* source) {
   const bool apart =
       from + static_cast<uintptr_t>(source_bytes) <= to || to + static_cast<uintptr_t>(size) <= from;
   if (!apart && size > 0 && source_bytes > 0) {
-    throw Error(ErrorCode::kArgument, "'source' and 'destination' share memory.");
+    throw Error(ErrorCode::kArgument, "'source' and 'destination' overlap.");
   }
   return {target, source};
 }

@@ -43,6 +43,9 @@ Target target_of(const ReorderPlan& plan, const Bytes& destination, const Napi::
 // As above, for the whole destination.
 Target target_of(const ReorderPlan& plan, const Bytes& destination);
 
+// Checks the size of a source in memory. Errors: ERR_ARGUMENT.
+void check_source_size(const ReorderPlan& plan, int64_t size);
+
 // A run whose source has all bytes of the plan and does not overlap the destination.
 struct Run {
   Target target;

@@ -50,7 +50,7 @@ SparseBufferObject::SparseBufferObject(const Napi::CallbackInfo& info)
 
 SparseBuffer& SparseBufferObject::unread() const {
   if (shared_->readers > 0)
-    throw Error(ErrorCode::kArgument, "The sparse buffer is read by a run that has not ended.");
+    throw Error(ErrorCode::kArgument, "The sparse buffer is in use by a pending run.");
   return shared_->buffer;
 }
 

@@ -125,14 +125,14 @@ int64_t numbers_of(const Statistics& total, const Napi::Value& value) {
 void check_size(const Statistics& total, int64_t count, int64_t size) {
   const int64_t needed = packed_bytes(total.dtype(), count);
   if (size == needed) return;
-  throw Error(ErrorCode::kArgument, "'bytes' has " + std::to_string(size) + " bytes, and " +
-                                        std::to_string(count) + " elements have " + std::to_string(needed) +
+  throw Error(ErrorCode::kArgument, "'bytes' has " + std::to_string(size) + " bytes; " +
+                                        std::to_string(count) + " elements need " + std::to_string(needed) +
                                         ".");
 }
 
 void take_turn(const Flag& is_busy) {
   if (is_busy->exchange(true))
-    throw Error(ErrorCode::kArgument, "The statistics are added to by another job.");
+    throw Error(ErrorCode::kArgument, "Another job is still adding to the statistics.");
 }
 
 Napi::Value number_of(Napi::Env env, const ExactValue& value) {
@@ -202,15 +202,8 @@ Napi::Value StatisticsObject::add_file(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Environment& environment = Environment::of(info.Env());
     std::shared_ptr<InputFile> file = InputFileObject::file_of(info[0], "file");
-    const int64_t offset = whole_number(info[1], "offset");
     const int64_t count = numbers_of(*total_, info[2]);
-    const int64_t size = packed_bytes(total_->dtype(), count);
-    if (offset > file->size() || size > file->size() - offset) {
-      throw Error(ErrorCode::kRange, "The " + std::to_string(size) + " bytes at " + std::to_string(offset) +
-                                         " do not lie in the " + std::to_string(file->size()) +
-                                         " bytes of the file.");
-    }
-    file->verify_unchanged();
+    const int64_t offset = read_offset(*file, packed_bytes(total_->dtype(), count), info[1]);
     take_turn(is_busy_);
     const auto job = std::make_shared<FileCountingJob>(environment, info.Env(), total_, is_busy_, count,
                                                        std::move(file), offset);
@@ -222,7 +215,7 @@ Napi::Value StatisticsObject::add_file(const Napi::CallbackInfo& info) {
 Napi::Value StatisticsObject::result(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     Napi::Env env = info.Env();
-    if (is_busy_->load()) throw Error(ErrorCode::kArgument, "The statistics are added to by another job.");
+    if (is_busy_->load()) throw Error(ErrorCode::kArgument, "Another job is still adding to the statistics.");
     Napi::Object result = Napi::Object::New(env);
     const auto set = [&](const char* name, int64_t value) { result.Set(name, static_cast<double>(value)); };
     set("count", total_->count());

@@ -88,10 +88,10 @@ function settings(): NativeDeviceSettings {
     TILEWORK_OPENCL_BUILD_OPTIONS,
     TILEWORK_OPENCL_LOSE_AFTER,
   } = process.env
-  const mostBytes = Number(TILEWORK_OPENCL_BUFFER_BYTES)
+  const maxBytes = Number(TILEWORK_OPENCL_BUFFER_BYTES)
   const loseAfter = Number(TILEWORK_OPENCL_LOSE_AFTER)
   return {
-    ...(Number.isSafeInteger(mostBytes) && mostBytes > 0 && { mostBytes }),
+    ...(Number.isSafeInteger(maxBytes) && maxBytes > 0 && { maxBytes }),
     ...(TILEWORK_OPENCL_IN_PLACE === '0' && { inPlace: false }),
     ...(TILEWORK_OPENCL_LOSE_AFTER && Number.isSafeInteger(loseAfter) && { loseAfter }),
     ...(TILEWORK_OPENCL_BUILD_OPTIONS && { buildOptions: TILEWORK_OPENCL_BUILD_OPTIONS }),

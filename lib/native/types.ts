@@ -248,7 +248,7 @@ export interface NativeReorderPlan {
 /** Overrides of what a device reports of itself. */
 export interface NativeDeviceSettings {
   /** Bytes of the largest buffer; by default the device's own limit. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
   /** False copies memory to the device and back even where host and device share it. */
   readonly inPlace?: boolean
   /** Destination bytes from which a plan gets a kernel compiled for it alone. */
@@ -431,19 +431,19 @@ export interface NativeAddon {
   heldPlanBytes(): number
   /**
    * Reads the run of plain tensors that starts with the ONNX field at `start`: tensors with a known element type, a shape, a
-   * name and exactly the value bytes that they need. Ends at the first other field, or after `most` tensors, or earlier where
-   * headers are long. Throws ERR_RANGE, ERR_CLOSED, ERR_FILE_CHANGED, a system error.
+   * name and exactly the value bytes that they need. Ends at the first other field, after `maxTensors` tensors, or earlier
+   * where headers are long. Throws ERR_RANGE, ERR_CLOSED, ERR_FILE_CHANGED, a system error.
    */
   plainTensors(
     file: NativeInputFile,
     rules: NativePlainTensorRules,
     start: number,
     end: number,
-    most: number,
+    maxTensors: number,
   ): NativePlainTensors
   /** OpenCL devices; where there is none, `reason` says why the OpenCL library could not be loaded. */
   devices(): { readonly devices: readonly NativeDevice[]; readonly reason: string }
-  /** Architecture and instruction set extensions. `isa` names the widest instruction set that kernels use; TILEWORK_MAX_ISA forces a lower one. */
+  /** Architecture and instruction set extensions. Kernels use at most the instruction set `isa`; see TILEWORK_MAX_ISA. */
   cpu(): { readonly architecture: string; readonly features: readonly string[]; readonly isa: string }
   /** Every code that the addon can report, beside the names of system errors. */
   readonly errorCodes: readonly string[]

@@ -12,7 +12,7 @@
 namespace tilework {
 namespace {
 
-// Fallback: at most desktop and server cores a cache of this size is within reach.
+// Fallback: most desktop and server cores reach a cache of at least this size.
 constexpr int64_t kCommonBytes = int64_t{16} << 20;
 
 #if defined(__APPLE__)

@@ -29,7 +29,7 @@ const char* kernel_suffix(Isa isa);
 // The widest set that kernels may use in this process. Errors: ERR_ARGUMENT for an unknown TILEWORK_MAX_ISA.
 Isa best_isa();
 
-// Whether kernels of `isa` may run in this process. Errors: those of best_isa().
+// Whether kernels of `isa` may run in this process. Errors: as best_isa().
 bool can_run(Isa isa);
 
 // The lower of `best` and the set named `max`; null or empty means no limit. Errors: ERR_ARGUMENT for a name

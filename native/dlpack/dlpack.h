@@ -1,6 +1,6 @@
-/* DLPack: how libraries hand each other tensors in memory. The structs are those of header version 1.1
- * (include/dlpack/dlpack.h in the repository dmlc/dlpack, whose names these are), in C so that any addon can
- * include this file. What crosses from addon to addon in JavaScript stands in dlpack/capsule.h. */
+/* DLPack: the structs with which libraries exchange tensors in memory. They are those of header version 1.1
+ * (include/dlpack/dlpack.h of the repository dmlc/dlpack, with its names), in C so that any addon can include
+ * this file. dlpack/capsule.h says how they pass from addon to addon through JavaScript. */
 #ifndef TILEWORK_DLPACK_DLPACK_H_
 #define TILEWORK_DLPACK_DLPACK_H_
 
@@ -10,18 +10,19 @@
 extern "C" {
 #endif
 
-/* A change of the major number changes the structs; every version has `version` and `deleter` in their
- * places. */
+/* A change of the major number changes the structs; every version has `version` and `deleter` at
+ * the same offsets. */
 #define DLPACK_MAJOR_VERSION 1
 #define DLPACK_MINOR_VERSION 1
 
 /* Bits of DLManagedTensorVersioned::flags. */
 #define DLPACK_FLAG_BITMASK_READ_ONLY (UINT64_C(1) << 0)
 #define DLPACK_FLAG_BITMASK_IS_COPIED (UINT64_C(1) << 1)
-/* Elements of less than a byte have a byte each; without it they are packed, the first in the lowest bits. */
+/* Sub-byte elements are stored one per byte; without this flag they are packed, the first in the lowest bits.
+ */
 #define DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED (UINT64_C(1) << 2)
 
-/* Of the devices only the memory of the process is of use here. */
+/* tilework exchanges CPU memory only. */
 enum { kDLCPU = 1 };
 
 typedef struct {
@@ -48,14 +49,14 @@ typedef struct {
   int64_t* shape;
   /* In elements; null for row-major order without gaps. */
   int64_t* strides;
-  /* From `data` to the first element. */
+  /* Distance from `data` to the first element. */
   uint64_t byte_offset;
 } DLTensor;
 
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
-  /* May be null. Called once, on any thread, by whoever has the tensor last. */
+  /* May be null. The last owner calls it once, on any thread. */
   void (*deleter)(struct DLManagedTensor* self);
 } DLManagedTensor;
 

@@ -76,11 +76,12 @@ std::vector<int64_t> shape_of(const DLTensor& tensor) {
                                       std::to_string(kMaxAxes) + ".");
   }
   if (tensor.ndim > 0 && tensor.shape == nullptr)
-    throw Error(ErrorCode::kArgument, "The tensor has no shape.");
+    throw Error(ErrorCode::kArgument, "The tensor has axes but no shape.");
   std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
   for (const int64_t extent : shape) {
     if (extent < 0) {
-      throw Error(ErrorCode::kArgument, "The tensor has the negative extent " + std::to_string(extent) + ".");
+      throw Error(ErrorCode::kArgument,
+                  "The tensor has the extent " + std::to_string(extent) + "; extents must not be negative.");
     }
     if (extent > kMaxSafeInteger) throw_overflow("An extent of the tensor");
   }
@@ -90,13 +91,13 @@ std::vector<int64_t> shape_of(const DLTensor& tensor) {
 Dtype known_dtype(const DLTensor& tensor) {
   const DLDataType& type = tensor.dtype;
   if (tensor.device.device_type != kDLCPU) {
-    throw Error(ErrorCode::kUnsupported, "The tensor lies on a device of type " +
+    throw Error(ErrorCode::kUnsupported, "The tensor is on a device of type " +
                                              std::to_string(tensor.device.device_type) +
-                                             "; only the memory of the process (1) can be read.");
+                                             "; only CPU memory (1) can be read.");
   }
   if (type.lanes != 1) {
     throw Error(ErrorCode::kUnsupported,
-                "The tensor has " + std::to_string(type.lanes) + " lanes an element; only one is supported.");
+                "The tensor has " + std::to_string(type.lanes) + " lanes per element; only 1 is supported.");
   }
   if (const std::optional<Dtype> dtype = dtype_of(type)) return *dtype;
   throw Error(ErrorCode::kUnsupported, "The tensor has the type code " + std::to_string(type.code) +
@@ -112,7 +113,7 @@ Elements elements_of(const DLTensor& tensor, bool padded) {
   for (const int64_t extent : elements.shape)
     elements.count = checked_mul(elements.count, extent, "The number of elements");
   elements.padded = padded && info_of(elements.dtype).bits < 8;
-  if (tensor.data == nullptr) throw Error(ErrorCode::kArgument, "The tensor has elements and no memory.");
+  if (tensor.data == nullptr) throw Error(ErrorCode::kArgument, "The tensor has elements but no memory.");
   elements.data = static_cast<uint8_t*>(tensor.data) + tensor.byte_offset;
   elements.strides = tensor.strides == nullptr
                          ? row_major_strides(elements.shape)
@@ -187,12 +188,12 @@ void call_deleter(void* managed) {
 PackedTensor gathered(const Elements& elements, int64_t max_repeated_bytes) {
   if (info_of(elements.dtype).bits < 8 && !elements.padded) {
     throw Error(ErrorCode::kUnsupported,
-                "The tensor has packed elements of less than a byte in strides of its own.");
+                "The tensor has packed sub-byte elements and strides; only row-major ones can be read.");
   }
   const int64_t bytes = packed_bytes(elements.dtype, elements.count);
   if (elements.count > span_of(elements) && bytes > max_repeated_bytes) {
     throw Error(ErrorCode::kLimit, "The strides of the tensor repeat elements, " + std::to_string(bytes) +
-                                       " bytes together; maxBytes is " + std::to_string(max_repeated_bytes) +
+                                       " bytes in total; maxBytes is " + std::to_string(max_repeated_bytes) +
                                        ".");
   }
   PackedTensor tensor{.dtype = elements.dtype, .shape = elements.shape, .bytes = bytes, .copied = true};
@@ -282,7 +283,7 @@ DLManagedTensorVersioned* to_dlpack(PackedTensor tensor) {
 
 DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
   if (tensor.read_only) {
-    throw Error(ErrorCode::kUnsupported, "A legacy DLPack tensor cannot say that its memory is read-only.");
+    throw Error(ErrorCode::kUnsupported, "A legacy DLPack tensor cannot mark its memory as read-only.");
   }
   std::unique_ptr<Given> context = given(std::move(tensor));
   auto* managed = new DLManagedTensor{
@@ -293,7 +294,7 @@ DLManagedTensor* to_legacy_dlpack(PackedTensor tensor) {
 
 DlpackImport from_dlpack(DLManagedTensorVersioned* managed, int64_t max_repeated_bytes) {
   if (managed->version.major != DLPACK_MAJOR_VERSION) {
-    throw Error(ErrorCode::kUnsupported, "The tensor is of DLPack version " +
+    throw Error(ErrorCode::kUnsupported, "The tensor has DLPack version " +
                                              std::to_string(managed->version.major) + "; only version " +
                                              std::to_string(DLPACK_MAJOR_VERSION) + " can be read.");
   }
@@ -320,7 +321,7 @@ void release_capsule(DlpackCapsule& capsule) {
 
 DlpackImport from_capsule(const DlpackCapsule& capsule, int64_t max_repeated_bytes) {
   if (capsule.tensor == nullptr) {
-    throw Error(ErrorCode::kArgument, "The capsule is empty: its tensor was taken already.");
+    throw Error(ErrorCode::kArgument, "The capsule is empty: its tensor was already taken.");
   }
   if (is_versioned(capsule))
     return from_dlpack(static_cast<DLManagedTensorVersioned*>(capsule.tensor), max_repeated_bytes);

@@ -78,7 +78,7 @@ struct DlpackImport {
 DlpackImport from_dlpack(DLManagedTensorVersioned* managed, int64_t max_repeated_bytes);
 DlpackImport from_legacy_dlpack(DLManagedTensor* managed, int64_t max_repeated_bytes);
 
-// Imports the tensor of a capsule, which stays in it. Errors: those of from_dlpack; ERR_ARGUMENT for an empty
+// Imports the tensor of a capsule, which stays in it. Errors: as from_dlpack; ERR_ARGUMENT for an empty
 // capsule.
 DlpackImport from_capsule(const DlpackCapsule& capsule, int64_t max_repeated_bytes);
 

@@ -19,17 +19,17 @@ int64_t floor_of(double value, int exponent) {
   return quotient == 0 && value < 0 ? -1 : static_cast<int64_t>(std::floor(quotient));
 }
 
-int least_exponent(double low, double high) {
-  const double most = std::max(std::fabs(low), std::fabs(high));
-  return most == 0 ? BinCounts::kLeastExponent
-                   : std::max(std::ilogb(most) - kBinBits, BinCounts::kLeastExponent);
+int min_exponent(double low, double high) {
+  const double magnitude = std::max(std::fabs(low), std::fabs(high));
+  return magnitude == 0 ? BinCounts::kMinExponent
+                        : std::max(std::ilogb(magnitude) - kBinBits, BinCounts::kMinExponent);
 }
 
 }  // namespace
 
-BinCounts::BinCounts(int bins) : most_(bins), exponent_(kLeastExponent) {
+BinCounts::BinCounts(int bins) : most_(bins), exponent_(kMinExponent) {
   if (bins >= kMinBins && bins <= kMaxBins) return;
-  throw Error(ErrorCode::kArgument, "'bins' is " + std::to_string(bins) + "; a histogram has from " +
+  throw Error(ErrorCode::kArgument, "'bins' is " + std::to_string(bins) + "; it must be from " +
                                         std::to_string(kMinBins) + " to " + std::to_string(kMaxBins) + ".");
 }
 
@@ -37,7 +37,7 @@ void BinCounts::reach(double low, double high) {
   const bool is_first = is_empty();
   low_ = is_first ? low : std::min(low_, low);
   high_ = is_first ? high : std::max(high_, high);
-  int exponent = std::max(exponent_, least_exponent(low_, high_));
+  int exponent = std::max(exponent_, min_exponent(low_, high_));
   while (floor_of(high_, exponent) - floor_of(low_, exponent) >= most_) ++exponent;
   const int64_t first = floor_of(low_, exponent);
   const int64_t last = floor_of(high_, exponent);

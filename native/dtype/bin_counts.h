@@ -14,7 +14,7 @@ namespace tilework {
 class BinCounts {
  public:
   // No bin is narrower: the inverse of its width must be finite.
-  static constexpr int kLeastExponent = -1000;
+  static constexpr int kMinExponent = -1000;
 
   // `bins` is the maximum. Errors: ERR_ARGUMENT.
   explicit BinCounts(int bins);

@@ -82,10 +82,10 @@ Route exact_route(Dtype from, Dtype to, int steps) {
   for (const Dtype middle : kMiddles) {
     const CastKernel* first = kernel_for(from, middle);
     if (first == nullptr || !may_go_through(middle, from, to)) continue;
-    Route rest = exact_route(middle, to, steps - 1);
-    if (rest.empty()) continue;
-    rest.insert(rest.begin(), first);
-    return rest;
+    Route tail = exact_route(middle, to, steps - 1);
+    if (tail.empty()) continue;
+    tail.insert(tail.begin(), first);
+    return tail;
   }
   return {};
 }
@@ -145,7 +145,8 @@ std::string name_of(const CastKernel& kernel) {
 Cast::Cast(Dtype from, Dtype to, const CastOptions& options) : from_(from), to_(to), options_(options) {
   if (is_complex(from) && !is_complex(to)) {
     throw Error(ErrorCode::kDtype, "A cast from " + std::string(info_of(from).name) + " to " +
-                                       std::string(info_of(to).name) + " would drop the imaginary half.");
+                                       std::string(info_of(to).name) +
+                                       " would drop the imaginary half; cast to a complex type.");
   }
   steps_ = route(from, to, options);
   if (steps_.empty()) steps_ = {&reference()};

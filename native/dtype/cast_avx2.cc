@@ -1,8 +1,9 @@
-// Casts with AVX2, F16C and FMA. This file alone is compiled for them, so it must not be entered on another
-// processor, and must not define anything that others might link to: all of it but the kernels is internal.
+// Casts with AVX2, F16C and FMA. Only this file is compiled for them. So it must not be entered on another
+// CPU, and must define nothing that other files could link to: everything but the kernels has internal
+// linkage.
 //
-// What is exact in float32 comes and goes by way of four registers of eight float32 lanes. What the compiler
-// does as well by itself is in cast_numbers.h.
+// Values that are exact in float32 pass through four registers of eight float32 lanes. Loops that the
+// compiler vectorises as well by itself are in cast_numbers.h.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -18,9 +19,9 @@ namespace {
 
 #define TILEWORK_INLINE [[gnu::always_inline]] inline
 
-// Elements that a kernel takes at a time: 32 codes of a byte fill a register.
+// Elements per block: 32 byte codes fill a register.
 constexpr int64_t kBlock = 32;
-// Blocks that some kernels look through at once (see kIsTogether).
+// Blocks that some kernels test at once for special values (see kIsTogether).
 constexpr int64_t kBlocksTogether = 4;
 
 struct Block {
@@ -46,22 +47,22 @@ TILEWORK_INLINE __m256i all(int value) { return _mm256_set1_epi32(value); }
 TILEWORK_INLINE __m256i bits_of(__m256 value) { return _mm256_castps_si256(value); }
 TILEWORK_INLINE __m256 floats_of(__m256i bits) { return _mm256_castsi256_ps(bits); }
 
-// The eight lanes of each of two registers, in order, each cut to 16 bits.
+// Packs the eight lanes of two registers to 16 bits each, in order.
 TILEWORK_INLINE __m256i in_order(__m256i interleaved) { return _mm256_permute4x64_epi64(interleaved, 0xD8); }
 
-// 32 lanes as 32 bytes in order, by two packs that leave groups of four: this puts them in their places.
+// Restores the order of 32 bytes after two packs, which leave groups of four.
 TILEWORK_INLINE __m256i bytes_in_order(__m256i packed) {
   return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
-// Lanes between 0 and 255.
+// Packs lanes between 0 and 255.
 TILEWORK_INLINE __m256i pack_bytes(const __m256i (&lanes)[4]) {
   const __m256i low = _mm256_packus_epi32(lanes[0], lanes[1]);
   const __m256i high = _mm256_packus_epi32(lanes[2], lanes[3]);
   return bytes_in_order(_mm256_packus_epi16(low, high));
 }
 
-// Two bytes that hold 4 bits each become one; the first gives the low half.
+// Packs pairs of bytes with 4 bits each into one byte; the first byte becomes the low half.
 TILEWORK_INLINE __m128i pack_nibbles(__m256i bytes) {
   const __m256i masked = _mm256_and_si256(bytes, _mm256_set1_epi8(15));
   // low * 1 + high * 16 of each pair.
@@ -69,25 +70,25 @@ TILEWORK_INLINE __m128i pack_nibbles(__m256i bytes) {
   return _mm256_castsi256_si128(in_order(_mm256_packus_epi16(pairs, pairs)));
 }
 
-// The byte of each half word becomes two of 4 bits each.
+// Splits the byte of each 16-bit lane into two bytes of 4 bits each.
 TILEWORK_INLINE __m256i split_nibbles(__m256i pairs) {
   const __m256i high = _mm256_slli_epi16(pairs, 4);
   return _mm256_and_si256(_mm256_or_si256(pairs, high), _mm256_set1_epi8(15));
 }
 
-// 32 bytes below 16 in the order of packs, four of each register after the other.
+// Packs 32 bytes below 16 that are in pack order: groups of four of each register.
 TILEWORK_INLINE __m128i pack_nibbles_in_order(__m256i packed) {
   const __m256i pairs = _mm256_maddubs_epi16(packed, _mm256_set1_epi16(0x1001));
   const __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
   return _mm_shuffle_epi8(bytes, _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15));
 }
 
-// 16 bytes become 32 of 4 bits each.
+// Unpacks 16 bytes to 32 bytes of 4 bits each.
 TILEWORK_INLINE __m256i unpack_nibbles(const uint8_t* at) {
   return split_nibbles(_mm256_cvtepu8_epi16(load16(at)));
 }
 
-// Four bytes that hold 2 bits each become one; the first gives the lowest bits.
+// Packs four bytes with 2 bits each into one; the first byte becomes the lowest bits.
 TILEWORK_INLINE void store_crumbs(uint8_t* at, __m256i bytes) {
   const __m256i masked = _mm256_and_si256(bytes, _mm256_set1_epi8(3));
   const __m256i pairs = _mm256_maddubs_epi16(masked, _mm256_set1_epi16(0x0401));
@@ -96,21 +97,21 @@ TILEWORK_INLINE void store_crumbs(uint8_t* at, __m256i bytes) {
   _mm_storel_epi64(reinterpret_cast<__m128i*>(at), _mm_packus_epi16(packed, packed));
 }
 
-// 8 bytes become 32 of 2 bits each.
+// Unpacks 8 bytes to 32 bytes of 2 bits each.
 TILEWORK_INLINE __m256i unpack_crumbs(const uint8_t* at) {
   const __m256i fours = _mm256_cvtepu8_epi32(load8(at));
   const __m256i pairs = _mm256_or_si256(fours, _mm256_slli_epi32(fours, 12));
   return _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi32(pairs, 6)), _mm256_set1_epi8(3));
 }
 
-// The sign of each of 32 integers of so many bits becomes that of its byte.
+// Sign-extends 32 integers of kBits bits to bytes.
 template <int kBits>
 TILEWORK_INLINE __m256i extend_signs(__m256i integers) {
   const __m256i sign = _mm256_set1_epi8(1 << (kBits - 1));
   return _mm256_sub_epi8(_mm256_xor_si256(integers, sign), sign);
 }
 
-// How a float below 16 bits uses its bits.
+// Bit fields of a float type.
 template <Dtype dtype>
 struct Fields;
 #define TILEWORK_FIELDS(name, mantissa, exponent_bias, kind) \
@@ -126,7 +127,7 @@ struct Fields;
 #undef TILEWORK_DTYPE
 #undef TILEWORK_FIELDS
 
-// Eight codes of e8m0, one a lane.
+// Decodes eight codes of e8m0, one per lane.
 TILEWORK_INLINE __m256 decode_scale(__m256i codes) {
   const __m256i normal = _mm256_slli_epi32(codes, 23);
   const __m256i is_zero = _mm256_cmpeq_epi32(codes, _mm256_setzero_si256());
@@ -136,7 +137,7 @@ TILEWORK_INLINE __m256 decode_scale(__m256i codes) {
   return floats_of(_mm256_blendv_epi8(numbers, all(0x7fc00000), is_nan));
 }
 
-// 16 halves to two registers of values.
+// Widens 16 float16 to two registers of float32.
 TILEWORK_INLINE void widen_halves(__m256i halves, float scale, __m256* lanes) {
   lanes[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
   lanes[1] = _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1));
@@ -144,8 +145,8 @@ TILEWORK_INLINE void widen_halves(__m256i halves, float scale, __m256* lanes) {
   for (int i = 0; i < 2; ++i) lanes[i] = _mm256_mul_ps(lanes[i], _mm256_set1_ps(scale));
 }
 
-// 16 codes as the bits of float16 that mean the same but for a power of two: the sign stays, and a shorter
-// exponent gets a zero before it.
+// Moves 16 codes to the bit positions of float16; the values differ only by a power of two. Keeps the sign
+// and extends a shorter exponent with zeros.
 template <Dtype from>
 TILEWORK_INLINE __m256i float16_bits(__m128i codes) {
   constexpr int kShift = 10 - Fields<from>::kMantissa;
@@ -154,35 +155,35 @@ TILEWORK_INLINE __m256i float16_bits(__m128i codes) {
   return _mm256_and_si256(moved, _mm256_set1_epi16(static_cast<int16_t>(0xbf80)));
 }
 
-// What the exponent of float16 means less than that of the type.
+// Difference of the exponent biases of float16 and the type.
 template <Dtype from>
 constexpr float kFloat16Scale = [] {
   constexpr int kMore = 15 - Fields<from>::kBias;
   return kMore >= 0 ? static_cast<float>(1 << (kMore >= 0 ? kMore : 0)) : 0.5f;
 }();
 
-// 16 codes of e4m3, NaN too.
+// Decodes 16 codes of e4m3, NaN included.
 template <Dtype from>
 TILEWORK_INLINE void decode_e4m3_or_nan(__m128i codes, __m256* lanes) {
   constexpr bool kIsFn = Fields<from>::kSpecials == Specials::kFn;
   const __m128i special = kIsFn ? _mm_and_si128(codes, _mm_set1_epi8(0x7f)) : codes;
   const __m128i is_nan = _mm_cmpeq_epi8(special, _mm_set1_epi8(static_cast<char>(kIsFn ? 0x7f : 0x80)));
-  // From what the code of NaN became to the quiet NaN of float16.
+  // Changes what the NaN code became to the quiet NaN of float16.
   const __m256i change =
       _mm256_and_si256(_mm256_cvtepi8_epi16(is_nan), _mm256_set1_epi16(kIsFn ? 0x4180 : 0x7e00));
   widen_halves(_mm256_xor_si256(float16_bits<from>(codes), change), kFloat16Scale<from>, lanes);
 }
 
-// 16 codes of e5m2fnuz, whose largest exponent float16 keeps for infinities: by the upper halves of float32.
-// Those of the three subnormals are looked up.
+// Decodes 16 codes of e5m2fnuz through the upper halves of float32, since float16 reserves the largest
+// exponent for infinities. The three subnormals come from a table.
 TILEWORK_INLINE void decode_e5m2fnuz(__m128i bytes, __m256* lanes) {
   const __m256i codes = _mm256_cvtepu8_epi16(bytes);
   const __m256i sign = _mm256_slli_epi16(_mm256_srli_epi16(codes, 7), 15);
   const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi16(0x7f));
   const __m256i normal =
       _mm256_add_epi16(_mm256_slli_epi16(magnitude, 5), _mm256_set1_epi16((127 - 16) << 7));
-  // 2^-17, 2^-16 and 1.5 * 2^-16; the upper byte of a lane looks up 0 and gives the low byte's of the second
-  // table.
+  // 2^-17, 2^-16 and 1.5 * 2^-16. The upper byte of a lane looks up 0 and gives the low byte's entry of the
+  // second table.
   const __m256i low = _mm256_broadcastsi128_si256(
       _mm_setr_epi8(0, 0, char(0x80), char(0xc0), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0));
   const __m256i high =
@@ -197,7 +198,7 @@ TILEWORK_INLINE void decode_e5m2fnuz(__m128i bytes, __m256* lanes) {
   lanes[1] = floats_of(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm256_extracti128_si256(upper, 1)), 16));
 }
 
-// A signaling NaN stays one: for kernels that make a NaN of their own of it.
+// Keeps a signaling NaN; for kernels that replace NaN themselves.
 TILEWORK_INLINE __m256 widen_bfloat16(__m256i codes) { return floats_of(_mm256_slli_epi32(codes, 16)); }
 
 TILEWORK_INLINE __m256 decode_bfloat16(__m256i codes) {
@@ -207,8 +208,9 @@ TILEWORK_INLINE __m256 decode_bfloat16(__m256i codes) {
   return floats_of(_mm256_or_si256(bits, _mm256_and_si256(is_nan, all(0x400000))));
 }
 
-// 32 codes of float4: the two upper bytes of their values are looked up. The codes are first spread so that
-// registers are in order once bytes, then halves are put side by side in each half of a register.
+// Decodes 32 codes of float4 by looking up the upper two bytes of their values. First spreads the codes so
+// that the registers are in order after interleaving bytes and then 16-bit halves, which works per half
+// register.
 TILEWORK_INLINE Block decode_float4(const uint8_t* at) {
   const __m256i both = _mm256_broadcastsi128_si256(load16(at));
   constexpr char kNone = -1;
@@ -242,7 +244,7 @@ TILEWORK_INLINE Block float_block(__m256i bytes, bool is_signed) {
   return block;
 }
 
-// Eight elements, each of whole bytes.
+// Loads eight elements of whole bytes.
 template <Dtype from>
 TILEWORK_INLINE __m256 load_lanes(const uint8_t* at) {
   if constexpr (from == Dtype::kFloat32) return floats_of(load32(at));
@@ -255,7 +257,7 @@ TILEWORK_INLINE __m256 load_lanes(const uint8_t* at) {
   if constexpr (from == Dtype::kFloat8E8m0fnu) return decode_scale(_mm256_cvtepu8_epi32(load8(at)));
 }
 
-// Whether a code is NaN, or of a value that is not that of the same bits of float16 but for a power of two.
+// Marks codes that are NaN, or that differ from the float16 of the same bits by more than a power of two.
 template <Dtype from>
 TILEWORK_INLINE bool has_special(__m256i codes) {
   const auto is = [&](int mask, int code) {
@@ -286,7 +288,7 @@ TILEWORK_INLINE Block decode_small_float(__m256i codes) {
   return block;
 }
 
-// The types of 8 bits with a sign, an exponent and a mantissa.
+// 8-bit types with sign, exponent and mantissa.
 template <Dtype dtype>
 constexpr bool kIsSmallFloat = dtype == Dtype::kFloat8E4m3fn || dtype == Dtype::kFloat8E4m3fnuz ||
                                dtype == Dtype::kFloat8E5m2 || dtype == Dtype::kFloat8E5m2fnuz;
@@ -305,15 +307,16 @@ TILEWORK_INLINE Block load_block(const uint8_t* at) {
   }
 }
 
-// Numbers of real data are hardly ever NaN, infinite or beyond the target; kernels look once for a whole
-// block, or for several, and take a longer way there.
+// Real data rarely has NaN, infinities or values that are out of range. Kernels test once per block, or once
+// for several blocks, and take a slower path if there are any.
 TILEWORK_INLINE bool has_nan(const Block& block) {
   const __m256 first = _mm256_cmp_ps(block.lanes[0], block.lanes[1], _CMP_UNORD_Q);
   const __m256 second = _mm256_cmp_ps(block.lanes[2], block.lanes[3], _CMP_UNORD_Q);
   return _mm256_movemask_ps(_mm256_or_ps(first, second)) != 0;
 }
 
-// To nearest even by the carry of an addition, in the upper half of each lane. NaN would be carried away.
+// Rounds to nearest even by a carry; the result is in the upper half of each lane. The carry would destroy
+// NaN.
 TILEWORK_INLINE __m256i round_bfloat16(__m256i bits) {
   const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), all(1));
   return _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7fff)), even);
@@ -326,7 +329,7 @@ TILEWORK_INLINE __m256i round_bfloat16_or_nan(__m256 value) {
   return _mm256_blendv_epi8(round_bfloat16(bits), _mm256_or_si256(sign, all(0x7fc00000)), is_nan);
 }
 
-// The upper halves of the lanes of two registers, in order.
+// Packs the upper halves of the lanes of two registers, in order.
 TILEWORK_INLINE __m256i upper_halves(__m256i first, __m256i second) {
   return in_order(_mm256_packus_epi32(_mm256_srli_epi32(first, 16), _mm256_srli_epi32(second, 16)));
 }
@@ -342,7 +345,7 @@ TILEWORK_INLINE void store_bfloat16(uint8_t* at, const Block& block) {
   store32(at + 32, upper_halves(rounded[2], rounded[3]));
 }
 
-// The code of the largest number of a type.
+// Code of the largest finite value of a type.
 template <Dtype to>
 constexpr int kLimit = [] {
   constexpr int kAllOnes = to == Dtype::kFloat4E2m1fn ? 7 : 127;
@@ -351,45 +354,45 @@ constexpr int kLimit = [] {
   return kSpecials == Specials::kFn ? kAllOnes - 1 : kAllOnes;
 }();
 
-// The magnitudes of eight codes. Adding a power of two that leaves as many bits behind the point as the code
-// has makes the adder round, subnormals included: their power is that of the least normal number.
+// Magnitudes of eight codes. Adding a power of two that leaves as many fraction bits as the code has makes
+// the adder round. Subnormals use the power of the smallest normal number.
 template <Dtype to>
 TILEWORK_INLINE __m256i round_magnitude(__m256 value, bool saturate, int nan_code) {
   using F = Fields<to>;
   constexpr int kShift = 23 - F::kMantissa;
-  constexpr int kLeastExponent = 127 + 1 - F::kBias;
+  constexpr int kMinExponent = 127 + 1 - F::kBias;
   constexpr int kMost = kLimit<to>;
-  // A power of two beyond all numbers of the type: rounding it needs no more exponent than there is.
-  constexpr int kBeyond = (kLeastExponent + (kMost >> F::kMantissa) + 1) << 23;
+  // A power of two above all values of the type: larger exponents need not be rounded.
+  constexpr int kBeyond = (kMinExponent + (kMost >> F::kMantissa) + 1) << 23;
   const __m256i magnitude = _mm256_and_si256(bits_of(value), all(0x7fffffff));
   const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, all(0x7f800000));
   const __m256i bounded = _mm256_min_epi32(magnitude, all(kBeyond));
   const __m256i exponent =
-      _mm256_max_epi32(_mm256_and_si256(bounded, all(0x7f800000)), all(kLeastExponent << 23));
+      _mm256_max_epi32(_mm256_and_si256(bounded, all(0x7f800000)), all(kMinExponent << 23));
   const __m256i power = _mm256_add_epi32(exponent, all(kShift << 23));
   const __m256i sum = bits_of(_mm256_add_ps(floats_of(bounded), floats_of(power)));
   const __m256i steps = _mm256_sub_epi32(sum, power);
   const __m256i start =
-      _mm256_sub_epi32(_mm256_srli_epi32(exponent, kShift), all(kLeastExponent << F::kMantissa));
+      _mm256_sub_epi32(_mm256_srli_epi32(exponent, kShift), all(kMinExponent << F::kMantissa));
   const __m256i code = _mm256_add_epi32(start, steps);
-  // One past the limit stands for what is beyond in every type that has it.
+  // One past the limit means overflow in every type that has it.
   const __m256i capped = _mm256_min_epi32(code, all(kMost + (saturate ? 0 : 1)));
   return _mm256_blendv_epi8(capped, all(nan_code), is_nan);
 }
 
-// 0x80 in the bytes of negative lanes, in the order of packs.
+// 0x80 in the bytes of negative lanes, in pack order.
 TILEWORK_INLINE __m256i packed_signs(const Block& block) {
   const __m256i low = _mm256_packs_epi32(bits_of(block.lanes[0]), bits_of(block.lanes[1]));
   const __m256i high = _mm256_packs_epi32(bits_of(block.lanes[2]), bits_of(block.lanes[3]));
   return _mm256_and_si256(_mm256_packs_epi16(low, high), _mm256_set1_epi8(char(0x80)));
 }
 
-// 8 in the bytes of negative lanes, in the order of packs.
+// 8 in the bytes of negative lanes, in pack order.
 TILEWORK_INLINE __m256i nibble_signs(const Block& block) { return _mm256_srli_epi16(packed_signs(block), 4); }
 
 template <Dtype to>
 TILEWORK_INLINE __m256i with_signs(__m256i magnitudes, __m256i signs) {
-  // 0x80 is NaN there, so zero has no sign; that of NaN is 0x80 itself.
+  // There 0x80 is NaN, so zero has no sign; the code of NaN is 0x80 itself.
   if constexpr (Fields<to>::kSpecials == Specials::kFnuz) signs = _mm256_sign_epi8(signs, magnitudes);
   return _mm256_or_si256(magnitudes, signs);
 }
@@ -403,20 +406,19 @@ TILEWORK_INLINE __m256i encode_float8_or_nan(const Block& block, bool saturate) 
   return with_signs<to>(pack_bytes(codes), bytes_in_order(packed_signs(block)));
 }
 
-// 32 codes of lanes that are not NaN, without their signs and in the order of packs. A lane and a power of
-// two that leaves as many bits behind the point as the code has are added, which rounds. The sum has the
-// exponent of the power in its upper half and the steps from there in its lower one, so that one
-// multiplication of halves puts both behind each other: the code, shifted. The power is larger by a constant
-// which makes the lower half begin below 0, by what is too much in the upper one; it is even, as the last
-// bit decides ties. A sum that is infinite gives a code beyond the limit too. `has_nan` becomes NaN where a
-// lane is: the sums are all above 1, so that nothing else makes one.
+// Codes of 32 lanes without NaN, without signs and in pack order. Adding a power of two that leaves as many
+// fraction bits as the code has rounds the lane. The upper half of the sum has the exponent of that power and
+// the lower half the steps from there. One 16-bit multiplication shifts both together into the code. The
+// power includes a constant that makes the lower half start below 0 by what the upper half has too much; the
+// constant is even, since the last bit decides ties. An infinite sum gives a code above the limit too.
+// `has_nan` becomes NaN if a lane is NaN: all sums exceed 1, so nothing else produces one.
 template <Dtype to>
 TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate, __m256* has_nan) {
   using F = Fields<to>;
   constexpr int kShift = 23 - F::kMantissa;
-  constexpr int kLeastExponent = 127 + 1 - F::kBias;
+  constexpr int kMinExponent = 127 + 1 - F::kBias;
   constexpr int kCodeShift = 7 - F::kMantissa;
-  constexpr int kStart = (kLeastExponent + kShift) << F::kMantissa;
+  constexpr int kStart = (kMinExponent + kShift) << F::kMantissa;
   static_assert(kStart % 2 == 0 && kStart < 1 << 15);
   constexpr float kPower = static_cast<float>((1 << 23) + (1 << kShift) - kStart) / (1 << F::kMantissa);
   const __m256i halves = all((1 << 16) + (1 << kCodeShift));
@@ -425,14 +427,14 @@ TILEWORK_INLINE __m256i round_magnitudes(const Block& block, bool saturate, __m2
   for (int i = 0; i < 4; ++i) {
     const __m256i magnitude = _mm256_and_si256(bits_of(block.lanes[i]), all(0x7fffffff));
     const __m256i exponent =
-        _mm256_max_epi32(_mm256_and_si256(magnitude, all(0x7f800000)), all(kLeastExponent << 23));
+        _mm256_max_epi32(_mm256_and_si256(magnitude, all(0x7f800000)), all(kMinExponent << 23));
     sums[i] = _mm256_fmadd_ps(floats_of(exponent), _mm256_set1_ps(kPower), floats_of(magnitude));
     codes[i] = _mm256_madd_epi16(bits_of(sums[i]), halves);
   }
   *has_nan = _mm256_fmadd_ps(_mm256_fmadd_ps(sums[0], sums[1], sums[2]), sums[3], *has_nan);
   const __m256i low = _mm256_srli_epi16(_mm256_packus_epi32(codes[0], codes[1]), kCodeShift);
   const __m256i high = _mm256_srli_epi16(_mm256_packus_epi32(codes[2], codes[3]), kCodeShift);
-  // One past the limit stands for what is beyond in every type that has it.
+  // One past the limit means overflow in every type that has it.
   return _mm256_min_epu8(_mm256_packus_epi16(low, high),
                          _mm256_set1_epi8(static_cast<char>(kLimit<to> + (saturate ? 0 : 1))));
 }
@@ -456,7 +458,7 @@ TILEWORK_INLINE __m256i encode_float8(const Block& block, bool saturate) {
 }
 
 TILEWORK_INLINE __m128i encode_float4_or_nan(const Block& block, CastMode mode) {
-  // NaN is 6; in onnx.reference -0, or 0 where it is negative.
+  // NaN becomes 6; in onnx.reference -0, or 0 for a negative NaN.
   const bool is_onnx = mode == CastMode::kOnnx;
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) {
@@ -485,21 +487,21 @@ TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
   return codes;
 }
 
-// Toward zero; NaN is 0. Numbers beyond what an int32 holds become its least, or `most` where they are
-// positive.
-TILEWORK_INLINE __m256i truncate(__m256 value, float most) {
+// Rounds toward zero; NaN gives 0. Values that do not fit an int32 become the smallest int32, or `max` if
+// they are positive.
+TILEWORK_INLINE __m256i truncate(__m256 value, float max) {
   const __m256 number = _mm256_and_ps(value, _mm256_cmp_ps(value, value, _CMP_ORD_Q));
-  return _mm256_cvttps_epi32(_mm256_min_ps(number, _mm256_set1_ps(most)));
+  return _mm256_cvttps_epi32(_mm256_min_ps(number, _mm256_set1_ps(max)));
 }
 
 TILEWORK_INLINE __m256i truncate_to_int32(__m256 value) {
   const __m256 number = _mm256_and_ps(value, _mm256_cmp_ps(value, value, _CMP_ORD_Q));
   const __m256i is_beyond = bits_of(_mm256_cmp_ps(number, _mm256_set1_ps(2147483648.0f), _CMP_GE_OQ));
-  // The least int32, which the processor gives for what is beyond, becomes the largest.
+  // The conversion gives the smallest int32 for values that do not fit; the xor makes it the largest.
   return _mm256_xor_si256(_mm256_cvttps_epi32(number), is_beyond);
 }
 
-// Lanes of int16 in the order of packs to bytes that saturate, in order.
+// Saturates int16 lanes in pack order to bytes in order.
 template <Dtype to>
 TILEWORK_INLINE __m256i pack_bytes_of(__m256i low, __m256i high) {
   return bytes_in_order(to == Dtype::kInt8 ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high));
@@ -518,7 +520,8 @@ TILEWORK_INLINE __m256i encode_bytes(const Block& block) {
   for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvttps_epi32(block.lanes[i]);
   const __m256i low = _mm256_packs_epi32(whole[0], whole[1]);
   const __m256i high = _mm256_packs_epi32(whole[2], whole[3]);
-  // The processor gives the least int32 for NaN and for what is beyond; the packs made it the least int16.
+  // The conversion gives the smallest int32 for NaN and for values that do not fit; the packs saturate it to
+  // the smallest int16.
   const __m256i is_least =
       _mm256_cmpeq_epi16(_mm256_min_epi16(low, high), _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
   if (__builtin_expect(_mm256_movemask_epi8(is_least) != 0, 0)) return encode_bytes_or_nan<to>(block);
@@ -539,8 +542,8 @@ TILEWORK_INLINE __m256i encode_words(__m256 first, __m256 second) {
   }
 }
 
-// Bytes whose low bits are those of the integer nearest to each lane. Beyond an int32, where the processor
-// gives its least number, and for NaN they are 0, as they are of any float that large.
+// Low bits of the integer nearest to each lane, as bytes. NaN and values that do not fit an int32 give 0,
+// like every float that large.
 TILEWORK_INLINE __m256i encode_low_bits(const Block& block, CastMode mode) {
   __m256i whole[4];
   for (int i = 0; i < 4; ++i) {
@@ -560,7 +563,7 @@ TILEWORK_INLINE __m256i encode_bools(const Block& block) {
   return pack_bytes(truth);
 }
 
-// What is added to the bits of a number before its mantissa is cut off.
+// Added to the bits of a float32 before its mantissa is cut off.
 TILEWORK_INLINE int scale_addend(ScaleRounding round) {
   return round == ScaleRounding::kUp ? 0x7fffff : round == ScaleRounding::kNearest ? 0x400000 : 0;
 }
@@ -571,7 +574,7 @@ TILEWORK_INLINE __m256i encode_scale(__m256 value, const CastOptions& options) {
   const __m256i is_zero = _mm256_cmpeq_epi32(magnitude, _mm256_setzero_si256());
   const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, all(0x7f800000));
   const __m256i is_negative = _mm256_andnot_si256(is_zero, _mm256_srai_epi32(bits, 31));
-  // Numbers between 2^-127 and 2^-126 with the mantissa that they would have if they were normal.
+  // Gives values between 2^-127 and 2^-126 the mantissa of normal numbers.
   const __m256i doubled = _mm256_sub_epi32(_mm256_slli_epi32(magnitude, 1), all(0x800000));
   const __m256i is_subnormal = _mm256_cmpgt_epi32(all(0x800000), magnitude);
   const __m256i number =
@@ -583,13 +586,14 @@ TILEWORK_INLINE __m256i encode_scale(__m256 value, const CastOptions& options) {
   return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
 }
 
-// As onnx.reference: without the sign, infinities are NaN, and mantissas of subnormals count like any.
+// As onnx.reference: drops the sign, maps infinities to NaN, and treats mantissas of subnormals like any
+// other.
 TILEWORK_INLINE __m256i encode_scale_of_onnx(__m256 value, const CastOptions& options) {
   const __m256i magnitude = _mm256_and_si256(bits_of(value), all(0x7fffffff));
   const __m256i has_none = _mm256_cmpgt_epi32(magnitude, all(0x7f7fffff));
   __m256i addend = all(scale_addend(options.round));
   if (options.round == ScaleRounding::kNearest) {
-    // Half is enough only for normal numbers.
+    // A half rounds up only for normal numbers.
     addend = _mm256_add_epi32(addend, _mm256_cmpgt_epi32(all(0x800000), magnitude));
   }
   const __m256i code = _mm256_min_epi32(_mm256_srli_epi32(_mm256_add_epi32(magnitude, addend), 23),
@@ -597,7 +601,7 @@ TILEWORK_INLINE __m256i encode_scale_of_onnx(__m256 value, const CastOptions& op
   return _mm256_and_si256(_mm256_or_si256(code, has_none), all(0xff));
 }
 
-// Any 32 lanes.
+// Any 32 lanes, special values included.
 TILEWORK_INLINE __m256i encode_all_scales(const Block& block, const CastOptions& options) {
   __m256i codes[4];
   for (int i = 0; i < 4; ++i) {
@@ -607,7 +611,7 @@ TILEWORK_INLINE __m256i encode_all_scales(const Block& block, const CastOptions&
   return pack_bytes(codes);
 }
 
-// Of normal numbers the rounded exponent is the code; the others show by codes below 2 and above 254.
+// For normal numbers the rounded exponent is the code. Other values give codes below 2 or above 254.
 TILEWORK_INLINE __m256i encode_scales(const Block& block, const CastOptions& options) {
   const __m256i addend = all(scale_addend(options.round));
   __m256i codes[4];
@@ -654,19 +658,19 @@ TILEWORK_INLINE void store_block(uint8_t* at, const Block& block, const CastOpti
   }
 }
 
-// Eight float64 as int32, toward zero and within two limits; NaN is 0.
-TILEWORK_INLINE __m256i truncate_doubles(const uint8_t* at, double least, double most) {
+// Rounds eight float64 toward zero to int32 within two limits; NaN gives 0.
+TILEWORK_INLINE __m256i truncate_doubles(const uint8_t* at, double min, double max) {
   __m128i halves[2];
   for (int i = 0; i < 2; ++i) {
     const __m256d value = _mm256_loadu_pd(reinterpret_cast<const double*>(at + 32 * i));
     const __m256d number = _mm256_and_pd(value, _mm256_cmp_pd(value, value, _CMP_ORD_Q));
-    const __m256d bounded = _mm256_min_pd(_mm256_max_pd(number, _mm256_set1_pd(least)), _mm256_set1_pd(most));
+    const __m256d bounded = _mm256_min_pd(_mm256_max_pd(number, _mm256_set1_pd(min)), _mm256_set1_pd(max));
     halves[i] = _mm256_cvttpd_epi32(bounded);
   }
   return _mm256_set_m128i(halves[1], halves[0]);
 }
 
-// The low 4 bits of the integers nearest to eight float64, of any size; 0 of what has none.
+// Low 4 bits of the integers nearest to eight float64 of any size; 0 for NaN and infinities.
 TILEWORK_INLINE __m256i low_bits_of_doubles(const uint8_t* at, CastMode mode) {
   __m128i halves[2];
   for (int i = 0; i < 2; ++i) {
@@ -675,15 +679,16 @@ TILEWORK_INLINE __m256i low_bits_of_doubles(const uint8_t* at, CastMode mode) {
                               ? _mm256_round_pd(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
                               : _mm256_round_pd(value, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
     const __m256d sixteens = _mm256_floor_pd(_mm256_mul_pd(whole, _mm256_set1_pd(1.0 / 16)));
-    // An infinity less an infinity is NaN.
-    const __m256d rest = _mm256_sub_pd(whole, _mm256_mul_pd(sixteens, _mm256_set1_pd(16)));
-    halves[i] = _mm256_cvttpd_epi32(_mm256_and_pd(rest, _mm256_cmp_pd(rest, rest, _CMP_ORD_Q)));
+    // Infinity minus infinity is NaN.
+    const __m256d remainder = _mm256_sub_pd(whole, _mm256_mul_pd(sixteens, _mm256_set1_pd(16)));
+    halves[i] =
+        _mm256_cvttpd_epi32(_mm256_and_pd(remainder, _mm256_cmp_pd(remainder, remainder, _CMP_ORD_Q)));
   }
   return _mm256_set_m128i(halves[1], halves[0]);
 }
 
-// 32 float64 as the lanes of bytes. The processor gives the least int32 for NaN and for what is beyond; packs
-// make it the least int16.
+// Converts 32 float64 to lanes for byte results. The conversion gives the smallest int32 for NaN and for
+// values that do not fit; the packs saturate it to the smallest int16.
 template <Dtype to>
 TILEWORK_INLINE __m256i bytes_of_doubles(const uint8_t* at) {
   __m256i whole[4];
@@ -735,11 +740,10 @@ TILEWORK_INLINE void cast_doubles(const uint8_t* source, uint8_t* destination, c
   }
 }
 
-// 32 float64 as float32 of which at least 20 bits behind the first are those of the number and the last one
-// says whether anything was lost after them, so that a float with fewer bits and smaller exponents comes of
-// them by one rounding. Not so of subnormal float32, which are 0 there.
+// Converts 32 float64 to float32, rounded to odd: at least 20 fraction bits are exact and the last one is set
+// if bits were lost. So one more rounding to a narrower float is correct. Subnormal float32 become 0.
 TILEWORK_INLINE Block load_odd_doubles(const uint8_t* at) {
-  // The last bit of a float32, in the lower half of a float64.
+  // The last mantissa bit of a float32, as a bit of a float64.
   const __m256i last = _mm256_set1_epi64x(int64_t{1} << 29);
   const auto odd = [&](const uint8_t* from) {
     const __m256i bits = load32(from);
@@ -752,7 +756,8 @@ TILEWORK_INLINE Block load_odd_doubles(const uint8_t* at) {
   return block;
 }
 
-// 32 int64. Up to 2^51 they are float64 by an addition to the bits of 1.5 * 2^52, and rounded once after it.
+// Converts 32 int64. Up to 2^51, adding to the bits of 1.5 * 2^52 makes them float64, which is then rounded
+// once.
 TILEWORK_INLINE void cast_int64_to_float32(const uint8_t* source, uint8_t* destination) {
   constexpr int64_t kOnes = 0x4338000000000000;
   const __m256i ones = _mm256_set1_epi64x(kOnes);
@@ -775,15 +780,15 @@ TILEWORK_INLINE void cast_int64_to_float32(const uint8_t* source, uint8_t* desti
   }
 }
 
-// 32 elements of bfloat16 for a kernel that makes NaN of its own.
+// Loads 32 bfloat16 for a kernel that replaces NaN itself.
 TILEWORK_INLINE Block load_bfloat16(const uint8_t* at) {
   Block block;
   for (int i = 0; i < 4; ++i) block.lanes[i] = widen_bfloat16(_mm256_cvtepu16_epi32(load16(at + 16 * i)));
   return block;
 }
 
-// 32 elements of bfloat16 to float16. The elements with even and those with odd places are widened apart,
-// which takes no more than a shift and a mask.
+// Converts 32 bfloat16 to float16. Elements at even and odd positions are widened separately, by one shift
+// and one mask.
 TILEWORK_INLINE void cast_bfloat16_to_float16(const uint8_t* source, uint8_t* destination) {
   for (int i = 0; i < 2; ++i) {
     const __m256i codes = load32(source + 32 * i);
@@ -797,32 +802,32 @@ TILEWORK_INLINE void cast_bfloat16_to_float16(const uint8_t* source, uint8_t* de
   }
 }
 
-// 16 of float16 to bfloat16 where none is infinite, NaN or subnormal: to nearest even by the carry of an
-// addition, and to the other bias by one that has the sign of the number. Zeros stay what they are.
+// Converts 16 float16 to bfloat16 if none is infinite, NaN or subnormal. A carry rounds to nearest even, and
+// an addition with the sign of the number changes the bias. Zeros are kept.
 TILEWORK_INLINE __m256i float16_to_bfloat16(__m256i codes, __m256i is_zero) {
   const __m256i even = _mm256_and_si256(_mm256_srli_epi16(codes, 3), _mm256_set1_epi16(1));
   const __m256i carried = _mm256_add_epi16(_mm256_add_epi16(codes, _mm256_set1_epi16(3)), even);
-  // The sign fills the four highest bits, of which an addition of that sign leaves one.
+  // The shift fills the top four bits with the sign; adding a number of that sign leaves one of them.
   const __m256i bias = _mm256_sign_epi16(_mm256_set1_epi16((127 - 15) << 7), codes);
   const __m256i number = _mm256_add_epi16(_mm256_srai_epi16(carried, 3), bias);
   return _mm256_blendv_epi8(number, codes, is_zero);
 }
 
-// 128 elements.
+// Converts 128 elements.
 TILEWORK_INLINE void cast_float16_to_bfloat16(const uint8_t* source, uint8_t* destination) {
   constexpr int64_t kRegisters = 2 * kBlocksTogether;
-  // Below 0x1000 for codes that are infinite, NaN or subnormal, and for none else.
-  __m256i least = _mm256_set1_epi16(-1);
+  // Below 0x1000 exactly for codes that are infinite, NaN or subnormal.
+  __m256i smallest = _mm256_set1_epi16(-1);
 #pragma GCC unroll 8
   for (int64_t i = 0; i < kRegisters; ++i) {
     const __m256i codes = load32(source + 32 * i);
     const __m256i doubled = _mm256_add_epi16(codes, codes);
     const __m256i is_zero = _mm256_cmpeq_epi16(doubled, _mm256_setzero_si256());
     const __m256i distance = _mm256_or_si256(_mm256_add_epi16(doubled, _mm256_set1_epi16(0x800)), is_zero);
-    least = _mm256_min_epu16(least, distance);
+    smallest = _mm256_min_epu16(smallest, distance);
     store32(destination + 32 * i, float16_to_bfloat16(codes, is_zero));
   }
-  const __m256i special = _mm256_subs_epu16(_mm256_set1_epi16(0x1000), least);
+  const __m256i special = _mm256_subs_epu16(_mm256_set1_epi16(0x1000), smallest);
   if (__builtin_expect(_mm256_testz_si256(special, special) != 0, 1)) return;
 #pragma GCC unroll 1
   for (int64_t i = 0; i < kBlocksTogether; ++i) {
@@ -830,38 +835,39 @@ TILEWORK_INLINE void cast_float16_to_bfloat16(const uint8_t* source, uint8_t* de
   }
 }
 
-// How a 16-bit float becomes a float8 without a detour: it is brought to a half word whose upper byte has the
-// exponent and the mantissa of the target, and whose lower byte what is to be rounded away. Bytes of both
-// kinds go on, 32 at a time.
+// Converts a 16-bit float to float8 directly. The element becomes a 16-bit word: its upper byte has exponent
+// and mantissa of the target, its lower byte the bits to round away. Both bytes are then processed 32 at a
+// time.
 template <Dtype from, Dtype to>
 struct ByHalfWords {
   static constexpr int kMantissa = Fields<to>::kMantissa;
-  // Where float16 has the exponents of the target, or those after them.
+  // Whether the exponents of float16 match those of the target, or follow them.
   static constexpr bool kIsAligned = from == Dtype::kFloat16 && kMantissa == 2;
-  // So many exponents below that of the least normal number have codes, too, or are a tie with 0.
+  // Number of exponents below the smallest normal one that still have codes, or tie with 0.
   static constexpr int kBelow = kMantissa + 1;
-  // Upper bytes that stand for those.
+  // Number of upper bytes for these exponents.
   static constexpr int kSubnormals = kIsAligned ? 0 : kBelow << kMantissa;
-  // The upper byte of a normal number less its code.
+  // Upper byte of a normal number minus its code.
   static constexpr int kOffset = kIsAligned ? 0 : kMantissa << kMantissa;
-  // Of the source; the half word of the first number that has it is 0, as is that of all smaller ones.
+  // First exponent of the source with a non-zero word; smaller numbers have the word 0, as has the first
+  // number of that exponent.
   static constexpr int kFirstExponent = Fields<from>::kBias + 1 - Fields<to>::kBias - kBelow;
-  // From a doubled code of the source, whose sign is gone, to the half word.
+  // Shift from the doubled, unsigned source code to the word.
   static constexpr int kShift = 7 + kMantissa - Fields<from>::kMantissa;
 };
 
-// What the upper byte of a subnormal stands for: its code is `base`, or the next one if `addend` and the
-// lower byte are more than a half. They are where that is sure, and the half itself where a tie begins.
+// Meaning of the upper byte of a subnormal: its code is `base`, or the next one if `addend` plus the lower
+// byte exceeds a half. `addend` is chosen so that this is certain, or exactly a half where a tie starts.
 struct SubnormalBytes {
-  // 16 bytes in both halves of a register.
+  // 16 bytes, repeated in both halves of a register.
   struct Table {
     alignas(32) std::array<uint8_t, 32> bytes{};
-    constexpr void set(int place, int byte) {
+    constexpr void set(int index, int byte) {
       for (int half = 0; half < 2; ++half)
-        bytes[static_cast<size_t>(place + 16 * half)] = static_cast<uint8_t>(byte);
+        bytes[static_cast<size_t>(index + 16 * half)] = static_cast<uint8_t>(byte);
     }
   };
-  // Less what the byte says of a normal number.
+  // Minus the code that the byte has for a normal number.
   Table bases[2];
   Table addends[2];
 };
@@ -870,46 +876,46 @@ template <class How>
 constexpr SubnormalBytes kSubnormalBytes = [] {
   SubnormalBytes bytes;
   for (int upper = 0; upper < How::kSubnormals; ++upper) {
-    // In units of which the least code has 2 << kMantissa.
+    // In units of 1 / (2 << kMantissa) of the smallest code.
     const int exponent = upper >> How::kMantissa;
     const int number = ((1 << How::kMantissa) + (upper & ((1 << How::kMantissa) - 1))) << exponent;
     const int code = number >> (How::kMantissa + 1);
-    const int rest = number & ((2 << How::kMantissa) - 1);
+    const int remainder = number & ((2 << How::kMantissa) - 1);
     constexpr int kHalf = 1 << How::kMantissa;
-    const int base = rest >= kHalf ? code : code - 1;
+    const int base = remainder >= kHalf ? code : code - 1;
     bytes.bases[upper / 16].set(upper % 16, base - std::max(upper - How::kOffset, 0));
-    bytes.addends[upper / 16].set(upper % 16, rest == kHalf ? 0x80 : 0xff);
+    bytes.addends[upper / 16].set(upper % 16, remainder == kHalf ? 0x80 : 0xff);
   }
   return bytes;
 }();
 
-// The bytes of a table that bytes below 16 or 32 stand for; 0 of others.
+// Table lookup for bytes below 16 or 32; 0 for other bytes.
 template <int kSize>
-TILEWORK_INLINE __m256i look_up(const SubnormalBytes::Table (&tables)[2], const __m256i (&places)[2]) {
-  const auto part = [&](int i) { return _mm256_shuffle_epi8(load32(tables[i].bytes.data()), places[i]); };
+TILEWORK_INLINE __m256i look_up(const SubnormalBytes::Table (&tables)[2], const __m256i (&indices)[2]) {
+  const auto part = [&](int i) { return _mm256_shuffle_epi8(load32(tables[i].bytes.data()), indices[i]); };
   return kSize <= 16 ? part(0) : _mm256_or_si256(part(0), part(1));
 }
 
-// 16 codes without their signs, between 0 and the limit; `doubled` are the codes of the source times 2.
+// Words of 16 unsigned codes between 0 and the limit; `doubled` are the source codes times 2.
 template <Dtype from, Dtype to>
 TILEWORK_INLINE __m256i half_words(__m256i codes, __m256i doubled, int limit) {
   using How = ByHalfWords<from, to>;
   if constexpr (How::kIsAligned) {
     const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi16(0x7fff));
-    const __m256i most = _mm256_set1_epi16(static_cast<int16_t>(limit << 8));
-    if constexpr (to == Dtype::kFloat8E5m2) return _mm256_min_epu16(magnitude, most);
-    // With the next exponent; the subnormals of float16 are the first half of those of the target.
+    const __m256i max = _mm256_set1_epi16(static_cast<int16_t>(limit << 8));
+    if constexpr (to == Dtype::kFloat8E5m2) return _mm256_min_epu16(magnitude, max);
+    // With the next exponent: the subnormals of float16 are the lower half of the target's.
     const __m256i next = _mm256_add_epi16(magnitude, _mm256_set1_epi16(1 << 10));
-    return _mm256_min_epu16(_mm256_min_epu16(doubled, next), most);
+    return _mm256_min_epu16(_mm256_min_epu16(doubled, next), max);
   } else {
     constexpr int kFirst = How::kFirstExponent << (Fields<from>::kMantissa + 1);
     const __m256i number = _mm256_subs_epu16(doubled, _mm256_set1_epi16(static_cast<int16_t>(kFirst)));
-    const auto most = static_cast<int16_t>(((limit + How::kOffset) << 8) >> How::kShift);
-    return _mm256_slli_epi16(_mm256_min_epu16(number, _mm256_set1_epi16(most)), How::kShift);
+    const auto max = static_cast<int16_t>(((limit + How::kOffset) << 8) >> How::kShift);
+    return _mm256_slli_epi16(_mm256_min_epu16(number, _mm256_set1_epi16(max)), How::kShift);
   }
 }
 
-// The codes of 32 half words, in the order in which packs leave them.
+// Codes of 32 words, in pack order.
 template <class How>
 TILEWORK_INLINE __m256i round_half_words(__m256i low, __m256i high) {
   const __m256i apart =
@@ -917,29 +923,29 @@ TILEWORK_INLINE __m256i round_half_words(__m256i low, __m256i high) {
   const __m256i first = _mm256_shuffle_epi8(low, apart);
   const __m256i second = _mm256_shuffle_epi8(high, apart);
   const __m256i upper = _mm256_unpackhi_epi64(first, second);
-  __m256i rest = _mm256_unpacklo_epi64(first, second);
+  __m256i lower = _mm256_unpacklo_epi64(first, second);
   __m256i code = upper;
   if constexpr (!How::kIsAligned) {
-    // A shuffle gives 0 for places whose highest bit is set.
+    // A shuffle gives 0 for indices with the highest bit set.
     const __m256i past = _mm256_set1_epi8(0x70);
-    const __m256i places[2] = {_mm256_adds_epu8(upper, past),
-                               _mm256_adds_epu8(_mm256_xor_si256(upper, _mm256_set1_epi8(0x10)), past)};
+    const __m256i indices[2] = {_mm256_adds_epu8(upper, past),
+                                _mm256_adds_epu8(_mm256_xor_si256(upper, _mm256_set1_epi8(0x10)), past)};
     constexpr const SubnormalBytes& kBytes = kSubnormalBytes<How>;
     code = _mm256_add_epi8(_mm256_subs_epu8(upper, _mm256_set1_epi8(How::kOffset)),
-                           look_up<How::kSubnormals>(kBytes.bases, places));
-    rest = _mm256_adds_epu8(rest, look_up<How::kSubnormals>(kBytes.addends, places));
+                           look_up<How::kSubnormals>(kBytes.bases, indices));
+    lower = _mm256_adds_epu8(lower, look_up<How::kSubnormals>(kBytes.addends, indices));
   }
-  // More than a half, or a half after an odd code.
+  // More than a half, or exactly a half after an odd code.
   const __m256i odd = _mm256_and_si256(code, _mm256_set1_epi8(1));
-  const __m256i sum = _mm256_adds_epu8(_mm256_adds_epu8(rest, _mm256_set1_epi8(0x7e)), odd);
+  const __m256i sum = _mm256_adds_epu8(_mm256_adds_epu8(lower, _mm256_set1_epi8(0x7e)), odd);
   return _mm256_sub_epi8(code, _mm256_cmpeq_epi8(sum, _mm256_set1_epi8(-1)));
 }
 
-// 128 elements of float16 or bfloat16 to a float8 with a sign.
+// Converts 128 float16 or bfloat16 to a signed float8.
 template <Dtype from, Dtype to>
 TILEWORK_INLINE void cast_half_words(const uint8_t* source, uint8_t* destination,
                                      const CastOptions& options) {
-  // One past the limit stands for what is beyond in every type that has it.
+  // One past the limit means overflow in every type that has it.
   const int limit = kLimit<to> + (options.saturate ? 0 : 1);
   __m256i largest = _mm256_setzero_si256();
 #pragma GCC unroll 4
@@ -965,7 +971,7 @@ TILEWORK_INLINE void cast_half_words(const uint8_t* source, uint8_t* destination
   }
 }
 
-// 128 elements of float32 to a type of 8 or 4 bits with a sign, an exponent and a mantissa.
+// Converts 128 float32 to an 8- or 4-bit type with sign, exponent and mantissa.
 template <Dtype to>
 TILEWORK_INLINE void cast_to_small_float(const uint8_t* source, uint8_t* destination,
                                          const CastOptions& options) {
@@ -993,8 +999,8 @@ TILEWORK_INLINE void cast_to_small_float(const uint8_t* source, uint8_t* destina
   }
 }
 
-// Pairs that are looked through for what is special, and seldom, once for several blocks. There all of them
-// are cast again.
+// Pairs that are tested for special values once per several blocks. If there are any, all these blocks are
+// cast again.
 template <Dtype from, Dtype to>
 constexpr bool kIsTogether = (from == Dtype::kFloat32 && (kIsSmallFloat<to> || to == Dtype::kFloat4E2m1fn)) ||
                              ((from == Dtype::kFloat16 || from == Dtype::kBfloat16) && kIsSmallFloat<to>) ||
@@ -1044,7 +1050,7 @@ void cast_by_blocks(const CastArguments& arguments) {
                      __attribute__((always_inline)) { cast_block<from, to>(source, destination, options); });
 }
 
-// Whether what the compiler makes of a plain loop is as good.
+// Whether the compiler's code for a plain loop is as fast.
 template <Dtype from, Dtype to, CastRounding rounding>
 constexpr bool kIsPlain = [] {
   constexpr auto is_number = [](Dtype dtype) {

@@ -28,7 +28,7 @@ int64_t elements_of_block(const std::vector<ElementStep>& steps) {
   return kBlockBytes / widest;
 }
 
-// Buffer of a scaling whose result is then streamed.
+// Buffer of a scaling; its result is then streamed.
 constexpr int64_t kStreamedBytes = 4096;
 
 void scale_streaming(const Scaling& scaling, const uint8_t* source, uint8_t* destination, int64_t first,
@@ -56,11 +56,11 @@ CastChain::CastChain(std::vector<ElementStep> steps)
     : steps_(std::move(steps)), block_elements_(elements_of_block(steps_)) {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (i == 0 || from_of(steps_[i]) == to_of(steps_[i - 1])) continue;
-    throw Error(ErrorCode::kArgument, "A cast takes " + std::string(info_of(from_of(steps_[i])).name) +
-                                          " and is given " + std::string(info_of(to_of(steps_[i - 1])).name) +
-                                          ".");
+    throw Error(ErrorCode::kArgument, "A step takes " + std::string(info_of(from_of(steps_[i])).name) +
+                                          " but the step before it gives " +
+                                          std::string(info_of(to_of(steps_[i - 1])).name) + ".");
   }
-  if (steps_.empty()) throw Error(ErrorCode::kArgument, "A chain of casts needs one at least.");
+  if (steps_.empty()) throw Error(ErrorCode::kArgument, "A chain of casts needs at least one step.");
 }
 
 Dtype CastChain::from() const { return from_of(steps_.front()); }

@@ -1,6 +1,6 @@
-// Casts with NEON, which every 64-bit ARM has. What is exact in float32 comes and goes by way of four
-// registers of four float32 lanes. Integers, float64 and float32 among themselves are in cast_numbers.h: the
-// compiler makes the same of them.
+// Casts with NEON, which every 64-bit ARM CPU has. Values that are exact in float32 pass through four
+// registers of four float32 lanes. Casts among integers, float64 and float32 are in cast_numbers.h: the
+// compiler generates the same code.
 #include <arm_neon.h>
 
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 #define TILEWORK_INLINE [[gnu::always_inline]] inline
 
-// Elements that a kernel takes at a time: 16 codes of a byte fill a register.
+// Elements per block: 16 byte codes fill a register.
 constexpr int64_t kBlock = 16;
 
 struct Block {
@@ -37,7 +37,7 @@ struct Fields;
 #include "facts/dtypes.def"
 #undef TILEWORK_DTYPE
 
-// 8 bytes become 16 of 4 bits each; the low half of a byte comes first.
+// Unpacks 8 bytes to 16 bytes of 4 bits each; the low half comes first.
 TILEWORK_INLINE uint8x16_t unpack_nibbles(const uint8_t* at) {
   const uint8x8_t bytes = vld1_u8(at);
   const uint8x8x2_t zipped = vzip_u8(vand_u8(bytes, vdup_n_u8(15)), vshr_n_u8(bytes, 4));
@@ -48,13 +48,13 @@ TILEWORK_INLINE int8x16_t extend_signs(uint8x16_t nibbles) {
   return vshrq_n_s8(vreinterpretq_s8_u8(vshlq_n_u8(nibbles, 4)), 4);
 }
 
-// The low 4 bits of 16 bytes.
+// Packs the low 4 bits of 16 bytes.
 TILEWORK_INLINE void store_nibbles(uint8_t* at, uint8x16_t bytes) {
   const uint8x16_t low = vandq_u8(bytes, vdupq_n_u8(15));
   vst1_u8(at, vget_low_u8(vorrq_u8(vuzp1q_u8(low, low), vshlq_n_u8(vuzp2q_u8(low, low), 4))));
 }
 
-// The low 2 bits of 16 bytes.
+// Packs the low 2 bits of 16 bytes.
 TILEWORK_INLINE void store_crumbs(uint8_t* at, uint8x16_t bytes) {
   const uint32x4_t fours = vreinterpretq_u32_u8(vandq_u8(bytes, vdupq_n_u8(3)));
   const uint32x4_t pairs = vorrq_u32(fours, vshrq_n_u32(fours, 6));
@@ -63,7 +63,7 @@ TILEWORK_INLINE void store_crumbs(uint8_t* at, uint8x16_t bytes) {
   std::memcpy(at, &narrow, 4);
 }
 
-// 16 lanes of which the low byte counts.
+// Packs the low byte of 16 lanes.
 TILEWORK_INLINE uint8x16_t low_bytes(const uint32x4_t (&lanes)[4]) {
   const uint16x8_t first = vcombine_u16(vmovn_u32(lanes[0]), vmovn_u32(lanes[1]));
   const uint16x8_t second = vcombine_u16(vmovn_u32(lanes[2]), vmovn_u32(lanes[3]));
@@ -96,8 +96,9 @@ TILEWORK_INLINE float32x4_t decode_scale(uint32x4_t codes) {
   return floats_of(vbslq_u32(vceqq_u32(codes, all(0xff)), all(0x7fc00000), number));
 }
 
-// Codes of e5m2fnuz, whose largest exponent float16 keeps for infinities: the bits go where a float32 has
-// them and the exponent is raised. Of a subnormal the leading one that the raise made up is taken away again.
+// Decodes e5m2fnuz, whose largest exponent float16 reserves for infinities: moves the bits to their position
+// in a float32 and raises the exponent. For a subnormal the implicit leading one that this adds is subtracted
+// again.
 TILEWORK_INLINE float32x4_t decode_e5m2fnuz(uint32x4_t codes) {
   using F = Fields<Dtype::kFloat8E5m2fnuz>;
   constexpr int kRaise = 127 - F::kBias;
@@ -112,15 +113,15 @@ TILEWORK_INLINE float32x4_t decode_e5m2fnuz(uint32x4_t codes) {
   return floats_of(vbslq_u32(is_nan, all(0xffc00000), vorrq_u32(value, sign)));
 }
 
-// Eight codes of types whose exponent is not longer than that of float16: they become its bits, which the
-// processor widens. The exponent meant less than it does in float16, so the values are scaled.
+// Decodes eight codes of types with an exponent no longer than float16's: moves them to the bits of float16,
+// widens these in hardware, and scales by the difference of the biases.
 template <Dtype from>
 TILEWORK_INLINE void decode_by_float16(int8x8_t codes, float32x4_t* lanes) {
   using F = Fields<from>;
   constexpr int kShift = 10 - F::kMantissa;
   uint16x8_t bits = vreinterpretq_u16_s16(vshlq_n_s16(vmovl_s8(codes), kShift));
   if constexpr (from == Dtype::kFloat8E5m2) {
-    // Not left to the conversion, which the compiler leaves out where the target is float16.
+    // Quiets NaN explicitly: the compiler drops the conversion if the target is float16.
     const uint16x8_t is_nan = vcgtq_u16(vandq_u16(bits, all_words(0x7fff)), all_words(0x7c00));
     bits = vorrq_u16(bits, vandq_u16(is_nan, all_words(0x200)));
   } else {
@@ -136,7 +137,7 @@ TILEWORK_INLINE void decode_by_float16(int8x8_t codes, float32x4_t* lanes) {
   lanes[1] = vmulq_n_f32(vcvt_f32_f16(vreinterpret_f16_u16(vget_high_u16(bits))), kScale);
 }
 
-// 16 codes of float4: the two upper bytes of their values are looked up.
+// Decodes 16 codes of float4 by looking up the upper two bytes of their values.
 TILEWORK_INLINE Block decode_float4(const uint8_t* at) {
   alignas(16) static constexpr uint8_t kHigh[] = {0,    0x3f, 0x3f, 0x3f, 0x40, 0x40, 0x40, 0x40,
                                                   0x80, 0xbf, 0xbf, 0xbf, 0xc0, 0xc0, 0xc0, 0xc0};
@@ -153,7 +154,7 @@ TILEWORK_INLINE Block decode_float4(const uint8_t* at) {
   return block;
 }
 
-// 16 bytes, four lanes each through `decode`.
+// Decodes 16 bytes, four lanes at a time, by `decode`.
 template <class Decode>
 TILEWORK_INLINE Block decode_bytes(const uint8_t* at, Decode decode) {
   const uint8x16_t codes = vld1q_u8(at);
@@ -207,7 +208,7 @@ TILEWORK_INLINE Block load_block(const uint8_t* at) {
   return block;
 }
 
-// To nearest even by the carry of an addition; NaN would be carried away, so it is put in its place.
+// Rounds to nearest even by a carry, which would destroy NaN; NaN is inserted afterwards.
 TILEWORK_INLINE uint16x4_t encode_bfloat16(float32x4_t value) {
   const uint32x4_t bits = bits_of(value);
   const uint32x4_t even = vandq_u32(vshrq_n_u32(bits, 16), all(1));
@@ -216,8 +217,8 @@ TILEWORK_INLINE uint16x4_t encode_bfloat16(float32x4_t value) {
   return vshrn_n_u32(vbslq_u32(vceqq_f32(value, value), rounded, nan), 16);
 }
 
-// The magnitudes of four codes. Adding a power of two that leaves as many bits behind the point as the code
-// has makes the adder round, subnormals included: their power is that of the least normal number.
+// Magnitudes of four codes. Adding a power of two that leaves as many fraction bits as the code has makes the
+// adder round. Subnormals use the power of the smallest normal number.
 template <Dtype to>
 TILEWORK_INLINE uint32x4_t round_magnitude(float32x4_t value, bool saturate, uint32_t nan_code) {
   using F = Fields<to>;
@@ -226,15 +227,15 @@ TILEWORK_INLINE uint32x4_t round_magnitude(float32x4_t value, bool saturate, uin
   constexpr uint32_t kLimit = F::kSpecials == Specials::kIeee ? kAllOnes - (1u << F::kMantissa)
                               : F::kSpecials == Specials::kFn ? kAllOnes - 1
                                                               : kAllOnes;
-  constexpr uint32_t kLeastExponent = 127 + 1 - F::kBias;
-  // The largest number, or what the code after it would stand for, which says "beyond" in every type that
-  // does.
-  const uint32_t most = ((kLimit + (saturate ? 0 : 1)) << kShift) + ((127u - F::kBias) << 23);
-  const uint32x4_t magnitude = vminq_u32(vandq_u32(bits_of(value), all(0x7fffffff)), all(most));
-  const uint32x4_t exponent = vmaxq_u32(vandq_u32(magnitude, all(0x7f800000)), all(kLeastExponent << 23));
+  constexpr uint32_t kMinExponent = 127 + 1 - F::kBias;
+  // The largest finite value, or the value of the code after it, which means overflow in every type that has
+  // it.
+  const uint32_t limit_bits = ((kLimit + (saturate ? 0 : 1)) << kShift) + ((127u - F::kBias) << 23);
+  const uint32x4_t magnitude = vminq_u32(vandq_u32(bits_of(value), all(0x7fffffff)), all(limit_bits));
+  const uint32x4_t exponent = vmaxq_u32(vandq_u32(magnitude, all(0x7f800000)), all(kMinExponent << 23));
   const uint32x4_t power = vaddq_u32(exponent, all(kShift << 23));
   const uint32x4_t sum = bits_of(vaddq_f32(floats_of(magnitude), floats_of(power)));
-  const uint32x4_t start = vsubq_u32(vshrq_n_u32(exponent, kShift), all(kLeastExponent << F::kMantissa));
+  const uint32x4_t start = vsubq_u32(vshrq_n_u32(exponent, kShift), all(kMinExponent << F::kMantissa));
   const uint32x4_t code = vaddq_u32(start, vsubq_u32(sum, power));
   return vbslq_u32(vceqq_f32(value, value), code, all(nan_code));
 }
@@ -254,13 +255,13 @@ TILEWORK_INLINE uint8x16_t encode_float8(const Block& block, bool saturate) {
   for (int i = 0; i < 4; ++i) codes[i] = round_magnitude<to>(block.lanes[i], saturate, kNaN);
   const uint8x16_t magnitude = low_bytes(codes);
   uint8x16_t sign = sign_bytes(block);
-  // 0x80 is NaN there, so zero has no sign.
+  // There 0x80 is NaN, so zero has no sign.
   if constexpr (kSpecials == Specials::kFnuz) sign = vbicq_u8(sign, vceqzq_u8(magnitude));
   return vorrq_u8(magnitude, sign);
 }
 
 TILEWORK_INLINE uint8x16_t encode_float4(const Block& block, CastMode mode) {
-  // NaN is 6; in onnx.reference -0, or 0 where it is negative.
+  // NaN becomes 6; in onnx.reference -0, or 0 for a negative NaN.
   const bool is_onnx = mode == CastMode::kOnnx;
   constexpr uint8_t kNaN = 0x47;
   uint32x4_t codes[4];
@@ -272,7 +273,7 @@ TILEWORK_INLINE uint8x16_t encode_float4(const Block& block, CastMode mode) {
   return vbslq_u8(is_nan, nan, vorrq_u8(found, sign));
 }
 
-// What is added to the bits of a number before its mantissa is cut off.
+// Added to the bits of a float32 before its mantissa is cut off.
 TILEWORK_INLINE uint32_t scale_addend(ScaleRounding round) {
   return round == ScaleRounding::kUp ? 0x7fffff : round == ScaleRounding::kNearest ? 0x400000 : 0;
 }
@@ -282,7 +283,7 @@ TILEWORK_INLINE uint32x4_t encode_scale(float32x4_t value, const CastOptions& op
   const uint32x4_t magnitude = vandq_u32(bits, all(0x7fffffff));
   const uint32x4_t is_zero = vceqzq_u32(magnitude);
   const uint32x4_t is_negative = vbicq_u32(vcgeq_u32(bits, all(0x80000000)), is_zero);
-  // Numbers between 2^-127 and 2^-126 with the mantissa that they would have if they were normal.
+  // Gives values between 2^-127 and 2^-126 the mantissa of normal numbers.
   const uint32x4_t doubled = vqsubq_u32(vshlq_n_u32(magnitude, 1), all(0x800000));
   const uint32x4_t number = vbslq_u32(vcltq_u32(magnitude, all(0x800000)), doubled, magnitude);
   const uint32x4_t carried = vaddq_u32(number, all(scale_addend(options.round)));
@@ -292,12 +293,13 @@ TILEWORK_INLINE uint32x4_t encode_scale(float32x4_t value, const CastOptions& op
   return vorrq_u32(code, has_none);
 }
 
-// As onnx.reference: without the sign, infinities are NaN, and mantissas of subnormals count like any.
+// As onnx.reference: drops the sign, maps infinities to NaN, and treats mantissas of subnormals like any
+// other.
 TILEWORK_INLINE uint32x4_t encode_scale_of_onnx(float32x4_t value, const CastOptions& options) {
   const uint32x4_t magnitude = vandq_u32(bits_of(value), all(0x7fffffff));
   uint32x4_t addend = all(scale_addend(options.round));
   if (options.round == ScaleRounding::kNearest) {
-    // Half is enough only for normal numbers; a comparison gives -1.
+    // A half rounds up only for normal numbers; a comparison gives -1.
     addend = vaddq_u32(addend, vcltq_u32(magnitude, all(0x800000)));
   }
   const uint32x4_t code =
@@ -314,7 +316,7 @@ TILEWORK_INLINE uint8x16_t encode_scales(const Block& block, const CastOptions& 
   return low_bytes(codes);
 }
 
-// Bytes whose low bits are those of the integer nearest to each lane. Floats beyond an int32 have none there.
+// Low bits of the integer nearest to each lane, as bytes. Floats that do not fit an int32 have no low bits.
 TILEWORK_INLINE uint8x16_t encode_low_bits(const Block& block, CastMode mode) {
   uint32x4_t whole[4];
   for (int i = 0; i < 4; ++i) {
@@ -332,7 +334,7 @@ TILEWORK_INLINE uint8x16_t encode_bools(const Block& block) {
   return low_bytes(truth);
 }
 
-// Eight lanes toward zero; the processor clamps, and makes 0 of NaN.
+// Rounds eight lanes toward zero; the instruction saturates and maps NaN to 0.
 template <Dtype to>
 TILEWORK_INLINE uint16x8_t encode_words(float32x4_t first, float32x4_t second) {
   const int32x4_t low = vcvtq_s32_f32(first);

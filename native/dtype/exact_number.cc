@@ -24,9 +24,9 @@ uint64_t shifted(uint64_t value, int64_t shift, Rounding rounding) {
   if (shift > 64) return 0;
   const uint64_t whole = shift == 64 ? 0 : value >> shift;
   if (rounding == Rounding::kTowardZero) return whole;
-  const uint64_t rest = low_bits(value, static_cast<int>(shift));
+  const uint64_t remainder = low_bits(value, static_cast<int>(shift));
   const uint64_t half = bit(static_cast<int>(shift) - 1);
-  return rest > half || (rest == half && whole % 2 == 1) ? whole + 1 : whole;
+  return remainder > half || (remainder == half && whole % 2 == 1) ? whole + 1 : whole;
 }
 
 ExactNumber decode_float(const DtypeInfo& type, uint64_t code) {
@@ -83,16 +83,16 @@ uint64_t largest_finite(const DtypeInfo& type) {
 
 // Code of a magnitude as if the exponent were unbounded. Codes grow with values, so a carry of the rounding
 // is correct. One past the largest finite code means overflow in every type that has it.
-uint64_t round_magnitude(const DtypeInfo& type, const ExactNumber& number, uint64_t beyond) {
-  if (number.kind == Kind::kInfinity) return beyond;
+uint64_t round_magnitude(const DtypeInfo& type, const ExactNumber& number, uint64_t overflow) {
+  if (number.kind == Kind::kInfinity) return overflow;
   if (number.significand == 0) return 0;
-  const int64_t least = 1 - type.bias;
+  const int64_t min_exponent = 1 - type.bias;
   const int64_t own = number.exponent + width_of(number.significand) - 1;
-  const int64_t exponent = std::max(own, least);
-  if (exponent - least > static_cast<int64_t>(beyond >> type.mantissa_bits)) return beyond;
+  const int64_t exponent = std::max(own, min_exponent);
+  if (exponent - min_exponent > static_cast<int64_t>(overflow >> type.mantissa_bits)) return overflow;
   const int64_t shift = exponent - type.mantissa_bits - number.exponent;
   const uint64_t steps = shifted(number.significand, shift, Rounding::kNearestEven);
-  return std::min((static_cast<uint64_t>(exponent - least) << type.mantissa_bits) + steps, beyond);
+  return std::min((static_cast<uint64_t>(exponent - min_exponent) << type.mantissa_bits) + steps, overflow);
 }
 
 uint64_t encode_float(const DtypeInfo& type, const ExactNumber& number, const CastOptions& options) {
@@ -168,14 +168,15 @@ uint64_t encode_integer(const DtypeInfo& type, const ExactNumber& number, const 
     return low_bits(number.is_negative ? 0 - magnitude : magnitude, type.bits);
   }
   const bool is_signed = type.kind == DtypeKind::kInt;
-  const uint64_t most = is_signed            ? bit(type.bits - 1) - (number.is_negative ? 0 : 1)
-                        : number.is_negative ? 0
-                                             : low_bits(~uint64_t{0}, type.bits);
+  const uint64_t limit = is_signed            ? bit(type.bits - 1) - (number.is_negative ? 0 : 1)
+                         : number.is_negative ? 0
+                                              : low_bits(~uint64_t{0}, type.bits);
   const bool is_huge = number.kind == Kind::kInfinity ||
                        (number.significand != 0 && number.exponent + width_of(number.significand) > 64);
   const uint64_t magnitude =
-      is_huge ? most
-              : std::min(most, shifted(number.significand, -int64_t{number.exponent}, Rounding::kTowardZero));
+      is_huge
+          ? limit
+          : std::min(limit, shifted(number.significand, -int64_t{number.exponent}, Rounding::kTowardZero));
   return low_bits(number.is_negative ? 0 - magnitude : magnitude, type.bits);
 }
 

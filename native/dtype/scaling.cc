@@ -49,8 +49,8 @@ bool is_code_of_float(Dtype dtype) {
 
 // Signed integers up to 32 bits and unsigned ones up to 16.
 bool is_code_of_integer(Dtype dtype) {
-  const int most = info_of(dtype).kind == DtypeKind::kInt ? 32 : 16;
-  return is_integer(dtype) && info_of(dtype).bits <= most;
+  const int max_bits = info_of(dtype).kind == DtypeKind::kInt ? 32 : 16;
+  return is_integer(dtype) && info_of(dtype).bits <= max_bits;
 }
 
 bool is_real(Dtype dtype) { return !is_complex(dtype); }
@@ -108,7 +108,9 @@ const ScalingKernel& kernel_for(ScalingKind kind, Dtype from, Dtype to) {
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const ScalingKernel& at) {
     return at.kind == kind && at.from == from && at.to == to && can_run(at.isa);
   });
-  if (kernel == std::end(kKernels)) throw Error(ErrorCode::kDtype, "There is no kernel for this scaling.");
+  if (kernel == std::end(kKernels))
+    throw Error(ErrorCode::kDtype, "No kernel scales " + std::string(info_of(from).name) + " to " +
+                                       std::string(info_of(to).name) + ".");
   return *kernel;
 }
 
@@ -250,7 +252,7 @@ std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
   if (description.scales.empty() || description.scales.size() != description.offsets.size()) {
     throw Error(ErrorCode::kArgument, "A scaling has " + std::to_string(description.scales.size()) +
                                           " scales and " + std::to_string(description.offsets.size()) +
-                                          " offsets; it needs as many of both, one at least.");
+                                          " offsets; it needs the same number of both, at least one.");
   }
   const auto [from, to] = kernel_types(description);
   CastOptions options;

@@ -38,9 +38,9 @@ template <class Number>
 Number away_from_zero(Number value) {
   using Whole = std::conditional_t<std::is_same_v<Number, float>, int32_t, int64_t>;
   const Number whole = static_cast<Number>(static_cast<Whole>(value));
-  const Number rest = value - whole;
-  return whole + (rest >= Number(0.5) ? Number{1} : Number{0}) -
-         (rest <= Number(-0.5) ? Number{1} : Number{0});
+  const Number fraction = value - whole;
+  return whole + (fraction >= Number(0.5) ? Number{1} : Number{0}) -
+         (fraction <= Number(-0.5) ? Number{1} : Number{0});
 }
 
 template <class Number>

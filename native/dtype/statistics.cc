@@ -31,8 +31,8 @@ bool is_of_float32(Dtype dtype) { return dtype == Dtype::kFloat32 || info_of(dty
 
 template <class Number>
 struct BlockSummary {
-  Number least = std::numeric_limits<Number>::infinity();
-  Number most = -std::numeric_limits<Number>::infinity();
+  Number min = std::numeric_limits<Number>::infinity();
+  Number max = -std::numeric_limits<Number>::infinity();
   double sum = 0;
   int64_t nans = 0;
   int64_t infinities = 0;
@@ -46,20 +46,20 @@ BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scal
   using Count = std::conditional_t<sizeof(Number) == 4, int32_t, int64_t>;
   constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
   constexpr Number kLargest = std::numeric_limits<Number>::max();
-  Number least[kLanes];
-  Number most[kLanes];
+  Number min[kLanes];
+  Number max[kLanes];
   double sums[kLanes] = {};
   Count nans[kLanes] = {};
   Count finites[kLanes] = {};
   Count zeros[kLanes] = {};
-  std::fill_n(least, kLanes, kInfinity);
-  std::fill_n(most, kLanes, -kInfinity);
+  std::fill_n(min, kLanes, kInfinity);
+  std::fill_n(max, kLanes, -kInfinity);
   const auto take = [&](int lane, Number value) {
     const bool is_finite = value <= kLargest && value >= -kLargest;
     const Number low = is_finite ? value : kInfinity;
     const Number high = is_finite ? value : -kInfinity;
-    least[lane] = low < least[lane] ? low : least[lane];
-    most[lane] = high > most[lane] ? high : most[lane];
+    min[lane] = low < min[lane] ? low : min[lane];
+    max[lane] = high > max[lane] ? high : max[lane];
     sums[lane] += static_cast<double>(is_finite ? value : Number{0}) * scale;
     nans[lane] += value != value ? 1 : 0;
     finites[lane] += is_finite ? 1 : 0;
@@ -73,8 +73,8 @@ BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scal
   BlockSummary<Number> summary;
   summary.infinities = count;
   for (int lane = 0; lane < kLanes; ++lane) {
-    summary.least = std::min(summary.least, least[lane]);
-    summary.most = std::max(summary.most, most[lane]);
+    summary.min = std::min(summary.min, min[lane]);
+    summary.max = std::max(summary.max, max[lane]);
     summary.sum += sums[lane];
     summary.nans += nans[lane];
     summary.infinities -= nans[lane] + finites[lane];
@@ -85,8 +85,7 @@ BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scal
 
 template <class Number>
 double largest_of(const BlockSummary<Number>& summary) {
-  return std::max(std::fabs(static_cast<double>(summary.least)),
-                  std::fabs(static_cast<double>(summary.most)));
+  return std::max(std::fabs(static_cast<double>(summary.min)), std::fabs(static_cast<double>(summary.max)));
 }
 
 // Unpacks the elements of one byte, lowest bits first.
@@ -137,12 +136,12 @@ void Statistics::add_numbers(const Number* numbers, int64_t count) {
   } else {
     sum_ += summary.sum;
   }
-  const auto least = static_cast<double>(summary.least);
-  const auto most = static_cast<double>(summary.most);
-  least_ = finite_ == 0 ? least : std::min(least_, least);
-  most_ = finite_ == 0 ? most : std::max(most_, most);
+  const auto min = static_cast<double>(summary.min);
+  const auto max = static_cast<double>(summary.max);
+  min_ = finite_ == 0 ? min : std::min(min_, min);
+  max_ = finite_ == 0 ? max : std::max(max_, max);
   finite_ += finite;
-  histogram_.reach(least_, most_);
+  histogram_.reach(min_, max_);
   add_histogram(numbers, count);
 }
 
@@ -159,9 +158,9 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     const Number value = numbers[i];
     const bool is_finite = value <= kLargest && value >= -kLargest;
-    const double place = static_cast<double>(is_finite ? value : Number{0}) * scale;
-    const auto whole = static_cast<int32_t>(place);
-    const bool is_below = place < whole || (place == 0 && value < 0);
+    const double quotient = static_cast<double>(is_finite ? value : Number{0}) * scale;
+    const auto whole = static_cast<int32_t>(quotient);
+    const bool is_below = quotient < whole || (quotient == 0 && value < 0);
     const int32_t bin = whole - (is_below ? 1 : 0) - first;
     bins[i] = is_finite ? bin : none;
   }
@@ -177,13 +176,13 @@ void Statistics::add_histogram(const Number* numbers, int64_t count) {
 void Statistics::add_bytes(const uint8_t* elements, int64_t count) {
   constexpr int kTables = 4;
   constexpr int kBytes = 256;
-  constexpr int kMostInByte = 4;
+  constexpr int kMaxPerByte = 4;
   const int64_t in_byte = elements_per_byte(dtype_);
   const int64_t bytes = count / in_byte;
   // 64-bit counters: a part may have any number of bytes.
   int64_t counts[kTables][kBytes] = {};
   for (int64_t i = 0; i < bytes; ++i) ++counts[i % kTables][elements[i]];
-  float numbers[kMostInByte];
+  float numbers[kMaxPerByte];
   for (int byte = 0; byte < kBytes; ++byte) {
     int64_t total = 0;
     for (const auto& table : counts) total += table[byte];
@@ -191,10 +190,10 @@ void Statistics::add_bytes(const uint8_t* elements, int64_t count) {
     unpack(static_cast<uint8_t>(byte), dtype_, in_byte, numbers);
     for (int64_t i = 0; i < in_byte; ++i) add_value(static_cast<double>(numbers[i]), total);
   }
-  const int64_t rest = count % in_byte;
-  if (rest == 0) return;
-  unpack(elements[bytes], dtype_, rest, numbers);
-  for (int64_t i = 0; i < rest; ++i) add_value(static_cast<double>(numbers[i]), 1);
+  const int64_t tail = count % in_byte;
+  if (tail == 0) return;
+  unpack(elements[bytes], dtype_, tail, numbers);
+  for (int64_t i = 0; i < tail; ++i) add_value(static_cast<double>(numbers[i]), 1);
 }
 
 void Statistics::add_value(double value, int64_t count) {
@@ -203,8 +202,8 @@ void Statistics::add_value(double value, int64_t count) {
   } else if (std::isinf(value)) {
     infinities_ += count;
   } else {
-    least_ = finite_ == 0 ? value : std::min(least_, value);
-    most_ = finite_ == 0 ? value : std::max(most_, value);
+    min_ = finite_ == 0 ? value : std::min(min_, value);
+    max_ = finite_ == 0 ? value : std::max(max_, value);
     finite_ += count;
     zeros_ += value == 0 ? count : 0;
     sum_ += value * static_cast<double>(count);
@@ -221,15 +220,15 @@ void Statistics::add_integers(const uint8_t* elements, int64_t count) {
     const int64_t size = std::min(kBlockElements, count - at);
     Integer integers[kBlockElements];
     std::memcpy(integers, elements + at * 8, static_cast<size_t>(size * 8));
-    auto least = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(least_integer_);
-    auto most = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(most_integer_);
+    auto min = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(min_integer_);
+    auto max = finite_ == 0 ? integers[0] : std::bit_cast<Integer>(max_integer_);
     for (int64_t i = 0; i < size; ++i) {
-      least = std::min(least, integers[i]);
-      most = std::max(most, integers[i]);
+      min = std::min(min, integers[i]);
+      max = std::max(max, integers[i]);
       numbers[i] = static_cast<double>(integers[i]);
     }
-    least_integer_ = std::bit_cast<int64_t>(least);
-    most_integer_ = std::bit_cast<int64_t>(most);
+    min_integer_ = std::bit_cast<int64_t>(min);
+    max_integer_ = std::bit_cast<int64_t>(max);
     add_numbers(numbers, size);
   }
 }
@@ -237,13 +236,13 @@ void Statistics::add_integers(const uint8_t* elements, int64_t count) {
 void Statistics::merge(const Statistics& other) {
   if (other.finite_ > 0) {
     const bool is_first = finite_ == 0;
-    least_ = is_first ? other.least_ : std::min(least_, other.least_);
-    most_ = is_first ? other.most_ : std::max(most_, other.most_);
+    min_ = is_first ? other.min_ : std::min(min_, other.min_);
+    max_ = is_first ? other.max_ : std::max(max_, other.max_);
     const auto is_below = [this](int64_t a, int64_t b) {
       return dtype_ == Dtype::kUint64 ? std::bit_cast<uint64_t>(a) < std::bit_cast<uint64_t>(b) : a < b;
     };
-    if (is_first || is_below(other.least_integer_, least_integer_)) least_integer_ = other.least_integer_;
-    if (is_first || is_below(most_integer_, other.most_integer_)) most_integer_ = other.most_integer_;
+    if (is_first || is_below(other.min_integer_, min_integer_)) min_integer_ = other.min_integer_;
+    if (is_first || is_below(max_integer_, other.max_integer_)) max_integer_ = other.max_integer_;
   }
   finite_ += other.finite_;
   nans_ += other.nans_;
@@ -255,15 +254,15 @@ void Statistics::merge(const Statistics& other) {
 }
 
 ExactValue Statistics::min() const {
-  if (!is_integer64(dtype_)) return {ExactValue::Kind::kDouble, least_ + 0.0, 0};
+  if (!is_integer64(dtype_)) return {ExactValue::Kind::kDouble, min_ + 0.0, 0};
   const bool is_signed = dtype_ == Dtype::kInt64;
-  return {is_signed ? ExactValue::Kind::kSigned : ExactValue::Kind::kUnsigned, 0, least_integer_};
+  return {is_signed ? ExactValue::Kind::kSigned : ExactValue::Kind::kUnsigned, 0, min_integer_};
 }
 
 ExactValue Statistics::max() const {
   ExactValue value = min();
-  value.number = most_ + 0.0;
-  value.integer = most_integer_;
+  value.number = max_ + 0.0;
+  value.integer = max_integer_;
   return value;
 }
 

@@ -59,11 +59,11 @@ class Statistics {
   int64_t nans_ = 0;
   int64_t infinities_ = 0;
   int64_t zeros_ = 0;
-  double least_ = 0;
-  double most_ = 0;
+  double min_ = 0;
+  double max_ = 0;
   // 64-bit integers; unsigned ones as their bits.
-  int64_t least_integer_ = 0;
-  int64_t most_integer_ = 0;
+  int64_t min_integer_ = 0;
+  int64_t max_integer_ = 0;
   // Parts with numbers near the largest double are summed 2^64 times smaller, so that the sum stays finite.
   double sum_ = 0;
   double small_sum_ = 0;

@@ -117,7 +117,7 @@ void InputFile::take_stamp() {
   const struct stat status = status_of(owned_descriptor_->number(), path_);
   if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", path_);
   if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kArgument, "'" + path_ + "' is no regular file and cannot be read by ranges.",
+    throw Error(ErrorCode::kArgument, "'" + path_ + "' is not a regular file and cannot be read by ranges.",
                 path_);
   }
   if (status.st_size > kMaxSafeInteger) throw_overflow("The size of '" + path_ + "'");
@@ -143,12 +143,12 @@ void InputFile::read_at(uint8_t* to, int64_t offset, int64_t size) const {
 }
 
 void InputFile::verify_unchanged() const {
-  if (guard_ != nullptr && guard_->faulted()) throw changed("bytes that were read from its map are gone");
+  if (guard_ != nullptr && guard_->faulted()) throw changed("mapped bytes that were read are gone");
   const std::shared_ptr<Descriptor> open = descriptor();
   if (open == nullptr) return;
   const FileStamp now = stamp_of(status_of(open->number(), path_));
   if (now == stamp_) return;
-  throw changed(now.size == stamp_.size ? "its modification time moved"
+  throw changed(now.size == stamp_.size ? "its modification time changed"
                                         : "it had " + std::to_string(stamp_.size) + " bytes and now has " +
                                               std::to_string(now.size));
 }
@@ -166,8 +166,7 @@ Error InputFile::closed() const {
 }
 
 Error InputFile::ends_at(int64_t offset) const {
-  return changed("it had " + std::to_string(size()) + " bytes and ends at " + std::to_string(offset) +
-                 " now");
+  return changed("it had " + std::to_string(size()) + " bytes and now ends at " + std::to_string(offset));
 }
 
 Error InputFile::changed(const std::string& how) const {

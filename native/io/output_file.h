@@ -39,7 +39,7 @@ class OutputFile {
   // Writes all bytes at `position`. Any thread, concurrently. Errors: a system error, ERR_CLOSED after
   // abort().
   void write(const uint8_t* bytes, int64_t size, int64_t position);
-  // Copies bytes [start, end) of another file, descriptor to descriptor. Errors: those of write,
+  // Copies bytes [start, end) of another file, descriptor to descriptor. Errors: as write,
   // ERR_FILE_CHANGED, ERR_CLOSED for a source without a descriptor.
   void copy_from(const InputFile& file, int64_t start, int64_t end, int64_t position);
 

@@ -63,7 +63,7 @@ int mode_of_target(const std::string& target, const std::string& asked) {
   }
   if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", asked);
   if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kArgument, "'" + asked + "' is no regular file and cannot be replaced.", asked);
+    throw Error(ErrorCode::kArgument, "'" + asked + "' is not a regular file and cannot be replaced.", asked);
   }
   return static_cast<int>(status.st_mode & 0777);
 }
@@ -118,14 +118,15 @@ void OutputFile::reserve(int64_t byte_length) {
 }
 
 Error OutputFile::closed() const {
-  return Error(ErrorCode::kClosed, "The output file '" + path_ + "' was committed or aborted.", path_);
+  return Error(ErrorCode::kClosed, "The output file '" + path_ + "' was already committed or aborted.",
+               path_);
 }
 
 void OutputFile::begin_write() {
   const std::lock_guard lock(mutex_);
   if (state_ != State::kOpen) throw closed();
   if (pending_syncs_ > 0) {
-    throw Error(ErrorCode::kClosed, "Nothing can be written to '" + path_ + "' while it is synced.", path_);
+    throw Error(ErrorCode::kClosed, "'" + path_ + "' cannot be written while a sync is pending.", path_);
   }
   ++pending_writes_;
   is_synced_ = false;
@@ -241,7 +242,7 @@ std::shared_ptr<TemporaryFile> OutputFile::finish_writes() {
   writes_ended_.wait(lock, [this] { return pending_writes_ == 0; });
   if (temporary_ == nullptr) throw closed();
   if (write_failed_) {
-    throw Error(ErrorCode::kIo, "A write to '" + path_ + "' failed, so it was not replaced.", path_);
+    throw Error(ErrorCode::kIo, "An earlier write to '" + path_ + "' failed; the old file was kept.", path_);
   }
   return temporary_;
 }

@@ -18,16 +18,19 @@ std::string text(int64_t value) { return std::to_string(value); }
 
 void check_digit(const Digit& digit, size_t rank, const char* side) {
   if (digit.axes.empty() || digit.axes.size() > rank)
-    refuse(side, "a digit must name between 1 and all axes.");
+    refuse(side, "a digit names " + text(static_cast<int64_t>(digit.axes.size())) + " axes; the shape has " +
+                     text(static_cast<int64_t>(rank)) + ".");
   for (size_t i = 0; i < digit.axes.size(); ++i) {
     const int axis = digit.axes[i];
-    if (axis < 0 || static_cast<size_t>(axis) >= rank) refuse(side, "a digit names axis " + text(axis) + ".");
+    if (axis < 0 || static_cast<size_t>(axis) >= rank)
+      refuse(side, "a digit names axis " + text(axis) + "; the shape has " +
+                       text(static_cast<int64_t>(rank)) + " axes.");
     if (std::count(digit.axes.begin(), digit.axes.end(), axis) > 1) {
       refuse(side, "a digit names axis " + text(axis) + " twice.");
     }
   }
-  if (digit.radix < 0) refuse(side, "the radix " + text(digit.radix) + " of a digit is below 0.");
-  if (digit.weight < 1) refuse(side, "the weight " + text(digit.weight) + " of a digit is below 1.");
+  if (digit.radix < 0) refuse(side, "the radix " + text(digit.radix) + " of a digit is negative.");
+  if (digit.weight < 1) refuse(side, "the weight " + text(digit.weight) + " of a digit is not positive.");
 }
 
 Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, const char* side) {
@@ -35,7 +38,7 @@ Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, co
     if (dimset.axes == axes) return dimset;
     for (int axis : axes) {
       if (std::find(dimset.axes.begin(), dimset.axes.end(), axis) != dimset.axes.end()) {
-        refuse(side, "axis " + text(axis) + " is in two different sets of axes.");
+        refuse(side, "axis " + text(axis) + " is in two digits with different axes.");
       }
     }
   }
@@ -58,7 +61,7 @@ void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char
   for (const PlacedDigit& digit : dimset.digits) {
     if (digit.weight != dimset.slots) {
       refuse(side, "the weights of axis " + text(dimset.axes[0]) +
-                       " are no mixed radix: a digit has weight " + text(digit.weight) + " where " +
+                       " do not form a mixed radix: a digit has weight " + text(digit.weight) + " where " +
                        text(dimset.slots) + " is expected.");
     }
     dimset.slots = checked_mul(dimset.slots, digit.radix, "The padded extent of an axis");
@@ -66,14 +69,15 @@ void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char
   const int64_t extent = extent_of(dimset.axes, padded);
   if (extent > dimset.slots) {
     refuse(side, "the digits of axis " + text(dimset.axes[0]) + " hold " + text(dimset.slots) +
-                     " index values, the shape needs " + text(extent) + ".");
+                     " index values; the shape needs " + text(extent) + ".");
   }
 }
 
 BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* side) {
   const size_t rank = bound.padded.size();
   if (piece.digits.size() > kMaxDigits)
-    refuse(side, "a piece has more than " + text(kMaxDigits) + " digits.");
+    refuse(side, "a piece has " + text(static_cast<int64_t>(piece.digits.size())) + " digits; the limit is " +
+                     text(kMaxDigits) + ".");
   BoundPiece result{piece.axis, piece.lo, piece.hi, {}};
   const bool is_empty = std::any_of(piece.digits.begin(), piece.digits.end(),
                                     [](const Digit& digit) { return digit.radix == 0; });
@@ -87,7 +91,7 @@ BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* si
     stride = checked_mul(stride, digit.radix, "The number of storage elements");
   }
   if (stride != bound.elements) {
-    refuse(side, "the digits span " + text(stride) + " slots, 'elements' is " + text(bound.elements) + ".");
+    refuse(side, "the digits span " + text(stride) + " slots; 'elements' is " + text(bound.elements) + ".");
   }
   for (size_t axis = 0; axis < rank; ++axis) {
     const int number = static_cast<int>(axis);
@@ -107,7 +111,7 @@ void check_pieces(const BoundSide& bound, const char* side) {
   int64_t end = 0;
   for (const BoundPiece& piece : bound.pieces) {
     if (piece.axis != first.axis || piece.lo != end || piece.hi <= piece.lo) {
-      refuse(side, "the pieces must cover one axis from 0 on, without gaps, in ascending order.");
+      refuse(side, "the pieces must cover one axis from 0 in ascending order without gaps.");
     }
     end = piece.hi;
     if (bound.pieces.size() == 1) continue;
@@ -119,7 +123,7 @@ void check_pieces(const BoundSide& bound, const char* side) {
   for (const BoundPiece& piece : bound.pieces) {
     for (const Dimset& dimset : piece.dimsets) {
       if (dimset.axes.front() == piece.axis && dimset.slots > end) {
-        refuse(side, "the pieces end at " + text(end) + ", the axis has " + text(dimset.slots) + " slots.");
+        refuse(side, "the pieces end at " + text(end) + "; the axis has " + text(dimset.slots) + " slots.");
       }
     }
   }
@@ -165,7 +169,7 @@ void check_apart(const BoundSide& bound, const char* side) {
     const bool whole = top != nullptr && piece.lo % top->weight == 0;
     if (whole && outer_digits(piece, top->stride) == outer_digits(first, top->stride)) continue;
     refuse(side, "the pieces share slots: up to the outermost digit of axis " + text(first.axis) +
-                     " their digits must be equal, and their bounds whole values of it.");
+                     " their digits must be equal, and their bounds multiples of its weight.");
   }
 }
 
@@ -173,18 +177,21 @@ void check_apart(const BoundSide& bound, const char* side) {
 
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name) {
   const size_t rank = shape.size();
-  if (rank > kMaxPlannedAxes) refuse(name, "there are more than " + text(kMaxPlannedAxes) + " axes.");
+  if (rank > kMaxPlannedAxes)
+    refuse(name, "there are " + text(static_cast<int64_t>(rank)) + " axes; the limit is " +
+                     text(kMaxPlannedAxes) + ".");
   if (side.lower.size() != rank || side.upper.size() != rank) {
     refuse(name, "'lower' and 'upper' must have one count for each of the " + text(rank) + " axes.");
   }
   if (side.pieces.empty() || side.pieces.size() > kMaxDigitLists) {
-    refuse(name, "there must be between 1 and " + text(kMaxDigitLists) + " pieces.");
+    refuse(name, "there are " + text(static_cast<int64_t>(side.pieces.size())) +
+                     " pieces; there must be from 1 to " + text(kMaxDigitLists) + ".");
   }
   if (side.elements < 0 || side.elements > kMaxSafeInteger) throw_overflow("The number of storage elements");
   BoundSide bound{side.lower, {}, {}, side.elements};
   for (size_t axis = 0; axis < rank; ++axis) {
     if (shape[axis] < 0 || side.lower[axis] < 0 || side.upper[axis] < 0) {
-      refuse(name, "an extent or padding of axis " + text(axis) + " is below 0.");
+      refuse(name, "an extent or padding of axis " + text(axis) + " is negative.");
     }
     const int64_t end = checked_add(side.lower[axis], shape[axis], "A padded extent");
     bound.padded.push_back(checked_add(end, side.upper[axis], "A padded extent"));
@@ -192,7 +199,8 @@ BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const c
   for (const Piece& piece : side.pieces) {
     if (piece.axis < 0 || (rank > 0 && static_cast<size_t>(piece.axis) >= rank) ||
         (rank == 0 && piece.axis != 0)) {
-      refuse(name, "a piece names axis " + text(piece.axis) + ".");
+      refuse(name, "a piece names axis " + text(piece.axis) + "; the shape has " +
+                       text(static_cast<int64_t>(rank)) + " axes.");
     }
     bound.pieces.push_back(bind_piece(piece, bound, name));
   }

@@ -132,12 +132,12 @@ void note_facts(LoopNest& nest) {
   std::vector<int64_t> below(nest.variables.size(), 0);
   std::vector<bool> seen_lookup(nest.lookups.size(), false);
   int64_t span = 1;
-  int64_t passes = 1;
+  int64_t iterations = 1;
   bool limited = false;
   for (size_t i = nest.nodes.size(); i-- > 0;) {
     Node& node = nest.nodes[i];
     node.span = span;
-    node.dense = !limited && passes == span;
+    node.dense = !limited && iterations == span;
     if (node.variable != kNone) {
       node.below = below[node.variable];
       below[node.variable] += (node.count - 1) * node.weight;
@@ -150,7 +150,7 @@ void note_facts(LoopNest& nest) {
     span += (node.count - 1) * node.destination_stride;
     // Trip counts are rounded up, so the product over many axes may overflow 64 bits; such loops are not
     // dense.
-    if (__builtin_mul_overflow(passes, node.count, &passes)) passes = INT64_MAX;
+    if (__builtin_mul_overflow(iterations, node.count, &iterations)) iterations = INT64_MAX;
   }
 }
 

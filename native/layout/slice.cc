@@ -33,12 +33,14 @@ BoundSlice bind_slice(const std::vector<int64_t>& shape, const std::optional<Sli
   for (size_t axis = 0; axis < rank; ++axis) {
     const int64_t start = slice->start[axis];
     const int64_t step = slice->step[axis];
-    if (step == 0) throw Error(ErrorCode::kArgument, "In 'slice': the step of axis " + text(axis) + " is 0.");
+    if (step == 0)
+      throw Error(ErrorCode::kArgument,
+                  "In 'slice': the step of axis " + text(axis) + " is 0; steps must not be 0.");
     if (shape[axis] <= 0) continue;
     if (!stays_inside(start, step, shape[axis], slice->shape[axis])) {
       throw Error(ErrorCode::kRange, "In 'slice': " + text(shape[axis]) + " indices of axis " + text(axis) +
-                                         " from " + text(start) + " in steps of " + text(step) +
-                                         " leave its extent of " + text(slice->shape[axis]) + ".");
+                                         " from " + text(start) + " with step " + text(step) +
+                                         " lie outside its extent of " + text(slice->shape[axis]) + ".");
     }
     bound.start[axis] = start;
     if (shape[axis] > 1) bound.step[axis] = step;

@@ -59,9 +59,9 @@ ulong shifted(ulong value, long shift, int to_nearest) {
   if (shift > 64) return 0;
   const ulong whole = shift == 64 ? 0 : value >> shift;
   if (!to_nearest) return whole;
-  const ulong rest = low_bits(value, (int)shift);
+  const ulong remainder = low_bits(value, (int)shift);
   const ulong half_step = 1ul << (shift - 1);
-  return rest > half_step || (rest == half_step && (whole & 1) != 0) ? whole + 1 : whole;
+  return remainder > half_step || (remainder == half_step && (whole & 1) != 0) ? whole + 1 : whole;
 }
 
 Number decode_float(Type type, ulong code) {
@@ -108,16 +108,16 @@ ulong encode_nan(Type type, Number number) {
   return signed_code | quiet | (m >= 10 ? number.significand >> (64 - m) : 0);
 }
 
-ulong round_magnitude(Type type, Number number, ulong beyond) {
-  if (number.kind == INFINITE) return beyond;
+ulong round_magnitude(Type type, Number number, ulong overflow) {
+  if (number.kind == INFINITE) return overflow;
   if (number.significand == 0) return 0;
-  const long least = 1 - type.bias;
+  const long min_exponent = 1 - type.bias;
   const long own = number.exponent + width_of(number.significand) - 1;
-  const long exponent = max(own, least);
-  if (exponent - least > (long)(beyond >> type.mantissa)) return beyond;
+  const long exponent = max(own, min_exponent);
+  if (exponent - min_exponent > (long)(overflow >> type.mantissa)) return overflow;
   const long shift = exponent - type.mantissa - number.exponent;
   const ulong steps = shifted(number.significand, shift, 1);
-  return min(((ulong)(exponent - least) << type.mantissa) + steps, beyond);
+  return min(((ulong)(exponent - min_exponent) << type.mantissa) + steps, overflow);
 }
 
 ulong encode_float(Type type, Number number, int saturate) {
@@ -180,12 +180,12 @@ ulong encode_integer(Type type, Number number, int onnx) {
     const ulong magnitude = shifted(number.significand, -number.exponent, type.bits < 8 && !onnx);
     return low_bits(number.negative ? 0 - magnitude : magnitude, type.bits);
   }
-  const ulong most = type.kind == SIGNED ? (1ul << (type.bits - 1)) - (number.negative ? 0 : 1)
+  const ulong limit = type.kind == SIGNED ? (1ul << (type.bits - 1)) - (number.negative ? 0 : 1)
                      : number.negative   ? 0
                                          : low_bits(~0ul, type.bits);
   const int huge = number.kind == INFINITE ||
                    (number.significand != 0 && number.exponent + width_of(number.significand) > 64);
-  const ulong magnitude = huge ? most : min(most, shifted(number.significand, -number.exponent, 0));
+  const ulong magnitude = huge ? limit : min(limit, shifted(number.significand, -number.exponent, 0));
   return low_bits(number.negative ? 0 - magnitude : magnitude, type.bits);
 }
 
@@ -266,7 +266,7 @@ std::array<int64_t, 3> cast_numbers(const Cast& cast) {
   if (is_complex(cast.from()) || is_complex(cast.to())) {
     throw Error(ErrorCode::kUnsupported, "A cast from " + std::string(info_of(cast.from()).name) + " to " +
                                              std::string(info_of(cast.to()).name) +
-                                             " is not done on devices; leave the device out for it.");
+                                             " is not available on devices; convert on the CPU instead.");
   }
   const CastOptions& options = cast.options();
   return {options.mode == CastMode::kOnnx ? 1 : 0, options.saturate ? 1 : 0, rounding_number(options.round)};

@@ -171,8 +171,7 @@ MemoryHandle ComputeDevice::Session::buffer(Bitfield flags, int64_t size, void* 
   MemoryHandle buffer(api().clCreateBuffer(context_.get(), flags, bytes, host, &status));
   if (status != kSuccess) {
     const Error error = failure(status, "clCreateBuffer");
-    throw Error(error.code(),
-                std::string(error.what()) + " It was asked for " + std::to_string(bytes) + " bytes.");
+    throw Error(error.code(), std::string(error.what()) + " Requested: " + std::to_string(bytes) + " bytes.");
   }
   return buffer;
 }
@@ -223,10 +222,9 @@ ProgramHandle ComputeDevice::Session::build(const std::string& source, const std
   const std::string log = text_of([&](size_t room, void* to, size_t* needed) {
     return api().clGetProgramBuildInfo(program.get(), device_, kProgramBuildLog, room, to, needed);
   });
-  throw Error(ErrorCode::kDeviceBuild, "A kernel could not be built for " + name_ + " (" +
-                                           status_name(status) +
+  throw Error(ErrorCode::kDeviceBuild, "cannot build a kernel for " + name_ + " (" + status_name(status) +
                                            (options.empty() ? "" : ", options \"" + options + "\"") +
-                                           "): " + (log.empty() ? "the compiler says nothing." : log));
+                                           "): " + (log.empty() ? "the compiler gave no log." : log));
 }
 
 }  // namespace tilework::cl

@@ -32,7 +32,7 @@ class Handle {
   Object get() const { return object_; }
   explicit operator bool() const { return object_ != nullptr; }
   // Out-parameter for a new object; releases the former one.
-  Object* place() {
+  Object* receive() {
     reset();
     return &object_;
   }

@@ -13,15 +13,16 @@ namespace tilework::cl {
 namespace {
 
 // Devices load and store up to four 32-bit words at a time.
-constexpr int kMostBits = 128;
+constexpr int kMaxWordBits = 128;
 
 // Elements that both sides of a nest keep together, a power of two; 1 if none.
-int64_t common_unit(const LoopNest& nest, int64_t most) {
+int64_t common_unit(const LoopNest& nest, int64_t max_unit) {
   const Node& inner = nest.nodes.back();
   const bool is_run = inner.source_stride == 1 && inner.destination_stride == 1 && inner.variable == kNone &&
                       inner.lookup == kNone;
   if (nest.all_zero || !is_run || !nest.lookups.empty()) return 1;
-  int64_t divisor = std::gcd(std::gcd(inner.count, most), std::gcd(nest.source_base, nest.destination_base));
+  int64_t divisor =
+      std::gcd(std::gcd(inner.count, max_unit), std::gcd(nest.source_base, nest.destination_base));
   for (size_t i = 0; i + 1 < nest.nodes.size(); ++i) {
     const Node& node = nest.nodes[i];
     divisor = std::gcd(divisor, std::gcd(std::abs(node.source_stride), node.destination_stride));
@@ -40,7 +41,7 @@ LoopNest widened(LoopNest nest, int64_t unit) {
 }
 
 void widen(DeviceMoves& moves, int64_t multiple) {
-  int64_t unit = std::min<int64_t>(kMostBits, multiple * 8) / moves.source_bits;
+  int64_t unit = std::min<int64_t>(kMaxWordBits, multiple * 8) / moves.source_bits;
   unit = std::gcd(unit, std::gcd(moves.source_elements, moves.destination_elements));
   for (const LoopNest& nest : moves.nests) unit = std::min(unit, common_unit(nest, unit));
   if (unit <= 1 || unit * moves.source_bits < 8) return;

@@ -78,10 +78,10 @@ class DeviceRun {
         session_(std::move(session)),
         lane_(session_->take_lane()),
         kernel_(*session_, reorder.text_, reorder.moves_, reorder.options_.build_options,
-                reorder.options_.most_group) {
+                reorder.options_.max_group) {
     const DeviceInfo& info = reorder.device_.info();
-    limit_ = reorder.options_.most_bytes > 0 ? reorder.options_.most_bytes
-                                             : std::min(info.largest_buffer, info.memory / kShareOfMemory);
+    limit_ = reorder.options_.max_bytes > 0 ? reorder.options_.max_bytes
+                                            : std::min(info.largest_buffer, info.memory / kShareOfMemory);
     limit_ = std::max(limit_ / kAlignment, int64_t{1}) * kAlignment;
     const bool in_place = reorder.options_.in_place && info.unified_memory;
     source_in_place_ = in_place && is_aligned(source.memory);
@@ -187,14 +187,14 @@ class DeviceRun {
     std::vector<ByteRange> pieces;
     if (ranges.empty()) return {{0, 0}, pieces};
     const int64_t first = std::max(ranges[at].begin, cut_at_) / kAlignment * kAlignment;
-    const int64_t most = std::min(first + limit_, plan_.source_bytes());
+    const int64_t window_end = std::min(first + limit_, plan_.source_bytes());
     int64_t last = first;
-    for (; at < ranges.size() && ranges[at].begin < most; ++at) {
-      last = std::min(ranges[at].end, most);
+    for (; at < ranges.size() && ranges[at].begin < window_end; ++at) {
+      last = std::min(ranges[at].end, window_end);
       pieces.push_back({std::max(ranges[at].begin, first), last});
-      if (ranges[at].end > most) break;
+      if (ranges[at].end > window_end) break;
     }
-    cut_at_ = at < ranges.size() && ranges[at].begin < most ? most : 0;
+    cut_at_ = at < ranges.size() && ranges[at].begin < window_end ? window_end : 0;
     const int64_t end = std::min(ceil_div(last, kAlignment) * kAlignment, plan_.source_bytes());
     return {{first, end}, pieces};
   }
@@ -219,10 +219,10 @@ class DeviceRun {
       uint8_t* memory = pinned.of_size(*session_, lane_->upload.get(), std::min(kUploadBytes, limit_));
       if (pinned.in_use) wait_for(pinned.in_use);
       fill(memory, at, size);
-      const auto place = static_cast<size_t>(at - window.begin);
-      check(api().clEnqueueWriteBuffer(lane_->upload.get(), to, 0, place, static_cast<size_t>(size), memory,
+      const auto offset = static_cast<size_t>(at - window.begin);
+      check(api().clEnqueueWriteBuffer(lane_->upload.get(), to, 0, offset, static_cast<size_t>(size), memory,
                                        after == nullptr ? 0 : 1, after == nullptr ? nullptr : &after,
-                                       pinned.in_use.place()),
+                                       pinned.in_use.receive()),
             "clEnqueueWriteBuffer");
       check(api().clFlush(lane_->upload.get()), "clFlush");
       last = pinned.in_use.get();
@@ -244,7 +244,7 @@ class DeviceRun {
     slice.downloaded_to = lane_->downloads[number].of_size(*session_, lane_->download.get(), size);
     Event computed = slice.computed.get();
     check(api().clEnqueueReadBuffer(lane_->download.get(), destination, 0, 0, static_cast<size_t>(size),
-                                    slice.downloaded_to, 1, &computed, slice.downloaded.place()),
+                                    slice.downloaded_to, 1, &computed, slice.downloaded.receive()),
           "clEnqueueReadBuffer");
     check(api().clFlush(lane_->download.get()), "clFlush");
   }
@@ -259,11 +259,11 @@ class DeviceRun {
       return;
     }
     wait_for(slice.downloaded);
-    const int64_t place = slice.begin - reorder_.begin_;
+    const int64_t offset = slice.begin - reorder_.begin_;
     if (target_.memory != nullptr) {
-      std::memcpy(target_.memory + place, slice.downloaded_to, static_cast<size_t>(size));
+      std::memcpy(target_.memory + offset, slice.downloaded_to, static_cast<size_t>(size));
     } else {
-      target_.file->write(slice.downloaded_to, size, target_.position + place);
+      target_.file->write(slice.downloaded_to, size, target_.position + offset);
     }
   }
 

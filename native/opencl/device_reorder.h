@@ -36,7 +36,7 @@ struct DeviceTarget {
 
 struct DeviceOptions {
   // Bytes of the largest buffer; 0 means the limit of the device.
-  int64_t most_bytes = 0;
+  int64_t max_bytes = 0;
   // Whether devices that share memory with the host use it in place.
   bool in_place = true;
   // From this many destination bytes on, a plan gets its own kernel.
@@ -44,7 +44,7 @@ struct DeviceOptions {
   // Options for the device's compiler.
   std::string build_options;
   // Largest work-group; the device may allow less.
-  int64_t most_group = INT64_MAX;
+  int64_t max_group = INT64_MAX;
   // For tests: number of slices after which the device counts as lost; negative for never.
   int64_t lose_after = -1;
 };

@@ -40,26 +40,26 @@ DeviceTiming::DeviceTiming(const DeviceReorder& reorder, int rounds) {
   uint8_t* memory = pinned.of_size(*session, queue.get(), std::max(source_bytes, destination_bytes));
   std::memset(memory, 1, static_cast<size_t>(source_bytes));
   KernelRun kernel(*session, reorder.text_, reorder.moves_, reorder.options_.build_options,
-                   reorder.options_.most_group);
+                   reorder.options_.max_group);
   constexpr double kNever = std::numeric_limits<double>::infinity();
   times_ = {kNever, kNever, kNever, kNever};
   const auto keep = [](double& best, const EventHandle& event) { best = std::min(best, seconds_of(event)); };
   for (int round = 0; round < rounds; ++round) {
     EventHandle event;
     check(api().clEnqueueWriteBuffer(queue.get(), source.get(), 0, 0, static_cast<size_t>(source_bytes),
-                                     memory, 0, nullptr, event.place()),
+                                     memory, 0, nullptr, event.receive()),
           "clEnqueueWriteBuffer");
     keep(times_.upload, event);
     keep(times_.kernel, kernel.enqueue(queue.get(), source.get(), destination.get(), {0, source_bytes},
                                        {0, destination_bytes}, false, nullptr));
     check(api().clEnqueueCopyBuffer(queue.get(), from.get(), to.get(), 0, 0, static_cast<size_t>(half), 0,
-                                    nullptr, event.place()),
+                                    nullptr, event.receive()),
           "clEnqueueCopyBuffer");
     keep(times_.copy, event);
-    check(
-        api().clEnqueueReadBuffer(queue.get(), destination.get(), 0, 0,
-                                  static_cast<size_t>(destination_bytes), memory, 0, nullptr, event.place()),
-        "clEnqueueReadBuffer");
+    check(api().clEnqueueReadBuffer(queue.get(), destination.get(), 0, 0,
+                                    static_cast<size_t>(destination_bytes), memory, 0, nullptr,
+                                    event.receive()),
+          "clEnqueueReadBuffer");
     keep(times_.download, event);
   }
 }

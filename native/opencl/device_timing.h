@@ -19,7 +19,7 @@ struct DeviceTimes {
 
 class DeviceTiming {
  public:
-  // Errors: those of DeviceReorder::run; ERR_DEVICE_MEMORY if source and destination do not fit.
+  // Errors: as DeviceReorder::run; ERR_DEVICE_MEMORY if source and destination do not fit.
   DeviceTiming(const DeviceReorder& reorder, int rounds);
   const DeviceTimes& times() const { return times_; }
 

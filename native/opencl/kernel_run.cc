@@ -17,15 +17,15 @@ int64_t elements_of(int64_t bytes, int bits) { return bits < 8 ? bytes * (8 / bi
 }  // namespace
 
 KernelRun::KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
-                     const std::string& build_options, int64_t most_group)
+                     const std::string& build_options, int64_t max_group)
     : text_(text),
       moves_(moves),
       kernel_(session.kernel(text_.source, kKernelName, build_options)),
-      room_(std::min(session.room_for(kernel_), most_group)) {
+      room_(std::min(session.room_for(kernel_), max_group)) {
   if (text_.form == KernelForm::kTiles && room_ < kTileGroup) {
     text_ = kernel_text(moves, KernelForm::kWords);
     kernel_ = session.kernel(text_.source, kKernelName, build_options);
-    room_ = std::min(session.room_for(kernel_), most_group);
+    room_ = std::min(session.room_for(kernel_), max_group);
   }
   const auto size = static_cast<int64_t>(text_.table.size() * sizeof(int64_t));
   table_ = session.buffer(kMemoryReadOnly | kMemoryCopyHostPointer, size, text_.table.data());
@@ -53,18 +53,19 @@ EventHandle KernelRun::enqueue(Queue queue, Memory source, Memory destination, c
   int64_t groups = ceil_div(ceil_div(last - first, text_.elements_per_word), static_cast<int64_t>(group));
   if (text_.form == KernelForm::kTiles) {
     group = kTileGroup;
-    const int64_t before = first - text_.destination_base - text_.pass_span;
-    const int64_t from = std::max<int64_t>(before, 0) / text_.pass_stride;
-    const int64_t to = std::min(ceil_div(last - text_.destination_base, text_.pass_stride), text_.passes);
-    const int64_t first_pass = std::min(from, text_.passes - 1);
-    groups = std::max<int64_t>(to - first_pass, 1) * text_.groups_per_pass;
-    set(8, static_cast<Ulong>(first_pass));
+    const int64_t before = first - text_.destination_base - text_.iteration_span;
+    const int64_t from = std::max<int64_t>(before, 0) / text_.iteration_stride;
+    const int64_t to =
+        std::min(ceil_div(last - text_.destination_base, text_.iteration_stride), text_.iterations);
+    const int64_t first_iteration = std::min(from, text_.iterations - 1);
+    groups = std::max<int64_t>(to - first_iteration, 1) * text_.groups_per_iteration;
+    set(8, static_cast<Ulong>(first_iteration));
   }
   const size_t items = static_cast<size_t>(std::max<int64_t>(groups, 1)) * group;
   EventHandle done;
   check(
       api().clEnqueueNDRangeKernel(queue, kernel_.get(), 1, nullptr, &items, &group, after == nullptr ? 0 : 1,
-                                   after == nullptr ? nullptr : &after, done.place()),
+                                   after == nullptr ? nullptr : &after, done.receive()),
       "clEnqueueNDRangeKernel");
   check(api().clFlush(queue), "clFlush");
   return done;

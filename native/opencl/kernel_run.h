@@ -14,10 +14,10 @@ namespace tilework::cl {
 class KernelRun {
  public:
   // A tiled kernel that needs larger groups than the device can run, for example for lack of registers, is
-  // replaced by one that runs with any group size. `most_group` is the upper limit. Errors: ERR_DEVICE_BUILD,
+  // replaced by one that runs with any group size. `max_group` is the upper limit. Errors: ERR_DEVICE_BUILD,
   // ERR_DEVICE_MEMORY.
   KernelRun(ComputeDevice::Session& session, const KernelText& text, const DeviceMoves& moves,
-            const std::string& build_options, int64_t most_group);
+            const std::string& build_options, int64_t max_group);
 
   // Computes the destination bytes of `slice`, at the start of the buffer `destination`, from the source
   // bytes of `window`, at the start of `source`. Elements with a source outside the window become zero; a

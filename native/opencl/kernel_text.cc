@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "opencl/place_text.h"
+#include "opencl/offset_text.h"
 #include "opencl/steps_text.h"
 #include "opencl/tile_text.h"
 #include "reorder/nest_class.h"
@@ -61,7 +61,7 @@ __kernel void reorder(__global const SOURCE* restrict source, __global ELEMENT* 
   for (uint i = 0; i < PER_WORD; ++i) {
     if (first + at + i >= last) break;
     const INDEX slot = (INDEX)(first + at + i);
-    const long from = place(slot, NESTS);
+    const long from = source_offset(slot, NESTS);
     if (from < window_first || from >= window_last) continue;
     const WORD element = (WORD)CONVERT(LOAD(source, from - window_first), slot);
     word |= element << (WORD)(i * ELEMENT_BITS % WORD_BITS);
@@ -118,7 +118,7 @@ KernelText kernel_text(const DeviceMoves& moves, KernelForm form) {
   result.shape = shape_of(moves);
   result.source = element_text(moves);
   if (result.form == KernelForm::kTable) {
-    result.source += index_text(false) + table_place_text() + table_steps_text(moves.steps);
+    result.source += index_text(false) + table_offset_text() + table_steps_text(moves.steps);
     add_steps(result.table, moves.steps);
     add_nests(result.table, moves.nests);
     result.source += word_text(moves, result);
@@ -129,7 +129,8 @@ KernelText kernel_text(const DeviceMoves& moves, KernelForm form) {
   if (result.form == KernelForm::kTiles) {
     result.source += tile_text(moves, result);
   } else {
-    result.source += literal_place_text("place", moves.nests, result.table) + word_text(moves, result);
+    result.source +=
+        literal_offset_text("source_offset", moves.nests, result.table) + word_text(moves, result);
   }
   // A buffer needs at least one entry.
   if (result.table.empty()) result.table.push_back(0);

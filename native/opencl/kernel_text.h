@@ -39,13 +39,13 @@ struct KernelText {
   int64_t elements_per_word = 1;
   // Bytes of a word.
   int64_t word_bytes = 1;
-  // kTiles: each group of kTileGroup work-items computes a tile; groups_per_pass of them make one iteration
-  // of the outermost loop. Iteration i writes at most pass_span slots from destination_base + i * pass_stride
-  // on.
-  int64_t groups_per_pass = 0;
-  int64_t passes = 0;
-  int64_t pass_stride = 1;
-  int64_t pass_span = 0;
+  // kTiles: each group of kTileGroup work-items computes a tile; groups_per_iteration of them make one
+  // iteration of the outermost loop. Iteration i writes at most iteration_span slots from destination_base +
+  // i * iteration_stride on.
+  int64_t groups_per_iteration = 0;
+  int64_t iterations = 0;
+  int64_t iteration_stride = 1;
+  int64_t iteration_span = 0;
   int64_t destination_base = 0;
 };
 

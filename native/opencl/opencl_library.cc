@@ -52,7 +52,7 @@ const Api* api_of(void* handle, std::string& missing) {
 
 Library load(const char* name) {
   void* handle = open_library(name);
-  if (handle == nullptr) return {nullptr, std::string("there is no ") + name};
+  if (handle == nullptr) return {nullptr, std::string("cannot load ") + name};
   std::string missing;
   if (const Api* api = api_of(handle, missing)) return {api, {}};
   return {nullptr, std::string(name) + " has no " + missing + ", so it is older than OpenCL 1.2"};
@@ -105,7 +105,7 @@ Error failure(Int status, const char* call) {
     case kMemoryAllocationFailure:
     case kOutOfHostMemory:
     case kInvalidBufferSize:
-      return {ErrorCode::kDeviceMemory, "The device has no memory left for this: " + what + "."};
+      return {ErrorCode::kDeviceMemory, "The device is out of memory: " + what + "."};
     default:
       return {ErrorCode::kDeviceLost, "The device or its driver failed: " + what + "."};
   }

@@ -135,16 +135,16 @@ Number quotient(Number a, Number b, int times) {
   if (b.kind == INFINITE || is_zero(a)) return number_of(FINITE, negative, 0, 0, 0);
   const int by_a = (int)clz(a.significand) - 11;
   const int by_b = (int)clz(b.significand) - 11;
-  ulong rest = a.significand << by_a;
+  ulong remainder = a.significand << by_a;
   const ulong divisor = b.significand << by_b;
   ulong whole = 0;
   for (int i = 0; i < times; ++i) {
-    const ulong digit = (rest << 11) / divisor;
-    rest = (rest << 11) - digit * divisor;
+    const ulong digit = (remainder << 11) / divisor;
+    remainder = (remainder << 11) - digit * divisor;
     whole = (whole << 11) + digit;
   }
   const long exponent = a.exponent - by_a - b.exponent + by_b - 11 * times;
-  return number_of(FINITE, negative, whole | (rest != 0), exponent, 0);
+  return number_of(FINITE, negative, whole | (remainder != 0), exponent, 0);
 }
 
 // Rounds to an integer below 2^62.

@@ -6,7 +6,7 @@
 
 #include "error.h"
 #include "opencl/cast_text.h"
-#include "opencl/place_text.h"
+#include "opencl/offset_text.h"
 #include "opencl/scaling_text.h"
 #include "reorder/parameter_places.h"
 
@@ -38,10 +38,10 @@ std::string text_of(const std::array<int64_t, 3>& numbers) {
 
 // Pairs of codes.
 void add_parameters(std::vector<int64_t>& table, const Scaling& scaling) {
-  if (2 * scaling.entries() > kMostTableEntries - static_cast<int64_t>(table.size())) {
+  if (2 * scaling.entries() > kMaxDeviceTableEntries - static_cast<int64_t>(table.size())) {
     throw Error(ErrorCode::kLimit,
-                "A scaling has " + number(scaling.entries()) + " pairs of parameters; a device takes " +
-                    number(kMostTableEntries / 2) + " of all scalings; leave the device out for it.");
+                "A scaling has " + number(scaling.entries()) + " parameter pairs; a device takes at most " +
+                    number(kMaxDeviceTableEntries / 2) + " for all scalings; convert on the CPU instead.");
   }
   for (int64_t i = 0; i < scaling.entries(); ++i) {
     table.push_back(static_cast<int64_t>(scaling.scale_code(i)));
@@ -61,16 +61,16 @@ std::string step_text(const Cast& cast) {
   return types_text(cast) + "    code = encode(to, decode(from, code), " + options + ");\n";
 }
 
-// Parameters are literals, or found by the function named `places`.
-std::string step_text(const Scaling& scaling, const std::string& places, std::vector<int64_t>& table) {
+// Parameters are literals, or found by the function named `finder`.
+std::string step_text(const Scaling& scaling, const std::string& finder, std::vector<int64_t>& table) {
   std::string text = types_text(scaling);
   std::string scale = std::to_string(scaling.scale_code(0)) + "ul";
   std::string offset = std::to_string(scaling.offset_code(0)) + "ul";
-  if (!places.empty()) {
+  if (!finder.empty()) {
     const std::string first = number(static_cast<int64_t>(table.size()));
     add_parameters(table, scaling);
     text +=
-        "    __global const long* entry = table + " + first + " + 2 * (long)" + places + "(slot, table);\n";
+        "    __global const long* entry = table + " + first + " + 2 * (long)" + finder + "(slot, table);\n";
     scale = "(ulong)entry[0]";
     offset = "(ulong)entry[1]";
   }
@@ -92,7 +92,7 @@ ulong convert(ulong code, INDEX slot, __global const long* table) {
 #if HAS_SCALING
     if (step[0] != CAST) {
       __global const long* entry = table + step[14];
-      if (step[15] != 0) entry += 2 * place(slot, table + step[15]);
+      if (step[15] != 0) entry += 2 * source_offset(slot, table + step[15]);
       code = scaled((int)step[0], from, to, code, (ulong)entry[0], (ulong)entry[1], step[11], step[12],
                     (int)step[13]);
       continue;
@@ -108,7 +108,7 @@ ulong convert(ulong code, INDEX slot, __global const long* table) {
 // nests that find them, if any.
 constexpr size_t kStepNumbers = 1 + 2 * kTypeNumbers + 3 + 2;
 constexpr size_t kParametersNumber = kStepNumbers - 2;
-constexpr size_t kPlacesNumber = kStepNumbers - 1;
+constexpr size_t kNestsNumber = kStepNumbers - 1;
 constexpr int64_t kCastKind = -1;
 
 template <class Step>
@@ -149,8 +149,8 @@ std::string literal_steps_text(std::span<const ElementStep> steps, std::vector<i
       body += step_text(*cast);
     } else {
       const NestPlaces* places = places_of(steps[i]);
-      const std::string name = places == nullptr ? "" : "parameter_place" + std::to_string(i);
-      if (places != nullptr) text += literal_place_text(name, places->nests(), table);
+      const std::string name = places == nullptr ? "" : "parameter_entry" + std::to_string(i);
+      if (places != nullptr) text += literal_offset_text(name, places->nests(), table);
       body += step_text(std::get<Scaling>(steps[i]), name, table);
     }
     body += "  }\n";
@@ -187,7 +187,7 @@ void add_steps(std::vector<int64_t>& table, std::span<const ElementStep> steps) 
     add_parameters(table, *scaling);
     const NestPlaces* places = places_of(steps[i]);
     if (places == nullptr) continue;
-    table[numbers + kPlacesNumber] = end();
+    table[numbers + kNestsNumber] = end();
     add_nests(table, places->nests());
   }
   table.front() = end();

@@ -19,10 +19,10 @@ bool fits_table(std::span<const ElementStep> steps);
 // ERR_LIMIT for too many parameters.
 std::string literal_steps_text(std::span<const ElementStep> steps, std::vector<int64_t>& table);
 
-// The same for any steps, read from a table. Needs table_place_text.
+// The same for any steps, read from a table. Needs table_offset_text.
 std::string table_steps_text(std::span<const ElementStep> steps);
 // Appends the steps for table_steps_text to an empty table; the first entry is the offset behind them.
-// Errors: those of literal_steps_text.
+// Errors: as literal_steps_text.
 void add_steps(std::vector<int64_t>& table, std::span<const ElementStep> steps);
 
 }  // namespace tilework::cl

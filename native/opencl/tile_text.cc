@@ -10,15 +10,15 @@
 namespace tilework::cl {
 namespace {
 
-// Target length of contiguous runs: the cache line of most devices. Tiles with runs below kLeastRunBytes do
+// Target length of contiguous runs: the cache line of most devices. Tiles with runs below kMinRunBytes do
 // not pay for the way through local memory.
 constexpr int64_t kRunBytes = 128;
-constexpr int64_t kLeastRunBytes = 16;
+constexpr int64_t kMinRunBytes = 16;
 // Runs of this length are read well without local memory.
 constexpr int64_t kWholeRunBytes = 32;
 // Smaller tiles leave most of a group idle.
 constexpr int64_t kWantedTileBytes = 4 << 10;
-constexpr int64_t kLeastTileElements = 128;
+constexpr int64_t kMinTileElements = 128;
 constexpr int64_t kWordBytes = 4;
 
 // A loop with `count` iterations per tile.
@@ -110,12 +110,12 @@ std::optional<Tile> best_tile(const DeviceMoves& moves) {
   const Node& inner = nest.nodes.back();
   if (inner.source_stride == 1 && inner.count * from >= kWholeRunBytes) return std::nullopt;
   std::optional<Tile> best;
-  for (int64_t bytes = kRunBytes; bytes >= kLeastRunBytes; bytes /= 2) {
+  for (int64_t bytes = kRunBytes; bytes >= kMinRunBytes; bytes /= 2) {
     const Tile tile = tile_of(nest, std::max<int64_t>(bytes / from, 1), std::max<int64_t>(bytes / to, 1));
     const int64_t elements = tile_elements(tile);
     if ((elements + elements / 4) * widest > kTileBytes) continue;
-    if (elements_of(tile.along_source) * from < kLeastRunBytes) return std::nullopt;
-    if (elements_of(tile.along_destination) * to < kLeastRunBytes) return std::nullopt;
+    if (elements_of(tile.along_source) * from < kMinRunBytes) return std::nullopt;
+    if (elements_of(tile.along_destination) * to < kMinRunBytes) return std::nullopt;
     best = tile;
     break;
   }
@@ -125,7 +125,7 @@ std::optional<Tile> best_tile(const DeviceMoves& moves) {
     if (tile_elements(tile) * widest > kWantedTileBytes || bytes > kWantedTileBytes) break;
     best = tile;
   }
-  if (best && tile_elements(*best) < kLeastTileElements) return std::nullopt;
+  if (best && tile_elements(*best) < kMinTileElements) return std::nullopt;
   return best;
 }
 
@@ -203,12 +203,12 @@ int64_t span_of(const LoopNest& nest, size_t level) {
 }
 
 // Declares p0, p1, ...: the first iteration of every loop in the group's tile.
-std::string passes_text(const TileText& text_of, KernelText& result) {
+std::string iterations_text(const TileText& text_of, KernelText& result) {
   const std::vector<Node>& nodes = text_of.nest.nodes;
   std::string text = "  INDEX group = (INDEX)get_group_id(0);\n";
   int64_t groups = 1;
-  const auto declare = [&](size_t level, const std::string& pass) {
-    text += "  const INDEX " + name("p", level) + " = " + pass + " * " + number(text_of.count(level)) + ";\n";
+  const auto declare = [&](size_t level, const std::string& tile) {
+    text += "  const INDEX " + name("p", level) + " = " + tile + " * " + number(text_of.count(level)) + ";\n";
   };
   const auto tiles = [&](size_t level) {
     return (nodes[level].count + text_of.count(level) - 1) / text_of.count(level);
@@ -225,11 +225,11 @@ std::string passes_text(const TileText& text_of, KernelText& result) {
   std::stable_partition(levels.begin(), levels.end(),
                         [&](size_t level) { return text_of.is_in_tile(level); });
   for (const size_t level : levels) add(level);
-  declare(0, "(group + (INDEX)first_pass)");
-  result.passes = tiles(0);
-  result.pass_stride = nodes[0].destination_stride * text_of.count(0);
-  result.pass_span = span_of(text_of.nest, 0) + result.pass_stride;
-  result.groups_per_pass = groups;
+  declare(0, "(group + (INDEX)first_iteration)");
+  result.iterations = tiles(0);
+  result.iteration_stride = nodes[0].destination_stride * text_of.count(0);
+  result.iteration_span = span_of(text_of.nest, 0) + result.iteration_stride;
+  result.groups_per_iteration = groups;
   return text;
 }
 
@@ -246,12 +246,12 @@ std::string sum_text(const LoopNest& nest, const char* prefix, const std::string
 
 // Declares d0, d1, ...: the iterations within the tile of element number `i` in an order.
 std::string digits_text(const TileText& text_of, const std::vector<size_t>& order) {
-  std::string text = "    uint rest = i;\n";
+  std::string text = "    uint remainder = i;\n";
   for (size_t k = 0; k < order.size(); ++k) {
     const std::string count = number(text_of.count(order[k]));
     const bool is_last = k + 1 == order.size();
-    text += "    const uint " + name("d", order[k]) + " = rest" + (is_last ? "" : " % " + count) + ";\n";
-    if (!is_last) text += "    rest /= " + count + ";\n";
+    text += "    const uint " + name("d", order[k]) + " = remainder" + (is_last ? "" : " % " + count) + ";\n";
+    if (!is_last) text += "    remainder /= " + count + ";\n";
   }
   return text;
 }
@@ -313,7 +313,7 @@ std::string local_text(const TileText& text_of) {
 constexpr const char* kTileHead = R"cl(
 __kernel void reorder(__global const SOURCE* restrict source, __global ELEMENT* restrict destination,
              __global const long* restrict table, const ulong first, const ulong last,
-             const long window_first, const long window_last, const uint adds, const ulong first_pass) {
+             const long window_first, const long window_last, const uint adds, const ulong first_iteration) {
   __local ELEMENT tile[TILE_ROOM] __attribute__((aligned(16)));
 )cl";
 
@@ -397,7 +397,7 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
       macro("IS_VALID", inside_text(text_of, true)) + macro("IS_WRITTEN", inside_text(text_of, false)) +
       macro("FROM_WITHIN", within_text(text_of, true)) + macro("TO_WITHIN", within_text(text_of, false)) +
       macro("LOCAL", local_text(text_of)) + macro("DIGIT", name("d", inner));
-  text += kTileHead + passes_text(text_of, result);
+  text += kTileHead + iterations_text(text_of, result);
   const auto stride = [&nest](auto side) {
     return [&nest, side](size_t level) { return nest.nodes[level].*side; };
   };

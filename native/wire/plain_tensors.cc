@@ -100,11 +100,12 @@ class PlainTensorReader {
 }  // namespace
 
 PlainTensors plain_tensors(const InputFile& file, const PlainTensorRules& rules, int64_t start, int64_t end,
-                           size_t most) {
+                           size_t max_tensors) {
   PlainTensors found;
   found.position = start;
   PlainTensorReader reader(file, rules);
-  while (found.position < end && found.tensors.size() < most && found.headers.size() < kMaxRunHeaderBytes) {
+  while (found.position < end && found.tensors.size() < max_tensors &&
+         found.headers.size() < kMaxRunHeaderBytes) {
     if (!reader.take_next(found, end)) break;
   }
   found.bytes_read = reader.bytes_read();

@@ -49,8 +49,9 @@ struct PlainTensors {
 };
 
 // Reads consecutive plain tensors from `start`, the start of a field in a message that ends at `end`. Takes
-// at most `most`, fewer where headers are long. Errors: those of InputFile::read_at, ERR_FILE_CHANGED.
+// at most `max_tensors`, fewer where headers are long. Errors: as InputFile::read_at,
+// ERR_FILE_CHANGED.
 PlainTensors plain_tensors(const InputFile& file, const PlainTensorRules& rules, int64_t start, int64_t end,
-                           size_t most);
+                           size_t max_tensors);
 
 }  // namespace tilework

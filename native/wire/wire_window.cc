@@ -63,11 +63,11 @@ const uint8_t* WireWindow::bytes(int64_t start, int64_t end) {
   return window_.data() + (start - start_);
 }
 
-void WireWindow::move(int64_t start, int64_t least) {
+void WireWindow::move(int64_t start, int64_t min_bytes) {
   const int64_t window_end = start_ + static_cast<int64_t>(window_.size());
   const bool goes_on = !window_.empty() && start >= start_ && start <= window_end;
   next_bytes_ = goes_on ? std::min(2 * next_bytes_, kLastWindowBytes) : kFirstWindowBytes;
-  const int64_t count = std::min(std::max(least, next_bytes_), file_.size() - start);
+  const int64_t count = std::min(std::max(min_bytes, next_bytes_), file_.size() - start);
   window_.resize(static_cast<size_t>(count));
   start_ = start;
   file_.read_at(window_.data(), start, count);

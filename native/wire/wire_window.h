@@ -40,13 +40,13 @@ class WireWindow {
   // InputFile::read_at.
   std::optional<WireField> field(int64_t position, int64_t end);
 
-  // Bytes [start, end) of the file; valid until the next call. Errors: those of InputFile::read_at.
+  // Bytes [start, end) of the file; valid until the next call. Errors: as InputFile::read_at.
   const uint8_t* bytes(int64_t start, int64_t end);
 
   int64_t bytes_read() const { return bytes_read_; }
 
  private:
-  void move(int64_t start, int64_t least);
+  void move(int64_t start, int64_t min_bytes);
 
   const InputFile& file_;
   std::vector<uint8_t> window_;

@@ -40,7 +40,7 @@ std::string text(const CastOptions& options) {
          (options.saturate ? " saturating" : "");
 }
 
-// Elements without a byte more than they have, at an address that is no multiple of anything.
+// A buffer of exactly the needed size at an unaligned address.
 class Packed {
  public:
   Packed(Dtype dtype, int64_t count)
@@ -94,7 +94,7 @@ void check_published_float8() {
     float last;
     uint64_t max, beyond, nan;
   };
-  // Of the table of thresholds; `beyond` without saturation.
+  // Rows of the table of thresholds; `beyond` is the result without saturation.
   for (const Row& row : {Row{Dtype::kFloat8E4m3fn, 464, 0x7e, 0x7f, 0x7f},
                          Row{Dtype::kFloat8E4m3fnuz, std::nextafter(248.0f, 0.0f), 0x7f, 0x80, 0x80},
                          Row{Dtype::kFloat8E5m2, std::nextafter(61440.0f, 0.0f), 0x7b, 0x7c, 0x7e},
@@ -199,7 +199,7 @@ void check_complex() {
   CHECK(code_of(drop_half) == "ERR_DTYPE");
 }
 
-// The patterns that a cast from a wide type is tested with, packed.
+// Source patterns for casts from wide types, packed.
 class Patterns {
  public:
   Patterns(Dtype from, int64_t random_count, uint64_t seed) : from_(from) {
@@ -231,8 +231,8 @@ class Patterns {
     ++count_;
   }
 
-  // Every number with few bits set after the first, of every size, and the neighbours of each: these are the
-  // ties, the limits and the first subnormals of all narrower types.
+  // Every number with few set bits after the first, of every size, and its neighbours: these include the
+  // ties, limits and first subnormals of all narrower types.
   void add_near_limits() {
     const DtypeInfo& type = info_of(from_);
     const bool is_float = type.kind == DtypeKind::kFloat || type.kind == DtypeKind::kComplex;
@@ -265,7 +265,7 @@ class Patterns {
   int64_t count_ = 0;
 };
 
-// The first element in which two results differ, for the message.
+// The first differing element, for the message.
 std::string difference(const Packed& found, const Packed& expected, Dtype to) {
   const auto* at = std::mismatch(found.data(), found.data() + found.size(), expected.data()).first;
   const int64_t byte = at - found.data();
@@ -301,7 +301,7 @@ void check_pair(const Patterns& patterns, Dtype from, Dtype to, const CastOption
   }
 }
 
-// All lengths around a block, from an odd address to an odd address, with nothing behind either end.
+// All lengths around a block, unaligned, with guards at both ends.
 void check_tails(Dtype from, Dtype to) {
   std::mt19937_64 random(7);
   const Cast cast(from, to, kSpec);
@@ -316,8 +316,8 @@ void check_tails(Dtype from, Dtype to) {
   }
 }
 
-// By streaming stores to the start of a line, to places after it, and to where no element ends with a line;
-// nothing is written before or behind the result.
+// Streaming stores to the start of a line, to offsets after it, and to addresses where no element ends a
+// line. Nothing outside the result is written.
 void check_streams(Dtype from, Dtype to) {
   constexpr size_t kLine = 64;
   std::mt19937_64 random(8);
@@ -369,14 +369,14 @@ void check_seeded_float32() {
   }
 }
 
-// Every float32 to one type with one set of options.
+// All float32 to one type with one set of options.
 struct Target {
   Dtype to;
   CastOptions options;
   std::atomic<int64_t> differences{0};
 };
 
-// Patterns [first, first + count) to every target; they are taken apart once for all.
+// Casts patterns [first, first + count) to every target; they are decoded once for all.
 void check_patterns(uint64_t first, size_t count, std::deque<Target>& targets) {
   std::vector<uint32_t> codes(count);
   std::vector<ExactNumber> numbers(count);
@@ -401,7 +401,7 @@ void check_patterns(uint64_t first, size_t count, std::deque<Target>& targets) {
   }
 }
 
-// All 2^32 patterns to some types at once, on two threads.
+// Casts all 2^32 patterns to several types at once, on two threads.
 void check_every_float32(std::span<const Dtype> types) {
   const auto start = std::chrono::steady_clock::now();
   std::deque<Target> targets;
@@ -440,7 +440,7 @@ void check_every_float32(std::span<const Dtype> types) {
   std::fflush(stdout);
 }
 
-// The types that are named, or all.
+// The named types, or all types.
 void check_every_float32(int count, char** names) {
   std::vector<Dtype> types;
   for (int i = 0; i < count; ++i) {

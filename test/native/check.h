@@ -1,5 +1,4 @@
-// The whole of a test framework that these tests need: a check that says where it failed, and a main that
-// counts.
+// A minimal test framework: a check that reports its location, and a count of failures for main.
 #pragma once
 
 #include <cstdio>
@@ -18,7 +17,7 @@ inline void report(bool holds, const char* text, const char* file, int line,
   std::fprintf(stderr, "%s:%d: %s does not hold. %s\n", file, line, text, context.c_str());
 }
 
-// Name of the code of the tilework error that `body` throws; empty if it throws none.
+// Name of the error code that `body` throws; empty if it throws nothing.
 template <class Body>
 std::string code_of(Body body) {
   try {
@@ -37,6 +36,6 @@ inline int result() {
 }  // namespace tilework::test
 
 #define CHECK(condition) ::tilework::test::report((condition), #condition, __FILE__, __LINE__)
-// The context is a text that is made only where it is needed: it often takes longer than the check.
+// The context is evaluated only on failure: building it often takes longer than the check.
 #define CHECK_IN(context, condition) \
   ((condition) ? void() : ::tilework::test::report(false, #condition, __FILE__, __LINE__, (context)))

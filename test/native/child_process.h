@@ -1,4 +1,4 @@
-// Child processes for what ends, changes or restricts a whole process.
+// Child processes, for tests that end, change or restrict a whole process.
 #pragma once
 
 #include <signal.h>
@@ -18,7 +18,7 @@
 
 namespace tilework::test {
 
-// The status that a child process which runs `body` ends with; `body` may use _exit().
+// Wait status of a child process that runs `body`; `body` may use _exit().
 template <class Body>
 int status_of_child(Body body) {
   const pid_t child = fork();
@@ -33,7 +33,7 @@ int status_of_child(Body body) {
 
 inline bool ended_with(int status, int code) { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
 
-// A child that runs `body`, says so by `ready()` in it, and waits to be killed.
+// A child process that runs `body`, reports through a pipe that it is ready, and waits to be killed.
 class HeldChild {
  public:
   template <class Body>
@@ -73,7 +73,7 @@ class HeldChild {
 };
 
 #ifdef __linux__
-// What some file systems and security modules refuse; this process is refused it for the rest of its life.
+// System calls that some file systems and security modules refuse; they fail for the rest of this process.
 enum class Refused { kUnnamedFiles, kNamesForUnnamedFiles };
 
 inline bool refuse(Refused what) {
@@ -81,7 +81,7 @@ inline bool refuse(Refused what) {
   const unsigned call = opens ? SYS_openat : SYS_linkat;
   const unsigned error = SECCOMP_RET_ERRNO | static_cast<unsigned>(opens ? EOPNOTSUPP : EPERM);
   const unsigned flag = opens ? static_cast<unsigned>(O_TMPFILE & ~O_DIRECTORY) : ~0U;
-  // The number of the call, then the low half of its third argument.
+  // Checks the number of the call, then the low half of its third argument.
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),

@@ -1,4 +1,4 @@
-// Descriptions that are wrong by design or by chance: refused with a code, or harmless.
+// Invalid descriptions, by design and by chance: they are refused with a code, or harmless.
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -52,9 +52,9 @@ void test_each_rule() {
   CHECK(code_after([](Side& s) { s.pieces[0].digits.resize(kMaxDigits + 1); }) == "ERR_ARGUMENT");
 }
 
-// Pieces whose slots overlap would leave others unwritten.
+// Pieces with overlapping slots would leave other slots unwritten.
 void test_pieces_are_apart() {
-  // The layouts that store an odd last column on its own: x in pairs, the last one alone.
+  // Layouts that store an odd last column separately: x in pairs, the last one alone.
   Side side = valid();
   side.elements = 2 * 7 * 2;
   side.pieces = {Piece{1, 0, 12, {{{1}, 7, 2}, {{0}, 2, 1}, {{1}, 2, 1}}},
@@ -71,7 +71,7 @@ void test_pieces_are_apart() {
   CHECK(code(bound_at(4)).empty());
   // Half a pair belongs to each piece.
   CHECK(code(bound_at(11)) == "ERR_ARGUMENT");
-  // The second piece has its outermost digit elsewhere.
+  // The outermost digit of the second piece differs.
   CHECK(code([](Side& s) {
           s.pieces[1].digits = {{{0}, 2, 1}, {{1}, 7, 2}, {{1}, 2, 1}};
         }) == "ERR_ARGUMENT");
@@ -89,7 +89,7 @@ void test_overflow_of_products() {
   side.elements = 0;
   side.pieces = {Piece{0, 0, INT64_MAX, {{{0}, large, 1}, {{1}, large, 1}}}};
   CHECK(code_of([&] { bind_side({large, large}, side, "from"); }) == "ERR_OVERFLOW");
-  // The elements can be counted, their bytes cannot.
+  // The element count fits, the byte count overflows.
   side.elements = large;
   side.pieces[0].digits[1].radix = 1;
   ReorderDescription description{128, {large, 1}, side, side};
@@ -108,7 +108,7 @@ int64_t wild(std::mt19937_64& random) {
   return kValues[random() % (sizeof(kValues) / sizeof(kValues[0]))];
 }
 
-// Breaks one number of a description.
+// Changes one number of a description.
 void damage(Side& side, std::mt19937_64& random) {
   Piece& piece = side.pieces[random() % side.pieces.size()];
   switch (random() % 8) {
@@ -137,13 +137,14 @@ void damage(Side& side, std::mt19937_64& random) {
   }
 }
 
-// Another order of the digits in one piece, which may put its slots on top of another's.
+// Reorders the digits of one piece, which may make its slots overlap those of another.
 void damage_pieces(Side& side, std::mt19937_64& random) {
   Piece& piece = side.pieces[random() % side.pieces.size()];
   std::shuffle(piece.digits.begin(), piece.digits.end(), random);
 }
 
-// Whatever is not refused must stay inside buffers of the sizes that the plan states; the sanitizer watches.
+// Every accepted description must stay inside buffers of the sizes that the plan states; the sanitizer
+// watches.
 void test_damaged_descriptions() {
   std::mt19937_64 random(99);
   RandomLayout layouts(random);
@@ -162,7 +163,7 @@ void test_damaged_descriptions() {
       const std::vector<uint8_t> source(static_cast<size_t>(plan.source_bytes()), 1);
       std::vector<uint8_t> destination(static_cast<size_t>(plan.destination_bytes()), 9);
       plan.run(source.data(), destination.data(), 0, plan.destination_bytes());
-      // Every byte is an element or a zero, none is left as it was.
+      // Every byte is an element or zero; none is left unwritten.
       CHECK(std::find(destination.begin(), destination.end(), 9) == destination.end());
       ++accepted;
     } catch (const Error& error) {

@@ -1,4 +1,4 @@
-// Tensors to DLPack and back: types, strides, flags, and that every deleter is called once.
+// Tensors to DLPack and back: types, strides, flags, and one call of every deleter.
 #include <cstring>
 #include <string>
 #include <vector>
@@ -95,7 +95,7 @@ void test_size_is_checked_before_the_copy() {
   }
 }
 
-// Another library's tensor: memory and numbers of the test's own, and how often it was deleted.
+// A tensor of another library: its memory, its description and a count of deleter calls.
 struct Foreign {
   std::vector<uint8_t> memory;
   std::vector<int64_t> shape;

@@ -29,7 +29,7 @@
 namespace tilework::test {
 namespace {
 
-// What runs, for the handler of a crash, which may not allocate.
+// Name of the running case for the crash handler, which may not allocate.
 char running[200];
 
 void say_running(int64_t number, const char* kernel, const char* what) {
@@ -51,11 +51,11 @@ struct Case {
   ReorderDescription description;
 };
 
-// Memory that all cases share, as making and dropping it costs more than a case.
+// Memory shared by all cases, since allocating it costs more than a case.
 struct Memory {
-  GuardedMemory source{kMostBytes};
-  GuardedMemory destination{kMostBytes};
-  static constexpr int64_t kMostBytes = int64_t{64} << 20;
+  GuardedMemory source{kMaxBytes};
+  GuardedMemory destination{kMaxBytes};
+  static constexpr int64_t kMaxBytes = int64_t{64} << 20;
 };
 
 class CaseCheck {
@@ -69,7 +69,7 @@ class CaseCheck {
         random_(at.seed) {}
 
   void run() {
-    const bool fits_memory = std::max(plan_.source_bytes(), plan_.destination_bytes()) <= Memory::kMostBytes;
+    const bool fits_memory = std::max(plan_.source_bytes(), plan_.destination_bytes()) <= Memory::kMaxBytes;
     CHECK_IN("case " + std::to_string(case_.number), fits_memory);
     if (!fits_memory) return;
     fill_source();
@@ -93,7 +93,7 @@ class CaseCheck {
     for (uint8_t& byte : bytes_) byte = static_cast<uint8_t>(random_());
   }
 
-  // Copies have no reference that walks loops.
+  // Copies have no loop-nest reference.
   void expect() {
     const ReorderKernel& reference =
         *std::find_if(reorder_kernels().rbegin(), reorder_kernels().rend(),

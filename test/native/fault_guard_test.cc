@@ -40,7 +40,7 @@ void test_truncated_file_reads_zeros(const TemporaryFolder& folder) {
   CHECK(all_are(file->data(), 3 * kPage + 1, 'a'));
   CHECK(all_are(file->data() + 3 * kPage + 1, (pages - 3) * kPage + 9, 0));
   CHECK(code_of([&] { file->verify_unchanged(); }) == "ERR_FILE_CHANGED");
-  // Shorter still, and a store this time.
+  // Truncated further, and a store this time.
   CHECK(truncate(path.c_str(), 0) == 0);
   file->data()[0] = 'b';
   CHECK(file->data()[0] == 'b' && file->data()[1] == 0);
@@ -55,12 +55,12 @@ void test_fault_is_remembered_without_descriptor(const TemporaryFolder& folder) 
   CHECK(code_of([&] { file->verify_unchanged(); }).empty());
   CHECK(file->data()[kPage] == 0);
   CHECK(code_of([&] { file->verify_unchanged(); }) == "ERR_FILE_CHANGED");
-  // A map that takes over the entry in the table starts clean.
+  // A mapping that reuses a table entry starts without faults.
   const auto other = guarded(folder.write("other", content));
   CHECK(code_of([&] { other->verify_unchanged(); }).empty());
 }
 
-// Guards come and go on some threads while others fault.
+// Guards are created and destroyed on some threads while others fault.
 void test_threads(const TemporaryFolder& folder) {
   std::atomic<bool> stop{false};
   const std::string still = folder.write("still", std::string(kPage, 's'));
@@ -117,7 +117,8 @@ sigjmp_buf host_state;
 void host_handler(int, siginfo_t*, void*) { siglongjmp(host_state, 1); }
 void plain_host_handler(int) { siglongjmp(host_state, 1); }
 
-// The handler of the host gets what is not ours, and only that. Installed once a process, so in a child.
+// The host's handler gets exactly the signals that are not ours. Handlers are installed once per process, so
+// this runs in a child.
 void test_host_handler(const TemporaryFolder& folder, bool with_details) {
   const int status = status_of_child([&] {
     struct sigaction host {};
@@ -148,7 +149,7 @@ void test_host_handler(const TemporaryFolder& folder, bool with_details) {
 int main() {
   using namespace tilework::test;
   const TemporaryFolder folder;
-  // First: the handler goes in once a process, and children take over what is there.
+  // First: the handler is installed once per process, and children inherit it.
   test_host_handler(folder, true);
   test_host_handler(folder, false);
   test_other_faults_still_kill(folder);

@@ -1,5 +1,5 @@
-// Memory between two pages that nobody may touch: a read or a write one byte before its first or behind its
-// last byte ends the process, with and without sanitizers.
+// Memory between two inaccessible pages: an access one byte before the first or after the last byte ends the
+// process, with and without sanitizers.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 namespace tilework::test {
 
-// The end that the bytes lie against.
+// The page that the bytes are adjacent to.
 enum class Against { kLower, kUpper };
 
 class GuardedMemory {

@@ -1,4 +1,4 @@
-// Memory that gets its pages keeps its bytes, whatever its size and place.
+// prepare_pages keeps the content of memory of any size and alignment.
 #include "memory/huge_pages.h"
 
 #include <sys/mman.h>
@@ -47,7 +47,8 @@ void test_bytes_stay(size_t offset, size_t size) {
 
 int main() {
   using namespace tilework::test;
-  // As glibc gives it; too small; in the middle of a page; to the end of a mapping; less than one huge page.
+  // As glibc allocates it; too small; unaligned within a page; up to the end of a mapping; less than one huge
+  // page.
   test_bytes_stay(16, 7 * kMiB + 123);
   test_bytes_stay(16, kMiB);
   test_bytes_stay(2000, 4 * kMiB);

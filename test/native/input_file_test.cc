@@ -19,7 +19,7 @@ void test_content(const TemporaryFolder& folder) {
   CHECK(file->size() == 10);
   CHECK(std::memcmp(file->data(), "0123456789", 10) == 0);
   CHECK(live->load() == 1);
-  // A stray store changes this map, not the file.
+  // A stray store changes this mapping, not the file.
   file->data()[0] = 'X';
   CHECK(folder.read("content") == "0123456789");
   const auto user = file;
@@ -45,7 +45,7 @@ void test_changes(const TemporaryFolder& folder) {
   const std::string path = folder.write("changes", "abc");
   const auto file = InputFile::open(path, {}, nullptr);
   CHECK(code_of([&] { file->verify_unchanged(); }).empty());
-  // Another name or mode is no change of content.
+  // Renaming or changing the mode does not change the content.
   CHECK(chmod(path.c_str(), 0600) == 0);
   CHECK(code_of([&] { file->verify_unchanged(); }).empty());
   folder.write("changes", "abcd");

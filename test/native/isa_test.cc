@@ -1,4 +1,4 @@
-// TILEWORK_MAX_ISA: the parsing, and that every table of kernels obeys it.
+// TILEWORK_MAX_ISA: its parsing, and that every table of kernels respects it.
 #include "cpu/isa.h"
 
 #include <cstdlib>
@@ -31,7 +31,7 @@ void test_limits() {
 
 bool is_portable(const std::string& kernels) { return kernels.find("__") == std::string::npos; }
 
-// A transpose of 64 by 64 elements, which has a kernel for each instruction set.
+// Transposes 64 by 64 elements, which every instruction set has a kernel for.
 std::string transpose_kernel(int element_bits) {
   const auto side = [](int outer, int inner) {
     return Side{{0, 0}, {0, 0}, {{0, 0, 64, {{{outer}, 64, 1}, {{inner}, 64, 1}}}}, 64 * 64};
@@ -58,7 +58,7 @@ void test_tables_without_wide_sets() {
 }  // namespace tilework::test
 
 int main() {
-  // Before the first kernel is chosen, which is when the variable is read.
+  // Must precede the first choice of a kernel, which reads the variable.
   setenv("TILEWORK_MAX_ISA", "portable", 1);
   tilework::test::test_limits();
   tilework::test::test_tables_without_wide_sets();

@@ -1,4 +1,4 @@
-// What the programs share that run on an OpenCL device: each is one file and includes this once.
+// Shared by the test programs that run on an OpenCL device; each is one file and includes this once.
 #pragma once
 
 #include <cstdio>
@@ -6,14 +6,15 @@
 #include "check.h"
 #include "opencl/device_reorder.h"
 
-// Drivers and their compilers keep memory until the process ends; what this project forgets is still told.
+// Drivers and their compilers keep memory until the process ends; leaks of tilework itself are still
+// reported.
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libpocl\nleak:libLLVM\nleak:libclang\nleak:libOpenCL\n";
 }
 
 namespace tilework::test {
 
-// The exit status of the program whose checks are `body`; without a device it says so and passes.
+// Exit status of a program with the checks `body`. Without a device it prints that and passes.
 template <class Body>
 int run_on_device(Body body) {
   if (cl::devices().empty()) {

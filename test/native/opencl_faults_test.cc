@@ -1,6 +1,6 @@
-// Every call of the OpenCL library fails once, as drivers fail that lose their device or run out of memory.
-// Each time the run ends with an error of a device, nothing that was made is left, and the next run works.
-// Without a device it says so.
+// Every call of the OpenCL library fails once, as with drivers that lose their device or run out of memory.
+// Each run must end with a device error, release all objects, and the next run must work. Without a device
+// the program prints that and passes.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -32,20 +32,20 @@ constexpr const char* kNames[] = {
 #undef TILEWORK_OPENCL_FUNCTION
 };
 
-// The library as it is, calls since begin(), and which call of which function is to fail.
+// The real library, the calls since begin(), and the call of a function that is to fail.
 cl::Api real;
 std::array<int, kFunctions> calls{};
 size_t failing = kFunctions;
 int failing_call = 0;
 cl::Int failing_status = cl::kSuccess;
-// Objects and maps that were made and not given back.
+// Objects and mappings that were created and not released.
 int64_t live = 0;
 
 bool is_release(size_t function) {
   return std::strncmp(kNames[function], "clRelease", 9) == 0 || function == clEnqueueUnmapMemObject;
 }
 
-// What makes an object gives it back, or hands an event out by its last argument.
+// A creating function returns the object or passes an event by its last argument.
 template <class Result, class... Arguments>
 void count_made(Result result, const std::tuple<Arguments...>& arguments) {
   if constexpr (std::is_pointer_v<Result>) {
@@ -82,7 +82,7 @@ struct Watched<function, member, Result (*)(Arguments...)> {
 };
 
 void watch() {
-  // The table is the process's own, and nothing has looked at it yet but devices().
+  // The table belongs to the process, and only devices() has read it so far.
   auto* api = const_cast<cl::Api*>(cl::library().api);
   real = *api;
 #define TILEWORK_OPENCL_FUNCTION(result, name, parameters) \
@@ -98,17 +98,18 @@ void begin(size_t function, int call, cl::Int status) {
   failing_status = status;
 }
 
-// Of one function: all calls of a short run, but for arguments of kernels, which are set again and again.
+// Calls per function: all calls of a short run, except for setting kernel arguments, which happens very
+// often.
 constexpr int kMostCalls = 13;
 
 struct Run {
   std::shared_ptr<const ReorderPlan> plan;
   cl::DeviceOptions options;
-  // Slices after which the run is to end; 0 for all of them.
+  // Slices after which the run stops; 0 for all.
   int stop_after = 0;
 };
 
-// The code of the error, or nothing; the result, where there was no error and no stop, is the CPU's.
+// Code of the error, or empty; without error and stop the result must equal the CPU's.
 std::string code_of_run(const Run& run) {
   const Storage source(run.plan->source_bytes());
   for (int64_t i = 0; i < source.size; ++i) source.data[i] = static_cast<uint8_t>(i * 7 + i / 256);
@@ -129,7 +130,7 @@ std::string code_of_run(const Run& run) {
   return {};
 }
 
-// What the device keeps for its next run is taken down, and then there is nothing.
+// Drops the objects that the device caches; then none may be left.
 void check_nothing_left(const std::string& what) {
   begin(kFunctions, 0, cl::kSuccess);
   cl::ComputeDevice& device = *cl::devices().front();
@@ -144,7 +145,7 @@ void check_fault(const Run& run, size_t function, int call, cl::Int status) {
   const std::string code = code_of_run(run);
   const bool is_known =
       code == "ERR_DEVICE_MEMORY" || code == "ERR_DEVICE_LOST" || code == "ERR_DEVICE_BUILD";
-  // What only waits at the end of a run may fail unseen: all is done then.
+  // A call that only waits at the end of a run may fail unnoticed: all work is done by then.
   CHECK_IN(what + " gives \"" + code + "\"", is_known || (code.empty() && function == clFinish));
   if (status == cl::kDeviceNotAvailable && !code.empty() && function != clBuildProgram) {
     CHECK_IN(what, code == "ERR_DEVICE_LOST");
@@ -161,14 +162,14 @@ void test_every_call(const Run& run) {
   begin(kFunctions, 0, cl::kSuccess);
   CHECK(code_of_run(run).empty());
   const std::array<int, kFunctions> made = calls;
-  // The context, a program, a lane.
+  // A context, a program and a lane at least.
   CHECK(live > 3);
   check_nothing_left("A second run");
   for (size_t function = 0; function < kFunctions && failures < 10; ++function) {
     if (is_release(function)) continue;
     for (int call = 1; call <= std::min(made[function], kMostCalls); ++call) {
       check_fault(run, function, call, cl::kDeviceNotAvailable);
-      // The first is enough to see that memory is told from a lost device.
+      // The first call is enough to check that out-of-memory differs from a lost device.
       if (call == 1) check_fault(run, function, call, cl::kMemoryAllocationFailure);
     }
   }
@@ -199,8 +200,8 @@ Run transpose(bool in_place) {
   std::swap(digits[1], digits[2]);
   Run run{std::make_shared<const ReorderPlan>(description), {}};
   run.options.in_place = in_place;
-  // Two slices, of two windows each.
-  run.options.most_bytes = run.plan->source_bytes() / 2;
+  // Two slices with two windows each.
+  run.options.max_bytes = run.plan->source_bytes() / 2;
   return run;
 }
 

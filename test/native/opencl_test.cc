@@ -1,6 +1,6 @@
 // Plans of random layouts on the first OpenCL device against the CPU: in place and copied, in slices and
-// windows, with the loops in a table and as literals. The suite in test/opencl has the layouts of the
-// catalogue; this one meets layouts that nobody names, and the sanitizers. Without a device it says so.
+// windows, table-driven and with literals. test/opencl has the catalogued layouts; this program adds unnamed
+// layouts and sanitizers. Without a device it prints that and passes.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -16,7 +16,7 @@
 namespace tilework::test {
 namespace {
 
-// Each costs a compilation for every form that it has.
+// Each costs a compilation per form.
 constexpr int kOwnKernels = 12;
 constexpr int kCases = 400;
 
@@ -41,10 +41,10 @@ void check_plan(const std::shared_ptr<const ReorderPlan>& plan, const std::strin
   }
 }
 
-cl::DeviceOptions way(bool in_place, int64_t most_bytes, bool own_kernel) {
+cl::DeviceOptions way(bool in_place, int64_t max_bytes, bool own_kernel) {
   cl::DeviceOptions options;
   options.in_place = in_place;
-  options.most_bytes = most_bytes;
+  options.max_bytes = max_bytes;
   if (own_kernel) options.own_kernel_bytes = 0;
   return options;
 }
@@ -58,13 +58,13 @@ void test_random_cases() {
     std::vector<cl::DeviceOptions> ways{way(true, 0, false), way(false, 0, false)};
     const auto plan = std::make_shared<const ReorderPlan>(description);
     const int64_t largest = std::max(plan->source_bytes(), plan->destination_bytes());
-    // Slices and windows cost a run of the kernel for each pair of them.
+    // Each pair of slice and window costs a kernel run.
     ways.push_back(way(false, largest / 3, false));
     if (i < kOwnKernels) ways.push_back(way(false, largest / 2, true));
     if (i < kOwnKernels / 2) {
-      // Too few for tiles.
+      // Too few elements for tiles.
       ways.push_back(way(true, 0, true));
-      ways.back().most_group = 32;
+      ways.back().max_group = 32;
     }
     check_plan(plan, describe(description), ways, random);
   }

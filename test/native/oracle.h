@@ -1,5 +1,5 @@
-// What a reorder must do, slot by slot and straight from the definition of a layout. Shares nothing with the
-// join.
+// The expected result of a reorder, slot by slot, straight from the definition of a layout. Shares no code
+// with the join.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace tilework::test {
 
 using Coordinate = std::vector<int64_t>;
 
-// Offset of a logical coordinate. Like all that is done for every element here, it allocates nothing: under
-// sanitizers that would take most of the time of the tests.
+// Offset of a logical coordinate. Per-element functions here allocate nothing: with sanitizers that would
+// dominate the time of the tests.
 inline int64_t offset_of(const std::vector<int64_t>& shape, const Side& side, const Coordinate& logical) {
   for (const Piece& piece : side.pieces) {
     const int64_t at = shape.empty() ? 0 : logical[piece.axis] + side.lower[piece.axis];
@@ -35,14 +35,14 @@ inline int64_t offset_of(const std::vector<int64_t>& shape, const Side& side, co
 
 inline constexpr int64_t kNoElement = -1;
 
-// The coordinate of an element by its place in row-major order, into `logical`.
+// Writes the coordinate of the element at a row-major index to `logical`.
 inline void find_coordinate(const std::vector<int64_t>& shape, int64_t element, Coordinate& logical) {
   logical.resize(shape.size());
   for (size_t i = shape.size(); i-- > 0; element /= shape[i]) logical[i] = element % shape[i];
 }
 
-// For each slot its element's place in row-major order, or none for a hole: every element is put where it
-// belongs.
+// For each slot the row-major index of its element; kNoElement for a hole. Every element is put into its
+// slot.
 inline std::vector<int64_t> slots_of(const std::vector<int64_t>& shape, const Side& side) {
   std::vector<int64_t> slots(static_cast<size_t>(side.elements), kNoElement);
   int64_t total = 1;
@@ -55,7 +55,7 @@ inline std::vector<int64_t> slots_of(const std::vector<int64_t>& shape, const Si
   return slots;
 }
 
-// From a coordinate of the plan to that of the source.
+// Maps a coordinate of the plan to one of the source.
 inline void step_into(const std::optional<Slice>& slice, Coordinate& logical) {
   for (size_t i = 0; slice && i < logical.size(); ++i)
     logical[i] = slice->start[i] + slice->step[i] * logical[i];

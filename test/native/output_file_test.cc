@@ -65,7 +65,7 @@ void test_abort() {
   CHECK(folder.read("old") == "old content");
   CHECK(folder.entries() == 1);
   CHECK(code_of([&] { file->write(nullptr, 0, 0); }) == "ERR_CLOSED");
-  // One that is forgotten is aborted.
+  // A destroyed output is aborted.
   file = OutputFile::create(folder.path("old"), 3);
   file.reset();
   CHECK(folder.entries() == 1);
@@ -98,7 +98,7 @@ void test_sync() {
   file->sync();
   file->end_sync();
   CHECK(!std::filesystem::exists(folder.path("target")));
-  // Writes go on after it, and it may come again.
+  // Writes may follow a sync, and so may another sync.
   put(*file, "def", 3);
   sync(*file);
   sync(*file);
@@ -168,7 +168,7 @@ void test_targets() {
   commit(*file);
   CHECK(mode_of(folder.path("private")) == 0640);
 
-  // Links stay links, also those to nowhere; what they point at is written.
+  // Links stay links, dangling ones too; their target is written.
   CHECK(symlink("private", folder.path("link").c_str()) == 0);
   file = OutputFile::create(folder.path("link"), 3);
   put(*file, "via", 0);
@@ -194,7 +194,7 @@ void test_targets() {
   CHECK(std::filesystem::exists(folder.path(std::string(255, 'n'))));
 }
 
-// `elsewhere` on another file system makes the kernel refuse, and the plain copy take over.
+// `elsewhere` on another file system makes the kernel refuse the copy, so the buffered copy runs.
 void test_copy(const TemporaryFolder& elsewhere) {
   const TemporaryFolder folder;
   std::string content;
@@ -217,7 +217,7 @@ size_t open_descriptors() {
                                            std::filesystem::directory_iterator()));
 }
 
-// Not with the object, which JavaScript's collector may keep for long.
+// The descriptor is released before the object, which JavaScript may keep for long.
 void test_descriptors_go_back() {
   if (!std::filesystem::exists("/proc/self/fd")) {
     std::puts("Descriptors are not counted: there is no /proc.");
@@ -238,7 +238,7 @@ void test_descriptors_go_back() {
   failed->begin_commit();
   CHECK(code_of([&] { failed->commit(); }) == "ERR_IO");
   CHECK(open_descriptors() == before);
-  // The folder of this target is gone when it is to be replaced.
+  // The folder of this target is removed before the commit.
   CHECK(mkdir(folder.path("sub").c_str(), 0700) == 0);
   const auto homeless = OutputFile::create(folder.path("sub/target"), 10);
   std::filesystem::remove_all(folder.path("sub"));
@@ -247,7 +247,7 @@ void test_descriptors_go_back() {
   CHECK(open_descriptors() == before);
 }
 
-// Aborted in the middle, while writes run on other threads.
+// Aborts while writes run on other threads.
 void test_abort_under_writes() {
   const TemporaryFolder folder;
   for (int round = 0; round < 20; ++round) {
@@ -269,8 +269,7 @@ void test_abort_under_writes() {
   }
 }
 
-// What a child process found: the code of the error, its call, and whether it names the file that was asked
-// for.
+// Result of a child process: whether the error has this code and system call, and names the given file.
 int verdict(const std::string& path, const std::string& code, const std::string& syscall,
             const std::function<void()>& action) {
   try {
@@ -284,7 +283,7 @@ int verdict(const std::string& path, const std::string& code, const std::string&
   return 2;
 }
 
-// A folder without permission; as another user where this is root, who may write anywhere.
+// A folder without permission. Root may write anywhere, so root changes to another user first.
 void test_forbidden_folder() {
   const TemporaryFolder folder;
   CHECK(chmod(folder.path("").c_str(), 0555) == 0);
@@ -298,7 +297,7 @@ void test_forbidden_folder() {
 }
 
 #ifdef __linux__
-// On a file system of 1 MiB of its own, which goes with the child.
+// Uses its own file system of 1 MiB, which disappears with the child.
 void test_full_disk_and_read_only() {
   const TemporaryFolder folder;
   const std::string mounted = folder.path("");
@@ -327,12 +326,12 @@ void test_full_disk_and_read_only() {
     const auto file = OutputFile::create(path, 0);
     const int found = verdict(path, "ENOSPC", "pwrite", [&] { file->write(bytes.data(), 2 << 20, 0); });
     file->abort();
-    // The disk is free again, and the old file is there.
+    // The disk space is free again and the old file is intact.
     commit(*OutputFile::create(folder.path("other"), 900 << 10));
     return found == 0 && folder.read("target") == "old" && folder.entries() == 2 ? 0 : 1;
   });
   CHECK(ended_with(writing, 0));
-  // What a killed save left is taken away before the next one reserves.
+  // The leftover of a killed save is removed before the next one reserves space.
   const int after_kill = on_small_disk([&] {
     folder.write(".target.tilework-tmp", std::string(900 << 10, 'x'));
     commit(*OutputFile::create(path, 900 << 10));

@@ -74,7 +74,7 @@ void test_plain(const TemporaryFolder& folder) {
   CHECK(find(folder, "").tensors.empty());
 }
 
-// What a reader has to think about is left to it.
+// Tensors that need the full reader are not plain.
 void test_what_is_not_plain(const TemporaryFolder& folder) {
   const Text name = text(8, "x");
   const Text values = text(9, "vvvv");
@@ -96,13 +96,13 @@ void test_what_is_not_plain(const TemporaryFolder& folder) {
   CHECK(count_of(folder, number(2, 1) + text(13, "k") + values) == 0);
   CHECK(count_of(folder, number(2, 1) + number(99, 1) + values) == 0);
   CHECK(count_of(folder, number(2, 1) + text(16, "m") + values) == 0);
-  // Extents below 0, and products that wrap to what would fit.
+  // Negative extents, and products that wrap around to a size that would fit.
   CHECK(count_of(folder, tensor("x", ~uint64_t{0}, 2, 1)) == 0);
   const Text wide = number(1, uint64_t{1} << 32);
   CHECK(count_of(folder, wide + wide + number(2, 2) + text(9, "")) == 0);
   CHECK(count_of(folder, number(1, uint64_t{1} << 62) + number(2, 3) + text(9, "")) == 0);
   CHECK(count_of(folder, tensor("x", 0, 1, 0)) == 1);
-  // Names and texts that are longer than a run holds.
+  // Names and texts longer than a run can hold.
   CHECK(count_of(folder, tensor(Text(60000, 'n'), 4, 2, 4)) == 1);
   CHECK(count_of(folder, tensor(Text(70000, 'n'), 4, 2, 4)) == 0);
 }
@@ -115,12 +115,12 @@ void test_broken_wire(const TemporaryFolder& folder) {
   CHECK(find(folder, Text(11, '\x80') + whole).tensors.empty());
   CHECK(find(folder, varint((5 << 3) | 2) + varint(~uint64_t{0})).tensors.empty());
   CHECK(find(folder, varint((5 << 3) | 3) + varint(1)).tensors.empty());
-  // The inner message says that it goes on behind the outer one's end.
+  // The inner message claims to end behind the outer one.
   const Text beyond = number(1, 3) + number(2, 1) + varint((9 << 3) | 2) + varint(12) + "vvv";
   CHECK(find(folder, text(5, beyond) + Text(20, 'v')).tensors.empty());
 }
 
-// Windows move behind payloads, grow over small tensors and end with the file.
+// Windows skip payloads, grow over small tensors and stop at the end of the file.
 void test_windows(const TemporaryFolder& folder) {
   Text message;
   const std::array<size_t, 6> sizes = {1, 30, 513, 2, 7, 3000};

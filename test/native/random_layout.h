@@ -1,6 +1,6 @@
 // Random layouts: any block sizes, any order of digits in memory, fused axes, rounding, padding, and layouts
-// that store the end of an axis in another order. Far beyond what any library names, so that the join meets
-// every case.
+// that store the end of an axis in another order. They exceed every named layout, so that the join meets all
+// cases.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class RandomLayout {
     return side;
   }
 
-  // A slice that gives this shape: of whole axes, ranges, steps and reversals.
+  // A slice with this resulting shape: whole axes, ranges, steps and reversals.
   Slice slice(const std::vector<int64_t>& shape) {
     Slice slice;
     for (int64_t extent : shape) {
@@ -61,7 +61,7 @@ class RandomLayout {
  private:
   static constexpr int64_t kMaxIndex = (int64_t{1} << 53) - 1;
 
-  // Axes alone, or a few of them fused in any order.
+  // Single axes, or a few axes fused in any order.
   std::vector<std::vector<int>> axis_sets(size_t rank) {
     std::vector<int> axes(rank);
     for (size_t i = 0; i < rank; ++i) axes[i] = static_cast<int>(i);
@@ -92,7 +92,7 @@ class RandomLayout {
     if (top != 1 || extent == 0 || below(2) == 0) digits.insert(digits.begin(), Digit{axes, top, weight});
   }
 
-  // Stores the end of one axis in another order of the digits that lie inside the axis' outermost one.
+  // Stores the end of one axis with another order of the digits inside the axis' outermost one.
   void split(Side& side) {
     const std::vector<Digit>& digits = side.pieces[0].digits;
     for (size_t i = 0; i < digits.size(); ++i) {

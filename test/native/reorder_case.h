@@ -1,4 +1,4 @@
-// What tests of plans share: cases, whole or sliced, and what each must give.
+// Shared by tests of plans: cases, whole or sliced, and their expected results.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 
 namespace tilework::test {
 
-// Of the exact size, so that a sanitizer sees what goes beyond it, and begins a cache line, as streaming
-// stores like it.
+// Memory of the exact size, so that a sanitizer detects accesses beyond it. Starts a cache line, which
+// streaming stores prefer.
 struct Storage {
   static constexpr std::align_val_t kAlignment{64};
   struct Free {
@@ -78,7 +78,7 @@ inline void copy_element(const uint8_t* source, int64_t s, uint8_t* destination,
   destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | (value << (d % 2 * 4)));
 }
 
-// The source element of every destination slot; -1 for a hole.
+// Source element of every destination slot; -1 for a hole.
 inline std::vector<int64_t> sources_of(const ReorderDescription& description) {
   std::vector<int64_t> sources(static_cast<size_t>(description.to.elements), -1);
   const std::vector<int64_t> slots = slots_of(description.shape, description.to);
@@ -115,12 +115,12 @@ inline void poison_holes(const ReorderDescription& description, const Storage& s
   }
 }
 
-// Larger ones only cost time.
+// Larger cases only take longer.
 inline bool is_small(const ReorderDescription& description) {
   return description.from.elements <= 20000 && description.to.elements <= 20000;
 }
 
-// Of any width; two of three are slices.
+// A description of any element width; two of three are slices.
 inline ReorderDescription random_description(RandomLayout& layouts, int round) {
   static constexpr int kBits[] = {4, 8, 16, 32, 64, 128};
   ReorderDescription description;
@@ -136,7 +136,7 @@ inline ReorderDescription random_description(RandomLayout& layouts, int round) {
   return description;
 }
 
-// A plain layout whose axes stand in this order, outermost first.
+// A plain layout with its axes in this order, outermost first.
 inline Side plain_order(const std::vector<int64_t>& shape, const std::vector<int>& axes) {
   Side side;
   side.lower.assign(shape.size(), 0);

@@ -1,5 +1,5 @@
-// Plans that cast and scale, against the oracles and the reference of casts: random layouts, types and blocks
-// of parameters, in memory as a whole and by ranges, and from and to files by tiles.
+// Plans with casts and scalings, against the oracles and the reference casts: random layouts, types and
+// parameter blocks; in memory as a whole and by ranges, and between files by tiles.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -50,7 +50,7 @@ uint64_t element(const uint8_t* bytes, int bits, int64_t index) {
   return code;
 }
 
-// Which entry of a scaling an element has, by its row-major index in the whole source.
+// Scaling entry of an element, by its row-major index in the whole source.
 size_t entry_of(const ScalingDescription& scaling, const std::vector<int64_t>& shape, int64_t index) {
   if (scaling.scales.size() == 1) return 0;
   int64_t entry = 0;
@@ -63,16 +63,16 @@ size_t entry_of(const ScalingDescription& scaling, const std::vector<int64_t>& s
   return static_cast<size_t>(entry);
 }
 
-// Where an element lies in the storage of the source, and which one it is.
+// Slot and row-major index of a source element.
 struct SourceElement {
   int64_t slot;
   int64_t index;
 };
 
-// The low bytes of an element; no memory of its own, as each element has one.
+// Low bytes of an element; a fixed array, since every element needs one.
 using ElementBytes = std::array<uint8_t, 16>;
 
-// What a source element becomes, one change after the other.
+// Applies all changes to a source element.
 ElementBytes change_element(const ReorderDescription& description, const uint8_t* source, SourceElement at) {
   const int bits = info_of(from_of(description.casts.front())).bits;
   ElementBytes bytes{};
@@ -98,7 +98,7 @@ ElementBytes change_element(const ReorderDescription& description, const uint8_t
   return bytes;
 }
 
-// The row-major index of each element of the source, by slots of the destination.
+// Row-major source index for each destination slot.
 std::vector<int64_t> indices_of(ReorderDescription description) {
   description.from = row_major(source_shape(description));
   return sources_of(description);
@@ -124,7 +124,7 @@ std::vector<uint8_t> expected_casts(const ReorderDescription& description, const
   return expected;
 }
 
-// Blocks along no, some or all axes, with whole offsets that every code type has.
+// Blocks along none, some or all axes, with integer offsets that every code type has.
 ScalingDescription random_scaling(ScalingKind kind, Dtype from, Dtype to, const std::vector<int64_t>& shape,
                                   RandomLayout& layouts) {
   ScalingDescription scaling;
@@ -148,7 +148,7 @@ ScalingDescription random_scaling(ScalingKind kind, Dtype from, Dtype to, const 
   return scaling;
 }
 
-// One to three changes that begin with an element of the description's width.
+// One to three changes, starting with an element of the description's width.
 Changes random_changes(const ReorderDescription& description, RandomLayout& layouts) {
   const auto types = dtypes();
   const auto random_type = [&] {
@@ -207,7 +207,7 @@ void check_memory(const Case& test, RandomLayout& layouts) {
     plan.run(test.source.data(), part.data.get(), begin, end, stores);
     CHECK_IN(test.name("range " + std::to_string(begin) + ".." + std::to_string(end)),
              std::equal(test.expected.begin() + begin, test.expected.begin() + end, part.data.get()));
-    // First the whole, then all of it again in ranges from the first element on.
+    // First the whole destination, then again in ranges.
     begin = begin == 0 ? plan.range_quantum() : end;
   }
 }
@@ -231,7 +231,7 @@ void check_file(const Case& test, const TemporaryFolder& folder, RandomLayout& l
   }
 }
 
-// Everything outside the ranges is spoiled; what a range of the destination is made of is not.
+// Poisons everything outside the source ranges of a destination range; the result must not change.
 void check_source_ranges(const Case& test, RandomLayout& layouts) {
   const ReorderPlan& plan = *test.plan;
   const int64_t begin =
@@ -276,7 +276,7 @@ ReorderDescription plain(Dtype from, Dtype to, std::vector<int64_t> shape, const
   return description;
 }
 
-// Larger than the buffer between moves and casts, with a transpose, and with types of all widths.
+// Larger than the buffer between moves and casts, with a transpose, for types of all widths.
 void test_large() {
   std::mt19937_64 random(77);
   for (const Dtype from : {Dtype::kInt4, Dtype::kUint8, Dtype::kFloat16, Dtype::kFloat32, Dtype::kInt64}) {
@@ -295,8 +295,8 @@ void test_large() {
   }
 }
 
-// Images that become narrower: whole ones are cast before they move, and so are pieces of them; ranges that
-// cut these are not.
+// Narrowing casts of images: whole images and parts of them are cast before they move; ranges that split
+// these are not.
 void test_images() {
   const std::vector<int64_t> shape = {3, 40, 64, 80};
   const Side planes = row_major(shape);
@@ -329,7 +329,7 @@ void test_images() {
   }
 }
 
-// Holes are zero also where a cast makes something else of zeros.
+// Holes stay zero even if the cast maps zero to another value.
 void test_holes() {
   for (const auto& [from, to] : {std::pair{Dtype::kFloat8E8m0fnu, Dtype::kFloat32},
                                  std::pair{Dtype::kFloat32, Dtype::kFloat8E8m0fnu}}) {

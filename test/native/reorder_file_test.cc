@@ -1,5 +1,5 @@
-// Plans on a source in a file, against the oracle and against the same plan in memory: small ranges of random
-// layouts, large ones with every way of reading, and files that are written by any number of threads.
+// Plans with a source in a file, against the oracle and the same plan in memory: small ranges of random
+// layouts, large ones with every way of reading, and files written by several threads.
 #include "reorder/reorder_file.h"
 
 #include <unistd.h>
@@ -20,7 +20,7 @@
 namespace tilework::test {
 namespace {
 
-// The source does not begin with the file.
+// The source does not start at the start of the file.
 constexpr int64_t kOffset = 100;
 
 std::shared_ptr<InputFile> file_with(const TemporaryFolder& folder, const std::vector<uint8_t>& bytes) {
@@ -41,7 +41,7 @@ Side transposed(int64_t rows, int64_t columns) {
   return side;
 }
 
-// As much as a few elements of any width need, so that small cases have many tiles of every kind.
+// Room for a few elements of any width, so that small cases have many tiles of every kind.
 constexpr TileLimits kSmallTiles{96, 160};
 
 void test_random_layouts(int rounds) {
@@ -71,7 +71,7 @@ void test_random_layouts(int rounds) {
   }
 }
 
-// No tile has more in memory than it may, and together they write each element once.
+// No tile exceeds its memory limit, and together the tiles write each element once.
 void test_tiles_are_bounded(int rounds) {
   std::mt19937_64 random(99);
   RandomLayout layouts(random);
@@ -98,7 +98,7 @@ void test_tiles_are_bounded(int rounds) {
   CHECK(cut > rounds / 10);
 }
 
-// Long runs on both sides, whichever way the blocks stand.
+// Long runs on both sides, whichever side is blocked.
 void test_runs_are_long() {
   const std::vector<int64_t> shape = {2, 64, 256, 256};
   const int64_t bytes = int64_t{2} * 64 * 256 * 256 * 4;
@@ -123,7 +123,7 @@ void test_runs_are_long() {
   }
 }
 
-// Writes a range of a plan's destination to a file, as the addon does.
+// Writes a range of a plan's destination to a file, like the addon.
 class ToFileJob : public TileJob {
  public:
   ToFileJob(FileReorder reorder, const InputFile& source, OutputFile& output)
@@ -169,7 +169,7 @@ struct Case {
   ReorderDescription description;
 };
 
-// Each is some MiB large and read in another way.
+// Each case has several MiB and another way of reading.
 std::vector<Case> large_cases() {
   const std::vector<int64_t> image = {2, 35, 130, 200};
   const std::vector<int64_t> cube = {3, 700, 900};
@@ -230,7 +230,7 @@ void test_large_cases() {
   }
 }
 
-// Buffers live as long as jobs that use the pool.
+// Buffers live as long as the jobs that use the pool.
 void test_pool_is_shared() {
   std::shared_ptr<FileScratchPool> pool = FileScratchPool::share();
   CHECK(FileScratchPool::share() == pool);
@@ -266,7 +266,7 @@ void test_errors() {
 }  // namespace
 }  // namespace tilework::test
 
-// An argument is the number of random rounds.
+// The argument is the number of random rounds.
 int main(int count, char** arguments) {
   using namespace tilework::test;
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 600);

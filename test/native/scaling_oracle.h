@@ -1,5 +1,5 @@
-// What a scaling makes of one element, in the words of dtype/scaling.h, with the reference of casts around
-// it.
+// The expected result of a scaling of one element, by the rules of dtype/scaling.h, with the reference casts
+// around it.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ uint64_t scaled_as(const ScalingDescription& scaling, Number scale, Number offse
   return code_of_number(quotient, scaling.to, scaling.saturate);
 }
 
-// `entry` is that of the element's block.
+// `entry` is the entry of the element's block.
 inline uint64_t scaled_code(const ScalingDescription& scaling, size_t entry, uint64_t code) {
   const double scale = scaling.scales[entry];
   const double offset = scaling.offsets[entry];
@@ -76,7 +76,7 @@ inline uint64_t scaled_code(const ScalingDescription& scaling, size_t entry, uin
   return scaled_as<float>(scaling, static_cast<float>(scale), static_cast<float>(offset), code);
 }
 
-// The types that a kind of scaling goes between.
+// Whether a kind of scaling supports these types.
 inline bool may_scale(ScalingKind kind, Dtype from, Dtype to) {
   const auto is_code = [](Dtype dtype) {
     const DtypeInfo& info = info_of(dtype);

@@ -1,4 +1,4 @@
-// Scalings: the reference against worked numbers, every kernel against the reference bit for bit, and the
+// Scalings: the reference against worked examples, every kernel against the reference bit for bit, and the
 // chains of casts and kernels for every pair of types against the oracle.
 #include "dtype/scaling.h"
 
@@ -48,11 +48,11 @@ void test_worked_numbers() {
   auto to_uint8 = describe(ScalingKind::kQuantize, Dtype::kFloat32, Dtype::kUint8, 2, 128);
   auto by_tmfile = to_int8;
   by_tmfile.rules = to_uint8.rules = QuantizeRules::kTmfile;
-  // Halves to even before the zero point is added.
+  // Rounds ties to even before adding the zero point.
   CHECK(quantized(1.25f, to_int8) == 5 && quantized(1.75f, to_int8) == 7 && quantized(-1.25f, to_int8) == 1);
   CHECK(quantized(1e9f, to_int8) == 127 && quantized(-kInfinity, to_int8) == -128);
   CHECK(quantized(kNaN, to_int8) == 3 && quantized(-0.0f, to_int8) == 3);
-  // Halves away from zero after it is added.
+  // Rounds ties away from zero after adding the zero point.
   CHECK(quantized(1.25f, by_tmfile) == 6 && quantized(-3.25f, by_tmfile) == -4);
   CHECK(quantized(-1e9f, by_tmfile) == -127 && quantized(kNaN, by_tmfile) == 3);
   CHECK(quantized(-257, to_uint8) == 0 && quantized(-255, to_uint8) == 1 && quantized(999, to_uint8) == 255);
@@ -64,7 +64,7 @@ void test_worked_numbers() {
         }()) == 0);
 }
 
-// Numbers around every half and limit, large and small ones, and what is none; patterns at random.
+// Numbers around every tie and limit, large and small numbers, NaN and infinities; random patterns.
 std::vector<float> floats(std::mt19937& random) {
   std::vector<float> values = {0.0f, -0.0f, kNaN, -kNaN, kInfinity, -kInfinity, 1e-45f, 3e38f, -3e38f};
   for (int half = -300; half <= 300; ++half) {
@@ -85,7 +85,7 @@ std::vector<float> floats(std::mt19937& random) {
 
 std::vector<uint8_t> source_of(Dtype from, const std::vector<float>& values) {
   const auto bytes = static_cast<size_t>(info_of(from).bits / 8);
-  // The first byte is only there to make all addresses odd.
+  // The extra first byte makes all addresses odd.
   std::vector<uint8_t> source(1 + values.size() * bytes);
   const CastOptions options;
   cast_reference({reinterpret_cast<const uint8_t*>(values.data()), source.data() + 1,
@@ -102,7 +102,7 @@ void check_kernel(const ScalingKernel& kernel, const ScalingKernel& reference, s
   std::vector<Number> offsets;
   for (size_t i = 0; i < values.size(); ++i) {
     scales.push_back(i < 2000 ? Number{1} : scale_of(random));
-    // A code of every type that it may be, as zero points are.
+    // A code that is valid in every type, as zero points are.
     offsets.push_back(static_cast<Number>(random() % 128));
   }
   const auto size = values.size() * static_cast<size_t>(info_of(kernel.to).bits / 8);
@@ -129,7 +129,7 @@ void check_kernel(const ScalingKernel& kernel, const ScalingKernel& reference, s
   }
 }
 
-// NaN of floats may have any payload in no kernel: they all do the same operations in the same order.
+// Payloads of NaN need no tolerance: all kernels do the same operations in the same order.
 void test_kernels() {
   std::mt19937 random(1960);
   for (const ScalingKernel& kernel : scaling_kernels()) {
@@ -159,7 +159,7 @@ void test_list() {
 
 bool are_equal(Dtype dtype, uint64_t found, uint64_t expected) {
   if (found == expected) return true;
-  // Which of two NaN a sum keeps is up to the compiler.
+  // The compiler decides which of two NaN a sum keeps.
   const bool are_floats = is_float(dtype) && info_of(dtype).bits >= 16;
   return are_floats && std::isnan(number_of<double>(dtype, found)) &&
          std::isnan(number_of<double>(dtype, expected));
@@ -177,7 +177,7 @@ void check_pair(const ScalingDescription& scaling, std::mt19937_64& random) {
   constexpr int64_t kCount = 5003;
   std::vector<uint8_t> source(static_cast<size_t>(packed_bytes(scaling.from, kCount)));
   for (uint8_t& byte : source) byte = static_cast<uint8_t>(random());
-  // Small numbers too, which bytes at random hardly are in wide types.
+  // Small numbers too, which random bytes of wide types rarely are.
   for (int64_t i = 0; i < 1000 && info_of(scaling.from).bits >= 32; ++i) {
     const uint64_t code = code_of_number(static_cast<double>(i - 500) / 4, scaling.from, true);
     std::memcpy(source.data() + packed_bytes(scaling.from, i), &code,

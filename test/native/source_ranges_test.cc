@@ -1,4 +1,4 @@
-// The ranges that a part of the destination is made of, against the elements that it is made of.
+// The source ranges of a part of the destination, against the elements that it depends on.
 #include "reorder/source_ranges.h"
 
 #include <cstdlib>
@@ -11,8 +11,7 @@
 namespace tilework::test {
 namespace {
 
-// Bytes of the source that destination bytes [begin, end) are made of, as ranges with no smaller gap than
-// `gap` + 1.
+// Source bytes of destination bytes [begin, end), as ranges; gaps of up to `gap` bytes are merged.
 std::vector<ByteRange> expected_ranges(const ReorderDescription& description, const ReorderPlan& plan,
                                        const std::vector<int64_t>& sources, int64_t begin, int64_t end,
                                        int64_t gap) {
@@ -54,7 +53,7 @@ void check_ranges(const ReorderDescription& description, RandomLayout& layouts) 
     const int64_t begin = i == 0 ? 0 : unit * layouts.below(units + 1);
     const int64_t end =
         i == 0 ? plan.destination_bytes() : begin + unit * layouts.below(units - begin / unit + 1);
-    // Gaps smaller than an element do not exist.
+    // There are no gaps smaller than an element.
     const int64_t gap = unit * (layouts.below(2) == 0 ? 0 : layouts.below(40));
     const auto expected = expected_ranges(description, plan, sources, begin, end, gap);
     const auto found = source_ranges(plan, begin, end, gap);
@@ -74,7 +73,7 @@ void test_random_layouts(int rounds) {
 }
 
 void test_plain_cases() {
-  // 16 features of a tile stand in 16 planes.
+  // The 16 features of a tile are in 16 planes.
   const std::vector<int64_t> shape = {2, 64, 256, 256};
   const int64_t plane = int64_t{256} * 256 * 4;
   const ReorderPlan to_blocks({32, shape, row_major(shape), feature_blocks(shape, 16)});
@@ -85,12 +84,12 @@ void test_plain_cases() {
     CHECK(planes[i].begin == static_cast<int64_t>(i) * plane + 3 * tile / 16);
     CHECK(planes[i].size() == tile / 16);
   }
-  // Back, one plane is every 16th element of one range.
+  // In the other direction a plane is every 16th element of one range.
   const ReorderPlan from_blocks({32, shape, feature_blocks(shape, 16), row_major(shape)});
   const std::vector<ByteRange> blocks = source_ranges(from_blocks, 5 * plane, 6 * plane);
   CHECK(blocks.size() == 1 && blocks[0].begin == 5 * 4 && blocks[0].end == 16 * plane - 10 * 4);
   CHECK(source_ranges(from_blocks, 0, 0).empty());
-  // A range of rows, whole; every other row.
+  // A range of whole rows; every second row.
   const Slice rows{shape, {1, 5, 0, 0}, {1, 1, 1, 1}};
   const ReorderPlan taken({32, {1, 3, 256, 256}, row_major(shape), row_major({1, 3, 256, 256}), rows});
   CHECK(source_ranges(taken, 0, 3 * plane) == (std::vector<ByteRange>{{69 * plane, 72 * plane}}));
@@ -99,7 +98,7 @@ void test_plain_cases() {
   CHECK(source_ranges(skipping, 0, skipping.destination_bytes()).size() == 32);
 }
 
-// However many ranges there are, few are given, and they hold everything.
+// The number of ranges is bounded, and they still cover everything.
 void test_number_is_bounded() {
   const int64_t rows = 20000;
   const int64_t row = 8192;
@@ -118,7 +117,7 @@ void test_number_is_bounded() {
 }  // namespace
 }  // namespace tilework::test
 
-// An argument is the number of random rounds.
+// The argument is the number of random rounds.
 int main(int count, char** arguments) {
   using namespace tilework::test;
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 4000);

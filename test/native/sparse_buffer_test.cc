@@ -1,4 +1,5 @@
-// Addresses without memory: what was filled is there, the rest reads as zeros, and clearing gives it back.
+// Reserved addresses without memory: filled ranges are readable, the others read as zeros, and clear()
+// releases the memory.
 #include "reorder/sparse_buffer.h"
 
 #include <cstring>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// Resident memory that belongs to no file, or -1 where the system does not tell.
+// Anonymous resident memory, or -1 where the system does not report it.
 int64_t anonymous_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -40,7 +41,7 @@ void test_filling_and_clearing() {
   CHECK(buffer.data()[6] == 0 && buffer.data()[7] == 9 && buffer.data()[9] == 9 && buffer.data()[10] == 0);
 }
 
-// Ranges that touch the same pages in any order are all given back.
+// Ranges that share pages, in any order, are all released.
 void test_neighbours() {
   SparseBuffer buffer(kMiB + 5);
   for (int64_t offset : {8000, 4000, 100, 4097, 12000, 0, 1048576}) fill(buffer, offset, 5, 1);

@@ -1,5 +1,5 @@
-// Statistics: against counting one number after the other, for every type, whole and in parts, and histograms
-// whose range grows as they are filled.
+// Statistics against counting one number at a time, for every type, whole and in parts, and histograms with a
+// growing range.
 #include "dtype/statistics.h"
 
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr int kBins = 20;
 
 std::string text(Dtype dtype) { return std::string(info_of(dtype).name); }
 
-// The numbers of packed elements, by the reference of casts.
+// Decodes packed elements with the reference casts.
 std::vector<double> numbers_of(Dtype dtype, const std::vector<uint8_t>& bytes, int64_t count) {
   std::vector<double> numbers(static_cast<size_t>(count));
   cast_reference(
@@ -63,7 +63,7 @@ double value_of(const ExactValue& value) {
   return value.number;
 }
 
-// Every number lies in the bin that its quotient by the width says, and there are no narrower bins.
+// Every number is in the bin of its quotient by the width, and the bins are as narrow as possible.
 void check_bins(const std::string& name, const BinCounts& bins, const std::vector<double>& numbers) {
   std::vector<int64_t> expected(bins.counts().size());
   for (const double number : numbers) {
@@ -77,8 +77,8 @@ void check_bins(const std::string& name, const BinCounts& bins, const std::vecto
   }
   CHECK_IN(name, bins.counts() == expected);
   CHECK_IN(name, expected.size() <= kBins && expected.front() > 0 && expected.back() > 0);
-  // With half the width there would be too many, unless they are as narrow as bins get.
-  const bool are_least = expected.size() == 1 || bins.exponent() == BinCounts::kLeastExponent;
+  // Half the width would need too many bins, unless the width is the minimum.
+  const bool are_least = expected.size() == 1 || bins.exponent() == BinCounts::kMinExponent;
   CHECK_IN(name, expected.size() * 2 + 1 > kBins || are_least);
 }
 
@@ -101,7 +101,7 @@ std::vector<uint8_t> random_bytes(int64_t size, std::mt19937_64& random) {
   return bytes;
 }
 
-// Any bits, whole and in parts that are merged.
+// Random bits, whole and in merged parts.
 void test_types() {
   std::mt19937_64 random(1963);
   for (const DtypeInfo& type : dtypes()) {
@@ -124,7 +124,7 @@ void test_types() {
   }
 }
 
-// Numbers of all sizes, near and far from each other; odd addresses.
+// Numbers of all magnitudes, near and far from each other; odd addresses.
 void test_floats() {
   std::mt19937_64 random(1964);
   for (const double spread : {1e-310, 1e-3, 1.0, 1e6, 1e300}) {

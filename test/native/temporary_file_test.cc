@@ -1,6 +1,5 @@
-// What a save leaves behind, above all when its process is killed. Everything runs three times: with files
-// that have no name until they are finished, where the system refuses such files, and where it refuses them a
-// name in the end.
+// The leftovers of a save, above all when its process is killed. Everything runs three times: with unnamed
+// files; on a system that refuses unnamed files; and on one that refuses to name them in the end.
 #include "io/temporary_file.h"
 
 #include <fcntl.h>
@@ -66,13 +65,13 @@ void test_killed_before_the_rename() {
   HeldChild child([&] { named(folder, "target").release(); });
   CHECK(child.is_ready());
   CHECK(folder.entries() == 2);
-  // Its process lives: the name is left alone, and another is taken.
+  // The owner is alive: its name is kept, and another is used.
   save(folder.path("target"), "new");
   CHECK(folder.entries() == 2);
   CHECK(std::filesystem::exists(folder.path(".target.tilework-tmp")));
   child.kill_now();
   CHECK(folder.entries() == 2);
-  // The next save takes the stray away at once, before it needs the disk, and also if it is given up.
+  // The next save removes the leftover at once, before it needs disk space, even if it is aborted.
   OutputFile::create(folder.path("target"), 0)->abort();
   CHECK(folder.entries() == 1);
   CHECK(folder.read("target") == "new");
@@ -99,7 +98,7 @@ void test_killed_at_random() {
   CHECK(folder.entries() == 1);
 }
 
-// Whatever has the name and may be somebody else's stays.
+// Keeps every file with the name that may belong to someone else.
 void test_names_that_are_not_ours() {
   const TemporaryFolder folder;
   folder.write("elsewhere", "linked");
@@ -136,7 +135,7 @@ void test_names_run_out() {
 
 void test_long_names() {
   const TemporaryFolder folder;
-  // Characters of three bytes, so that most cuts would split one.
+  // Three-byte characters, so that most cuts would split one.
   std::string text;
   while (text.size() < 252) text += "\xE2\x82\xAC";
   const std::string first = text + "a";
@@ -147,7 +146,7 @@ void test_long_names() {
   CHECK(names.size() == 2);
   for (const std::string& name : names) {
     CHECK(name.size() <= 255 && name.ends_with(".tilework-tmp"));
-    // Both have number 0: the hash keeps them apart. What is left of the text has whole characters.
+    // Both have number 0: the hash distinguishes them. The shortened text has whole characters.
     const size_t end = name.find('.', 1);
     CHECK(name.size() - end == 1 + 16 + 13);
     CHECK((end - 1) % 3 == 0 && end > 200);
@@ -183,7 +182,7 @@ void test_end_of_process() {
   auto file = named(folder, "target");
   TemporaryFile::remove_all_names();
   CHECK(folder.entries() == 0);
-  // The name belongs to somebody else now.
+  // The name belongs to another process now.
   folder.write(".target.tilework-tmp", "other");
   file.reset();
   CHECK(folder.entries() == 1);

@@ -1,4 +1,4 @@
-// A folder that is gone after the test.
+// A temporary folder, removed by the destructor.
 #pragma once
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ class TemporaryFolder {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  // Everything in the folder, names that begin with a dot included.
+  // Number of entries, hidden files included.
   size_t entries() const {
     return static_cast<size_t>(
         std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));

@@ -21,7 +21,7 @@ void test_version_2() {
   CHECK(quota_threads(root.path("")) == 0);
   put(root, "sys/fs/cgroup/a/b/cpu.max", "350000 100000\n");
   CHECK(quota_threads(root.path("")) == 4);
-  // A group above is tighter.
+  // The parent group has a smaller quota.
   put(root, "sys/fs/cgroup/a/cpu.max", "50000 100000\n");
   CHECK(quota_threads(root.path("")) == 1);
 }

@@ -58,7 +58,7 @@ void test_all_tiles_run_once() {
   }
 }
 
-// A small job does not wait for a large one that was there before.
+// A small job does not wait for an earlier large one.
 void test_jobs_take_turns() {
   ThreadPool pool(1);
   const auto large = std::make_shared<CountingJob>(2000, -1, 100);
@@ -99,8 +99,8 @@ void test_resizing() {
   CHECK(pool.threads() == 1);
 }
 
-// The thread that leaves ends its tile last, when the one that stays sleeps already. Which of the two has
-// which tile is chance, so there are many rounds.
+// The thread that exits finishes its tile last, while the remaining one already sleeps. Which thread has
+// which tile is random, so there are many rounds.
 void test_shrinking_wakes_who_stays() {
   class HeldJob : public CountingJob {
    public:
@@ -127,13 +127,13 @@ void test_shrinking_wakes_who_stays() {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     job->releases[1].set_value();
     shrinking.join();
-    // Without a limit a failure would be a test that never ends.
+    // Without a timeout a failure would hang the test.
     CHECK(end.wait_for(std::chrono::seconds(60)) == std::future_status::ready);
     CHECK(job->ran == 3);
   }
 }
 
-// A pool that goes away takes its jobs with it, and each of them still ends once.
+// A destroyed pool cancels its jobs, and each still finishes once.
 void test_stopping() {
   std::vector<std::shared_ptr<CountingJob>> jobs;
   {
@@ -154,7 +154,7 @@ void test_stopping() {
   }
 }
 
-// Every tile once, for callers on several threads beside each other and beside jobs of the pool.
+// Runs every tile once, for concurrent callers on several threads beside jobs of the pool.
 void test_callers_share_the_pool() {
   ThreadPool pool(3);
   const auto job = std::make_shared<CountingJob>(300, -1, 20);
@@ -180,7 +180,7 @@ void test_callers_share_the_pool() {
   CHECK(job->ran == 300);
 }
 
-// The caller does all by itself while every thread of the pool is held up.
+// The caller does all work while every thread of the pool is blocked.
 void test_caller_of_a_busy_pool() {
   ThreadPool pool(2);
   std::promise<void> release;
@@ -239,7 +239,7 @@ void test_errors_reach_the_caller() {
   };
   CHECK(code_of([&] { pool.run(1000, fail); }) == "ERR_IO");
   CHECK(ran < 999);
-  // A pool that has stopped leaves all to the caller.
+  // A stopped pool leaves all work to the caller.
   pool.stop();
   int64_t sum = 0;
   pool.run(100, [&](int64_t tile) { sum += tile; });

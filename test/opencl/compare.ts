@@ -41,7 +41,7 @@ export async function compareWithCpu({
   await plan.runOnDevice({
     ...{ device: 0, source, target: found, start: 0, end: plan.destinationBytes },
     ...settings,
-    ...(isCopied && { inPlace: false, mostBytes: Math.ceil(Math.max(source.length, found.length) / 3) }),
+    ...(isCopied && { inPlace: false, maxBytes: Math.ceil(Math.max(source.length, found.length) / 3) }),
   })
   if (Buffer.compare(wanted, found) === 0) return
   const at = wanted.findIndex((byte, i) => byte !== found[i])

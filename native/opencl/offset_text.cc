@@ -1,4 +1,4 @@
-#include "opencl/place_text.h"
+#include "opencl/offset_text.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,39 +11,39 @@ namespace tilework::cl {
 namespace {
 
 // Reads loops, bounds and lookups from `table`, in the format of add_nest.
-constexpr const char* kTablePlace = R"cl(
+constexpr const char* kTableOffset = R"cl(
 #define MOST_VARIABLES 16
 
 // Source offset, or a negative number for a slot without an element.
-long place_in(ulong slot, __global const long* table) {
+long offset_in_nest(ulong slot, __global const long* table) {
   const long digits = table[1];
   const long variables = table[2];
   const long lookups = table[3];
   if (table[4] != 0) return HOLE;
   long source = table[5];
-  long rest = (long)slot - table[6];
-  if (rest < 0) return HOLE;
+  long remainder = (long)slot - table[6];
+  if (remainder < 0) return HOLE;
   long index[MOST_VARIABLES];
   long looked_up[MOST_VARIABLES];
   for (long i = 0; i < variables; ++i) index[i] = 0;
   for (long i = 0; i < lookups; ++i) looked_up[i] = 0;
   __global const long* at = table + 7;
   for (long i = 0; i < digits; ++i) {
-    const long value = rest / at[0];
+    const long value = remainder / at[0];
     if (value >= at[2]) return HOLE;
-    rest -= value * at[0];
+    remainder -= value * at[0];
     long left = value + at[1];
     const long loops = at[3];
     at += 4;
     for (long k = 0; k < loops; ++k, at += 6) {
-      const long pass = left / at[0];
-      left -= pass * at[0];
-      source += pass * at[1];
-      if (at[2] >= 0) index[at[2]] += pass * at[3];
-      if (at[4] >= 0) looked_up[at[4]] += pass * at[5];
+      const long iteration = left / at[0];
+      left -= iteration * at[0];
+      source += iteration * at[1];
+      if (at[2] >= 0) index[at[2]] += iteration * at[3];
+      if (at[4] >= 0) looked_up[at[4]] += iteration * at[5];
     }
   }
-  if (rest != 0) return HOLE;
+  if (remainder != 0) return HOLE;
   for (long i = 0; i < variables; ++i, at += 2) {
     if (index[i] < at[0] || index[i] >= at[1]) return HOLE;
   }
@@ -55,16 +55,16 @@ long place_in(ulong slot, __global const long* table) {
   return source;
 }
 
-long place(ulong slot, __global const long* table) {
+long source_offset(ulong slot, __global const long* table) {
   for (; table[0] != 0; table += table[0]) {
-    const long source = place_in(slot, table);
+    const long source = offset_in_nest(slot, table);
     if (source >= 0) return source;
   }
   return HOLE;
 }
 )cl";
 
-constexpr size_t kMostTableVariables = 16;
+constexpr size_t kMaxTableVariables = 16;
 
 // Number of lookup entries that the loops of a nest reach.
 int64_t entries_of(const LoopNest& nest, size_t lookup) {
@@ -80,11 +80,11 @@ int64_t entries_of(const LoopNest& nest, size_t lookup) {
 void add_lookup(std::vector<int64_t>& table, const LoopNest& nest, size_t number) {
   const Lookup& lookup = nest.lookups[number];
   const int64_t entries = entries_of(nest, number);
-  if (entries > kMostTableEntries - static_cast<int64_t>(table.size())) {
-    throw Error(ErrorCode::kLimit, "The layouts do not divide each other, and a table of their " +
-                                       std::to_string(entries) + " offsets is more than the " +
-                                       std::to_string(kMostTableEntries) +
-                                       " that are made for a device; leave the device out for it.");
+  if (entries > kMaxDeviceTableEntries - static_cast<int64_t>(table.size())) {
+    throw Error(ErrorCode::kLimit, "The layouts need a lookup table of " + std::to_string(entries) +
+                                       " offsets; a device takes at most " +
+                                       std::to_string(kMaxDeviceTableEntries) +
+                                       "; reorder on the CPU instead.");
   }
   for (int64_t i = 0; i < entries; ++i) table.push_back(lookup.at(i));
 }
@@ -116,16 +116,16 @@ void add_nest(std::vector<int64_t>& table, const LoopNest& nest) {
     const auto [lo, hi] = bounds_of(variable);
     table.insert(table.end(), {lo, hi});
   }
-  const size_t places = table.size();
-  table.resize(places + nest.lookups.size());
+  const size_t offsets = table.size();
+  table.resize(offsets + nest.lookups.size());
   for (size_t i = 0; i < nest.lookups.size(); ++i) {
-    table[places + i] = count(table.size() - (places + i));
+    table[offsets + i] = count(table.size() - (offsets + i));
     add_lookup(table, nest, i);
   }
   table[start] = count(table.size() - start);
 }
 
-// Adds `pass * factor` to a sum.
+// Adds `iteration * factor` to a sum.
 void add_term(std::string& sum, size_t node, int64_t factor) {
   if (factor == 0) return;
   sum += " + (OFFSET)p" + std::to_string(node) + " * " + std::to_string(factor);
@@ -136,24 +136,25 @@ std::string number(int64_t value) { return std::to_string(value); }
 // Declares the iterations of the loops over a digit.
 std::string digit_text(const SlotDigit& digit, size_t which) {
   const std::string name = "q" + std::to_string(which);
-  std::string text = "    const INDEX " + name + " = rest / " + number(digit.stride) + ";\n    if (" + name +
-                     " >= " + number(digit.count) + ") break;\n    rest -= " + name + " * " +
+  std::string text = "    const INDEX " + name + " = remainder / " + number(digit.stride) + ";\n    if (" +
+                     name + " >= " + number(digit.count) + ") break;\n    remainder -= " + name + " * " +
                      number(digit.stride) + ";\n";
   std::string left = digit.first == 0 ? name : "(" + name + " + " + number(digit.first) + ")";
   for (const auto& [loop, weight] : digit.loops) {
-    const std::string pass = "p" + std::to_string(loop);
-    text += "    const INDEX " + pass + " = " + left + (weight == 1 ? "" : " / " + number(weight)) + ";\n";
+    const std::string iteration = "p" + std::to_string(loop);
+    text +=
+        "    const INDEX " + iteration + " = " + left + (weight == 1 ? "" : " / " + number(weight)) + ";\n";
     left = "(" + left + " % " + number(weight) + ")";
   }
   return text;
 }
 
-// The nest as straight-line code; kTablePlace explains the steps.
+// The nest as straight-line code; kTableOffset explains the steps.
 std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
   const SlotDigits slots = slot_digits(nest);
   std::string text = "  do {\n";
   if (slots.base > 0) text += "    if (slot < " + number(slots.base) + ") break;\n";
-  text += "    INDEX rest = slot - " + number(slots.base) + ";\n";
+  text += "    INDEX remainder = slot - " + number(slots.base) + ";\n";
   for (size_t i = 0; i < slots.digits.size(); ++i) text += digit_text(slots.digits[i], i);
   std::string source = number(nest.source_base);
   std::vector<std::string> index(nest.variables.size(), "0");
@@ -164,7 +165,7 @@ std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
     if (node.variable != kNone) add_term(index[node.variable], i, node.weight);
     if (node.lookup != kNone) add_term(looked_up[node.lookup], i, node.lookup_stride);
   }
-  text += "    if (rest != 0) break;\n";
+  text += "    if (remainder != 0) break;\n";
   for (size_t i = 0; i < nest.variables.size(); ++i) {
     const auto [lo, hi] = bounds_of(nest.variables[i]);
     const std::string name = "v" + std::to_string(i);
@@ -184,16 +185,16 @@ std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
 }  // namespace
 
 bool is_narrow(const std::vector<LoopNest>& nests) {
-  constexpr int64_t kMost = INT32_MAX / 4;
+  constexpr int64_t kMaxTerm = INT32_MAX / 4;
   return std::all_of(nests.begin(), nests.end(), [](const LoopNest& nest) {
     int64_t reach = nest.destination_base + std::abs(nest.source_base);
     for (const Node& node : nest.nodes) {
-      const int64_t most = std::max({std::abs(node.source_stride), node.destination_stride,
-                                     node.variable == kNone ? 0 : node.weight, node.lookup_stride});
-      if (most > kMost || node.count > kMost || reach > kMost) return false;
-      reach += (node.count - 1) * most;
+      const int64_t max_stride = std::max({std::abs(node.source_stride), node.destination_stride,
+                                           node.variable == kNone ? 0 : node.weight, node.lookup_stride});
+      if (max_stride > kMaxTerm || node.count > kMaxTerm || reach > kMaxTerm) return false;
+      reach += (node.count - 1) * max_stride;
     }
-    return reach <= kMost;
+    return reach <= kMaxTerm;
   });
 }
 
@@ -203,11 +204,11 @@ std::string index_text(bool is_narrow) {
   return types + "#define HOLE (-1)\n#define NO_OFFSET (LONG_MIN + 1)\n";
 }
 
-std::string table_place_text() { return kTablePlace; }
+std::string table_offset_text() { return kTableOffset; }
 
 bool fits_table(const std::vector<LoopNest>& nests) {
   return std::all_of(nests.begin(), nests.end(), [](const LoopNest& nest) {
-    return nest.variables.size() <= kMostTableVariables && nest.lookups.size() <= kMostTableVariables;
+    return nest.variables.size() <= kMaxTableVariables && nest.lookups.size() <= kMaxTableVariables;
   });
 }
 
@@ -216,8 +217,8 @@ void add_nests(std::vector<int64_t>& table, const std::vector<LoopNest>& nests) 
   table.push_back(0);
 }
 
-std::string literal_place_text(const std::string& name, const std::vector<LoopNest>& nests,
-                               std::vector<int64_t>& table) {
+std::string literal_offset_text(const std::string& name, const std::vector<LoopNest>& nests,
+                                std::vector<int64_t>& table) {
   std::string text = "\nOFFSET " + name + "(INDEX slot, __global const long* table) {\n";
   for (const LoopNest& nest : nests) {
     if (!nest.all_zero) text += nest_text(nest, table);
