@@ -1,4 +1,4 @@
-/** Counts what a reader takes from the file, and hands out copies, as a file on disk would. */
+/** A source that counts reads and returns copies, as a file on disk does. */
 import { expect } from 'vitest'
 import type { ByteSource } from '../../lib/bytes/source.js'
 

@@ -1,22 +1,22 @@
 /**
- * What reading a file costs in memory: a count from the file must not decide it. What an open file keeps is measured after
- * a collection: now and then, and whenever memory has grown by more than it may keep. Before a collection garbage counts
- * with the rest, so there the bound is wide; no count that a file can lie about stays below it.
+ * Measures the memory that reading a file takes, which must not follow a count that the file declares. What an open file
+ * keeps is measured after a garbage collection, at intervals and whenever memory has grown suspiciously. Without a
+ * collection garbage is included, so that bound is wide; a lying count still exceeds it.
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect } from 'vitest'
 
-/** Most that reading may take, in file sizes. */
+/** Maximum memory of a read, in file sizes. */
 const LIMIT_IN_FILES = 8
 
-/** Places, numbers and generators of a walk, that are garbage when it ends: they have kilobytes a node. */
+/** Garbage of a walk (objects, numbers, generators): some kilobytes per node. */
 const GARBAGE_BYTES = 64 * 1024 * 1024
 
-/** More garbage than most files make: a collection is worth its time then. */
+/** More garbage than most files make: a collection is then worth its time. */
 const SUSPICIOUS_BYTES = 8 * 1024 * 1024
 
-/** What an open file has beside its records: maps, pages, code that was compiled meanwhile. */
+/** Memory of an open file beside its records: maps, pages, compiled code. */
 const KEPT_BYTES = 512 * 1024
 
 /** A collection takes longer than reading hundreds of small files. */
@@ -36,13 +36,13 @@ export class MemoryWatch {
   readonly #collect = collector()
   #reads = 0
 
-  /** Runs `read` on a file of `byteLength` bytes; what it gives is held until the memory is measured. */
+  /** Runs `read` on a file of `byteLength` bytes and holds the result until the memory is measured. */
   async over<T>(byteLength: number, read: () => Promise<T>): Promise<T> {
     const isDue = this.#reads++ % READS_OF_A_COLLECTION === 0
     if (isDue) this.#collect()
     const before = usedBytes()
     const result = await read()
-    // Less than nothing where a collection came between.
+    // Negative when a collection ran in between.
     const grown = usedBytes() - before
     expect(grown).toBeLessThanOrEqual(LIMIT_IN_FILES * byteLength + GARBAGE_BYTES)
     const keptLimit = LIMIT_IN_FILES * byteLength + KEPT_BYTES

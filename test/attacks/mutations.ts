@@ -1,7 +1,7 @@
 /**
- * Files that are almost right, made from good and from hostile ones by random changes. Each must be read, so that all of
- * it can be used, or be refused in words of tilework's own; a check must agree with the read. The seed is fixed, so a
- * failure can be run again; TILEWORK_FUZZ_SEED tries another, TILEWORK_FUZZ_COUNT more.
+ * Mutates valid and hostile files at random. Each result must either open, so that all of it can be used, or be refused
+ * with a TileworkError; a check must agree with the read. The seed is fixed, so that failures are reproducible;
+ * TILEWORK_FUZZ_SEED sets another one, TILEWORK_FUZZ_COUNT the number of files.
  */
 import { expect } from 'vitest'
 import type { Finding, Level } from '../../lib/errors.js'
@@ -11,15 +11,15 @@ import { expectRefusal } from './refusal.js'
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** Changes a file at the place `at`, which may be its end. It may write to the bytes it gets. */
+/** Changes a file at offset `at`, which may be its end. It may write to the given bytes. */
 export type Change = (bytes: Bytes, at: number, random: Random) => Bytes
 
-/** How many files a test makes. */
+/** Number of files per test. */
 export function mutationCount(usual: number): number {
   return Number(process.env.TILEWORK_FUZZ_COUNT ?? usual)
 }
 
-/** Changes that hurt any format: a byte, a bit, an early end, more behind the end. */
+/** Changes for any format: a byte, a bit, a truncation, bytes after the end. */
 export const ANY_FORMAT: readonly Change[] = [
   (bytes, at, random) => {
     if (at < bytes.length) bytes[at] = random(256)
@@ -34,7 +34,7 @@ export const ANY_FORMAT: readonly Change[] = [
     new Uint8Array([...bytes, ...Array.from({ length: 1 + random(40) }, () => random(4))]),
 ]
 
-/** A run of the file in another place of it: headers that overlap, tables that repeat. */
+/** Copies a run of the file to another offset: overlapping headers, repeated tables. */
 export function copyRun(unit: number, most: number): Change {
   return (bytes, at, random) => bytes.copyWithin(random(bytes.length + 1), at, at + unit * random(most))
 }
@@ -49,16 +49,16 @@ export function mutate(seed: Uint8Array, changes: readonly Change[], most: numbe
   return bytes
 }
 
-/** What a format does with a file. */
-export interface Deeds {
-  /** Opens a file and uses all of it. A refusal is fine. */
+/** How a format handles a file. */
+export interface FormatUnderTest {
+  /** Opens a file and uses all of it. May refuse it. */
   read(bytes: Uint8Array, level: Level): Promise<void>
   check(bytes: Uint8Array, level: Level): Promise<Finding[]>
-  /** What a check finds in the bytes of tensors, a read of the headers need not know; true where there is no such thing. */
+  /** True where a check examines headers only, so that a read knows everything a check finds. */
   readonly checksHeadersAlone?: boolean
 }
 
-/** Any error but a refusal is thrown. */
+/** Rethrows any error but a refusal. */
 export async function readOrRefused(read: () => Promise<void>): Promise<'read' | 'refused'> {
   try {
     await read()
@@ -69,11 +69,11 @@ export async function readOrRefused(read: () => Promise<void>): Promise<'read' |
   }
 }
 
-/** Tries `count` files at both levels. Both ways must be walked, or the mutations test nothing. */
+/** Tries `count` files at both levels. Some must open and some be refused, or the mutations test nothing. */
 export async function expectReadOrRefused(
   count: number,
   next: (turn: number) => Uint8Array,
-  { read, check, checksHeadersAlone = false }: Deeds,
+  { read, check, checksHeadersAlone = false }: FormatUnderTest,
 ): Promise<void> {
   const results = { read: 0, refused: 0 }
   for (let turn = 0; turn < count; turn++) {

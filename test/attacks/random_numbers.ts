@@ -1,8 +1,8 @@
-/** Numbers for mutations, from TILEWORK_FUZZ_SEED where it is set: a failure can be run again. */
+/** Reproducible random numbers for mutations, seeded by TILEWORK_FUZZ_SEED where it is set. */
 
 export type Random = (below: number) => number
 
-/** The seed of the environment, or the one of the test. */
+/** The seed from the environment, or the test's own. */
 export function fuzzSeed(usual: number): number {
   return Number(process.env.TILEWORK_FUZZ_SEED ?? usual)
 }

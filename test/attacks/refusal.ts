@@ -1,7 +1,7 @@
-/** A hostile file may be refused, in words of tilework's own; any other error is a fault. */
+/** Hostile files may be refused with a TileworkError; any other error is a bug. */
 import { TileworkError } from '../../lib/errors.js'
 
-/** The code with which an action is refused, null when it is not. */
+/** The error code of an action that is refused; null when it succeeds. */
 export async function codeOf(action: () => Promise<unknown>): Promise<string | null> {
   try {
     await action()

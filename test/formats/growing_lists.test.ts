@@ -29,7 +29,7 @@ describe('lists that grow', () => {
     expect([other.at(0), other.at(1)]).toEqual([2 ** 32 - 1, 2 ** 32])
   })
 
-  it('keep every byte, the first longer than the list, and put others in the place of truncated ones', () => {
+  it('keep every byte, also beyond the first capacity, and overwrite truncated ones', () => {
     const list = new ByteList()
     list.append(new Uint8Array(COUNT).fill(7))
     for (let index = 0; index < COUNT; index++) list.append(Uint8Array.of(index & 0xff))

@@ -83,7 +83,7 @@ it('detection reads the head of a file once for all formats', async () => {
   expect(reads).toEqual([[0, HEAD_BYTES]])
 })
 
-it('the reader of an ONNX file looks for no message that detection has found', async () => {
+it('the reader of an ONNX file reuses the messages that detection found', async () => {
   const bytes = await serialize(tensor(Float32Array.of(1, 2, 3), { name: 'x' }), { format: 'onnx' })
   const named = counted(bytes)
   await open(named.source, { format: 'onnx', message: 'ModelProto' })
@@ -140,7 +140,7 @@ const toyEntry = {
   load: async () => toy,
 } as const satisfies ModelFormatEntry<ToyModel>
 
-/** What the one line in the registry does. */
+/** Does what the one line in the registry does. */
 function register(): void {
   Object.assign(FORMATS, { toy: toyEntry })
 }

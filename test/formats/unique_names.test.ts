@@ -1,4 +1,4 @@
-/** Tensors without names in formats that tell them apart by names. */
+/** Names for unnamed tensors in formats that identify tensors by name. */
 import { expect, it } from 'vitest'
 import { check, type FormatName, open, serialize, tensor } from '../../lib/index.js'
 
@@ -9,7 +9,7 @@ it.each<[FormatName, string]>([
   ['safetensors', 'tensor_'],
   ['onnx', 'tensor_'],
   ['tmfile', 'tensor_'],
-])('%s calls them %s and their places, and takes no name away', async (format, prefix) => {
+])('%s uses the prefix %s and the position, and keeps given names', async (format, prefix) => {
   const list = [numbers(1), numbers(2, `${prefix}0`), numbers(3), numbers(4, `${prefix}0_`)]
   const bytes = await serialize(list, { format })
   const file = await open(bytes, { format })

@@ -7,7 +7,7 @@ import { btfFile, denseRecord, readOptions } from '../../formats/btf/btf_bytes.j
 import { codeOf } from '../refusal.js'
 import { ATTACKS, hugeSparseFile } from './attacks.js'
 
-/** Everything that a user can ask of a tensor. */
+/** Uses everything that a tensor offers. */
 async function useTensor(tensor: Tensor): Promise<void> {
   if (tensor.kind === 'dense') await tensor.toTypedArray()
   if (tensor.kind === 'sparse') await tensor.toDense({ maxBytes: 1 << 20 })
@@ -28,7 +28,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
     const errors = findings.filter(({ severity }) => severity === 'error')
     if (expected === null) {
       expect(errors).toEqual([])
-      // What lenient lets pass it must still name.
+      // Lenient must report what it accepts.
       if (level === 'lenient') expect(findings.length).toBeGreaterThan(0)
     } else {
       expect(errors.map((finding) => finding.code)).toContain(expected)
@@ -41,10 +41,10 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
   })
 })
 
-describe('what an open lets pass because looking would cost', () => {
+describe('faults in payload, which an open does not read', () => {
   const lateAttacks = ATTACKS.filter(({ at, rule }) => at === 'check' && (rule === 12 || rule === 13))
 
-  it.each(lateAttacks)('$name shows when the tensor is used', async (attack) => {
+  it.each(lateAttacks)('$name is detected when the tensor is used', async (attack) => {
     for (const level of ['lenient', 'strict'] as const) {
       const { tensors } = await btf.read(new MemorySource(attack.bytes()), readOptions(level))
       const tensor = tensors.at(0) as SparseTensor
@@ -54,7 +54,7 @@ describe('what an open lets pass because looking would cost', () => {
     }
   })
 
-  it('last entry wins where an index repeats', async () => {
+  it('the last of several entries at one index wins', async () => {
     const attack = ATTACKS.find(({ name }) => name === 'coo-duplicate')!
     const { tensors } = await btf.read(new MemorySource(attack.bytes()), readOptions('lenient'))
     const dense = await (tensors.at(0) as SparseTensor).toDense({ maxBytes: 24 })
@@ -62,7 +62,7 @@ describe('what an open lets pass because looking would cost', () => {
   })
 })
 
-it('rule 16: a dense form is made only within the bytes that the caller allows', async () => {
+it('rule 16: toDense refuses more bytes than the caller allows', async () => {
   const { tensors } = await btf.read(new MemorySource(hugeSparseFile()), readOptions('strict'))
   const tensor = tensors.at(0) as SparseTensor
   await expect(tensor.toDense({ maxBytes: 2 ** 30 })).rejects.toMatchObject({
@@ -81,7 +81,7 @@ it('rule 17: 64-bit elements are big integers and large numbers keep every digit
   })
 })
 
-it('limits of the caller go before the defaults', async () => {
+it('limits of the caller replace the defaults', async () => {
   const record = denseRecord({ dims: [2], data: Int32Array.of(1, 2) })
   const source = new MemorySource(btfFile(record, record))
   const lenient = (limits: object) => btf.read(source, readOptions('lenient', limits))
@@ -104,7 +104,7 @@ it('findings are bounded, and an omitted error still shows in the last one', asy
   })
 })
 
-it('a check goes on behind a record that cannot be read', async () => {
+it('a check continues after a record that cannot be read', async () => {
   const bytes = btfFile(
     denseRecord({ dtype: 99, dims: [2], data: Int32Array.of(1, 2) }),
     denseRecord({ dims: [2], data: Int32Array.of(1, 2), reserved: [1, 0, 0, 0, 0, 0] }),

@@ -1,7 +1,7 @@
 /**
- * Hostile BTF files, one or more a rule: what is abused, and what must come of it. `lenient` and `strict` are the
- * error code of the level's read or check; null where the level may read the file. `at` says when it shows:
- * `read` when the file is opened, `check` only in a check (and, for indices, when the tensor is used).
+ * Hostile BTF files, one or more per rule, with the abuse and the expected result. `lenient` and `strict` are the error
+ * codes of that level's read or check; null where the level may read the file. `at` is where the fault is detected:
+ * `read` on opening, `check` only in a check (and, for indices, when the tensor is used).
  */
 import type { ErrorCode } from '../../../lib/errors.js'
 import {

@@ -1,4 +1,4 @@
-/** BTF files that are almost right: read or refused, in memory that the file justifies. */
+/** Mutated BTF files are read or refused, in memory proportional to the file. */
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
@@ -13,7 +13,7 @@ import { ATTACKS, seedFiles } from './attacks.js'
 const MUTATIONS = mutationCount(5000)
 const SEED = fuzzSeed(20_260)
 
-/** Numbers at which arithmetic goes wrong. */
+/** Numbers at which arithmetic overflows or rounds. */
 const EDGES = [
   0n,
   1n,
@@ -36,7 +36,7 @@ const EDGES = [
   2n ** 64n - 1n,
 ]
 
-/** The 8-byte word that `at` lies in, as far as there is a whole one. */
+/** The whole 8-byte word around `at`, if there is one. */
 function inWord(change: (view: DataView, random: Random) => void): Change {
   return (bytes, at, random) => {
     const word = at - (at % 8)
@@ -49,7 +49,7 @@ const CHANGES: readonly Change[] = [
   ...ANY_FORMAT,
   copyRun(8, 8),
   inWord((word, random) => word.setBigUint64(0, EDGES[random(EDGES.length)]!, true)),
-  // An offset to somewhere in the file.
+  // A random offset in the file.
   (bytes, at, random) =>
     inWord((word) => word.setUint32(0, random(bytes.length + 8), true))(bytes, at, random),
 ]
@@ -96,6 +96,6 @@ it('memory for the list of tensors stays below 4 times the file', async () => {
   const { tensors } = await btf.read(source, readOptions('lenient'))
   const taken = process.memoryUsage().arrayBuffers - before
   expect(tensors.length).toBe(count)
-  // Windows that are read and dropped are counted until they are collected, so what was read is taken off.
+  // Windows that were read and dropped count until they are collected, so the bytes read are subtracted.
   expect(taken - source.bytesRead).toBeLessThan(4 * bytes.length)
 })

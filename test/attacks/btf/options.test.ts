@@ -1,6 +1,6 @@
 /**
- * Thousands of option objects and inputs for `open` and `check`, most of them nonsense: each call must do its work or
- * refuse with a TileworkError. The seed is fixed; TILEWORK_FUZZ_SEED tries another.
+ * Calls `open` and `check` with thousands of option objects and inputs, most of them invalid: each call must succeed or
+ * throw a TileworkError. The seed is fixed; TILEWORK_FUZZ_SEED sets another.
  */
 import { expect, it } from 'vitest'
 import { TileworkError } from '../../../lib/errors.js'
@@ -14,7 +14,7 @@ const SEED = fuzzSeed(20_261)
 
 const pick = (random: Random, list: readonly unknown[]): unknown => list[random(list.length)]
 
-/** Values that an option may have, so that not every object is refused at its first field. */
+/** Valid values of options, so that not every object is refused at its first field. */
 const SOUND: Record<string, readonly unknown[]> = {
   format: [undefined, 'btf'],
   level: [undefined, 'lenient', 'strict'],
@@ -48,7 +48,7 @@ function randomOptions(random: Random, wrong: readonly unknown[]): unknown {
   return options
 }
 
-/** A user's source of a sound file, one of whose parts is wrong. */
+/** A caller's source of a valid file with one wrong member. */
 function wrongSource(random: Random, wrong: readonly unknown[]): unknown {
   const bytes = sheetExample()
   const value = pick(random, wrong)
@@ -107,7 +107,7 @@ async function run(make: (random: Random, wrong: readonly unknown[]) => [unknown
     })
     for (const result of outcomes) results[result] += 1
   }
-  // Both ways must be walked, or the rounds test nothing.
+  // Some calls must succeed and some throw, or the rounds test nothing.
   expect(results.done).toBeGreaterThan(ROUNDS / 20)
   expect(results.refused).toBeGreaterThan(ROUNDS / 20)
 }

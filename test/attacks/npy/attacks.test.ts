@@ -21,7 +21,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
     const errors = findings.filter(({ severity }) => severity === 'error')
     if (expected === null) {
       expect(errors).toEqual([])
-      // What lenient lets pass it must still name.
+      // Lenient must report what it accepts.
       if (level === 'lenient') expect(findings.length).toBeGreaterThan(0)
     } else {
       expect(errors.map((finding) => finding.code)).toContain(expected)
@@ -35,7 +35,7 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
   })
 })
 
-it('a stream with less than it declares is an error of the tensor that is used', async () => {
+it('a stream shorter than declared is an error when the tensor is used', async () => {
   const attack = ATTACKS.find(({ name }) => name === 'less-comes-out-of-much')
   const { tensors } = await npz.read(new MemorySource(attack!.bytes()), readOptions('lenient'))
   const tensor = tensors.at(0) as DenseTensor
@@ -54,7 +54,7 @@ it('of two members with one name the last is read', async () => {
   expect(await (tensors.at(0) as DenseTensor).toTypedArray()).toEqual(Int32Array.of(8, 9))
 })
 
-it('a check goes on behind a member that cannot be read', async () => {
+it('a check continues after a member that cannot be read', async () => {
   const bytes = zipBytes([
     { name: 'a.npy', content: npyBytes({ descr: '<f3' }) },
     { name: 'b.npy', content: npyBytes(), local: { crc: 1 } },
@@ -70,7 +70,7 @@ it('a check goes on behind a member that cannot be read', async () => {
   ])
 })
 
-it('what is no array is never inflated, and its checksum compared only where it is stored', async () => {
+it('a member that is no array is never inflated, and its checksum is compared only if it is stored', async () => {
   const bytes = zipBytes([
     { name: 'bomb.bin', content: new Uint8Array(1), method: 8, stored: new Uint8Array(50) },
     { name: 'notes.txt', content: new Uint8Array(9), local: { crc: 1 }, entry: { crc: 1 } },
@@ -84,7 +84,7 @@ it('what is no array is never inflated, and its checksum compared only where it 
   ])
 })
 
-it('an overlap bomb costs no more reads than its directory has bytes', async () => {
+it('an overlap bomb reads no more bytes than its directory has', async () => {
   const attack = ATTACKS.find(({ name }) => name === 'overlap-bomb')
   const bytes = attack!.bytes()
   let bytesRead = 0

@@ -1,4 +1,4 @@
-/** npy and npz files that are almost right: read or refused, in memory that the file justifies. */
+/** Mutated npy and npz files are read or refused, in memory proportional to the file. */
 import { crc32 } from 'node:zlib'
 import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
@@ -19,7 +19,7 @@ const SEED = fuzzSeed(20_261)
 const floats = npyBytes({ descr: '>f4', shape: [2, 3], fortran: true, data: new Float32Array(6).fill(1) })
 const texts = npyBytes({ descr: '<U2', shape: [2], data: Uint32Array.of(65, 66, 67, 0) })
 
-/** Data enough that not every change hits a header. */
+/** Enough data that not every change hits a header. */
 const numbers = npyBytes({ shape: [100], data: Int32Array.from({ length: 100 }, (_, i) => i * i * i) })
 
 function seedsOf(method: number): Uint8Array {
@@ -48,7 +48,7 @@ function seedsOf(method: number): Uint8Array {
 interface Seeds {
   readonly format: Format<never>
   readonly good: Uint8Array[]
-  /** Hostile already: what they try is changed further. */
+  /** Hostile files, mutated further. */
   readonly hostile: Uint8Array[]
 }
 
@@ -67,12 +67,12 @@ const SEEDS: Record<string, Seeds> = {
   npz: { format: npz as Format<never>, good: [seedsOf(0), seedsOf(8)], hostile: hostileOf('npz') },
 }
 
-/** Numbers at which arithmetic goes wrong. */
+/** Numbers at which arithmetic overflows or rounds. */
 const EDGES = [
   0, 1, 2, 7, 8, 16, 21, 255, 256, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff,
 ]
 
-/** Pieces of headers, so that literals are changed into others and not only into noise. */
+/** Fragments of headers, so that literals become other literals and not only noise. */
 const WORDS = [
   'True',
   'False',
@@ -116,7 +116,7 @@ const CHANGES: readonly Change[] = [
 ]
 
 async function useTensor(tensor: Tensor): Promise<void> {
-  // Deflate makes a thousand bytes of one; more than that no file of some kilobytes may ask for.
+  // Deflate expands a byte to a thousand; a file of some kilobytes may not ask for more.
   expect(tensor.size).toBeLessThan(1032 * 4096)
   if (tensor.kind === 'dense') {
     if (tensor.dtype.startsWith('complex'))
@@ -131,7 +131,7 @@ async function useTensor(tensor: Tensor): Promise<void> {
 async function read(format: Format<never>, bytes: Uint8Array, level: Level): Promise<void> {
   const source = new CountingSource(bytes)
   const { tensors } = await format.read(source, readOptions(level))
-  // Windows around headers may be read twice, once for each of two neighbours.
+  // A window between two neighbouring headers may be read twice.
   expect(source.bytesRead).toBeLessThanOrEqual(4 * bytes.length + 8192)
   for (const tensor of tensors) await useTensor(tensor).catch(expectRefusal)
 }

@@ -19,11 +19,11 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
     const code = await codeOf(() => safetensors.read(source, readOptions(level)))
     const findings = await safetensors.check(source, readOptions(level))
     const errors = findings.filter(({ severity }) => severity === 'error')
-    // A payload attack may rest on another rule of the header that strict refuses first.
+    // Strict may refuse a payload attack by a rule of the header first.
     if (attack.at === 'read') expect(code).toBe(expected)
     if (expected === null) {
       expect(errors).toEqual([])
-      // What may pass must still be named.
+      // An accepted fault must still be reported.
       expect(findings.length).toBeGreaterThan(0)
     } else {
       expect(errors.map((finding) => finding.code)).toContain(expected)
@@ -37,23 +37,23 @@ describe.each(['lenient', 'strict'] as const)('%s', (level) => {
   })
 })
 
-describe('where lenient reads, it reads what the message says', () => {
+describe('lenient reads what its finding says', () => {
   const U8 = '"dtype":"U8","shape":[1],"data_offsets"'
 
-  it('of two tensors of one name the last one', async () => {
+  it('the last of two tensors with one name', async () => {
     const { tensors } = await readText(`{"a":{${U8}:[0,1]},"\\u0061":{${U8}:[1,2]}}`, [7, 8])
     expect(tensors.length).toBe(1)
     expect((tensors.get('a') as DenseTensor).at(0)).toBe(8)
     expect((tensors.at(0) as DenseTensor).at(0)).toBe(8)
   })
 
-  it('of two values of a metadata key the last one, and of two metadata the last ones', async () => {
+  it('the last of two values of a metadata key, and the last of two metadata objects', async () => {
     const header = `{"__metadata__":{"x":"0","y":"0"},"a":{${U8}:[0,1]},"__metadata__":{"x":"1","x":"2","z":3}}`
     const { tensors } = await readText(header, [7])
     expect([...tensors.at(0)!.metadata]).toEqual([['x', '2']])
   })
 
-  it('the rest of a file of which one tensor is of an unknown type', async () => {
+  it('all tensors but the one of unknown type', async () => {
     const header = `{"a":{"dtype":"Q2","shape":[3],"data_offsets":[0,1]},"b":{${U8}:[1,2]}}`
     const { tensors, findings } = await readText(header, [7, 8])
     expect([...tensors].map(({ name }) => name)).toEqual(['b'])
@@ -67,7 +67,7 @@ describe('where lenient reads, it reads what the message says', () => {
   })
 })
 
-it('offsets of findings are those of bytes, also behind characters of several', async () => {
+it('offsets of findings count bytes, also after multi-byte characters', async () => {
   const header =
     '{"🎲ü":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"X9","shape":[],"data_offsets":[1,1]}}'
   const bytes = safetensorsFile(header, [1])
@@ -81,7 +81,7 @@ it('offsets of findings are those of bytes, also behind characters of several', 
   ).toBe('"X9"')
 })
 
-it('a check goes on behind an entry that cannot be read, and does not call its bytes a gap', async () => {
+it('a check continues after an entry that cannot be read, and does not report its bytes as a gap', async () => {
   const header = headerText([
     { name: 'a', dtype: 'U8', shape: [2], offsets: [0, 1] },
     { name: 'b', dtype: 'U8', shape: [1], offsets: [1, 2] },
@@ -94,7 +94,7 @@ it('a check goes on behind an entry that cannot be read, and does not call its b
   ])
 })
 
-it('findings are bounded, and an error among those left out is still told', async () => {
+it('findings are bounded, and an omitted error still shows in the last one', async () => {
   const odd = Array.from({ length: 1200 }, (_, at) => ({
     name: `t${at}`,
     dtype: '?',
@@ -107,7 +107,7 @@ it('findings are bounded, and an error among those left out is still told', asyn
   expect(findings.at(-1)).toMatchObject({ code: 'ERR_LIMIT', severity: 'error' })
 })
 
-it('metadata of more entries than there can be tensors are refused, by the writer too', async () => {
+it('metadata with more entries than a file can have tensors are refused, by the writer too', async () => {
   const metadata = Object.fromEntries(
     Array.from({ length: MAX_METADATA_ENTRIES + 1 }, (_, at) => [`k${at}`, '']),
   )
@@ -122,7 +122,7 @@ it('metadata of more entries than there can be tensors are refused, by the write
   expect((await safetensors.read(whole, readOptions('lenient'))).findings).toEqual([])
 })
 
-it('limits of the caller go before the defaults', async () => {
+it('limits of the caller replace the defaults', async () => {
   const entries = [0, 1].map((at) => ({ name: `t${at}`, dtype: 'U8', shape: [1], offsets: [at, at + 1] }))
   const bytes = safetensorsFile(headerText(entries), [1, 2])
   const lenient = (limits: object) =>

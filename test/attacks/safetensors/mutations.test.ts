@@ -1,4 +1,4 @@
-/** safetensors files that are almost right: read or refused, in memory that the file justifies. */
+/** Mutated safetensors files are read or refused, in memory proportional to the file. */
 import { expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { Level } from '../../../lib/errors.js'
@@ -22,7 +22,7 @@ import { ATTACKS, seedFiles } from './attacks.js'
 const MUTATIONS = mutationCount(5000)
 const SEED = fuzzSeed(20_260)
 
-/** What readers of JSON, of numbers and of names go wrong at. */
+/** Fragments at which readers of JSON, numbers and names fail. */
 const PIECES = [
   '0',
   '-0',
@@ -72,7 +72,7 @@ const PIECES = [
   '\u{1f3b2}',
 ].map((piece) => Buffer.from(piece))
 
-/** Changes that replace a part of the header, so that its length stays true: else nothing behind it would be tested. */
+/** Replaces a part of the header without changing its length, so that the rules after the length check are tested. */
 const CHANGES: readonly Change[] = [
   ...ANY_FORMAT,
   (bytes, at, random) => spliceHeader(bytes, at, 0, PIECES[random(PIECES.length)]!),
@@ -91,7 +91,7 @@ function spliceHeader(bytes: Bytes, at: number, removed: number, piece: Uint8Arr
 }
 
 async function useTensor(tensor: DenseTensor): Promise<void> {
-  // Complex numbers and the like have no typed array; their bytes are read all the same.
+  // Complex numbers have no typed array; their bytes are read instead.
   expect((await tensor.bytes()).length).toBe(tensor.storage.byteLength)
   await tensor.toTypedArray().catch(expectRefusal)
   if (tensor.size > 0) tensor.at(...tensor.shape.map((extent) => extent - 1))
@@ -117,7 +117,7 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, async (
   })
 })
 
-it('a header of fifty thousand entries opens', async () => {
+it('a header of 50,000 entries opens', async () => {
   const count = 50_000
   const entries = Array.from({ length: count }, (_, at) =>
     entryText({ name: `t${at}`, dtype: 'U8', shape: [1], offsets: [at, at + 1] }),
@@ -129,7 +129,7 @@ it('a header of fifty thousand entries opens', async () => {
   expect(tensors.at(-1)?.name).toBe('t49999')
 })
 
-it('millions of blanks, escapes, brackets and digits end, read or refused', async () => {
+it('millions of blanks, escapes, brackets and digits are read or refused in bounded time', async () => {
   const length = 4_000_000
   const texts = [
     `{${' '.repeat(length)}}`,

@@ -2,7 +2,7 @@
 import type { Level } from '../../../lib/errors.js'
 import type { Limits, ReadOptions, WritePlan } from '../../../lib/formats/format.js'
 
-/** Options for a reader of one file, which has no neighbours. */
+/** Options for a reader of a single file, without siblings. */
 export function readOptions(level: Level, limits: Limits = {}): ReadOptions {
   return { level, limits, sibling: () => Promise.reject(new Error('BTF has no other files')) }
 }
@@ -15,7 +15,7 @@ export const data = (array: ArrayBufferView): Field => ({
   data: new Uint8Array(array.buffer, array.byteOffset, array.byteLength),
 })
 
-/** The fields one after the other. */
+/** Concatenates fields. */
 export function joinFields(...fields: Field[]): Uint8Array {
   const pieces = fields.map((field) => {
     if ('bytes' in field) return Uint8Array.from(field.bytes)
@@ -89,7 +89,7 @@ export function btfFile(...records: Uint8Array[]): Uint8Array {
   return joinFields(u64(records.length), ...offsets.map(u64), ...padded.map(data))
 }
 
-/** The two tensors of the fact sheet's worked example of a sparse record: 272 bytes. */
+/** The two tensors of the worked example of a sparse record: 272 bytes. */
 export function sheetExample(): Uint8Array {
   return btfFile(
     denseRecord({ dtype: 0, dims: [3, 5], data: Int8Array.from({ length: 15 }, (_, i) => i) }),

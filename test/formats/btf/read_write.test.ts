@@ -36,7 +36,7 @@ async function resave(bytes: Uint8Array, options = {}): Promise<Uint8Array> {
 }
 
 describe('real files', THIRD_PARTY, () => {
-  it('test_tensor.btf has the three tensors that its bytes say', async () => {
+  it('test_tensor.btf has three known tensors', async () => {
     const source = await openSource(thirdPartyPath('btf/test_tensor.btf'), { mode: 'read' })
     const result = await btf.read(source, readOptions('strict'))
     expect(result.findings).toEqual([])
@@ -167,7 +167,7 @@ describe('ranks and extents', () => {
     expect(await resave(bytes)).toEqual(bytes)
   })
 
-  it('takes a zero beside huge dimensions as an empty tensor while the others stay below 2^63', async () => {
+  it('reads a zero beside huge dimensions as an empty tensor while their product is below 2^63', async () => {
     const huge = 2 ** 40
     const empty = btfFile(denseRecord({ dims: [huge, 2 ** 22, 0] }))
     expect(dense(await readBytes(empty), 0)).toMatchObject({ size: 0, shape: [huge, 2 ** 22, 0] })
@@ -247,7 +247,7 @@ describe('order of records', () => {
     expect(await checkBytes(bytes)).toEqual([])
   })
 
-  it('reads a last record without padding at both levels, with a word about it', async () => {
+  it('reads a last record without padding at both levels, with a finding', async () => {
     const bytes = btfFile(denseRecord({ dims: [1], data: Int32Array.of(5) })).subarray(0, 44)
     for (const level of ['lenient', 'strict'] as const) {
       const result = await readBytes(bytes, level)
@@ -268,24 +268,24 @@ describe('order of records', () => {
   })
 })
 
-describe('recognition', () => {
+describe('detection', () => {
   const detectBytes = async (bytes: Uint8Array) =>
     btfEntry.detect(await FileHead.read(new MemorySource(bytes)))
 
-  it('knows its own files', async () => {
+  it('accepts its own files', async () => {
     expect(await detectBytes(sheetExample())).toBe(true)
     expect(await detectBytes(new Uint8Array(8))).toBe(true)
     expect(await detectBytes(btfFile(denseRecord({ dims: [], dtype: 0, data: Int8Array.of(1) })))).toBe(true)
   })
 
-  it('refuses what cannot be one', async () => {
+  it('refuses other files', async () => {
     expect(await detectBytes(new Uint8Array(0))).toBe(false)
     expect(await detectBytes(new Uint8Array(4096))).toBe(false)
     expect(await detectBytes(Buffer.from('\x93NUMPY\x01\x00 and some more bytes behind it'))).toBe(false)
     expect(await detectBytes(joinFields(u64(1), u64(16), u64(300), u64(0)))).toBe(false)
   })
 
-  it('knows a byte-swapped file, so that the reader can name it', async () => {
+  it('accepts a byte-swapped file, so that the reader can report it', async () => {
     const swapped = new Uint8Array(sheetExample())
     for (let at = 0; at < 24; at += 8) swapped.subarray(at, at + 8).reverse()
     expect(await detectBytes(swapped)).toBe(true)

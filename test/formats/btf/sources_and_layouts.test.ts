@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 
 const lenient = readOptions('lenient')
 
-/** Everything that a reader says about a file. */
+/** Everything that a reader reports about a file. */
 async function describeFile(source: ByteSource): Promise<unknown> {
   const { tensors, findings } = await btf.read(source, lenient)
   const described = []
@@ -54,7 +54,7 @@ async function throughEverySource(path: string, bytes: Uint8Array): Promise<unkn
   return described
 }
 
-describe("map, read, memory and a user's source say the same", () => {
+describe("a mapped file, a read file, memory and a caller's source give the same", () => {
   it.each(seedFiles().map((bytes, number) => ({ bytes, number })))(
     'of made file $number',
     async ({ bytes, number }) => {
@@ -74,7 +74,7 @@ describe("map, read, memory and a user's source say the same", () => {
   })
 })
 
-/** A sparse tensor of int16 over rows of indices as they come. */
+/** A sparse int16 tensor of the given rows of indices, unsorted. */
 function sparse(shape: number[], rows: number[][], values: number[]): CooTensor {
   const indices = BigInt64Array.from(rows.flat().map(BigInt))
   const bytes = new Uint8Array(indices.byteLength + 2 * values.length)
@@ -101,7 +101,7 @@ describe('writing sparse tensors', () => {
     [2, 0],
   ]
 
-  it('sorts entries; of repeated ones the last stays', async () => {
+  it('sorts entries; the last of several at one index stays', async () => {
     const clean = await writeAndRead(sparse([3, 3], sorted, [5, 6, 7]))
     const rows = [
       [2, 0],
@@ -114,7 +114,7 @@ describe('writing sparse tensors', () => {
     expect((messy.result as SparseTensor).entryCount).toBe(3)
   })
 
-  it('keeps the zeros that are entries, and takes sparseFromDense', async () => {
+  it('keeps explicit zeros, and takes sparseFromDense', async () => {
     const { result } = await writeAndRead(sparse([3, 3], sorted, [0, 6, 0]))
     expect((result as SparseTensor).entryCount).toBe(3)
     const dense = tensor(
@@ -129,7 +129,7 @@ describe('writing sparse tensors', () => {
     expect(await again.toTypedArray()).toEqual(Float32Array.of(0, 1, 0, 2))
   })
 
-  it("takes a user's own sparse tensor", async () => {
+  it("takes a caller's sparse tensor", async () => {
     const inner = sparse([3, 3], sorted, [5, 6, 7])
     const own: SparseTensor = {
       kind: 'sparse',

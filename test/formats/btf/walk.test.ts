@@ -1,4 +1,4 @@
-/** The order in which records are visited, and what stands between them. */
+/** The order in which records are visited, and the padding between them. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
@@ -7,7 +7,7 @@ import { orderOf } from '../../../lib/formats/btf/offset_table.js'
 import { MAX_FINDINGS } from '../../../lib/formats/report.js'
 import { btfFile, data, denseRecord, joinFields, raw, readOptions, u64 } from './btf_bytes.js'
 
-/** Remembers which ranges were read. */
+/** Records the ranges that were read. */
 class WatchedSource implements ByteSource {
   readonly byteLength: number
   readonly ranges: [number, number][] = []
@@ -38,7 +38,7 @@ describe('the order of offsets', () => {
     ['one', [7]],
     ['descending', [40, 32, 24]],
     ['equal ones in the order of the table', [24, 16, 24, 16, 24]],
-    ['unusable ones left out', [Number.NaN, 32, Number.NaN, 24, Number.NaN]],
+    ['unusable ones omitted', [Number.NaN, 32, Number.NaN, 24, Number.NaN]],
     ['none usable', [Number.NaN]],
     ['digits beyond 32 bits', [2 ** 53 - 1, 2 ** 32, 2 ** 32 - 1, 2 ** 48, 2 ** 33 + 5, 2 ** 48 + 2 ** 17]],
   ])('%s', (_, list) => {
@@ -46,7 +46,7 @@ describe('the order of offsets', () => {
     expect([...orderOf(offsets)]).toEqual(expected(offsets))
   })
 
-  it('is that of a sort with a comparator, for random offsets', () => {
+  it('equals a comparison sort, for random offsets', () => {
     let state = 7
     const random = (below: number): number => {
       state = (state * 48271) % 2147483647
@@ -64,7 +64,7 @@ describe('the order of offsets', () => {
 describe('padding', () => {
   const odd = (count: number) => denseRecord({ dtype: 0, dims: [count], data: new Int8Array(count) })
 
-  it('is looked at by an open at both levels', async () => {
+  it('is checked by an open at both levels', async () => {
     const bytes = btfFile(odd(3), odd(5))
     bytes[24 + 24 + 6] = 9
     await expect(btf.read(new MemorySource(bytes), readOptions('strict'))).rejects.toMatchObject({
@@ -76,7 +76,7 @@ describe('padding', () => {
     expect(findings).toMatchObject([{ severity: 'warning', code: 'ERR_GAP', offset: 54 }])
   })
 
-  it('costs no payload', async () => {
+  it('is checked without reading payload', async () => {
     const source = new WatchedSource(btfFile(odd(1_000_001), odd(2_000_003), odd(3_000_005)))
     await btf.read(source, readOptions('strict'))
     // Count and table with the first header, two headers with the padding before them, the last padding.
@@ -84,7 +84,7 @@ describe('padding', () => {
     expect(source.bytesRead).toBeLessThan(4 * 8192)
   })
 
-  it('ends where a misaligned record starts, whose header is none', async () => {
+  it('ends where a misaligned record starts', async () => {
     const bytes = joinFields(u64(2), u64(24), u64(49), data(odd(1)), data(odd(7)))
     const findings = await btf.check(new MemorySource(bytes), readOptions('strict'))
     expect(findings.map(({ code, offset }) => [code, offset])).toEqual([['ERR_MISALIGNED', 16]])
@@ -96,7 +96,7 @@ describe('padding', () => {
     ])
   })
 
-  it('is none where it lies in the payload of a record around it', async () => {
+  it('is not checked inside the payload of an enclosing record', async () => {
     const inner = joinFields(data(odd(1)), raw(1, 2, 3, 4, 5, 6, 7))
     const outer = denseRecord({ dtype: 0, dims: [inner.length], data: inner })
     const bytes = joinFields(u64(2), u64(24), u64(48), data(outer))
@@ -104,7 +104,7 @@ describe('padding', () => {
     expect(findings.map(({ code }) => code)).toEqual(['ERR_OVERLAP'])
   })
 
-  it('is looked at behind a record that cannot be read, once', async () => {
+  it('is checked once after a record that cannot be read', async () => {
     const bytes = btfFile(denseRecord({ dtype: 99, dims: [8], data: new Int8Array(8) }), odd(1), odd(8))
     bytes[32 + 32 + 31] = 1
     const findings = await btf.check(new MemorySource(bytes), readOptions('lenient'))
@@ -121,7 +121,7 @@ it('a shuffled table of overlapping records takes less than 4 times the file', a
   const bytes = new Uint8Array(first + 8 * 50_000 + 24)
   const view = new DataView(bytes.buffer)
   view.setUint32(0, count, true)
-  // 7919 is prime to the number of records, so that the offsets come in no order and each of them ten times.
+  // 7919 is coprime to the number of records, so the offsets are shuffled and each occurs ten times.
   for (let i = 0; i < count; i++) view.setUint32(8 + 8 * i, first + 8 * ((i * 7919) % 50_000), true)
   const source = new WatchedSource(bytes)
   const before = process.memoryUsage().arrayBuffers
@@ -129,6 +129,6 @@ it('a shuffled table of overlapping records takes less than 4 times the file', a
   const taken = process.memoryUsage().arrayBuffers - before
   expect(tensors.length).toBe(count)
   expect(findings.length).toBe(MAX_FINDINGS + 1)
-  // Windows that are read and dropped are counted until they are collected, so what was read is taken off.
+  // Windows that were read and dropped count until they are collected, so the bytes read are subtracted.
   expect(taken - source.bytesRead).toBeLessThan(4 * bytes.length)
 })

@@ -35,7 +35,7 @@ function stored(dtype: Dtype, shape: number[], bytes: Uint8Array, more: object =
   return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype, shape, ...more })
 }
 
-/** `bytes` with every `unit` of them turned round. */
+/** `bytes` with each group of `unit` bytes reversed. */
 function swapped(array: ArrayBufferView, unit: number): Uint8Array {
   const bytes = bytesOf(array).slice()
   for (let at = 0; at < bytes.length; at += unit) bytes.subarray(at, at + unit).reverse()
@@ -76,7 +76,7 @@ describe('numbers', () => {
     expect(await (await readDense(again)).bytes()).toEqual(bytesOf(data))
   })
 
-  it('any range of big-endian data is right', async () => {
+  it('any range of big-endian data is correct', async () => {
     const data = Float64Array.from({ length: 9 }, (_, i) => i + 0.5)
     const tensor = await readDense(npyBytes({ descr: '>f8', shape: [9], data: swapped(data, 8) }))
     const expected = bytesOf(data)
@@ -89,7 +89,7 @@ describe('numbers', () => {
     await expect(tensor.bytes({ start: 8, end: 73 })).rejects.toMatchObject({ code: 'ERR_RANGE' })
   })
 
-  it('reads only the bytes that a range of big-endian data needs', async () => {
+  it('a range of big-endian data reads only its bytes', async () => {
     const bytes = npyBytes({ descr: '>i4', shape: [1000], data: new Int32Array(1000) })
     const below = new MemorySource(bytes)
     const reads: number[] = []
@@ -109,7 +109,7 @@ describe('numbers', () => {
     )
   })
 
-  it('types without an order are little-endian, with a word about it', async () => {
+  it('types without a byte order are read as little-endian, with a finding', async () => {
     for (const descr of ['=i4', '|i4', 'i4']) {
       const { tensors, findings } = await npy.read(
         new MemorySource(npyBytes({ descr })),
@@ -230,7 +230,7 @@ describe('shapes and orders', () => {
     expect((await readDense(await write(padded))).shape).toEqual([3, 5])
   })
 
-  it('64 axes are the most', async () => {
+  it('64 axes are the maximum', async () => {
     const shape = Array<number>(64).fill(1)
     const tensor = await readDense(npyBytes({ shape, data: Int32Array.of(1) }))
     expect((await write(tensor)).length % 64).toBe(4)
@@ -243,7 +243,7 @@ describe('strings', () => {
   const utf32 = (...texts: string[]): Uint32Array =>
     Uint32Array.from(texts.flatMap((text) => [...text].map((character) => character.codePointAt(0)!)))
 
-  it('bytes of fixed length lose their trailing zeros and no others', async () => {
+  it('fixed-length bytes lose trailing zeros and no others', async () => {
     const data = Buffer.from('ab\0a\0b\0\0\0', 'latin1')
     const bytes = npyBytes({ descr: '|S3', shape: [3], data })
     const tensor = await readStrings(bytes)
@@ -270,7 +270,7 @@ describe('strings', () => {
     }
   })
 
-  it('strings of other formats are text where they are, else bytes', async () => {
+  it('strings of other formats are written as text where valid, else as bytes', async () => {
     const strings = (...raw: Uint8Array[]): StringTensor => ({
       name: 's',
       kind: 'string',
@@ -297,7 +297,7 @@ describe('strings', () => {
     await expect(npy.plan([lying])).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
 
-  it('what is no text is an error when it is read, and found by a check', async () => {
+  it('invalid text is an error when it is read, and a finding of a check', async () => {
     const text = await readStrings(npyBytes({ descr: '<U1', shape: [2], data: Uint32Array.of(65, 0x110000) }))
     await expect(text.strings()).rejects.toMatchObject({ code: 'ERR_DTYPE' })
     const raw = await readStrings(npyBytes({ descr: '|S1', shape: [1], data: Uint8Array.of(0xff) }))
@@ -330,7 +330,7 @@ describe('the header that numpy writes', () => {
     expect(header).toBe(`${text.padEnd(headerBytes - 11)}\n`)
   })
 
-  it('adds a whole 64 where nothing is missing, as numpy does', async () => {
+  it('adds 64 bytes of padding to an aligned header, as numpy does', async () => {
     for (let digits = 1; digits <= 12; digits++) {
       const shape = [1, ...Array<number>(digits).fill(1)]
       const bytes = await write(stored('int8', shape, new Uint8Array(1)))
@@ -368,14 +368,14 @@ describe('versions and literals', () => {
     await expect(readTensor(bytes)).rejects.toMatchObject({ code: 'ERR_HEADER', format: 'npy' })
   })
 
-  it('bytes behind the data are a finding in lenient', async () => {
+  it('bytes after the data are a finding in lenient', async () => {
     const bytes = npyBytes({ data: Int32Array.of(1, 2, 3) })
     const tensor = (await readTensor(bytes, 'lenient')) as DenseTensor
     expect(await tensor.toTypedArray()).toEqual(Int32Array.of(1, 2))
     await expect(readTensor(bytes)).rejects.toMatchObject({ code: 'ERR_GAP', path: 'data', offset: 136 })
   })
 
-  it('a check tells bools beyond 0 and 1, other alignments and a missing line feed', async () => {
+  it('a check reports bools other than 0 and 1, other alignments and a missing line feed', async () => {
     const bools = npyBytes({ descr: '|b1', shape: [3], data: Uint8Array.of(1, 0, 2) })
     expect(await checkBytes(bools)).toMatchObject([
       { code: 'ERR_DTYPE', severity: 'error', path: 'data', offset: 130 },
@@ -412,7 +412,7 @@ describe('versions and literals', () => {
   })
 })
 
-describe('what npy cannot hold', () => {
+describe('npy refuses', () => {
   it('none or several tensors', async () => {
     const one = stored('int8', [1], new Uint8Array(1))
     for (const tensors of [[], [one, one]]) {
@@ -435,7 +435,7 @@ describe('what npy cannot hold', () => {
     }
   })
 
-  it('sparse tensors, tensors without data, and what is no tensor', async () => {
+  it('sparse tensors, tensors without data, and objects that are no tensor', async () => {
     const sparse = sparseFromDense(makeTensor(Float32Array.of(0, 1)))
     await expect(npy.plan([await sparse])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     const dense = makeTensor(Float32Array.of(1))
@@ -452,7 +452,7 @@ describe('what npy cannot hold', () => {
   })
 })
 
-it('is detected by its magic', async () => {
+it('is detected by its magic number', async () => {
   const detect = async (bytes: Uint8Array) => npyEntry.detect(await FileHead.read(new MemorySource(bytes)))
   expect(await detect(npyBytes())).toBe(true)
   expect(await detect(new Uint8Array(5))).toBe(false)

@@ -11,12 +11,12 @@ export interface ArrayFields {
   readonly fortran?: boolean
   readonly shape?: readonly (number | bigint)[]
   readonly data?: ArrayBufferView
-  /** The whole literal; default made of the above. */
+  /** The whole literal; by default made of the fields above. */
   readonly text?: string
   readonly version?: readonly [number, number]
   /** Default: spaces and a line feed up to a multiple of 64. */
   readonly ending?: string
-  /** Default: what the text has. */
+  /** Default: the length of the text. */
   readonly textBytes?: number
 }
 

@@ -30,7 +30,7 @@ const member = (name: string, content = npyBytes(), more: Partial<MemberFields> 
   ...more,
 })
 
-/** A source that tells what is read from it. */
+/** A source that records its reads. */
 function recording(bytes: Uint8Array): ByteSource & { ranges: [number, number][] } {
   const below = new MemorySource(bytes)
   const ranges: [number, number][] = []
@@ -45,7 +45,7 @@ function recording(bytes: Uint8Array): ByteSource & { ranges: [number, number][]
 }
 
 const floats = npyBytes({ descr: '<f4', shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) })
-/** Does not compress, and is larger than a few windows. */
+/** Incompressible, and larger than a few windows. */
 const noise = ((): Uint8Array => {
   let state = 1
   return Uint8Array.from({ length: 400_000 }, () => {
@@ -55,7 +55,7 @@ const noise = ((): Uint8Array => {
     return state & 0xff
   })
 })()
-/** Compares without the cost of a list of differences. */
+/** Compares without computing a diff. */
 const isSame = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
 const noisy = npyBytes({ descr: '|u1', shape: [noise.length], data: noise })
 
@@ -78,14 +78,14 @@ describe.each([0, 8])('members of method %i', (method) => {
     expect(await checkBytes(bytes)).toEqual([])
   })
 
-  it('are found wrong by a check, not by opening, when the checksum differs', async () => {
+  it('with a wrong checksum are refused by a check, not by opening', async () => {
     const crc = 1
     const wrong = zipBytes([member('a.npy', npyBytes(), { method, local: { crc }, entry: { crc } })])
     await readBytes(wrong)
     expect(await checkBytes(wrong)).toMatchObject([{ code: 'ERR_CHECKSUM', path: 'members[0]' }])
   })
 
-  it('may have sizes behind the data, in four forms', async () => {
+  it('may have sizes after the data, in four forms', async () => {
     for (const content of [npyBytes(), floats]) {
       const stored = method === 8 ? new Uint8Array(deflateRawSync(content)) : content
       const crc = crc32(content)
@@ -128,7 +128,7 @@ describe('deflated members', () => {
   const compressedRead = (source: ReturnType<typeof recording>): number =>
     source.ranges.reduce((sum, [start, end]) => sum + end - start, 0)
 
-  it('are read once by who reads forward', async () => {
+  it('are inflated once by forward reads', async () => {
     const { tensor, source } = await open()
     for (let at = 0; at < noise.length; at += 7_000) {
       const end = Math.min(noise.length, at + 7_000)
@@ -137,7 +137,7 @@ describe('deflated members', () => {
     expect(compressedRead(source)).toBeLessThanOrEqual(bytes.length)
   })
 
-  it('leave nothing in memory of what was read once', async () => {
+  it('release the memory of data that was read once', async () => {
     const content = npyBytes({ descr: '|u1', shape: [1_000_000], data: new Uint8Array(1_000_000) })
     const names = Array.from({ length: 40 }, (_, at) => `${at}.npy`)
     const archive = zipBytes(names.map((name) => member(name, content, { method: 8 })))
@@ -146,7 +146,7 @@ describe('deflated members', () => {
     const { tensors } = await readBytes(archive)
     const before = process.memoryUsage().arrayBuffers
     for (const tensor of tensors) await (tensor as DenseTensor).bytes()
-    // Streams that were destroyed give their memory back some turns later.
+    // Destroyed streams release their memory some turns of the event loop later.
     for (let turn = 0; turn < 5; turn++) {
       await new Promise((resolve) => setTimeout(resolve, 20))
       collect()
@@ -155,7 +155,7 @@ describe('deflated members', () => {
     expect(tensors.length).toBe(40)
   })
 
-  it('are kept for who reads backwards', async () => {
+  it('are cached after a backward read', async () => {
     const { tensor, source } = await open()
     for (let end = noise.length; end > 0; end -= 7_000) {
       const start = Math.max(0, end - 7_000)
@@ -164,7 +164,7 @@ describe('deflated members', () => {
     expect(compressedRead(source)).toBeLessThanOrEqual(3 * bytes.length)
   })
 
-  it('give right bytes to several readers at once', async () => {
+  it('serve concurrent readers', async () => {
     const { tensor } = await open()
     const starts = [300_000, 0, 150_000, 299_999, 1]
     const read = await Promise.all(starts.map((start) => tensor.bytes({ start, end: start + 1000 })))
@@ -176,13 +176,13 @@ describe('deflated members', () => {
     expect(() => tensor.bytesSync()).toThrow(expect.objectContaining({ code: 'ERR_ASYNC_ONLY' }))
   })
 
-  it('do not read ahead of what opening needs', async () => {
+  it('read only what opening needs', async () => {
     const source = recording(bytes)
     await npz.read(source, readOptions('strict'))
     expect(compressedRead(source)).toBeLessThan(bytes.length / 2)
   })
 
-  it('are closed with their file, also where something was kept', async () => {
+  it('are closed with their file, also when cached', async () => {
     const source = new MemorySource(bytes)
     const { tensors } = await npz.read(source, readOptions('strict'))
     const tensor = tensors.at(0) as DenseTensor
@@ -192,7 +192,7 @@ describe('deflated members', () => {
     await expect(tensor.bytes({ start: 0, end: 10 })).rejects.toMatchObject({ code: 'ERR_CLOSED' })
   })
 
-  it('may be many: streams of some are given back and go on where they were', async () => {
+  it('may be many: some streams are released and resume at their position', async () => {
     const many = Array.from({ length: 30 }, (_, i) => member(`${i}.npy`, noisy, { method: 8 }))
     const { tensors } = await readBytes(zipBytes(many))
     for (const [start, end] of [
@@ -222,7 +222,7 @@ describe('deflated members', () => {
     }
   })
 
-  it('of big-endian and of Fortran order are right', async () => {
+  it('in big-endian and in Fortran order are correct', async () => {
     const data = Uint8Array.of(0, 1, 0, 2, 0, 3, 0, 4)
     const content = npyBytes({ descr: '>i2', shape: [2, 2], fortran: true, data })
     const result = await readBytes(zipBytes([member('a.npy', content, { method: 8 })]))
@@ -230,8 +230,8 @@ describe('deflated members', () => {
   })
 })
 
-describe('what is no array', () => {
-  it('other members are findings and no tensors', async () => {
+describe('members that are no arrays', () => {
+  it('are findings and no tensors', async () => {
     const bytes = zipBytes([
       member('readme.txt', Buffer.from('hello')),
       member('a.npy'),
@@ -247,7 +247,7 @@ describe('what is no array', () => {
     }
   })
 
-  it('arrays of types that cannot be read are left out in lenient, refused in strict', async () => {
+  it('arrays of unsupported types are omitted in lenient, refused in strict', async () => {
     const bytes = zipBytes([member('o.npy', npyBytes({ descr: '|O' })), member('a.npy')])
     const { tensors, findings } = await readBytes(bytes, 'lenient')
     expect([...tensors].map(({ name }) => name)).toEqual(['a'])
@@ -302,7 +302,7 @@ describe('writing', () => {
     }
   })
 
-  it('has sizes and checksum in the local header, for readers that go from front to back', async () => {
+  it('has sizes and checksum in the local header, for streaming readers', async () => {
     const bytes = await write([plain])
     const view = new DataView(bytes.buffer, bytes.byteOffset)
     const content = bytes.subarray(64, 64 + 128 + 24)
@@ -315,7 +315,7 @@ describe('writing', () => {
     expect(content.subarray(128)).toEqual(bytesOf(Float32Array.of(0, 1, 2, 3, 4, 5)))
   })
 
-  it('writes 64-bit fields when asked, and where there are too many members', async () => {
+  it('writes 64-bit fields on request, and for too many members', async () => {
     const view = (bytes: Uint8Array): DataView =>
       new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     const long = await write([plain], { zip64: 'always' })
@@ -365,7 +365,7 @@ describe('writing', () => {
     expect(Buffer.compare(await file.dense('x').bytes(), values)).toBe(0)
   })
 
-  it('a tensor whose first reading fails is read again', async () => {
+  it('a tensor whose first read fails is read again', async () => {
     let loads = 0
     const load = () => {
       loads += 1
@@ -396,7 +396,7 @@ describe('writing', () => {
     },
   )
 
-  it('refuses two tensors of one name, and what numpy has no type for', async () => {
+  it('refuses two tensors of one name, and types that numpy lacks', async () => {
     await expect(npz.plan([named('a'), named('a')])).rejects.toMatchObject({ code: 'ERR_DUPLICATE' })
     const packed = new StoredTensor({
       source: new MemorySource(new Uint8Array(1)),

@@ -1,7 +1,7 @@
-/** Builds ZIP archives record by record, independently of the writer under test, with any field replaced by a lie. */
+/** Builds ZIP archives record by record, independently of the writer under test; any field can be falsified. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
-/** Fields that a local header and a directory entry both have. */
+/** Fields of both the local header and the directory entry. */
 export interface HeaderFields {
   readonly name?: Uint8Array
   readonly flags?: number
@@ -17,19 +17,19 @@ export interface MemberFields {
   readonly content: Uint8Array
   readonly method?: number
   readonly flags?: number
-  /** What lies in the archive; default: the content, deflated where the method says so. */
+  /** Bytes in the archive; by default the content, deflated for method 8. */
   readonly stored?: Uint8Array
-  /** Replaced in the local header alone. */
+  /** Overrides in the local header only. */
   readonly local?: HeaderFields
-  /** Replaced in the directory alone. */
+  /** Overrides in the directory only. */
   readonly entry?: HeaderFields & {
     readonly offset?: number
     readonly disk?: number
     readonly signature?: number
   }
-  /** Bytes behind the data. */
+  /** Bytes after the data. */
   readonly descriptor?: Uint8Array
-  /** Bytes in front of the local header. */
+  /** Bytes before the local header. */
   readonly gap?: Uint8Array
 }
 
@@ -40,7 +40,7 @@ export interface EndFields {
   readonly byteLength?: number
   readonly start?: number
   readonly comment?: Uint8Array
-  /** Writes zip64 records too, these fields replaced in them. */
+  /** Writes zip64 records too, with these overrides. */
   readonly zip64?: {
     readonly count?: bigint
     readonly byteLength?: bigint

@@ -5,12 +5,12 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import { FileFault } from '../../../lib/formats/file_fault.js'
 import { type JsonHandler, readJson } from '../../../lib/formats/safetensors/json_events.js'
 
-/** A source that hands out copies, so that nothing may rest on windows that lie beside each other. */
+/** A source that returns copies, so that no code can rely on adjacent windows. */
 function sourceOf(bytes: Uint8Array): ByteSource {
   return { byteLength: bytes.byteLength, read: async (start, end) => bytes.slice(start, end) }
 }
 
-/** Builds the value that the events tell, and notes where each event was. */
+/** Builds the value of the events and records their offsets. */
 class ValueOfEvents implements JsonHandler {
   readonly offsets: number[] = []
   readonly #open: { add: (value: unknown) => void; value: unknown }[] = []
@@ -67,7 +67,7 @@ class ValueOfEvents implements JsonHandler {
   }
 }
 
-/** What JSON.parse gives, with maps for objects, whose keys then keep their order and may be `__proto__`. */
+/** The value of JSON.parse with maps for objects, which keep the order of keys and allow `__proto__`. */
 function parseAsMaps(text: string): unknown {
   const toMaps = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(toMaps)
@@ -83,7 +83,7 @@ async function eventsOf(bytes: Uint8Array): Promise<ValueOfEvents> {
   return events
 }
 
-it('tells what JSON.parse tells', async () => {
+it('gives the value of JSON.parse', async () => {
   await fc.assert(
     fc.asyncProperty(fc.json({ stringUnit: 'grapheme' }), fc.nat({ max: 2 }), async (text, spaces) => {
       const spaced = JSON.stringify(JSON.parse(text), null, spaces)
@@ -184,7 +184,7 @@ it('accepts UTF-8 and nothing else', async () => {
   )
 })
 
-it('texts and numbers may lie over the edges of windows', async () => {
+it('texts and numbers may cross window boundaries', async () => {
   for (let shift = 0; shift < 8; shift++) {
     const name = `${'x'.repeat(READER_WINDOW_BYTES - 8 + shift)}\u{1f3b2}\u00fc\\n"`
     const text = `${JSON.stringify([name, 1234567, name.slice(0, -40), true])}`

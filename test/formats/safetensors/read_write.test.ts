@@ -115,7 +115,7 @@ describe('reading', () => {
     expect(await checkBytes(bytes)).toEqual([])
   })
 
-  it('lists every tensor but those of 6-bit floats, which it names', async () => {
+  it('lists every tensor but 6-bit floats, which are findings', async () => {
     const header = headerText([
       { name: 'six', dtype: 'F6_E2M3', shape: [4], offsets: [0, 3] },
       { name: 'byte', dtype: 'U8', shape: [1], offsets: [3, 4] },
@@ -160,7 +160,7 @@ describe('writing', () => {
     expect(await checkBytes(bytes)).toEqual([])
   })
 
-  it.each(TENSOR_CODES.filter(({ dtype }) => dtype))('$code comes back as it was', async ({ dtype }) => {
+  it.each(TENSOR_CODES.filter(({ dtype }) => dtype))('$code survives a round trip', async ({ dtype }) => {
     const shape = [3, 2]
     const bytes = dtype === 'bool' ? Uint8Array.of(0, 1, 1, 0, 1, 0) : counting((6 * DTYPES[dtype!].bits) / 8)
     const file = await write([make({ name: 'x', dtype: dtype!, shape, bytes })])
@@ -194,7 +194,7 @@ describe('writing', () => {
     )
   })
 
-  it('starts the data at the alignment that is asked for', async () => {
+  it('aligns the data as requested', async () => {
     for (const alignment of [8, 64, 4096]) {
       const file = await write([float32('a', 1)], { alignment })
       expect((file.length - 4) % alignment).toBe(0)
@@ -205,14 +205,14 @@ describe('writing', () => {
     }
   })
 
-  it('keeps tensors as segments', async () => {
+  it('refers to tensors in segments', async () => {
     const tensor = float32('a', 1)
     const { segments } = await safetensors.plan([tensor, float32('none')])
     expect(segments.map(({ kind }) => kind)).toEqual(['bytes', 'tensor'])
     expect(segments[1]).toEqual({ kind: 'tensor', tensor })
   })
 
-  it('says why it cannot hold a tensor', async () => {
+  it('refuses a tensor with the reason', async () => {
     const refused = async (tensor: Made) => write([make(tensor)])
     const base = { name: 'x', shape: [2] }
     await expect(refused({ ...base, dtype: 'int4', bytes: counting(1) })).rejects.toMatchObject({
@@ -244,7 +244,7 @@ describe('metadata', () => {
   const withMetadata = (name: string, metadata: Record<string, string>) =>
     make({ name, dtype: 'uint8', shape: [1], bytes: counting(1), metadata })
 
-  it('go from file to file with the tensors', async () => {
+  it('follow the tensors from file to file', async () => {
     const entries = [{ name: 'a', dtype: 'U8', shape: [1], offsets: [0, 1] }]
     const metadata = { format: 'pt', quoted: '"\\\n\u0001ü🎲', '10': 'ten', __proto__x: '' }
     const { tensors } = await readBytes(safetensorsFile(headerText(entries, metadata), [1]))
@@ -252,7 +252,7 @@ describe('metadata', () => {
     expect(Object.fromEntries(again.tensors.at(0)!.metadata)).toEqual(metadata)
   })
 
-  it('of several files are joined, and refused where they disagree', async () => {
+  it('of several files are merged, and refused where they conflict', async () => {
     const agreeing = [withMetadata('a', { x: '1', y: '2' }), withMetadata('b', { y: '2', z: '3' })]
     const joined = await readBytes(await write(agreeing))
     expect(Object.fromEntries(joined.tensors.at(0)!.metadata)).toEqual({ x: '1', y: '2', z: '3' })
@@ -285,7 +285,7 @@ describe('blocked tensors', () => {
     metadata: { format: 'pt' },
   })
 
-  it('are stored under the shape of their digits and come back blocked', async () => {
+  it('are stored under the shape of their digits and restored', async () => {
     const file = await write([blocked])
     expect(JSON.parse(headerOf(file)).conv.shape).toEqual([2, 2, 5, 7, 16])
     const { tensors, findings } = await readBytes(file)
@@ -323,7 +323,7 @@ describe('blocked tensors', () => {
     ['padding that is null', 'conv', '{"layout":"b_fs_yx_fsv16","shape":[2,19,5,7],"lower":null}'],
     ['overflow', 'conv', '{"layout":"b_fs_yx_fsv16","shape":[9007199254740991,9007199254740991,5,7]}'],
     ['length', 'conv', `{"layout":"${'b'.repeat(20_000)}","shape":[2,19,5,7]}`],
-  ])('an entry with %s is named and the tensor stays plain', async (_, name, entry) => {
+  ])('an entry with %s is a finding and the tensor stays plain', async (_, name, entry) => {
     const header = headerText([{ name: 'conv', dtype: 'U8', shape: [2, 2, 5, 7, 16], offsets: [0, 2240] }], {
       [`tilework.layout.${name}`]: entry,
     })

@@ -4,7 +4,7 @@ import type { ByteSource } from '../../../lib/bytes/source.js'
 import { type Level, TileworkError } from '../../../lib/errors.js'
 import type { Limits, ReadOptions, WritePlan } from '../../../lib/formats/format.js'
 
-/** Length, header as it stands, data. */
+/** Length field, header verbatim, data. */
 export function safetensorsFile(header: string | Uint8Array, data: ArrayLike<number> = []): Uint8Array {
   const text = typeof header === 'string' ? Buffer.from(header) : Buffer.from(header)
   const length = Buffer.alloc(8)

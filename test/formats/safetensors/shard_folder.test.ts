@@ -1,4 +1,4 @@
-/** Models in shards that are saved over others: which names are taken, which files go, which stay. */
+/** Sharded models that are saved over others: which names are chosen, which files are removed. */
 import { spawnSync } from 'node:child_process'
 import {
   linkSync,
@@ -47,8 +47,8 @@ async function valuesOf(path: string): Promise<number[]> {
   return Promise.all([...file.tensors].map(async (each) => (await (each as DenseTensor).bytes())[7]!))
 }
 
-describe('a model that is saved over another', () => {
-  test('takes the place of the index and all shards, again and again', async () => {
+describe('a model saved over another', () => {
+  test('replaces the index and all shards, repeatedly', async () => {
     for (const value of [1, 2, 3, 4]) {
       await saveModel(inFolder(INDEX), value)
       expect(await valuesOf(inFolder(INDEX))).toEqual([value, value])
@@ -59,7 +59,7 @@ describe('a model that is saved over another', () => {
     expect(files()).toEqual([...shardNames(3), INDEX])
   })
 
-  test.each(['map', 'read'] as const)('of which somebody has the old shards open (%s)', async (mode) => {
+  test.each(['map', 'read'] as const)('leaves the old shards of an open file readable (%s)', async (mode) => {
     await saveModel(inFolder(INDEX), 1)
     using old = await open(inFolder(INDEX), { mode })
     await saveModel(inFolder(INDEX), 2)
@@ -69,7 +69,7 @@ describe('a model that is saved over another', () => {
     expect(files().length).toBe(3)
   })
 
-  test('from tensors that can be listed only once, at the same time as others', async () => {
+  test('accepts a one-shot iterable, concurrently with other saves', async () => {
     const saveOnce = (value: number): Promise<void> => {
       const tensors = (function* () {
         for (const name of ['t0', 't1'])
@@ -84,7 +84,7 @@ describe('a model that is saved over another', () => {
     expect(files().length).toBe(3)
   })
 
-  test('leaves what another index names', async () => {
+  test('keeps shards that another index names', async () => {
     await saveModel(inFolder(INDEX), 1)
     writeFileSync(inFolder('copy.safetensors.index.json'), readFileSync(inFolder(INDEX)))
     await saveModel(inFolder(INDEX), 2)
@@ -106,7 +106,7 @@ describe('a model that is saved over another', () => {
     },
   )
 
-  test('is not disturbed by what looks like an index and is none', async () => {
+  test('ignores files that only look like an index', async () => {
     await saveModel(inFolder(INDEX), 1)
     mkdirSync(inFolder('folder.index.json'))
     symlinkSync('nowhere', inFolder('link.index.json'))
@@ -117,7 +117,7 @@ describe('a model that is saved over another', () => {
     expect(files().length).toBe(before)
   })
 
-  test('removes only plain files that are named as its shards', async () => {
+  test('removes only plain files with shard names', async () => {
     writeFileSync(inFolder('elsewhere'), 'x')
     const [first, second] = shardNames(2)
     symlinkSync('elsewhere', inFolder(first!))
@@ -150,7 +150,7 @@ describe('a model that is saved over another', () => {
     '{"weight_map": {"a": {"b": 1}, "c": 5}}',
     `${'['.repeat(100_000)}`,
     '{"weight_map": {"a": "m-00001-of-00002.safetensors", "a": "m-00002-of-00002.safetensors"}} x',
-  ])('replaces an index that says %.60j', async (text) => {
+  ])('replaces an index of the text %.60j', async (text) => {
     writeFileSync(inFolder(INDEX), text)
     for (const name of shardNames(2)) writeFileSync(inFolder(name), 'x')
     await saveModel(inFolder(INDEX), 2)
@@ -159,7 +159,7 @@ describe('a model that is saved over another', () => {
 })
 
 describe('shards that no index names', () => {
-  test('are written over: a killed save has left them', async () => {
+  test('are overwritten: a killed save left them', async () => {
     await saveModel(inFolder(INDEX), 1)
     for (const name of shardNames(2, '-1')) writeFileSync(inFolder(name), 'left')
     await saveModel(inFolder(INDEX), 2)
@@ -178,7 +178,7 @@ describe('shards that no index names', () => {
   })
 })
 
-describe('an open model that is saved unchanged', () => {
+describe('an open model saved unchanged', () => {
   const source = (): string => join(folder, 'source', INDEX)
   beforeEach(async () => {
     mkdirSync(inFolder('source'))
@@ -192,7 +192,7 @@ describe('an open model that is saved unchanged', () => {
     await save(path, file)
   }
 
-  test('keeps every byte where nothing has its names', async () => {
+  test('keeps every byte where its names are free', async () => {
     await copy()
     for (const name of [INDEX, ...shardNames(2)]) {
       const bytes = readFileSync(join(folder, 'source', name))
@@ -200,7 +200,7 @@ describe('an open model that is saved unchanged', () => {
     }
   })
 
-  test('gets other names over another model, whose shards are removed', async () => {
+  test('gets new shard names over another model, whose shards are removed', async () => {
     await saveModel(target(), 1)
     await copy()
     expect(await valuesOf(target())).toEqual([7, 7])
@@ -229,7 +229,7 @@ describe('an open model that is saved unchanged', () => {
     expect(readFileSync(target(first), 'utf8')).toBe('not ours')
   })
 
-  test('does not write over a file of another kind of name', async () => {
+  test('does not overwrite a file whose name is no shard name', async () => {
     const rename = (text: string): string => text.replaceAll('m-00001-of-00002', 'ünïcode "part"')
     writeFileSync(
       join(folder, 'source', rename('m-00001-of-00002.safetensors')),
@@ -244,7 +244,7 @@ describe('an open model that is saved unchanged', () => {
     expect(await valuesOf(target())).toEqual([7, 7])
   })
 
-  test('over itself and beside itself keeps its names', async () => {
+  test('keeps its names over itself and beside itself', async () => {
     const before = readFileSync(source(), 'utf8')
     await copy(source())
     await copy(join(folder, 'source', 'second.safetensors.index.json'))
@@ -253,7 +253,7 @@ describe('an open model that is saved unchanged', () => {
     expect(readdirSync(join(folder, 'source')).length).toBe(4)
   })
 
-  test('never takes a shard of the other model for one that it lacks', async () => {
+  test('never adopts a shard of the other model for a missing one', async () => {
     rmSync(join(folder, 'source', shardNames(2)[1]!))
     await saveModel(target(), 1)
     await copy(target(), { level: 'lenient' })
@@ -263,7 +263,7 @@ describe('an open model that is saved unchanged', () => {
     expect(targetFiles()).toEqual([shardNames(2, '-1')[0], INDEX])
   })
 
-  test('under another name than that of its shards', async () => {
+  test('may have a name that differs from its shards', async () => {
     await saveModel(target('x.safetensors.index.json'), 1)
     await copy(target('x.safetensors.index.json'))
     expect(await valuesOf(target('x.safetensors.index.json'))).toEqual([7, 7])

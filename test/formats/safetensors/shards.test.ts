@@ -75,19 +75,19 @@ describe('writing', () => {
     }
   })
 
-  it('makes one plain file of what fits one', async () => {
+  it('makes one plain file of tensors that fit', async () => {
     const target = { path: join(folder, 'model.safetensors') }
     const plan = await safetensors.plan(TENSORS, { maxShardBytes: 54 }, target)
     expect(plan.siblings).toBeUndefined()
     expect(await bytesOfPlan(plan)).toEqual(await bytesOfPlan(await safetensors.plan(TENSORS)))
   })
 
-  it('makes an index of a single shard where its path asks for one', async () => {
+  it('makes an index of a single shard for an index path', async () => {
     const plan = await safetensors.plan(TENSORS, {}, { path: join(folder, INDEX) })
     expect(plan.siblings?.map(({ name }) => name)).toEqual(['model-00001-of-00001.safetensors'])
   })
 
-  it('refuses shards without an index to hold them together', async () => {
+  it('refuses shards without an index path', async () => {
     const options = { maxShardBytes: 12 }
     await expect(safetensors.plan(TENSORS, options)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     await expect(
@@ -104,7 +104,7 @@ describe('writing', () => {
     ).rejects.toMatchObject({ code: 'ERR_LIMIT' })
   })
 
-  it('takes new names where another file of the folder has such a name', async () => {
+  it('chooses new names where the folder has such files', async () => {
     const place = mkdtempSync(join(folder, 'again-'))
     const names = async () => {
       const plan = await safetensors.plan(TENSORS, { maxShardBytes: 12 }, { path: join(place, INDEX) })
@@ -135,7 +135,7 @@ describe('reading', () => {
     expect(await (tensors.get('c') as DenseTensor).bytes()).toEqual(new Uint8Array(40).fill(0x63))
   })
 
-  it('keeps metadata and layouts over shards', async () => {
+  it('keeps metadata and layouts across shards', async () => {
     const blocked = new StoredTensor({
       source: new MemorySource(new Uint8Array(2 * 16)),
       start: 0,
@@ -153,14 +153,14 @@ describe('reading', () => {
     expect([...tensors.get('plain')!.metadata]).toEqual([['format', 'pt']])
   })
 
-  it('accepts a total size that was written as a fraction, and an index without one', async () => {
+  it('accepts a total size written as a float, and an index without one', async () => {
     const text = '{"metadata":{"total_size":1.0,"other":[1]},"weight_map":{"a":"s"},"more":{"a":["s"]}}'
     expect((await read({ [INDEX]: Buffer.from(text), s: one('a') })).findings).toEqual([])
     expect((await read({ [INDEX]: indexFile({ weight_map: { a: 's' } }), s: one('a') })).findings).toEqual([])
   })
 })
 
-describe('what does not fit together', () => {
+describe('an index that disagrees with its shards', () => {
   const cases: [string, unknown, Folder, string][] = [
     ['a shard that is missing', { weight_map: { a: 's', b: 't' } }, { s: one('a') }, 'ERR_IO'],
     ['a tensor that is missing', { weight_map: { a: 's', b: 's' } }, { s: one('a') }, 'ERR_NO_DATA'],
@@ -224,7 +224,7 @@ describe('what does not fit together', () => {
     },
   )
 
-  it('a link that leads out of the folder stays refused', async () => {
+  it('a link that leads out of the folder is refused', async () => {
     const sibling = async (): Promise<never> => {
       throw new TileworkError('ERR_PATH_ESCAPE', 's leads out of the folder.')
     }
@@ -234,7 +234,7 @@ describe('what does not fit together', () => {
     })
   })
 
-  it('a shard that cannot be opened for another reason is never left out', async () => {
+  it('a shard that cannot be opened for another reason is never omitted', async () => {
     const files = { [INDEX]: indexFile({ weight_map: { a: 's' } }) }
     const failing = (code: 'ERR_IO' | 'ERR_UNSUPPORTED') => ({
       ...readOptions('lenient'),
@@ -259,7 +259,7 @@ describe('what does not fit together', () => {
     })
   })
 
-  it('a broken shard is named with its file', async () => {
+  it('a finding in a shard names its file', async () => {
     const files = { [INDEX]: indexFile({ weight_map: { a: 's' } }), s: one('a').subarray(0, 30) }
     await expect(read(files, 'lenient')).rejects.toMatchObject({
       code: 'ERR_TRUNCATED',
