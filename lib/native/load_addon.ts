@@ -2,8 +2,9 @@
  * Finds the binary of the addon and loads it. Many things can be wrong with a binary on another machine, so every attempt
  * is kept, and the error starts with the one that matters and ends in advice.
  *
- * Searched in this order, in each folder of `searchedFolders`: `build/Release`, `build/Debug`,
- * `prebuilds/<platform>-<arch>`, the folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
+ * node-gyp-build chooses the binary in the package folder. It is no part of a user's bundle, and it reports no reasons, so
+ * other folders are searched here, in the same order: `build/Release`, `build/Debug`, `prebuilds/<platform>-<arch>`, the
+ * folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
  */
 import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -28,7 +29,10 @@ interface Attempt {
  */
 export function loadAddon(folders: readonly string[] = searchedFolders()): NativeAddon {
   const attempts: Attempt[] = []
-  for (const path of binariesIn(folders, attempts)) {
+  const chosen = chosenByNodeGypBuild(folders[0])
+  const found =
+    chosen === undefined ? binariesIn(folders, attempts) : [chosen, ...binariesIn(folders, attempts)]
+  for (const path of new Set(found)) {
     try {
       refuseTruncated(path)
       return requireFrom(path)(path) as NativeAddon
@@ -45,6 +49,21 @@ export function loadAddon(folders: readonly string[] = searchedFolders()): Nativ
  */
 function requireFrom(path: string): NodeJS.Require {
   return process.getBuiltinModule('node:module').createRequire(path)
+}
+
+/** Undefined in a bundle, which has no node-gyp-build, and where it finds no binary for this platform. */
+function chosenByNodeGypBuild(folder: string | undefined): string | undefined {
+  if (folder === undefined || !existsSync(join(folder, 'package.json'))) return undefined
+  // It takes musl systems other than Alpine for glibc unless it is told.
+  process.env.LIBC ??= ownLibc()
+  try {
+    const nodeGypBuild = requireFrom(join(folder, 'package.json'))('node-gyp-build') as {
+      resolve(folder: string): string
+    }
+    return nodeGypBuild.resolve(folder)
+  } catch {
+    return undefined
+  }
 }
 
 function searchedFolders(): string[] {

@@ -62,6 +62,7 @@ describe('package.json', () => {
       'cli-progress',
       'cli-table3',
       'commander',
+      'node-gyp-build',
       'picocolors',
       'tinyglobby',
     ])
