@@ -33,7 +33,8 @@ export {
   TileworkError,
 } from './errors.js'
 export type { BtfWriteOptions } from './formats/btf/index.js'
-export type { Limits, TensorList } from './formats/format.js'
+export type { TensorList } from './formats/format.js'
+export type { InputLimits as Limits } from './formats/limits.js'
 export type { NpyWriteOptions, NpzWriteOptions } from './formats/npy/index.js'
 export type { ExternalOptions, FileMessage, OnnxModel, OnnxWriteOptions } from './formats/onnx/index.js'
 export type { FormatName, WriteOptions } from './formats/registry.js'

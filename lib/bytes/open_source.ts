@@ -3,9 +3,11 @@ import { fileURLToPath } from 'node:url'
 import { readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
+import { BlobSource } from './blob_source.js'
 import { MappedFileSource } from './mapped_file.js'
 import { MemorySource } from './memory.js'
 import { RangedFileSource } from './ranged_file.js'
+import { DEFAULT_INPUT_BYTES, isReceivedInput, type ReceivedInput, receive } from './receive.js'
 import type { ByteSource } from './source.js'
 import { UserSource } from './user_source.js'
 import { bytesOfBuffer } from './view_bytes.js'
@@ -15,17 +17,20 @@ export interface OpenSourceOptions {
   readonly mode?: 'map' | 'read'
   /** Survive the truncation of a mapped file; see `MappedFileOptions`. */
   readonly guard?: boolean
+  /** Limit for inputs that are received into memory. */
+  readonly maxInputBytes?: number
 }
 
+/** What a source is made of. */
+export type SourceInput = string | URL | Uint8Array | ArrayBuffer | ByteSource | Blob | ReceivedInput
+
 /**
- * Opens a path, a `file:` URL, bytes in memory, or a caller's own source, which the caller closes.
+ * Opens a path, a `file:` URL, bytes in memory, a Blob, or a caller's own source, which the caller closes. A Response and
+ * a stream are received into memory first.
  *
- * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_NATIVE_LOAD
+ * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_LIMIT, ERR_NATIVE_LOAD
  */
-export async function openSource(
-  input: string | URL | Uint8Array | ArrayBuffer | ByteSource,
-  options: OpenSourceOptions = {},
-): Promise<ByteSource> {
+export async function openSource(input: SourceInput, options: OpenSourceOptions = {}): Promise<ByteSource> {
   const { mode = 'map', guard = false } = options
   if (mode !== 'map' && mode !== 'read') {
     throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
@@ -35,10 +40,14 @@ export async function openSource(
   if (input instanceof Uint8Array) return new MemorySource(input)
   if (input instanceof ArrayBuffer) return new MemorySource(bytesOfBuffer(input, 'memory'))
   if (isOwnSource(input)) return input
-  if (readInput('The input', () => isByteSource(input))) return new UserSource(input)
+  if (input instanceof Blob) return new BlobSource(input)
+  if (readInput('The input', () => isReceivedInput(input))) {
+    return receive(input as ReceivedInput, options.maxInputBytes ?? DEFAULT_INPUT_BYTES)
+  }
+  if (readInput('The input', () => isByteSource(input))) return new UserSource(input as unknown as ByteSource)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    'The input must be a path, a file: URL, a Uint8Array, an ArrayBuffer or an object with byteLength and read().',
+    `The input is ${valueText(input)}; it must be a path, a file: URL, a Uint8Array, an ArrayBuffer, a Blob, a Response, a byte stream, or an object with byteLength and read().`,
   )
 }
 
@@ -66,6 +75,7 @@ function isOwnSource(input: unknown): input is ByteSource {
     input instanceof MappedFileSource ||
     input instanceof RangedFileSource ||
     input instanceof MemorySource ||
+    input instanceof BlobSource ||
     input instanceof UserSource
   )
 }

@@ -5,13 +5,23 @@ import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import type { Limits } from './format.js'
 
+/** Limits of an open: those of the formats, and of the input itself. */
+export interface InputLimits extends Limits {
+  /**
+   * Maximum number of bytes of a Response or a stream, which is received into memory. Default: 1 GiB. Files, Blobs and
+   * sources have no such limit.
+   */
+  readonly inputBytes?: number
+}
+
 /** One line per limit; a missing one does not compile. */
 const LIMIT_NAMES = {
+  inputBytes: true,
   tensors: true,
   headerBytes: true,
   totalBytes: true,
   depth: true,
-} as const satisfies Record<keyof Limits, true>
+} as const satisfies Record<keyof InputLimits, true>
 
 /**
  * A copy of `limits` without undefined values. A misspelt limit, or NaN, would otherwise silently be no limit.
@@ -19,7 +29,7 @@ const LIMIT_NAMES = {
  * @param limits - undefined for none; each limit is a number from 0, or infinity for no bound
  * @throws TileworkError ERR_ARGUMENT
  */
-export function checkLimits(limits: unknown): Limits {
+export function checkLimits(limits: unknown): InputLimits {
   if (limits === undefined) return {}
   if (typeof limits !== 'object' || limits === null) {
     throw new TileworkError('ERR_ARGUMENT', `limits must be an object; it is ${valueText(limits)}.`)

@@ -1,12 +1,12 @@
 /** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
 
-import { type OpenSourceOptions, openSource, pathOfUrl } from '../bytes/open_source.js'
+import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { readInput } from '../caller_input.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
-import type { Limits, ReadOptions, TensorList } from '../formats/format.js'
-import { checkLimits } from '../formats/limits.js'
+import type { ReadOptions, TensorList } from '../formats/format.js'
+import { checkLimits, type InputLimits } from '../formats/limits.js'
 import type { FileMessage, OnnxModel } from '../formats/onnx/index.js'
 import {
   type DetectedFormat,
@@ -17,12 +17,16 @@ import {
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
+import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
 import { selectTensor } from './select_tensors.js'
 import { textFileError } from './text_file.js'
 
-/** What can be opened: a path, a `file:` URL, bytes in memory, or a source of the user's own. */
-export type Input = string | URL | Uint8Array | ArrayBuffer | ByteSource
+/**
+ * What can be opened: a path, a `file:` URL, bytes in memory, a Blob, a source of the caller's own; or a Response or byte
+ * stream, which is received into memory up to `limits.inputBytes`.
+ */
+export type Input = SourceInput
 
 export interface OpenOptions {
   /** Format of the bytes. Default: found by extension and content. */
@@ -51,7 +55,7 @@ export interface OpenOptions {
    * cache, a source of your own. It is asked first, with names that lead out of no folder; for undefined the folder is asked.
    */
   readonly resolve?: (name: string) => Input | undefined | Promise<Input | undefined>
-  readonly limits?: Limits
+  readonly limits?: InputLimits
   /** Which message an ONNX file is. Default: what its content says, and its `findings` name what else it could be. */
   readonly message?: FileMessage
 }
@@ -86,6 +90,7 @@ export interface OpenFile extends FileModels {
    */
   close(options?: { readonly revoke?: boolean }): void
   [Symbol.dispose](): void
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /** What lies behind an open file, for an unchanged save. */
@@ -94,6 +99,8 @@ export interface OpenedFile {
   /** Other files that it refers to, by their names in its folder. */
   readonly siblings: ReadonlyMap<string, ByteSource>
 }
+
+const UNCLONEABLE = uncloneable('an open file; send its path or bytes instead')
 
 const openedFiles = new WeakMap<object, OpenedFile>()
 
@@ -122,7 +129,9 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
     const { tensors, findings, model } = await format.read(source, readOptions)
-    const file: OpenFile = {
+    const file: OpenFile & { readonly uncloneable: symbol } = {
+      // The first property, so that its text is what a failed clone reports.
+      uncloneable: UNCLONEABLE,
       format: entry.name as FormatName,
       tensors,
       ...(model && entry.modelProperty !== undefined && { [entry.modelProperty]: model }),
@@ -132,6 +141,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
       byteLength: source.byteLength,
       close,
       [Symbol.dispose]: () => close(),
+      [Symbol.asyncDispose]: async () => close(),
     }
     openedFiles.set(file, { source, siblings: siblings.sources })
     return file
@@ -249,8 +259,13 @@ async function openWithFormat(
   }
 }
 
-function sourceOptions({ mode, guard }: OpenOptions): OpenSourceOptions {
-  return { ...(mode !== undefined && { mode }), ...(guard !== undefined && { guard }) }
+function sourceOptions({ mode, guard, limits }: OpenOptions): OpenSourceOptions {
+  const { inputBytes } = checkLimits(limits)
+  return {
+    ...(mode !== undefined && { mode }),
+    ...(guard !== undefined && { guard }),
+    ...(inputBytes !== undefined && { maxInputBytes: inputBytes }),
+  }
 }
 
 /** One line an option; the type makes a forgotten one an error of compilation. */
@@ -292,7 +307,8 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   }
   checkChoice('symlinks', options.symlinks, ['inside', 'follow'])
   checkChoice('hardLinks', options.hardLinks, ['refuse', 'allow'])
-  return { level, limits: checkLimits(limits), ...(message !== undefined && { message }) }
+  const { inputBytes: _, ...formatLimits } = checkLimits(limits)
+  return { level, limits: formatLimits, ...(message !== undefined && { message }) }
 }
 
 function checkChoice(option: string, value: unknown, choices: readonly [string, string]): void {
