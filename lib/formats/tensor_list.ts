@@ -12,8 +12,10 @@ export abstract class LazyTensorList implements TensorList {
   abstract get(name: string): Tensor | undefined
 
   at(index: number): Tensor | undefined {
+    // Comparing what is no number, a symbol for example, would throw.
+    if (!Number.isInteger(index)) return undefined
     const position = index < 0 ? this.length + index : index
-    const isInside = Number.isInteger(position) && position >= 0 && position < this.length
+    const isInside = position >= 0 && position < this.length
     return isInside ? this.tensorAt(position) : undefined
   }
 
