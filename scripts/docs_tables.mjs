@@ -11,6 +11,8 @@ import { fail, ROOT } from './toolchain.mjs'
 const PAGE = join(ROOT, 'docs', 'limits-and-errors.md')
 /** Names of constants that bound what is read or accepted; MAX_UINT32 and the like are bounds of a number type. */
 const LIMIT_NAME = /^(MAX_(?!U?INT\d)\w+|(?!U?INT\d)\w+_LIMIT(_IN_FILES)?)$/
+/** Objects whose properties are the default limits of a format, for `limits` of `open`. */
+const DEFAULTS_NAME = /^DEFAULT_(\w+_)?LIMITS$/
 const LIBRARY = join(ROOT, 'lib')
 
 const sources = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' })
@@ -50,7 +52,7 @@ function codeTable() {
 }
 
 function limitTables() {
-  const limits = sources.flatMap((source) => topLevelConstants(source).filter(isLimit))
+  const limits = sources.flatMap((source) => topLevelConstants(source).flatMap(limitsOf))
   const byFolder = Map.groupBy
     ? Map.groupBy(limits, folderOf)
     : limits.reduce(
@@ -60,7 +62,7 @@ function limitTables() {
   return [...byFolder]
     .map(([folder, members]) => {
       const rows = members.map(
-        (limit) => `| \`${limit.name.text}\` | ${valueText(limit)} | ${reasonOf(limit)} |`,
+        (limit) => `| \`${nameOf(limit)}\` | ${valueText(limit)} | ${reasonOf(limit)} |`,
       )
       return [`### ${folder}`, '', '| constant | value | reason |', '|---|---|---|', ...rows].join('\n')
     })
@@ -78,6 +80,18 @@ function topLevelConstants(source) {
     .filter(ts.isVariableStatement)
     .flatMap(({ declarationList }) => [...declarationList.declarations])
     .filter(({ name, initializer }) => ts.isIdentifier(name) && initializer !== undefined)
+}
+
+/** The constant itself, or the properties of an object of defaults. */
+function limitsOf(constant) {
+  if (DEFAULTS_NAME.test(constant.name.text)) return [...literalOf(constant.initializer).properties]
+  return isLimit(constant) ? [constant] : []
+}
+
+function nameOf(limit) {
+  if (ts.isVariableDeclaration(limit)) return limit.name.text
+  const constant = ts.findAncestor(limit, ts.isVariableDeclaration)
+  return `${constant.name.text}.${limit.name.text}`
 }
 
 /** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is no second limit. */
@@ -101,7 +115,7 @@ function reasonOf(limit) {
   const comments = ts.getJSDocCommentsAndTags(limit).filter(ts.isJSDoc)
   const text = comments.map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '').join(' ')
   if (text === '')
-    fail(`${limit.name.text} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
+    fail(`${nameOf(limit)} (${relative(ROOT, limit.getSourceFile().fileName)}) has no doc comment.`)
   return text.replaceAll(/\s+/g, ' ').replaceAll('|', '\\|')
 }
 

@@ -8,11 +8,11 @@ import type { Place, Report } from '../../report.js'
 import { ArraySpan } from '../array_span.js'
 import { type NpyHeader, readHeader } from '../header.js'
 import { quote } from '../literal.js'
-import { DEFAULT_LIMITS as ARRAY_LIMITS } from '../schema.js'
+import { DEFAULT_LIMITS } from '../schema.js'
 import { InflatedSource, InflatePool } from './inflated_source.js'
 import { type Directory, type DirectoryEntry, readDirectory } from './zip_directory.js'
 import { descriptorEnd, type Member, readLocalHeader } from './zip_member.js'
-import { DEFAULT_LIMITS, MEMBER_ENDING, STORED } from './zip_schema.js'
+import { DEFAULT_NPZ_LIMITS, MEMBER_ENDING, STORED } from './zip_schema.js'
 
 /** Bytes per read of a local header and the array header after it; one read covers several small arrays. */
 const WINDOW_BYTES = 4096
@@ -39,7 +39,7 @@ export async function walkMembers(
   limits: Limits,
   report: Report,
 ): Promise<Content[] | undefined> {
-  const budget = new Budget(limits, DEFAULT_LIMITS, source.byteLength)
+  const budget = new Budget(limits, DEFAULT_NPZ_LIMITS, source.byteLength)
   const directory = await readDirectory(source, budget, report)
   if (!directory) return undefined
   const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
@@ -164,7 +164,7 @@ class Walk {
 
 /** The limit for the header of one array, which is far below the limit for all headers. */
 function maxHeaderBytes(limits: Limits): number {
-  return new Budget(limits, ARRAY_LIMITS).limit('headerBytes')
+  return new Budget(limits, DEFAULT_LIMITS).limit('headerBytes')
 }
 
 /** Offsets in a stored member map to file offsets; in a deflated one only its start does. */

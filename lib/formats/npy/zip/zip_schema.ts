@@ -54,7 +54,7 @@ export const MAX_DEFLATE_RATIO = 1032
 export const MEMBER_ENDING = '.npy'
 
 /** Limits of reading an archive. */
-export const DEFAULT_LIMITS = {
+export const DEFAULT_NPZ_LIMITS = {
   /**
    * Members; each takes about a kilobyte of memory. An archive of the plain ZIP format ends at 65,535, and nobody saves
    * a million arrays in one.
