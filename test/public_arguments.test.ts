@@ -442,6 +442,17 @@ it.each(Object.keys(CALLS))('%s', async (name) => {
   expect(faults).toEqual([])
 })
 
+it.each(['btf', 'npy', 'npz', 'onnx', 'safetensors'] as const)(
+  'the tensors of %s: no index but an integer has one',
+  async (format) => {
+    const { tensors } = await open(await serialize(small(), { format }))
+    for (const value of wrongValues().filter((value) => !Number.isInteger(value))) {
+      expect(tensors.at(value as number)).toBe(undefined)
+    }
+    expect(tensors.at(-1)!.shape).toEqual(small().shape)
+  },
+)
+
 it.each(['save', 'externalize', 'internalize'])(
   '%s writes nothing where an option cannot be read',
   async (name) => {

@@ -12,11 +12,10 @@ export abstract class LazyTensorList implements TensorList {
   abstract get(name: string): Tensor | undefined
 
   at(index: number): Tensor | undefined {
-    // Comparing what is no number, a symbol for example, would throw.
+    // Callers without types may give a symbol or a bigint, on which the comparison or the addition throws.
     if (!Number.isInteger(index)) return undefined
     const position = index < 0 ? this.length + index : index
-    const isInside = position >= 0 && position < this.length
-    return isInside ? this.tensorAt(position) : undefined
+    return position >= 0 && position < this.length ? this.tensorAt(position) : undefined
   }
 
   *[Symbol.iterator](): Iterator<Tensor> {

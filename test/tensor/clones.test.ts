@@ -1,6 +1,8 @@
-/** Tensors refuse to be cloned, and print as what they are. */
+/** Tensors, models and open files refuse to be cloned; tensors print a summary. */
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { OnnxModel } from '../../lib/formats/onnx/index.js'
+import { TmfileModel } from '../../lib/formats/tmfile/index.js'
 import {
   open,
   reorder,
@@ -99,6 +101,25 @@ describe('a tensor', () => {
     port2.close()
     expect(inspect(made)).toBe(text)
     expect(JSON.parse(JSON.stringify(made))).toEqual(json)
+  })
+})
+
+describe('a model', () => {
+  it.each([
+    ['ONNX', 'an ONNX model', () => OnnxModel.create()],
+    ['tmfile', 'a tmfile model', () => new TmfileModel()],
+  ])('%s', (_, what, make) => {
+    const model = make()
+    const error = expect.objectContaining({
+      name: 'DataCloneError',
+      message: `Symbol(${what}; send the bytes of serialize() instead) could not be cloned.`,
+    })
+    expect(() => structuredClone(model)).toThrow(error)
+    expect(() => structuredClone({ models: [model] })).toThrow(error)
+    const { port1, port2 } = new MessageChannel()
+    expect(() => port1.postMessage(model)).toThrow(error)
+    port1.close()
+    port2.close()
   })
 })
 

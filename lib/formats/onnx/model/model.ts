@@ -7,6 +7,7 @@ import type { ByteSource } from '../../../bytes/source.js'
 import { checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { uncloneable } from '../../../uncloneable.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
 import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
@@ -74,7 +75,11 @@ interface CopiedModel {
   readonly file: MessageFile
 }
 
+const UNCLONEABLE = uncloneable('an ONNX model; send the bytes of serialize() instead')
+
 export class OnnxModel {
+  /** @internal The first own property, so that its text is what a failed clone reports. */
+  readonly uncloneable = UNCLONEABLE
   /** @internal */
   readonly message: Message
   /** @internal */

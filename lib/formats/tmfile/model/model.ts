@@ -3,6 +3,7 @@
  * method delegates to an edit function on the graph.
  */
 import type { DenseTensor } from '../../../tensor/tensor.js'
+import { uncloneable } from '../../../uncloneable.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
 import { createNode, type TmfileNodeDescription } from './create_node.js'
 import {
@@ -40,7 +41,11 @@ import type {
   TmfileTensor,
 } from './types.js'
 
+const UNCLONEABLE = uncloneable('a tmfile model; send the bytes of serialize() instead')
+
 export class TmfileModel implements TmfileModelFields {
+  /** @internal The first own property, so that its text is what a failed clone reports. */
+  readonly uncloneable = UNCLONEABLE
   readonly kind = 'tmfile'
   /** Main, sub and compile version of the file; the main version is 2. */
   version: readonly [number, number, number] = [2, 0, 0]
