@@ -1,4 +1,4 @@
-/** ONNX models with their values in files beside them, and in one file again. */
+/** Moves the values of ONNX models into data files beside the model, and back into it. */
 import type { Writable } from 'node:stream'
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
 import type { ExternalOptions, OnnxModel } from '../formats/onnx/index.js'
@@ -10,9 +10,8 @@ export type InternalizeOptions = Pick<SaveOptions, 'signal' | 'onProgress'>
 export type ExternalizeOptions = ExternalOptions & InternalizeOptions
 
 /**
- * Saves an ONNX model whose large initializers lie in files beside it, of any graph. What has external data already is
- * moved to the new files. Data files are complete before the model takes its name, and no file that is there is written
- * over but the model itself.
+ * Saves an ONNX model with its large initializers, of every graph, in files beside it. Existing external data moves to the
+ * new files. Data files are complete before the model file appears. No existing file is overwritten but the model.
  *
  * @param content - a model, an open file, or tensors that become a model
  * @throws TileworkError as `save`, ERR_PATH_ESCAPE for a location that leads out of the folder of `target`
@@ -28,7 +27,7 @@ export async function externalize(
 }
 
 /**
- * Saves an ONNX model with all values in it, wherever they lay.
+ * Saves an ONNX model as one file with all its values.
  *
  * @throws TileworkError as `save`, ERR_LIMIT for more than 2 GiB
  */

@@ -1,4 +1,4 @@
-/** Opens a file of any known format: finds the format, lets its reader check the headers, hands out tensors. */
+/** Opens a file of any known format: detects the format, lets its reader check the headers, and provides the tensors. */
 
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
@@ -29,34 +29,34 @@ import { textFileError } from './text_file.js'
 export type Input = SourceInput
 
 export interface OpenOptions {
-  /** Format of the bytes. Default: found by extension and content. */
+  /** Format of the bytes. Default: detected by extension and content. */
   readonly format?: FormatName
-  /** `strict` refuses what breaks a rule of the format; `lenient` (default) what cannot be read safely. */
+  /** `strict` refuses any violation of the format's rules; `lenient` (default) only what cannot be read safely. */
   readonly level?: Level
-  /** `map` (default) maps the file; `read` reads ranges of it, for untrusted writers and network shares. */
+  /** `map` (default) maps a file; `read` reads ranges, for files that others write and for network shares. */
   readonly mode?: 'map' | 'read'
   /**
-   * With `mode: 'map'`: a file that someone truncates under the map gives zeros and ERR_FILE_CHANGED, where the system
-   * would else kill the process (SIGBUS). Installs a signal handler, which hands on all faults that are not its own.
+   * With `mode: 'map'`: a file that is truncated while it is mapped reads as zeros and fails with ERR_FILE_CHANGED, where
+   * the system would otherwise kill the process (SIGBUS). Installs a signal handler, which passes on other faults.
    */
   readonly guard?: boolean
   /**
-   * Symbolic links among the files that a file of several parts refers to: `inside` (default) lets them lead to files
-   * of the same folder only, `follow` anywhere, as the caches of model hubs need it.
+   * Symbolic links among the files that a multi-part file refers to: `inside` (default) allows targets in the same folder
+   * only, `follow` any target, as the caches of model hubs need.
    */
   readonly symlinks?: SymlinkPolicy
   /**
-   * Files of external data that have other names too (hard links): `refuse` (default), since such a name is a way out of
-   * the folder that no path shows, or `allow`, as stores that keep equal files once need it.
+   * External data files with several names (hard links): `refuse` (default), because such a file may belong to another
+   * folder and no path shows it, or `allow`, as stores with deduplicated files need.
    */
   readonly hardLinks?: HardLinkPolicy
   /**
-   * Other files that a file of several parts refers to, where these are not in its folder: bytes in memory, a path of a
-   * cache, a source of your own. It is asked first, with names that lead out of no folder; for undefined the folder is asked.
+   * Provides the files that a multi-part file refers to, where they are not in its folder: bytes in memory, a path in a
+   * cache, a source of your own. Called first, with names that stay inside the folder; undefined means the folder.
    */
   readonly resolve?: (name: string) => Input | undefined | Promise<Input | undefined>
   readonly limits?: InputLimits
-  /** Which message an ONNX file is. Default: what its content says, and its `findings` name what else it could be. */
+  /** The message type of an ONNX file. Default: by content; `findings` names other types that are possible. */
   readonly message?: FileMessage
 }
 
@@ -73,30 +73,30 @@ export interface OpenFile extends FileModels {
    */
   readonly onnx?: OnnxModel
   /**
-   * The dense tensor of a name, or at a place (below 0 from the end).
+   * The dense tensor with a name, or at an index (below 0 from the end).
    * Errors: ERR_ARGUMENT when there is none, ERR_UNSUPPORTED when it is of another kind.
    */
   dense(key: string | number): DenseTensor
   /** As `dense`, for a sparse tensor. */
   sparse(key: string | number): SparseTensor
-  /** What a lenient read noticed. */
+  /** Findings of a lenient read. */
   readonly findings: readonly Finding[]
   /** Length of the file in bytes. */
   readonly byteLength: number
   /**
-   * Ends the use of the file: it and its tensors become ERR_CLOSED at once. Views that were given out stay valid
-   * and the memory goes with the last of them, unless `revoke` is true: then they are detached as well, which is
-   * safe only when no asynchronous call of Node is using one. May be called twice.
+   * Ends the use of the file: it and its tensors throw ERR_CLOSED from now on. Existing views stay valid, and the memory is
+   * freed with the last of them. With `revoke` they are detached as well, which is safe only when no asynchronous call of
+   * Node uses one. May be called twice.
    */
   close(options?: { readonly revoke?: boolean }): void
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** What lies behind an open file, for an unchanged save. */
+/** The sources of an open file, for an unchanged save. */
 export interface OpenedFile {
   readonly source: ByteSource
-  /** Other files that it refers to, by their names in its folder. */
+  /** The files that it refers to, by their names in its folder. */
   readonly siblings: ReadonlyMap<string, ByteSource>
 }
 
@@ -104,13 +104,13 @@ const UNCLONEABLE = uncloneable('an open file; send its path or bytes instead')
 
 const openedFiles = new WeakMap<object, OpenedFile>()
 
-/** Undefined for what is no open file. */
+/** Undefined for anything but an open file. */
 export function openedFile(content: unknown): OpenedFile | undefined {
   return typeof content === 'object' && content !== null ? openedFiles.get(content) : undefined
 }
 
 /**
- * Opens a tensor file. Only headers are read; payloads are read when a tensor's bytes are asked for.
+ * Opens a tensor file. Only headers are read; payloads are read when the bytes of a tensor are requested.
  *
  * @throws TileworkError ERR_IO, ERR_UNKNOWN_FORMAT, ERR_LIMIT, and the codes of the format's reader
  */
@@ -155,7 +155,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
   }
 }
 
-/** What detection has found, so that the reader does not look for it again. */
+/** The result of the detection, which the reader need not repeat. */
 function messagesOf({ detection }: DetectedFormat): Pick<ReadOptions, 'detectedMessages'> {
   return typeof detection === 'object' ? { detectedMessages: detection.messages } : {}
 }
@@ -169,7 +169,7 @@ function pick<K extends Tensor['kind']>(tensors: TensorList, key: string | numbe
 
 type TensorOf<K extends Tensor['kind']> = Extract<Tensor, { readonly kind: K }>
 
-/** The other files that a file refers to, opened once each and closed with it. */
+/** The files that a multi-part file refers to, each opened once and closed with it. */
 class SiblingFiles {
   readonly sources = new Map<string, ByteSource>()
   readonly #path: string | undefined
@@ -186,7 +186,7 @@ class SiblingFiles {
     const given = await this.#resolve(name)
     if (given) return given
     if (this.#path === undefined) {
-      const message = `The file refers to ${JSON.stringify(name)} beside it, and bytes in memory lie in no folder.`
+      const message = `The file refers to ${JSON.stringify(name)} beside it, and an input without a path has no folder; pass the file by the option resolve.`
       throw new TileworkError('ERR_UNSUPPORTED', message)
     }
     const { symlinks = 'inside', hardLinks = 'refuse' } = this.#options
@@ -210,7 +210,7 @@ class SiblingFiles {
   }
 }
 
-/** Findings of every check that the format has at the given level. Bad bytes never throw. */
+/** Options of `check`: those of `open`. */
 export interface CheckOptions extends OpenOptions {}
 
 /**
@@ -235,7 +235,7 @@ export async function check(input: Input, given: CheckOptions = {}): Promise<Fin
     }
     return [errorFinding(unknownFormat(source))]
   } finally {
-    // Nobody else has views of a source that was opened here, so its memory can go at once.
+    // No view of a source that was opened here exists outside, so its memory can be freed at once.
     if (source !== input) source.close?.({ revoke: true })
     siblings.close({ revoke: true })
   }
@@ -268,7 +268,7 @@ function sourceOptions({ mode, guard, limits }: OpenOptions): OpenSourceOptions 
   }
 }
 
-/** One line an option; the type makes a forgotten one an error of compilation. */
+/** One line per option; a missing one does not compile. */
 const OPTION_NAMES = {
   format: true,
   level: true,
@@ -281,7 +281,7 @@ const OPTION_NAMES = {
   message: true,
 } as const satisfies Record<keyof OpenOptions, true>
 
-/** Read once. @throws TileworkError ERR_ARGUMENT for what is no object, or cannot be read */
+/** A copy, read once. @throws TileworkError ERR_ARGUMENT for anything but an object, and for getters that throw */
 function copyOptions<Options extends OpenOptions>(options: Options): Options {
   if (typeof options !== 'object' || options === null) {
     throw new TileworkError('ERR_ARGUMENT', `The options must be an object; they are ${valueText(options)}.`)
@@ -293,7 +293,10 @@ function checkOptions(options: OpenOptions): Omit<ReadOptions, 'sibling'> {
   const unknown = Object.keys(options).find((key) => !Object.hasOwn(OPTION_NAMES, key))
   if (unknown !== undefined) {
     const known = Object.keys(OPTION_NAMES).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `${valueText(unknown)} is no option; known are: ${known}.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `Unknown option ${valueText(unknown)}; expected one of: ${known}.`,
+    )
   }
   const { level = 'lenient', limits, guard, message, resolve } = options
   if (resolve !== undefined && typeof resolve !== 'function') {
@@ -326,7 +329,7 @@ function unknownFormat(source: ByteSource): TileworkError {
 /**
  * The path of an input that has one.
  *
- * @throws TileworkError ERR_ARGUMENT for a URL that is no path of this machine
+ * @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine
  */
 export function pathOf(input: unknown): string | undefined {
   if (typeof input === 'string') return input

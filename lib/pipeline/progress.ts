@@ -1,4 +1,4 @@
-/** What a listener of a running save is told. */
+/** Progress reports of a running save. */
 
 export interface SaveProgress {
   readonly bytesDone: number
@@ -7,7 +7,7 @@ export interface SaveProgress {
   readonly tensorsTotal: number
   /** Average since the start. */
   readonly bytesPerSecond: number
-  /** By that average; 0 at the end. */
+  /** Estimated from that average; 0 at the end. */
   readonly secondsLeft: number
 }
 
@@ -29,7 +29,7 @@ export class ProgressReport {
     this.#listener = listener
   }
 
-  /** Counts what has been written since the last call. */
+  /** Adds what was written since the last call, and reports. */
   add(bytes: number, tensors: number): void {
     this.#bytesDone += bytes
     this.#tensorsDone += tensors

@@ -1,9 +1,9 @@
 /**
- * Writes tensors to a path, a stream or memory. A format plans the file as segments; here the segments are
- * written in order, tensors window by window, so that memory stays bounded by a window a call.
+ * Writes tensors, open files and models to a path, a stream or memory. A format plans the file as segments, which are
+ * split into chunks, so that memory stays bounded.
  *
- * A path is written through a temporary in the same folder, which is renamed over the target only when every byte
- * is on disk: a failed write leaves the old file as it was.
+ * A path is written through a temporary file in the same folder, which replaces the target only when every byte is on
+ * disk: a failed write leaves the old file as it was.
  */
 import { existsSync, rmSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
@@ -28,18 +28,19 @@ import {
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
+import { chunksOf } from './chunks.js'
+import { completedSaves, saveThatWrites, whileWriting } from './concurrent_saves.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
-import { piecesOf } from './pieces.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
-import { endedSaves, shardsUnderWay, whileWriting } from './shards_under_way.js'
 import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
-import { type WriteContext, writePieces } from './write_pieces.js'
+import { type WriteContext, writeChunks } from './write_chunks.js'
 
-/** Memory that a running save takes from the budget: its pieces under way and its threads' buffers. */
+/** Memory that a running save takes from the budget: its chunks in flight and the buffers of its threads. */
 const WORKING_BYTES = 8 * 1024 * 1024
 
 export type SerializeOptions = {
-  /** Default: the format of the file that is saved, else `btf`. For a path its extension goes first. */
+  /** Default: by the extension of the path, else the format of the file that is saved, else `btf`. */
   readonly format?: FormatName
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: SaveProgress) => void
@@ -48,8 +49,8 @@ export type SerializeOptions = {
 export type SaveOptions = SerializeOptions
 
 /**
- * What can be saved: tensors, an open file, which is written unchanged, byte for byte, in its own format, or a model,
- * which is written with all that was changed of it, as an open file is that has one.
+ * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, also that of an
+ * open file, with all its changes.
  */
 export type Saveable = OpenFile | OnnxModel | TmfileModel | Tensor | Iterable<Tensor>
 
@@ -57,7 +58,7 @@ export type Saveable = OpenFile | OnnxModel | TmfileModel | Tensor | Iterable<Te
 interface PlannedFile {
   readonly plan: WritePlan
   readonly tensorsTotal: number
-  /** Tensors that are complete with the end of a range that is copied whole. */
+  /** Number of tensors in a range that is copied whole. */
   readonly tensorsOfRanges: number
 }
 
@@ -65,7 +66,7 @@ interface PlannedFile {
  * Saves tensors, or an open file, to a path or a stream.
  *
  * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold; ERR_IO;
- * ERR_ABORTED; ERR_FILE_CHANGED when a source changed under the read. The target is then as it was before.
+ * ERR_ABORTED; ERR_FILE_CHANGED when a source changed while it was read. The target is then as it was before.
  */
 export async function save(
   target: string | URL | WritableStream<Uint8Array> | Writable,
@@ -95,25 +96,25 @@ function readSaveOptions<Options extends SaveOptions>(given: Options, call: stri
 }
 
 async function saveToPath(path: string, content: Saveable, options: SaveOptions): Promise<void> {
-  // What is made as it is read can be read only once.
+  // An iterable may be readable only once, and the loop may plan again.
   const again =
     openedFile(content) || formatOfModel(content)
       ? content
       : listTensors(content as Tensor | Iterable<Tensor>)
-  let ended = endedSaves()
+  let ended = completedSaves()
   for (;;) {
     const planned = await planFile(again, options, path)
     const { siblings = [], replaced } = planned.plan
     const names = [...siblings.map(({ name }) => name), ...(replaced?.names ?? [])]
     const shards = names.map((name) => resolve(dirname(path), name))
-    const isStale = shards.length > 0 && endedSaves() !== ended
-    const other = shardsUnderWay(shards)
+    const isStale = shards.length > 0 && completedSaves() !== ended
+    const other = saveThatWrites(shards)
     if (!other && !isStale) {
       return whileWriting(shards, () => writeFiles(() => openFiles(path, planned.plan), planned, options))
     }
-    // Planned anew then: the names that others have taken are seen in the folder.
+    // Plan again: the names that the other save has taken are now visible in the folder.
     if (other) await untilAborted(other, options.signal)
-    ended = endedSaves()
+    ended = completedSaves()
   }
 }
 
@@ -147,7 +148,7 @@ async function planFile(
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
     return unchanged(opened, content as OpenFile, format, path)
   }
-  // Its tensors alone would be a model without a graph.
+  // The tensors alone would be a model without a graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, path)
   const tensors = opened
     ? [...(content as OpenFile).tensors]
@@ -181,7 +182,7 @@ async function planModel(
   const ownFormat = await own.load()
   if (entry === own) {
     const plan = await ownFormat.planModel(model, options, path === undefined ? {} : { path })
-    // Each range of the file is the numbers of a weight; what lies beside it has those of others.
+    // Each range of the file holds the values of one weight; the files beside it hold the other values.
     const inFile = plan.segments.filter(({ kind }) => kind === 'range' || kind === 'tensor')
     const beside = (plan.siblings ?? []).flatMap(({ segments }) =>
       segments.filter(({ kind }) => kind === 'tensor'),
@@ -192,7 +193,7 @@ async function planModel(
   return planTensors(ownFormat.weightsOf(model), entry, options, path)
 }
 
-/** A copy is what was meant unless an option of the writer, or another kind of file (an index of shards), is named. */
+/** True for a plain copy: without options of the writer, and not from a file to an index of shards or back. */
 function isUnchanged(
   { source }: OpenedFile,
   path: string | undefined,
@@ -205,8 +206,8 @@ function isUnchanged(
 }
 
 /**
- * An open file is written byte for byte, and the files that it refers to as well, under their names unless the format
- * finds these taken.
+ * Copies an open file byte for byte, and the files that it refers to. These keep their names, unless the format finds the
+ * names taken.
  */
 async function unchanged(
   { source, siblings }: OpenedFile,
@@ -239,37 +240,46 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
 }
 
 function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
-  return readInput('What is to be saved', () => {
+  return readInput('The content', () => {
     if (typeof content === 'object' && content !== null) {
       if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))
       if ('dtype' in content && 'shape' in content) return [checkTensor(content, 'A save')]
     }
-    throw new TileworkError('ERR_ARGUMENT', 'Only tensors, lists of tensors and open files can be saved.')
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${valueText(content)} cannot be saved; expected a tensor, an iterable of tensors, an open file or a model.`,
+    )
   })
 }
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
   if (target instanceof Writable) {
     if (!target.writable) {
-      throw new TileworkError('ERR_ARGUMENT', 'The stream was ended, destroyed, or has failed already.')
+      throw new TileworkError(
+        'ERR_ARGUMENT',
+        'The stream is not writable: it was ended or destroyed, or has failed.',
+      )
     }
     return streamSink(Writable.toWeb(target) as WritableStream<Uint8Array>, signal)
   }
   if (!(target instanceof WritableStream)) {
-    throw new TileworkError('ERR_ARGUMENT', 'The target must be a path, a file: URL or a writable stream.')
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The target is ${valueText(target)}; it must be a path, a file: URL or a writable stream.`,
+    )
   }
-  if (target.locked) throw new TileworkError('ERR_ARGUMENT', 'The stream has a writer already.')
+  if (target.locked) throw new TileworkError('ERR_ARGUMENT', 'The stream is locked by another writer.')
   return streamSink(target, signal)
 }
 
 /** A file that is being written. */
 interface OutputFile extends WritePlan {
   readonly sink: Sink
-  /** The file did not exist before: it is taken back when a later one of the same save fails. */
+  /** Set where the file is new: it is removed again when a later file of the same save fails. */
   readonly newPath?: string
 }
 
-/** The files of a save, in the order in which they take their names: the one that refers to the others is last. */
+/** The files of a save in the order of their commits. The file that refers to the others is last. */
 function openFiles(path: string, plan: WritePlan): OutputFile[] {
   const files: OutputFile[] = []
   try {
@@ -294,7 +304,7 @@ function openFiles(path: string, plan: WritePlan): OutputFile[] {
   }
 }
 
-/** Some file systems take names that differ in case for one. */
+/** Some file systems ignore case. */
 function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
@@ -328,15 +338,15 @@ async function writeContents(
 ): Promise<void> {
   for (const [index, { segments, sink, byteLength }] of files.entries()) {
     const isLast = index === files.length - 1
-    const pieces = piecesOf(segments, {
+    const chunks = chunksOf(segments, {
       isNative: sink.run !== undefined,
       tensorsOfRanges: isLast ? tensorsOfRanges : 0,
     })
-    await writePieces(pieces, { ...context, sink, byteLength })
+    await writeChunks(chunks, { ...context, sink, byteLength })
   }
 }
 
-/** All bytes are on disk before the first file takes its name: a kill in between finds little left to do. */
+/** Flushes all files before the first commit, so that a kill between two commits is unlikely. */
 async function commitAll(files: readonly OutputFile[]): Promise<void> {
   if (files.length > 1) await Promise.all(files.map(({ sink }) => sink.sync?.()))
   const committed: OutputFile[] = []

@@ -95,7 +95,7 @@ describe('wrong use', () => {
     [['convert', 'a.btf', '-'], 'stdout'],
     [['convert', 'no/*.btf', 'd'], "tilework convert 'no/*.btf' --out-dir d"],
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'nope'], 'The base folder nope does not exist.'],
-    [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is no folder.'],
+    [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is not a folder.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--manifest', 'm', '--no-manifest'], '--no-manifest contradict'],
     [['inspect', 'a.btf', '--mode', 'fly'], 'Allowed choices are map, read; see'],
   ])('%j is told with advice', async (args, part) => {

@@ -90,7 +90,7 @@ test.each(['http://example.com/x.btf', 'file://server/x.btf'])('save to %s', asy
 })
 
 describe('a tensor by its kind', () => {
-  test('is found by name and by place', async () => {
+  test('is found by name and by index', async () => {
     const file = await open(await serialize([small, await sparseFromDense(small, { name: 'other' })]))
     expect(file.dense(0).shape).toEqual([3])
     expect(file.dense('0').name).toBe('0')
@@ -102,7 +102,7 @@ describe('a tensor by its kind', () => {
 })
 
 describe('what would pass in silence', () => {
-  test('an option that is none', async () => {
+  test('an unknown option', async () => {
     await expect(open(bytes, { levle: 'strict' } as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
     expect(() => slice(small, [{ stop: 3 } as never])).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
@@ -110,7 +110,7 @@ describe('what would pass in silence', () => {
     await expect(open(bytes, { guard: 'yes' as never })).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
 
-  test('an extension that is none', async () => {
+  test('an unknown extension', async () => {
     await expect(save('x.safetensor', small)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
 })

@@ -110,7 +110,7 @@ describe('a large tensor', () => {
     }
   })
 
-  test('tells of its progress', async () => {
+  test('reports its progress', async () => {
     const path = join(folder, 'in.btf')
     await save(path, [noise(SHAPE), noise([3])])
     const file = await open(path)
@@ -233,7 +233,7 @@ test('a source that fails in the middle fails the save, and the old file stays',
 describe('the memory budget', () => {
   afterEach(() => setMemoryBudget(Number.POSITIVE_INFINITY))
 
-  test('does not hold a save whose turn does not come and that is cancelled', async () => {
+  test('does not hold a waiting save that is cancelled', async () => {
     const [long, short] = [noise([2000]), noise([100])]
     setMemoryBudget(4096)
     const first = new AbortController()

@@ -1,6 +1,6 @@
 /**
- * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on
- * nothing but their paths. So two machines that are given the same files agree on the list, and can share it.
+ * The list of inputs of a run: names and patterns become files, each real file once, in an order that depends on the
+ * paths alone. So two machines with the same files have the same list, and can share it.
  */
 import { existsSync, statSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
@@ -23,13 +23,13 @@ export type ConvertInputs = ConvertInput | Iterable<ConvertInput> | AsyncIterabl
 
 /** One file to convert. */
 export interface InputFile {
-  /** As it was named, or as a pattern found it. */
+  /** As the caller named it, or as the pattern matched it. */
   readonly path: string
-  /** Absolute and without links. */
+  /** Absolute, with links resolved. */
   readonly real: string
-  /** Where its output goes, relative to the folder of all outputs. */
+  /** Path of its output, relative to the folder of outputs. */
   readonly name: string
-  /** Length in bytes when the list was made; 0 for a file that could not be looked at. For progress only. */
+  /** Length in bytes when the list was made; 0 where the file could not be inspected. For progress only. */
   readonly byteLength: number
 }
 
@@ -37,23 +37,23 @@ export interface InputSelection {
   readonly inputs: ConvertInputs
   /** Outputs keep the path of their input below this folder. */
   readonly base: string | undefined
-  /** Patterns leave out what lies in this folder: the results of an earlier run are no inputs of the next. */
+  /** Patterns omit files in this folder, because outputs of an earlier run are not inputs of the next. */
   readonly outDir: string
   readonly signal: AbortSignal | undefined
 }
 
-/** About 1 GiB of names. Whoever has more runs the parts of the list one after another. */
+/** About 1 GiB of paths. A longer list can be converted in parts. */
 const MAX_FILES = 2_000_000
 
-/** Files between two looks at the clock of the process: signals and other work get their turn. */
-const FILES_A_TURN = 512
+/** Files between two yields to the event loop, so that signals and other work are handled. */
+const FILES_PER_YIELD = 512
 
 /**
- * All inputs, sorted by path, duplicates removed. Without `base` a file that was named keeps its own name only, and
- * one that a pattern found its path below the part of the pattern without wildcards.
+ * All inputs, sorted by path, without duplicates. Without `base` the output of a named file has its file name, and the
+ * output of a matched file its path below the part of the pattern without wildcards.
  *
- * @throws TileworkError ERR_ARGUMENT for folders, patterns without a match, a `base` that is no folder and files outside of `base`; ERR_LIMIT for
- * more than 2,000,000 files; ERR_ABORTED; ERR_IO
+ * @throws TileworkError ERR_ARGUMENT for folders, patterns without a match, a `base` that is not a folder and files outside
+ * `base`; ERR_LIMIT for more than 2,000,000 files; ERR_ABORTED; ERR_IO
  */
 export async function listInputs(selection: InputSelection): Promise<InputFile[]> {
   if (selection.base !== undefined) checkBase(selection.base)
@@ -77,7 +77,7 @@ function isSingle(inputs: ConvertInputs): inputs is ConvertInput {
 
 function checkBase(base: string): void {
   if (statSync(base, { throwIfNoEntry: false })?.isDirectory()) return
-  const reason = existsSync(base) ? 'is no folder' : 'does not exist'
+  const reason = existsSync(base) ? 'is not a folder' : 'does not exist'
   throw new TileworkError('ERR_ARGUMENT', `The base folder ${base} ${reason}.`)
 }
 
@@ -118,19 +118,19 @@ class InputList {
       const pattern = join(path, '**', '*.btf')
       throw new TileworkError(
         'ERR_ARGUMENT',
-        `${path} is a folder; name its files by a pattern, as '${pattern}'.`,
+        `${path} is a folder; select its files with a pattern such as '${pattern}'.`,
       )
     }
     this.#files.push({ path, real, name: this.#nameBelowBase(path, name), byteLength: stats?.size ?? 0 })
     if (this.#files.length > MAX_FILES) {
-      throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; give it in parts.`)
+      throw new TileworkError('ERR_LIMIT', `The list has more than ${MAX_FILES} files; convert it in parts.`)
     }
-    if (this.#files.length % FILES_A_TURN === 0) await turnOrAbort(this.#selection.signal)
+    if (this.#files.length % FILES_PER_YIELD === 0) await yieldOrAbort(this.#selection.signal)
   }
 
   async #addMatches(pattern: string): Promise<void> {
     const { base, files } = await matchPattern(pattern, this.#selection.signal)
-    // Where the search itself begins among the outputs, they are what is meant.
+    // A search that starts among the outputs means the outputs.
     const isSearchOfOutputs = isInside(this.#paths.folder(resolve(base)), this.#outDir)
     let found = 0
     for (const match of files) {
@@ -147,7 +147,7 @@ class InputList {
     if (base === undefined) return name
     const below = relative(resolve(base), resolve(path))
     if (below !== '..' && !below.startsWith('../')) return below
-    throw new TileworkError('ERR_ARGUMENT', `${path} lies outside of the base folder ${base}.`)
+    throw new TileworkError('ERR_ARGUMENT', `${path} lies outside the base folder ${base}.`)
   }
 
   finish(): InputFile[] {
@@ -156,7 +156,7 @@ class InputList {
   }
 }
 
-/** By code units, which no locale changes. */
+/** By code units, independent of the locale. */
 function byPath(one: InputFile, other: InputFile): number {
   return compare(one.path, other.path) || compare(one.name, other.name)
 }
@@ -165,7 +165,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-async function turnOrAbort(signal: AbortSignal | undefined): Promise<void> {
+async function yieldOrAbort(signal: AbortSignal | undefined): Promise<void> {
   await yieldToEventLoop()
   throwIfAborted(signal)
 }

@@ -1,7 +1,7 @@
 /**
- * The record of what a run has finished, so that the next run need not do it again. Append-only: a line is one write to
- * a descriptor that was opened for appending, which the operating system puts at the end whoever else is writing, so
- * several processes may share one manifest on a local file system. The last line of an output counts.
+ * The record of finished files, which the next run skips. Append-only: each line is one write to a descriptor opened for
+ * appending, which the operating system places at the end whichever process writes, so that several processes may share
+ * a manifest on a local file system. The last line of an output counts.
  */
 import { closeSync, constants, fdatasync, fstatSync, openSync, read, readSync, writeSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
@@ -20,16 +20,16 @@ import {
 import { splitRecords } from './records.js'
 
 /**
- * A file of some ten thousand parts or undone tensors, of some hundred bytes each, still fits; and a file of something
- * else without line breaks is not taken in whole.
+ * Fits a file of ten thousand parts or undone tensors of a few hundred bytes each, and bounds the memory for a file of
+ * another kind without line breaks (CWE-770).
  */
 const MAX_LINE_BYTES = 16 * 1024 * 1024
 const LINE_FEED = 0x0a
 
 /**
- * A killed process loses no line: what was written is the operating system's. Only a machine that stops loses what is
- * not on disk yet, and then a file is converted once more. That is worth a flush now and then and at the end, not one a
- * file, which would cost as much as writing the file.
+ * A killed process loses no line, because the operating system has it. A machine that crashes loses the lines that are not
+ * on disk yet, and those files are converted again. So an occasional flush is enough; a flush per file would cost as much
+ * as writing the file.
  */
 const FLUSH_EVERY_MS = 5000
 
@@ -37,7 +37,7 @@ const syncData = promisify(fdatasync)
 const readAt = promisify(read)
 const CHUNK_BYTES = 256 * 1024
 
-/** What stands in a manifest. */
+/** The content of a manifest. */
 interface Content {
   readonly entries: Map<string, ManifestEntry>
   readonly unreadable: readonly number[]
@@ -45,7 +45,7 @@ interface Content {
 
 export class Manifest {
   readonly path: string
-  /** Lines that could not be read: numbers from 1. They count for nothing. */
+  /** Numbers of unreadable lines, from 1. They are ignored. */
   readonly unreadable: readonly number[]
   readonly #descriptor: number
   readonly #folder: string
@@ -65,16 +65,16 @@ export class Manifest {
   }
 
   /**
-   * Opens the manifest at `path`, or begins one.
+   * Opens the manifest at `path`, or creates one.
    *
-   * @param outputs - the outputs that will be asked for; entries of others are not kept in memory
-   * @throws TileworkError ERR_IO; ERR_ARGUMENT for a file that is no manifest; ERR_UNSUPPORTED for one of a later version
+   * @param outputs - the outputs that will be looked up; other entries are not kept in memory
+   * @throws TileworkError ERR_IO; ERR_ARGUMENT for a file that is not a manifest; ERR_UNSUPPORTED for one of a later version
    */
   static async open(path: string, outputs: Iterable<string>): Promise<Manifest> {
     const folder = dirname(resolve(path))
     const wanted = new Set<string>()
     for (const output of outputs) wanted.add(relative(folder, resolve(output)))
-    // O_NONBLOCK: the open of a pipe that nobody reads would wait for ever.
+    // O_NONBLOCK: opening a pipe without a reader would block forever.
     const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NONBLOCK ?? 0)
     const descriptor = systemError.wrap(path, () => openSync(path, flags, 0o666))
     try {
@@ -90,15 +90,15 @@ export class Manifest {
     }
   }
 
-  /** The entry of an output, as its path is written in this process. */
+  /** The entry of an output, by its path as this process writes it. */
   get(output: string): ManifestEntry | undefined {
     return this.#entries.get(this.#key(output))
   }
 
   /**
-   * Notes a finished file. To be called when the output is complete under its name, never before.
+   * Records a finished file. Call only when the output is complete under its name.
    *
-   * @param entry - its output's path as it is written in this process
+   * @param entry - with the output's path as this process writes it
    * @throws TileworkError ERR_IO
    */
   append(entry: ManifestEntry): void {
@@ -109,12 +109,12 @@ export class Manifest {
     if (!this.#flush && Date.now() - this.#flushedAt >= FLUSH_EVERY_MS) this.#startFlush()
   }
 
-  /** Brings all lines to the disk and gives the descriptor back. */
+  /** Flushes all lines to disk and closes the descriptor. */
   async close(): Promise<void> {
     try {
       await this.#flush
       await systemError.wrapAsync(this.path, () => syncData(this.#descriptor))
-      // The operating system tells a failure once; a later flush succeeds though the lines are lost.
+      // The operating system reports a failure once; a later flush succeeds although the lines are lost.
       if (this.#flushError !== undefined) throw systemError.from(this.path, this.#flushError)
     } finally {
       closeSync(this.#descriptor)
@@ -129,7 +129,7 @@ export class Manifest {
     const bytes = Buffer.from(text)
     const written = writeSync(this.#descriptor, bytes)
     if (written === bytes.length) return
-    // A full disk takes a part. The rest must not become a line of its own, nor the next line a part of this one.
+    // A full disk takes a part of the line. The next line must not continue it.
     this.#isTorn = true
     throw new TileworkError(
       'ERR_IO',
@@ -155,7 +155,7 @@ export class Manifest {
 function regularSize(path: string, descriptor: number): number {
   const stats = fstatSync(descriptor)
   if (stats.isFile()) return stats.size
-  throw new TileworkError('ERR_ARGUMENT', `${path} is no regular file and can be no manifest.`)
+  throw new TileworkError('ERR_ARGUMENT', `${path} is not a regular file, so it cannot be a manifest.`)
 }
 
 function byteAt(descriptor: number, position: number): number | undefined {
@@ -164,8 +164,8 @@ function byteAt(descriptor: number, position: number): number | undefined {
 }
 
 /**
- * The bytes of a file from its start. Not a stream of Node's: one that is left early closes the descriptor later, which
- * may then be another file's.
+ * The bytes of a file from its start. A stream of Node would close the descriptor some time after an early exit, when the
+ * number may belong to another file.
  */
 async function* chunksOf(descriptor: number): AsyncGenerator<Uint8Array> {
   const buffer = new Uint8Array(CHUNK_BYTES)
@@ -197,13 +197,13 @@ async function readContent(path: string, descriptor: number, wanted: ReadonlySet
   return { entries, unreadable }
 }
 
-/** Nothing is appended to a file of another kind that was named by mistake. */
+/** Nothing is appended to a file of another kind. */
 function checkFirst(path: string, line: ManifestLine | undefined, text: string | undefined): void {
-  // The beginning of the version's line is what is left of a process that was killed while it wrote it.
+  // A process that was killed while it wrote the version line leaves the start of that line.
   if (line?.kind === 'version' || (text !== undefined && VERSION_LINE.startsWith(text))) return
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `${path} does not begin as a manifest does; name another file, or take this one away to convert all files again.`,
+    `${path} does not start like a manifest; name another file, or remove this one to convert all files again.`,
   )
 }
 

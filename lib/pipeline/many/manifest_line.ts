@@ -1,15 +1,15 @@
 /**
- * The lines of a manifest, each a JSON object: first one with the version, then one for each file that was finished.
- * A line may be torn by a process that was killed in the middle of it; the next process ends it and says so in a line of
- * its own, because nothing that stands in an append-only file is ever changed.
+ * The lines of a manifest, each a JSON object: first the version, then one line per finished file. A killed process may
+ * leave an incomplete line; the next process ends it and adds a line that says so, because an append-only file is never
+ * changed.
  */
 import type { UndoOptions } from '../undo.js'
 import type { FileState, InputState } from './file_state.js'
 
-/** Raised when the meaning of a line changes. */
+/** Increased when the meaning of a line changes. */
 export const MANIFEST_VERSION = 2
 
-/** One of several files that are one input or output together. */
+/** One of the files of a multi-part input or output. */
 interface Named {
   /** Relative to the folder of the main file. */
   readonly name: string
@@ -37,10 +37,10 @@ export interface ManifestEntry {
     /** File format. */
     readonly format: string
     readonly parts?: readonly (Named & FileState)[]
-    /** Absent where nothing has to be said to come back. */
+    /** Absent where there is nothing to undo. */
     readonly undo?: readonly UndoNote[]
   }
-  /** What the output was made with, see `settingsHash`. */
+  /** Hash of the options of the run, see `settingsHash`. */
   readonly settings: string
 }
 
@@ -51,14 +51,14 @@ export type ManifestLine =
 
 export const VERSION_LINE = `${JSON.stringify({ tileworkManifest: MANIFEST_VERSION })}\n`
 
-/** Written behind what a killed process left: ends its line, and says that the line is no damage. */
+/** Written after the incomplete line of a killed process: ends that line, and marks it as no damage. */
 export const TORN_LINE = `\n${JSON.stringify({ torn: true })}\n`
 
 export function entryLine(entry: ManifestEntry): string {
   return `${JSON.stringify(entry)}\n`
 }
 
-/** Undefined for a line that is none of a manifest. */
+/** Undefined for a line that does not belong to a manifest. */
 export function parseManifestLine(text: string): ManifestLine | undefined {
   const value = parse(text)
   if (!isObject(value)) return undefined
@@ -90,7 +90,7 @@ function isEntry({ input, output, settings }: Fields): boolean {
   )
 }
 
-/** True for a state with these further texts, and parts, if any, that are states with a name. */
+/** True for a state with these string fields, and parts, if any, that are states with a name. */
 function isFile(value: unknown, texts: readonly string[]): boolean {
   if (!isObject(value) || !isState(value) || !texts.every((name) => typeof value[name] === 'string'))
     return false

@@ -1,4 +1,4 @@
-/** Where each output goes; and that no two go to one place, and none to an input. */
+/** Output paths: each input gets its own, and no output replaces an input. */
 import { extname, join, resolve } from 'node:path'
 import { TileworkError } from '../../errors.js'
 import { extensionOf, formatByExtension } from '../../formats/registry.js'
@@ -13,28 +13,28 @@ export interface FilePair {
   readonly byteLength: number
 }
 
-export interface OutputPlace {
+export interface OutputTarget {
   readonly outDir: string
-  /** With the dot; takes the place of the extension of each input. */
+  /** With the dot; replaces the extension of each input. */
   readonly extension?: string | undefined
-  /** Further files that no output may replace, with what they are. */
+  /** Further files that no output may replace, each with a description. */
   readonly reserved?: ReadonlyMap<string, string>
 }
 
 /**
- * Pairs each input with its output below `outDir`. Nothing is written.
+ * Pairs each input with its output below `outDir`, without writing anything.
  *
  * @throws TileworkError ERR_ARGUMENT when two inputs have one output, or an output would replace an input
  */
-export function pairOutputs(inputs: readonly InputFile[], place: OutputPlace): FilePair[] {
+export function pairOutputs(inputs: readonly InputFile[], target: OutputTarget): FilePair[] {
   const paths = new RealPaths()
   const inputsByReal = new Map(inputs.map(({ path, real }) => [sameName(real), path]))
   const reserved = new Map(
-    [...(place.reserved ?? [])].map(([path, what]) => [sameName(paths.locate(path).real), what]),
+    [...(target.reserved ?? [])].map(([path, what]) => [sameName(paths.locate(path).real), what]),
   )
   const taken = new Map<string, string>()
   return inputs.map((input) => {
-    const output = join(place.outDir, withExtension(input.name, place.extension))
+    const output = join(target.outDir, withExtension(input.name, target.extension))
     const key = sameName(paths.locate(resolve(output)).real)
     const other = taken.get(key)
     if (other !== undefined) {
@@ -44,7 +44,7 @@ export function pairOutputs(inputs: readonly InputFile[], place: OutputPlace): F
     }
     const replaced = inputsByReal.get(key)
     if (replaced !== undefined) {
-      const whose = replaced === input.path ? '' : ` with what becomes of ${input.path}`
+      const whose = replaced === input.path ? '' : ` with the output of ${input.path}`
       refuse(`${output} would overwrite the input ${replaced}${whose}; write to another folder.`)
     }
     const what = reserved.get(key)
@@ -62,7 +62,7 @@ export function withExtension(name: string, extension: string | undefined): stri
   return name.slice(0, name.length - own.length) + extension
 }
 
-/** File systems of macOS take names that differ in case, or in how accents are composed, for one. */
+/** File systems of macOS ignore case and the composition of accents. */
 function sameName(path: string): string {
   return process.platform === 'darwin' ? path.normalize('NFC').toLowerCase() : path
 }

@@ -1,16 +1,16 @@
 /**
- * Patterns of file names, for shells that did not expand them: in quotes, or longer than a command line may be.
- * `*`, `**`, `?`, `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash takes the meaning from the next sign.
+ * File name patterns, for shells that do not expand them: in quotes, or longer than a command line may be. `*`, `**`, `?`,
+ * `[…]`, `{…,…}` and `!(…)` as in most shells; a backslash escapes the next character.
  */
 import { readdir } from 'node:fs'
 import { join } from 'node:path'
 import { systemError } from '../../bytes/system_error.js'
 
-/** A pattern, cut where its first folder with a wildcard begins. */
+/** A pattern, split before its first component with a wildcard. */
 interface SplitPattern {
   /** The folder to search in; empty for the current one. */
   readonly base: string
-  readonly rest: string
+  readonly tail: string
 }
 
 export interface Match {
@@ -26,7 +26,7 @@ export interface Matches {
 
 type ReaddirCallback = (error: NodeJS.ErrnoException | null, entries: unknown) => void
 
-/** The signs that begin a wildcard, unless a backslash stands before them. */
+/** The characters that start a wildcard, unless a backslash escapes them. */
 const WILDCARD = /(?<!\\)(?:[*?[{]|[!+@]\()/
 
 /** True for text with wildcards, which `convertMany` expands unless a file has that name. */
@@ -35,17 +35,17 @@ export function isPattern(text: string): boolean {
 }
 
 /**
- * The files that a pattern names, in no order. Names that begin with a dot are matched only where the pattern has the
- * dot. Links to folders are followed.
+ * The files that match a pattern, in no particular order. Names that begin with a dot match only where the pattern has
+ * the dot. Links to folders are followed.
  *
- * @throws TileworkError ERR_IO for a folder that cannot be read, whose files would else be missing without a word
+ * @throws TileworkError ERR_IO for a folder that cannot be read; its files would otherwise be missing silently
  */
 export async function matchPattern(pattern: string, signal: AbortSignal | undefined): Promise<Matches> {
-  // Loaded on first use: most runs name their files, and starting must stay quick.
+  // Loaded on first use, because most runs name their files and start-up must stay fast.
   const { glob } = await import('tinyglobby')
-  const { base, rest } = splitPattern(pattern)
+  const { base, tail } = splitPattern(pattern)
   let refused: { readonly path: string; readonly error: unknown } | undefined
-  const names = await glob(escapeNegation(rest), {
+  const names = await glob(escapeNegation(tail), {
     cwd: base === '' ? '.' : base,
     expandDirectories: false,
     fs: {
@@ -62,16 +62,16 @@ export async function matchPattern(pattern: string, signal: AbortSignal | undefi
 }
 
 function splitPattern(pattern: string): SplitPattern {
-  // A brace may have slashes in it, and so may not be cut: {a/b,c}/*.btf has no folder before its wildcard.
+  // A brace may contain slashes and must stay whole: {a/b,c}/*.btf has no folder before its wildcard.
   const cut = pattern.lastIndexOf('/', pattern.search(WILDCARD))
-  if (cut === -1) return { base: '', rest: pattern }
+  if (cut === -1) return { base: '', tail: pattern }
   return {
     base: cut === 0 ? '/' : pattern.slice(0, cut).replace(/\\(.)/g, '$1'),
-    rest: pattern.slice(cut + 1),
+    tail: pattern.slice(cut + 1),
   }
 }
 
-/** A leading `!` would turn the whole pattern round; in the middle of a command line nobody means that. */
+/** A leading `!` would negate the whole pattern, which nobody means in a list of inputs. */
 function escapeNegation(pattern: string): string {
   return pattern.startsWith('!') && !pattern.startsWith('!(') ? `\\${pattern}` : pattern
 }

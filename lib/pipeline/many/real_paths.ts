@@ -1,17 +1,17 @@
-/** Real paths of many files, one look at each file: most share their folders, which are resolved once. */
+/** Real paths of many files with one system call per file: most share their folders, which are resolved once. */
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
 export interface Located {
-  /** Absolute, without links; of a file that cannot be looked at the absolute path as it is written. */
+  /** Absolute, with links resolved; the absolute path as written where the file cannot be inspected. */
   readonly real: string
-  /** What is there, links followed; undefined when nothing could be seen. */
+  /** The state of the file, links followed; undefined where it cannot be inspected. */
   readonly stats: Stats | undefined
 }
 
 /**
- * Looks synchronously: the call takes some microseconds, and its asynchronous form ten times as long, which a list of a
- * hundred thousand files would feel.
+ * Synchronous: a call takes a few microseconds and its asynchronous form ten times as long, which adds up over a hundred
+ * thousand files.
  */
 export class RealPaths {
   readonly #folders = new Map<string, string>()
@@ -28,7 +28,7 @@ export class RealPaths {
     }
   }
 
-  /** The real path of a folder; of one that does not exist yet, the real path of the nearest that does, and the rest. */
+  /** The real path of a folder. Of a missing folder: the real path of its nearest existing parent, and the remaining names. */
   folder(path: string): string {
     const known = this.#folders.get(path)
     if (known !== undefined) return known

@@ -1,21 +1,21 @@
 /**
- * Splits a stream of bytes into records that end with one byte: lines, or names that end with NUL. Bytes and not text,
- * because in UTF-8 neither byte is ever a part of another character, so a record may be decoded alone.
+ * Splits a byte stream into records that end with one byte: lines, or names that end with NUL. Bytes and not text, because
+ * in UTF-8 neither byte is a part of another character, so that each record can be decoded alone.
  */
 
 /** A byte stream; `process.stdin` is one. */
 export type ByteChunks = AsyncIterable<Uint8Array | string>
 
 export interface StreamRecord {
-  /** Without the separator; undefined for a record longer than the limit, of which nothing is kept. */
+  /** Without the separator; undefined for a record longer than the limit, which is dropped. */
   readonly bytes: Buffer | undefined
-  /** False for what stands behind the last separator. */
+  /** False for bytes after the last separator. */
   readonly isEnded: boolean
 }
 
 /**
- * The records of `chunks` in order; a stream that ends with a separator has no last empty record. Nothing of a chunk is
- * kept when the next is asked for, so one buffer may serve for all.
+ * The records of `chunks` in order. A stream that ends with a separator has no last empty record. No chunk is referenced
+ * after the next one is requested, so the caller may reuse one buffer.
  */
 export async function* splitRecords(
   chunks: ByteChunks,

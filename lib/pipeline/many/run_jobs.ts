@@ -1,24 +1,24 @@
-/** A list worked through by a bounded number of jobs at a time, in one process. */
+/** Processes a list with a bounded number of concurrent jobs. */
 
-/** What a job says about the rest of the list. */
+/** Whether further items may start. */
 export type Verdict = 'continue' | 'stop'
 
 /**
- * Runs `work` for the items in order, at most `jobs` at a time. After a `stop` no further item is begun and those
- * begun are waited for; so it is after a throw, which then is thrown on.
+ * Runs `work` for the items in order, at most `jobs` at a time. After a `stop` or an error no further item starts, and the
+ * items in progress are awaited; then the first error is thrown.
  *
- * Nothing is kept of an item that is done, so memory does not grow with the list.
+ * Completed items are dropped, so that memory does not grow with the list.
  */
 export async function runJobs<T>(
   items: Iterable<T>,
   jobs: number,
   work: (item: T) => Promise<Verdict>,
 ): Promise<void> {
-  const rest = items[Symbol.iterator]()
+  const remaining = items[Symbol.iterator]()
   let isStopped = false
   const worker = async (): Promise<void> => {
     while (!isStopped) {
-      const next = rest.next()
+      const next = remaining.next()
       if (next.done) return
       try {
         if ((await work(next.value)) === 'stop') isStopped = true

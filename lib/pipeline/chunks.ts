@@ -1,7 +1,7 @@
 /**
- * A planned file as pieces in file order, each small enough to be worked in bounded memory: what is in memory already,
- * a range that goes from descriptor to descriptor, a range that the addon computes from file to file, and what has to
- * pass through JavaScript.
+ * Splits a planned file into chunks in file order, each small enough for bounded memory: bytes in memory, a range copied
+ * from file descriptor to file descriptor, a range that the addon computes from file to file, or bytes that pass through
+ * JavaScript.
  */
 import { bufferWithinBudget } from '../bytes/memory_budget.js'
 import { nativeFileOf } from '../bytes/native_file.js'
@@ -14,29 +14,29 @@ import { FusedTensor } from '../tensor/fused.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 
 /**
- * Bytes of a piece that the addon works alone. Large, so that its threads have work while JavaScript answers; small
- * enough that progress is told several times a second.
+ * Bytes of a chunk that the addon computes or copies alone. Large, so that its threads have work while JavaScript
+ * responds; small enough for several progress reports per second.
  */
-export const NATIVE_PIECE_BYTES = 32 * 1024 * 1024
-/** Bytes of a piece that passes through JavaScript: a few of them are in memory at a time. */
-export const WINDOW_BYTES = 2 * 1024 * 1024
+export const NATIVE_CHUNK_BYTES = 32 * 1024 * 1024
+/** Bytes of a chunk that passes through JavaScript. A few of them are in memory at a time. */
+export const JS_CHUNK_BYTES = 2 * 1024 * 1024
 
-interface Placed {
-  /** Where the piece goes in the file. */
+interface Positioned {
+  /** Offset of the chunk in the output. */
   readonly position: number
   readonly byteLength: number
-  /** Tensors that are complete with this piece. */
+  /** Number of tensors whose last byte is in this chunk. */
   readonly tensors: number
 }
 
-export type Piece = Placed &
+export type Chunk = Positioned &
   (
     | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
     | { readonly kind: 'produced'; produce(signal: AbortSignal | undefined): Promise<Uint8Array> }
     | {
         readonly kind: 'copied'
         readonly file: NativeInputFile
-        /** Names the file in errors. */
+        /** Names the file in error messages. */
         readonly label: string
         readonly start: number
       }
@@ -45,41 +45,42 @@ export type Piece = Placed &
         readonly plan: PlanRunner
         readonly file: NativeInputFile
         readonly label: string
-        /** Where the source of the plan begins in the file. */
+        /** Offset of the plan's source in the file. */
         readonly offset: number
-        /** First byte of the result. */
+        /** First byte of the plan's result. */
         readonly start: number
       }
   )
 
-/** A piece without its place. */
-type Work = Piece extends infer P ? (P extends Piece ? Omit<P, keyof Placed> : never) : never
+/** A chunk without its position. */
+type Work = Chunk extends infer P ? (P extends Chunk ? Omit<P, keyof Positioned> : never) : never
 
-export interface CutOptions {
-  /** True when the target takes pieces that never pass through JavaScript. */
+export interface ChunkOptions {
+  /** True when the target accepts chunks that never pass through JavaScript. */
   readonly isNative: boolean
-  /** Tensors that are complete with the end of a range of a file that is copied whole. */
+  /** Number of tensors in a range that is copied whole. */
   readonly tensorsOfRanges: number
 }
 
-/** The pieces of a file, without gaps, made as they are asked for. */
-export function* piecesOf(segments: readonly WriteSegment[], options: CutOptions): Generator<Piece> {
+/** The chunks of a file, without gaps, generated on demand. */
+export function* chunksOf(segments: readonly WriteSegment[], options: ChunkOptions): Generator<Chunk> {
   let position = 0
   for (const segment of segments) {
-    for (const { work, byteLength, tensors } of cut(segment, options)) {
-      yield { ...work, position, byteLength, tensors } as Piece
+    for (const { work, byteLength, tensors } of workOf(segment, options)) {
+      yield { ...work, position, byteLength, tensors } as Chunk
       position += byteLength
     }
   }
 }
 
-interface CutPiece {
+/** A chunk without its position, and its length. */
+interface SizedWork {
   readonly work: Work
   readonly byteLength: number
   readonly tensors: number
 }
 
-function* cut(segment: WriteSegment, { isNative, tensorsOfRanges }: CutOptions): Generator<CutPiece> {
+function* workOf(segment: WriteSegment, { isNative, tensorsOfRanges }: ChunkOptions): Generator<SizedWork> {
   switch (segment.kind) {
     case 'bytes': {
       const { bytes } = segment
@@ -92,57 +93,57 @@ function* cut(segment: WriteSegment, { isNative, tensorsOfRanges }: CutOptions):
       return
     }
     case 'range':
-      yield* cutSource(segment.source, segment.start, segment.end, isNative, tensorsOfRanges)
+      yield* chunksOfSource(segment.source, segment.start, segment.end, isNative, tensorsOfRanges)
       return
     case 'tensor':
-      yield* cutTensor(segment.tensor, isNative)
+      yield* chunksOfTensor(segment.tensor, isNative)
   }
 }
 
-function cutTensor(tensor: DenseTensor, isNative: boolean): Generator<CutPiece> {
+function chunksOfTensor(tensor: DenseTensor, isNative: boolean): Generator<SizedWork> {
   const tensorInSource = asStored(tensor)
   const { byteLength } = tensorInSource.storage
   const fused = tensorInSource instanceof FusedTensor ? tensorInSource.source : undefined
   const fromFile = isNative && fused?.stored === undefined ? fused?.fromFile : undefined
   if (fused && fromFile) {
-    const size = fused.chunkBytes(NATIVE_PIECE_BYTES)
-    return windows(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
+    const size = fused.chunkBytes(NATIVE_CHUNK_BYTES)
+    return chunksOfRange(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
   }
   const { source, start } = fused?.stored ?? tensorInSource
-  return cutSource(source, start, start + byteLength, isNative, 1)
+  return chunksOfSource(source, start, start + byteLength, isNative, 1)
 }
 
-function cutSource(
+function chunksOfSource(
   source: ByteSource,
   start: number,
   end: number,
   isNative: boolean,
   tensors: number,
-): Generator<CutPiece> {
+): Generator<SizedWork> {
   const file = isNative ? nativeFileOf(source) : undefined
   if (file) {
     const label = source.label ?? 'file'
-    return windows(start, end, NATIVE_PIECE_BYTES, tensors, (from) => ({
+    return chunksOfRange(start, end, NATIVE_CHUNK_BYTES, tensors, (from) => ({
       kind: 'copied',
       file,
       label,
       start: from,
     }))
   }
-  return windows(start, end, bufferWithinBudget(WINDOW_BYTES), tensors, (from, to) => ({
+  return chunksOfRange(start, end, bufferWithinBudget(JS_CHUNK_BYTES), tensors, (from, to) => ({
     kind: 'produced',
     produce: () => source.read(from, to),
   }))
 }
 
-/** A range cut into windows. One without bytes is a piece too: its tensors are complete with it. */
-function* windows(
+/** The chunks of a range. An empty range is one empty chunk, with which its tensors are complete. */
+function* chunksOfRange(
   start: number,
   end: number,
   size: number,
   tensors: number,
   work: (start: number, end: number) => Work,
-): Generator<CutPiece> {
+): Generator<SizedWork> {
   if (start === end) yield { work: { kind: 'bytes', bytes: NOTHING }, byteLength: 0, tensors }
   for (let at = start; at < end; at += size) {
     const next = Math.min(end, at + size)
