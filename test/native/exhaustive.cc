@@ -1,5 +1,5 @@
 // Every kernel that fits a plan, and the parts that a run is cut into for threads, against the reference,
-// over the cases that scripts/test_exhaustive.mjs makes from the catalogue of layouts; and the reference
+// over the cases that test/programs/exhaustive.mjs makes from the catalogue of layouts; and the reference
 // against the oracle where the case says so. Source and destination lie against a page that may not be
 // touched, at either end in turn.
 //

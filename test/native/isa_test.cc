@@ -49,7 +49,9 @@ void test_tables_without_wide_sets() {
       CHECK_IN(kernels, is_portable(kernels));
     }
   }
-  ScalingDescription scaling{.scales = {2}, .offsets = {1}};
+  ScalingDescription scaling;
+  scaling.scales = {2};
+  scaling.offsets = {1};
   CHECK(is_portable(Scaling(scaling, Dtype::kUint8, Dtype::kFloat32, nullptr).kernels()));
   for (const int bits : {8, 16, 32, 64, 128}) CHECK(is_portable(transpose_kernel(bits)));
 }
