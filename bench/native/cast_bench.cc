@@ -1,9 +1,9 @@
-// Times casts beside plain copies of the same number of bytes, in one process and in turns, over the same
-// buffers. Reads cases from standard input and writes one line of JSON for each, after one line about the
-// machine; bench/cast.mjs makes the cases and the tables.
+// Times casts against plain copies of the same number of bytes, in one process, in interleaved rounds over
+// the same buffers. Reads cases from standard input. Writes one line of JSON about the machine, then one per
+// case; bench/cast.mjs makes the cases and the tables.
 //
-// A case is the number of rounds, two element types, and the reorder of the elements at the width of the first
-// (test/native/read_description.h). Where the elements also change places, the reorder alone is timed as well.
+// A case is the number of rounds, two element types, and a reorder of elements of the first type
+// (test/native/read_description.h). Where the offsets change too, the reorder alone is timed as well.
 //
 // Argument: the number of threads.
 #include <algorithm>
@@ -21,17 +21,17 @@
 #include "cpu/cache.h"
 #include "dtype/cast.h"
 #include "error.h"
+#include "interleaved_rounds.h"
 #include "read_description.h"
 #include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
 #include "reorder/plan.h"
-#include "turns.h"
 
 namespace tilework::bench {
 namespace {
 
-// Elements after which the values begin again, so that the slow reference casts only these.
+// Period of the values in elements: the slow reference casts one period only.
 constexpr int64_t kPeriod = int64_t{1} << 16;
 
 struct Case {
@@ -55,7 +55,7 @@ bool read_case(Case& next) {
   return true;
 }
 
-// Of the sizes that weights and activations have: between 2^-8 and 2^8, of both signs.
+// Magnitudes typical of weights and activations: between 2^-8 and 2^8, of both signs.
 std::vector<uint8_t> values_of(Dtype dtype) {
   std::vector<float> numbers;
   uint32_t state = 1;
@@ -84,7 +84,7 @@ void repeat(const std::vector<uint8_t>& period, uint8_t* to, size_t size) {
   }
 }
 
-// The same moves of elements of the other type: what a cast before them would leave to do.
+// The reorder of elements that are already cast.
 ReorderPlan moves_after_cast(const Case& at) {
   ReorderDescription description = at.description;
   description.casts.clear();
@@ -92,11 +92,11 @@ ReorderPlan moves_after_cast(const Case& at) {
   return ReorderPlan(description);
 }
 
-// One case: its buffers, the right result, and who takes turns.
+// One case: its buffers, the expected result and the candidates.
 class Measurement {
  public:
   Measurement(const Case& at, int threads);
-  void run() { take_turns(candidates_, at_.rounds, threads_); }
+  void run() { run_interleaved(candidates_, at_.rounds, threads_); }
   void print() const;
 
  private:
@@ -107,7 +107,7 @@ class Measurement {
   int threads_;
   std::shared_ptr<const ReorderPlan> plan_;
   std::shared_ptr<const ReorderPlan> moves_;
-  // As the addon cuts a job for its threads.
+  // The parts that the addon would give its threads.
   ReorderParts parts_;
   ReorderParts moves_parts_;
   size_t source_bytes_ = static_cast<size_t>(plan_->source_bytes());
@@ -143,7 +143,7 @@ Measurement::Measurement(const Case& at, int threads)
                          [this] { run_parts(moves_parts_, threads_, from_.data(), to_.data()); }});
 }
 
-// By the reference of casts, then, where elements change places, by the plan that moves the results.
+// Casts by the reference; where offsets change too, a plan without casts moves the results.
 void Measurement::make_expected() {
   const std::vector<uint8_t> values = values_of(at_.from);
   repeat(values, from_.data(), source_bytes_);
@@ -165,7 +165,8 @@ bool Measurement::writes_expected() {
 
 void Measurement::print() const {
   std::printf(R"({"threads":%d,"bytes":%zu,"kernel":"%s","equal":%s)", threads_,
-              source_bytes_ + destination_bytes_, plan_->cast()->kernels().c_str(), equal_ ? "true" : "false");
+              source_bytes_ + destination_bytes_, plan_->cast()->kernels().c_str(),
+              equal_ ? "true" : "false");
   for (const Candidate& candidate : candidates_) {
     std::printf(R"(,"%s":%.3f)", candidate.name, static_cast<double>(candidate.bytes) / candidate.best / 1e9);
   }
@@ -183,7 +184,8 @@ int main(int count, char** arguments) {
   omp_set_num_threads(threads);
 #else
   if (threads > 1) {
-    std::fprintf(stderr, "Built without OpenMP: one thread only.\n");
+    std::fprintf(stderr, "the benchmark is built without OpenMP: %d threads requested, only 1 is possible\n",
+                 threads);
     return 2;
   }
 #endif

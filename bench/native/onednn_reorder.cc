@@ -1,7 +1,8 @@
 #include "onednn_reorder.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <oneapi/dnnl/dnnl_debug.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 
 namespace tilework::bench {

@@ -1,4 +1,4 @@
-// A reorder of oneDNN between two of its format tags, over memory of the caller.
+// A oneDNN reorder between two format tags, on buffers of the caller.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class OnednnReorder {
   virtual size_t destination_bytes() const = 0;
   // The library's own name of its kernel.
   virtual std::string kernel() const = 0;
-  // On as many threads as OpenMP had when the reorder was created.
+  // Runs on the number of threads that OpenMP had when the reorder was created.
   virtual void run() = 0;
 };
 

@@ -1,9 +1,9 @@
-// Times reorder plans beside plain copies of the same number of bytes and beside oneDNN, in one process and
-// in turns, over the same buffers. Reads cases from standard input and writes one line of JSON for each, after
-// one line about the machine; bench/reorder.mjs makes the cases and the tables.
+// Times reorder plans against plain copies of the same number of bytes and against oneDNN, in one process, in
+// interleaved rounds over the same buffers. Reads cases from standard input. Writes one line of JSON about
+// the machine, then one per case; bench/reorder.mjs makes the cases and the tables.
 //
-// A case is the number of rounds, the reorder (test/native/read_description.h), and three words of oneDNN's,
-// "-" where it has none: dtype from_tag to_tag.
+// A case is the number of rounds, the reorder (test/native/read_description.h), and oneDNN's dtype, source
+// tag and destination tag, each "-" where oneDNN has none.
 //
 // Arguments: the number of threads, then any of "reference" (time the reference kernels) and "onednn".
 #include <algorithm>
@@ -22,12 +22,12 @@
 #endif
 
 #include "cpu/cache.h"
+#include "interleaved_rounds.h"
 #include "io/checked_math.h"
 #include "read_description.h"
 #include "reorder/kernels.h"
 #include "reorder/parts.h"
 #include "reorder/plan.h"
-#include "turns.h"
 
 #if defined(TILEWORK_BENCH_ONEDNN)
 #include "onednn_reorder.h"
@@ -51,8 +51,8 @@ bool read_case(Case& next) {
   return true;
 }
 
-// Bytes that are no NaN in any type: oneDNN moves some 16-bit elements by way of a conversion, which may
-// change the bits of a NaN.
+// Fills with bytes that are not NaN in any type: oneDNN moves some 16-bit elements through a conversion,
+// which may change the bits of a NaN.
 void fill(uint8_t* data, size_t bytes, int element_bits) {
   const size_t element = static_cast<size_t>(std::max(element_bits / 8, 1));
   uint32_t state = 1;
@@ -93,7 +93,7 @@ struct Options {
   bool with_onednn = false;
 };
 
-// Of a slice only its elements count, whatever lies between them.
+// Bytes that a plan reads. For a slice only its elements count, not the gaps between them.
 size_t bytes_read(const ReorderDescription& description, size_t source_bytes) {
   if (!description.slice) return source_bytes;
   int64_t elements = 1;
@@ -101,11 +101,11 @@ size_t bytes_read(const ReorderDescription& description, size_t source_bytes) {
   return static_cast<size_t>(elements * description.element_bits / 8);
 }
 
-// One case: its buffers, the right result, and who takes turns.
+// One case: its buffers, the expected result and the candidates.
 class Measurement {
  public:
   Measurement(const Case& at, const Options& options);
-  void run() { take_turns(candidates_, at_.rounds, options_.threads); }
+  void run() { run_interleaved(candidates_, at_.rounds, options_.threads); }
   void print() const;
 
  private:
@@ -119,7 +119,7 @@ class Measurement {
   const Options& options_;
   std::shared_ptr<const ReorderPlan> shared_plan_;
   const ReorderPlan& plan_ = *shared_plan_;
-  // As the addon cuts a job for its threads.
+  // The parts that the addon would give its threads.
   ReorderParts parts_;
   size_t source_bytes_ = static_cast<size_t>(plan_.source_bytes());
   size_t destination_bytes_ = static_cast<size_t>(plan_.destination_bytes());
@@ -166,8 +166,8 @@ void Measurement::add_reference() {
   candidates_.push_back({"reference", moved_, [this] {
                            each_share(options_.threads, plan_.destination_bytes(), kPage,
                                       [this](int64_t begin, int64_t end) {
-                             reference_.run({plan_, from_.data(), to_.data() + begin, begin, end});
-                           });
+                                        reference_.run({plan_, from_.data(), to_.data() + begin, begin, end});
+                                      });
                          }});
 }
 
@@ -223,7 +223,8 @@ int main(int count, char** arguments) {
   omp_set_num_threads(options.threads);
 #else
   if (options.threads > 1) {
-    std::fprintf(stderr, "Built without OpenMP: one thread only.\n");
+    std::fprintf(stderr, "the benchmark is built without OpenMP: %d threads requested, only 1 is possible\n",
+                 options.threads);
     return 2;
   }
 #endif

@@ -17,7 +17,7 @@ const JOB_LIMIT_MS = 120_000
  * @property {string | null} [signal]
  * @property {number | null} [exitCode]
  * @property {number} milliseconds from start to end
- * @property {boolean} isStruck whether the fault came before the end
+ * @property {boolean} isInterrupted whether the fault came before the end
  */
 
 export class DisturbedChild {
@@ -53,26 +53,26 @@ export class DisturbedChild {
   }
 
   /**
-   * Runs a job, and calls `strike` `afterMs` milliseconds after it has begun. A job that `waits` continues after that.
+   * Runs a job, and calls `inject` `afterMs` milliseconds after it has begun. A job that `waits` continues after that.
    *
    * @returns {Promise<Outcome>}
    */
-  async run(job, strike, afterMs = 0) {
+  async run(job, inject, afterMs = 0) {
     const begun = this.#next('begin')
     const ended = Promise.race([this.#next('end'), this.#exit])
     this.#child.send(job)
     await Promise.race([begun, ended])
     const startedAt = performance.now()
-    let struckAt = Number.POSITIVE_INFINITY
-    if (strike) {
+    let injectedAt = Number.POSITIVE_INFINITY
+    if (inject) {
       await waitUntil(startedAt + afterMs)
-      struckAt = performance.now()
-      await strike(this)
-      if (job.waits && this.isAlive) this.#child.send({ kind: 'go on' })
+      injectedAt = performance.now()
+      await inject(this)
+      if (job.waits && this.isAlive) this.#child.send({ kind: 'resume' })
     }
     const { endedAt, ...outcome } = await this.#within(JOB_LIMIT_MS, ended)
     const end = endedAt === undefined ? performance.now() : endedAt - performance.timeOrigin
-    return { ...outcome, milliseconds: end - startedAt, isStruck: struckAt < end }
+    return { ...outcome, milliseconds: end - startedAt, isInterrupted: injectedAt < end }
   }
 
   #next(kind) {

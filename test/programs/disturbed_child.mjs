@@ -15,10 +15,10 @@ const JOBS = {
   look: lookAtSelf,
 }
 
-let goOn = () => undefined
+let resume = () => undefined
 
 process.on('message', async (job) => {
-  if (job.kind === 'go on') return goOn()
+  if (job.kind === 'resume') return resume()
   const outcome = await JOBS[job.kind](job).then(
     (value) => ({ value }),
     (error) => ({ error: errorFields(error) }),
@@ -31,7 +31,7 @@ process.on('disconnect', () => process.exit())
 /** Reports the start. A job that `waits` continues once the parent has injected the fault. */
 async function begin({ waits }) {
   const resumed = new Promise((resolve) => {
-    goOn = resolve
+    resume = resolve
   })
   await new Promise((resolve) => process.send({ begin: true }, resolve))
   if (waits) await resumed

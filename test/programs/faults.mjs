@@ -48,10 +48,10 @@ const context = {
     failures.push(text)
   },
   note(text) {
-    console.log(`${failures.length > context.told ? 'WRONG ' : 'ok    '} ${text}`)
-    context.told = failures.length
+    console.log(`${failures.length > context.reportedFailures ? 'WRONG ' : 'ok    '} ${text}`)
+    context.reportedFailures = failures.length
   },
-  told: 0,
+  reportedFailures: 0,
 }
 
 if (options.inNamespace) await testDisks(context)

@@ -57,12 +57,12 @@ function report(found, wanted, textOf) {
   return wrong.length
 }
 
-async function quantizeDifferences(folder, { name, kind, from, to, shape, saturate, ...place }) {
+async function quantizeDifferences(folder, { name, kind, from, to, shape, saturate, ...granularity }) {
   const bytes = (role) => readFileSync(join(folder, `${name}.${role}`))
   const numbers = (role) => new Float32Array(Uint8Array.from(bytes(role)).buffer)
   const source = await elements(bytes('x'), from, shape)
   const expected = await elements(bytes('y'), to, shape)
-  const { axis, block_size: blockSize } = place
+  const { axis, block_size: blockSize } = granularity
   const parameters = {
     scale: numbers('scale'),
     zeroPoint: numbers('zero'),
@@ -77,7 +77,7 @@ async function quantizeDifferences(folder, { name, kind, from, to, shape, satura
   return report(
     await result.toTypedArray(),
     await expected.toTypedArray(),
-    (i) => `${kind} ${from} ${values[i]} to ${to} ${JSON.stringify(place)}`,
+    (i) => `${kind} ${from} ${values[i]} to ${to} ${JSON.stringify(granularity)}`,
   )
 }
 

@@ -36,7 +36,7 @@ const MAX_KILLS_IN_A_ROW = 3
 const MANY_SMALL = 200
 const MANY_LARGE = 4
 /** Minimum fraction of kills that must hit running work; fewer would prove little. */
-const MIN_STRUCK_SHARE = 0.4
+const MIN_INTERRUPTED_SHARE = 0.4
 
 const SAVES = [
   { name: 'a small file, unchanged', mib: 0.02, whole: true },
@@ -83,27 +83,27 @@ process.exitCode = failures.length === 0 ? 0 : 1
 
 async function killSaves(save, count) {
   if (count === 0) return
-  const place = prepareSave(save)
-  const peaceful = new DisturbedChild()
-  const milliseconds = await measureSave(place)
-  const tally = { struck: 0, old: 0, new: 0, stray: 0 }
+  const setup = prepareSave(save)
+  const undisturbed = new DisturbedChild()
+  const milliseconds = await measureSave(setup)
+  const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
   for (let round = 0; round < count; round++) {
-    copyFileSync(place.oldFile, place.target)
+    copyFileSync(setup.oldFile, setup.target)
     const afterMs = momentOfSave(milliseconds, round % 2 === 1)
     const child = new DisturbedChild()
-    const { isStruck, error } = await child.run(place.job, () => child.kill(), afterMs)
+    const { isInterrupted, error } = await child.run(setup.job, () => child.kill(), afterMs)
     await child.close()
     const where = `${save.name}, killed after ${afterMs.toFixed(2)} ms`
     if (error) failures.push(`${where}: ${error.message}`)
-    const state = place.states.get(digest(place.target))
+    const state = setup.states.get(digest(setup.target))
     if (state === undefined) failures.push(`${where}: the target is neither old nor new`)
     else tally[state]++
-    tally.struck += isStruck ? 1 : 0
-    tally.stray += strayFiles(place.folder, place.expected).length
-    await saveInPeace(place, peaceful, where)
+    tally.interrupted += isInterrupted ? 1 : 0
+    tally.stray += strayFiles(setup.folder, setup.expected).length
+    await saveUndisturbed(setup, undisturbed, where)
   }
-  await peaceful.close()
-  rmSync(place.folder, { recursive: true })
+  await undisturbed.close()
+  rmSync(setup.folder, { recursive: true })
   reportTally(`save of ${save.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
 }
 
@@ -114,17 +114,17 @@ function momentOfSave(milliseconds, isLate) {
 
 /** Old and new files differ in every block, so that a mixture equals neither. */
 function prepareSave(save) {
-  const place = { folder: join(folder, 'save'), oldFile: join(folder, 'old.btf') }
-  mkdirSync(place.folder)
-  place.target = join(place.folder, 'target.btf')
-  const input = save.isInPlace ? place.target : join(folder, 'input.btf')
-  const source = save.isInPlace ? place.oldFile : input
+  const setup = { folder: join(folder, 'save'), oldFile: join(folder, 'old.btf') }
+  mkdirSync(setup.folder)
+  setup.target = join(setup.folder, 'target.btf')
+  const input = save.isInPlace ? setup.target : join(folder, 'input.btf')
+  const source = save.isInPlace ? setup.oldFile : input
   writeTensors(source, save, 1)
-  if (!save.isInPlace) writeTensors(place.oldFile, save, 2)
-  place.expected = [basename(place.target)]
+  if (!save.isInPlace) writeTensors(setup.oldFile, save, 2)
+  setup.expected = [basename(setup.target)]
   const { whole, layout } = save
-  place.job = { kind: 'save', input, target: place.target, whole, layout }
-  return place
+  setup.job = { kind: 'save', input, target: setup.target, whole, layout }
+  return setup
 }
 
 function writeTensors(path, { mib, tensors = 1 }, seed) {
@@ -138,63 +138,63 @@ function writeTensors(path, { mib, tensors = 1 }, seed) {
 }
 
 /** Each run has a process of its own, like the killed ones: a second save in one process is faster. */
-async function measureSave(place) {
+async function measureSave(setup) {
   const times = []
   for (let run = 0; run < MEASURED_RUNS; run++) {
-    copyFileSync(place.oldFile, place.target)
+    copyFileSync(setup.oldFile, setup.target)
     const child = new DisturbedChild()
-    const { milliseconds, error } = await child.run(place.job)
+    const { milliseconds, error } = await child.run(setup.job)
     await child.close()
     if (error) throw new Error(`An undisturbed save failed: ${error.message}`)
     times.push(milliseconds)
   }
-  place.newDigest = digest(place.target)
-  place.states = new Map([
-    [digest(place.oldFile), 'old'],
-    [place.newDigest, 'new'],
+  setup.newDigest = digest(setup.target)
+  setup.states = new Map([
+    [digest(setup.oldFile), 'old'],
+    [setup.newDigest, 'new'],
   ])
   return median(times)
 }
 
-async function saveInPeace(place, child, where) {
-  copyFileSync(place.oldFile, place.target)
-  const { error } = await child.run(place.job)
+async function saveUndisturbed(setup, child, where) {
+  copyFileSync(setup.oldFile, setup.target)
+  const { error } = await child.run(setup.job)
   if (error) failures.push(`${where}: the next save failed: ${error.message}`)
-  else if (digest(place.target) !== place.newDigest)
+  else if (digest(setup.target) !== setup.newDigest)
     failures.push(`${where}: the next save wrote other bytes`)
-  const stray = strayFiles(place.folder, place.expected)
+  const stray = strayFiles(setup.folder, setup.expected)
   if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
-  for (const name of stray) rmSync(join(place.folder, name))
+  for (const name of stray) rmSync(join(setup.folder, name))
 }
 
 async function killModels(model, count) {
   if (count === 0) return
-  const place = await prepareModel(model)
-  const peaceful = new DisturbedChild()
-  const milliseconds = await measureModel(place)
-  const tally = { struck: 0, old: 0, new: 0, stray: 0 }
+  const setup = await prepareModel(model)
+  const undisturbed = new DisturbedChild()
+  const milliseconds = await measureModel(setup)
+  const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
   for (let done = 0; done < count; ) {
-    startFromOldModel(place)
+    startFromOldModel(setup)
     const kills = Math.min(count - done, 1 + Math.floor(random() * MAX_KILLS_IN_A_ROW))
     let where = ''
     for (let kill = 0; kill < kills; kill++) {
       const afterMs = momentOfSave(milliseconds, (done + kill) % 2 === 1)
       where = `${model.name}, kill ${done + kill + 1} after ${afterMs.toFixed(2)} ms`
       const child = new DisturbedChild()
-      const { isStruck, error } = await child.run(place.job, () => child.kill(), afterMs)
+      const { isInterrupted, error } = await child.run(setup.job, () => child.kill(), afterMs)
       await child.close()
       if (error) failures.push(`${where}: ${error.message}`)
-      const state = await stateOfModel(place)
+      const state = await stateOfModel(setup)
       if (state in tally) tally[state]++
       else failures.push(`${where}: the model is neither old nor new: ${state}`)
-      tally.struck += isStruck ? 1 : 0
-      tally.stray += strayFiles(place.target, filesOfModel(place.target)).length
+      tally.interrupted += isInterrupted ? 1 : 0
+      tally.stray += strayFiles(setup.target, filesOfModel(setup.target)).length
     }
     done += kills
-    await saveModelInPeace(place, peaceful, where)
+    await saveModelUndisturbed(setup, undisturbed, where)
   }
-  await peaceful.close()
-  for (const path of [place.input, place.old, place.target]) rmSync(path, { recursive: true })
+  await undisturbed.close()
+  for (const path of [setup.input, setup.old, setup.target]) rmSync(path, { recursive: true })
   reportTally(`model of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
 }
 
@@ -232,12 +232,12 @@ function startFromOldModel({ old, target }) {
   cpSync(old, target, { recursive: true })
 }
 
-async function measureModel(place) {
+async function measureModel(setup) {
   const times = []
   for (let run = 0; run < MEASURED_RUNS; run++) {
-    startFromOldModel(place)
+    startFromOldModel(setup)
     const child = new DisturbedChild()
-    const { milliseconds, error } = await child.run(place.job)
+    const { milliseconds, error } = await child.run(setup.job)
     await child.close()
     if (error) throw new Error(`An undisturbed save of a model failed: ${error.message}`)
     times.push(milliseconds)
@@ -246,12 +246,12 @@ async function measureModel(place) {
 }
 
 /** Saves over the files that the kills left. */
-async function saveModelInPeace(place, child, where) {
-  const { error } = await child.run(place.job)
-  const state = await stateOfModel(place)
+async function saveModelUndisturbed(setup, child, where) {
+  const { error } = await child.run(setup.job)
+  const state = await stateOfModel(setup)
   if (error) failures.push(`${where}: the next save failed: ${error.message}`)
   else if (state !== 'new') failures.push(`${where}: the next save left another model: ${state}`)
-  const stray = strayFiles(place.target, filesOfModel(place.target))
+  const stray = strayFiles(setup.target, filesOfModel(setup.target))
   if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
 }
 
@@ -283,12 +283,12 @@ function filesOfModel(path) {
 async function killManyFiles(count) {
   if (count === 0) return
   const many = prepareMany()
-  await execute(process.execPath, [COMMAND, ...many.args(many.peaceful, LAYOUT)])
-  const fresh = digests(many.peaceful)
+  await execute(process.execPath, [COMMAND, ...many.args(many.undisturbed, LAYOUT)])
+  const newDigests = digests(many.undisturbed)
   await execute(process.execPath, [COMMAND, ...many.args(many.old, OLD_LAYOUT)])
   const old = digests(many.old)
   const milliseconds = await measureMany(many)
-  const tally = { struck: 0, old: 0, new: 0, absent: 0, stray: 0 }
+  const tally = { interrupted: 0, old: 0, new: 0, absent: 0, stray: 0 }
   for (let done = 0, begun = 0; done < count; begun++) {
     rmSync(many.out, { recursive: true, force: true })
     // Every other run starts with the outputs of an earlier run with other options.
@@ -298,12 +298,12 @@ async function killManyFiles(count) {
     for (let kill = 0; kill < kills; kill++) {
       const afterMs = random() * milliseconds * BEYOND_END
       where = `many files, run ${begun + 1}, kill ${kill + 1} after ${afterMs.toFixed(0)} ms`
-      tally.struck += (await killMany(many, afterMs)) ? 1 : 0
+      tally.interrupted += (await killMany(many, afterMs)) ? 1 : 0
       tally.stray += strayFiles(many.out, many.expected).length
-      countStates(many, { old: begun % 2 === 1 ? old : new Map(), fresh, tally, where })
+      countStates(many, { old: begun % 2 === 1 ? old : new Map(), newDigests, tally, where })
     }
     done += kills
-    await finishMany(many, fresh, where)
+    await finishMany(many, newDigests, where)
   }
   reportTally(`run over ${many.names.length} files (${milliseconds.toFixed(0)} ms)`, count, tally)
 }
@@ -328,8 +328,8 @@ function prepareMany() {
     '--keep-going',
     '--json',
   ]
-  const [out, old, peaceful] = ['out', 'out-old', 'out-peaceful'].map((name) => join(folder, name))
-  return { names, expected: [...names, '.tilework-manifest.jsonl'], args, out, old, peaceful }
+  const [out, old, undisturbed] = ['out', 'out-old', 'out-undisturbed'].map((name) => join(folder, name))
+  return { names, expected: [...names, '.tilework-manifest.jsonl'], args, out, old, undisturbed }
 }
 
 async function measureMany(many) {
@@ -347,12 +347,12 @@ async function measureMany(many) {
 async function killMany(many, afterMs) {
   const child = new DisturbedChild()
   const job = { kind: 'command', args: many.args(many.out, LAYOUT) }
-  const { isStruck } = await child.run(job, () => child.kill(), afterMs)
+  const { isInterrupted } = await child.run(job, () => child.kill(), afterMs)
   await child.close()
-  return isStruck
+  return isInterrupted
 }
 
-function countStates(many, { old, fresh, tally, where }) {
+function countStates(many, { old, newDigests, tally, where }) {
   for (const name of many.names) {
     const path = join(many.out, name)
     if (!existsSync(path)) {
@@ -362,13 +362,13 @@ function countStates(many, { old, fresh, tally, where }) {
       continue
     }
     const now = digest(path)
-    if (now === fresh.get(name)) tally.new++
+    if (now === newDigests.get(name)) tally.new++
     else if (now === old.get(name)) tally.old++
     else failures.push(`${where}: ${name} is neither old nor new`)
   }
 }
 
-async function finishMany(many, fresh, where) {
+async function finishMany(many, newDigests, where) {
   try {
     await execute(process.execPath, [COMMAND, ...many.args(many.out, LAYOUT)])
   } catch (error) {
@@ -376,18 +376,18 @@ async function finishMany(many, fresh, where) {
     return
   }
   const after = digests(many.out)
-  const wrong = many.names.filter((name) => after.get(name) !== fresh.get(name))
+  const wrong = many.names.filter((name) => after.get(name) !== newDigests.get(name))
   if (wrong.length > 0) failures.push(`${where}: the run after it left other bytes in ${wrong.join(', ')}`)
   const stray = strayFiles(many.out, many.expected)
   if (stray.length > 0) failures.push(`${where}: still there after the next run: ${stray.join(', ')}`)
 }
 
 function reportTally(name, count, tally) {
-  const states = Object.entries(tally).filter(([state]) => state !== 'struck')
+  const states = Object.entries(tally).filter(([state]) => state !== 'interrupted')
   const counts = states.map(([state, number]) => `${number} ${state}`).join(', ')
-  console.log(`${name}: ${count} kills, ${tally.struck} of them before the end; found ${counts}`)
-  if (tally.struck < count * MIN_STRUCK_SHARE - 1) {
-    failures.push(`${name}: only ${tally.struck} of ${count} kills came before the end`)
+  console.log(`${name}: ${count} kills, ${tally.interrupted} of them before the end; found ${counts}`)
+  if (tally.interrupted < count * MIN_INTERRUPTED_SHARE - 1) {
+    failures.push(`${name}: only ${tally.interrupted} of ${count} kills came before the end`)
   }
 }
 

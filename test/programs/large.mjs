@@ -78,14 +78,14 @@ async function run() {
 async function testDtype(folder, dtype) {
   const original = makeOriginal(join(folder, `${dtype}.btf`), dtype)
   console.log(
-    `\n${dtype} [${original.shape}], ${gib(original.byteLength)}, ${original.places.length} places with data`,
+    `\n${dtype} [${original.shape}], ${gib(original.byteLength)}, ${original.seeded.length} elements with data`,
   )
   const before = await sha256(original.path)
   for (const format of options.by) {
     const blocked = join(folder, `blocked.${format}`)
     const back = join(folder, 'back.btf')
     const printed = await convert(folder, ['convert', original.path, blocked, '--layout', LAYOUT])
-    await comparePlaces(original, blocked)
+    await compareSeededElements(original, blocked)
     await convert(folder, undoArguments(printed, back))
     rmSync(blocked)
     const after = await sha256(back)
@@ -111,16 +111,16 @@ function makeOriginal(path, dtype) {
   const descriptor = openSync(path, 'w')
   ftruncateSync(descriptor, byteLength)
   writeSync(descriptor, head)
-  const places = []
+  const seeded = []
   for (let i = 0; i < SEEDED_ELEMENTS; i++) {
     // Always includes the first and the last element.
     const element = i === 0 ? 0 : i === 1 ? elements - 1 : Math.floor(random() * elements)
     const value = Buffer.from(Array.from({ length: elementBytes }, () => 1 + Math.floor(random() * 255)))
     writeSync(descriptor, value, 0, elementBytes, head.length + element * elementBytes)
-    places.push(element)
+    seeded.push(element)
   }
   closeSync(descriptor)
-  return { path, dtype, shape, elements, byteLength, places, dataStart: head.length }
+  return { path, dtype, shape, elements, byteLength, seeded, dataStart: head.length }
 }
 
 /** A shell runs the undo command as the convert command printed it; only the output path differs. */
@@ -132,12 +132,12 @@ function undoArguments(printed, back) {
 }
 
 /** Compares every seeded element between the file and its blocked form. */
-async function comparePlaces(original, blocked) {
-  const { path, dtype, dataStart, places, shape } = original
+async function compareSeededElements(original, blocked) {
+  const { path, dtype, dataStart, seeded, shape } = original
   const elementBytes = DTYPES[dtype]
   const blockedStart = await dataStartOf(blocked)
   const [from, to] = [openSync(path, 'r'), openSync(blocked, 'r')]
-  const wrong = places.filter((element) => {
+  const wrong = seeded.filter((element) => {
     const [one, other] = [Buffer.alloc(elementBytes), Buffer.alloc(elementBytes)]
     readSync(from, one, 0, elementBytes, dataStart + element * elementBytes)
     readSync(to, other, 0, elementBytes, blockedStart + blockedElement(element, shape) * elementBytes)
@@ -145,8 +145,8 @@ async function comparePlaces(original, blocked) {
   })
   closeSync(from)
   closeSync(to)
-  const said = wrong.length === 0 ? `all ${places.length} places` : `${wrong.length} places differ`
-  verdict(wrong.length === 0, `the blocked file has the data where they belong: ${said}`)
+  const said = wrong.length === 0 ? `all ${seeded.length} elements` : `${wrong.length} elements differ`
+  verdict(wrong.length === 0, `the blocked file has the data at the expected offsets: ${said}`)
 }
 
 /** Offset of the elements: the only tensor ends the file. */

@@ -17,7 +17,16 @@ import {
 import { join } from 'node:path'
 import { seededBytes } from '../../../scripts/seeded.mjs'
 import { DisturbedChild } from '../disturb.mjs'
-import { digest, INPUTS, LAYOUT, placeIn, restore, strayFiles, told, writeInput } from './inputs.mjs'
+import {
+  describeOutcome,
+  digest,
+  INPUTS,
+  LAYOUT,
+  pathsIn,
+  restore,
+  strayFiles,
+  writeInput,
+} from './inputs.mjs'
 
 const OPEN = {
   map: { mode: 'map' },
@@ -68,16 +77,16 @@ function replace(path) {
 
 export async function testChanges(context) {
   for (const [inputName, tensors] of Object.entries(INPUTS)) {
-    const place = prepare(join(context.folder, 'changes'), tensors)
+    const paths = prepare(join(context.folder, 'changes'), tensors)
     for (const [workName, work] of Object.entries(WORK)) {
       for (const [openName, openOptions] of Object.entries(OPEN)) {
         // Reading a mapping without `guard` may end the process by SIGBUS, as documented, so it is not tested.
         if (work.kind === 'read' && openName === 'map') continue
-        const job = { ...work, openOptions, input: place.input, target: place.target }
-        await disturb(context, { ...place, job, name: `${workName}, ${openName}, ${inputName}` })
+        const job = { ...work, openOptions, input: paths.input, target: paths.target }
+        await disturb(context, { ...paths, job, name: `${workName}, ${openName}, ${inputName}` })
       }
     }
-    rmSync(place.folder, { recursive: true })
+    rmSync(paths.folder, { recursive: true })
   }
 }
 
@@ -88,7 +97,7 @@ function prepare(folder, tensors) {
   writeInput(kept.target, 1, 2)
   const inner = join(folder, 'work')
   mkdirSync(inner)
-  return { folder, kept, ...placeIn(inner) }
+  return { folder, kept, ...pathsIn(inner) }
 }
 
 async function disturb(context, work) {
@@ -96,15 +105,15 @@ async function disturb(context, work) {
   let child = startChild()
   const undisturbed = await measure(child, work)
   const before = (await child.run({ kind: 'look' })).value
-  const tally = { noticed: 0, 'right in spite of it': 0, 'ended before': 0 }
+  const tally = { noticed: 0, 'right despite the change': 0, 'ended before': 0 }
   for (let round = 0; round < rounds; round++) {
     const change = CHANGES[round % CHANGES.length]
     // Every third change comes before the operation begins, so it must be detected.
     const waits = round % 3 === 0
     const afterMs = waits ? 0 : random() * undisturbed.milliseconds * BEYOND_END
     restoreAll(work)
-    const strike = () => change.apply(work.input, random)
-    const outcome = await child.run({ ...work.job, waits }, strike, afterMs)
+    const inject = () => change.apply(work.input, random)
+    const outcome = await child.run({ ...work.job, waits }, inject, afterMs)
     const where = `${work.name}, ${change.name} ${waits ? 'before' : `after ${afterMs.toFixed(1)} ms`}`
     judge(context, work, { outcome, undisturbed, where, mustBeNoticed: waits && !change.isHarmless, tally })
     if (!child.isAlive) child = startChild()
@@ -131,7 +140,7 @@ async function measure(child, work) {
   for (let run = 0; run < MEASURED_RUNS; run++) {
     restoreAll(work)
     const outcome = await child.run(work.job)
-    if (outcome.error) throw new Error(`${work.name}, undisturbed: ${told(outcome)}`)
+    if (outcome.error) throw new Error(`${work.name}, undisturbed: ${describeOutcome(outcome)}`)
     times.push(outcome.milliseconds)
     value = outcome.value
   }
@@ -147,14 +156,14 @@ function judge({ fail }, work, { outcome, undisturbed, where, mustBeNoticed, tal
   const error = outcome.error ?? outcome.value?.second?.error
   const result = isRead ? outcome.value?.first : digest(work.target)
   if (error) {
-    if (error.code !== 'ERR_FILE_CHANGED' || !error.isOurs) fail(`${where}: ${told({ error })}`)
+    if (error.code !== 'ERR_FILE_CHANGED' || !error.isOurs) fail(`${where}: ${describeOutcome({ error })}`)
     if (!isRead && result !== digest(work.kept.target)) fail(`${where}: the old target has changed`)
     tally.noticed++
-  } else if (outcome.signal !== undefined) fail(`${where}: ${told(outcome)}`)
+  } else if (outcome.signal !== undefined) fail(`${where}: ${describeOutcome(outcome)}`)
   else {
     if (result !== undisturbed.value) fail(`${where}: succeeded with wrong bytes`)
     if (mustBeNoticed) fail(`${where}: the change was not detected`)
-    tally[outcome.isStruck ? 'right in spite of it' : 'ended before']++
+    tally[outcome.isInterrupted ? 'right despite the change' : 'ended before']++
   }
   const stray = strayFiles(work.target, ['input.btf'])
   if (stray.length > 0) fail(`${where}: left ${stray.join(', ')}`)

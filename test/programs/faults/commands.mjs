@@ -6,7 +6,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DisturbedChild } from '../disturb.mjs'
 import { CHANGES } from './changes.mjs'
-import { digest, LAYOUT, restore, strayFiles, told, writeInput } from './inputs.mjs'
+import { describeOutcome, digest, LAYOUT, restore, strayFiles, writeInput } from './inputs.mjs'
 
 const FORMS = {
   convert: [],
@@ -42,16 +42,16 @@ async function disturbOne(context, name, form, tensors) {
   mkdirSync(folder)
   const [kept, input, target] = ['kept.btf', 'input.btf', 'target.btf'].map((file) => join(folder, file))
   writeInput(kept, tensors)
-  const run = (strike, afterMs) => {
+  const run = (inject, afterMs) => {
     restore(kept, input)
     rmSync(target, { force: true })
-    return runCommand(['convert', input, target, ...form], strike, afterMs)
+    return runCommand(['convert', input, target, ...form], inject, afterMs)
   }
   const { milliseconds, value } = await run()
   if (value !== 0) context.fail(`${name}, undisturbed: exit code ${value}`)
   const right = digest(target)
   const tally = {}
-  for (const { change, afterMs } of strikes(context, milliseconds)) {
+  for (const { change, afterMs } of faultTimes(context, milliseconds)) {
     const outcome = await run(() => change.apply(input, context.random), afterMs)
     const where = `${name}, ${change.name} after ${afterMs.toFixed(1)} ms`
     const exit = judgeExit(context, outcome, where, tally)
@@ -77,23 +77,23 @@ async function disturbMany(context, name, form) {
   const names = Array.from({ length: MANY_FILES }, (_, i) => `${i}.btf`)
   const kept = join(folder, 'kept.btf')
   writeInput(kept)
-  const run = (strike, afterMs) => {
+  const run = (inject, afterMs) => {
     for (const file of names) restore(kept, join(inputs, file))
     rmSync(out, { recursive: true, force: true })
     const paths = names.map((file) => join(inputs, file))
     const options = ['--out-dir', out, '--jobs', '2', '--keep-going', '--json', ...form]
-    return runCommand(['convert', ...paths, ...options], strike, afterMs)
+    return runCommand(['convert', ...paths, ...options], inject, afterMs)
   }
   const { milliseconds, value } = await run()
   if (value !== 0) context.fail(`${name}, undisturbed: exit code ${value}`)
   const right = digest(join(out, names[0]))
   const tally = {}
-  for (const { change, afterMs } of strikes(context, milliseconds)) {
+  for (const { change, afterMs } of faultTimes(context, milliseconds)) {
     if (!change.name.startsWith('truncated')) continue
-    const strike = () => {
+    const inject = () => {
       for (const file of TRUNCATED_FILES) change.apply(join(inputs, file), context.random)
     }
-    const outcome = await run(strike, afterMs)
+    const outcome = await run(inject, afterMs)
     const where = `${name}, ${change.name} after ${afterMs.toFixed(1)} ms`
     const exit = judgeExit(context, outcome, where, tally)
     if (exit === undefined) continue
@@ -107,15 +107,15 @@ async function disturbMany(context, name, form) {
   context.note(`${name}: ${counts(tally)}`)
 }
 
-function* strikes({ random, rounds }, milliseconds) {
+function* faultTimes({ random, rounds }, milliseconds) {
   for (let round = 0; round < Math.ceil(rounds * ROUNDS_PART); round++) {
     yield { change: CHANGES[round % CHANGES.length], afterMs: random() * milliseconds }
   }
 }
 
-async function runCommand(args, strike, afterMs) {
+async function runCommand(args, inject, afterMs) {
   const child = new DisturbedChild({ stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-  const outcome = await child.run({ kind: 'command', args }, strike, afterMs)
+  const outcome = await child.run({ kind: 'command', args }, inject, afterMs)
   await child.close()
   return outcome
 }
@@ -125,7 +125,7 @@ function judgeExit({ fail }, outcome, where, tally) {
   const end = outcome.signal ?? outcome.value
   tally[end] = (tally[end] ?? 0) + 1
   if (end === 0 || EXIT_CODES.includes(end)) return end
-  fail(`${where}: ${typeof end === 'number' ? `exit code ${end}` : told(outcome)}`)
+  fail(`${where}: ${typeof end === 'number' ? `exit code ${end}` : describeOutcome(outcome)}`)
   return undefined
 }
 

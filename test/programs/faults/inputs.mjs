@@ -39,12 +39,12 @@ export function strayFiles(target, others = []) {
   return readdirSync(dirname(target)).filter((name) => !expected.includes(name))
 }
 
-export function placeIn(folder) {
+export function pathsIn(folder) {
   return { input: join(folder, 'input.btf'), target: join(folder, 'target.btf') }
 }
 
 /** Describes the outcome of a job in one line. */
-export function told({ error, signal, exitCode, value }) {
+export function describeOutcome({ error, signal, exitCode, value }) {
   if (signal) return `the process was killed by ${signal}`
   if (exitCode !== undefined && exitCode !== null) return `the process ended with ${exitCode}`
   if (!error) return `no error, but ${JSON.stringify(value)}`

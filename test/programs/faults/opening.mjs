@@ -6,7 +6,7 @@ import { rmSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { writeManyScalars } from '../../../scripts/btf_file.mjs'
 import { DisturbedChild } from '../disturb.mjs'
-import { restore, told } from './inputs.mjs'
+import { describeOutcome, restore } from './inputs.mjs'
 
 const RECORDS = 200_000
 /** Always ends the file before its last record. */
@@ -25,12 +25,12 @@ export async function testOpening({ folder, rounds, random, fail, note }) {
     for (let round = 0; round < rounds; round++) {
       restore(kept, input)
       const afterMs = random() * milliseconds
-      const strike = () => truncateSync(input, Math.floor(random() * FILE_BYTES))
-      const outcome = await child.run(job, strike, afterMs)
+      const inject = () => truncateSync(input, Math.floor(random() * FILE_BYTES))
+      const outcome = await child.run(job, inject, afterMs)
       const end = outcome.error?.code ?? outcome.signal ?? 'opened'
       tally[end] = (tally[end] ?? 0) + 1
       if (!['ERR_FILE_CHANGED', 'ERR_TRUNCATED', 'ERR_OFFSET_RANGE', 'opened'].includes(end)) {
-        fail(`open, ${name}, truncated after ${afterMs.toFixed(1)} ms: ${told(outcome)}`)
+        fail(`open, ${name}, truncated after ${afterMs.toFixed(1)} ms: ${describeOutcome(outcome)}`)
       }
       if (!child.isAlive) child = new DisturbedChild()
     }

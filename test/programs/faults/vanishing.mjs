@@ -2,7 +2,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DisturbedChild } from '../disturb.mjs'
-import { digest, LAYOUT, restore, told, writeInput } from './inputs.mjs'
+import { describeOutcome, digest, LAYOUT, restore, writeInput } from './inputs.mjs'
 
 const WORK = { 'save unchanged': { whole: true }, 'save reordered': { layout: LAYOUT } }
 const OPEN = { map: {}, 'map with guard': { guard: true }, read: { mode: 'read' } }
@@ -22,21 +22,22 @@ export async function testVanishing(context) {
 async function vanish(context, { kept, job, name }) {
   const { fail, note, folder, random, rounds } = context
   const [from, to] = [join(folder, 'from'), join(folder, 'to')]
-  const run = async (strike, { waits = true, afterMs = 0 } = {}) => {
+  const run = async (inject, { waits = true, afterMs = 0 } = {}) => {
     mkdirSync(from, { recursive: true })
     mkdirSync(to, { recursive: true })
     const [input, target] = [join(from, 'input.btf'), join(to, 'target.btf')]
     restore(kept, input)
-    const outcome = await child.run({ ...job, input, target, waits }, strike, afterMs)
-    if (outcome.signal) fail(`${name}: ${told(outcome)}`)
+    const outcome = await child.run({ ...job, input, target, waits }, inject, afterMs)
+    if (outcome.signal) fail(`${name}: ${describeOutcome(outcome)}`)
     return { ...outcome, bytes: digest(target) }
   }
   const child = new DisturbedChild()
   const right = await run(undefined, { waits: false })
-  if (right.error) fail(`${name}, undisturbed: ${told(right)}`)
+  if (right.error) fail(`${name}, undisturbed: ${describeOutcome(right)}`)
 
   const unlinked = await run(() => rmSync(from, { recursive: true }))
-  if (unlinked.error || unlinked.bytes !== right.bytes) fail(`${name}, input gone: ${told(unlinked)}`)
+  if (unlinked.error || unlinked.bytes !== right.bytes)
+    fail(`${name}, input gone: ${describeOutcome(unlinked)}`)
 
   const folderGone = await run(() => rmSync(to, { recursive: true }))
   expectSystemError(context, `${name}, folder gone before`, folderGone, ['ENOENT'])
@@ -72,5 +73,6 @@ export function expectSystemError({ fail }, where, outcome, codes) {
   const { error } = outcome
   const isRight = error?.isOurs && error.code === 'ERR_IO' && codes.includes(error.system)
   const isNamed = codes.some((code) => error?.message.includes(code))
-  if (!isRight || !isNamed) fail(`${where}: expected ERR_IO with ${codes.join(' or ')}; ${told(outcome)}`)
+  if (!isRight || !isNamed)
+    fail(`${where}: expected ERR_IO with ${codes.join(' or ')}; ${describeOutcome(outcome)}`)
 }

@@ -68,7 +68,7 @@ def run(op, inputs, dtypes, **attributes):
     return ReferenceEvaluator(model).run(None, dict(zip(names, inputs)))[0]
 
 
-def places():
+def granularities():
     """Attributes and shapes of scales: for the tensor, an axis, and blocks along it."""
     yield {}, ()
     yield {"axis": 1}, (SHAPE[1],)
@@ -101,24 +101,24 @@ def codes(array):
                         np.uint8 if array.dtype.name in ("uint4", "uint2") else array.dtype)
 
 
-def record(kind, from_type, to_type, place, saturate, **arrays):
+def record(kind, from_type, to_type, granularity, saturate, **arrays):
     name = f"q{len(cases)}"
     for role, array in arrays.items():
         np.ascontiguousarray(array).tofile(f"{folder}/{name}.{role}")
     cases.append({"name": name, "kind": kind, "from": from_type, "to": to_type, "shape": SHAPE,
-                  "count": int(np.prod(SHAPE)), "saturate": saturate, **place})
+                  "count": int(np.prod(SHAPE)), "saturate": saturate, **granularity})
 
 
 def quantize_cases():
     for from_type, array_type in (("float32", np.float32), ("float16", np.float16), ("int32", np.int32)):
-        for place, shape in places():
+        for granularity, shape in granularities():
             for to_type, (code_type, low, high) in INTEGERS.items():
                 spread = min(high - low, 20000)
                 x = numbers(shape, spread).astype(array_type)
                 scale = scales(shape)
                 zero = random.integers(low, high + 1, shape).astype(code_type)
-                y = run("QuantizeLinear", [x, scale, zero], [from_type, "float32", to_type], **place)
-                record("quantize", from_type, to_type, place, True, x=x, scale=scale,
+                y = run("QuantizeLinear", [x, scale, zero], [from_type, "float32", to_type], **granularity)
+                record("quantize", from_type, to_type, granularity, True, x=x, scale=scale,
                        zero=np.asarray(zero).astype(np.float32), y=codes(y))
             for to_type, code_type in FLOATS.items():
                 for saturate in (True, False):
@@ -126,26 +126,26 @@ def quantize_cases():
                     scale = scales(shape)
                     zero = np.zeros(shape, np.float32).astype(code_type)
                     y = run("QuantizeLinear", [x, scale, zero], [from_type, "float32", to_type],
-                            saturate=int(saturate), **place)
-                    record("quantize", from_type, to_type, place, saturate, x=x, scale=scale,
+                            saturate=int(saturate), **granularity)
+                    record("quantize", from_type, to_type, granularity, saturate, x=x, scale=scale,
                            zero=np.zeros(shape, np.float32), y=codes(y))
 
 
 def dequantize_cases():
-    for place, shape in places():
+    for granularity, shape in granularities():
         for to_type, scale_type in (("float32", np.float32), ("float16", np.float16)):
             for from_type, (code_type, low, high) in INTEGERS.items():
                 x = random.integers(low, high + 1, SHAPE).astype(code_type)
                 scale = scales(shape).astype(scale_type)
                 zero = random.integers(low, high + 1, shape).astype(code_type)
-                y = run("DequantizeLinear", [x, scale, zero], [from_type, to_type, from_type], **place)
-                record("dequantize", from_type, to_type, place, True, x=codes(x),
+                y = run("DequantizeLinear", [x, scale, zero], [from_type, to_type, from_type], **granularity)
+                record("dequantize", from_type, to_type, granularity, True, x=codes(x),
                        scale=scale.astype(np.float32), zero=np.asarray(zero).astype(np.float32), y=y)
             for from_type, code_type in FLOATS.items():
                 x = random.uniform(-6, 6, SHAPE).astype(np.float32).astype(code_type)
                 scale = scales(shape).astype(scale_type)
-                y = run("DequantizeLinear", [x, scale], [from_type, to_type], **place)
-                record("dequantize", from_type, to_type, place, True, x=codes(x),
+                y = run("DequantizeLinear", [x, scale], [from_type, to_type], **granularity)
+                record("dequantize", from_type, to_type, granularity, True, x=codes(x),
                        scale=scale.astype(np.float32), zero=np.zeros(shape, np.float32), y=y)
 
 

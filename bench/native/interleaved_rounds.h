@@ -1,5 +1,5 @@
-// What the measuring programs share: warm buffers, the copies that everything is held against, and candidates
-// that take turns, so that a slow moment of the machine hits all of them.
+// Shared by the benchmarks: warm buffers, the copies that results are compared with, and interleaved rounds
+// of all candidates, so that a slow moment of the machine affects each of them.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ namespace tilework::bench {
 
 inline constexpr int64_t kPage = 4096;
 
-// Aligned to 2 MiB, in ordinary pages, warm. So source and destination begin at the same place of a page:
-// where the destination lies 1, 8 or 16 bytes past that place, glibc's memcpy is ten times slower on some
-// CPUs, and would make every reorder look fast.
+// Aligned to 2 MiB, in ordinary pages, warm. Source and destination start at the same offset in a page: where
+// the destination offset is 1, 8 or 16 bytes higher, glibc's memcpy is ten times slower on some CPUs, which
+// would make every reorder look fast.
 class Buffer {
  public:
   explicit Buffer(size_t size)
@@ -65,8 +65,8 @@ inline void on_threads(int threads, const std::function<void(int)>& body) {
   for (int thread = 0; thread < threads; ++thread) body(thread);
 }
 
-// The copy of which memory can do no faster beyond the caches: its stores do not read the lines they write. With
-// stores of 16 bytes it is a quarter slower than with those of 32.
+// The fastest copy beyond the caches: non-temporal stores do not read the lines that they write. 16-byte
+// stores are a quarter slower than 32-byte stores.
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] inline void copy_streaming(uint8_t* to, const uint8_t* from, size_t size) {
   size_t i = 0;
@@ -89,7 +89,7 @@ inline double now() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// How often this thread has lost its core to others; 0 where the system does not tell.
+// Involuntary context switches of this thread; 0 where the system does not report them.
 inline long preemptions() {
 #if defined(RUSAGE_THREAD)
   rusage usage{};
@@ -100,13 +100,13 @@ inline long preemptions() {
 #endif
 }
 
-// Of one thread, a time in which it kept its core, if it has one soon: what it spends waiting for a core that
-// others use is no figure of ours. The thread's own clock would leave that out, but jumps at times where it
-// was moved to another core.
+// Seconds per call. A single thread is measured again, up to a limit, when it was preempted: waiting for a
+// core is not part of the result. The thread's CPU clock would exclude the wait, but it can jump when the
+// thread migrates to another core.
 inline double seconds_of(const std::function<void()>& body, int64_t repeats, int threads) {
-  constexpr int kMostTries = 3;
+  constexpr int kMaxTries = 3;
   double seconds = 0;
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMaxTries; ++i) {
     const long before = preemptions();
     const double start = now();
     for (int64_t k = 0; k < repeats; ++k) body();
@@ -118,28 +118,28 @@ inline double seconds_of(const std::function<void()>& body, int64_t repeats, int
 
 struct Candidate {
   const char* name;
-  // Read and written by a call.
+  // Bytes that one call reads and writes.
   size_t bytes;
   std::function<void()> body;
-  // Calls that are timed together, where one is too short for the clock.
+  // Calls per measurement; more than one where a call is too short for the clock.
   int64_t repeats = 1;
   int rounds = 0;
   double best = std::numeric_limits<double>::infinity();
 };
 
-// Each takes its turn in each round, after one call that is not timed. One that is known to be very slow has
-// few turns, and needs no call before them.
-inline void take_turns(std::vector<Candidate>& candidates, int rounds, int threads) {
-  constexpr double kShortest = 30e-6;
-  constexpr double kLong = 0.25;
-  constexpr double kLongInAll = 1.5;
+// Runs every candidate once per round, each time after an untimed call. A candidate that is known to be very
+// slow runs in few rounds and without the untimed call.
+inline void run_interleaved(std::vector<Candidate>& candidates, int rounds, int threads) {
+  constexpr double kMinMeasuredSeconds = 30e-6;
+  constexpr double kSlowSeconds = 0.25;
+  constexpr double kSlowTotalSeconds = 1.5;
   for (Candidate& candidate : candidates) {
-    const bool is_long = candidate.best > kLong && std::isfinite(candidate.best);
-    candidate.rounds = is_long ? static_cast<int>(kLongInAll / candidate.best) : rounds;
-    if (is_long) continue;
+    const bool is_slow = candidate.best > kSlowSeconds && std::isfinite(candidate.best);
+    candidate.rounds = is_slow ? static_cast<int>(kSlowTotalSeconds / candidate.best) : rounds;
+    if (is_slow) continue;
     candidate.body();
     const double seconds = seconds_of(candidate.body, 1, threads);
-    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kShortest / seconds));
+    candidate.repeats = std::max<int64_t>(1, static_cast<int64_t>(kMinMeasuredSeconds / seconds));
   }
   for (int round = 0; round < rounds; ++round) {
     for (Candidate& candidate : candidates) {
@@ -150,7 +150,7 @@ inline void take_turns(std::vector<Candidate>& candidates, int rounds, int threa
   }
 }
 
-// Cuts [0, total) at multiples of `unit`, a share a thread.
+// Splits [0, total) at multiples of `unit` into one share per thread.
 inline void each_share(int threads, int64_t total, int64_t unit,
                        const std::function<void(int64_t, int64_t)>& part) {
   const int64_t share = (total / threads + unit - 1) / unit * unit;
@@ -161,7 +161,7 @@ inline void each_share(int threads, int64_t total, int64_t unit,
   });
 }
 
-// The C library's copy and the streaming one, of as many bytes read and written.
+// Adds memcpy and the streaming copy. Each reads and writes `moved` bytes in total.
 inline void add_copies(std::vector<Candidate>& candidates, int threads, size_t moved, uint8_t* to,
                        const uint8_t* from) {
   const size_t copied = moved / 2;
@@ -177,9 +177,9 @@ inline void add_copies(std::vector<Candidate>& candidates, int threads, size_t m
   add("streaming", copy_streaming);
 }
 
-// Runs a plan as the addon does, cut into the same parts.
+// Runs a plan as the addon does, in the same parts.
 inline void run_parts(const ReorderParts& parts, int threads, const uint8_t* from, uint8_t* to) {
-  // A run of one part wakes nobody.
+  // One part runs on the calling thread.
   on_threads(parts.count() == 1 ? 1 : threads, [&](int thread) {
     const int64_t share = ceil_div(parts.count(), threads);
     const int64_t end = std::min((thread + 1) * share, parts.count());
@@ -187,7 +187,7 @@ inline void run_parts(const ReorderParts& parts, int threads, const uint8_t* fro
   });
 }
 
-// Of one core; a common size where the system does not tell.
+// Bytes of L2 cache per core; a common size where the system does not report it.
 inline int64_t second_level_cache_bytes() {
 #if defined(_SC_LEVEL2_CACHE_SIZE)
   const int64_t bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
