@@ -29,7 +29,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     to: 'row_major',
     slice: { shape: [FILE_BYTES], start: [0], step: [GIB] },
   })
-  const run = (settings: { mostBytes?: number }) => {
+  const run = (settings: { maxBytes?: number }) => {
     const target = new Uint8Array(64).fill(9)
     const source = native().openInput(hugeFile(), { mapped: false, guard: false })
     const place = { device: 0, source, offset: 0, target, start: 0, end: 64 }
@@ -42,7 +42,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
   })
 
   it('an allocation beyond its memory is an error', async () => {
-    await expect(run({ mostBytes: FILE_BYTES })).rejects.toMatchObject({ code: 'ERR_DEVICE_MEMORY' })
+    await expect(run({ maxBytes: FILE_BYTES })).rejects.toMatchObject({ code: 'ERR_DEVICE_MEMORY' })
     // And the next run works.
     expect((await run({}))[63]).toBe(64)
   })
