@@ -9,12 +9,7 @@ const { join } = require('node:path')
 const KNOWN_CYCLES = ['^lib/dtype/decode\\.ts$']
 
 /** Imports of the command line below the public entries that are being replaced by public functions. */
-const KNOWN_CLI_IMPORTS = [
-  '^lib/(cancel|event_loop|value_text)\\.ts$',
-  '^lib/bytes/system_error\\.ts$',
-  '^lib/pipeline/open\\.ts$',
-  '^lib/formats/tmfile/index\\.ts$',
-]
+const KNOWN_CLI_IMPORTS = ['^lib/formats/tmfile/index\\.ts$']
 
 const ENTRIES = '^lib/(index|onnx|tmfile|layout)\\.ts$'
 

@@ -84,6 +84,7 @@ export type {
 export {
   type CheckOptions,
   check,
+  type FilePart,
   type Input,
   type OpenFile,
   type OpenOptions,

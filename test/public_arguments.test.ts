@@ -92,7 +92,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.cast,
     args: () => [small(), 'float8_e4m3fn', { mode: 'onnx', saturate: false, round: 'up' }],
   },
-  check: { run: check, args: () => [bytes, openOptions()] },
+  check: { run: check, args: () => [bytes, { ...openOptions(), signal }] },
   checkBiasScales: {
     run: tilework.checkBiasScales,
     args: () => [weights, weights, weights, { tolerance: 0.1 }].map(parameters),

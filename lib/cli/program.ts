@@ -4,7 +4,7 @@ import { TileworkError } from '../index.js'
 import { PACKAGE_VERSION } from '../package_version.js'
 import { exitCodeOf } from './error_exit_codes.js'
 import { EXIT, type ExitCode } from './exit_codes.js'
-import { printJson } from './text/print_json.js'
+import { printJson } from './text/printable.js'
 import { errorReport, printError } from './text/report_error.js'
 import type { Terminal } from './text/terminal.js'
 

@@ -4,6 +4,7 @@ import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from 
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
 import { readInput } from '../caller_input.js'
+import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { ReadOptions, TensorList } from '../formats/format.js'
 import { checkLimits, type InputLimits } from '../formats/limits.js'
@@ -60,6 +61,13 @@ export interface OpenOptions {
   readonly message?: FileMessage
 }
 
+/** A file that a multi-part file refers to. */
+export interface FilePart {
+  /** Relative to the folder of the main file. */
+  readonly name: string
+  readonly byteLength: number
+}
+
 /** An open file. Its tensors live until `close`. */
 export interface OpenFile extends FileModels {
   readonly format: FormatName
@@ -79,6 +87,8 @@ export interface OpenFile extends FileModels {
   dense(key: string | number): DenseTensor
   /** As `dense`, for a sparse tensor. */
   sparse(key: string | number): SparseTensor
+  /** The files beside it that it has referred to so far: external data, shards. */
+  readonly parts: readonly FilePart[]
   /** Findings of a lenient read. */
   readonly findings: readonly Finding[]
   /** Length of the file in bytes. */
@@ -137,6 +147,9 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
       ...(model && entry.modelProperty !== undefined && { [entry.modelProperty]: model }),
       dense: (key) => pick(tensors, key, 'dense'),
       sparse: (key) => pick(tensors, key, 'sparse'),
+      get parts() {
+        return Array.from(siblings.sources, ([name, { byteLength }]) => ({ name, byteLength }))
+      },
       findings,
       byteLength: source.byteLength,
       close,
@@ -210,17 +223,25 @@ class SiblingFiles {
   }
 }
 
-/** Options of `check`: those of `open`. */
-export interface CheckOptions extends OpenOptions {}
+/** Options of `check`: those of `open`, and a signal. */
+export interface CheckOptions extends OpenOptions {
+  /** Rejects the call with ERR_ABORTED; a read in progress is not stopped. */
+  readonly signal?: AbortSignal
+}
 
 /**
  * Checks a file, costly checks included (indices of sparse tensors, padding bytes).
  *
  * @returns findings in file order; one with the code ERR_UNKNOWN_FORMAT when no format fits
- * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT; never for bad bytes
+ * @throws TileworkError ERR_IO, ERR_FILE_CHANGED, ERR_ARGUMENT, ERR_ABORTED; never for bad bytes
  */
 export async function check(input: Input, given: CheckOptions = {}): Promise<Finding[]> {
-  const options = copyOptions(given)
+  const { signal, ...options } = copyOptions(given)
+  throwIfAborted(signal)
+  return untilAborted(checkInput(input, options), signal)
+}
+
+async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]> {
   const checked = checkOptions(options)
   const { source, detected } = await openWithFormat(input, options)
   const siblings = new SiblingFiles(input, options)

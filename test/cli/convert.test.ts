@@ -114,7 +114,7 @@ describe('convert', () => {
     expect(readFileSync(undo[0]!.args[2]!)).toEqual(readFileSync(first))
   })
 
-  it('joins data and weights layouts where --as weights says so', async () => {
+  it('joins data and weights layouts with --as weights', async () => {
     const output = inFolder('weights.btf')
     const from = ['--from-layout', 'bfyx', '--shape', '2,19,5,7']
     const args = ['convert', IMAGE, output, ...from, '--layout', 'os_iyx_osv16']
@@ -124,7 +124,7 @@ describe('convert', () => {
     expect((await storedIn(undo[0]!.args[2]!))[0]!.bytes).toEqual((await storedIn(IMAGE))[0]!.bytes)
   })
 
-  it('writes only the selected tensors, by name and by position', async () => {
+  it('writes only the selected tensors, by name and by index', async () => {
     const output = inFolder('selected.btf')
     const report = await runJson<ConvertJson>(['convert', MIXED, output, '--tensor', '#3', '--tensor', '0'])
     expect(report.tensors.map(({ shape }) => shape)).toEqual([[], [3, 4]])
@@ -192,7 +192,7 @@ describe('convert', () => {
     expect(existsSync(output)).toBe(false)
   })
 
-  it('without options it is the same file, byte for byte', async () => {
+  it('without options copies the file byte for byte', async () => {
     const output = inFolder('same.btf')
     await runJson(['convert', MIXED, output])
     expect(readFileSync(output)).toEqual(readFileSync(MIXED))
@@ -207,7 +207,7 @@ describe('convert', () => {
     expect(readFileSync(path)).toEqual(readFileSync(IMAGE))
   })
 
-  it('writes into a folder that it makes, and refuses one as OUT', async () => {
+  it('creates the folder of --out-dir, and refuses a folder as OUT', async () => {
     const folder = inFolder('made/deep')
     const { output } = await runJson<ConvertJson>(['convert', IMAGE, '--out-dir', folder])
     expect(readdirSync(folder)).toEqual([basename(IMAGE)])
@@ -216,7 +216,7 @@ describe('convert', () => {
     expect((await runCli(['convert', IMAGE, inFolder('plain')])).stderr).toContain('--out-dir')
   })
 
-  it('casts, in the layout that is asked for, and says what cannot be', async () => {
+  it('casts in the requested layout, and reports what cannot be cast', async () => {
     const output = inFolder('cast.npy')
     const [image] = (await open(IMAGE)).tensors
     if (image?.kind !== 'dense') throw new Error('the image is a dense tensor')
@@ -234,7 +234,7 @@ describe('convert', () => {
     expect((await runCli(['convert', IMAGE, output, '--dtype', 'float33'])).stderr).toContain('ERR_DTYPE')
   })
 
-  it('writes the file as it is where all tensors have the element type', async () => {
+  it('copies the file where all tensors have the element type', async () => {
     const output = inFolder('same.btf')
     expect((await runCli(['convert', IMAGE, output, '--dtype', 'f32'])).code).toBe(0)
     expect(readFileSync(output)).toEqual(readFileSync(IMAGE))
@@ -271,7 +271,7 @@ describe('convert', () => {
     ).toEqual(['kept.btf'])
   })
 
-  it('says on stderr that the input has findings, and lists them in JSON', async () => {
+  it('reports findings of the input on stderr and in JSON', async () => {
     const deviating = inFolder('deviating.btf')
     const bytes = readFileSync(IMAGE)
     // A reserved byte of the record: safe to read, but against the rules.
@@ -284,7 +284,7 @@ describe('convert', () => {
     expect(report.findings).toHaveLength(1)
   })
 
-  it('names five findings of the input, then counts', () => {
+  it('prints five findings of the input, then their number', () => {
     const finding: Finding = {
       severity: 'warning',
       code: 'ERR_UNSUPPORTED',
@@ -321,7 +321,7 @@ describe('convert', () => {
     expect(wrong.stderr).toContain('"name:#1"')
   })
 
-  it('undoes tensors by index, whatever they are called', async () => {
+  it('undoes tensors by index, whatever their names', async () => {
     const input = inFolder('swapped.safetensors')
     const pair = ['#1', '#0'].map((name, seed) =>
       tensor(new Float32Array(2 * 19).fill(seed + 1), { name, shape: [2, 19, 1, 1] }),
@@ -336,7 +336,7 @@ describe('convert', () => {
     }
   })
 
-  it('tells a person on stderr what was written', async () => {
+  it('reports on the stderr of a terminal what was written', async () => {
     const { stdout, stderr } = await runCli(
       ['convert', IMAGE, inFolder('told.btf'), '--layout', 'b_fs_yx_fsv16'],
       { isTTY: true },

@@ -117,7 +117,7 @@ describe('inputs', () => {
     for (const { input, output } of lines) expect(readFileSync(output)).toEqual(readFileSync(input))
   })
 
-  it('a line of a file that was written is the report of one that is written alone', async () => {
+  it('a line of JSON equals the report of a single conversion', async () => {
     const folder = await makeFiles(['x.btf'])
     const [input, alone] = [join(folder, 'x.btf'), join(folder, 'alone.btf')]
     const { lines } = await convertMany([input, '--out-dir', join(folder, 'out'), '--jobs', '1'])
@@ -125,7 +125,7 @@ describe('inputs', () => {
     expect({ ...lines[0], output: alone }).toEqual(report)
   })
 
-  it('a path that exists is no pattern; a backslash makes signs plain', async () => {
+  it('an existing path is not a pattern; a backslash escapes', async () => {
     const folder = await makeFiles(['a[1].btf', 'a1.btf', '{b,c}.btf', 'b.btf'])
     const out = join(folder, 'out')
     const names = [join(folder, 'a[1].btf'), join(folder, '\\{b,c\\}.b*')]
@@ -133,7 +133,7 @@ describe('inputs', () => {
     expect(lines.map(({ input }) => input)).toEqual([join(folder, 'a[1].btf'), join(folder, '{b,c}.btf')])
   })
 
-  it('braces may have slashes in them', async () => {
+  it('braces may contain slashes', async () => {
     const folder = await makeFiles(['a/x.btf', 'b/x.btf', 'c/x.btf'])
     const out = join(folder, 'out')
     await convertMany([join(folder, '{a,b/.}/*.btf'), '--out-dir', out])
@@ -142,7 +142,7 @@ describe('inputs', () => {
     expect(filesBelow(out)).toEqual([MANIFEST, 'a/x.btf', 'b/x.btf'])
   })
 
-  it('reads a list from stdin, one a line, cut anywhere', async () => {
+  it('reads a list from stdin, one path per line, in chunks of any size', async () => {
     const folder = await makeFiles(['a b.btf', 'ü.btf', 'c.btf'])
     const list = Buffer.from(`${folder}/ü.btf\n\n${folder}/a b.btf\n${folder}/c.btf`)
     const { lines } = await convertMany(['-', '--out-dir', join(folder, 'out')], {
@@ -155,7 +155,7 @@ describe('inputs', () => {
     )
   })
 
-  it('reads names with line breaks that end with NUL, beside others', async () => {
+  it('reads NUL-terminated paths with line breaks, beside arguments', async () => {
     const folder = await makeFiles(['a\nb.btf', 'c.btf'])
     const { lines } = await convertMany(
       [join(folder, 'c.btf'), '--stdin', '-0', '--out-dir', join(folder, 'out')],
@@ -184,14 +184,14 @@ describe('inputs', () => {
     expect(existsSync(inFolder('never'))).toBe(false)
   })
 
-  it('an empty list is no error', async () => {
+  it('an empty list succeeds', async () => {
     const { code, summary } = await convertMany(['-', '--out-dir', inFolder('empty')], {
       stdin: async function* () {},
     })
     expect({ code, written: summary.written }).toEqual({ code: 0, written: 0 })
   })
 
-  it('takes each real file once, whatever it is called', async () => {
+  it('takes each real file once, whatever its names', async () => {
     const folder = await makeFiles(['a.btf', 'sub/b.btf'])
     symlinkSync('a.btf', join(folder, 'link.btf'))
     symlinkSync('sub', join(folder, 'other'))
@@ -204,7 +204,7 @@ describe('inputs', () => {
     )
   })
 
-  it('patterns leave the outputs of an earlier run out', async () => {
+  it('patterns omit the outputs of an earlier run', async () => {
     const folder = await makeFiles(['a.btf', 'b/c.btf'])
     const args = [join(folder, '**/*.btf'), '--out-dir', join(folder, 'out')]
     await convertMany(args)
@@ -213,7 +213,7 @@ describe('inputs', () => {
     expect(again.lines).toHaveLength(2)
   })
 
-  it('refuses folders with advice, and patterns that match nothing', async () => {
+  it('refuses folders with advice, and patterns without a match', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const refused = await runCli(['convert', join(folder, 'in'), '--out-dir', join(folder, 'out')])
     expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining(`'${folder}/in/**/*.btf'`) })
@@ -224,7 +224,7 @@ describe('inputs', () => {
 })
 
 describe('outputs', () => {
-  it('two inputs of one name are refused before anything is written, and --base keeps them apart', async () => {
+  it('refuses two inputs with one output before anything is written, and --base separates them', async () => {
     const folder = await makeFiles(['a/x.btf', 'b/x.btf'])
     const out = join(folder, 'out')
     const args = [join(folder, 'a/x.btf'), join(folder, 'b/x.btf'), '--out-dir', out]
@@ -237,7 +237,7 @@ describe('outputs', () => {
     expect(filesBelow(out)).toEqual([MANIFEST, 'a/x.btf', 'b/x.btf'])
   })
 
-  it('never replaces an input, not through a link either', async () => {
+  it('never replaces an input, not even through a link', async () => {
     const folder = await makeFiles(['a.btf', 'b.btf', 'in/b.btf'])
     const inPlace = await runCli(['convert', `${folder}/*.btf`, '--out-dir', folder])
     expect(inPlace).toMatchObject({ code: 64, stderr: expect.stringContaining('overwrite the input') })
@@ -254,7 +254,7 @@ describe('outputs', () => {
     expect(readdirSync(join(folder, 'out'))).toEqual(['b.btf'])
   })
 
-  it('prints the undo of each file, which brings it back', async () => {
+  it('prints the undo of each file, which restores it', async () => {
     const folder = await makeFiles(['a.btf', 'b.btf'])
     const args = ['--out-dir', join(folder, 'out'), '--layout', 'b_fs_yx_fsv16']
     const { lines } = await convertMany([join(folder, '*.btf'), ...args])
@@ -267,7 +267,7 @@ describe('outputs', () => {
     expect(plain.stdout.match(/^tilework convert .*$/gm)).toHaveLength(2)
   })
 
-  it('prints the undo of skipped files as well, also where the folder of outputs has been moved', async () => {
+  it('prints the undo of skipped files as well, also after a move of the output folder', async () => {
     const folder = await makeFiles(['a.btf', 'tab\t.btf'])
     const args = (out: string): string[] => [
       ...[join(folder, '*.btf'), '--out-dir', join(folder, out)],
@@ -292,7 +292,7 @@ describe('the manifest', () => {
   const run = (folder: string, ...more: string[]): Promise<ManyResult> =>
     convertMany([join(folder, 'in/*.btf'), '--out-dir', join(folder, 'out'), '--layout', 'byxf', ...more])
 
-  it('a second run skips what is finished', async () => {
+  it('a second run skips finished files', async () => {
     const folder = await makeFiles(['in/a.btf', 'in/b.btf'])
     age(join(folder, 'in/a.btf'))
     expect(statuses(await run(folder))).toEqual(['written', 'written'])
@@ -307,7 +307,7 @@ describe('the manifest', () => {
     expect(second.summary).toMatchObject({ written: 0, skipped: 2, bytes: 0 })
   })
 
-  it('the hash decides where only the time has moved, and the new time is noted', async () => {
+  it('the hash decides where only the time has changed, and the new time is recorded', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const input = join(folder, 'in/a.btf')
     age(input)
@@ -326,7 +326,7 @@ describe('the manifest', () => {
     ).toEqual(lines)
   })
 
-  it('a file that was written a moment before is compared by its bytes', async () => {
+  it('a file that was just written is compared by its bytes', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const input = join(folder, 'in/a.btf')
     await run(folder)
@@ -352,7 +352,7 @@ describe('the manifest', () => {
     expect(statuses(await run(folder))).toEqual(['skipped', 'skipped'])
   })
 
-  it('other options, and --force: converted again; another name of the same layout is the same option', async () => {
+  it('other options and --force convert again; an alias of the layout does not', async () => {
     const folder = await makeFiles(['in/a.btf'])
     await run(folder)
     expect(statuses(await run(folder, '--force'))).toEqual(['written'])
@@ -362,7 +362,7 @@ describe('the manifest', () => {
     expect(statuses(await run(folder, '--jobs', '2', '--mode', 'read'))).toEqual(['skipped'])
   })
 
-  it('a torn last line is ended and counts for nothing', async () => {
+  it('an incomplete last line is ended and ignored', async () => {
     const folder = await makeFiles(['in/a.btf', 'in/b.btf'])
     const path = join(folder, 'out', MANIFEST)
     await run(folder)
@@ -379,7 +379,7 @@ describe('the manifest', () => {
     })
   })
 
-  it.each([1, 10, 20])('a manifest that ends after %d bytes is begun again', async (length) => {
+  it.each([1, 10, 20])('a manifest that ends after %d bytes is created again', async (length) => {
     const folder = await makeFiles(['in/a.btf'])
     const path = join(folder, 'out', MANIFEST)
     await run(folder)
@@ -389,7 +389,7 @@ describe('the manifest', () => {
     expect({ statuses: statuses(third), stderr: third.stderr }).toEqual({ statuses: ['skipped'], stderr: '' })
   })
 
-  it('lines that cannot be read are told and ignored', async () => {
+  it('unreadable lines are reported and ignored', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const path = join(folder, 'out', MANIFEST)
     await run(folder)
@@ -399,7 +399,7 @@ describe('the manifest', () => {
     expect(stderr).toMatch(/has 4 lines that cannot be read, the first is line 3/)
   })
 
-  it('nothing is appended to a file that is no manifest, and a later version is refused', async () => {
+  it('refuses a file that is not a manifest, and a later version', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const other = join(folder, 'notes.txt')
     writeFileSync(other, 'notes\n')
@@ -411,7 +411,7 @@ describe('the manifest', () => {
     expect(filesBelow(join(folder, 'out'))).toEqual([])
   })
 
-  it('may lie elsewhere, serves two folders, and may be left out', async () => {
+  it('may be elsewhere, serves two folders, and may be omitted', async () => {
     const folder = await makeFiles(['in/a.btf'])
     const manifest = join(folder, 'manifest.jsonl')
     const args = (out: string): string[] => [
@@ -429,7 +429,7 @@ describe('the manifest', () => {
     expect(filesBelow(join(folder, 'three'))).toEqual(['a.btf'])
   })
 
-  it('two runs into one folder at the same time leave every line whole', async () => {
+  it('two concurrent runs into one folder leave every line complete', async () => {
     const names = Array.from({ length: 40 }, (_, index) => `in/${index}.btf`)
     const folder = await makeFiles(names)
     await Promise.all([run(folder, '--jobs', '3'), run(folder, '--jobs', '3')])
@@ -440,7 +440,7 @@ describe('the manifest', () => {
 })
 
 describe('inputs of several parts', () => {
-  it('are skipped only while every part of input and output is as it was', async () => {
+  it('are skipped only while every part of input and output is unchanged', async () => {
     const folder = inFolder('parts')
     mkdirSync(folder)
     const index = join(folder, 'm.safetensors.index.json')
@@ -493,7 +493,7 @@ describe('other formats', () => {
 })
 
 describe('failures', () => {
-  it('without --keep-going the first one stops, with it the rest is written', async () => {
+  it('the first failure stops the run; with --keep-going it does not', async () => {
     const folder = await makeFiles(['in/a.btf', 'in/b.btf', 'in/c.btf', 'in/d.btf'])
     truncateSync(join(folder, 'in/b.btf'), 100)
     writeFileSync(join(folder, 'in/c.btf'), 'certainly no tensors in here, only words')
@@ -511,7 +511,7 @@ describe('failures', () => {
     expect(filesBelow(join(folder, 'out'))).toEqual([MANIFEST, 'a.btf', 'd.btf'])
   })
 
-  it('the exit code is the highest of all; a person gets a table', async () => {
+  it('the exit code is the highest of all files; a terminal gets a table', async () => {
     const folder = await makeFiles(['in/a.btf'])
     writeFileSync(join(folder, 'in/c.btf'), 'certainly no tensors in here, only words')
     const names = ['in/a.btf', 'in/c.btf', 'in/missing.btf'].map((name) => join(folder, name))
@@ -528,7 +528,7 @@ describe('failures', () => {
     expect(stderr).toMatch(/^ERR_IO +1 +.*missing\.btf$/m)
   })
 
-  it('a selection that fits no file fails each file, wrong options fail once and before', async () => {
+  it('a selection without a match fails each file; wrong options fail once, before the run', async () => {
     const folder = await makeFiles(['in/a.btf', 'in/b.btf'])
     const args = [join(folder, 'in/*.btf'), '--out-dir', join(folder, 'out'), '--keep-going']
     const each = await convertMany([...args, '--tensor', 'nothing'])
@@ -548,7 +548,7 @@ describe('failures', () => {
     expect(existsSync(join(folder, 'other'))).toBe(false)
   })
 
-  it('a cancelled run ends with 130, tells its sums, and the next one finishes it', async () => {
+  it('a cancelled run exits with 130 and prints its sums; the next run finishes it', async () => {
     const names = Array.from({ length: 30 }, (_, index) => `in/${String(index).padStart(2, '0')}.btf`)
     const folder = await makeFiles(names)
     const controller = new AbortController()
@@ -570,7 +570,7 @@ describe('failures', () => {
     expect((await convertMany(args)).summary).toMatchObject({ skipped: done, written: 30 - done })
   })
 
-  it('a run that is cancelled while it waits for the list ends at once', async () => {
+  it('a run that is cancelled while it reads the list ends at once', async () => {
     const controller = new AbortController()
     setTimeout(() => controller.abort(), 10)
     const { code } = await runCli(['convert', '-', '--out-dir', inFolder('never')], {

@@ -104,7 +104,7 @@ describe('inspect', () => {
     expect(coloured.stdout).toContain('\u001b[')
   })
 
-  it('goes on with the next file after one that cannot be read', async () => {
+  it('continues with the next file after an unreadable one', async () => {
     const { code, stdout, stderr } = await runCli(['inspect', BROKEN, MIXED, inFolder('none.btf'), '--json'])
     expect(code).toBe(74)
     const reports = JSON.parse(stdout)
@@ -144,7 +144,7 @@ describe('inspect', () => {
 })
 
 describe('check', () => {
-  it('says so when there is nothing to say', async () => {
+  it('reports that there are no findings', async () => {
     expect(await runCli(['check', MIXED])).toEqual({ code: 0, stdout: 'no findings\n', stderr: '' })
     expect(await runJson(['check', MIXED, '--level', 'strict'])).toMatchObject({
       level: 'strict',
@@ -152,7 +152,7 @@ describe('check', () => {
     })
   })
 
-  it('exits with 1 for an error, and prints one line a finding', async () => {
+  it('exits with 1 for an error, and prints one line per finding', async () => {
     const { code, stdout } = await runCli(['check', BROKEN])
     expect(code).toBe(1)
     expect(stdout).toMatch(/^error ERR_TRUNCATED @\d+ tensors\[0\]\.dims needs 16 bytes .+$/m)
@@ -164,7 +164,7 @@ describe('check', () => {
     })
   })
 
-  it('a broken rule is a warning when lenient and an error when strict', async () => {
+  it('a violated rule is a warning when lenient and an error when strict', async () => {
     expect((await runCli(['check', DEVIATING])).code).toBe(0)
     expect((await runCli(['check', DEVIATING, '--level', 'strict'])).code).toBe(1)
   })

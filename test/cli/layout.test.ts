@@ -66,7 +66,7 @@ describe('layout', () => {
     expect(json).toMatchObject({ name: 'b_fs_yx_fsv16', kind: 'data', axes: 'bfyx', onednnTag: 'aBcd16b' })
   })
 
-  it('binds names of the grammar, older names and row_major to shapes', async () => {
+  it('binds names of the grammar, aliases and row_major to shapes', async () => {
     expect(await runJson(['layout', 'b_fs_yx_fsv24', '--shape', '1,25,1,1'])).toMatchObject({ elements: 48 })
     expect(await runJson(['layout', 'bs_x_bsv16', '--shape', '3,2'])).toMatchObject({ name: 'bs_f_bsv16' })
     const scalar = await runJson<LayoutJson>(['layout', 'row_major', '--shape', 'scalar', '--offsets'])
@@ -134,7 +134,7 @@ describe('layout', () => {
   })
 })
 
-describe('options that would be of no use', () => {
+describe('refused options', () => {
   it.each([
     [['layout', 'bfyx', '--dtype', 'foo'], 'ERR_DTYPE'],
     [['layout', 'bfyx', '--dtype', 'int8'], '--shape'],

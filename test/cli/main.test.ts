@@ -61,7 +61,7 @@ function isWritingTo(folder: string, { pid }: ChildProcess): boolean {
 }
 
 describe.skipIf(!isBuilt)('the process', () => {
-  it('gives the exit code and writes to the right streams', async () => {
+  it('returns the exit code and writes to the right streams', async () => {
     const good = await end(start(['layout', 'b_fs_yx_fsv16', '--shape', '1,1', '--json']))
     expect(good).toMatchObject({ code: 0, stderr: '' })
     expect(JSON.parse(good.stdout)).toMatchObject({ elements: 16 })
@@ -78,13 +78,13 @@ describe.skipIf(!isBuilt)('the process', () => {
     expect(JSON.parse(stdout).offsets).toHaveLength(300_000)
   })
 
-  it('is quiet when the reader of its output goes away', async () => {
+  it('is quiet when the reader of its output is gone', async () => {
     const child = start(['layout', 'bfyx', '--shape', '1,1,300,1000', '--offsets'])
     child.stdout!.once('data', () => child.stdout!.destroy())
     expect(await end(child)).toMatchObject({ code: 0, stderr: '' })
   })
 
-  it('goes on writing many files when the reader of its output goes away', async () => {
+  it('continues to write many files when the reader of its output goes away', async () => {
     const folder = inFolder('unread')
     mkdirSync(folder)
     for (let index = 0; index < 30; index++) writeZeros(join(folder, `${index}.btf`), [2, 3])

@@ -51,7 +51,7 @@ it('converts an initializer to npy and back to a bare tensor', async () => {
   expect([...readFileSync(bare).subarray(0, 4)]).toEqual([8, 3, 16, 2])
 })
 
-it('refuses external data with a second name, and says which option takes it', async () => {
+it('refuses external data with a second name, and names the flag that allows it', async () => {
   mkdirSync(join(folder, 'model'))
   writeFileSync(join(folder, 'data'), Uint8Array.of(1, 2))
   linkSync(join(folder, 'data'), join(folder, 'model', 'w.bin'))
@@ -64,7 +64,7 @@ it('refuses external data with a second name, and says which option takes it', a
   expect((await runCli(['inspect', model, '--hard-links', 'allow'])).code).toBe(0)
 })
 
-it('puts values outside and back', async () => {
+it('moves values to data files and back', async () => {
   const [model, out, back] = ['m.onnx', 'out.onnx', 'back.onnx'].map((name) => join(folder, name)) as [
     string,
     string,
@@ -88,7 +88,7 @@ it('puts values outside and back', async () => {
   expect((await runCli(['internalize', join(folder, 'w.bin'), '-o', back])).code).not.toBe(0)
 })
 
-it('names the files that values were put into, and the model alone where there are none', async () => {
+it('lists the data files, and only the model where there are none', async () => {
   const [model, out, whole] = ['m.onnx', 'out.onnx', 'whole.onnx'].map((name) => join(folder, name)) as [
     string,
     string,
@@ -131,7 +131,7 @@ describe('inspect', () => {
     field(12, end('y', field(4, field(1, shaped())))),
   )
 
-  it('tells operator sets, ends, operators of all graphs, and where values lie', async () => {
+  it('lists operator sets, inputs, outputs, operators of all graphs, and the files of values', async () => {
     const model = join(folder, 'm.onnx')
     writeFileSync(join(folder, 'w.bin'), Uint8Array.of(1, 2))
     writeFileSync(
@@ -172,7 +172,7 @@ describe('inspect', () => {
   })
 })
 
-it('moves no values that are not there', async () => {
+it('refuses to move missing values', async () => {
   const [model, out] = [join(folder, 'm.onnx'), join(folder, 'out.onnx')]
   const outside = tensorProto({ dims: [2], type: 2, name: 'w', external: { location: 'w.bin' } })
   writeFileSync(model, modelProto({ initializers: [outside] }))
@@ -184,7 +184,7 @@ it('moves no values that are not there', async () => {
   }
 })
 
-it('leaves no model without its nodes, and takes tensors out by name', async () => {
+it('never drops the nodes of a model, and extracts tensors by name', async () => {
   const [model, out] = [join(folder, 'm.onnx'), join(folder, 'out.onnx')]
   const nodes = [nodeProto({ inputs: ['w'], outputs: ['y'] })]
   writeFileSync(model, modelProto({ nodes, initializers: [one('w')], outputs: ['y'] }))

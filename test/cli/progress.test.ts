@@ -22,7 +22,7 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers())
 
 describe('progress', () => {
-  it('shows nothing for work that ends soon', () => {
+  it('shows nothing for short work', () => {
     const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
     progress.update({ bytesDone: 1, bytesTotal: 2 })
     vi.advanceTimersByTime(400)
@@ -31,7 +31,7 @@ describe('progress', () => {
     expect(written).toBe('')
   })
 
-  it('shows a bar for work that lasts, and takes it away', () => {
+  it('shows a bar for long work, and removes it', () => {
     const progress = startProgress('Writing', createTerminal({ stdout: stream, stderr: stream }))
     vi.advanceTimersByTime(600)
     progress.update({

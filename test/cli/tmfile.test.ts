@@ -1,4 +1,4 @@
-/** Models on the command line: what is in them, changes, and their weights in other files. */
+/** Models on the command line: their content, edits, and conversions of their weights. */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -24,7 +24,7 @@ const small = inFolder('small.tmfile')
 beforeAll(async () => writeFileSync(small, await smallFile()))
 
 describe('inspect', () => {
-  it('tells the graph, and digests of the weights alone', async () => {
+  it('summarizes the graph, and digests only the weights', async () => {
     const { format, model, tensors } = await runJson<InspectJson>(['inspect', small, '--digest'])
     expect(format).toBe('tmfile')
     expect(model).toEqual({
@@ -44,7 +44,7 @@ describe('inspect', () => {
     ])
   })
 
-  it('shows activations that convolutions have swallowed', THIRD_PARTY, async () => {
+  it('shows activations fused into convolutions', THIRD_PARTY, async () => {
     const path = thirdPartyPath('tmfile/mobilenet_benchmark.tmfile')
     const { model } = await runJson<InspectJson>(['inspect', path])
     expect(model.operators).toEqual({ Const: 56, Convolution: 28, InputOp: 1, Pooling: 1 })
@@ -72,7 +72,7 @@ function documentedFields(): Record<string, string[]> {
 }
 
 describe('the graph in JSON', () => {
-  it('has the fields that the docs say', async () => {
+  it('has the documented fields', async () => {
     const { model, graph } = await runJson<InspectJson>(['inspect', small, '--json'])
     const fields = documentedFields()
     expect(fields.model!.toSorted()).toEqual(Object.keys(model).toSorted())
@@ -81,7 +81,7 @@ describe('the graph in JSON', () => {
     expect(fields.tensor!.toSorted()).toEqual(Object.keys(graph.tensors[0]!).toSorted())
   })
 
-  it('tells nodes, parameters and links', async () => {
+  it('has nodes, parameters and links', async () => {
     const { graph } = await runJson<InspectJson>(['inspect', small, '--json'])
     expect(graph.nodes[3]).toMatchObject({
       ...{ name: 'conv', operator: 'Convolution', operatorNumber: 5, inputs: [0, 1, 2], outputs: [3] },
@@ -123,14 +123,14 @@ describe('the graph in JSON', () => {
 })
 
 describe('edit', () => {
-  it('makes changes in a fixed order and says them', async () => {
+  it('makes changes in a fixed order and describes them', async () => {
     const out = inFolder('edited.tmfile')
     const args = ['--rename', 'conv=scores', '--set-input', 'data=2,3,4,4', '--strip-weights', '-o', out]
     const report = await runJson<EditReport>(['edit', small, ...args])
     expect(report.changes).toEqual([
       'input data is [2, 3, 4, 4]',
-      'conv is scores now, in 2 places',
-      'constants have no numbers',
+      'renamed conv to scores in 2 references',
+      'values of all constants removed',
     ])
     const file = await open(out)
     expect(file.byteLength).toBe(report.byteLength)
@@ -143,7 +143,7 @@ describe('edit', () => {
     expect(await check(out, { level: 'strict' })).toEqual([])
   })
 
-  it('writes over its own input, and in person says what it did', async () => {
+  it('may overwrite its input, and prints the changes as text', async () => {
     const own = inFolder('own.tmfile')
     writeFileSync(own, await smallFile())
     const { code, stdout } = await runCli(['edit', own, '--set-batch', '3', '--merge-constants', '-o', own])
@@ -176,7 +176,7 @@ describe('edit', () => {
   }
   const namesOf = (list: readonly { readonly name: string | null }[]) => list.map(({ name }) => name)
 
-  it('puts a node in the way of all that took a tensor, with constants of its own', async () => {
+  it('inserts a node between a tensor and its consumers, with new constants', async () => {
     const description = inFolder('scale.json')
     const gamma = { values: [2, 3] }
     const node = { operator: 'Scale', name: 'scaled', inputs: ['conv', 'gamma'], params: { axis: 1 } }
@@ -193,8 +193,8 @@ describe('edit', () => {
       ...['--insert-node', JSON.stringify(relu)],
     ])
     expect(report.changes).toEqual([
-      'node scaled (Scale) is in, in place of conv for all that took it',
-      'node relu (ReLu) is in, in place of scaled for all that took it',
+      'inserted node scaled (Scale), which replaces conv as input of other nodes',
+      'inserted node relu (ReLu), which replaces scaled as input of other nodes',
     ])
     const { nodes, outputs } = file.tmfile!.graph
     expect(namesOf(nodes)).toEqual(['gamma', 'data', 'conv/w', 'conv/b', 'conv', 'scaled', 'relu'])
@@ -203,7 +203,7 @@ describe('edit', () => {
     expect([...(await file.dense('gamma').toTypedArray())]).toEqual([2, 3])
   })
 
-  it('puts another node in the place of one, with its name, inputs and outputs', async () => {
+  it('replaces a node and keeps its name, inputs and outputs', async () => {
     const pooling = { operator: 'Pooling', inputs: ['data'], params: { alg: 1, kernel_h: 1, kernel_w: 1 } }
     const { file } = await edited(['--replace-node', `conv=${JSON.stringify(pooling)}`])
     const { nodes, buffers } = file.tmfile!.graph
@@ -231,7 +231,7 @@ describe('edit', () => {
     expect(file.dense('conv/w').quantization).toEqual((await open(codes)).dense('conv/w').quantization)
   })
 
-  it('quantizes constants and gives real numbers back', async () => {
+  it('quantizes and dequantizes constants', async () => {
     const scales = JSON.stringify({ dtype: 'int32', scales: [0.5] })
     const quantized = await edited(['--quantize', 'conv/w=int8', '--quantize', `conv/b=${scales}`])
     expect(quantized.report.changes).toEqual([
@@ -246,7 +246,7 @@ describe('edit', () => {
     expect(back.file.dense('conv/b').quantization).toBeUndefined()
   })
 
-  it('fills weights that are not there with zeros, or from another file', async () => {
+  it('fills missing weights with zeros, or from another file', async () => {
     const stripped = inFolder('stripped.tmfile')
     await runCli(['edit', small, '--strip-weights', '-o', stripped])
     const zeros = await edited(['--fill-weights', 'zeros'], 'stripped.tmfile')
@@ -257,7 +257,7 @@ describe('edit', () => {
     expect(filled.report.changes).toEqual([`2 constants filled from ${inFolder('weights.onnx')}`])
   })
 
-  it('fills no memory with zeros before it is known that they fit into a file', async () => {
+  it('allocates no zeros before their size is known to fit into a file', async () => {
     const model = (await open(small)).tmfile!
     for (let at = 0; at < 30; at++) {
       const options = { dtype: 'float32', shape: [1 << 28] } as const
@@ -280,7 +280,7 @@ describe('edit', () => {
     expect(code).not.toBe(70)
   })
 
-  it('leaves constants that tell of shapes without numbers where zeros would be other ones', async () => {
+  it('leaves constants that describe shapes without values', async () => {
     const model = (await open(small)).tmfile!
     const [, , bias, conv] = model.graph.tensors
     const words = tensor([0, -1], { dtype: 'int32' }) as DenseTensor
@@ -293,7 +293,7 @@ describe('edit', () => {
     const { file, report } = await edited(['--fill-weights', 'zeros'], 'shapes.tmfile')
     expect(report.changes).toEqual([
       '2 constants filled from zeros',
-      'constant target tells of a shape, and stays without numbers',
+      'constant target describes a shape and stays without values',
     ])
     expect(file.dense('target').hasData).toBe(false)
     expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([0, 0])
@@ -342,16 +342,19 @@ describe('edit', () => {
 
   it.each([
     [['--insert-node', '{"operator":"ReLu","name":"r","constant":{}}'], 'constants, replaces.'],
-    [['--replace-node', 'conv={"operator":"ReLu","replaces":"conv"}'], 'no "replaces"; known are operator,'],
+    [
+      ['--replace-node', 'conv={"operator":"ReLu","replaces":"conv"}'],
+      'Unknown field "replaces" in the node of --replace-node; expected one of: operator,',
+    ],
     [
       ['--replace-node', 'conv={"operator":"ReLu","constants":{"c":{"value":[1]}}}'],
-      'known are file, values, dtype, shape.',
+      'in constant c; expected one of: file, values, dtype, shape.',
     ],
     [
       ['--quantize', 'conv/w={"dtype":"int8","rules":"onnx"}'],
-      'known are dtype, perChannel, scales, zeroPoints.',
+      'in --quantize conv/w; expected one of: dtype, perChannel, scales, zeroPoints.',
     ],
-  ])('%j is told with all that is known', async (args, advice) => {
+  ])('%j lists the known fields', async (args, advice) => {
     const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
     expect([code, stderr]).toEqual([64, expect.stringContaining(advice)])
   })
@@ -364,7 +367,7 @@ describe('edit', () => {
 })
 
 describe('convert', () => {
-  it('casts the weights of a model, which stays one', async () => {
+  it('casts the weights of a model, which stays a model', async () => {
     const [half, back] = [inFolder('half.tmfile'), inFolder('back.tmfile')]
     expect(await runCli(['convert', small, half, '--dtype', 'float16'])).toMatchObject({ code: 0 })
     const { tmfile: model } = await open(half, { level: 'strict' })
@@ -400,7 +403,7 @@ describe('convert', () => {
     },
   )
 
-  it('takes one weight out, in a blocked layout, and tells the way back', async () => {
+  it('extracts one weight in a blocked layout, and prints the undo', async () => {
     const [blocked, plain] = [inFolder('blocked.npy'), inFolder('plain.npy')]
     const selection = ['--tensor', 'conv/w']
     const args = [

@@ -29,7 +29,7 @@ describe('help', () => {
     },
   )
 
-  it('of internalize says nothing of data files that only externalize writes', async () => {
+  it('of internalize does not mention data files', async () => {
     const { stdout } = await runCli(['internalize', '--help'])
     expect(stdout).not.toContain('externalize')
     expect(stdout).not.toContain('--location')
@@ -144,7 +144,7 @@ describe('errors of files', () => {
     expect(svg.stderr.split(none)).toHaveLength(2)
   })
 
-  it('a finding names its place once', async () => {
+  it('a finding contains its path once', async () => {
     const path = inFolder('bytes.tmfile')
     const header = Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0)
     writeFileSync(path, Buffer.concat([header, new Uint8Array(100)]))
@@ -157,7 +157,7 @@ describe('errors of files', () => {
     expect(findingLine(moved, plain.colors)).toBe(`${severity} ${code} tensors[3] @7 ${message}`)
   })
 
-  it('says that a text file is none', async () => {
+  it('reports text files as such', async () => {
     const path = inFolder('page.btf')
     writeFileSync(path, '<!doctype html>\n<title>Not found – é</title>\n')
     const sentence = `${path} is not a BTF file: it holds text.`
@@ -225,7 +225,7 @@ describe('texts', () => {
     expect(shellQuote(['a.btf', '#0', "it's", ''])).toBe("a.btf '#0' 'it'\\''s' ''")
   })
 
-  it('names with control characters are commands, too, and plain on a terminal', async () => {
+  it('commands quote control characters of names, and are printable', async () => {
     const words = ['tab\t.npy', "it's\\\n\u001b[31m1", '\u009b\u202eü7', 'a b']
     const quoted = shellQuote(words)
     expect(printable(quoted)).toBe(quoted)
@@ -234,7 +234,7 @@ describe('texts', () => {
     expect(stdout.split('\0').slice(0, -1)).toEqual(words)
   })
 
-  it('advice of the library names the option of the command line', async () => {
+  it('advice of the library is translated to flags', async () => {
     const folder = inFolder('links')
     mkdirSync(folder)
     const index = inFolder('links/m.safetensors.index.json')

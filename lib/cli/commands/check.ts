@@ -1,6 +1,5 @@
-/** `tilework check FILE…`: everything wrong with a file, by the rules of its format. */
+/** `tilework check FILE…`: all violations of the rules of a file's format. */
 import { type Command, Option } from 'commander'
-import { throwIfAborted, untilAborted } from '../../cancel.js'
 import { check as checkInput, type Finding, type Level } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
@@ -30,15 +29,15 @@ Exit code 1 when a finding is an error, 2 when a file is of no known format.`
 export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('check')
-    .summary('look for damage and broken rules in files')
+    .summary('find damage and violated rules in files')
     .description(
-      'Checks files by the rules of their format, costly checks included, and prints one line a finding: severity, code, the place unless the message names it, @offset, message.',
+      'Checks files by the rules of their format, including costly checks, and prints one line per finding: severity, code, path (unless the message has it), @offset, message.',
     )
     .argument('<files...>', 'files of any known format')
     .addOption(
       new Option(
         '--level <level>',
-        'lenient: errors make the file unsafe to read; strict: every broken rule is one',
+        'lenient: only what is unsafe to read is an error; strict: every violated rule is one',
       )
         .choices(['lenient', 'strict'])
         .default('lenient'),
@@ -62,9 +61,8 @@ export function check(
     files,
     json: options.json === true,
     report: async (file: string): Promise<CheckReport> => {
-      throwIfAborted(terminal.signal)
-      const checked = checkInput(file, { level, ...readChoice(options) })
-      const findings = await untilAborted(checked, terminal.signal)
+      const { signal } = terminal
+      const findings = await checkInput(file, { level, signal, ...readChoice(options) })
       return { file, level, findings }
     },
     format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),

@@ -1,6 +1,6 @@
 /**
- * `tilework convert`: the main job. Tensors are selected, said to be in a layout (`--from-layout`), reordered into
- * another (`--layout`), and written; what the file format cannot remember is printed as the command that undoes it.
+ * `tilework convert`: selects tensors, states their present layout (`--from-layout`), reorders and casts them, and writes
+ * them. Prints the command that undoes the change of layout, which the file format may not be able to store.
  */
 import { stat } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
@@ -19,8 +19,7 @@ import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
 import { numberList } from '../text/parse_shape.js'
-import { printJson } from '../text/print_json.js'
-import { printable } from '../text/printable.js'
+import { printable, printJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { Terminal } from '../text/terminal.js'
@@ -34,17 +33,17 @@ Examples:
   tilework convert 'models/**/*.btf' --out-dir blocked --layout byxf --jobs 2 --keep-going
   find models -name '*.btf' -print0 | tilework convert - -0 --base models --out-dir blocked --json
 
-Numbers are separated by commas; "scalar" or an empty list is a shape without axes. Without
---layout a tensor that comes from another layout is written in row-major order. After a
-conversion into a layout the command that undoes it is printed. OUT may be IN.
+Numbers are separated by commas; "scalar" or an empty list is a shape without axes. With
+--from-layout alone the output is in row-major order. After a change of layout the command that
+undoes it is printed. OUT may be IN.
 
-Many files: patterns in quotes know * ** ? [a-z] {a,b} and !(a); a path that exists is never a
-pattern. An output has the name of its input, and where a pattern found it, its path below the
-part without wildcards; --base DIR keeps the path below DIR for every input. No two inputs are
-written to one output. Finished files are noted in DIR/.tilework-manifest.jsonl and skipped by
-the next run while input, output and options are the same. The exit code is the highest of all
-files'. JSON is a line a file, then a line with the summary. One IN without these options is
-converted as with OUT: always, and without a note.`
+Many files: quoted patterns support * ** ? [a-z] {a,b} and !(a); an existing path is never a
+pattern. An output has the name of its input; for a matched file, its path below the part of the
+pattern without wildcards. --base DIR keeps the path below DIR for every input. Two inputs with
+the same output are an error. Finished files are recorded in DIR/.tilework-manifest.jsonl, and the
+next run skips them while input, output and options are the same. The exit code is the highest of
+all files. JSON has one line per file, then a line with the summary. A single IN without these
+options is always converted, and not recorded.`
 
 const numbers = (flags: string, description: string): Option =>
   new Option(`${flags} <n,n,…>`, description).argParser(numberList(flags))
@@ -86,7 +85,7 @@ function addTensorOptions(command: Command): void {
       '--layout <name>',
       'memory layout to write: one of "tilework layout --list", or any name of that grammar',
     )
-    .option('--from-layout <name>', 'say which layout the stored elements are in; needs --shape')
+    .option('--from-layout <name>', 'layout of the stored elements; needs --shape')
     .addOption(numbers('--shape', 'logical shape of the tensors, with --from-layout'))
     .addOption(numbers('--pad-lower', 'padding before each axis, of --layout, else of --from-layout'))
     .addOption(numbers('--pad-upper', 'padding after each axis, of --layout, else of --from-layout'))
@@ -98,40 +97,40 @@ function addTensorOptions(command: Command): void {
       collect,
     )
     .addOption(
-      new Option('--as <kind>', 'join a data and a weights layout by the position of their axes').choices([
+      new Option('--as <kind>', 'match the axes of a data layout and a weights layout by position').choices([
         'weights',
       ]),
     )
-    .option('--format <name>', 'file format to write; else by the extension of OUT, else that of IN')
+    .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', resolveDtype)
 }
 
 function addManyOptions(command: Command): void {
   command
-    .option('--out-dir <dir>', 'write to this folder, under the name of the input; it is made if need be')
+    .option('--out-dir <dir>', 'write to this folder, under the name of the input; created if necessary')
     .option('--base <dir>', 'keep the path of each input below this folder')
-    .option('--stdin', 'read a list of inputs from stdin, one a line; the same as the input -')
-    .option('-0, --null', 'names in the list end with NUL instead, as find -print0 writes them')
+    .option('--stdin', 'read a list of inputs from stdin, one per line; same as the input -')
+    .option('-0, --null', 'paths in the list end with NUL, as find -print0 writes them')
     .addOption(
-      new Option(
-        '--jobs <n>',
-        'files to work on at a time; 0: as many as there are CPUs (default: 1)',
-      ).argParser(parseJobs),
-    )
-    .option('--keep-going', 'go on after a failure')
-    .addOption(
-      new Option('--shard <i/n>', 'take every n-th file of the sorted list, from the i-th on').argParser(
-        parseShard,
+      new Option('--jobs <n>', 'files to convert at the same time; 0: one per CPU (default: 1)').argParser(
+        parseJobs,
       ),
     )
-    .option('--manifest <file>', 'note finished files here instead of in the folder of outputs')
-    .option('--no-manifest', 'note nothing and skip nothing')
+    .option('--keep-going', 'continue after a failure')
+    .addOption(
+      new Option(
+        '--shard <i/n>',
+        'convert every n-th file of the sorted list, starting with the i-th',
+      ).argParser(parseShard),
+    )
+    .option('--manifest <file>', 'record finished files here instead of in the folder of outputs')
+    .option('--no-manifest', 'record nothing and skip nothing')
     .option('--force', 'convert finished files again')
   refuseBoth(command, 'manifest', 'no-manifest')
 }
 
-/** Of an option and its negation the last would win, and a mistyped script would go on without a word. */
+/** The last one of a flag and its negation would win silently, which hides a mistake in a script. */
 function refuseBoth(command: Command, one: string, other: string): void {
   const given = new Set<string>()
   for (const name of [one, other]) {
@@ -139,7 +138,7 @@ function refuseBoth(command: Command, one: string, other: string): void {
       if (given.add(name).size > 1) {
         throw new TileworkError(
           'ERR_ARGUMENT',
-          `--${one} and --${other} contradict each other; give one of them.`,
+          `--${one} and --${other} contradict each other; use one of them.`,
         )
       }
     })
@@ -180,7 +179,7 @@ async function isManyRun(paths: readonly string[], flags: ConvertFlags): Promise
   return !(await isThere(only)) && isPattern(only)
 }
 
-/** What became of one file. */
+/** The result of one file. */
 interface ConvertReport extends ConvertResult {
   readonly input: string
   readonly output: string
@@ -252,21 +251,24 @@ async function choosePaths(paths: readonly string[]): Promise<FilePaths> {
     )
   }
   if (output === '-') {
-    const advice = 'name a file (./- for one of that name)'
-    throw new TileworkError('ERR_ARGUMENT', `convert does not write tensors to stdout; ${advice}.`)
+    const advice = 'name a file (./- for a file named -)'
+    throw new TileworkError('ERR_ARGUMENT', `convert does not write to stdout; ${advice}.`)
   }
   if (await isFolder(output)) {
-    throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; write into it with --out-dir.`)
+    throw new TileworkError('ERR_ARGUMENT', `${output} is a folder; use --out-dir to write into it.`)
   }
   await refusePattern(input, output)
   return { input, output }
 }
 
-/** A pattern that the shell has not expanded, since no file matches or since it is quoted. */
+/** Refuses a pattern that the shell did not expand, because no file matches or it is quoted. */
 async function refusePattern(input: string, output: string): Promise<void> {
   if (!isPattern(input) || (await isThere(input))) return
   const command = shellQuote(['tilework', 'convert', input, '--out-dir', output])
-  throw new TileworkError('ERR_ARGUMENT', `${input} is no file; patterns need --out-dir: ${command}`)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${input} is a pattern and not a file; patterns need --out-dir: ${command}`,
+  )
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -274,7 +276,7 @@ async function isThere(path: string): Promise<boolean> {
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  // What cannot be looked at is left to the write, whose error names the reason.
+  // Where the path cannot be inspected, the write fails with the reason.
   return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 

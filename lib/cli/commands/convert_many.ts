@@ -67,7 +67,7 @@ function inputsOf(
     }
     return paths
   }
-  if (!stdin) throw new TileworkError('ERR_ARGUMENT', 'There is no stdin to read a list of inputs from.')
+  if (!stdin) throw new TileworkError('ERR_ARGUMENT', 'The list of inputs needs a stdin, and there is none.')
   const list = readPathList(stdin(), { nul: isNulEnded === true })
   return concatenate(
     paths.filter((path) => path !== '-'),
@@ -119,7 +119,7 @@ class ManyReport {
       this.#printFindings(input, outcome.findings)
     }
     if (this.#isJson) this.#printLine(outcomeJson(outcome))
-    // Of skipped files as well: the output of any run then has every command to come back.
+    // For skipped files as well, so that every run prints all undo commands.
     else if (outcome.status !== 'failed' && outcome.undo.length > 0) {
       const commands = undoCommands(output, outcome.undo).map(({ command }) => `${command}\n`)
       this.#bar.aside(() => this.#terminal.stdout.write(commands.join('')))

@@ -37,7 +37,7 @@ export interface ManyFlags {
   readonly jobs?: number
   readonly keepGoing?: boolean
   readonly shard?: Shard
-  /** False for none; absent for the one in the folder of outputs. */
+  /** False for none; undefined for the default path in the folder of outputs. */
   readonly manifest?: string | false
   readonly force?: boolean
 }
@@ -117,18 +117,18 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }
 
-/** What follows is a name, whatever it looks like. */
+/** Prefix of a selector that is a name, whatever the name looks like. */
 const NAME_PREFIX = 'name:'
 
 /** `NAME`, `#INDEX`, or `name:NAME` for a name that looks like one of the others. */
 export function parseSelector(selector: string): string | number {
-  // An index even where a tensor has that name: printed undo commands select by index and know no names.
+  // An index even where a tensor has that name, because printed undo commands select by index.
   const index = /^#(\d+)$/.exec(selector)?.[1]
   if (index !== undefined) return Number(index)
   return selector.startsWith(NAME_PREFIX) ? selector.slice(NAME_PREFIX.length) : selector
 }
 
-/** One command, for a person and for a program. */
+/** A command line. */
 export interface UndoCommand {
   /** To be pasted into a shell. */
   readonly command: string

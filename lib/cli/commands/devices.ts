@@ -3,8 +3,7 @@ import type { Command } from 'commander'
 import { devices } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { formatBytes } from '../text/byte_count.js'
-import { printJson } from '../text/print_json.js'
-import { printable } from '../text/printable.js'
+import { printable, printJson } from '../text/printable.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 
@@ -21,7 +20,7 @@ export function addDevices(program: Command, terminal: Terminal, finish: (code: 
   program
     .command('devices')
     .summary('list the OpenCL devices')
-    .description('Lists the OpenCL devices that "convert --device" can use; nothing where there are none.')
+    .description('Lists the OpenCL devices that "convert --device" can use.')
     .option('--json', 'print JSON')
     .action((options: { readonly json?: boolean }) => finish(listDevices(options, terminal)))
 }
@@ -29,7 +28,7 @@ export function addDevices(program: Command, terminal: Terminal, finish: (code: 
 function listDevices({ json }: { readonly json?: boolean }, terminal: Terminal): ExitCode {
   const found = devices()
   if (json) printJson({ devices: found }, terminal)
-  else if (found.length === 0) terminal.stderr.write('tilework: there is no OpenCL device.\n')
+  else if (found.length === 0) terminal.stderr.write('tilework: no OpenCL device found.\n')
   else {
     const rows = found.map(({ id, type, name, memory, unifiedMemory, platform, version }) => [
       id,

@@ -1,11 +1,10 @@
-/** `tilework edit FILE -o OUT`: changes of a model's graph, named on the command line. */
+/** `tilework edit FILE -o OUT`: changes to the graph of a model. */
 import { type Command, Option } from 'commander'
 import { type OpenFile, save, TileworkError, type WriteMode } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes } from '../text/byte_count.js'
-import { printJson } from '../text/print_json.js'
-import { printable } from '../text/printable.js'
+import { printable, printJson } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
 import {
   collect,
@@ -30,7 +29,7 @@ export interface EditReport {
   readonly input: string
   readonly output: string
   readonly byteLength: number
-  /** One sentence a change, in the order in which they were made. */
+  /** One description per change, in the order in which they were made. */
   readonly changes: readonly string[]
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked: readonly string[]
@@ -48,22 +47,22 @@ Examples:
   tilework edit old.tmfile --write upgrade -o new.tmfile
 
 A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
-such an object. Inputs and outputs are names of tensors; params are those that differ from their
-defaults (docs/tmfile.md lists them). Without outputs it makes a tensor of its own name; a node that
-replaces another has that one's name, inputs and outputs by default. "constants" are new ones, by
-name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. "replaces", of an inserted node:
-all that took this tensor take the new node's first output.
-FILE of a constant is of any format: its tensor with the constant's name, or the only one; or
-FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes bring their scales along.
+such an object. Inputs and outputs are tensor names. Params need to be given only where they differ
+from their defaults (docs/tmfile.md lists them). Without "outputs" the node has one output with its
+own name; a node that replaces another one inherits its name, inputs and outputs. "constants" adds
+constants by name: {"values": […], "dtype", "shape"} or {"file": "FILE#TENSOR"}. With "replaces" an
+inserted node's first output replaces this tensor as input of all other nodes.
+The FILE of a constant may have any format: its tensor with the name of the constant, or its only
+tensor; or FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes keep their scales.
 
-Changes are made in the order of this list of options, whatever the order of the command. OUT may
-be FILE. Bytes that no change needs stay as they are, unless --write says otherwise.`
+Changes are made in the order of this list of options, whatever the order on the command line. OUT
+may be FILE. Bytes that no change affects stay as they are, unless --write says otherwise.`
 
 export function addEdit(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('edit')
     .summary('change the graph of a model')
-    .description('Writes a model (tmfile) with other input shapes, names, ends or constants.')
+    .description('Writes a model (tmfile) with other input shapes, names, nodes, outputs or constants.')
     .argument('<file>', 'a model')
     .requiredOption('-o, --output <file>', 'where to write it')
     .option(
@@ -78,41 +77,41 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     )
     .option(
       '--outputs <tensor>',
-      'make this tensor an output, in place of those there are; may be repeated',
+      'make this tensor an output instead of the present ones; may be repeated',
       collect,
     )
     .option(
       '--remove-node <node>',
-      'take a node out; its input goes on in its place; may be repeated',
+      'remove a node and connect its input to its consumers; may be repeated',
       collect,
     )
     .addOption(
       new Option(
         '--replace-node <node=json>',
-        'put another node in its place, as JSON or =@FILE; may be repeated',
+        'replace a node by another one, as JSON or =@FILE; may be repeated',
       ).argParser(collectNamedNode),
     )
     .addOption(
-      new Option('--insert-node <json>', 'put a node in, as JSON or @FILE; may be repeated').argParser(
+      new Option('--insert-node <json>', 'insert a node, as JSON or @FILE; may be repeated').argParser(
         collectNode,
       ),
     )
     .addOption(
       new Option(
         '--replace-constant <tensor=file>',
-        'numbers of a constant, from a file of any format; may be repeated',
+        'values of a constant, from a file of any format; may be repeated',
       ).argParser(collectFile),
     )
-    .option('--fill-weights <zeros|file>', 'numbers for all constants that have none, by name')
+    .option('--fill-weights <zeros|file>', 'values for all constants without values, by name')
     .option(
       '--dequantize <tensor>',
-      'real numbers in place of the codes of a constant; may be repeated',
+      'replace the codes of a constant by real numbers; may be repeated',
       collect,
     )
     .addOption(
       new Option(
         '--quantize <tensor=type>',
-        'codes in place of real numbers: int8, uint8, int32 or JSON { dtype, perChannel, scales, zeroPoints }; may be repeated',
+        'quantize a constant: int8, uint8, int32 or JSON { dtype, perChannel, scales, zeroPoints }; may be repeated',
       ).argParser(collectCodes),
     )
     .addOption(
@@ -120,20 +119,20 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     )
     .addOption(new Option('--set-batch <n>', 'first extent of every input').argParser(parseBatch))
     .addOption(
-      new Option('--rename <old=new>', 'name of tensors and nodes; may be repeated').argParser(collectName),
+      new Option('--rename <old=new>', 'rename tensors and nodes; may be repeated').argParser(collectName),
     )
     .addOption(
-      new Option('--cast-weights <dtype>', 'floats of constants as this type').choices([
+      new Option('--cast-weights <dtype>', 'cast float constants to this type').choices([
         'float32',
         'float16',
       ]),
     )
-    .option('--merge-constants', 'let constants with the same bytes share them')
-    .option('--remove-unused', 'remove what no output needs')
-    .option('--strip-weights', 'leave the numbers of all constants away and keep their sizes')
-    .option('--strip-names', 'leave all names away')
+    .option('--merge-constants', 'store equal constants once')
+    .option('--remove-unused', 'remove nodes and tensors that no output needs')
+    .option('--strip-weights', 'remove the values of all constants and keep their sizes')
+    .option('--strip-names', 'remove all names')
     .addOption(
-      new Option('--write <mode>', 'how bytes are written that no change needs')
+      new Option('--write <mode>', 'how to write bytes that no change affects')
         .choices(['exact', 'canonical', 'upgrade'])
         .default('exact'),
     )
@@ -165,7 +164,7 @@ async function editFile(
   if (!model) {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `${input} is ${format}; only tmfile models are edited here (ONNX models in programs, by \`file.onnx\`).`,
+      `${input} is ${format}; this command edits tmfile models (programs edit ONNX models with \`file.onnx\`).`,
     )
   }
   const files = new ConstantFiles(options)
@@ -191,7 +190,7 @@ async function editFile(
 function formatReport({ output, byteLength, changes, blocked }: EditReport): string {
   const lines = changes.map((change) => printable(change))
   for (const name of blocked) {
-    lines.push(`Reshape ${printable(name)} has a fixed target, which may not fit the new shape`)
+    lines.push(`Reshape ${printable(name)} has a fixed target shape, which may not fit the new input shape`)
   }
   lines.push(`${printable(output)}: ${formatBytes(byteLength)}`)
   return lines.map((line) => `${line}\n`).join('')

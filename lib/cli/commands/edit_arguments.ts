@@ -1,8 +1,8 @@
-/** What the options of `tilework edit` take: NAME=VALUE, and JSON on the command line or in a file. */
+/** Parses the arguments of `tilework edit`: NAME=VALUE pairs, and JSON on the command line or in a file. */
 import { readFileSync, statSync } from 'node:fs'
 import { TileworkError } from '../../index.js'
-import { ioError } from '../files/io_error.js'
 import { numberList } from '../text/parse_shape.js'
+import { ioError } from '../text/report_error.js'
 
 export interface NewName {
   readonly from: string
@@ -14,7 +14,7 @@ export interface InputShape {
   readonly shape: readonly number[]
 }
 
-/** Something said of a node or a tensor of the model. */
+/** A value for a node or a tensor of the model. */
 export interface Named<Value> {
   readonly name: string
   readonly value: Value
@@ -22,10 +22,10 @@ export interface Named<Value> {
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Most bytes of a file with JSON: it describes one node. */
+/** Maximum length of a JSON file, which describes one node (CWE-770). */
 const MAX_JSON_BYTES = 16 * 1024 * 1024
 
-/** What may be given more than once. */
+/** For flags that may be repeated. */
 export const collect = (value: string, before: readonly string[] = []): string[] => [...before, value]
 
 export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
@@ -34,13 +34,13 @@ export function collectShape(text: string, before: readonly InputShape[] = []): 
 }
 
 export function collectName(text: string, before: readonly NewName[] = []): NewName[] {
-  const use = '--rename takes OLD=NEW, with one "="'
-  if (text.indexOf('=') !== text.lastIndexOf('=')) throw wrongUse(`${use}; "${text}" has several.`)
+  const use = '--rename takes OLD=NEW with one "="'
+  if (text.indexOf('=') !== text.lastIndexOf('=')) throw wrongUse(`${use}; it is "${text}".`)
   const [from, to] = splitAt(text, text.indexOf('='), use)
   return [...before, { from, to }]
 }
 
-/** NAME=FILE: a name may have a "=" in it, and a path seldom has. */
+/** NAME=FILE, split at the last "=": names contain one more often than paths. */
 export function collectFile(text: string, before: readonly Named<string>[] = []): Named<string>[] {
   const [name, value] = splitAt(text, text.lastIndexOf('='), '--replace-constant takes NAME=FILE')
   return [...before, { name, value }]
@@ -59,7 +59,7 @@ export function collectNamedNode(
   return [...before, { name, value: jsonOf(json, '--replace-node') }]
 }
 
-/** A type of codes, or an object with `dtype` and the options of `TmfileModel.quantize`. */
+/** An element type of codes, or an object with `dtype` and the options of `TmfileModel.quantize`. */
 export function collectCodes(text: string, before: readonly Named<JsonObject>[] = []): Named<JsonObject>[] {
   const at = text.search(/=[{@]/)
   const use = '--quantize takes NAME=TYPE or NAME={…}'
@@ -70,26 +70,26 @@ export function collectCodes(text: string, before: readonly Named<JsonObject>[] 
 export function parseBatch(text: string): number {
   const batch = /^\d+$/.test(text) ? Number(text) : 0
   if (batch > 0) return batch
-  throw wrongUse(`--set-batch takes a whole number from 1; "${text}" is none.`)
+  throw wrongUse(`--set-batch must be a whole number from 1; it is "${text}".`)
 }
 
 function splitAt(text: string, at: number, use: string): [string, string] {
   if (at > 0) return [text.slice(0, at), text.slice(at + 1)]
-  throw wrongUse(`${use}; "${text}" is none.`)
+  throw wrongUse(`${use}; it is "${text}".`)
 }
 
-/** @param text - a JSON object, or @ and the file that has it */
+/** @param text - a JSON object, or @ and the path of a file with one */
 function jsonOf(text: string, flag: string): JsonObject {
   const json = text.startsWith('@') ? textOf(text.slice(1), flag) : text
   return objectOf(
     parsed(json, flag),
-    `${flag} takes a JSON object, or @FILE with one; "${shortened(text)}" is none.`,
+    `${flag} takes a JSON object, or @FILE with one; it is "${shortened(text)}".`,
   )
 }
 
 /**
- * @param value - of JSON
- * @param refusal - one sentence, for a value that is no object
+ * @param value - a JSON value
+ * @param refusal - the message for anything but an object
  * @throws TileworkError ERR_ARGUMENT
  */
 export function objectOf(value: unknown, refusal: string): JsonObject {
@@ -98,28 +98,28 @@ export function objectOf(value: unknown, refusal: string): JsonObject {
 }
 
 /**
- * @param what - names the object at the start of a sentence
- * @throws TileworkError ERR_ARGUMENT for a field that it may not have, which would be passed over
+ * @param what - names the object in the message
+ * @throws TileworkError ERR_ARGUMENT for an unknown field, which would otherwise be ignored
  */
 export function checkFields(object: JsonObject, what: string, known: readonly string[]): void {
   const unknown = Object.keys(object).find((name) => !known.includes(name))
   if (unknown === undefined) return
-  throw wrongUse(`${what} has no "${shortened(unknown)}"; known are ${known.join(', ')}.`)
+  throw wrongUse(`Unknown field "${shortened(unknown)}" in ${what}; expected one of: ${known.join(', ')}.`)
 }
 
 function parsed(json: string, flag: string): unknown {
   try {
     return JSON.parse(json)
   } catch (cause) {
-    throw wrongUse(`${flag}: "${shortened(json)}" is no JSON: ${(cause as Error).message}.`)
+    throw wrongUse(`${flag}: "${shortened(json)}" is not JSON: ${(cause as Error).message}.`)
   }
 }
 
 function textOf(path: string, flag: string): string {
   try {
-    // Of devices and pipes nobody knows the length before the end, which may never come.
+    // The length of devices and pipes is unknown, and they may never end.
     const stats = statSync(path)
-    if (!stats.isFile()) throw wrongUse(`${flag}: ${path} is no regular file.`)
+    if (!stats.isFile()) throw wrongUse(`${flag}: ${path} is not a regular file.`)
     if (stats.size > MAX_JSON_BYTES) {
       throw wrongUse(`${flag}: ${path} has ${stats.size} bytes; at most ${MAX_JSON_BYTES} are read.`)
     }
@@ -129,7 +129,7 @@ function textOf(path: string, flag: string): string {
   }
 }
 
-/** Longest part of an argument in a message. */
+/** Maximum length of an argument in a message. */
 const SHOWN_LENGTH = 60
 
 function shortened(text: string): string {

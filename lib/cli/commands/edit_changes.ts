@@ -1,4 +1,4 @@
-/** The changes of `tilework edit`, made one after the other in a fixed order, each with a sentence about it. */
+/** Applies the changes of `tilework edit` in a fixed order, and describes each of them. */
 import { NODE_FIELDS } from '../../formats/tmfile/index.js'
 import {
   asTensor,
@@ -29,7 +29,7 @@ import {
 } from './edit_arguments.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
 
-/** What may be asked for, by option. */
+/** The requested changes, by flag. */
 export interface EditChoice {
   readonly from?: readonly string[]
   readonly to?: readonly string[]
@@ -51,10 +51,10 @@ export interface EditChoice {
   readonly stripNames?: boolean
 }
 
-/** `--fill-weights` with this word takes no file. */
+/** The argument of `--fill-weights` that is not a path. */
 const ZEROS = 'zeros'
 
-/** What JSON says of a node, by the option that takes it. */
+/** The JSON fields of a node, by flag. */
 const NODE_FLAGS = {
   '--insert-node': [...NODE_FIELDS, 'constants', 'replaces'],
   '--replace-node': [...NODE_FIELDS, 'constants'],
@@ -62,7 +62,7 @@ const NODE_FLAGS = {
 
 type NodeFlag = keyof typeof NODE_FLAGS
 
-/** Makes the changes one after the other and notes each. */
+/** Applies changes to a model and keeps a description of each. */
 export class ModelChanges {
   readonly made: string[] = []
   /** Names of Reshape nodes that may not fit the new shapes. */
@@ -70,20 +70,20 @@ export class ModelChanges {
   readonly #model: TmfileModel
   readonly #files: ConstantFiles
 
-  /** @param files - where constants of other files come from */
+  /** @param files - provides constants of other files */
   constructor(model: TmfileModel, files: ConstantFiles) {
     this.#model = model
     this.#files = files
   }
 
-  /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for descriptions that are none */
+  /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for wrong JSON fields */
   async make(choice: EditChoice): Promise<void> {
     this.#cut(choice)
     await this.#changeNodes(choice)
     await this.#changeConstants(choice)
     this.#changeShapes(choice)
     for (const { from, to } of choice.rename ?? []) {
-      this.#note(`${from} is ${to} now, in ${formatCount(this.#model.rename(from, to), 'place')}`)
+      this.#note(`renamed ${from} to ${to} in ${formatCount(this.#model.rename(from, to), 'reference')}`)
     }
     if (choice.castWeights) {
       const count = this.#model.castWeights(choice.castWeights)
@@ -97,7 +97,7 @@ export class ModelChanges {
 
   #cut({ from = [], to = [], outputs }: EditChoice): void {
     if ((from.length === 0) !== (to.length === 0)) {
-      throw new TileworkError('ERR_ARGUMENT', 'A cut has both ends: --from and --to.')
+      throw new TileworkError('ERR_ARGUMENT', 'A cut needs both --from and --to.')
     }
     const before = this.#model.graph.nodes.length
     if (to.length > 0) {
@@ -114,14 +114,14 @@ export class ModelChanges {
   async #changeNodes({ removeNode = [], replaceNode = [], insertNode = [] }: EditChoice): Promise<void> {
     for (const name of removeNode) {
       this.#model.removeNode(name)
-      this.#note(`node ${name} is out`)
+      this.#note(`removed node ${name}`)
     }
     for (const { name, value } of replaceNode) {
       const old = this.#model.graph.nodes.find((node) => node.name === name)
       const known = old && { name, inputs: old.inputs, outputs: old.outputs }
       const { node } = await this.#describe({ ...known, ...value }, '--replace-node')
       this.#model.replaceNode(name, node)
-      this.#note(`node ${name} is ${node.operator} now`)
+      this.#note(`replaced node ${name} by ${node.operator}`)
     }
     for (const description of insertNode) await this.#insert(description)
   }
@@ -130,16 +130,16 @@ export class ModelChanges {
     const { node, replaces } = await this.#describe(description, '--insert-node')
     this.#model.insertNode(node)
     if (replaces !== undefined) this.#model.replaceAllUses(replaces, node.outputs[0]!)
-    const place = replaces === undefined ? '' : `, in place of ${replaces} for all that took it`
-    this.#note(`node ${node.name} (${node.operator}) is in${place}`)
+    const target = replaces === undefined ? '' : `, which replaces ${replaces} as input of other nodes`
+    this.#note(`inserted node ${node.name} (${node.operator})${target}`)
   }
 
-  /** The node that JSON tells of; its constants are in the graph then. */
+  /** Creates the node that the JSON describes, and adds its constants to the graph. */
   async #describe(
     given: JsonObject,
     flag: NodeFlag,
   ): Promise<{ readonly node: TmfileNode; readonly replaces?: string }> {
-    checkFields(given, `A node of ${flag}`, NODE_FLAGS[flag])
+    checkFields(given, `the node of ${flag}`, NODE_FLAGS[flag])
     const { constants = {}, replaces, ...description } = given
     const objectAt = (value: unknown, path: string) =>
       objectOf(value, `${flag}: ${path} must be a JSON object.`)
@@ -150,18 +150,18 @@ export class ModelChanges {
     const node = this.#model.createNode(description as unknown as TmfileNodeDescription)
     if (replaces === undefined) return { node }
     if (typeof replaces === 'string') return { node, replaces }
-    throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" is the name of a tensor.`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag}: "replaces" must be the name of a tensor.`)
   }
 
   async #constant(name: string, given: JsonObject): Promise<DenseTensor> {
-    checkFields(given, `Constant ${name}`, ['file', 'values', 'dtype', 'shape'])
+    checkFields(given, `constant ${name}`, ['file', 'values', 'dtype', 'shape'])
     const { file, values, ...about } = given
     if (typeof file === 'string' && Object.keys(about).length === 0 && values === undefined) {
       return this.#files.constant(name, file)
     }
     if (file === undefined)
       return tensor(values as never, { dtype: 'float32', ...about, name }) as DenseTensor
-    const message = `Constant ${name} has "file", or "values" with "dtype" and "shape".`
+    const message = `Constant ${name} must have "file", or "values" with "dtype" and "shape".`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
 
@@ -177,7 +177,7 @@ export class ModelChanges {
       this.#note(`constant ${name} is float32`)
     }
     for (const { name, value } of choice.quantize ?? []) {
-      checkFields(value, `--quantize of ${name}`, ['dtype', 'perChannel', 'scales', 'zeroPoints'])
+      checkFields(value, `--quantize ${name}`, ['dtype', 'perChannel', 'scales', 'zeroPoints'])
       const { dtype, ...options } = value
       const parameters = await this.#model.quantize(
         name,
@@ -204,7 +204,7 @@ export class ModelChanges {
       return zeros(dtype, shape!)
     })
     this.#note(`${formatCount(filled, 'constant')} filled from ${from}`)
-    for (const name of left) this.made.push(`constant ${name} tells of a shape, and stays without numbers`)
+    for (const name of left) this.made.push(`constant ${name} describes a shape and stays without values`)
   }
 
   #changeShapes({ setInput = [], setBatch }: EditChoice): void {
@@ -218,15 +218,15 @@ export class ModelChanges {
     if (removeUnused) {
       const before = this.#model.graph.nodes.length
       this.#model.removeUnused()
-      this.#note(`${before - this.#model.graph.nodes.length} unused nodes are out`)
+      this.#note(`${before - this.#model.graph.nodes.length} unused nodes removed`)
     }
     if (stripWeights) {
       this.#model.stripWeights()
-      this.#note('constants have no numbers')
+      this.#note('values of all constants removed')
     }
     if (stripNames) {
       this.#model.stripNames()
-      this.#note('nothing has a name')
+      this.#note('all names removed')
     }
   }
 
@@ -237,17 +237,17 @@ export class ModelChanges {
   }
 }
 
-/** Operators whose third input is a bias, which has int32 numbers where the weights are codes. */
+/** Operators whose third input is a bias, which is int32 where the weights are codes. */
 const BIASED: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution', 'FullyConnected'])
 const BIAS_INPUT = 2
 
-/** Whole numbers of a model that are no bias are extents, axes and indices, of which zeros would be other ones. */
+/** Integer constants other than biases are extents, axes and indices, which zeros would change. */
 function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[]): boolean {
   if (constant.dtype !== 'int32' && constant.dtype !== 'int16') return false
   return !consumers.some(({ operator, inputs }) => BIASED.has(operator) && inputs[BIAS_INPUT] === constant)
 }
 
-/** Made as it is written: a small file may tell of constants that no memory holds together. */
+/** Lazy, because a small file may describe constants that do not fit into memory together (CWE-770). */
 function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
   const byteLength = (shape.reduce((product, extent) => product * extent, 1) * DTYPES[dtype].bits) / 8
   const load = () => asTensor(new Uint8Array(byteLength), { dtype, shape })

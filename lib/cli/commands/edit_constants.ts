@@ -1,4 +1,4 @@
-/** Constants that come from other files, of any format, which stay open until the edited model is written. */
+/** Constants from other files of any format. The files stay open until the edited model is written. */
 import { existsSync } from 'node:fs'
 import { type DenseTensor, type OpenFile, TileworkError } from '../../index.js'
 import { openInput, type ReadChoice } from '../files/open_input.js'
@@ -20,7 +20,7 @@ export class ConstantFiles {
   }
 
   /**
-   * The tensor of `FILE#TENSOR`; of FILE alone the one with the name of the constant, or the only one.
+   * The tensor of `FILE#TENSOR`; for FILE alone the tensor with the name of the constant, or the only one.
    *
    * @throws TileworkError ERR_ARGUMENT where there is none
    */
@@ -31,7 +31,10 @@ export class ConstantFiles {
     const key = parseSelector(where.slice(at + 1))
     const tensor = typeof key === 'number' ? file.tensors.at(key) : file.tensors.get(key)
     if (!tensor || tensor.kind === 'dense') return file.dense(key)
-    throw new TileworkError('ERR_UNSUPPORTED', `${where} is a ${tensor.kind} tensor; constants are dense.`)
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${where} is a ${tensor.kind} tensor; constants must be dense.`,
+    )
   }
 
   close(): void {
@@ -39,7 +42,7 @@ export class ConstantFiles {
   }
 }
 
-/** Where the path of `FILE#TENSOR` ends: at the first # behind the name of a file that is there, or -1. */
+/** End of the path in `FILE#TENSOR`: the first # after the name of an existing file, or -1. */
 function endOfPath(where: string): number {
   for (let at = where.indexOf('#'); at >= 0; at = where.indexOf('#', at + 1)) {
     if (existsSync(where.slice(0, at))) return at
@@ -47,11 +50,11 @@ function endOfPath(where: string): number {
   return -1
 }
 
-/** @throws TileworkError ERR_ARGUMENT for a file of several tensors none of which has the name */
+/** @throws TileworkError ERR_ARGUMENT for a file with several tensors, none of which has the name */
 export function constantNamed(file: OpenFile, name: string | null, path: string): DenseTensor {
   const { tensors } = file
   if (name !== null && tensors.get(name)) return file.dense(name)
   if (tensors.length === 1) return file.dense(0)
-  const message = `${path} has ${tensors.length} tensors, and none has the name ${JSON.stringify(name)}; name one as FILE#TENSOR.`
+  const message = `${path} has ${tensors.length} tensors, and none is named ${JSON.stringify(name)}; select one with FILE#TENSOR.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }

@@ -1,14 +1,14 @@
-/** `--stats`: what the numbers of a tensor look like, in JSON and as a small picture. */
+/** `--stats`: statistics of the elements of a tensor, in JSON and as a histogram of one line. */
 import { type Histogram, stats, type Tensor, type TensorStatistics } from '../../index.js'
 
-/** Statistics of the logical elements, as the library's, with numbers that JSON holds exactly. */
+/** Statistics of the logical elements, with numbers that JSON holds exactly. */
 export interface ElementStatistics extends Omit<TensorStatistics, 'min' | 'max'> {
-  /** Smallest and largest finite value; null without one. A text where a number of JSON would not be exact. */
+  /** Smallest and largest finite value; null without one. A string where a JSON number would not be exact. */
   readonly min: number | string | null
   readonly max: number | string | null
 }
 
-/** Bins of the histogram: as many as its picture has signs. */
+/** Bins of the histogram, one character each. */
 const BINS = 16
 
 /**
@@ -35,7 +35,7 @@ function jsonNumber(value: number | bigint | null): number | string | null {
 
 const BARS = '▁▂▃▄▅▆▇█'
 
-/** One bar a bin, as high as its share of the fullest; a blank for an empty bin. */
+/** One bar per bin, scaled to the fullest bin; a blank for an empty bin. */
 export function histogramBars({ counts }: Histogram): string {
   const most = Math.max(...counts)
   return counts

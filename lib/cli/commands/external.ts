@@ -1,15 +1,12 @@
-/** `tilework externalize FILE` and `tilework internalize FILE`: where the values of an ONNX model lie. */
+/** `tilework externalize FILE` and `tilework internalize FILE`: move the values of an ONNX model to other files and back. */
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { type ExternalOptions, type OpenFile, type SaveProgress, TileworkError } from '../../index.js'
 import { externalize, internalize } from '../../onnx.js'
-import { openedFile } from '../../pipeline/open.js'
-import { valueText } from '../../value_text.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes } from '../text/byte_count.js'
-import { printJson } from '../text/print_json.js'
-import { printable } from '../text/printable.js'
+import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
 
@@ -23,9 +20,9 @@ type ExternalizeChoice = WriteChoice & ExternalOptions
 export interface ExternalReport {
   readonly input: string
   readonly output: string
-  /** Length of the model and of the files beside it that were written. */
+  /** Length of the model and of the data files that were written. */
   readonly byteLength: number
-  /** Those files, relative to the folder of the output. */
+  /** The data files, relative to the folder of the output. */
   readonly dataFiles: readonly DataFile[]
 }
 
@@ -39,36 +36,36 @@ Examples:
   tilework externalize model.onnx -o out.onnx
   tilework externalize model.onnx -o out.onnx --shard-bytes 2000000000
 
-Unless --location names another, values go to OUT.data. No file that is there is written over but
-OUT itself: where the name is taken, a number is put behind its stem. Data of a model that OUT
-replaces stay, since other models may use them.`
+Values go to OUT.data, or to the file of --location. No existing file is overwritten but OUT itself:
+where the name is taken, a number is added to its stem. Data files of a model that OUT replaces
+remain, because other models may use them.`
 
 const INTERNALIZE_HELP = `
 Examples:
   tilework internalize model.onnx -o whole.onnx
 
-A file of this kind has at most 2 GiB. The files that the model had its values in stay.`
+Such a file has at most 2 GiB. The old data files remain.`
 
 export function addExternalize(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('externalize')
-    .summary('put the values of a model into files beside it')
-    .description('Writes an ONNX model whose large initializers lie in other files (external data).')
+    .summary('move the values of a model into files beside it')
+    .description('Writes an ONNX model with its large initializers in other files (external data).')
     .argument('<file>', 'an ONNX model')
     .requiredOption('-o, --output <file>', 'where to write it')
     .option('--location <name>', 'file for the values, relative to the folder of the output')
     .option(
       '--threshold <bytes>',
-      'fewest bytes of a tensor that goes outside (default: 1024)',
+      'minimum bytes of a tensor to move (default: 1024)',
       bytesOf('--threshold'),
     )
     .option(
       '--alignment <bytes>',
-      'offsets are multiples of it (default: 4096 from 1 MiB on, else 64)',
+      'alignment of offsets (default: 4096 for tensors of 1 MiB and more, else 64)',
       bytesOf('--alignment'),
     )
-    .option('--shard-bytes <bytes>', 'most bytes of one file', bytesOf('--shard-bytes'))
-    .option('--checksum', 'write the SHA-1 of its file with each tensor')
+    .option('--shard-bytes <bytes>', 'maximum bytes of one data file', bytesOf('--shard-bytes'))
+    .option('--checksum', 'store the SHA-1 of the data file with each tensor')
   finishCommand(command, EXTERNALIZE_HELP, async (file: string, options: ExternalizeChoice) =>
     finish(
       await run(file, options, terminal, (onnx, onProgress) => {
@@ -82,8 +79,8 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
 export function addInternalize(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('internalize')
-    .summary('put the values of a model into its file')
-    .description('Writes an ONNX model as one file, with all external data in it.')
+    .summary('move the values of a model into its file')
+    .description('Writes an ONNX model as one file that contains all external data.')
     .argument('<file>', 'an ONNX model')
     .requiredOption('-o, --output <file>', 'where to write it')
   finishCommand(command, INTERNALIZE_HELP, async (file: string, options: WriteChoice) =>
@@ -106,7 +103,7 @@ function finishCommand<Options>(
 function bytesOf(flag: string): (text: string) => number {
   return (text) => {
     if (/^\d+$/.test(text)) return Number(text)
-    throw new TileworkError('ERR_ARGUMENT', `${flag} takes a number of bytes; "${text}" is none.`)
+    throw new TileworkError('ERR_ARGUMENT', `${flag} must be a number of bytes; it is "${text}".`)
   }
 }
 
@@ -126,13 +123,13 @@ function externalOf({
   }
 }
 
-/** A model without its data would be one whose data nobody finds: it names files from another folder. */
+/** Refuses a model with missing data: the written model would refer to files of another folder. */
 function refuseMissingData(file: OpenFile): void {
   for (const { name, hasData } of file.tensors) {
     if (hasData) continue
     throw new TileworkError(
       'ERR_NO_DATA',
-      `The data of ${valueText(name)} are not there; \`tilework check\` says why.`,
+      `The data of ${JSON.stringify(name)} is missing; "tilework check" reports the reason.`,
     )
   }
 }
@@ -148,7 +145,7 @@ async function run(
   let byteLength = 0
   try {
     if (!file.onnx) {
-      throw new TileworkError('ERR_UNSUPPORTED', `${input} is no ONNX model, so it has no external data.`)
+      throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model, so it has no external data.`)
     }
     refuseMissingData(file)
     await write(file, (now) => {
@@ -166,20 +163,19 @@ async function run(
   return EXIT.ok
 }
 
-/** The files beside a model, as it names them now. */
+/** The data files that a model refers to. */
 async function dataFilesOf(output: string): Promise<DataFile[]> {
   const written = await openInput(output)
   try {
-    const { siblings } = openedFile(written)!
-    return [...siblings].map(([name, { byteLength }]) => ({ name, byteLength }))
+    return [...written.parts]
   } finally {
     written.close()
   }
 }
 
-/** The data files of a model lie in its folder, or below it. */
+/** One line per file. Data files are in the folder of the model, or below it. */
 function formatReport({ output, byteLength, dataFiles }: ExternalReport): string {
-  const inside = dataFiles.reduce((rest, { byteLength: outside }) => rest - outside, byteLength)
+  const inside = dataFiles.reduce((left, { byteLength: outside }) => left - outside, byteLength)
   const files = [
     { path: output, bytes: inside },
     ...dataFiles.map((file) => ({ path: join(dirname(output), file.name), bytes: file.byteLength })),

@@ -1,4 +1,4 @@
-/** `tilework inspect FILE…`: what is in a file, without reading more of it than the question needs. */
+/** `tilework inspect FILE…`: the content of files, reading no more of them than necessary. */
 import type { Command } from 'commander'
 import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
 import {
@@ -41,11 +41,11 @@ interface InspectReport {
   readonly format: string
   /** Length of the file. */
   readonly byteLength: number
-  /** The graph around the tensors, of files that have one. */
+  /** Summary of the graph of a tmfile. */
   readonly model?: TmfileSummary
-  /** All of a tmfile's graph, in JSON alone. */
+  /** The whole graph of a tmfile, in JSON only. */
   readonly graph?: TmfileDump
-  /** As `model`, of an ONNX model. */
+  /** Summary of the graph of an ONNX model. */
   readonly onnx?: OnnxSummary
   readonly tensors: readonly TensorReport[]
   readonly findings: readonly Finding[]
@@ -57,9 +57,9 @@ Examples:
   tilework inspect model.btf --digest --json
 
 The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
-tensor, of the bytes of its indices (64-bit, row-major), then those of its values.
-Shapes are printed as --shape takes them. The bins of a histogram are as
-wide as a power of two, from the one with the smallest number to the one with the largest.`
+tensor, of the bytes of its indices (64-bit, row-major) and then of its values.
+Shapes are printed in the form that --shape takes. The bins of a histogram have equal widths, a
+power of two, and span the smallest to the largest number.`
 
 export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -68,10 +68,7 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .description('Lists the tensors of files: names, element types, shapes, layouts and sizes.')
     .argument('<files...>', 'files of any known format')
     .option('--digest', 'add the SHA-256 of each tensor')
-    .option(
-      '--stats',
-      'add smallest, largest and mean value, zeros, NaNs and a histogram of each dense tensor',
-    )
+    .option('--stats', 'add minimum, maximum, mean, zeros, NaNs and a histogram of each dense tensor')
   addReadOptions(command)
     .option('--json', 'print JSON: one object for one file, an array for several')
     .addHelpText('after', EXAMPLES)
@@ -108,7 +105,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   }
 }
 
-/** A graph that cannot be read leaves the tensors readable: it is one more finding. */
+/** The tensors stay readable where the graph is not; the error becomes a finding. */
 function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<InspectReport> {
   if (model) return { model: summarise(model) }
   if (!onnx) return {}
@@ -128,8 +125,8 @@ async function reportTensors(
 ): Promise<TensorReport[]> {
   const reports = [...file.tensors].map(summarizeTensor)
   if (!options.digest && !options.stats) return reports
-  const passes = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
-  const bytesTotal = passes * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
+  const reads = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
+  const bytesTotal = reads * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
   const progress = startProgress('Reading', terminal)
   const reader = new TensorReader(options, terminal.signal, progress, bytesTotal)
   try {
@@ -142,7 +139,7 @@ async function reportTensors(
   }
 }
 
-/** Adds to a report what only the bytes of the tensor can tell. */
+/** Adds the digest and the statistics to a report, which need the bytes of the tensor. */
 class TensorReader {
   #bytesDone = 0
 

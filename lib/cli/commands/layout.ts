@@ -1,4 +1,4 @@
-/** `tilework layout NAME`: what a layout means, where each element of a shape lands, and a picture of it. */
+/** `tilework layout NAME`: explains a layout, lists the offset of each element of a shape, and draws it. */
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import {
@@ -11,9 +11,9 @@ import {
 } from '../../index.js'
 import { describeLayout, drawLayoutSvg, drawLayoutText } from '../../layout.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
-import { ioError } from '../files/io_error.js'
 import { numberList } from '../text/parse_shape.js'
-import { printJson } from '../text/print_json.js'
+import { printJson } from '../text/printable.js'
+import { ioError } from '../text/report_error.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
 import { coordinates, listOffsets } from './layout_offsets.js'
@@ -37,15 +37,15 @@ Examples:
   tilework layout os_is_yx_isv16_osv16 --shape 32,32,3,3 --svg layout.svg
   tilework layout --list
 
-Numbers are separated by commas, in the logical order of the axes; trailing ones may be left
-out. Offsets count elements (nibbles for 4-bit types), the last axis fastest.`
+Numbers are separated by commas, in the logical order of the axes; trailing ones may be
+omitted. Offsets count elements (nibbles for 4-bit types), the last axis fastest.`
 
 export function addLayout(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   program
     .command('layout')
     .summary('explain and draw a memory layout')
-    .description('Explains a memory layout by its name and draws where each element of a shape lands.')
-    .argument('[name]', 'one of --list, an older name of one, or any other name of that grammar')
+    .description('Explains a memory layout and draws the offset of each element of a shape.')
+    .argument('[name]', 'a name of --list, an alias, or any other name of the grammar')
     .option('--list', 'print the names of all known layouts')
     .option('--shape <n,n,…>', 'logical shape to store', numberList('--shape'))
     .option('--pad-lower <n,n,…>', 'extra elements before each axis', numberList('--pad-lower'))
@@ -70,17 +70,20 @@ export async function layout(
   else if (name === undefined) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      'layout needs a name; "tilework layout --list" prints those known.',
+      'layout needs a name; "tilework layout --list" prints the known names.',
     )
   } else if (options.shape === undefined) explain(parseLayout(name), options, terminal)
-  else await place(parseLayout(name), options.shape, options, terminal)
+  else await bindToShape(parseLayout(name), options.shape, options, terminal)
   return EXIT.ok
 }
 
 function listLayouts(name: string | undefined, options: LayoutOptions, terminal: Terminal): void {
   const { list, json, ...others } = options
   if (name !== undefined || Object.keys(others).length > 0) {
-    throw new TileworkError('ERR_ARGUMENT', '--list prints all layouts: no name and only --json go with it.')
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      '--list prints all layouts; it takes no name and only the flag --json.',
+    )
   }
   if (json) printJson({ names: LAYOUT_NAMES }, terminal)
   else if (terminal.stdoutIsTerminal) {
@@ -93,7 +96,7 @@ function listLayouts(name: string | undefined, options: LayoutOptions, terminal:
   } else terminal.stdout.write(`${LAYOUT_NAMES.join('\n')}\n`)
 }
 
-/** What a layout is without a shape. */
+/** The properties of a layout that do not depend on a shape. */
 function description({ name, kind, axes, order, onednnTag, aliases, notes }: Layout): object {
   return { name, kind, axes, order, ...(onednnTag !== undefined && { onednnTag }), aliases, notes }
 }
@@ -109,8 +112,8 @@ function explain(layout: Layout, options: LayoutOptions, terminal: Terminal): vo
   else terminal.stdout.write(`${describeLayout(layout).join('\n')}\n`)
 }
 
-/** Binds the layout to a shape. */
-async function place(
+/** Prints the layout bound to a shape. */
+async function bindToShape(
   layout: Layout,
   shape: readonly number[],
   options: LayoutOptions,
@@ -143,12 +146,11 @@ function storageOptionsOf({ padLower, padUpper, dtype }: LayoutOptions): Storage
   return {
     ...(padLower && { lower: padLower }),
     ...(padUpper && { upper: padUpper }),
-    // A name that is no element type is refused by the layout.
     ...(dtype !== undefined && { dtype: resolveDtype(dtype) }),
   }
 }
 
-/** One line an element: its coordinate and its offset, as two columns for other programs. */
+/** One line per element with two columns, its coordinate and its offset, for other programs. */
 function printOffsets(shape: readonly number[], offsets: readonly number[], { stdout }: Terminal): void {
   const lines: string[] = []
   let position = 0
@@ -160,6 +162,6 @@ async function writeSvg(path: string, svg: string): Promise<void> {
   try {
     await writeFile(path, svg)
   } catch (cause) {
-    throw ioError(`The drawing could not be written to ${path}`, path, cause)
+    throw ioError(`The drawing cannot be written to ${path}`, path, cause)
   }
 }

@@ -1,7 +1,7 @@
 /** The offset of every element of a shape, in logical row-major order. */
 import { type Layout, type StorageOptions, TileworkError } from '../../index.js'
 
-/** Longest list of offsets: some 10 MB of JSON and a few seconds; larger tables belong to the library's users. */
+/** Maximum length of the list: 10 MB of JSON and a few seconds. Programs compute larger tables with the library. */
 export const MAX_OFFSETS = 1_000_000
 
 /**
@@ -17,13 +17,13 @@ export function listOffsets(layout: Layout, shape: readonly number[], options: S
 }
 
 function checkElements(shape: readonly number[]): void {
-  // Zeros first: the product of the others may leave the exact range although there is nothing to list.
+  // Zeros first: the product of the other extents may exceed the exact range although the list is empty.
   if (shape.includes(0)) return
   const elements = shape.reduce((product, extent) => product * extent, 1)
   if (elements <= MAX_OFFSETS) return
   throw new TileworkError(
     'ERR_LIMIT',
-    `--offsets lists ${MAX_OFFSETS} elements at most; the shape [${shape.join(', ')}] has ${elements}.`,
+    `The shape [${shape.join(', ')}] has ${elements} elements; --offsets lists at most ${MAX_OFFSETS}.`,
   )
 }
 

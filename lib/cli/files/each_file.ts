@@ -1,25 +1,25 @@
-/** One command over several files: every file is worked on, and the gravest outcome is the exit code. */
+/** Runs a command over several files. The most severe outcome is the exit code. */
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
-import { printJson } from '../text/print_json.js'
+import { printJson } from '../text/printable.js'
 import { type ErrorReport, errorReport, printError } from '../text/report_error.js'
 import type { Terminal } from '../text/terminal.js'
 
 export interface FileWork<Report> {
   readonly files: readonly string[]
   readonly json: boolean
-  /** The report in JSON; a failure of one file does not stop the others. */
+  /** The report as JSON. A failure of one file does not stop the others. */
   report(file: string): Promise<Report>
-  /** The report for a person. */
+  /** The report as text. */
   format(report: Report): string
   exitCode(report: Report): ExitCode
 }
 
 /**
- * Prints the report of each file. In JSON one file gives its report, several give an array in which a file that
- * failed has `{ file, error }`.
+ * Prints the report of each file. JSON is the report of a single file, or an array of reports in which a failed file has
+ * `{ file, error }`.
  *
- * @throws what `report` throws for the only file, and always a cancellation
+ * @throws the error of `report` for a single file, and a cancellation always
  */
 export async function eachFile<Report extends object>(
   work: FileWork<Report>,

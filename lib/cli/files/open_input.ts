@@ -1,15 +1,15 @@
-/** Opens the input of a command, and marks a failure as the input's own, for the message and the exit code. */
+/** Opens the input of a command, and marks a failure to do so, for the message and the exit code. */
 import { type Command, Option } from 'commander'
 import { type OpenFile, type OpenOptions, open, TileworkError } from '../../index.js'
 
-/** How inputs are read; the names are those of `open`. */
+/** Flags for reading inputs, named as the options of `open`. */
 export type ReadChoice = Pick<OpenOptions, 'mode' | 'guard' | 'symlinks' | 'hardLinks'>
 
 /** A failure to open an input. */
 export class InputError extends Error {
   override readonly name = 'InputError'
 
-  /** @param file - the path of the input; the place in `reason` is one inside the file */
+  /** @param file - the path of the input; the path in `reason` is one inside the file */
   constructor(
     readonly reason: TileworkError,
     readonly file?: string,
@@ -18,34 +18,34 @@ export class InputError extends Error {
   }
 }
 
-/** Adds the options that say how inputs are read. */
+/** Adds the flags for reading inputs. */
 export function addReadOptions(command: Command): Command {
   return command
     .addOption(
       new Option(
         '--mode <how>',
-        'map inputs into memory, or read them by ranges: for network shares, and files that others write',
+        'map inputs into memory, or read ranges of them (for network shares and files that others write)',
       )
         .choices(['map', 'read'])
         .default('map'),
     )
-    .option('--guard', 'with --mode map: survive inputs that someone truncates meanwhile')
+    .option('--guard', 'with --mode map: survive inputs that are truncated while they are read')
     .addOption(
       new Option(
         '--symlinks <policy>',
-        'links among the parts of an input may lead inside its folder, or anywhere',
+        'where links among the parts of an input may lead: inside its folder, or anywhere',
       )
         .choices(['inside', 'follow'])
         .default('inside'),
     )
     .addOption(
-      new Option('--hard-links <policy>', 'external data with a second name are refused, or taken')
+      new Option('--hard-links <policy>', 'refuse or allow external data files with several names')
         .choices(['refuse', 'allow'])
         .default('refuse'),
     )
 }
 
-/** The part of a command's options that `open` and `check` take. */
+/** The options for `open` and `check`. */
 export function readChoice({ mode, guard, symlinks, hardLinks }: ReadChoice): ReadChoice {
   return {
     ...(mode && { mode }),

@@ -1,8 +1,8 @@
-/** Byte counts for a person. */
+/** Byte counts and counts of things as text. */
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
-/** `712 B`, `1.5 KiB`, `16 MiB`: three digits at most before the unit changes. */
+/** `712 B`, `1.5 KiB`, `16 MiB`: at most three digits before the unit changes. */
 export function formatBytes(count: number): string {
   if (count < 1024) return `${count} B`
   let value = count / 1024

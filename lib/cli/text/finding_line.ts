@@ -1,28 +1,28 @@
-/** Findings for a person: one line each. */
+/** Findings as text, one line each. */
 import type { Finding } from '../../index.js'
 import { formatCount } from './byte_count.js'
 import { optionAdvice } from './option_advice.js'
 import { printable } from './printable.js'
 import type { Colors } from './terminal.js'
 
-/** `severity code path @offset message`; without the path where the message names it. */
+/** `severity code path @offset message`; without the path where the message contains it. */
 export function findingLine(finding: Finding, colors: Colors): string {
   const { severity, code, path, offset, message } = finding
   const paint = severity === 'error' ? colors.red : colors.yellow
-  const place = message.includes(path) ? `@${offset}` : `${path} @${offset}`
-  return `${paint(severity)} ${code} ${colors.dim(printable(place))} ${printable(optionAdvice(message))}`
+  const where = message.includes(path) ? `@${offset}` : `${path} @${offset}`
+  return `${paint(severity)} ${code} ${colors.dim(printable(where))} ${printable(optionAdvice(message))}`
 }
 
-/** Findings that a conversion names before it only counts. */
+/** Findings that a conversion prints in full; it counts the others. */
 export const FINDINGS_IN_NOTICE = 5
 
 /** One finding of one of several inputs. */
 export function findingNotice(input: string, { code, path, message }: Finding): string {
-  const place = path === '' || message.includes(path) ? '' : ` (${path})`
-  return printable(`${input}: ${code}: ${optionAdvice(message)}${place}`)
+  const where = path === '' || message.includes(path) ? '' : ` (${path})`
+  return printable(`${input}: ${code}: ${optionAdvice(message)}${where}`)
 }
 
-/** What a conversion says of an input: its first findings by what they say, and how many there are when there are more. */
+/** The first findings of a conversion's input in full, and the number of all where there are more. */
 export function findingNotices(input: string, findings: readonly Finding[]): string[] {
   const lines = findings.slice(0, FINDINGS_IN_NOTICE).map((finding) => findingNotice(input, finding))
   if (findings.length <= FINDINGS_IN_NOTICE) return lines

@@ -1,4 +1,4 @@
-/** What `inspect` prints of a model besides its tensors. */
+/** The graph of a model as text, for `inspect`. */
 
 import type { TmfileSummary } from '../../formats/tmfile/index.js'
 import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../onnx.js'

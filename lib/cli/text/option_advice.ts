@@ -1,4 +1,4 @@
-/** Advice of the library, which names its options, in terms of the flags of the command line. */
+/** Translates advice of the library, which names its options, to the flags of the command line. */
 
 const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = [
   [/symlinks: 'follow' allows it\.$/, '--symlinks follow allows it.'],

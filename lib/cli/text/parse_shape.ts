@@ -1,11 +1,11 @@
-/** Lists of numbers on the command line: shapes and padding. */
+/** Parses lists of numbers on the command line: shapes and padding. */
 import { TileworkError } from '../../index.js'
 
-/** How a shape without axes is written, beside the empty list. */
+/** A shape without axes; the empty list is one as well. */
 const SCALAR = 'scalar'
 
 /**
- * A parser for the option `flag`: whole numbers separated by commas; an empty list or `scalar` has rank 0.
+ * A parser for a flag with whole numbers separated by commas; an empty list or `scalar` has rank 0.
  *
  * @throws TileworkError ERR_ARGUMENT (from the parser)
  */
@@ -22,13 +22,13 @@ function wholeNumber(part: string, flag: string, text: string): number {
   if (!Number.isSafeInteger(value)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${flag} takes whole numbers from 0 to 2^53 - 1 separated by commas, or "${SCALAR}"; "${part}" in "${text}" is none.`,
+      `${flag} has "${part}" in "${text}"; it takes whole numbers from 0 to 2^53 - 1 separated by commas, or "${SCALAR}".`,
     )
   }
   return value
 }
 
-/** The inverse: a list as `--shape` takes it. */
+/** A list in the form that `--shape` takes. */
 export function formatShape(shape: readonly number[]): string {
   return shape.length === 0 ? SCALAR : shape.join(',')
 }

@@ -1,20 +1,21 @@
 /**
- * Text from a file, made safe for a terminal: names and messages may hold escape sequences that move the
- * cursor, change the title or hide what was printed (CWE-150).
+ * Text of files made safe for a terminal: names and messages may contain escape sequences that move the cursor, change the
+ * title or hide other text (CWE-150).
  */
+import type { Terminal } from './terminal.js'
 
-// Control characters of ISO 6429 (C0, DEL, C1), line separators, and the marks that change the writing direction.
+// Control characters of ISO 6429 (C0, DEL, C1), line separators, and marks that change the writing direction.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** True for text that a terminal shows as it is. */
+/** True for text that a terminal displays as it is. */
 export function isPrintable(text: string): boolean {
   return text.search(UNSAFE) === -1
 }
 
-/** `text` with every unsafe character written as `written` gives it. */
-export function escapeUnsafe(text: string, written: (character: string) => string): string {
-  return text.replace(UNSAFE, written)
+/** `text` with every unsafe character replaced by the result of `replacement`. */
+export function escapeUnsafe(text: string, replacement: (character: string) => string): string {
+  return text.replace(UNSAFE, replacement)
 }
 
 /** `text` with every unsafe character written as `\uXXXX`. */
@@ -22,11 +23,16 @@ export function printable(text: string): string {
   return text.replace(UNSAFE, escapeCharacter)
 }
 
-/** JSON that stays the same value, but holds no character a terminal would act upon. */
+/** JSON of the same value without characters that a terminal interprets. */
 export function printableJson(value: unknown, indent?: number): string {
   const text = JSON.stringify(value, undefined, indent)
-  // Line breaks of the indentation are the only control characters that JSON.stringify writes outside strings.
+  // JSON.stringify writes no control characters outside strings but the line breaks of the indentation.
   return text.replace(UNSAFE, (character) => (character === '\n' ? character : escapeCharacter(character)))
+}
+
+/** Writes the JSON of a command: indented on a terminal, on one line for a program. */
+export function printJson(value: unknown, terminal: Terminal): void {
+  terminal.stdout.write(`${printableJson(value, terminal.stdoutIsTerminal ? 2 : undefined)}\n`)
 }
 
 function escapeCharacter(character: string): string {

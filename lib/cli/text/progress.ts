@@ -1,13 +1,13 @@
-/** Progress on stderr: only on a terminal, and only for work that lasts. */
+/** A progress bar on stderr: only on a terminal, and only for long work. */
 import { createRequire } from 'node:module'
 import type { SingleBar } from 'cli-progress'
 import { formatBytes } from './byte_count.js'
 import type { Terminal } from './terminal.js'
 
-/** Work that ends earlier than this shows nothing: a bar that flashes tells nobody anything. */
+/** Shorter work shows no bar, which would only flash. */
 const SHOW_AFTER_MS = 500
 
-/** Goes to the first column and clears the line, on every terminal of today (ECMA-48). */
+/** Moves to the first column and clears the line (ECMA-48). */
 const CLEAR_LINE = '\r\u001b[K'
 
 export interface ProgressState {
@@ -19,11 +19,11 @@ export interface ProgressState {
 }
 
 export interface Progress {
-  /** @param what - told before the bytes, for example how many files are done */
+  /** @param what - printed before the bytes, for example the number of files done */
   update(state: ProgressState, what?: string): void
-  /** Writes lines without tearing the bar. */
+  /** Writes lines without damage to the bar. */
   aside(write: () => void): void
-  /** Takes the bar away. May be called twice. */
+  /** Removes the bar. May be called twice. */
   stop(): void
 }
 
@@ -80,7 +80,7 @@ export function formatSeconds(seconds: number): string {
 }
 
 function createBar(label: string, terminal: Terminal): SingleBar {
-  // Loaded with the first bar: most runs show none, and every run would wait for it.
+  // Loaded with the first bar, because most runs show none.
   const { SingleBar } = createRequire(import.meta.url)('cli-progress') as typeof import('cli-progress')
   return new SingleBar({
     format: `${label} {bar} {percentage}% {detail}`,
@@ -90,7 +90,7 @@ function createBar(label: string, terminal: Terminal): SingleBar {
     barIncompleteChar: '░',
     hideCursor: true,
     clearOnComplete: true,
-    // The signal is the caller's: the bar's own handler would end the process in the middle of a write.
+    // The handler of the bar would end the process during a write; the caller handles signals.
     gracefulExit: false,
   })
 }

@@ -1,17 +1,17 @@
-/** How a failure is told: one line on stderr for a person, one object for a program. */
+/** Reports a failure: one line on stderr for a person, one object for a program. */
 import { TileworkError } from '../../index.js'
 import { InputError } from '../files/open_input.js'
 import { optionAdvice } from './option_advice.js'
 import { printable } from './printable.js'
 import type { Terminal } from './terminal.js'
 
-/** An error in JSON. Fields that the error does not have are absent. */
+/** An error as JSON, without the fields that the error does not have. */
 export interface ErrorReport {
   readonly code: string
   readonly message: string
   /** The input that could not be opened. */
   readonly file?: string
-  /** Place inside the file; of an ERR_IO the path in the file system. */
+  /** Path inside the file; for ERR_IO the path in the file system. */
   readonly path?: string
   readonly offset?: number
 }
@@ -39,18 +39,26 @@ export function errorReport(failure: unknown): ErrorReport {
 }
 
 /**
- * Writes `tilework: CODE: message (file, path, offset)`, of these what the message does not say itself. `input` is given
- * where a command has several.
+ * Writes `tilework: CODE: message (file, path, offset)`, without what the message contains already.
+ *
+ * @param input - the input, for commands with several
  */
 export function printError(failure: unknown, terminal: Terminal, input?: string): void {
   const { code, message, file = input, path, offset } = errorReport(failure)
   const names = [file, path].filter((name) => name !== undefined && !message.includes(name))
-  const places = [...new Set(names), ...(offset === undefined ? [] : [`offset ${offset}`])]
-  const known = places.join(', ')
-  const line = `tilework: ${code}: ${message}${known === '' ? '' : ` (${known})`}`
+  const details = [...new Set(names), ...(offset === undefined ? [] : [`offset ${offset}`])]
+  const detail = details.join(', ')
+  const line = `tilework: ${code}: ${message}${detail === '' ? '' : ` (${detail})`}`
   terminal.stderr.write(`${printable(line)}\n`)
   const reason = reasonOf(failure)
-  // A fault of tilework itself can only be found with its stack.
+  // A fault of tilework itself can be found only with its stack.
   if (code === 'ERR_INTERNAL' && reason instanceof Error && reason.stack)
     terminal.stderr.write(`${reason.stack}\n`)
+}
+
+/** An error of the operating system, for a file that a command itself reads or writes. */
+export function ioError(what: string, path: string, cause: unknown): TileworkError {
+  // The message of Node ends with the system call and the path, which the sentence has already.
+  const reason = cause instanceof Error ? cause.message.replace(/, (\w+) '.*'$/, ' ($1)') : String(cause)
+  return new TileworkError('ERR_IO', `${what}: ${reason}.`, { path, cause })
 }

@@ -1,12 +1,12 @@
-/** Command lines that can be pasted into a shell, and printed on a terminal. */
+/** Quotes words for a command line that can be pasted into a shell and printed on a terminal. */
 import { escapeUnsafe, isPrintable } from './printable.js'
 
-/** Characters that no shell gives a meaning, wherever they stand in a word. */
+/** Characters without a meaning in any shell, at any position of a word. */
 const PLAIN_WORD = /^[A-Za-z0-9_\-./,:=@%+]+$/
 
 /**
- * The words, each quoted where need be: `'…'` for every POSIX shell; `$'…'` (POSIX.1-2024; bash, zsh, ksh) for words with
- * characters that a terminal would act upon.
+ * The words, quoted where necessary: `'…'` for every POSIX shell; `$'…'` (POSIX.1-2024; bash, zsh, ksh) for words with
+ * characters that a terminal interprets.
  */
 export function shellQuote(words: readonly string[]): string {
   return words.map(quoteWord).join(' ')
@@ -19,7 +19,7 @@ function quoteWord(word: string): string {
   return `$'${escapeUnsafe(escaped, octalBytes)}'`
 }
 
-/** Its UTF-8 bytes: the escapes of characters depend on the locale of the shell, and those of three digits have an end. */
+/** UTF-8 bytes in octal: escapes of characters depend on the locale of the shell, and three digits need no terminator. */
 function octalBytes(character: string): string {
   return [...Buffer.from(character)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }

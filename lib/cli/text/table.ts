@@ -1,4 +1,4 @@
-/** Tables for a person: columns without lines, so that they can be read, cut and searched alike. */
+/** Tables without frame lines, which are easy to read, cut and search. */
 import { createRequire } from 'node:module'
 import type TableClass from 'cli-table3'
 import type { Colors } from './terminal.js'
@@ -8,12 +8,12 @@ export interface Column {
   readonly align?: 'left' | 'right'
 }
 
-/** Loaded with the first table: most runs of the command line print none, and every run would wait for it. */
+/** Loaded with the first table, because most runs print none. */
 function loadTable(): typeof TableClass {
   return createRequire(import.meta.url)('cli-table3')
 }
 
-/** Every line of a frame is empty; only the gap between columns is left. */
+/** All frame lines are empty; only the gap between columns remains. */
 const NO_FRAME = {
   top: '',
   'top-mid': '',
@@ -40,6 +40,6 @@ export function formatTable(columns: readonly Column[], rows: readonly string[][
     style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
   })
   table.push(...rows)
-  // The last column is filled up with blanks, which only widen what is piped.
+  // The last column is padded with blanks, which are of no use in a pipe.
   return `${table.toString().replace(/ +$/gm, '')}\n`
 }

@@ -1,6 +1,6 @@
 /**
- * Where a command writes. Results go to stdout; everything a person alone wants to see (progress, summaries,
- * errors) goes to stderr. Colours and progress are for terminals only.
+ * The output of a command. Results go to stdout; progress, summaries and errors, which are for a person, go to stderr.
+ * Colours and progress are for terminals only.
  */
 import { createRequire } from 'node:module'
 import type PicoColors from 'picocolors'
@@ -12,15 +12,15 @@ export interface OutputStream {
   readonly columns?: number
 }
 
-/** What a run of the command line is given from outside. */
+/** The environment of a run of the command line. */
 export interface RunOptions {
   readonly stdout: OutputStream
   readonly stderr: OutputStream
-  /** Says for both streams whether they are terminals; without it each stream says so itself. */
+  /** Whether both streams are terminals. Default: as each stream says. */
   readonly isTTY?: boolean
-  /** What is piped in. Called only by a command that reads it: to look at a process's stdin is to begin reading it. */
+  /** The input stream. A function, because access to the stdin of a process starts reading it. */
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
-  /** True when nobody reads stdout any more: a command that only tells things may end, one that writes files goes on. */
+  /** True when the reader of stdout is gone: a command that only prints may end, one that writes files continues. */
   readonly isReaderGone?: () => boolean
   /** Cancels the run; its exit code is then 130. */
   readonly signal?: AbortSignal
@@ -39,7 +39,7 @@ export interface Terminal {
   readonly stderr: OutputStream
   readonly stdoutIsTerminal: boolean
   readonly stderrIsTerminal: boolean
-  /** Colour functions for stdout; they give their text back unchanged where colours are off. */
+  /** Colour functions for stdout; they return their text unchanged where colours are off. */
   readonly colors: Colors
   readonly colorsOn: boolean
   /** Columns of stdout. */
@@ -47,7 +47,7 @@ export interface Terminal {
   readonly signal: AbortSignal
 }
 
-/** Columns to write for when stdout is no terminal. */
+/** Line width when stdout is not a terminal. */
 const WIDTH_WITHOUT_TERMINAL = 100
 
 export function createTerminal(options: RunOptions): Terminal {
@@ -74,7 +74,7 @@ function loadColors(): Colors {
   return colors.createColors(true)
 }
 
-/** NO_COLOR (no-color.org) wins over FORCE_COLOR, which wins over what the stream is. */
+/** NO_COLOR (no-color.org) overrides FORCE_COLOR, which overrides the default of the stream. */
 function wantsColors(isTerminal: boolean, env: NonNullable<RunOptions['env']>): boolean {
   const { NO_COLOR, FORCE_COLOR, TERM } = env
   if (NO_COLOR) return false
