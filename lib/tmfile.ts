@@ -4,15 +4,20 @@
  * @packageDocumentation
  */
 export {
+  dumpTmfile,
   type KnownNode,
+  NODE_FIELDS,
   type OperatorName,
   type OperatorParams,
   type ShapeChange,
+  summariseTmfile,
   type TensorLinks,
   type TmfileAttribute,
   type TmfileBuffer,
   type TmfileDevice,
   type TmfileDtype,
+  type TmfileDump,
+  type TmfileEndpoint,
   type TmfileGraph,
   TmfileModel,
   type TmfileNode,
@@ -20,6 +25,7 @@ export {
   type TmfileQuantization,
   type TmfileQuantizedDtype,
   type TmfileQuantizeOptions,
+  type TmfileSummary,
   type TmfileTensor,
   type TmfileWriteOptions,
   type UnknownNode,

@@ -212,6 +212,11 @@ const CALLS: Readonly<Record<string, Call>> = {
   stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
   summariseOnnx: { run: onnxEntry.summariseOnnx, args: () => [onnxEntry.OnnxModel.create()] },
+  summariseTmfile: {
+    run: tmfileEntry.summariseTmfile,
+    args: () => [smallModel()],
+  },
+  dumpTmfile: { run: tmfileEntry.dumpTmfile, args: () => [smallModel()] },
   sparseFromDense: { run: sparseFromDense, args: () => [small(), { name: 'x', keepZeros: true }] },
   summarizeTensor: {
     run: (made) => void tilework.summarizeTensor(made),

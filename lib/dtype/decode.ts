@@ -9,8 +9,8 @@
 import { endianness } from 'node:os'
 import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
-import type { TypedArray } from '../tensor/tensor.js'
 import { DTYPES, type Dtype, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
+import type { TypedArray } from './typed_array.js'
 
 if (endianness() !== 'LE') {
   throw new TileworkError(

@@ -5,49 +5,13 @@
 import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import type { Float16Numbers } from '../dtype/float16_array.js'
+import type { TypedArrayOf } from '../dtype/typed_array.js'
 import type { QuantizationParameters } from './quantization.js'
 
-/**
- * The typed array that `toTypedArray` gives for each element type. Floats below 32 bits become float32 and integers below 8
- * bits become 8-bit integers, which hold all their values. A bool is 0 or 1; complex numbers are pairs, real half first.
- */
-export interface TypedArrayByDtype {
-  float32: Float32Array
-  float64: Float64Array
-  float16: Float32Array
-  bfloat16: Float32Array
-  float8_e4m3fn: Float32Array
-  float8_e4m3fnuz: Float32Array
-  float8_e5m2: Float32Array
-  float8_e5m2fnuz: Float32Array
-  float8_e8m0fnu: Float32Array
-  float4_e2m1fn: Float32Array
-  int8: Int8Array
-  int16: Int16Array
-  int32: Int32Array
-  int64: BigInt64Array
-  int4: Int8Array
-  int2: Int8Array
-  uint8: Uint8Array
-  uint16: Uint16Array
-  uint32: Uint32Array
-  uint64: BigUint64Array
-  uint4: Uint8Array
-  uint2: Uint8Array
-  bool: Uint8Array
-  complex64: Float32Array
-  complex128: Float64Array
-  string: never
-}
-
-/** What `toTypedArray` gives for a tensor of element type `D`. */
-export type TypedArrayOf<D extends Dtype> = TypedArrayByDtype[D]
+export type { TypedArray, TypedArrayByDtype, TypedArrayOf } from '../dtype/typed_array.js'
 
 /** Indexed, not conditional: a tensor of one element type must stay assignable to a tensor of any. */
 type Float16ArrayOf<D extends Dtype> = { [Name in Dtype]: Name extends 'float16' ? Float16Numbers : never }[D]
-
-/** What `toTypedArray` may give. */
-export type TypedArray = TypedArrayOf<Dtype>
 
 export interface TypedArrayOptions {
   /** Elements of float16 in a `Float16Array`, as they are stored. Node has that class from version 24 on. Default false. */

@@ -1,5 +1,4 @@
 /** Applies the changes of `tilework edit` in a fixed order, and describes each of them. */
-import { NODE_FIELDS } from '../../formats/tmfile/index.js'
 import {
   asTensor,
   type DenseTensor,
@@ -10,13 +9,14 @@ import {
   type TmfileModel,
   tensor,
 } from '../../index.js'
-import type {
-  ShapeChange,
-  TmfileNode,
-  TmfileNodeDescription,
-  TmfileQuantizedDtype,
-  TmfileQuantizeOptions,
-  TmfileTensor,
+import {
+  NODE_FIELDS,
+  type ShapeChange,
+  type TmfileNode,
+  type TmfileNodeDescription,
+  type TmfileQuantizedDtype,
+  type TmfileQuantizeOptions,
+  type TmfileTensor,
 } from '../../tmfile.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import {

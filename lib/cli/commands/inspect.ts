@@ -1,6 +1,5 @@
 /** `tilework inspect FILE…`: the content of files, reading no more of them than necessary. */
 import type { Command } from 'commander'
-import { dumpModel, summarise, type TmfileDump, type TmfileSummary } from '../../formats/tmfile/index.js'
 import {
   digest,
   type Finding,
@@ -11,6 +10,7 @@ import {
   TileworkError,
 } from '../../index.js'
 import { type OnnxSummary, summariseOnnx } from '../../onnx.js'
+import { dumpTmfile, summariseTmfile, type TmfileDump, type TmfileSummary } from '../../tmfile.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
@@ -99,7 +99,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
     const tensors = await reportTensors(file, options, terminal)
     const { format, byteLength } = file
     const report = { file: path, format, byteLength, tensors, findings: file.findings, ...modelReport(file) }
-    return options.json && file.tmfile ? { ...report, graph: dumpModel(file.tmfile) } : report
+    return options.json && file.tmfile ? { ...report, graph: dumpTmfile(file.tmfile) } : report
   } finally {
     file.close()
   }
@@ -107,7 +107,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
 
 /** The tensors stay readable where the graph is not; the error becomes a finding. */
 function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<InspectReport> {
-  if (model) return { model: summarise(model) }
+  if (model) return { model: summariseTmfile(model) }
   if (!onnx) return {}
   try {
     return { onnx: summariseOnnx(onnx) }

@@ -1,7 +1,7 @@
 /** The graph of a model as text, for `inspect`. */
 
-import type { TmfileSummary } from '../../formats/tmfile/index.js'
 import type { OnnxEnd, OnnxSummary, OnnxValues } from '../../onnx.js'
+import type { TmfileSummary } from '../../tmfile.js'
 import { formatBytes, formatCount } from './byte_count.js'
 import { printable } from './printable.js'
 

@@ -3,7 +3,7 @@
  * each other by index. docs/tmfile.md has the schema; fields may be added, but never changed.
  */
 import { LAYOUTS, PARAMETER_VALUES } from './enums.js'
-import type { TmfileModel } from './model/model.js'
+import { checkModel, type TmfileModel } from './model/model.js'
 import type { TmfileBuffer, TmfileNode, TmfileTensor } from './model/types.js'
 import { operatorByNumber } from './operators.js'
 import { fusedActivationOf } from './summary.js'
@@ -80,7 +80,13 @@ export interface TmfileDump {
   readonly devices: readonly DumpedDevice[] | null
 }
 
-export function dumpModel(model: TmfileModel): TmfileDump {
+/**
+ * The whole graph as plain objects for JSON: nodes, tensors and buffers refer to each other by index.
+ *
+ * @throws TileworkError ERR_ARGUMENT unless `model` is a TmfileModel
+ */
+export function dumpTmfile(model: TmfileModel): TmfileDump {
+  checkModel(model, 'dumpTmfile')
   const { graph, version, originalFormat, subFormat } = model
   const indices = {
     nodes: indexed(graph.nodes),

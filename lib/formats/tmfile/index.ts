@@ -7,7 +7,7 @@ import { constantsOf } from './model/tensors.js'
 import { read } from './read.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
-export { dumpModel, type TmfileDump } from './dump.js'
+export { dumpTmfile, type TmfileDump } from './dump.js'
 export { NODE_FIELDS, type TmfileNodeDescription } from './model/create_node.js'
 export type { ShapeChange } from './model/edit_shapes.js'
 export { TmfileModel } from './model/model.js'
@@ -26,7 +26,7 @@ export type {
   UnknownNode,
 } from './model/types.js'
 export type { OperatorName, OperatorParams } from './operators.js'
-export { summarise, type TmfileSummary } from './summary.js'
+export { summariseTmfile, type TmfileEndpoint, type TmfileSummary } from './summary.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
 export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {

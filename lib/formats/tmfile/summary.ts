@@ -1,6 +1,6 @@
 /** Summarises a model: its origin, operators, size and quantization. */
 import { fusedActivation, isConstant, LAYOUTS, SOURCE_FORMATS } from './enums.js'
-import type { TmfileModel } from './model/model.js'
+import { checkModel, type TmfileModel } from './model/model.js'
 import type { TmfileNode, TmfileTensor } from './model/types.js'
 
 /** An input or output tensor of the graph. */
@@ -45,7 +45,14 @@ export interface TmfileSummary {
   readonly devices: readonly { readonly name: string | null; readonly nodes: number }[] | null
 }
 
-export function summarise({ graph, name, originalFormat }: TmfileModel): TmfileSummary {
+/**
+ * Summarizes a model without reading data.
+ *
+ * @throws TileworkError ERR_ARGUMENT unless `model` is a TmfileModel
+ */
+export function summariseTmfile(model: TmfileModel): TmfileSummary {
+  checkModel(model, 'summariseTmfile')
+  const { graph, name, originalFormat } = model
   const constants = graph.tensors.filter(isConstant)
   return {
     name,

@@ -2,8 +2,10 @@
  * The editable model. Its objects refer to each other directly; indices are assigned when the model is written. Each
  * method delegates to an edit function on the graph.
  */
+import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
+import { valueText } from '../../../value_text.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
 import { createNode, type TmfileNodeDescription } from './create_node.js'
 import {
@@ -217,4 +219,10 @@ function emptyGraph(): TmfileGraph {
     outputs: [],
     devices: null,
   }
+}
+
+/** @throws TileworkError ERR_ARGUMENT unless `model` is a TmfileModel */
+export function checkModel(model: TmfileModel, caller: string): void {
+  if (model instanceof TmfileModel) return
+  throw new TileworkError('ERR_ARGUMENT', `${caller} takes a TmfileModel; ${valueText(model)} was given.`)
 }
