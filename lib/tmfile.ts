@@ -4,6 +4,10 @@
  * @packageDocumentation
  */
 export {
+  type DumpedBuffer,
+  type DumpedDevice,
+  type DumpedNode,
+  type DumpedTensor,
   dumpTmfile,
   type KnownNode,
   NODE_FIELDS,

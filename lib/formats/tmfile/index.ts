@@ -7,7 +7,14 @@ import { constantsOf } from './model/tensors.js'
 import { read } from './read.js'
 import { planModel, type TmfileWriteOptions } from './write.js'
 
-export { dumpTmfile, type TmfileDump } from './dump.js'
+export {
+  type DumpedBuffer,
+  type DumpedDevice,
+  type DumpedNode,
+  type DumpedTensor,
+  dumpTmfile,
+  type TmfileDump,
+} from './dump.js'
 export { NODE_FIELDS, type TmfileNodeDescription } from './model/create_node.js'
 export type { ShapeChange } from './model/edit_shapes.js'
 export { TmfileModel } from './model/model.js'
