@@ -1,6 +1,6 @@
 /**
- * Every function that the package exports, and every method of what it gives out, with each argument and each option in
- * turn replaced by what no program should pass: the outcome is a TileworkError or a success.
+ * Calls every exported function and every method of its results with one wrong argument or option at a time. The
+ * outcome is a TileworkError or a success, never another error.
  */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -42,7 +42,7 @@ function detached<T extends ArrayBuffer | ArrayBufferView>(memory: T): T {
   return memory
 }
 
-/** New ones each time, because some get used up. No text that could be the name of a file. */
+/** New values for each call, because some calls consume them. No string is a file name. */
 const wrongValues = (): unknown[] => [
   ...[undefined, null, true, false, 0, 1, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53],
   ...[1n, -(2n ** 70n), '', Symbol('s'), () => 1, new Map(), new Date(Number.NaN)],
@@ -376,7 +376,7 @@ function withThrowingGetter(given: object, name: string): object {
   })
 }
 
-/** Everything that can be asked of what a call gave. */
+/** Reads the elements of the tensor that a call returned. */
 async function use(result: unknown): Promise<void> {
   const made = (await result) as tilework.Tensor | undefined
   if (made?.kind === 'dense') {
@@ -386,7 +386,7 @@ async function use(result: unknown): Promise<void> {
   else if (made?.kind === 'string') await made.rawStrings()
 }
 
-/** What the call did wrong; undefined when it did what it may. */
+/** Description of an error that is not a TileworkError; undefined otherwise. */
 async function fault(call: () => unknown): Promise<string | undefined> {
   try {
     await use(call())
@@ -418,7 +418,7 @@ function* wrongArguments({ args }: Call): Generator<readonly [string, readonly u
   for (let length = 0; length < count; length++) yield [`${length} arguments`, args().slice(0, length)]
 }
 
-it('the table has every function that the package exports', () => {
+it('the table covers every exported function', () => {
   const isClass = (value: unknown) => /^class\b/.test(Function.prototype.toString.call(value))
   const entries = { ...tilework, ...layoutEntry, ...onnxEntry, ...tmfileEntry }
   const functions = Object.entries(entries).filter(
@@ -427,7 +427,7 @@ it('the table has every function that the package exports', () => {
   expect(functions.map(([name]) => name).filter((name) => !(name in CALLS))).toEqual([])
 })
 
-it('the table has every method of a tmfile model that takes something', () => {
+it('the table covers every TmfileModel method with parameters', () => {
   const { prototype } = tmfileEntry.TmfileModel
   const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor')
   const withArguments = methods.filter(
@@ -448,7 +448,7 @@ it.each(Object.keys(CALLS))('%s', async (name) => {
 })
 
 it.each(['btf', 'npy', 'npz', 'onnx', 'safetensors'] as const)(
-  'the tensors of %s: no index but an integer has one',
+  'the tensor list of %s returns undefined for every index that is not an integer',
   async (format) => {
     const { tensors } = await open(await serialize(small(), { format }))
     for (const value of wrongValues().filter((value) => !Number.isInteger(value))) {
@@ -459,7 +459,7 @@ it.each(['btf', 'npy', 'npz', 'onnx', 'safetensors'] as const)(
 )
 
 it.each(['save', 'externalize', 'internalize'])(
-  '%s writes nothing where an option cannot be read',
+  '%s writes nothing when an option getter throws',
   async (name) => {
     const { run, args } = CALLS[name]!
     const [, content, options] = args() as [unknown, unknown, object]

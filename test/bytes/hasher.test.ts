@@ -1,4 +1,4 @@
-/** SHA-256 on worker threads: the hash of `node:crypto`, and a JavaScript thread that stays free. */
+/** SHA-256 on worker threads: equal to `node:crypto`, without blocking the JavaScript thread. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -36,13 +36,13 @@ describe('a hasher', () => {
     },
   )
 
-  it('keeps concurrent streams apart, more of them than there are workers', async () => {
+  it('separates concurrent streams, also more than workers', async () => {
     const streams = Array.from({ length: 12 }, (_, seed) => patterned(WORKER_THRESHOLD_BYTES + seed, seed))
     const hashes = await Promise.all(streams.map((bytes) => hashOf(bytes, 256 * 1024)))
     expect(hashes).toEqual(streams.map(sha256))
   })
 
-  it('can be closed at any time, and others go on', async () => {
+  it('can be closed at any time; other hashers continue', async () => {
     const dropped = createHasher(WORKER_THRESHOLD_BYTES, 1024)
     dropped.push(await dropped.buffer(), 1024)
     dropped.close()
@@ -55,13 +55,13 @@ describe('a hasher', () => {
     const before = performance.eventLoopUtilization()
     for (let chunk = 0; chunk < 8; chunk++) hasher.push(await hasher.buffer(), 32 * 1024 * 1024)
     await hasher.digest()
-    // On this thread the hash of 256 MiB alone would keep it busy the whole time.
+    // Hashing 256 MiB on this thread would block it the whole time.
     expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5)
   })
 })
 
 describe('digest', () => {
-  it('of a dense tensor is the hash of its storage, also of a reordered one on a worker', async () => {
+  it('of a dense tensor hashes its storage, on a worker for a reordered one', async () => {
     const values = Float32Array.from({ length: 2 * 19 * 300 * 200 }, (_, index) => index)
     const made = tensor(values, { shape: [2, 19, 300, 200] })
     const read: number[] = []
@@ -71,14 +71,14 @@ describe('digest', () => {
     expect(await digest(blocked)).toBe(sha256(await blocked.bytes()))
   })
 
-  it('of a sparse tensor is the hash of its indices and then its values', async () => {
+  it('of a sparse tensor hashes its indices, then its values', async () => {
     const sparse = await sparseFromDense(tensor(new Int32Array([0, 7, 0, 9, 11]), { shape: [5] }))
     const indices = Buffer.from((await sparse.indices()).buffer)
     const values = Buffer.from(await sparse.values())
     expect(await digest(sparse)).toBe(sha256(Buffer.concat([indices, values])))
   })
 
-  it('refuses strings, and stops at an abort', async () => {
+  it('rejects string tensors and stops on abort', async () => {
     await expect(digest(stringTensor(['a']))).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     const aborted = digest(tensor(new Uint8Array(1)), { signal: AbortSignal.abort() })
     await expect(aborted).rejects.toMatchObject({ code: 'ERR_ABORTED' })

@@ -1,9 +1,9 @@
-/** Results above the size from which their memory gets huge pages. */
+/** Results large enough for memory with huge pages. */
 import { describe, expect, test } from 'vitest'
 import { memoryBudget, reorder, serialize, setMemoryBudget, tensor } from '../../lib/index.js'
 import { native } from '../../lib/native/addon.js'
 
-/** More than 2 MiB, and no multiple of a page. */
+/** More than 2 MiB, and not a multiple of the page size. */
 const SHAPE = [3, 1031, 1021]
 const values = Uint8Array.from({ length: 3 * 1031 * 1021 }, (_, i) => (i * 7 + (i >> 9)) & 255)
 const planes = tensor(values, { shape: SHAPE, dtype: 'uint8' })
@@ -21,7 +21,7 @@ function checkPixels(bytes: Uint8Array): void {
 }
 
 describe('large results', () => {
-  test('are right, fresh each time and from either call', async () => {
+  test('are correct and newly allocated, from run and runSync', async () => {
     const first = pixels.bytesSync()
     const second = await pixels.bytes()
     checkPixels(first)
@@ -31,14 +31,14 @@ describe('large results', () => {
     expect(first.buffer.byteLength).toBe(first.byteLength)
   })
 
-  test('may be transferred, as small ones may', () => {
+  test('can be transferred', () => {
     const bytes = pixels.bytesSync()
     const moved = structuredClone(bytes, { transfer: [bytes.buffer as ArrayBuffer] })
     expect(bytes.byteLength).toBe(0)
     checkPixels(moved)
   })
 
-  test('keep to the memory budget', async () => {
+  test('respect the memory budget', async () => {
     const before = memoryBudget()
     setMemoryBudget(2 ** 21)
     try {
@@ -49,7 +49,7 @@ describe('large results', () => {
     }
   })
 
-  test('pages may be prepared under any bytes, which stay what they are', () => {
+  test('preparing pages keeps the bytes in them', () => {
     const bytes = new Uint8Array(5 * 2 ** 20).fill(3)
     for (const part of [bytes, bytes.subarray(1), bytes.subarray(7, 4096), bytes.subarray(0, 0)]) {
       native().preparePages(part)

@@ -50,7 +50,7 @@ describe.each([
   beforeEach(() => native().setExternalBuffers(allowed))
   afterEach(() => native().setExternalBuffers(true))
 
-  it('keeps a view alive behind close', async () => {
+  it('keeps a view alive after close', async () => {
     const source = await openSource(path)
     const view = source.view!(0, MEBIBYTE)
     source.close?.()
@@ -59,7 +59,7 @@ describe.each([
     expect(() => source.view?.(0, 1)).toThrow(code('ERR_CLOSED'))
   })
 
-  it('may be closed while zlib and a write use its view', async () => {
+  it('can be closed while zlib and a write use its view', async () => {
     const source = await openSource(path)
     const view = source.view!(0, MEBIBYTE)
     const target = join(folder, 'copy.bin')
@@ -72,7 +72,7 @@ describe.each([
     expect(isSame(readFileSync(target), CONTENT)).toBe(true)
   })
 
-  it('revoke detaches what shares memory and leaves copies', async () => {
+  it('revoke detaches views and keeps copies', async () => {
     const source = await openSource(path)
     const view = source.view!(0, MEBIBYTE)
     source.close?.({ revoke: true })
@@ -80,7 +80,7 @@ describe.each([
     else expect(isSame(view, CONTENT)).toBe(true)
   })
 
-  it('is private: a store into a view never reaches the file', async () => {
+  it('is private: writing into a view never changes the file', async () => {
     const source = await openSource(path)
     const view = source.view!(0, MEBIBYTE)
     view.fill(255)
@@ -90,7 +90,7 @@ describe.each([
 })
 
 describe.each(['map', 'read'] as const)('mode %s', (mode) => {
-  it('says when the file grew', async () => {
+  it('reports that the file grew', async () => {
     const source = await openSource(path, { mode })
     await source.read(0, 10)
     appendFileSync(path, 'more')
@@ -99,7 +99,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     source.close?.()
   })
 
-  it('says when the file was cut', async () => {
+  it('reports that the file was truncated', async () => {
     const source = await openSource(path, { mode })
     truncateSync(path, 100)
     await expect(source.read(50_000, 60_000)).rejects.toThrow(code('ERR_FILE_CHANGED'))
@@ -107,7 +107,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     source.close?.()
   })
 
-  it('says when the file was written again with the same length', async () => {
+  it('reports that the file was rewritten with the same length', async () => {
     const source = await openSource(path, { mode })
     writeFileSync(path, CONTENT)
     utimesSync(path, new Date(), new Date(Date.now() + 5000))
@@ -134,7 +134,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
     rmSync(huge)
   })
 
-  it('makes tensors of a closed file ERR_CLOSED at once', async () => {
+  it('throws ERR_CLOSED for the tensors of a closed file', async () => {
     writeFileSync(path, btfFile(denseRecord({ dims: [2], data: Int32Array.of(4, 5) })))
     const source = await openSource(path, { mode })
     const { tensors } = await btf.read(source, readOptions('strict'))
@@ -156,7 +156,7 @@ describe.each(['map', 'read'] as const)('mode %s', (mode) => {
   })
 })
 
-it('a guarded map of a file that is cut reads zeros, then says ERR_FILE_CHANGED for ever', async () => {
+it('a guarded map of a truncated file reads zeros, then always reports ERR_FILE_CHANGED', async () => {
   const source = new MappedFileSource(path, { guard: true })
   const view = source.view(0, MEBIBYTE)
   truncateSync(path, 0)
@@ -166,7 +166,7 @@ it('a guarded map of a file that is cut reads zeros, then says ERR_FILE_CHANGED 
   source.close()
 })
 
-it('a read that is on its way when the file is closed ends well', async () => {
+it('a pending read completes after the file is closed', async () => {
   const source = await openSource(path, { mode: 'read' })
   const reads = [source.read(0, MEBIBYTE), source.read(10, 20)]
   source.close?.()

@@ -6,7 +6,7 @@ const bytes = Uint8Array.from({ length: 40 }, (_, i) => i)
 const code = (name: string) => expect.objectContaining({ code: name })
 
 describe('ByteReader', () => {
-  it('reads fields from its window and knows what the window holds', async () => {
+  it('reads fields from its window and reports the bytes left in it', async () => {
     const reader = new ByteReader(new MemorySource(bytes), 16)
     expect(reader.holds(1)).toBe(false)
     await reader.load(8)
@@ -20,7 +20,7 @@ describe('ByteReader', () => {
     expect(reader.remaining).toBe(10)
   })
 
-  it('gives unsigned 64-bit numbers exactly', async () => {
+  it('reads unsigned 64-bit numbers exactly', async () => {
     const numbers = [0n, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 64n - 1n]
     const reader = new ByteReader(new MemorySource(new Uint8Array(BigUint64Array.from(numbers).buffer)))
     await reader.load(40)
@@ -28,7 +28,7 @@ describe('ByteReader', () => {
     expect(read).toEqual([0, 2 ** 32, Number.MAX_SAFE_INTEGER, 2n ** 53n, 2n ** 64n - 1n])
   })
 
-  it('says where the source ends', async () => {
+  it('reports the end of the source', async () => {
     const reader = new ByteReader(new MemorySource(bytes))
     reader.seek(36)
     await expect(reader.load(8)).rejects.toThrow(code('ERR_TRUNCATED'))

@@ -1,4 +1,4 @@
-/** What every source does the same way, whatever it reads from. */
+/** The common contract of all sources, and the errors of opening. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ const MAKERS: Record<string, () => Promise<ByteSource>> = {
 }
 
 describe.each(Object.entries(MAKERS))('%s', (_, make) => {
-  it('gives any range, whole and empty ones included', async () => {
+  it('returns any range, including the whole and empty ones', async () => {
     const source = await make()
     expect(source.byteLength).toBe(1000)
     for (const [start, end] of [
@@ -57,13 +57,13 @@ describe.each(Object.entries(MAKERS))('%s', (_, make) => {
     [0.5, 2],
     [0, Number.NaN],
     [0, Number.POSITIVE_INFINITY],
-  ])('refuses the range [%d, %d)', async (start, end) => {
+  ])('rejects the range [%d, %d)', async (start, end) => {
     const source = await make()
     await expect(source.read(start, end)).rejects.toThrow(code('ERR_RANGE'))
     source.close?.()
   })
 
-  it('may be closed twice and not be used after', async () => {
+  it('can be closed twice and not be used afterwards', async () => {
     const source = await make()
     source.close?.()
     source.close?.()
@@ -73,7 +73,7 @@ describe.each(Object.entries(MAKERS))('%s', (_, make) => {
   })
 })
 
-describe('what cannot be opened', () => {
+describe('inputs that cannot be opened', () => {
   it.each(['map', 'read'] as const)('a missing file (%s) keeps the system code', async (mode) => {
     const missing = join(folder, 'missing')
     await expect(openSource(missing, { mode })).rejects.toThrow(code('ERR_IO'))
@@ -111,19 +111,19 @@ describe('what cannot be opened', () => {
     await expect(openSource(input as never)).rejects.toThrow(code('ERR_ARGUMENT'))
   })
 
-  it('a mode that is none', async () => {
+  it('an unknown mode', async () => {
     await expect(openSource(CONTENT, { mode: 'write' as never })).rejects.toThrow(code('ERR_ARGUMENT'))
   })
 })
 
 describe("a user's source", () => {
-  it('is held to the length it was asked for', async () => {
+  it('must return the requested length', async () => {
     const source = await openSource({ byteLength: 10, read: async () => new Uint8Array(3) })
     await expect(source.read(0, 5)).rejects.toThrow(code('ERR_IO'))
     expect(source.readSync).toBeUndefined()
   })
 
-  it('is held to the length that its bytes have, not to the one that they show', async () => {
+  it('is checked by the true length of its bytes, not by the length property', async () => {
     const shown = Object.defineProperty(new Uint8Array(1), 'byteLength', { value: 5 })
     class Longer extends Uint8Array {
       override get byteLength(): number {
@@ -137,7 +137,7 @@ describe("a user's source", () => {
     }
   })
 
-  it('may give bytes of any buffer, and what comes of them has a fixed length', async () => {
+  it('may return bytes of any buffer; the result has a fixed length', async () => {
     const Resizable = ArrayBuffer as unknown as new (
       length: number,
       options: { maxByteLength: number },
@@ -153,7 +153,7 @@ describe("a user's source", () => {
     }
   })
 
-  it('has a label of its own when the given one is no text', async () => {
+  it('has a default label when the given one is not a string', async () => {
     for (const label of [5, {}, Symbol('remote')]) {
       const source = await openSource({
         byteLength: 1,
@@ -195,7 +195,7 @@ it('a deferred source loads once and checks the length', async () => {
   await expect(wrong.read(0, 4)).rejects.toThrow(code('ERR_ARGUMENT'))
 })
 
-it('ranges above what one view can be end in advice', () => {
+it('an error for ranges above the maximum view length gives advice', () => {
   const fourGiB = 2 ** 32
   expect(() => checkViewLength(fourGiB, fourGiB)).not.toThrow()
   expect(() => checkViewLength(fourGiB + 1, fourGiB)).toThrow(code('ERR_VIEW_TOO_LARGE'))

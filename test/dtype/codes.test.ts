@@ -52,7 +52,7 @@ describe('codes of ONNX and OCP tables', () => {
     expect(decodeFloatCode(dtype, bits)).toBe(value)
   })
 
-  it('float4_e2m1fn has the eight magnitudes', () => {
+  it('float4_e2m1fn has eight magnitudes', () => {
     const values = Array.from({ length: 16 }, (_, bits) => decodeFloatCode('float4_e2m1fn', bits))
     expect(values).toEqual([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6])
   })
@@ -90,7 +90,7 @@ describe.each(NARROW)('%s', (dtype) => {
     }
   })
 
-  it('rounds to the nearest, and ties to the even code', () => {
+  it('rounds to nearest, ties to the even code', () => {
     for (let i = 0; i + 1 < finite.length; i++) {
       const [low, high] = [finite[i]!, finite[i + 1]!]
       const middle = (low.value + high.value) / 2
@@ -152,7 +152,7 @@ describe('beyond the largest value', () => {
     expect(codes).toEqual([quarter, half, whole])
   })
 
-  it('rounds once: a float64 just above a tie is not rounded to the tie by way of float32', () => {
+  it('rounds once: a float64 just above a tie is not rounded to float32 first', () => {
     expect(encodeFloatCode('bfloat16', 1 + 2 ** -8 + 2 ** -30)).toBe(0x3f81)
     expect(encodeFloatCode('float16', 1 + 2 ** -11 + 2 ** -40)).toBe(0x3c01)
   })
@@ -180,7 +180,7 @@ describe('packed storage', () => {
   }
 
   it.each(Object.entries(SAMPLES) as [Dtype, (number | bigint | boolean)[]][])(
-    '%s comes back as it went in, one by one, together, and from an odd address',
+    '%s round-trips element by element, as an array, and at an odd address',
     (dtype, values) => {
       const bytes = encodeAll(dtype, values)
       expect(bytes.length).toBe(packedByteLength(dtype, values.length))
@@ -203,7 +203,7 @@ describe('packed storage', () => {
     expect([...bytes]).toEqual([0x0f])
   })
 
-  it('returns raw codes of types that have them', () => {
+  it('returns raw codes of float16, float8 and 4-bit types only', () => {
     expect(decodeCodes('float16', Uint8Array.of(0, 0x3c, 0xff, 0xff), 2)).toEqual(
       Uint16Array.of(0x3c00, 0xffff),
     )
@@ -212,7 +212,7 @@ describe('packed storage', () => {
     expect(() => decodeCodes('int8', Uint8Array.of(1), 1)).toThrow(code('ERR_DTYPE'))
   })
 
-  it('decodes complex numbers as pairs and refuses single elements', () => {
+  it('decodes complex numbers as pairs and rejects single elements', () => {
     const bytes = new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer)
     expect(decodeAll('complex64', bytes, 2)).toEqual(Float32Array.of(1, 2, 3, 4))
     expect(() => decodeElement('complex64', bytes, 0)).toThrow(code('ERR_DTYPE'))
@@ -230,12 +230,12 @@ describe('packed storage', () => {
     ['float32', null],
     ['float32', undefined],
     ['bool', 2],
-  ])('%s refuses %s', (dtype, value) => {
+  ])('%s rejects %s', (dtype, value) => {
     expect(() => encodeAll(dtype, [0, value], { name: (i) => `values[${i}]` })).toThrow(code('ERR_ARGUMENT'))
     expect(() => encodeAll(dtype, [0, value], { name: (i) => `values[${i}]` })).toThrow('values[1]')
   })
 
-  it('knows every type of the table', () => {
+  it('covers every type of the table', () => {
     for (const dtype of Object.keys(DTYPES) as Dtype[]) {
       if (dtype === 'string') continue
       expect(packedByteLength(dtype, 8)).toBe(DTYPES[dtype].bits)

@@ -47,7 +47,7 @@ describe('limits', () => {
     expect(DTYPES[dtype].limits).toMatchObject({ max, min, minNormal })
   })
 
-  it('the smallest float64 is that of JavaScript', () => {
+  it('the smallest float64 equals Number.MIN_VALUE', () => {
     expect(DTYPES.float64.limits?.minPositive).toBe(Number.MIN_VALUE)
   })
 
@@ -77,7 +77,7 @@ describe('names and codes', () => {
     }
   })
 
-  it('are those of numpy or ml_dtypes, except for strings', () => {
+  it('match numpy and ml_dtypes, except for strings', () => {
     for (const { name, numpy, mlDtypes } of ALL) {
       const owners = [numpy, mlDtypes].filter((owner) => owner !== undefined)
       expect(owners.length, name).toBe(name === 'string' ? 0 : 1)
@@ -120,13 +120,13 @@ describe('aliases', () => {
     expect(resolveDtype(alias.toUpperCase())).toBe(dtype)
   })
 
-  it('are the names of safetensors, too', () => {
+  it('include the names of safetensors', () => {
     for (const { name, safetensors } of ALL) {
       if (safetensors !== undefined) expect(resolveDtype(safetensors), safetensors).toBe(name)
     }
   })
 
-  it('belong to one type each, and hide no canonical name', () => {
+  it('belong to one type each and differ from every canonical name', () => {
     const names = ALL.flatMap(({ name, aliases }) => [name, ...aliases])
     expect(new Set(names).size).toBe(names.length)
     for (const name of names) expect(name).toBe(name.toLowerCase())
@@ -162,7 +162,7 @@ describe('aliases', () => {
     [undefined, 'unknown element type undefined; expected one of: float32'],
     ['__proto__', 'unknown element type "__proto__"; expected one of: float32'],
     ['x'.repeat(1000), `unknown element type "${'x'.repeat(40)}"; expected one of: float32`],
-  ])('%j is refused with the nearest names', (name, message) => {
+  ])('%j is rejected with the nearest names', (name, message) => {
     const error = { code: 'ERR_DTYPE', message: expect.stringContaining(message) as string }
     expect(() => resolveDtype(name)).toThrow(expect.objectContaining(error))
   })

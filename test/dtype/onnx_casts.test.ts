@@ -93,7 +93,7 @@ async function published(name: string, file: string): Promise<DenseTensor> {
   return owned
 }
 
-/** Stored tensors of cases; the other side comes from the sources of the operator tests (onnx/backend/test/case/node). */
+/** Stored tensors of cases; the expected values are in the operator tests (onnx/backend/test/case/node). */
 describe('published cases of', THIRD_PARTY, () => {
   it('Cast to uint2', async () => {
     const numbers = tensor([-3, -2, -1, 0, 1, 2, 3], { dtype: 'float32', shape: [7, 1] })

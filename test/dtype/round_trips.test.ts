@@ -37,7 +37,7 @@ describe.each(NARROW)('%s', (dtype) => {
     expect(dtype === 'bool' ? together.map((byte) => byte !== 0) : together).toEqual(values)
   })
 
-  it('every value encodes to its code, or to one with the same value', () => {
+  it('every value encodes to its code or to an equivalent one', () => {
     const again = encodeAll(dtype, values, { saturate: false })
     for (let i = 0; i < count; i++) {
       const value = decodeElement(dtype, again, i)
@@ -68,10 +68,10 @@ describe('only NaN has more than one code', () => {
   })
 })
 
-describe('types that files have', () => {
+describe('types in files', () => {
   it.each([
     [
-      'numpy, stored as its own',
+      'numpy, stored natively',
       'bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128',
     ],
     [

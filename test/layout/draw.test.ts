@@ -62,7 +62,7 @@ describe('drawLayoutText', () => {
     expect(coloured).toContain('\x1b[48;5;222m')
   })
 
-  it('explains the order that a 4-bit type has', () => {
+  it('explains the order of 4-bit elements', () => {
     const text = drawLayoutText(parseLayout('os_iyx_osv32'), [32, 2], { dtype: 'int4' })
     expect(text).toContain('memory order, outermost first: o/32 i y x · o%16 (o/16)%2')
     expect(text).toContain('64 slots = 64 elements + 0 holes; 32 bytes')
@@ -73,7 +73,7 @@ describe('drawLayoutText', () => {
     expect(text).toMatch(/· \d+ holes, up to offset 127/)
   })
 
-  it.each([60, 80, 200])('keeps the rows of the catalogue within %i columns', (width) => {
+  it.each([60, 80, 200])('limits the rows of the catalogue to %i columns', (width) => {
     for (const name of LAYOUT_NAMES.filter((layout) => layout.length < 30)) {
       const text = drawLayoutText(parseLayout(name), smallShape(parseLayout(name)), { width })
       const rows = text.split('\n').filter((line) => /^ *\d+ {2}/.test(line))
@@ -101,7 +101,7 @@ describe('drawLayoutText', () => {
 })
 
 describe('drawLayoutSvg', () => {
-  it.each(LAYOUT_NAMES)('%s is well-formed, bounded and right', (name) => {
+  it.each(LAYOUT_NAMES)('%s is well-formed, bounded and correct', (name) => {
     const layout = parseLayout(name)
     const shape = smallShape(layout)
     const svg = drawLayoutSvg(layout, shape, { dtype: 'float16' })
@@ -139,7 +139,7 @@ describe('drawLayoutSvg', () => {
 })
 
 describe('describeLayout', () => {
-  it('describes name, digits, padding, notes, tag and other names', () => {
+  it('contains name, digits, padding, notes, tag and aliases', () => {
     expect(describeLayout(parseLayout('bfyx_f16'))).toEqual([
       'b_fs_yx_fsv16 is a data layout over the axes b (batch), f (feature), y (height), x (width).',
       'Memory order, outermost first: b f/16 y x · f16.',
@@ -162,7 +162,7 @@ describe('describeLayout', () => {
     },
   )
 
-  it('notes that a reorder does no Winograd arithmetic', () => {
+  it('notes that a reorder omits the Winograd transform', () => {
     expect(describeLayout(parseLayout('winograd_2x3_s1_weights')).join(' ')).toContain(
       'which no reorder does',
     )

@@ -21,7 +21,7 @@ function refusal(name: string): string {
 }
 
 describe('parseLayout', () => {
-  it('knows the names of the catalogue, each its own canonical name', () => {
+  it('accepts the names of the catalogue as canonical names', () => {
     for (const name of LAYOUT_NAMES) expect(parseLayout(name).name).toBe(name)
   })
 
@@ -93,7 +93,7 @@ describe('parseLayout', () => {
     ['x'.repeat(129), 'the limit is 128'],
     ['__proto__', 'more than one "__"'],
     ['constructor', 'neither axes ("yx")'],
-  ])('refuses %j and says why', (name, reason) => {
+  ])('rejects %j with the reason', (name, reason) => {
     expect(refusal(name)).toContain(reason)
   })
 
@@ -106,7 +106,7 @@ describe('parseLayout', () => {
     expect(refusal('quaternion')).not.toContain('did you mean')
   })
 
-  it.each([undefined, null, 3, {}, ['bfyx']])('refuses %j, which is not a string', (name) => {
+  it.each([undefined, null, 3, {}, ['bfyx']])('rejects %j, which is not a string', (name) => {
     expect(() => parseLayout(name as unknown as string)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
@@ -167,7 +167,7 @@ describe('aliases', () => {
 
   it('are typed beside the known names, and any other string is allowed', () => {
     const known: (LayoutName | LayoutAlias)[] = ['bfyx', 'row_major', 'os_iyx_osv16', 'nchw', 'NCHW']
-    // @ts-expect-error a user-made name is no known name
+    // @ts-expect-error a name outside the catalogue is not a LayoutName
     known.push('b_fs_yx_fsv24' satisfies AnyLayoutName)
     expect(known.map((name) => parseLayout(name).name)).toContain('b_fs_yx_fsv24')
   })

@@ -5,7 +5,7 @@ import { hasAnyRank, type Layout, type StorageOptions } from '../../lib/layout/l
 import { LAYOUT_NAMES, parseLayout } from '../../lib/layout/parse_layout.js'
 import { coordinates } from './coordinates.js'
 
-/** Most slots of a case. Storage with large blocks is mostly holes, and testing more of them proves nothing. */
+/** Maximum slots of a case. Storage with large blocks is mostly holes, and testing more of them proves nothing. */
 const MAX_SLOTS = 60_000
 const RUNS_OF_A_NAME = 6
 

@@ -47,7 +47,7 @@ describe('layout vectors', () => {
     expect(layout.storage(record.shape, options).elements).toBe(record.padded_count)
   })
 
-  it.each(cases.filter(([, record]) => !record.meaningful))('%s is refused', (_, record) => {
+  it.each(cases.filter(([, record]) => !record.meaningful))('%s is rejected', (_, record) => {
     const code = record.kind === 'marker' ? 'ERR_LAYOUT_NAME' : 'ERR_LAYOUT_SHAPE'
     expect(() => parseLayout(record.format).storage(record.shape)).toThrow(expect.objectContaining({ code }))
   })

@@ -1,6 +1,6 @@
 /**
- * The addon itself, by its own surface: life of mappings, jobs, outputs, workers and the end of the process. What
- * plans compute is tested in C++ and in test/pipeline.
+ * The functions of the addon: lifetimes of mappings, jobs and outputs, worker threads and process exit. The results of
+ * plans are tested in C++ and in test/pipeline.
  */
 import { spawnSync } from 'node:child_process'
 import {
@@ -68,7 +68,7 @@ function transposed(source: Uint8Array, rows: number, columns: number): Uint8Arr
   return bytes
 }
 
-/** Runs a script in a process of its own; `addon` and `folder` are defined in it. */
+/** Runs a script in a new process; `addon` and `folder` are defined in it. */
 function runScript(script: string, flags: string[] = []) {
   const head = `const addon = require(${JSON.stringify(ADDON)}); const folder = ${JSON.stringify(folder)};
     const transpose = (rows, columns) => addon.planReorder(JSON.parse(${JSON.stringify(
@@ -79,7 +79,7 @@ function runScript(script: string, flags: string[] = []) {
 }
 
 describe('plans', () => {
-  test('run on and off the main thread with the same bytes', async () => {
+  test('give the same bytes on the main thread and on others', async () => {
     const [rows, columns] = [1031, 977]
     const plan = native().planReorder(transpose(rows, columns))
     const source = counted(plan.sourceBytes)
@@ -103,7 +103,7 @@ describe('plans', () => {
     native().setThreads(before)
   })
 
-  test('run on shared memory and at odd addresses', async () => {
+  test('accept shared memory and unaligned addresses', async () => {
     const plan = native().planReorder(transpose(33, 65, 32))
     const source = new Uint8Array(new SharedArrayBuffer(plan.sourceBytes + 1)).subarray(1)
     source.set(counted(plan.sourceBytes))
@@ -117,7 +117,7 @@ describe('plans', () => {
     // 4-bit elements take the longest.
     const plan = native().planReorder(transpose(6000, 6000, 4))
     const cancel = new Int32Array(new SharedArrayBuffer(4))
-    // Before the run: a kernel may be through before the next line of this thread.
+    // Set before the run: a kernel may finish before the next line of this thread.
     cancel[0] = 1
     const run = plan.run(
       counted(plan.sourceBytes),
@@ -131,7 +131,7 @@ describe('plans', () => {
     await plan.run(counted(plan.sourceBytes), new Uint8Array(plan.sourceBytes), 0, plan.sourceBytes, cancel)
   })
 
-  test('refuse wrong buffers and ranges', () => {
+  test('reject wrong buffers and ranges', () => {
     const plan = native().planReorder(transpose(4, 8, 32))
     const bytes = (size: number) => new Uint8Array(size)
     const refused = (...parameters: unknown[]) => {
@@ -155,7 +155,7 @@ describe('plans', () => {
     expect(() => new Plan()).toThrow('planReorder')
   })
 
-  test('refuse descriptions that are no descriptions', () => {
+  test('reject malformed descriptions', () => {
     const { planReorder } = native() as { planReorder: (value: unknown) => unknown }
     const good = transpose(3, 5)
     const bad: unknown[] = [
@@ -195,7 +195,7 @@ describe('plans', () => {
 })
 
 describe('mapped files', () => {
-  test('live as long as a view or a job uses them', async () => {
+  test('stay mapped while a view or a job uses them', async () => {
     const source = counted(1000 * 1000)
     const mapped = openMapped(file('life', source))
     expect(native().liveMappings()).toBeGreaterThan(0)
@@ -213,7 +213,7 @@ describe('mapped files', () => {
     expect(view[1]).toBe(7)
   })
 
-  test('a revoked view is gone at once, and a job on it still ends well', async () => {
+  test('a revoked view is detached at once, and a running job on it still succeeds', async () => {
     const source = counted(2000 * 2000)
     const mapped = openMapped(file('revoked', source))
     const view = mapped.view(0, mapped.byteLength)
@@ -226,7 +226,7 @@ describe('mapped files', () => {
     expect(Buffer.compare(result, transposed(source, 2000, 2000))).toBe(0)
   })
 
-  test('a revoked view frees the memory without waiting for the collector', () => {
+  test('revoking a view frees its memory without a garbage collection', () => {
     const script = `const fs = require('fs'); fs.writeFileSync(folder + '/freed', Buffer.alloc(1 << 20));
       const mapped = addon.openInput(folder + '/freed', { mapped: true, guard: false });
       const view = mapped.view(0, 1 << 20), plan = transpose(1024, 1024), target = new Uint8Array(1 << 20);
@@ -236,7 +236,7 @@ describe('mapped files', () => {
     expect(runScript(script)).toMatchObject({ status: 0, stdout: '1\n0 0\n', stderr: '' })
   })
 
-  test('a copy instead of a view where external buffers are not allowed', () => {
+  test('a view is a copy where the runtime forbids external buffers', () => {
     const source = counted(100_000)
     const mapped = openMapped(file('copied', source))
     native().setExternalBuffers(false)
@@ -249,7 +249,7 @@ describe('mapped files', () => {
     }
   })
 
-  test('ranges and small views', () => {
+  test('give views of ranges, also small ones', () => {
     const mapped = openMapped(file('ranges', counted(10)))
     expect([...mapped.view(3, 5)]).toEqual([...counted(10).subarray(3, 5)])
     expect(mapped.view(10, 10).length).toBe(0)
@@ -268,14 +268,14 @@ describe('mapped files', () => {
     none.runFileSync(empty, 0, new Uint8Array(), 0, 0)
   })
 
-  test('stores into a view stay in memory', () => {
+  test('writing into a view does not change the file', () => {
     const path = file('stores', counted(10_000))
     const view = openMapped(path).view(0, 10_000)
     view.fill(0)
     expect(readFileSync(path)[1]).toBe(7)
   })
 
-  test('a changed file is noticed by views and runs', async () => {
+  test('views and runs detect a changed file', async () => {
     const path = file('changed', counted(100 * 100))
     const mapped = openMapped(path)
     const view = mapped.view(0, mapped.byteLength)
@@ -292,7 +292,7 @@ describe('mapped files', () => {
     expect(() => mapped.view(0, 1)).toThrow(changed)
   })
 
-  test('files above 4 GiB are mapped; a view is refused only where Node cannot have it', async () => {
+  test('files above 4 GiB are mapped; a view is refused only above the limit of the Node version', async () => {
     const path = file('large', counted(4))
     truncateSync(path, 5 * GIB)
     const mapped = openMapped(path)
@@ -314,14 +314,14 @@ describe('mapped files', () => {
     rmSync(path)
   })
 
-  test('system errors have a code, a call and a path', () => {
+  test('system errors have a code, a system call and a path', () => {
     const path = join(folder, 'missing')
     expect(() => openMapped(path)).toThrow(expect.objectContaining({ code: 'ENOENT', syscall: 'open', path }))
     expect(() => openMapped(folder)).toThrow(expect.objectContaining({ code: 'EISDIR' }))
     expect(() => openMapped('a\0b')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
   })
 
-  test('collected views do not hold the mapping', () => {
+  test('collected views release the mapping', () => {
     const script = `const fs = require('fs'); fs.writeFileSync(folder + '/gc', Buffer.alloc(1 << 20));
       const mapped = addon.openInput(folder + '/gc', { mapped: true, guard: false });
       for (let i = 0; i < 5000; i++) mapped.view(0, 1 << 20);
@@ -334,7 +334,7 @@ describe('mapped files', () => {
 })
 
 describe('outputs', () => {
-  test('writes and copies come together at commit', async () => {
+  test('commit writes the result of all writes and copies', async () => {
     const source = counted(200_000)
     const mapped = openMapped(file('parts', source))
     const path = join(folder, 'whole')
@@ -351,7 +351,7 @@ describe('outputs', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tilework-tmp'))).toEqual([])
   })
 
-  test('a failed write leaves the old file', async () => {
+  test('a failed write keeps the old file', async () => {
     const path = file('kept', counted(10))
     const output = native().createOutput(path, 10)
     await expect(output.write(counted(10), Number.MAX_SAFE_INTEGER - 20)).rejects.toMatchObject({
@@ -362,7 +362,7 @@ describe('outputs', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('.kept'))).toEqual([])
   })
 
-  test('no temporary outlives a process that ends or forgets', () => {
+  test('no temporary file outlives its process or its output object', () => {
     const strays = () => readdirSync(folder).filter((name) => name.endsWith('.tilework-tmp'))
     const create = `const output = addon.createOutput(folder + '/never', 1000);`
     expect(runScript(`${create} process.exit(0)`)).toMatchObject({ status: 0, stderr: '' })
@@ -377,31 +377,31 @@ describe('outputs', () => {
   })
 })
 
-describe('the end of environments', () => {
+describe('environments that end', () => {
   const busy = `const size = 4000; const plan = transpose(size, size);
     const source = new Uint8Array(size * size), target = new Uint8Array(size * size);
     for (let i = 0; i < 50; i++) plan.run(source, target, 0, size * size).catch(() => {});`
 
-  test('process.exit in the middle of jobs', () => {
+  test('process.exit during jobs ends the process normally', () => {
     expect(runScript(`${busy} process.exit(7)`)).toMatchObject({ status: 7, stderr: '' })
     expect(runScript(`${busy} setTimeout(() => process.exit(7), 3)`)).toMatchObject({ status: 7, stderr: '' })
   })
 
-  test('a process waits for its jobs, and only for them', () => {
+  test('the process stays alive for running jobs only', () => {
     const script = `const plan = transpose(10, 10);
       plan.run(new Uint8Array(100), new Uint8Array(100), 0, 100).then(() => console.log('done'))`
     expect(runScript(script)).toMatchObject({ status: 0, stdout: 'done\n', stderr: '' })
     expect(runScript(`transpose(10, 10)`)).toMatchObject({ status: 0, stderr: '' })
   })
 
-  test('workers that exit or are terminated in the middle of jobs', () => {
+  test('workers may exit or be terminated during jobs', () => {
     const script = `const { Worker } = require('worker_threads');
       const body = \`const addon = require(${JSON.stringify(ADDON)}); const transpose = \${transpose};
         const view = addon.openInput(\${JSON.stringify(folder)} + '/w', { mapped: true, guard: false }).view(0, 1 << 20);
         const output = addon.createOutput(\${JSON.stringify(folder)} + '/never', 1000);
         output.write(view, 0).catch(() => {});
         ${busy} require('worker_threads').parentPort.postMessage('busy')\`;
-      // Before the workers: a second worker that wrote it anew would truncate the map of the first.
+      // Written before the workers start: a second worker that rewrote it would truncate the first one's mapping.
       require('fs').writeFileSync(${JSON.stringify(folder)} + '/w', Buffer.alloc(1 << 20));
       const start = (end) => new Promise((resolve) => {
         const worker = new Worker(body + end, { eval: true });
@@ -413,7 +413,7 @@ describe('the end of environments', () => {
     expect(runScript(script)).toMatchObject({ status: 0, stdout: '0\n', stderr: '' })
   })
 
-  test('a worker that alone loaded the addon leaves the process well', async () => {
+  test('the process continues after the only worker that loaded the addon', async () => {
     const script = `const { Worker } = require('worker_threads');
       const body = 'const addon = require(${JSON.stringify(ADDON)}); addon.threads()';
       const once = () => new Promise((resolve) => new Worker(body, { eval: true }).on('exit', resolve));
@@ -422,7 +422,7 @@ describe('the end of environments', () => {
     expect(result).toMatchObject({ status: 0, stdout: 'well\n', stderr: '' })
   })
 
-  test('environments do not see each other', async () => {
+  test('environments are independent', async () => {
     const body = `const addon = require(${JSON.stringify(ADDON)});
       require('worker_threads').parentPort.postMessage(addon.liveMappings())`
     const mapped = openMapped(file('mine', counted(10)))
@@ -434,8 +434,8 @@ describe('the end of environments', () => {
   })
 })
 
-describe('switches', () => {
-  test('thread counts', () => {
+describe('settings', () => {
+  test('thread counts are validated; TILEWORK_THREADS sets the default', () => {
     const refused = expect.objectContaining({ code: expect.stringMatching(/^ERR_/) })
     for (const count of [0, -1, 1.5, 100_000, Number.NaN, '4']) {
       expect(() => native().setThreads(count as number)).toThrow(refused)
@@ -450,7 +450,7 @@ describe('switches', () => {
     expect(counts[2]).toBe(counts[1])
   })
 
-  test('the processor is known', () => {
+  test('the instruction set is reported', () => {
     expect(native().cpu().architecture).toBe(process.arch)
     expect(native().cpu().features.length).toBeGreaterThan(0)
   })

@@ -1,6 +1,6 @@
 /**
- * Plans by the addon's own surface: slices, views, the ranges of a source, sources that are sparse or stay in their
- * file, results that go to a file, and arguments that are not what they should be.
+ * Plans as the addon exports them: slices, views, source ranges, sparse sources, sources and results in files, and
+ * invalid arguments.
  */
 import { mkdtempSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -84,7 +84,7 @@ describe('slices', () => {
     expect(plan.copyOffset).toBeUndefined()
   })
 
-  test('that are one range of the source are views', () => {
+  test('are views where they are one range of the source', () => {
     const plan = native().planReorder({
       elementBits: 32,
       shape: [2, 32, 3, 5],
@@ -108,7 +108,7 @@ describe('slices', () => {
     expect(whole.explain().kind).toBe('identity')
   })
 
-  test('are refused when they leave the source', () => {
+  test('are rejected outside the source', () => {
     const slice = (start: unknown, step: unknown, shape: unknown = [9]) =>
       native().planReorder({
         elementBits: 8,
@@ -137,7 +137,7 @@ describe('slices', () => {
 })
 
 describe('pieces', () => {
-  test('that share slots are refused', () => {
+  test('are rejected where two of them share a slot', () => {
     const shape = [3, 4]
     const [piece] = rowMajor(shape).pieces
     const to = {
@@ -154,7 +154,7 @@ describe('pieces', () => {
 })
 
 describe('ranges of the source', () => {
-  test('are the parts of the planes that a tile is made of', () => {
+  test('cover the rows of each plane that a tile reads', () => {
     const shape = [1, 32, 128, 128]
     const plan = native().planReorder({
       elementBits: 32,
@@ -174,7 +174,7 @@ describe('ranges of the source', () => {
 })
 
 describe('sparse buffers', () => {
-  test('are a source of which only a part is there', async () => {
+  test('are a source that holds only some ranges', async () => {
     const plan = native().planReorder(transpose(2048, 4096))
     const source = counted(plan.sourceBytes)
     const expected = computed(plan, source)
@@ -196,11 +196,11 @@ describe('sparse buffers', () => {
     expect(result.every((byte) => byte === 0)).toBe(true)
   })
 
-  test('cannot be changed under a run', async () => {
+  test('cannot be changed during a run', async () => {
     const plan = native().planReorder(transpose(3000, 3000))
     const sparse = native().createSparseBuffer(plan.sourceBytes)
     sparse.fill(counted(plan.sourceBytes), 0)
-    // Many, so that some still wait for a thread when the next line runs, however fast a kernel is.
+    // Enough runs that some are still queued when the next line executes.
     const runs = Array.from({ length: 40 }, () =>
       plan.run(sparse, new Uint8Array(plan.sourceBytes), 0, plan.sourceBytes),
     )
@@ -211,7 +211,7 @@ describe('sparse buffers', () => {
     sparse.clear()
   })
 
-  test('refuse what does not fit', () => {
+  test('reject ranges and bytes that do not fit', () => {
     const sparse = native().createSparseBuffer(1000)
     expect(() => sparse.fill(new Uint8Array(2), 999)).toThrow(failing('ERR_RANGE'))
     expect(() => sparse.fill(new Uint8Array(1), -1)).toThrow(failing('ERR_ARGUMENT'))
@@ -251,7 +251,7 @@ const CASES: readonly [string, NativePlanDescription][] = [
 describe.each(CASES)('sources in files: %s', (name, description) => {
   const OFFSET = 77
 
-  test('run as in memory, mapped or not, into memory or a file', async () => {
+  test('give the same bytes as in memory, mapped or read, into memory or a file', async () => {
     const plan = native().planReorder(description)
     const source = counted(plan.sourceBytes)
     const expected = computed(plan, source)
@@ -283,7 +283,7 @@ describe.each(CASES)('sources in files: %s', (name, description) => {
     rmSync(path)
   })
 
-  test('a file that changes is noticed', async () => {
+  test('a changed file is detected', async () => {
     const plan = native().planReorder(description)
     const result = new Uint8Array(plan.destinationBytes)
     const path = file(`changed ${name}`, new Uint8Array(plan.sourceBytes))
@@ -296,7 +296,7 @@ describe.each(CASES)('sources in files: %s', (name, description) => {
     expect(() => plan.runToFile(input, 0, output, 0, result.length, 0)).toThrow(changed)
     truncateSync(path, plan.sourceBytes)
     const again = native().openInput(path, { mapped: false, guard: false })
-    // The only thread is busy when the file changes.
+    // The file changes while the only thread is busy.
     const before = native().threads()
     native().setThreads(1)
     const slow = native().planReorder(transpose(4000, 4000))
@@ -315,8 +315,8 @@ describe.each(CASES)('sources in files: %s', (name, description) => {
   })
 })
 
-describe('runs into files', () => {
-  test('stop when the cancel flag is set, and keep the output from being committed', async () => {
+describe('runs that write files', () => {
+  test('stop when the cancel flag is set; the output cannot be committed', async () => {
     const plan = native().planReorder(BLOCKS)
     const input = native().openInput(file('cancelled', new Uint8Array(plan.sourceBytes)), {
       mapped: false,
@@ -329,7 +329,7 @@ describe('runs into files', () => {
     await expect(output.commit()).rejects.toEqual(failing('ERR_IO'))
   })
 
-  test('go on when the input is closed meanwhile', async () => {
+  test('continue when the input is closed during the run', async () => {
     const plan = native().planReorder(transpose(2000, 2000))
     const source = counted(plan.sourceBytes)
     const input = native().openInput(file('closed', source), { mapped: false, guard: false })
@@ -341,7 +341,7 @@ describe('runs into files', () => {
     expect(Buffer.compare(readFileSync(join(folder, 'closed target')), computed(plan, source))).toBe(0)
   })
 
-  test('refuse what is no file, no range, no place', () => {
+  test('reject invalid files, ranges and offsets', () => {
     const plan = native().planReorder(transpose(10, 10))
     const input = native().openInput(file('hundred', counted(100)), { mapped: false, guard: false })
     const output = native().createOutput(join(folder, 'refused'), 100)
@@ -365,7 +365,7 @@ describe('runs into files', () => {
   })
 })
 
-describe('arguments that are not what they say', () => {
+describe('arguments that misreport themselves', () => {
   const plan = native().planReorder(transpose(10, 10))
   const refuse = (source: unknown, destination: unknown) => {
     for (const run of ['runSync', 'run'] as const) {
@@ -377,7 +377,7 @@ describe('arguments that are not what they say', () => {
   const refuseJob = (source: Uint8Array, destination: Uint8Array) =>
     expect(() => plan.run(source, destination, 0, 100)).toThrow(failing('ERR_ARGUMENT'))
 
-  test('resizable buffers for jobs, whatever they claim', () => {
+  test('jobs reject resizable buffers, even disguised ones', () => {
     const resizable = () =>
       Reflect.construct(ArrayBuffer, [100, { maxByteLength: 200 }]) as ArrayBuffer & { resizable: boolean }
     refuseJob(new Uint8Array(100), new Uint8Array(resizable()))
@@ -396,7 +396,7 @@ describe('arguments that are not what they say', () => {
     expect(run).toThrow(failing('ERR_ARGUMENT'))
   })
 
-  test('resizable buffers will do while nobody can shrink them', () => {
+  test('synchronous calls accept resizable buffers', () => {
     const buffer = Reflect.construct(ArrayBuffer, [100, { maxByteLength: 200 }]) as ArrayBuffer
     const result = new Uint8Array(buffer)
     plan.runSync(
@@ -408,7 +408,7 @@ describe('arguments that are not what they say', () => {
     refuse(new Uint8Array(100), result)
   })
 
-  test('a property that detaches is never looked at', () => {
+  test('properties with side effects are never read', () => {
     const source = new Uint8Array(100)
     let looked = false
     Object.defineProperty(source.buffer, 'resizable', {
@@ -422,7 +422,7 @@ describe('arguments that are not what they say', () => {
     expect(looked).toBe(false)
   })
 
-  test('detached buffers have no bytes', () => {
+  test('detached buffers are rejected', () => {
     const detached = new Uint8Array(100)
     structuredClone(detached.buffer, { transfer: [detached.buffer] })
     refuse(detached, new Uint8Array(100))
@@ -433,7 +433,7 @@ describe('arguments that are not what they say', () => {
     expect(run).toThrow(failing('ERR_ARGUMENT'))
   })
 
-  test('values of every other type', () => {
+  test('values of every other type are rejected', () => {
     const values: unknown[] = [
       undefined,
       null,

@@ -1,4 +1,4 @@
-/** What plans hold is freed in time, and not while anybody can use it. */
+/** The memory of plans is freed early enough, and never while it is in use. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A plan with large tables: 60 KiB, whatever the size of the tensor. */
+/** A plan whose offset tables take 60 KiB, independent of the tensor size. */
 function scattered(shape: readonly number[]): NativePlanDescription {
   const side = (layout: string, lower: readonly number[]) =>
     parseLayout(layout).storage(shape, { dtype: 'float32', lower }).side
@@ -37,7 +37,7 @@ const HEAD = `const small = ${JSON.stringify(scattered([2, 700, 7, 5]))}
   const MIB = 2 ** 20
   `
 
-/** Ends with many plans, or makes more until it is terminated. */
+/** A worker that exits with many plans, or creates plans until it is terminated. */
 const IN_WORKER = `const { parentPort, workerData } = require('node:worker_threads')
   const addon = require(${JSON.stringify(ADDON)})
   const kept = Array.from({ length: 1000 }, () => addon.planReorder(workerData.small))
@@ -52,8 +52,8 @@ function printed(script: string, flags: string[] = []): unknown {
 }
 
 describe('plans', () => {
-  test('take bounded memory in one loop without a turn of the event loop', () => {
-    // Not freed, they take 600 MiB; freed, most of what there is are those that wait for the next collection.
+  test('take bounded memory in a loop that never yields to the event loop', () => {
+    // Without freeing, the plans take 600 MiB; otherwise most of them wait for the next garbage collection.
     const grown = printed(`makeMany(100)
       const before = process.memoryUsage.rss()
       makeMany(10_000)
@@ -61,11 +61,11 @@ describe('plans', () => {
     expect(grown).toBeLessThan(350)
   })
 
-  test('are freed by the next one that is made, or in the next turn of the event loop', () => {
+  test('are freed when the next plan is created or the event loop runs', () => {
     const counts = printed(
       `const held = () => addon.heldPlanBytes() / one.footprint
       const one = addon.planReorder(small)
-      // A frame of its own: none of its registers keeps the list.
+      // A separate stack frame, so that no register keeps the list alive.
       const whileAllAreHeld = () => {
         const all = Array.from({ length: 3000 }, () => addon.planReorder(small))
         return held() - (all.length + 1)
@@ -79,12 +79,12 @@ describe('plans', () => {
       ['--expose-gc'],
     ) as number[]
     expect(counts[0]).toBe(0)
-    // The one that stays, the one that was made last, and what a collection may miss.
+    // The plan still in use, the last one created, and a margin for what a collection misses.
     expect(counts[1]).toBeLessThan(10)
     expect(counts[2]).toBeLessThan(10)
   })
 
-  test('stay whole for those who hold them and for runs that have not ended', () => {
+  test('stay valid while they are referenced and while runs use them', () => {
     const result = printed(
       `const kept = addon.planReorder(small)
       const source = counted(kept.sourceBytes), expected = new Uint8Array(kept.destinationBytes)
@@ -103,7 +103,7 @@ describe('plans', () => {
     expect(result).toEqual([true, true])
   })
 
-  test('of workers are their own, and end with them', () => {
+  test('of a worker are freed when it ends', () => {
     const result = printed(
       `const { Worker } = require('node:worker_threads')
       const ended = (ends) => new Promise((resume) => {

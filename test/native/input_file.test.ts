@@ -1,4 +1,4 @@
-/** Files that are read by descriptor, and maps with a guard, through the addon's own surface. */
+/** Input files of the addon: read by descriptor, mapped, and mapped with a guard. */
 import { mkdtempSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ describe.each([
   ['mapped', true],
   ['not mapped', false],
 ] as const)('a file that is %s', (_, mapped) => {
-  test('fills the memory that it is given', async () => {
+  test('fills the given memory', async () => {
     const file = open('filled', mapped)
     expect(file).toMatchObject({ byteLength: MEBIBYTE, isMapped: mapped })
     const whole = new Uint8Array(MEBIBYTE)
@@ -48,7 +48,7 @@ describe.each([
     file.close(false)
   })
 
-  test('refuses ranges outside it and what is no target', () => {
+  test('rejects ranges outside the file and invalid targets', () => {
     const file = open('ranges', mapped)
     for (const [start, length] of [
       [1, MEBIBYTE],
@@ -65,7 +65,7 @@ describe.each([
     file.close(false)
   })
 
-  test('does not fill the view of a mapped file', () => {
+  test('refuses the view of a mapped file as target', () => {
     const file = open('onto', mapped)
     const view = open('view', true).view(0, 10_000)
     expect(() => file.read(0, view)).toThrow(code('ERR_ARGUMENT'))
@@ -73,7 +73,7 @@ describe.each([
     file.close(false)
   })
 
-  test('notices a change while and after it is read', async () => {
+  test('detects a change during and after a read', async () => {
     const cut = open('cut', mapped)
     const reading = cut.read(0, new Uint8Array(MEBIBYTE))
     truncateSync(join(folder, 'cut'), 100)
@@ -87,7 +87,7 @@ describe.each([
     expect(() => touched.verifyUnchanged()).toThrow(code('ERR_FILE_CHANGED'))
   })
 
-  test('ends its reads well behind close, and then its descriptor', async () => {
+  test('finishes pending reads after close, then closes its descriptor', async () => {
     const file = open('closing', mapped)
     const parts = Array.from({ length: 20 }, () => new Uint8Array(MEBIBYTE))
     const reads = parts.map((part) => file.read(0, part))
@@ -102,7 +102,7 @@ describe.each([
   })
 })
 
-test('a file that is not mapped has no views, and no mapping', () => {
+test('a file that is not mapped has no views and no mapping', () => {
   const before = native().liveMappings()
   const file = open('viewless', false)
   expect(() => file.view(0, 10)).toThrow(code('ERR_ARGUMENT'))
@@ -126,7 +126,7 @@ describe('a guarded map', () => {
     const view = file.view(0, 1 << 20);
     const codeOf = (action) => { try { action(); return 'none' } catch (error) { return error.code } };`
 
-  test('lets the process live when its file is truncated, and says so for ever', () => {
+  test('keeps the process alive when its file is truncated; every later call fails', () => {
     const script = `${head(true)}
       fs.truncateSync(folder + '/guarded', 5000);
       console.log(view[4999], view[5000], view.subarray(5000).every((byte) => byte === 0));
@@ -141,7 +141,7 @@ describe('a guarded map', () => {
     })
   })
 
-  test('gives a write from bytes that are gone as ERR_FILE_CHANGED', () => {
+  test('reports ERR_FILE_CHANGED for a write from truncated bytes', () => {
     const script = `${head(true)}
       const output = addon.createOutput(folder + '/guarded-copy', 0);
       fs.truncateSync(folder + '/guarded', 0);
@@ -149,13 +149,13 @@ describe('a guarded map', () => {
     expect(runScript(folder, script)).toMatchObject({ status: 0, stdout: 'ERR_FILE_CHANGED\n', stderr: '' })
   })
 
-  test('lives on behind close', () => {
+  test('guards views after close', () => {
     const script = `${head(true)} file.close(false); fs.truncateSync(folder + '/guarded', 0);
       console.log(view.every((byte) => byte === 0))`
     expect(runScript(folder, script)).toMatchObject({ status: 0, stdout: 'true\n', stderr: '' })
   })
 
-  test('guards no other map', () => {
+  test('does not guard other mappings', () => {
     const script = `${head(false)}
       fs.writeFileSync(folder + '/watched', Buffer.alloc(1 << 16));
       const watched = addon.openInput(folder + '/watched', { mapped: true, guard: true });

@@ -1,4 +1,4 @@
-/** Loading the addon: where it is looked for, and what the error says when it cannot be loaded. */
+/** Loading the addon: the searched paths, and the error when no binary can be loaded. */
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -58,12 +58,12 @@ describe('the addon', () => {
     expect(loadAddon([folderWith({ [path]: true })]).threads()).toBeGreaterThan(0)
   })
 
-  it('is searched beyond a binary that is broken', () => {
+  it('is found after a broken binary', () => {
     const broken = folderWith({ 'build/Release/tilework.node': 'no library' })
     expect(loadAddon([broken, folderWith({ 'tilework.node': true })]).threads()).toBeGreaterThan(0)
   })
 
-  it('is taken from the folder of TILEWORK_PREBUILD alone', () => {
+  it('is loaded only from the folder in TILEWORK_PREBUILD when that is set', () => {
     process.env.TILEWORK_PREBUILD = folderWith({ [`prebuilds/${PLATFORM}/tilework.node`]: true })
     expect(loadAddon().threads()).toBeGreaterThan(0)
     process.env.TILEWORK_PREBUILD = join(folder, 'nowhere')
@@ -86,7 +86,7 @@ describe('the addon', () => {
 })
 
 describe('the error of a failed load', () => {
-  it('starts with a broken binary, whatever else was tried', () => {
+  it('names a broken binary first', () => {
     const empty = folderWith({})
     const broken = folderWith({ [`prebuilds/${PLATFORM}/tilework.node`]: 'no library', 'package.json': '{}' })
     const lines = errorLines(empty, broken)
@@ -96,7 +96,7 @@ describe('the error of a failed load', () => {
     expect(lines[2]).toContain('Install tilework again on this machine ("npm install tilework")')
   })
 
-  it('is thrown for a binary that is cut short, which would end the process by a signal', () => {
+  it('is thrown for a truncated binary, which would crash the process', () => {
     const head = readFileSync(ADDON).subarray(0, 4096)
     const cut = folderWith({ 'build/Release/tilework.node': head, 'CMakeLists.txt': '' })
     const lines = errorLines(cut)
@@ -121,7 +121,7 @@ describe('the error of a failed load', () => {
     expect(errorLines(other)[0]).toContain('prebuilds holds binaries for aix-ppc64, sunos-sparc only.')
   })
 
-  it('advises those who run a bundle without the binary', () => {
+  it('gives advice for a bundle without the binary', () => {
     const lines = errorLines(folderWith({}))
     expect(lines.at(-1)).toContain('copy prebuilds/ of the package beside it, or set TILEWORK_PREBUILD')
   })

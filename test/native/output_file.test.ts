@@ -1,4 +1,4 @@
-/** Files under construction through the addon: what a killed process leaves, what goes back when, what is refused. */
+/** Output files of the addon: atomic replacement, released resources, sync, copies and errors. */
 import { spawn } from 'node:child_process'
 import {
   mkdirSync,
@@ -43,7 +43,7 @@ async function save(name: string, bytes: Uint8Array): Promise<void> {
 }
 
 describe('a process that is killed', () => {
-  test('leaves the old file or the new one, and no stray behind the next save', async () => {
+  test('leaves the old or the new file, and no stray file after the next save', async () => {
     const versions = ['a', 'b'].map((letter) => Buffer.alloc(3_000_000, letter))
     writeFileSync(join(folder, 'target'), versions[0]!)
     const script = `${scriptHead(folder)}
@@ -74,7 +74,7 @@ describe('a process that is killed', () => {
     expect(Buffer.compare(readFileSync(join(folder, 'target')), CONTENT)).toBe(0)
   })
 
-  test('leaves nothing while it writes, where files need no name', async () => {
+  test('leaves nothing behind where the system supports unnamed files', async () => {
     const script = `const output = addon.createOutput(folder + '/target', 1000);
       output.write(Buffer.alloc(1000), 0).then(() => {
         console.log(fs.readdirSync(folder).length); process.kill(process.pid, 'SIGKILL') })`
@@ -86,8 +86,8 @@ describe('a process that is killed', () => {
   })
 })
 
-describe('what goes back', () => {
-  test('many saves at once, most of which fail, need few descriptors', async () => {
+describe('released resources', () => {
+  test('concurrent saves that mostly fail keep few descriptors open', async () => {
     const script = `const limit = 200, count = 1500; let failed = 0, done = 0;
       const one = async (i) => {
         const output = addon.createOutput(folder + '/many' + i % 7, 100);
@@ -118,7 +118,7 @@ describe('what goes back', () => {
     expect(output).toBe('500 1000 8\n')
   })
 
-  test('the descriptor, right after commit and after the last write of an aborted file', async () => {
+  test('the descriptor, right after commit or after the last write of an aborted file', async () => {
     if (process.platform !== 'linux') return console.log('Descriptors are counted on Linux only.')
     const committed = native().createOutput(join(folder, 'committed'), 10)
     await committed.commit()
@@ -136,7 +136,7 @@ describe('what goes back', () => {
     expect(readdirSync(folder)).toEqual(['committed'])
   })
 
-  test('arrays that were handed to a finished output, or to a refused copy', () => {
+  test('arrays given to a finished output or to a rejected copy', () => {
     const script = `fs.writeFileSync(folder + '/source', 'abc');
       const file = addon.openInput(folder + '/source', { mapped: false, guard: false });
       let collected = 0; const registry = new FinalizationRegistry(() => collected++);
@@ -158,9 +158,9 @@ describe('what goes back', () => {
 })
 
 describe('sync', () => {
-  test('puts the bytes on disk before the name; writes may follow it, none may come under it', async () => {
+  test('waits for earlier writes, rejects writes while it is pending and allows later ones', async () => {
     const output = native().createOutput(join(folder, 'target'), 0)
-    // The sync waits for a write that takes long, so it cannot be over when the next line runs.
+    // The sync waits for a long write, so it is still pending when the next line runs.
     const slow = output.write(new Uint8Array(128 * 1024 * 1024), CONTENT.byteLength)
     const first = output.write(CONTENT.subarray(0, 100_000), 0)
     const synced = output.sync()
@@ -174,7 +174,7 @@ describe('sync', () => {
     expect(() => output.sync()).toThrow(code('ERR_CLOSED'))
   })
 
-  test('fails, and the file is not replaced, when a write has failed', async () => {
+  test('fails after a failed write, and the file is not replaced', async () => {
     writeFileSync(join(folder, 'old'), 'old')
     const output = native().createOutput(join(folder, 'old'), 0)
     const written = output.write(CONTENT, Number.MAX_SAFE_INTEGER - 300_000)
@@ -192,7 +192,7 @@ describe.each([
   ['mapped', true],
   ['not mapped', false],
 ] as const)('copies from a file that is %s', (_, mapped) => {
-  test('come together with writes at other places', async () => {
+  test('combine with writes at other offsets', async () => {
     const source = openInput('source', mapped)
     const output = native().createOutput(join(folder, 'parts'), 0)
     await Promise.all(
@@ -206,7 +206,7 @@ describe.each([
     expect(Buffer.compare(readFileSync(join(folder, 'parts')), CONTENT)).toBe(0)
   })
 
-  test('end well when the source is closed meanwhile', async () => {
+  test('succeed when the source is closed during the copy', async () => {
     const source = openInput('source', mapped)
     const output = native().createOutput(join(folder, 'copy'), 0)
     const copies = Array.from({ length: 8 }, () => output.copyFrom(source, 0, CONTENT.length, 0))
@@ -217,7 +217,7 @@ describe.each([
     expect(Buffer.compare(readFileSync(join(folder, 'copy')), CONTENT)).toBe(0)
   })
 
-  test('stop at the cancel flag, and the file is not replaced', async () => {
+  test('stop when the cancel flag is set, and the file is not replaced', async () => {
     const source = openInput('source', mapped)
     writeFileSync(join(folder, 'old'), 'old')
     const output = native().createOutput(join(folder, 'old'), 0)
@@ -227,7 +227,7 @@ describe.each([
     expect(readFileSync(join(folder, 'old'), 'utf8')).toBe('old')
   })
 
-  test('notice a source that changed', async () => {
+  test('detect a changed source', async () => {
     const source = openInput('source', mapped)
     truncateSync(join(folder, 'source'), 10)
     const output = native().createOutput(join(folder, 'copy'), 0)
@@ -235,7 +235,7 @@ describe.each([
     output.abort()
   })
 
-  test('refuse ranges outside the source, other files and cancel flags that could move', () => {
+  test('reject ranges outside the source, other files and cancel flags in resizable memory', () => {
     const source = openInput('source', mapped)
     const output = native().createOutput(join(folder, 'copy'), 0)
     expect(() => output.copyFrom(source, 0, CONTENT.length + 1, 0)).toThrow(code('ERR_RANGE'))
@@ -251,7 +251,7 @@ describe.each([
 })
 
 describe('errors', () => {
-  test('name the file that was asked for, never the temporary', async () => {
+  test('name the requested file, never the temporary one', async () => {
     const path = join(folder, 'target')
     const output = native().createOutput(path, 0)
     const error = await output.write(CONTENT, Number.MAX_SAFE_INTEGER - 300_000).catch((thrown) => thrown)
@@ -266,7 +266,7 @@ describe('errors', () => {
 })
 
 describe('a cancel flag of a plan', () => {
-  test('is refused where its memory could go', () => {
+  test('is rejected where its memory could be detached or resized', () => {
     const side = {
       lower: [0],
       upper: [0],
@@ -281,7 +281,7 @@ describe('a cancel flag of a plan', () => {
   })
 })
 
-/** Flags whose memory may be taken away or is none, some of which lie about themselves. */
+/** Flags in detachable or resizable memory or without memory; some misreport their own properties. */
 function badCancelFlags(): unknown[] {
   const Resizable = ArrayBuffer as unknown as new (size: number, options: object) => ArrayBuffer
   const resizable = new Resizable(4, { maxByteLength: 8 })

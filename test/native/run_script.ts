@@ -1,4 +1,4 @@
-/** Scripts that run in a process of their own, for what would end the process of the test. */
+/** Runs scripts in a new process, for calls that would end the test process. */
 import { type SpawnSyncReturns, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -10,12 +10,12 @@ export function runScript(folder: string, script: string, flags: string[] = []):
   return spawnSync(process.execPath, [...flags, '-e', scriptHead(folder) + script], { encoding: 'utf8' })
 }
 
-/** How many descriptors of this process are open on `path`; 0 where the system does not say (it has no /proc). */
+/** Number of descriptors of this process that are open on `path`; 0 on systems without /proc. */
 export function descriptorsOn(path: string): number {
   return openFiles().filter((file) => file === path).length
 }
 
-/** As `descriptorsOn`, for all files of a folder, those without a name too. */
+/** As `descriptorsOn`, for all files of a folder, unnamed files included. */
 export function descriptorsIn(folder: string): number {
   return openFiles().filter((file) => file.startsWith(`${folder}/`)).length
 }

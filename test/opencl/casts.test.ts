@@ -1,4 +1,4 @@
-/** Casts on a device have every bit as on the CPU. */
+/** Casts on a device are bit-identical to casts on the CPU. */
 import { describe, expect, it } from 'vitest'
 import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
 import { asTensor } from '../../lib/tensor/adapters.js'
@@ -12,7 +12,7 @@ const REALS = Object.values(DTYPES)
   .filter(({ kind, name }) => kind !== 'complex' && name !== 'string')
   .map(({ name }) => name)
 
-/** Every float16 and bfloat16 there is, among many others. */
+/** Source bytes that include every float16 and bfloat16 code. */
 function allCodes(dtype: Dtype): DenseTensor {
   const { bits } = DTYPES[dtype]
   const elements = 19 * 4096
@@ -44,14 +44,14 @@ describe.skipIf(!hasDevice)('casts on an OpenCL device', () => {
     }
   })
 
-  it('on the way of a reorder, one after the other, holes being zero', async () => {
+  it('fused into a reorder, chained, with zero holes', async () => {
     const halves = cast(cast(allCodes('float32'), 'bfloat16'), 'float16')
     await expectSame(reorder(halves, 'b_fs_yx_fsv16'))
     await expectSame(reorder(cast(allCodes('float16'), 'float8_e8m0fnu'), 'b_fs_yx_fsv16'))
     await expectSame(reorder(cast(allCodes('int8'), 'int4'), 'b_fs_yx_fsv4'))
   })
 
-  it('refuses complex numbers', async () => {
+  it('rejects complex numbers', async () => {
     const complex = asTensor({ dtype: 'complex64', shape: [1, 2, 2, 1], bytes: () => new Uint8Array(32) })
     await expect(materialize(cast(complex, 'complex128'), { device: 'opencl' })).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',

@@ -15,14 +15,14 @@ export interface Comparison {
   readonly from: string | Layout | PlacedLayout
   readonly to: string | Layout | PlacedLayout
   readonly casts?: readonly ElementStep[]
-  /** Of the source, in place of noise. */
+  /** Source bytes; random bytes by default. */
   readonly source?: Uint8Array<ArrayBuffer>
   readonly settings?: NativeDeviceSettings
   /** Memory is copied to the device and back, in three slices, each of up to three windows of the source. */
   readonly isCopied?: boolean
 }
 
-/** @throws Error that names the first byte that differs */
+/** @throws Error that names the first differing byte */
 export async function compareWithCpu({
   dtype,
   shape,
@@ -49,10 +49,10 @@ export async function compareWithCpu({
   throw new Error(`${what}: byte ${at} is ${found[at]} on the device and ${wanted[at]} on the CPU`)
 }
 
-/** The longest that was asked for. */
+/** The longest buffer so far. */
 let made = new Uint8Array(0)
 
-/** The same bytes each time, without any pattern that a wrong order would keep. */
+/** Deterministic bytes without a pattern that a wrong order could preserve. */
 export function noise(size: number): Uint8Array<ArrayBuffer> {
   if (made.length < size) made = makeNoise(Math.max(size, 2 ** 20))
   return made.slice(0, size)

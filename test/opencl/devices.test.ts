@@ -29,14 +29,14 @@ function image(bytes = noise(2 * 19 * 35 * 33 * 4)): DenseTensor {
   return new StoredTensor({ source: new MemorySource(bytes), start: 0, dtype: 'float32', shape: SHAPE })
 }
 
-describe('which device is meant', () => {
-  it.each(['', 'cpu', 'opencl:', 'opencl:-1', 'opencl:1.5', 7, null])('refuses %j', (choice) => {
+describe('the choice of a device', () => {
+  it.each(['', 'cpu', 'opencl:', 'opencl:-1', 'opencl:1.5', 7, null])('rejects %j', (choice) => {
     expect(() => onDevice(image(), choice as DeviceChoice)).toThrow(
       expect.objectContaining({ code: 'ERR_ARGUMENT' }),
     )
   })
 
-  it('says what there is where a device is not', () => {
+  it('lists the available devices when the chosen one does not exist', () => {
     expect(() => onDevice(image(), 'opencl:999')).toThrow(
       expect.objectContaining({
         code: 'ERR_NO_DEVICE',
@@ -62,7 +62,7 @@ describe('without an OpenCL library', () => {
     expect(found.reason).toContain(reason)
   })
 
-  it('asking for one is an error with advice, before anything is written', async () => {
+  it('a run on a device is an error with advice, before any write', async () => {
     const input = inFolder('in.npy')
     const output = inFolder('none.npy')
     await save(input, image())
@@ -95,7 +95,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     expect((await runCli(['devices'])).stdout).toContain('opencl:0')
   })
 
-  it('planReorder(…).run takes it in every form', async () => {
+  it('planReorder(…).run accepts every form of the device option', async () => {
     const plan = planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'b_fs_yx_fsv16' })
     const source = noise(plan.sourceBytes)
     const wanted = new Uint8Array(plan.destinationBytes)
@@ -107,7 +107,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     }
   })
 
-  it('checks buffers as the CPU does', async () => {
+  it('checks buffers as on the CPU', async () => {
     const plan = planReorder({ dtype: 'uint8', shape: [1, 2, 3, 4], from: 'bfyx', to: 'byxf' })
     const bytes = new Uint8Array(48)
     const run = (from: Uint8Array, to: Uint8Array) => plan.run(from, to, { device: 'opencl' })
@@ -117,7 +117,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     await expect(run(bytes.subarray(0, 24), bytes.subarray(12, 36))).rejects.toThrow('overlap')
   })
 
-  it('materialize, bytes, toTypedArray and further operations run there', async () => {
+  it('materialize, bytes, toTypedArray and later operations run on the device', async () => {
     const lazy = slice(cast(reorder(image(), 'byxf'), 'float16'), [{}, { start: 1, end: 12 }])
     const there = onDevice(lazy, 'opencl')
     const wanted = Buffer.from(await lazy.bytes())
@@ -129,12 +129,12 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     expect(Buffer.compare(further, await reorder(lazy, 'b_fs_yx_fsv4').bytes())).toBe(0)
   })
 
-  it('gives what is not computed back as it is', () => {
+  it('returns tensors that need no computation unchanged', () => {
     const plain = image()
     expect(onDevice(plain, 'opencl')).toBe(plain)
   })
 
-  it('reads sources that come through JavaScript by ranges', async () => {
+  it('reads user sources by ranges', async () => {
     const bytes = noise(2 * 19 * 35 * 33 * 4)
     const remote = asTensor({ dtype: 'float32', shape: SHAPE, bytes: async () => bytes })
     const found = await (await materialize(reorder(remote, 'byxf'), { device: 'opencl' })).bytes()
@@ -186,7 +186,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     await materialize(reorder(image(), 'byxf'), { device: 'opencl' })
   })
 
-  it('a device that is lost in mid-run is an error, also while others run, and the next run works', async () => {
+  it('losing a device during a run is an error for all concurrent runs; the next run works', async () => {
     const plan = planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'byxf' })
     const source = noise(plan.sourceBytes)
     const wanted = new Uint8Array(plan.destinationBytes)
@@ -208,7 +208,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     expect(await Promise.all([before, beside, run()])).toEqual([0, 0, 0])
   })
 
-  it('a save that fails leaves the old file', async () => {
+  it('a failed save keeps the old file', async () => {
     const [input, output] = [inFolder('in.npy'), inFolder('kept.npy')]
     await save(input, image())
     writeFileSync(output, 'old')
@@ -220,7 +220,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     file.close()
   })
 
-  it('an abort ends a run between two slices', async () => {
+  it('an abort stops a run between two slices', async () => {
     const shape = [1, 64, 512, 512]
     const plan = planReorder({ dtype: 'float32', shape, from: 'bfyx', to: 'byxf' })
     process.env.TILEWORK_OPENCL_BUFFER_BYTES = '65536'
@@ -230,11 +230,11 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     const run = plan.run(source, target, { device: 'opencl', signal: abort.signal })
     setTimeout(() => abort.abort(), 30)
     await expect(run).rejects.toMatchObject({ code: 'ERR_ABORTED' })
-    // What came last was never begun.
+    // The last slices were never started.
     expect(target.at(-1)).toBe(0)
   })
 
-  it('runs at the same time do not meet', async () => {
+  it('concurrent runs are independent', async () => {
     const plan = planReorder({ dtype: 'uint8', shape: [4, 64, 64, 64], from: 'bfyx', to: 'b_fs_yx_fsv16' })
     process.env.TILEWORK_OPENCL_IN_PLACE = '0'
     const runs = Array.from({ length: 12 }, async (_, i) => {

@@ -1,4 +1,4 @@
-/** Every layout of the catalogue, and the pairs that matter most, are the same on a device as on the CPU. */
+/** Every layout of the catalogue and the most used pairs give the same bytes on a device as on the CPU. */
 import { describe, it } from 'vitest'
 import type { Dtype } from '../../lib/dtype/dtypes.js'
 import type { Layout } from '../../lib/layout/layout.js'
@@ -8,7 +8,7 @@ import { compareWithCpu, hasDevice } from './compare.js'
 
 const DTYPES: readonly Dtype[] = ['uint4', 'uint8', 'float16', 'float32', 'float64']
 
-/** Odd extents beside blocks, as far as a layout takes them. */
+/** Extents that are not multiples of the blocks, where the layout allows them. */
 function shapeOf(layout: Layout, round: number): number[] {
   const isWinograd = layout.name.includes('winograd') && !layout.name.endsWith('_data')
   const given: Record<string, number> = {
@@ -23,7 +23,7 @@ function shapeOf(layout: Layout, round: number): number[] {
   })
 }
 
-/** Data layouts take explicit padding, a different one at each side. */
+/** Explicit padding for data layouts, different at each edge. */
 function padded(layout: Layout, shape: readonly number[], isPadded: boolean): Layout | PlacedLayout {
   if (!isPadded || (layout.kind !== 'data' && layout.kind !== 'row_major')) return layout
   return {
@@ -36,20 +36,20 @@ function padded(layout: Layout, shape: readonly number[], isPadded: boolean): La
 describe.skipIf(!hasDevice)('on an OpenCL device', () => {
   const rowMajor = parseLayout('row_major')
 
-  it.each(LAYOUT_NAMES)('%s comes from and goes to row-major order', async (name) => {
+  it.each(LAYOUT_NAMES)('%s converts from and to row-major order', async (name) => {
     const layout = parseLayout(name)
     for (const [round, dtype] of DTYPES.entries()) {
       const isFlat = dtype === 'uint4' && /^os_iyx_osv(32|64)$/.test(name)
       const shape = isFlat ? [19, 17, 1, 1] : shapeOf(layout, round)
       const [one, other] = [padded(layout, shape, round % 2 === 1), padded(rowMajor, shape, round > 2)]
-      // A few of each layout's ways through staging memory; every way has all widths over the catalogue.
+      // A few staging variants per layout; the whole catalogue covers every variant at all element widths.
       const isCopied = round === name.length % DTYPES.length
       await compareWithCpu({ dtype, shape, from: other, to: one, isCopied })
       await compareWithCpu({ dtype, shape, from: one, to: other, isCopied })
     }
   })
 
-  /** Pairs that users move between most, both ways. */
+  /** The most used pairs, in both directions. */
   const PAIRS: readonly (readonly [string, string, readonly number[]])[] = [
     ['bfyx', 'byxf', [2, 35, 9, 7]],
     ['bfyx', 'byxf', [2, 3, 21, 13]],
@@ -83,14 +83,14 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
 
   it.each(PAIRS)('%s and %s, [%j]', async (from, to, shape) => {
     for (const dtype of DTYPES) {
-      // Weights of 4 bit are those of fully-connected layers.
+      // 4-bit weights occur in fully-connected layers.
       const stored = dtype === 'uint4' && from.startsWith('o') ? [...shape.slice(0, 2), 1, 1] : shape
       await compareWithCpu({ dtype, shape: stored, from, to })
       await compareWithCpu({ dtype, shape: stored, from: to, to: from, isCopied: true })
     }
   })
 
-  /** Each of the forms that a kernel of a large plan may have. */
+  /** Every form of a kernel that is specialized for a large plan. */
   const OWN_KERNELS: readonly (readonly [string, string, string, Dtype, readonly number[]])[] = [
     ['tiles', 'bfyx', 'byxf', 'float32', [2, 35, 9, 13]],
     ['tiles with tails', 'bfyx', 'b_fs_yx_fsv16', 'uint8', [2, 35, 9, 13]],
@@ -105,7 +105,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     ['two nests', 'oiyx', 'iy_xs_os_xsv2_osv16__ao32', 'float16', [35, 5, 3, 3]],
   ]
 
-  it.each(OWN_KERNELS)('a kernel of its own: %s, %s to %s', async (_, from, to, dtype, shape) => {
+  it.each(OWN_KERNELS)('a specialized kernel: %s, %s to %s', async (_, from, to, dtype, shape) => {
     const own = { ownKernelBytes: 0 }
     await compareWithCpu({ dtype, shape, from, to, settings: own })
     await compareWithCpu({ dtype, shape, from, to, settings: own, isCopied: true })

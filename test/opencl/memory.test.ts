@@ -1,4 +1,4 @@
-/** What is larger than a buffer of the device may be, or than the device. */
+/** Sources larger than the maximum buffer of the device or than its memory. */
 import { openSync, truncateSync, writeSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { joinLayouts } from '../../lib/layout/plan.js'
@@ -8,10 +8,10 @@ import { hasDevice } from './compare.js'
 
 const inFolder = temporaryFolder()
 const GIB = 2 ** 30
-/** More than any device has. */
+/** More memory than any device has. */
 const FILE_BYTES = 4096 * GIB
 
-/** A file of holes in which every GiB begins with its number. */
+/** A sparse file in which every GiB starts with its index. */
 function hugeFile(): string {
   const path = inFolder('huge')
   const descriptor = openSync(path, 'w')
@@ -36,14 +36,14 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     return plan.runOnDevice({ ...place, ...settings, inPlace: false }).then(() => target)
   }
 
-  it('a source that is larger than its memory comes window by window', async () => {
+  it('a source larger than device memory is copied in windows', async () => {
     const target = await run({})
     expect([target[0], target[1], target[2], target[7], target[63]]).toEqual([1, 2, 0, 8, 64])
   })
 
-  it('an allocation beyond its memory is an error', async () => {
+  it('an allocation beyond device memory is an error', async () => {
     await expect(run({ maxBytes: FILE_BYTES })).rejects.toMatchObject({ code: 'ERR_DEVICE_MEMORY' })
-    // And the next run works.
+    // The next run works.
     expect((await run({}))[63]).toBe(64)
   })
 })

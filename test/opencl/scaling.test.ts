@@ -1,4 +1,4 @@
-/** Quantizing, dequantizing and affine maps on a device give every code that the CPU gives, ties included. */
+/** quantize, dequantize and affine on a device give the same codes as on the CPU, ties included. */
 import { describe, expect, it } from 'vitest'
 import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
 import { asTensor } from '../../lib/tensor/adapters.js'
@@ -15,7 +15,7 @@ import { compareWithCpu, hasDevice, noise } from './compare.js'
 const SHAPE = [2, 19, 24, 13]
 const ELEMENTS = 2 * 19 * 24 * 13
 
-/** Ties of all codes, their neighbours, limits, what is no number, and any bits. */
+/** Ties of all codes, their neighbours, limits, NaN and random bits. */
 function floats(): DenseTensor {
   const values = new Float32Array(noise(ELEMENTS * 4).buffer)
   const bits = new Int32Array(values.buffer)
@@ -26,7 +26,7 @@ function floats(): DenseTensor {
     bits[at + 1]! += 1
     bits[at + 2]! -= 1
   }
-  // Quotients that are near ties for a scale that is no power of two.
+  // Quotients near ties for a scale that is not a power of two.
   for (let i = 4000; i < 8000; i++) values[i] = Math.fround((i - 6000) / 2) * Math.fround(0.013)
   return asTensor({ dtype: 'float32', shape: SHAPE, bytes: () => new Uint8Array(values.buffer) })
 }
@@ -49,7 +49,7 @@ async function expectSame(lazy: DenseTensor): Promise<void> {
   expect(Buffer.compare(found, wanted)).toBe(0)
 }
 
-/** By a kernel of its own, as large results have, in place and copied in windows. */
+/** Runs a specialized kernel, as large results do, both in place and copied in windows. */
 async function expectSameByOwnKernel(lazy: DenseTensor): Promise<void> {
   const { base, to, casts } = (lazy as FusedTensor).recipe
   const { layout, lower, upper } = base.storage
@@ -74,11 +74,11 @@ const SMALL_FLOATS = [
   'float8_e5m2fnuz',
   'float4_e2m1fn',
 ] as const
-/** One a channel. */
+/** One per channel. */
 const SCALES = Array.from({ length: 19 }, (_, i) => (i % 2 === 0 ? 0.25 : 0.013 * (i + 1)))
 
 describe.skipIf(!hasDevice)('on an OpenCL device', () => {
-  it.each(INTEGERS)('float32 and float64 become %s by both rules', async (dtype) => {
+  it.each(INTEGERS)('float32 and float64 become %s by both rounding rules', async (dtype) => {
     const zeroPoint = dtype.startsWith('u') ? 1 : dtype === 'int32' ? 0 : -1
     for (const scale of [0.25, 0.013]) {
       for (const tensor of [floats(), doubles()]) {
@@ -115,7 +115,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
   it('large results have the same codes', async () => {
     const zeroPoint = SCALES.map((_, i) => i - 9)
     const quantized = quantize(floats(), 'int8', { scale: SCALES, zeroPoint, axis: 1 })
-    // By tiles, by words, and by nibbles.
+    // Kernels for tiles, words and nibbles.
     await expectSameByOwnKernel(reorder(quantized, 'byxf'))
     await expectSameByOwnKernel(reorder(quantized, 'b_fs_yx_fsv4'))
     await expectSameByOwnKernel(reorder(quantize(floats(), 'int4', { scale: 0.013 }), 'b_fs_yx_fsv16'))
@@ -123,7 +123,7 @@ describe.skipIf(!hasDevice)('on an OpenCL device', () => {
     await expectSameByOwnKernel(affine(codes('uint8'), { scale: SCALES, bias: zeroPoint, axis: 1 }))
   })
 
-  it('parameters belong to channels and blocks, through layouts, slices and casts', async () => {
+  it('parameters follow their channels and blocks through layouts, slices and casts', async () => {
     const perChannel = { scale: SCALES, axis: 1 }
     const zeroPoint = SCALES.map((_, i) => i - 9)
     const quantized = quantize(floats(), 'int8', { ...perChannel, zeroPoint })

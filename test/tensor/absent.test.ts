@@ -1,4 +1,4 @@
-/** Tensors that a file names without holding their data. */
+/** Tensors that a file declares without data. */
 import { expect, it } from 'vitest'
 import { type DenseTensor, serialize } from '../../lib/index.js'
 import { AbsentTensor } from '../../lib/tensor/absent.js'
@@ -14,7 +14,7 @@ const refusal = expect.objectContaining({
   message: 'tensor "w" has no data: its file is missing.',
 })
 
-it('says all but its elements', () => {
+it('has every property except elements', () => {
   expect([absent.kind, absent.hasData, absent.size, absent.storage.byteLength]).toEqual([
     'dense',
     false,
@@ -23,7 +23,7 @@ it('says all but its elements', () => {
   ])
 })
 
-it('refuses to give or write elements', async () => {
+it('rejects reads and writes of elements', async () => {
   await expect(absent.bytes()).rejects.toEqual(refusal)
   await expect(absent.toTypedArray()).rejects.toEqual(refusal)
   await expect(absent.copyTo(new Uint8Array(5))).rejects.toEqual(refusal)
@@ -32,7 +32,7 @@ it('refuses to give or write elements', async () => {
   await expect(serialize(absent, { format: 'onnx' })).rejects.toMatchObject({ code: 'ERR_NO_DATA' })
 })
 
-it('has no size while an extent is not known', () => {
+it('has no size while an extent is unknown', () => {
   const activation = new AbsentTensor({
     dtype: 'float32',
     shape: [-1, 3],
@@ -47,7 +47,7 @@ it('has no size while an extent is not known', () => {
   ])
 })
 
-it.each([[[1.5]], [[2 ** 40, 2 ** 40]]])('%j is no shape', (shape) => {
+it.each([[[1.5]], [[2 ** 40, 2 ** 40]]])('%j is not a valid shape', (shape) => {
   expect(() => new AbsentTensor({ dtype: 'float32', shape, name: 'a', reason: 'none' })).toThrow(
     expect.objectContaining({ code: expect.stringMatching(/^ERR_(ARGUMENT|OVERFLOW)$/) }),
   )

@@ -1,6 +1,6 @@
 /**
- * Casts against JavaScript's own arithmetic and the encoder of single values: every code of every type up to 16 bits to
- * every type, in all orders with slices and reorders, from memory, files and sources of a user's own.
+ * Casts compared with JavaScript arithmetic and the encoder of single values: every code of every type up to 16 bits to
+ * every type, in all orders with slices and reorders, from memory, files and user sources.
  */
 import { describe, expect, it } from 'vitest'
 import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
@@ -36,7 +36,7 @@ function kindOf(dtype: Dtype): string {
   return DTYPES[dtype].kind
 }
 
-/** All codes of a type, or a spread of numbers of a wide one. */
+/** All codes of a type up to 16 bits; a sample of values of a wider one. */
 function allOf(dtype: Dtype): DenseTensor {
   const { bits, kind } = DTYPES[dtype]
   if (bits > 16) {
@@ -63,7 +63,7 @@ function inRange(value: number, dtype: Dtype): boolean {
   return value >= min && value <= max
 }
 
-/** What a value becomes, by JavaScript's arithmetic. */
+/** The expected result of a cast, in JavaScript arithmetic. */
 function expectedOf(value: number | bigint | boolean, from: Dtype, to: Dtype): number | bigint | boolean {
   const { bits, kind } = DTYPES[to]
   if (kind === 'bool') return Number(value) !== 0
@@ -99,7 +99,7 @@ describe.each(SMALL)('every %s', (from) => {
       const expected = values.map((value) => expectedOf(value, from, to))
       const bytes = encodeAll(to, expected, { saturate })
       const found = cast(source, to, { saturate })
-      // NaN has a sign and a payload that numbers of JavaScript do not show.
+      // JavaScript numbers do not expose the sign and payload of NaN.
       expect(valuesEqual(found, asTensor(bytes, { dtype: to, shape: source.shape })), `${saturate}`).toBe(
         true,
       )
@@ -135,7 +135,7 @@ const counting = (): DenseTensor =>
     { shape: SHAPE, name: 'w' },
   )
 
-/** A source that gives its bytes by promise, and a range at a time. */
+/** An asynchronous user source. */
 function ownSource(bytes: Uint8Array): ByteSource {
   return {
     byteLength: bytes.byteLength,
@@ -145,7 +145,7 @@ function ownSource(bytes: Uint8Array): ByteSource {
 }
 
 describe('fused', () => {
-  it('in any order with reorder and slice gives the same bytes', async () => {
+  it('gives the same bytes in any order with reorder and slice', async () => {
     const base = counting()
     const part = [null, { start: 1, end: 18, step: 2 }, { start: -1, step: -1 }]
     const expected = await reorder(
@@ -180,7 +180,7 @@ describe('fused', () => {
     ['int8', 'float64'],
     ['uint4', 'float32'],
     ['float8_e8m0fnu', 'float32'],
-  ])('%s to %s: the same from memory, a file, another source, and through a save', async (from, to) => {
+  ])('%s to %s: the same from memory, a file, a user source, and through a save', async (from, to) => {
     const base = await materialize(
       cast(
         tensor(
@@ -216,7 +216,7 @@ describe('fused', () => {
     await read?.close()
   })
 
-  it('holes are zero, also where zero is a number like any other', async () => {
+  it('holes are zero, also where the source type has no zero', async () => {
     const scales = asTensor(new Uint8Array(COUNT).fill(0x7f), { dtype: 'float8_e8m0fnu', shape: SHAPE })
     const bytes = await reorder(cast(scales, 'float32'), 'b_fs_yx_fsv16').bytes()
     const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4)
@@ -224,7 +224,7 @@ describe('fused', () => {
     expect(values.filter((value) => value !== 1 && value !== 0).length).toBe(0)
   })
 
-  it('at and toTypedArray see the new type', async () => {
+  it('at and toTypedArray use the new type', async () => {
     const half = cast(tensor([1 / 3, -0, 70000], { dtype: 'float64' }), 'float16')
     expect([half.at(0), half.at(1), half.at(2)]).toEqual([0.333251953125, -0, Number.POSITIVE_INFINITY])
     expect(await half.toTypedArray()).toEqual(Float32Array.of(0.333251953125, -0, Number.POSITIVE_INFINITY))
@@ -237,7 +237,7 @@ describe('fused', () => {
     )
   })
 
-  it('elements of 2 bits are moved once they are wider, and become them again where they lie', async () => {
+  it('2-bit elements can be reordered once they are wider, and be narrowed again without a move', async () => {
     const packed = asTensor(Uint8Array.of(0b11100100, 0b1001), { dtype: 'uint2', shape: [2, 3], name: 'q' })
     const wide = cast(packed, 'uint8')
     const rows = await wide.toTypedArray()
@@ -265,7 +265,7 @@ describe('fused', () => {
     )
   })
 
-  it('complex: each half, and a real number has none', async () => {
+  it('complex to complex casts each part; complex to real is rejected', async () => {
     const pairs = asTensor(new Uint8Array(Float32Array.of(1, 2, 3, 4).buffer), { dtype: 'complex64' })
     expect(await cast(pairs, 'complex128').toTypedArray()).toEqual(Float64Array.of(1, 2, 3, 4))
     expect(await cast(tensor([5], { dtype: 'int8' }), 'complex64').toTypedArray()).toEqual(
@@ -274,16 +274,16 @@ describe('fused', () => {
     expect(() => cast(pairs, 'float32')).toThrow(code('ERR_DTYPE'))
   })
 
-  it('the type that it has is itself', () => {
+  it('a cast to the same type returns the tensor itself', () => {
     const base = counting()
     expect(cast(base, 'float32')).toBe(base)
   })
 
-  it('keeps what a tensor is called', () => {
+  it('keeps the name of the tensor', () => {
     expect(cast(counting(), 'int8')).toMatchObject({ name: 'w', shape: SHAPE, dtype: 'int8' })
   })
 
-  it('a large one is cut for threads', async () => {
+  it('a large tensor is split over threads', async () => {
     const values = Float32Array.from({ length: 3_000_001 }, (_, i) => (i % 4001) - 2000)
     const found = await cast(asTensor(values), 'int16').toTypedArray()
     expect(found.length).toBe(values.length)
@@ -295,21 +295,25 @@ describe('refuses', () => {
   it.each<[string, () => unknown, string]>([
     ['an unknown type', () => cast(counting(), 'float33' as Dtype), 'ERR_DTYPE'],
     ['strings', () => cast(counting(), 'string'), 'ERR_UNSUPPORTED'],
-    ['no tensor', () => cast(undefined as unknown as DenseTensor, 'int8'), 'ERR_ARGUMENT'],
-    ['a mode', () => cast(counting(), 'int8', { mode: 'numpy' } as unknown as CastOptions), 'ERR_ARGUMENT'],
+    ['a missing tensor', () => cast(undefined as unknown as DenseTensor, 'int8'), 'ERR_ARGUMENT'],
     [
-      'an option that is none',
-      () => cast(counting(), 'int8', { modus: 'onnx' } as CastOptions),
+      'an unknown mode',
+      () => cast(counting(), 'int8', { mode: 'numpy' } as unknown as CastOptions),
       'ERR_ARGUMENT',
     ],
-    ['a rounding', () => cast(counting(), 'int8', { round: 1 } as unknown as CastOptions), 'ERR_ARGUMENT'],
+    ['an unknown option', () => cast(counting(), 'int8', { modus: 'onnx' } as CastOptions), 'ERR_ARGUMENT'],
     [
-      'a saturation',
+      'a rounding that is not a string',
+      () => cast(counting(), 'int8', { round: 1 } as unknown as CastOptions),
+      'ERR_ARGUMENT',
+    ],
+    [
+      'a saturation that is not a boolean',
       () => cast(counting(), 'int8', { saturate: 1 } as unknown as CastOptions),
       'ERR_ARGUMENT',
     ],
     [
-      '2-bit elements that move',
+      'a reorder of 2-bit elements',
       () =>
         reorder(cast(asTensor(new Uint8Array(16), { dtype: 'int8', shape: [1, 2, 2, 4] }), 'int2'), 'byxf'),
       'ERR_UNSUPPORTED',
@@ -318,7 +322,7 @@ describe('refuses', () => {
     expect(act).toThrow(code(error))
   })
 
-  it('a source that gives no bytes at once, only when it is asked at once', async () => {
+  it('an asynchronous source only in synchronous calls', async () => {
     const bytes = new Uint8Array(Float32Array.of(1, 2).buffer)
     const file = await open(
       ownSource(await serialize(asTensor(bytes, { dtype: 'float32' }), { format: 'npy' })),
@@ -329,7 +333,7 @@ describe('refuses', () => {
   })
 })
 
-it('too long a chain is refused as it is made, and what was made can be read', async () => {
+it('a chain over the limit is rejected when it is built; the part below the limit can be read', async () => {
   const chain = (length: number): DenseTensor => {
     let x: DenseTensor = tensor([1, 2.5], { dtype: 'float32' })
     for (let at = 0; at < length; at++) x = cast(x, at % 2 === 0 ? 'float16' : 'float32')
@@ -341,7 +345,7 @@ it('too long a chain is refused as it is made, and what was made can be read', a
   expect([...(await cast(await materialize(longest), 'float16').toTypedArray())]).toEqual([1, 2.5])
 })
 
-it('a plan without casts is as before', () => {
+it('a plan without casts is unaffected', () => {
   const plan = planReorder({ dtype: 'float32', shape: [2, 3], from: 'row_major', to: 'row_major' })
   expect(plan.explain().kind).toBe('identity')
 })

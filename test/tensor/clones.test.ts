@@ -32,7 +32,7 @@ const TENSORS: [string, () => Tensor | Promise<Tensor>, string, object][] = [
     },
   ],
   [
-    'that is lazy',
+    'lazy',
     () => reorder(dense, 'column_major'),
     "DenseTensor 'd' float32 [2, 3] column_major",
     {
@@ -60,7 +60,7 @@ const TENSORS: [string, () => Tensor | Promise<Tensor>, string, object][] = [
     },
   ],
   [
-    'that is sparse',
+    'sparse',
     () => sparseFromDense(tensor([0, 3], { dtype: 'int8', name: 's' })),
     "SparseTensor 's' int8 [2] 1 entry",
     { kind: 'sparse', name: 's', dtype: 'int8', shape: [2], entryCount: 1, hasData: true },
@@ -124,7 +124,7 @@ describe('a model', () => {
 })
 
 describe('an open file', () => {
-  it('cannot be cloned either', async () => {
+  it('cannot be cloned', async () => {
     using file = await open(await serialize(dense, { format: 'npy' }))
     expect(() => structuredClone(file)).toThrow(expect.objectContaining({ name: 'DataCloneError' }))
   })

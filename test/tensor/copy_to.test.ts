@@ -1,4 +1,4 @@
-/** Storage bytes into memory of the caller, from every kind of source. */
+/** Copies storage bytes into the caller's memory, from every kind of source. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ const sources = {
 }
 
 describe.each(Object.entries(sources))('from %s', (_, openFile) => {
-  test('windows of any size and place', async () => {
+  test('windows of any size and offset', async () => {
     const file = await openFile()
     const stored = file.tensors.at(0) as DenseTensor
     const all = new Uint8Array(values.buffer)
@@ -40,7 +40,7 @@ describe.each(Object.entries(sources))('from %s', (_, openFile) => {
     file.close()
   })
 
-  test('refuses what lies outside, and closed files', async () => {
+  test('rejects ranges outside and closed files', async () => {
     const file = await openFile()
     const stored = file.tensors.at(0) as DenseTensor
     const outside = { start: values.byteLength - 3 }
@@ -53,7 +53,7 @@ describe.each(Object.entries(sources))('from %s', (_, openFile) => {
   })
 })
 
-/** A buffer whose owner may change its length, larger than what is copied at a time. */
+/** A resizable buffer larger than one copy step. */
 function resizable(byteLength: number): Uint8Array<ArrayBuffer> {
   const options = { maxByteLength: 2 * byteLength }
   return new Uint8Array(Reflect.construct(ArrayBuffer, [byteLength, options]) as ArrayBuffer)
@@ -91,7 +91,7 @@ describe.each(Object.entries(sources))('from %s, memory that its owner', (_, ope
   })
 })
 
-test('a tensor in memory that its owner may resize is reordered, cast and counted', async () => {
+test('a tensor in resizable memory can be reordered, cast and summarized', async () => {
   const memory = resizable(4 * 19 * 35)
   new Float32Array(memory.buffer, 0, 19 * 35).set(Float32Array.from({ length: 19 * 35 }, (_, i) => i))
   const stored = asTensor(new Float32Array(memory.buffer, 0, 19 * 35), { shape: [1, 19, 5, 7] })

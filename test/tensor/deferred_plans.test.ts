@@ -1,4 +1,4 @@
-/** Lazy tensors check their arguments at once and make their native plan with the first byte that is asked for. */
+/** Lazy tensors check arguments at once and create their native plan on the first read. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Extents that no other test has: a plan that somebody else made would be found in the cache. */
+/** Extents that no other test uses, so that no other test's plan is in the cache. */
 let extent = 1000
 function values(): DenseTensor {
   extent += 1
@@ -36,7 +36,7 @@ function values(): DenseTensor {
   )
 }
 
-/** Bytes of native plans that `action` adds. */
+/** Bytes of the native plans that `action` creates. */
 function plannedBytes(action: () => void): number {
   const before = native().heldPlanBytes()
   action()
@@ -54,7 +54,7 @@ const OPERATIONS: [string, (whole: DenseTensor) => DenseTensor][] = [
 ]
 
 describe('the native plan of a lazy tensor', () => {
-  it.each(OPERATIONS)('%s makes it with the first byte', async (_, operation) => {
+  it.each(OPERATIONS)('%s creates it on the first read', async (_, operation) => {
     const whole = values()
     let lazy!: DenseTensor
     const metadata = plannedBytes(() => {
@@ -72,7 +72,7 @@ describe('the native plan of a lazy tensor', () => {
     expect((await lazy.toTypedArray())[0]).toBe(first)
   })
 
-  it('is none for the steps of a chain', async () => {
+  it('is not created for the steps of a chain', async () => {
     const whole = values()
     let last = whole
     const planned = plannedBytes(() => {
@@ -87,7 +87,7 @@ describe('the native plan of a lazy tensor', () => {
     expect(await last.toTypedArray()).toEqual(expected)
   })
 
-  it('is made by save, also for a file', async () => {
+  it('is created by save, also for a file source', async () => {
     const path = join(folder, 'v.npy')
     const whole = values()
     await save(path, [whole])
@@ -101,7 +101,7 @@ describe('the native plan of a lazy tensor', () => {
   })
 })
 
-describe('a lazy tensor refuses at once', () => {
+describe('a lazy tensor rejects at once', () => {
   const whole = values()
   it.each<[string, () => unknown, string]>([
     ['an unknown layout', () => reorder(whole, 'nothing'), 'ERR_LAYOUT_NAME'],
@@ -128,7 +128,7 @@ describe('a lazy tensor refuses at once', () => {
     expect(action).toThrow(expect.objectContaining({ code }))
   })
 
-  it('source offsets beyond 2^56, which only the planner can tell', () => {
+  it('source offsets beyond 2^56, which only the planner can detect', () => {
     const huge = lazyTensor(() => new Uint8Array(0), { dtype: 'uint8', shape: [3, 2 ** 40] })
     const column = slice(huge, [null, [0, 1]])
     expect(reorder(column, 'row_major', { upper: [2 ** 10, 0] }).storage.elements).toBe(2 ** 10 + 3)

@@ -1,4 +1,4 @@
-/** A tensor in one line. */
+/** One-line descriptions of tensors. */
 import { inspect } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { asLayout } from '../../lib/tensor/as_layout.js'
@@ -10,7 +10,7 @@ const zeros = (shape: number[], name = '') =>
   tensor(new Float32Array(shape.reduce((size, extent) => size * extent, 1)), { shape, name })
 
 describe('describeTensor', () => {
-  it('has kind, name, element type, shape and layout', () => {
+  it('contains kind, name, element type, shape and layout', () => {
     expect(describeTensor(zeros([64, 3, 7, 7], 'conv1'))).toBe(
       "DenseTensor 'conv1' float32 [64, 3, 7, 7] row_major",
     )
@@ -19,14 +19,14 @@ describe('describeTensor', () => {
     expect(describeTensor(blocked)).toBe('DenseTensor float32 [1, 19, 1, 1] b_fs_yx_fsv16')
   })
 
-  it('has the entries of a sparse one, which console.log shows', async () => {
+  it('contains the entry count of a sparse tensor, also in console.log', async () => {
     const sparse = (await sparseFromDense(tensor([0, 3, 4], { dtype: 'int8', name: 's' }))) as CooTensor
     expect(inspect(sparse)).toBe("SparseTensor 's' int8 [3] 2 entries")
     const one = await sparseFromDense(tensor([0, 3], { dtype: 'int8' }))
     expect(describeTensor(one)).toBe('SparseTensor int8 [2] 1 entry')
   })
 
-  it('stays one short line whatever a file says', () => {
+  it('is one short line for any names in a file', () => {
     const hostile = zeros(Array(200).fill(1), `\u001b[2J\n${'x'.repeat(10_000)}`)
     const text = describeTensor(hostile)
     expect(text).not.toContain('\u001b')

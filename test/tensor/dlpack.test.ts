@@ -1,4 +1,4 @@
-/** DLPack capsules: out and back in, into an addon in C, and out of one. */
+/** DLPack capsules: round trips, and exchange with an addon in C in both directions. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -44,7 +44,7 @@ interface Consumer {
 
 const consumer = compileConsumer()
 
-/** Compiled here, with a C compiler and nothing but the headers. */
+/** Compiled by this test with a C compiler and the headers only. */
 function compileConsumer(): Consumer | undefined {
   const output = join(folder, 'consumer.node')
   const headers = join(dirname(require.resolve('node-api-headers')), 'include')
@@ -81,7 +81,7 @@ const tensorOfType = (dtype: Dtype) => {
 }
 
 describe('a capsule', () => {
-  it.each(FIXED)('gives %s back', async (dtype) => {
+  it.each(FIXED)('round-trips %s', async (dtype) => {
     const given = tensorOfType(dtype)
     for (const legacy of [false, true]) {
       const capsule = await toDlpack(given, { legacy })
@@ -92,7 +92,7 @@ describe('a capsule', () => {
     }
   })
 
-  it('is empty once its tensor was taken, and keeps what cannot be taken', async () => {
+  it('is empty after its tensor is taken, and keeps a tensor that cannot be taken', async () => {
     const capsule = await toDlpack(tensor([1, 2], { dtype: 'int16' }))
     fromDlpack(capsule)
     for (const wrong of [capsule, {}, null, 7, native()])
@@ -106,13 +106,13 @@ describe('a capsule', () => {
     }
   })
 
-  it('refuses layouts that DLPack has no strides for', async () => {
+  it('rejects layouts that strides cannot represent', async () => {
     const blocked = reorder(asTensor(new Float32Array(32), { shape: [1, 2, 4, 4] }), 'b_fs_yx_fsv16')
     await expect(toDlpack(blocked)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     await expect(toDlpack({} as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
 
-  it('shares the map of a file, which stays while the capsule has it', async () => {
+  it('shares the mapping of a file and keeps it alive', async () => {
     const path = join(folder, 'large.npy')
     const values = Float32Array.from({ length: 65_536 }, (_, at) => at)
     writeFileSync(path, await serialize(asTensor(values, { shape: [256, 256] }), { format: 'npy' }))
@@ -144,7 +144,7 @@ describe.skipIf(!consumer)('an addon in C', () => {
     expect(consumer!.consume({})).toBeUndefined()
   })
 
-  it('is told that a map is read-only, and lets go of it on another thread', async () => {
+  it('receives the read-only flag of a mapping, and releases it on another thread', async () => {
     const path = join(folder, 'mapped.npy')
     writeFileSync(path, await serialize(asTensor(new Float32Array(4096).fill(1.5)), { format: 'npy' }))
     using file = await open(path)
@@ -154,7 +154,7 @@ describe.skipIf(!consumer)('an addon in C', () => {
     expect(consumer!.consume(capsule)).toBeUndefined()
   })
 
-  it('gives tensors: strided ones are copied and deleted at once, others shared until nobody uses them', async () => {
+  it('produces tensors: strided ones are copied and deleted at once, others are shared while in use', async () => {
     const before = consumer!.deletedCount()
     const strided = fromDlpack(consumer!.produce(true, 0))
     expect([...(await strided.toTypedArray())]).toEqual([0, 2, 4, 1, 3, 5])
@@ -168,7 +168,7 @@ describe.skipIf(!consumer)('an addon in C', () => {
 describe.skipIf(!consumer)('a tensor that repeats one element', () => {
   const LIMIT = expect.objectContaining({ code: 'ERR_LIMIT' })
 
-  it('is refused beyond the limit and stays in its capsule, from which it can be taken with a higher one', async () => {
+  it('is rejected above the limit and stays in its capsule, so that a higher limit can take it', async () => {
     const before = consumer!.deletedCount()
     const capsule = consumer!.produce(false, -1000)
     expect(() => fromDlpack(capsule, { maxBytes: 3999 })).toThrow(LIMIT)
@@ -180,13 +180,13 @@ describe.skipIf(!consumer)('a tensor that repeats one element', () => {
     expect(consumer!.deletedCount()).toBe(before + 1)
   })
 
-  it('may have 64 MiB by default', () => {
+  it('is limited to 64 MiB by default', () => {
     expect(() => fromDlpack(consumer!.produce(false, -(2 ** 24 + 1)))).toThrow(LIMIT)
     expect(() => fromDlpack(consumer!.produce(false, -(2 ** 40)))).toThrow(LIMIT)
   })
 })
 
-/** Numbers of DLPack 1.1, written down a second time. */
+/** Constants of DLPack 1.1, written independently of the code under test. */
 const DLPACK_CODES: Partial<Record<Dtype, number>> = {
   int2: 0,
   int4: 0,

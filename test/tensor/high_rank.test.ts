@@ -1,4 +1,4 @@
-/** Tensors of more axes than the native planner takes: whatever a file may hold can be cast, reordered, sliced and saved. */
+/** Tensors with more axes than the native planner accepts can be cast, reordered, sliced and saved. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Ones, except for extents 2, 3, 4 and 5 at the first axis, the last and two between. */
+/** Extents 2, 3, 4 and 5 at the first axis, two inner axes and the last; 1 elsewhere. */
 function shapeOf(rank: number): number[] {
   const shape = Array<number>(rank).fill(1)
   shape[0] = 2
@@ -88,7 +88,7 @@ describe.each(RANKS)('rank %i', (rank) => {
     expect(await valuesOf(cast(part, 'float32'))).toEqual(await valuesOf(expected))
   })
 
-  it('is saved as BTF and opened again, cast on the way', async () => {
+  it('is cast, saved as BTF and opened again', async () => {
     const path = join(folder, `${rank}.btf`)
     await save(path, [cast(tensorOf(rank), 'int64')])
     const file = await open(path)
@@ -135,7 +135,7 @@ describe.each(RANKS)('rank %i', (rank) => {
   })
 })
 
-it('two storages with more long axes between them than the planner takes are refused', () => {
+it('a reorder that needs more axes than the planner accepts is rejected', () => {
   const rank = 100
   const shape = Array<number>(rank).fill(1)
   const upperOf = (isPadded: (axis: number) => boolean) => shape.map((_, axis) => (isPadded(axis) ? 1 : 0))

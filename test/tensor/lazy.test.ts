@@ -1,4 +1,4 @@
-/** Tensors whose values are made when somebody asks, and strings in memory. */
+/** Tensors whose values are loaded on the first read, and string tensors in memory. */
 import { describe, expect, it } from 'vitest'
 import {
   asTensor,
@@ -14,7 +14,7 @@ import {
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
 describe('a lazy tensor', () => {
-  it('loads once for all who ask, and again after a failure', async () => {
+  it('loads once for all reads, and again after a failure', async () => {
     let loads = 0
     const lazy = lazyTensor(
       async () => {
@@ -33,7 +33,7 @@ describe('a lazy tensor', () => {
     expect(() => lazy.bytesSync()).toThrow(code('ERR_ASYNC_ONLY'))
   })
 
-  it('loads for every read where it is not to be kept, but once for those of one moment', async () => {
+  it('with keep: false, loads once for concurrent reads and again for later ones', async () => {
     let loads = 0
     const load = async (): Promise<Uint8Array> => {
       loads += 1
@@ -48,12 +48,12 @@ describe('a lazy tensor', () => {
   it.each<[string, DenseTensor]>([
     ['shape', tensor([1, 2], { dtype: 'int8' })],
     ['type', tensor([1, 2, 3], { dtype: 'uint8' })],
-  ])('refuses another %s than the declared one', async (_, loaded) => {
+  ])('rejects another %s than the declared one', async (_, loaded) => {
     const lazy = lazyTensor(() => loaded, { dtype: 'int8', shape: [3] })
     await expect(lazy.bytes()).rejects.toThrow(code('ERR_ARGUMENT'))
   })
 
-  it('puts a blocked tensor in row-major order, and is saved like any other', async () => {
+  it('converts a blocked tensor to row-major order, and can be saved', async () => {
     const values = tensor(
       new Float32Array(2 * 3 * 2 * 2).map((_, at) => at),
       { shape: [2, 3, 2, 2], name: 'w' },
@@ -71,7 +71,7 @@ describe('a lazy tensor', () => {
     }
   })
 
-  it('refuses nonsense at once', () => {
+  it('rejects invalid arguments at once', () => {
     const load = () => Uint8Array.of(1)
     expect(() => lazyTensor(1 as never, { dtype: 'int8', shape: [] })).toThrow(code('ERR_ARGUMENT'))
     expect(() => lazyTensor(load, { dtype: 'string', shape: [] })).toThrow(code('ERR_DTYPE'))
@@ -83,7 +83,7 @@ describe('a lazy tensor', () => {
 })
 
 describe('a tensor of strings', () => {
-  it('keeps bytes, and is saved', async () => {
+  it('keeps its bytes and can be saved', async () => {
     const texts = stringTensor(['ä', Uint8Array.of(0xff), '', 'd'], { shape: [2, 2], name: 's' })
     expect([texts.size, texts.shape]).toEqual([4, [2, 2]])
     await expect(texts.strings()).rejects.toThrow(code('ERR_DTYPE'))
@@ -93,7 +93,7 @@ describe('a tensor of strings', () => {
     expect(read.kind === 'string' && (await read.rawStrings())).toEqual(await texts.rawStrings())
   })
 
-  it('adapts those of onnxruntime', async () => {
+  it('adapts string tensors of onnxruntime', async () => {
     const texts = asTensor({ type: 'string', dims: [1, 2], data: ['a', 'b'] }, { name: 'n' })
     expect([texts.kind, texts.shape, texts.name, await texts.strings()]).toEqual([
       'string',
@@ -103,7 +103,7 @@ describe('a tensor of strings', () => {
     ])
   })
 
-  it('refuses other values, and a shape that they do not fill', () => {
+  it('rejects other values and a shape of another size', () => {
     expect(() => stringTensor([1] as never)).toThrow(code('ERR_ARGUMENT'))
     expect(() => stringTensor('ab' as never)).toThrow(code('ERR_ARGUMENT'))
     expect(() => stringTensor(['a'], { shape: [2] })).toThrow(code('ERR_ARGUMENT'))

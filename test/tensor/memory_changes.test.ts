@@ -1,4 +1,4 @@
-/** Buffers that their owner sends away or makes smaller while a tensor or an open file still reads from them. */
+/** Buffers that are transferred or shrunk while a tensor or an open file reads from them. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
 import { btfEntry } from '../../lib/formats/btf/entry.js'
@@ -13,7 +13,7 @@ import { btfFile, denseRecord, readOptions } from '../formats/btf/btf_bytes.js'
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 const file = (): Uint8Array => btfFile(denseRecord({ dims: [4], data: Int32Array.of(1, 2, 3, 4) }))
 
-/** Node 20 has resizable buffers; its types do not know them yet. */
+/** Node 20 has resizable buffers; its type declarations lack them. */
 interface Resizable extends ArrayBuffer {
   resize(length: number): void
 }
@@ -57,8 +57,8 @@ describe.each(CHANGES)('a buffer that is %s', (_, make) => {
     expect(() => dense.at(0)).toThrow(code('ERR_FILE_CHANGED'))
   })
 
-  it('while a read is on its way is ERR_FILE_CHANGED wherever it shows', async () => {
-    for (let turns = 0; turns < 12; turns++) {
+  it('during a read is ERR_FILE_CHANGED at whatever step it is detected', async () => {
+    for (let microtasks = 0; microtasks < 12; microtasks++) {
       const { bytes, change } = make()
       const source = new MemorySource(bytes)
       const reading = btf.read(source, readOptions('strict'))
@@ -67,16 +67,16 @@ describe.each(CHANGES)('a buffer that is %s', (_, make) => {
         btf.check(source, readOptions('strict')),
         FileHead.read(source).then((head) => btfEntry.detect(head)),
       ])
-      for (let turn = 0; turn < turns; turn++) await undefined
+      for (let i = 0; i < microtasks; i++) await undefined
       change()
       const reasons = (await outcomes).flatMap((each) => (each.status === 'rejected' ? [each.reason] : []))
       for (const reason of reasons) expect(reason).toEqual(code('ERR_FILE_CHANGED'))
-      if (turns === 0) expect(reasons.length).toBe(3)
+      if (microtasks === 0) expect(reasons.length).toBe(3)
     }
   })
 })
 
-it('an array that was sent away before is no input', async () => {
+it('a transferred array is rejected as input', async () => {
   const bytes = file()
   transfer(bytes)
   expect(() => tensor(bytes)).toThrow(code('ERR_ARGUMENT'))
@@ -84,14 +84,14 @@ it('an array that was sent away before is no input', async () => {
   await expect(open(bytes)).rejects.toThrow(code('ERR_ARGUMENT'))
 })
 
-it('an adapted array that is sent away is ERR_FILE_CHANGED', async () => {
+it('an adapted array that is transferred later is ERR_FILE_CHANGED', async () => {
   const values = Float32Array.of(1, 2)
   const dense = asTensor(values)
   transfer(values)
   await expect(dense.toTypedArray()).rejects.toThrow(code('ERR_FILE_CHANGED'))
 })
 
-it('an array of fixed length over a buffer that shrank below it is no input', () => {
+it('a fixed-length array beyond the end of its shrunk buffer is rejected as input', () => {
   const buffer = resizable(16)
   const values = new Float32Array(buffer, 0, 4)
   buffer.resize(8)

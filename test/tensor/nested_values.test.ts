@@ -1,4 +1,4 @@
-/** Arrays that are nested too deep, without end, or that stand for more than they are. */
+/** Arrays that are nested too deep, cyclic, or shared so often that they represent too many values. */
 import { expect, it } from 'vitest'
 import { tensor } from '../../lib/tensor/from_values.js'
 import { sharedRows } from './nonsense.js'
@@ -8,7 +8,7 @@ const refused = (code: string, text: string) =>
 
 const make = (values: unknown, options: object = { dtype: 'int8' }) => tensor(values as never, options)
 
-it('an array that contains itself is refused', () => {
+it('an array that contains itself is rejected', () => {
   const cyclic: unknown[] = []
   cyclic.push(cyclic)
   expect(() => make(cyclic)).toThrow(refused('ERR_ARGUMENT', '255'))
@@ -17,7 +17,7 @@ it('an array that contains itself is refused', () => {
   expect(() => make(later)).toThrow(refused('ERR_ARGUMENT', 'values[1][0]'))
 })
 
-it('255 axes are nested, 256 are refused', () => {
+it('255 nested axes are accepted, 256 are rejected', () => {
   const nested = (depth: number): unknown => {
     let values: unknown = 7
     for (let i = 0; i < depth; i++) values = [values]
@@ -28,7 +28,7 @@ it('255 axes are nested, 256 are refused', () => {
   expect(() => make(nested(100_000))).toThrow(refused('ERR_ARGUMENT', '255'))
 })
 
-it('rows that are shared do not take memory for what they stand for', () => {
+it('shared rows are rejected before memory for their values is allocated', () => {
   expect(make(sharedRows(8)).size).toBe(256)
   expect(() => make(sharedRows(255))).toThrow(refused('ERR_OVERFLOW', 'about 10^76'))
   expect(() => make(sharedRows(52))).toThrow(
@@ -36,7 +36,7 @@ it('rows that are shared do not take memory for what they stand for', () => {
   )
 })
 
-it('a huge list is refused at its first bad place', () => {
+it('a huge list is rejected at its first invalid index', () => {
   const long: unknown[] = Array(1_000_000).fill([1, 2])
   long[999_999] = [1]
   expect(() => make(long)).toThrow(refused('ERR_ARGUMENT', 'values[999999] is an array of 1'))
@@ -52,7 +52,7 @@ it('a shape has at most 255 axes', () => {
   )
 })
 
-it('a typed array of the asked type is copied bit for bit', async () => {
+it('a typed array of the requested type is copied bit for bit', async () => {
   const bits = Uint32Array.of(0x7fc00001, 0xffa00000, 0x80000000)
   const values = new Float32Array(bits.buffer)
   const made = tensor(values)

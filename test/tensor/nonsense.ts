@@ -1,6 +1,6 @@
-/** Values that nobody should pass, and some that are only half wrong. New ones each time, because some get used up. */
+/** Invalid and partly invalid values. New ones for each call, because some calls consume them. */
 
-/** Fails at every touch. */
+/** Throws on every access. */
 function hostileProxy(target: object): object {
   const fail = (): never => {
     throw new Error('touched')
@@ -25,14 +25,14 @@ function cyclicArray(): unknown[] {
   return array
 }
 
-/** Arrays that hold each other twice at every depth: few objects, 2^depth values. */
+/** Arrays that contain the next one twice at every depth: few objects, 2^depth values. */
 export function sharedRows(depth: number): unknown {
   let row: unknown = 1
   for (let i = 0; i < depth; i++) row = [row, row]
   return row
 }
 
-/** What a wrong program may pass. */
+/** Values that an incorrect program may pass. */
 export function nonsense(): unknown[] {
   const nameless = Object.create(null) as object
   return [
@@ -105,7 +105,7 @@ export function nonsense(): unknown[] {
   ]
 }
 
-/** What only an attacker passes: objects that throw when they are touched, or that are endless as a text. */
+/** Values that only an attacker passes: objects that throw on access or are endless as text. */
 export function hostileValues(): unknown[] {
   return [
     sharedRows(300),

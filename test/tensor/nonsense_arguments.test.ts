@@ -1,4 +1,4 @@
-/** Whatever is passed, only TileworkErrors come out: at once, as a rejection, or from what was made of it. */
+/** Invalid arguments cause only TileworkErrors: thrown, as a rejection, or when the result is read. */
 import { expect, it } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
 import { TileworkError } from '../../lib/errors.js'
@@ -37,7 +37,7 @@ const userSparse = (change: object): SparseTensor => ({
   ...change,
 })
 
-/** Everything that can be asked of what a call gave. */
+/** Reads the result of a call in every way. */
 async function use(result: unknown): Promise<void> {
   const made = (await result) as Tensor | undefined
   if (made?.kind === 'dense') {
@@ -50,7 +50,7 @@ async function use(result: unknown): Promise<void> {
   }
 }
 
-/** What the call did wrong; undefined when it did what it may. */
+/** Description of an error that is not a TileworkError; undefined otherwise. */
 async function fault(call: () => unknown): Promise<string | undefined> {
   try {
     await use(call())

@@ -13,7 +13,7 @@ import {
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
 describe('quantizationParameters', () => {
-  it('are those of DynamicQuantizeLinear', () => {
+  it('equal the published results of DynamicQuantizeLinear', () => {
     // Its published cases: [0, 2, -3, -2.5, 1.34, 0.5], all below 0, and all above.
     const both = quantizationParameters({ min: -3, max: 2 }, 'uint8')
     expect(both).toEqual({ scale: Math.fround(5 / 255), zeroPoint: 153 })
@@ -27,7 +27,7 @@ describe('quantizationParameters', () => {
     })
   })
 
-  it('are symmetric where asked, and of floats', () => {
+  it('can be symmetric, and of float code types', () => {
     const range = { min: -3, max: 2 }
     expect(quantizationParameters(range, 'int8', { symmetric: true })).toEqual({
       scale: Math.fround(3 / 127),
@@ -43,7 +43,7 @@ describe('quantizationParameters', () => {
     })
   })
 
-  it('cut zero points by the rules of tmfile', () => {
+  it('truncate zero points by the rules of tmfile', () => {
     const { zeroPoint, scale } = quantizationParameters({ min: -1, max: 1.9 }, 'uint8', { rules: 'tmfile' })
     expect(zeroPoint).toBe(Math.trunc(1 / (scale as number)))
     const even = quantizationParameters({ min: -1, max: 1.9 }, 'uint8')
@@ -51,7 +51,7 @@ describe('quantizationParameters', () => {
     expect(zeroPoint).toBe(87)
   })
 
-  it('of lists are lists, of nothing 1', () => {
+  it('are lists for lists, with scale 1 for an empty range', () => {
     const found = quantizationParameters({ min: [-1, 0, 5], max: Float32Array.of(1, 0, 10) }, 'int8')
     expect(found).toEqual({
       scale: [2, 1, 10].map((n) => (n === 1 ? 1 : Math.fround(n / 255))),
@@ -59,7 +59,7 @@ describe('quantizationParameters', () => {
     })
   })
 
-  it('have a scale above 0 for the smallest numbers, with which all are reached', async () => {
+  it('have a scale above 0 that reaches the smallest numbers', async () => {
     const { scale } = quantizationParameters({ min: 0, max: 17 * 2 ** -149 }, 'uint4')
     expect(scale).toBe(2 ** -148)
     expect(quantizationParameters({ min: 0, max: 2 ** -149 }, 'int8').scale).toBe(2 ** -149)
@@ -78,7 +78,7 @@ describe('quantizationParameters', () => {
           const parameters = quantizationParameters({ min, max }, dtype, { symmetric })
           const back = await dequantize(quantize(x, dtype, parameters), parameters).toTypedArray()
           const step = parameters.scale as number
-          // A rounded zero point moves all codes by up to half a step, and the last may then be out of reach.
+          // A rounded zero point shifts all codes by up to half a step, so the last value may saturate.
           for (const [i, value] of list.entries()) {
             expect(Math.abs(Number(back[i]) - Math.fround(value))).toBeLessThanOrEqual(step * 1.0001)
           }
@@ -89,7 +89,7 @@ describe('quantizationParameters', () => {
 
   it.each<[string, () => unknown, string]>([
     [
-      'a range that ends before it begins',
+      'a maximum below the minimum',
       () => quantizationParameters({ min: 1, max: 0 }, 'int8'),
       'ERR_QUANTIZATION',
     ],
@@ -106,13 +106,13 @@ describe('quantizationParameters', () => {
     ],
     ['a type without codes', () => quantizationParameters({ min: 0, max: 1 }, 'float32'), 'ERR_DTYPE'],
     ['no range', () => quantizationParameters(undefined as never, 'int8'), 'ERR_ARGUMENT'],
-  ])('refuse %s', (_, act, error) => {
+  ])('reject %s', (_, act, error) => {
     expect(act).toThrow(code(error))
   })
 })
 
-describe('what is no range', () => {
-  it('the smallest and largest of 64-bit integers are', async () => {
+describe('ranges', () => {
+  it('the minimum and maximum of 64-bit integers are accepted', async () => {
     const { min, max } = await stats(tensor([1n, -5n, 100n], { dtype: 'int64' }))
     expect(quantizationParameters({ min, max }, 'int8')).toEqual(
       quantizationParameters({ min: -5, max: 100 }, 'int8'),
@@ -128,7 +128,7 @@ describe('what is no range', () => {
     [{ min: [0], max: 1 }, {}],
     [{ min: [null], max: [1] }, {}],
     [null, {}],
-  ])('%j with %j is refused', (range, options) => {
+  ])('%j with %j is rejected', (range, options) => {
     expect(() => quantizationParameters(range as never, 'int8', options as never)).toThrow(
       code('ERR_ARGUMENT'),
     )
@@ -143,13 +143,13 @@ describe('checkBiasScales', () => {
     [{ scale: 1 }, { scale: 1 }, { scale: 1 }, null],
     [{ scale: 1 }, { scale: 1 }, { scale: 1 }, { tolerance: 'x' }],
     [{ scale: 1 }, { scale: 1 }, { scale: 1 }, { tolerence: 1 }],
-  ])('%j are no parameters', (...given) => {
+  ])('%j are rejected as parameters', (...given) => {
     expect(() => checkBiasScales(...(given as Parameters<typeof checkBiasScales>))).toThrow(
       code('ERR_ARGUMENT'),
     )
   })
 
-  it('zero points that are not as many as scales are refused', () => {
+  it('different counts of zero points and scales are rejected', () => {
     const bias = { scale: [1, 1], zeroPoint: [0, 0, 0] }
     expect(() => checkBiasScales(bias, { scale: 1 }, { scale: [1, 1] })).toThrow(code('ERR_QUANTIZATION'))
   })
@@ -158,12 +158,12 @@ describe('checkBiasScales', () => {
   const weight = { scale: [0.01, 0.02, 0.3] }
   const products = weight.scale.map((scale) => Math.fround(Math.fround(0.1) * Math.fround(scale)))
 
-  it('finds nothing wrong with products', () => {
+  it('accepts exact products', () => {
     expect(checkBiasScales({ scale: products }, input, weight)).toEqual([])
     expect(checkBiasScales({ scale: weight.scale.map((s) => s * 0.1) }, input, weight)).toEqual([])
   })
 
-  it('names scales and zero points that are wrong', () => {
+  it('lists wrong scales and zero points', () => {
     const bias = { scale: [products[0]!, 0.5, products[2]!], zeroPoint: [0, 0, 1] }
     expect(checkBiasScales(bias, input, weight)).toEqual([
       { index: 1, expected: products[1], scale: 0.5, zeroPoint: 0 },
@@ -171,7 +171,7 @@ describe('checkBiasScales', () => {
     ])
   })
 
-  it('refuses what cannot belong together', () => {
+  it('rejects parameters of different lengths', () => {
     expect(() => checkBiasScales({ scale: 1 }, input, weight)).toThrow(code('ERR_QUANTIZATION'))
     expect(() => checkBiasScales(weight, weight, weight)).toThrow(code('ERR_QUANTIZATION'))
   })

@@ -1,6 +1,6 @@
 /**
- * quantize, dequantize and affine against JavaScript's own arithmetic: every code type, parameters for the tensor, an
- * axis and blocks, in all orders with casts, slices and reorders, from memory and from files.
+ * quantize, dequantize and affine compared with JavaScript arithmetic: every code type, parameters per tensor, axis and
+ * block, in all orders with casts, slices and reorders, from memory and from files.
  */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -38,7 +38,7 @@ function roundAway(value: number): number {
   return Math.sign(value) * Math.floor(Math.abs(value) + (Math.abs(value) % 1 >= 0.5 ? 0.5 : 0))
 }
 
-/** One code, in the words of docs/quantization.md. */
+/** One code by the formula in docs/quantization.md. */
 function codeOf(x: number, scale: number, zero: number, dtype: Dtype, rules: 'onnx' | 'tmfile'): number {
   const { min, max } = DTYPES[dtype].limits as { min: number; max: number }
   const quotient = dtype === 'int32' ? x / scale : Math.fround(x / Math.fround(scale))
@@ -49,7 +49,7 @@ function codeOf(x: number, scale: number, zero: number, dtype: Dtype, rules: 'on
   return Math.min(max, Math.max(least, whole)) + 0
 }
 
-/** Which entry of the parameters an element has. */
+/** Index of the parameters of an element. */
 function entryOf(shape: readonly number[], index: readonly number[], parameters: QuantizationParameters) {
   const { axis = 0, blockSize, scale } = parameters
   if (typeof scale === 'number') return 0
@@ -92,7 +92,7 @@ const SPECIAL = [0, -0, 0.5, 1.5, 2.5, -0.5, -1.5, 1e9, -1e9, 1e38, Number.NaN, 
 
 const shapes = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 4 })
 
-/** A tensor of numbers near the codes' range, and parameters for it. */
+/** A tensor with values near the range of the codes, and its parameters. */
 const cases = fc
   .record({
     shape: shapes,
@@ -133,7 +133,7 @@ const cases = fc
   })
 
 describe('quantize', () => {
-  it('gives the codes that the words say, for the tensor, an axis and blocks', async () => {
+  it('gives the documented codes per tensor, axis and block', async () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ x, dtype, rules, parameters }) => {
         await expectCodes(x, dtype, { ...parameters, rules })
@@ -142,7 +142,7 @@ describe('quantize', () => {
     )
   })
 
-  it('and dequantize come back to half a step, where nothing is clamped', async () => {
+  it('then dequantize is within half a step where nothing saturates', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: -12700, max: 12700 }), { minLength: 1 }), async (list) => {
         const x = tensor(Float32Array.from(list, (value) => value / 100))
@@ -190,7 +190,7 @@ describe('quantize', () => {
     expect([codes.at(0), codes.at(1)]).toEqual([0, 1])
   })
 
-  it('packs codes below a byte, odd counts too', async () => {
+  it('packs sub-byte codes, odd counts too', async () => {
     const x = tensor([1, -8, 7, 100, -100], { dtype: 'float32' })
     expect(await quantize(x, 'int4', { scale: 1 }).bytes()).toEqual(Uint8Array.of(0x81, 0x77, 0x08))
     expect(await quantize(x, 'uint2', { scale: 1, zeroPoint: 1 }).bytes()).toEqual(Uint8Array.of(0xf2, 0x00))
@@ -210,7 +210,7 @@ const CHANNELS = {
 }
 
 describe('fused', () => {
-  it('in any order with reorder and slice gives the same bytes', async () => {
+  it('gives the same bytes in any order with reorder and slice', async () => {
     const part = [null, { start: 1, end: 18, step: 2 }, { start: -1, step: -1 }]
     const stored = await materialize(quantize(images(), 'int8', CHANNELS))
     const expected = await reorder(await materialize(slice(stored, part)), 'b_fs_yx_fsv16').bytes()
@@ -229,7 +229,7 @@ describe('fused', () => {
     }
   })
 
-  it('a reversed axis takes the parameters as they are told', async () => {
+  it('parameters follow their elements along a reversed axis', async () => {
     const pixels = asTensor(new Uint8Array(12).fill(100), { shape: [1, 2, 2, 3] })
     const swapped = slice(pixels, [null, null, null, { step: -1 }])
     const scaled = affine(swapped, { mean: [10, 20, 30], axis: 3 })
@@ -241,7 +241,7 @@ describe('fused', () => {
     expect([...(await codes.toTypedArray())]).toEqual([100, 50, 25])
   })
 
-  it('blocks that a slice cuts keep their scales', async () => {
+  it('blocks that a slice splits keep their scales', async () => {
     const parameters = {
       scale: Array.from({ length: 2 * 19 * 5 * 3 }, (_, i) => 1 + (i % 13) / 8),
       axis: 3,
@@ -267,7 +267,7 @@ describe('fused', () => {
     expect(await lazy.bytes()).toEqual(await stored.bytes())
   })
 
-  it('through casts on both sides, from a file, into a file', async () => {
+  it('with casts before and after, from a file into a file', async () => {
     const path = inFolder('x.npy')
     await save(path, [cast(images(), 'float16')])
     for (const mode of ['map', 'read'] as const) {
@@ -291,7 +291,7 @@ describe('fused', () => {
     }
   })
 
-  it('a large one is cut for threads', async () => {
+  it('a large tensor is split over threads', async () => {
     const channels = 600
     const x = asTensor(
       Float32Array.from({ length: channels * 5000 }, (_, i) => (i % 4001) - 2000),
@@ -305,7 +305,7 @@ describe('fused', () => {
     }
   })
 
-  it('keeps what a tensor is called', () => {
+  it('keeps the name of the tensor', () => {
     expect(quantize(images(), 'int8', { scale: 1 })).toMatchObject({ name: 'x', shape: SHAPE, dtype: 'int8' })
   })
 
@@ -357,7 +357,7 @@ describe('affine', () => {
       { shape: [2, 5, 7, 3], dtype: 'uint8' },
     )
 
-  it('normalises bytes of an image from NHWC to NCHW in one plan', async () => {
+  it('normalizes image bytes from NHWC to NCHW in one plan', async () => {
     const stored = pixels()
     const mean = [123.675, 116.28, 103.53]
     const std = [58.395, 57.12, 57.375]
@@ -369,7 +369,7 @@ describe('affine', () => {
     }
   })
 
-  it('is x * scale + bias, exactly where that is a float', async () => {
+  it('is x * scale + bias, exact where a float32 can represent it', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: -2048, max: 2048 }), { minLength: 3, maxLength: 3 }),
@@ -390,7 +390,7 @@ describe('affine', () => {
   })
 
   it('rounds once', () => {
-    // x * scale is 1 - 2^-24 and a little; rounded before the addition it would be 1.
+    // x * scale is slightly above 1 - 2^-24; rounding before the addition would give 1.
     const x = tensor([1 + 2 ** -12], { dtype: 'float32' })
     const scale = 1 - 2 ** -12 + 2 ** -23
     const exact = (1 + 2 ** -12) * Math.fround(scale) - 1

@@ -1,4 +1,4 @@
-/** Slices against a plain model: the elements of the whole, picked one by one. */
+/** Slices compared with a simple model that picks elements one by one. */
 import fc from 'fast-check'
 import { describe, expect, it, test } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
@@ -24,14 +24,14 @@ function ramp(shape: readonly number[], dtype: Dtype = 'int32'): DenseTensor {
   return tensor(values, { dtype, shape })
 }
 
-/** The indices that Python's `list(range(extent))[start:end:step]` gives. */
+/** The indices of Python's `list(range(extent))[start:end:step]`. */
 function positions(extent: number, range: SliceRange): number[] {
   const [start, end, step] = numbersOf(range)
   const all = Array.from({ length: extent }, (_, i) => i)
   const turned = step > 0 ? all : all.reverse()
-  const place = (position: number): number => (position < 0 ? position + extent : position)
-  const from = start === undefined ? undefined : place(start)
-  const to = end === undefined ? undefined : place(end)
+  const fromStart = (position: number): number => (position < 0 ? position + extent : position)
+  const from = start === undefined ? undefined : fromStart(start)
+  const to = end === undefined ? undefined : fromStart(end)
   const isIn = (i: number): boolean =>
     step > 0
       ? (from === undefined || i >= from) && (to === undefined || i < to)
@@ -53,7 +53,7 @@ function* picks(lists: readonly (readonly number[])[]): Generator<number[]> {
   else for (const position of first) for (const others of picks(rest)) yield [position, ...others]
 }
 
-/** The elements of a slice, from `at` of the whole. */
+/** The elements of a slice, read with `at` from the whole tensor. */
 function model(whole: DenseTensor, ranges: readonly SliceRange[]): number[] {
   const lists = whole.shape.map((extent, axis) => positions(extent, ranges[axis]))
   return [...picks(lists)].map((index) => Number(whole.at(...index)))
@@ -82,7 +82,7 @@ const layouts = [
 const aShape = fc.tuple(...[4, 7, 5, 6].map((max) => fc.integer({ min: 1, max })))
 
 describe('a slice', () => {
-  it.each(layouts)('of %s has the elements that Python would take', async (name) => {
+  it.each(layouts)('of %s has the elements that Python selects', async (name) => {
     const property = fc.asyncProperty(aShape, fc.array(aRange, { maxLength: 4 }), async (shape, ranges) => {
       const whole = reorder(ramp(shape), name)
       const part = slice(whole, ranges)
@@ -92,7 +92,7 @@ describe('a slice', () => {
     await fc.assert(property, { numRuns: 40 })
   })
 
-  it('of what is stored in a layout is read from there', async () => {
+  it('of a stored layout reads that layout', async () => {
     const property = fc.asyncProperty(
       fc.constantFrom(...layouts),
       fc.constantFrom(...layouts),
@@ -127,7 +127,7 @@ describe('a slice', () => {
     await fc.assert(property, { numRuns: 200 })
   })
 
-  it('computes a range of its bytes like the whole', async () => {
+  it('computes a byte range equal to that range of the whole', async () => {
     const whole = reorder(ramp([2, 19, 5, 7]), 'b_fs_yx_fsv16')
     const part = reorder(slice(whole, [null, { start: 1, step: 3 }, { step: -1 }]), 'byxf')
     const all = await part.bytes()
@@ -153,7 +153,7 @@ describe('a slice', () => {
     expect((await batch.bytes()).byteOffset).toBeGreaterThan(0)
   })
 
-  it('can be saved, and gives what it says', async () => {
+  it('can be saved, with the reported shape', async () => {
     const part = slice(ramp([3, 4]), [null, { step: 2 }])
     expect(part.shape).toEqual([3, 2])
     expect(part.at(2, 1)).toBe(11)
@@ -161,7 +161,7 @@ describe('a slice', () => {
     expect(await serialize(part)).toEqual(await serialize(await materialize(part)))
   })
 
-  it('takes lists as it takes objects', () => {
+  it('accepts lists and objects alike', () => {
     expect(slice(ramp([6, 5, 4]), [[1, 4], [null, undefined, -2], undefined]).shape).toEqual([3, 3, 4])
     expect(slice(ramp([6]), [[-2, null]]).at(0)).toBe(5)
     expect(slice(ramp([6]), [{ start: null, end: 3 }]).shape).toEqual([3])
@@ -178,7 +178,7 @@ describe('a slice', () => {
     ['more ranges than axes', [null, null, null], 'ranges has 3 entries; the tensor has rank 2.'],
     ['no list', { start: 1 }, 'ranges is an object; it must be a list with one range per axis.'],
     ['NaN', [{ start: Number.NaN }], 'ranges[0].start is NaN; it must be a whole number.'],
-  ])('refuses %s', (_, ranges, message) => {
+  ])('rejects %s', (_, ranges, message) => {
     const error = expect.objectContaining({ code: 'ERR_ARGUMENT', message: expect.stringContaining(message) })
     expect(() => slice(ramp([2, 3]), ranges as SliceRange[])).toThrow(error)
   })
@@ -191,7 +191,7 @@ describe('a slice', () => {
   })
 })
 
-/** Memory that is read like a file of somebody else: by ranges that are counted. */
+/** A user source in memory that records the ranges of its reads. */
 class CountingSource implements ByteSource {
   readonly byteLength: number
   bytesRead = 0
@@ -214,7 +214,7 @@ describe('a source that is read by ranges', () => {
   const shape = [1, 64, 512, 256]
   const bytes = new Uint8Array(64 * 512 * 256 * 4).map((_, i) => (i * 2654435761) >>> 24)
 
-  it('gives only what a part needs', async () => {
+  it('is read only where a part needs it', async () => {
     const source = new CountingSource(bytes)
     const whole = new StoredTensor({ source, start: 0, dtype: 'float32', shape })
     const part = slice(whole, [null, { start: 8, end: 10 }, { start: 100, end: 110 }])
@@ -226,7 +226,7 @@ describe('a source that is read by ranges', () => {
     expect(source.bytesRead).toBe(2 * 10 * 256 * 4)
   })
 
-  it('is reordered by reads that stay small', async () => {
+  it('is reordered with small reads', async () => {
     const source = new CountingSource(bytes)
     const whole = new StoredTensor({ source, start: 0, dtype: 'float32', shape })
     const found = await reorder(whole, 'b_fs_yx_fsv16').bytes()

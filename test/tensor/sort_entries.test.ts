@@ -1,4 +1,4 @@
-/** Sparse entries in any order come out in one. */
+/** Sparse entries are sorted into lexicographic order. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
 import type { ByteSource } from '../../lib/bytes/source.js'
@@ -40,7 +40,7 @@ async function listed(sparse: SparseTensor): Promise<SparseEntry[]> {
   return entries
 }
 
-/** The slow and plain way. */
+/** The reference: sorts entries with Array methods. */
 function expectedOf(rows: readonly (readonly number[])[]): SparseEntry[] {
   const last = new Map(rows.map((index, value) => [index.join(), { index: [...index], value }]))
   return [...last.values()].sort(({ index: one }, { index: other }) => {
@@ -66,7 +66,7 @@ describe('random entries', () => {
   })
 })
 
-it('the last of entries without an axis stays', async () => {
+it('of several entries without axes the last is kept', async () => {
   expect(await listed(await sortEntries(sparseOf([], [[], [], []])))).toEqual([{ index: [], value: 2 }])
 })
 
@@ -75,10 +75,10 @@ it('entries in order are not copied', async () => {
   expect(await sortEntries(sparse)).toBe(sparse)
 })
 
-it('more entries than the order can name are refused before they are read', async () => {
+it('more entries than the sort supports are rejected before they are read', async () => {
   const entryCount = MAX_SORTED_ENTRIES + 1
   let bytesRead = 0
-  // Says that it has all the entries, and that the first two are out of order.
+  // Claims to hold all entries, the first two out of order.
   const source: ByteSource = {
     byteLength: 12 * entryCount,
     read: async (start, end) => {
@@ -132,17 +132,17 @@ it('a dense tensor becomes entries window by window', async () => {
 })
 
 describe('the radix sort', () => {
-  it('is stable and passes over digits that all items share', () => {
+  it('is stable and skips digits that all items share', () => {
     const keys = [65536 * 3 + 2, 65536 * 3 + 1, 65536 * 3 + 2, 65536 * 3]
     const sorted = radixSort(
       Uint32Array.of(0, 1, 2, 3),
       2,
-      (item, pass) => (keys[item]! >>> (16 * pass)) & 0xffff,
+      (item, digit) => (keys[item]! >>> (16 * digit)) & 0xffff,
     )
     expect([...sorted]).toEqual([3, 1, 0, 2])
   })
 
-  it('takes nothing, and no digits', () => {
+  it('accepts no items, and no digits', () => {
     expect([...radixSort(new Uint32Array(0), 3, () => 0)]).toEqual([])
     expect([...radixSort(Uint32Array.of(2, 1), 0, () => 0)]).toEqual([2, 1])
   })

@@ -1,4 +1,4 @@
-/** stats: against counting in JavaScript, from memory, files and sources of a user's own, for layouts with holes. */
+/** stats compared with a JavaScript reference, from memory, files and user sources, for layouts with holes. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
@@ -29,7 +29,7 @@ function countsOf(values: readonly number[], start: number, width: number, bins:
 }
 
 describe('stats', () => {
-  it('of any numbers', async () => {
+  it('match the reference for random numbers', async () => {
     const numbers = fc.array(fc.float(), { minLength: 1, maxLength: 300 })
     await fc.assert(
       fc.asyncProperty(numbers, fc.integer({ min: 2, max: 40 }), async (list, bins) => {
@@ -76,7 +76,7 @@ describe('stats', () => {
     expect(found).toMatchObject({ count: 1001, min: 0, max: 1, mean: 500 / 1001, zeros: 501 })
   })
 
-  it('of 64-bit integers, exact', async () => {
+  it('of 64-bit integers are exact', async () => {
     const values = BigInt64Array.of(-(2n ** 63n), 2n ** 63n - 1n, 0n)
     expect(await stats(tensor(values))).toMatchObject({ min: values[0], max: values[1], zeros: 1, nans: 0 })
     const large = await stats(tensor(BigUint64Array.of(2n ** 64n - 1n, 2n ** 63n)))
@@ -98,7 +98,7 @@ describe('stats', () => {
     expect(await stats((await open(inFolder(`${dtype}.npy`))).dense(0))).toEqual(found)
   })
 
-  it('of more complex elements than a window has', async () => {
+  it('of more complex elements than one window holds', async () => {
     const count = 1_100_000
     const numbers = tensor(Float32Array.from({ length: count }, (_, i) => (i % 3) - 1))
     const found = await stats(cast(numbers, 'complex64'))
@@ -106,14 +106,14 @@ describe('stats', () => {
     expect(found.zeros + found.mean! * count).toBeCloseTo(count)
   })
 
-  it('without elements, and with none that is finite', async () => {
+  it('without elements, and without finite ones', async () => {
     const empty = { count: 0, min: null, max: null, mean: null, zeroShare: 0, histogram: null }
     expect(await stats(tensor([], { dtype: 'float32' }))).toMatchObject(empty)
     const infinite = await stats(tensor([Infinity, Number.NaN], { dtype: 'float32' }))
     expect(infinite).toMatchObject({ count: 2, min: null, histogram: null, infinities: 1, nans: 1 })
   })
 
-  it('counts no padding, and only what a slice takes', async () => {
+  it('excludes padding and elements outside a slice', async () => {
     const x = tensor(
       Float32Array.from({ length: 2 * 19 * 5 * 7 }, (_, i) => i + 1),
       { shape: [2, 19, 5, 7] },
@@ -125,7 +125,7 @@ describe('stats', () => {
     expect(await stats(cast(x, 'float64'))).toEqual(whole)
   })
 
-  it('is the same from memory, a file and another source, with any number of threads', async () => {
+  it('is the same from memory, a file and a user source, with any number of threads', async () => {
     const values = Float32Array.from({ length: 3_000_001 }, (_, i) => Math.sin(i) * (i % 1000))
     const x = asTensor(values)
     const path = inFolder('x.npy')
@@ -161,7 +161,7 @@ describe('stats', () => {
     }
   })
 
-  it('says whose getter threw', async () => {
+  it('names the option whose getter threw', async () => {
     const options = {
       get bins(): number {
         throw new Error('boo')
@@ -170,7 +170,7 @@ describe('stats', () => {
     await expect(stats(tensor([1], { dtype: 'int8' }), options)).rejects.toThrow(code('ERR_ARGUMENT'))
   })
 
-  it('tells how far it is, and stops', async () => {
+  it('reports progress and stops on abort', async () => {
     const x = asTensor(new Float32Array(1 << 20))
     const steps: number[] = []
     await stats(x, { onBytes: (bytes) => steps.push(bytes) })
@@ -188,7 +188,7 @@ describe('stats', () => {
       async () => stats(await sparseFromDense(tensor([1], { dtype: 'int8' }))),
       'ERR_UNSUPPORTED',
     ],
-  ])('refuses %s', async (_, act, error) => {
+  ])('rejects %s', async (_, act, error) => {
     await expect(act()).rejects.toThrow(code(error))
   })
 })

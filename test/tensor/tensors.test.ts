@@ -1,4 +1,4 @@
-/** Dense and sparse tensors: from values, from others' tensors, element by element. */
+/** Dense and sparse tensors from values and from tensors of other libraries, read element by element. */
 import { describe, expect, it } from 'vitest'
 import { MemorySource } from '../../lib/bytes/memory.js'
 import { DTYPES } from '../../lib/dtype/dtypes.js'
@@ -13,7 +13,7 @@ import { randomNumbers } from '../attacks/random_numbers.js'
 const code = (name: string) => expect.objectContaining({ name: 'TileworkError', code: name })
 
 describe('tensor(values)', () => {
-  it('takes numbers, nested arrays, typed arrays and flat lists with a shape', async () => {
+  it('accepts numbers, nested arrays, typed arrays and flat lists with a shape', async () => {
     expect(tensor(5, { dtype: 'int8' })).toMatchObject({ shape: [], size: 1, dtype: 'int8', kind: 'dense' })
     expect(tensor(5, { dtype: 'int8' }).at()).toBe(5)
     const nested = tensor(
@@ -36,7 +36,7 @@ describe('tensor(values)', () => {
     expect(tensor([true, false], { dtype: 'bool' }).at(0)).toBe(true)
   })
 
-  it('converts values and owns them', async () => {
+  it('converts and copies values', async () => {
     const values = Float32Array.of(1.1, 70000)
     const half = tensor(values, { dtype: 'float16' })
     values.fill(0)
@@ -72,12 +72,12 @@ describe('tensor(values)', () => {
     ['no dtype', [1, 2], {}, 'dtype'],
     ['a negative extent', [1], { dtype: 'int8', shape: [-1] }, 'shape[0]'],
     ['a DataView', new DataView(new ArrayBuffer(4)), { dtype: 'int8' }, 'DataView'],
-  ])('refuses %s', (_, values, options, text) => {
+  ])('rejects %s', (_, values, options, text) => {
     expect(() => tensor(values as never, options)).toThrow(code('ERR_ARGUMENT'))
     expect(() => tensor(values as never, options)).toThrow(text)
   })
 
-  it('refuses a dtype that is none', () => {
+  it('rejects an unknown dtype', () => {
     expect(() => tensor([1], { dtype: 'float7' as never })).toThrow(code('ERR_DTYPE'))
     expect(() => tensor([1], { dtype: 'complex64' })).toThrow(code('ERR_DTYPE'))
   })
@@ -92,28 +92,28 @@ describe('dense tensors', () => {
     { dtype: 'int16' },
   )
 
-  it('give one element with checked indices', () => {
+  it('return one element with checked indices', () => {
     expect(matrix.at(1, 2)).toBe(6)
     for (const index of [[0], [0, 0, 0], [-1, 0], [2, 0], [0, 3], [0.5, 0]]) {
       expect(() => matrix.at(...index)).toThrow(code('ERR_RANGE'))
     }
   })
 
-  it('give ranges of bytes', async () => {
+  it('return byte ranges', async () => {
     expect([...matrix.bytesSync({ start: 2, end: 6 })]).toEqual([2, 0, 3, 0])
     expect((await matrix.bytes()).length).toBe(12)
     await expect(matrix.bytes({ start: 0, end: 13 })).rejects.toThrow(code('ERR_RANGE'))
     await expect(matrix.bytes({ start: -2, end: 4 })).rejects.toThrow(code('ERR_RANGE'))
   })
 
-  it('say ERR_ASYNC_ONLY where the source cannot be read at once', async () => {
+  it('throw ERR_ASYNC_ONLY where the source cannot be read synchronously', async () => {
     const source = { byteLength: 4, read: async () => new Uint8Array(4) }
     const remote = new StoredTensor({ source, start: 0, dtype: 'int32', shape: [1] })
     expect(() => remote.at(0)).toThrow(code('ERR_ASYNC_ONLY'))
     expect(await remote.toTypedArray()).toEqual(Int32Array.of(0))
   })
 
-  it('do not reach behind their source', () => {
+  it('must lie inside their source', () => {
     const source = new MemorySource(new Uint8Array(8))
     const make = (init: object) => () =>
       new StoredTensor({ source, start: 0, dtype: 'int32', shape: [2], ...init })
@@ -125,7 +125,7 @@ describe('dense tensors', () => {
     expect(make({ shape: [2 ** 40, 2 ** 40, 0] })).not.toThrow()
   })
 
-  it('read elements at addresses that are not aligned', async () => {
+  it('read elements at unaligned addresses', async () => {
     const bytes = new Uint8Array(13)
     bytes.set(new Uint8Array(Float64Array.of(0.1).buffer), 5)
     const odd = new StoredTensor({ source: new MemorySource(bytes), start: 5, dtype: 'float64', shape: [1] })
@@ -135,11 +135,11 @@ describe('dense tensors', () => {
 })
 
 describe('blocked tensors', () => {
-  // b_fs_yx_fsv4 of [1, 2, 1, 3]: x by x the two features and two holes.
+  // b_fs_yx_fsv4 of [1, 2, 1, 3]: for each x, two features and two holes.
   const stored = tensor([1, 4, 0, 0, 2, 5, 0, 0, 3, 6, 0, 0], { dtype: 'int32' })
   const blocked = asLayout(stored, 'b_fs_yx_fsv4', [1, 2, 1, 3])
 
-  it('give logical values', async () => {
+  it('return logical values', async () => {
     expect(blocked).toMatchObject({ shape: [1, 2, 1, 3], size: 6 })
     expect(blocked.storage).toMatchObject({ layout: 'b_fs_yx_fsv4', elements: 12, byteLength: 48 })
     expect(blocked.at(0, 1, 0, 2)).toBe(6)
@@ -147,14 +147,14 @@ describe('blocked tensors', () => {
     expect(await blocked.bytes()).toEqual(await stored.bytes())
   })
 
-  it('say both numbers when the elements do not fit', () => {
+  it('report both sizes when the elements do not fit', () => {
     expect(() => asLayout(stored, 'b_fs_yx_fsv4', [1, 5, 1, 3])).toThrow(code('ERR_LAYOUT_SHAPE'))
     expect(() => asLayout(stored, 'b_fs_yx_fsv4', [1, 5, 1, 3])).toThrow(/24 .* 12/)
     expect(() => asLayout(blocked, 'bfyx', [1, 2, 1, 6])).toThrow(code('ERR_LAYOUT_SHAPE'))
     expect(() => asLayout(stored, 'no_such_layout', [12])).toThrow(code('ERR_LAYOUT_NAME'))
   })
 
-  it('take explicit padding', () => {
+  it('accept explicit padding', () => {
     const padded = asLayout(tensor([0, 7, 8, 0], { dtype: 'int32' }), 'bfyx', [1, 1, 1, 2], {
       lower: [0, 0, 0, 1],
       upper: [0, 0, 0, 1],
@@ -165,7 +165,7 @@ describe('blocked tensors', () => {
 })
 
 describe('asTensor', () => {
-  it('shares a typed array and may say what its bits are', async () => {
+  it('shares a typed array, optionally with another dtype', async () => {
     const array = Uint16Array.of(0x3f80, 0x4000)
     const weights = asTensor(array, { dtype: 'bfloat16', shape: [2, 1], name: 'w' })
     expect(weights).toMatchObject({ name: 'w', dtype: 'bfloat16', shape: [2, 1] })
@@ -175,7 +175,7 @@ describe('asTensor', () => {
     expect(asTensor(Float32Array.of(1, 2, 3)).shape).toEqual([3])
   })
 
-  it("takes onnxruntime's tensors", async () => {
+  it('accepts tensors of onnxruntime', async () => {
     const like = { dims: [2, 2], type: 'int64', data: BigInt64Array.of(1n, 2n, 3n, 4n), location: 'cpu' }
     expect(asTensor(like).at(1, 0)).toBe(3n)
     expect(() => asTensor({ dims: [2], type: 'string', data: ['a'] })).toThrow(code('ERR_ARGUMENT'))
@@ -183,7 +183,7 @@ describe('asTensor', () => {
     expect(() => asTensor({ ...like, type: 'int5' })).toThrow(code('ERR_DTYPE'))
   })
 
-  it("takes TensorFlow.js' tensors, with and without dataSync", async () => {
+  it('accepts tensors of TensorFlow.js, with and without dataSync', async () => {
     const data = Float32Array.of(1, 2)
     const both = asTensor({ dtype: 'float32', shape: [2], dataSync: () => data, data: async () => data })
     expect(both.at(1)).toBe(2)
@@ -192,7 +192,7 @@ describe('asTensor', () => {
     expect(await later.toTypedArray()).toEqual(data)
   })
 
-  it('takes anything with dtype, shape and bytes(), and a dense tensor as it is', async () => {
+  it('accepts any object with dtype, shape and bytes(), and returns a dense tensor unchanged', async () => {
     const own = { dtype: 'int16', shape: [2], bytes: async () => Uint8Array.of(1, 0, 2, 0) }
     expect(await asTensor(own).toTypedArray()).toEqual(Int16Array.of(1, 2))
     const short = asTensor({ ...own, bytes: () => Uint8Array.of(1) })
@@ -212,7 +212,7 @@ describe('sparse tensors', () => {
     return entries
   }
 
-  it('come from dense ones, entries in lexicographic order, and go back', async () => {
+  it('round-trip from dense tensors, with entries in lexicographic order', async () => {
     const dense = tensor(
       [
         [0, 3, 0],
@@ -232,7 +232,7 @@ describe('sparse tensors', () => {
     await expect(sparse.toDense({ maxBytes: 23 })).rejects.toThrow(code('ERR_LIMIT'))
   })
 
-  it('keep -0 and NaN, which are not zero', async () => {
+  it('keep -0 and NaN, which do not count as zero', async () => {
     const dense = tensor([0, -0, Number.NaN, 1], { dtype: 'float32' })
     const sparse = await sparseFromDense(dense, { name: 's' })
     expect(sparse).toMatchObject({ entryCount: 3, name: 's' })
@@ -240,7 +240,7 @@ describe('sparse tensors', () => {
     expect((await sparseFromDense(dense, { keepZeros: true })).entryCount).toBe(4)
   })
 
-  it('come from blocked, scalar and empty ones', async () => {
+  it('are made from blocked, scalar and empty tensors', async () => {
     const stored = tensor([1, 4, 9, 9, 2, 0, 9, 9], { dtype: 'int32' })
     const sparse = await sparseFromDense(asLayout(stored, 'b_fs_yx_fsv4', [1, 2, 1, 2]))
     expect((await listed(sparse)).map(({ index, value }) => [index.join(''), value])).toEqual([
@@ -321,7 +321,7 @@ describe('sparse tensors', () => {
     expect(await (await sparse.toDense({ maxBytes: 4 * count })).toTypedArray()).toEqual(values)
   })
 
-  it('check indices when they are read', async () => {
+  it('check indices on read', async () => {
     const bytes = new Uint8Array(BigInt64Array.of(0n, 5n, 1n, 2n).buffer)
     const init = { source: new MemorySource(bytes), indicesStart: 0, valuesStart: 16, entryCount: 2 }
     const bad = new CooTensor({ ...init, dtype: 'int64', shape: [3] })
@@ -331,7 +331,7 @@ describe('sparse tensors', () => {
   })
 })
 
-it('a tensor of a user is read through its own bytes', async () => {
+it('a user tensor is read through its bytes()', async () => {
   const inner = tensor([1, 2, 3], { dtype: 'int16' })
   const own: DenseTensor = {
     kind: 'dense',

@@ -1,4 +1,4 @@
-/** The types of tensors: element types flow from what makes a tensor to the typed array it gives. Checked by the compiler. */
+/** Tensor types: the element type of a call determines the typed array of its result. Checked by the compiler. */
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import {
   affine,
@@ -28,7 +28,7 @@ import {
 
 const floats = tensor(new Float32Array(4), { shape: [2, 2] })
 
-/** Never called: only its types matter. */
+/** Never called; the compiler checks its types. */
 async function typesOf(file: OpenFile, any: Tensor, dtype: Dtype): Promise<void> {
   expectTypeOf(floats).toEqualTypeOf<DenseTensor<'float32'>>()
   expectTypeOf(tensor(new BigInt64Array(1))).toEqualTypeOf<DenseTensor<'int64'>>()
@@ -65,19 +65,19 @@ async function typesOf(file: OpenFile, any: Tensor, dtype: Dtype): Promise<void>
   expectTypeOf(given).toEqualTypeOf<Float32Array | Float16Numbers>()
   expectTypeOf(await floats.toTypedArray({})).toEqualTypeOf<Float32Array>()
 
-  // A tensor of one element type is a tensor of any.
+  // A tensor of one element type is assignable to a tensor of any.
   expectTypeOf(floats).toExtend<DenseTensor>()
   expectTypeOf(await sparseFromDense(floats)).toExtend<Tensor>()
 
-  // @ts-expect-error: a wrong element type is found by the compiler.
+  // @ts-expect-error: a wrong element type is a compile error.
   cast(any, 'float17')
-  // @ts-expect-error: and so is a tensor of another one.
+  // @ts-expect-error: a tensor of another element type is a compile error.
   const codes: DenseTensor<'int8'> = floats
-  // @ts-expect-error: slice keeps the rank, so a plain index is no range.
+  // @ts-expect-error: slice keeps the rank, so an index is not a range.
   slice(codes, [1])
 }
 
-/** Each array of the type, so that the compiler compares it with what a tensor of that element type gives. */
+/** One array per element type, which the compiler compares with the result of toTypedArray. */
 const ARRAYS: { [D in Exclude<Dtype, 'string'>]: new (...args: never[]) => TypedArrayByDtype[D] } = {
   float32: Float32Array,
   float64: Float64Array,

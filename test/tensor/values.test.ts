@@ -1,4 +1,4 @@
-/** Values out of tensors and into them: typed arrays of many elements, Float16Array, strings. */
+/** Conversion of values from and to tensors: large typed arrays, Float16Array, strings, bit order. */
 import { describe, expect, it } from 'vitest'
 import { DTYPES, type Dtype } from '../../lib/dtype/dtypes.js'
 import {
@@ -21,7 +21,7 @@ const UNPACKED = (Object.keys(DTYPES) as Dtype[]).filter((dtype) => {
   return bits > 0 && (bits < 8 || (kind === 'float' && bits < 32))
 })
 
-/** Every code of a type again and again. */
+/** Every code of a type, repeated. */
 function manyOf(dtype: Dtype, count: number): DenseTensor {
   const { bits } = DTYPES[dtype]
   const bytes = Uint8Array.from({ length: Math.ceil((count * bits) / 8) }, (_, i) =>
@@ -31,8 +31,8 @@ function manyOf(dtype: Dtype, count: number): DenseTensor {
 }
 
 describe.each(UNPACKED)('%s', (dtype) => {
-  // Below and above where the addon does it; odd counts end inside a byte.
-  it.each([5, 4095, 4096, 70001])('%s elements are those that at() gives', async (count) => {
+  // Below and above the size from which the addon decodes; odd counts end inside a byte.
+  it.each([5, 4095, 4096, 70001])('%s elements equal the values of at()', async (count) => {
     const many = manyOf(dtype, count)
     const values = await many.toTypedArray()
     expect(values.length).toBe(count)
@@ -48,7 +48,7 @@ describe.each(UNPACKED)('%s', (dtype) => {
     }
   })
 
-  it('of lazy and blocked tensors too', async () => {
+  it('also for lazy and blocked tensors', async () => {
     if (DTYPES[dtype].bits < 4) return
     const many = asTensor(await manyOf(dtype, 2 * 19 * 16 * 16).bytes(), { dtype, shape: [2, 19, 16, 16] })
     const part = [null, { start: 1 }]
@@ -90,7 +90,7 @@ describe('float16Array', () => {
 })
 
 describe('strings', () => {
-  it('nested, flat and alone', async () => {
+  it('nested, flat and scalar', async () => {
     const nested = tensor(
       [
         ['a', 'ß'],
@@ -105,7 +105,7 @@ describe('strings', () => {
     expect(tensor('a', { dtype: 'string' }).shape).toEqual([])
   })
 
-  it('go into a file and come back', async () => {
+  it('round-trip through a file', async () => {
     const words = tensor(
       [
         ['a', 'ß'],
@@ -125,13 +125,13 @@ describe('strings', () => {
     ['another shape', () => tensor(['a', 'b'], { dtype: 'string', shape: [3] })],
     ['a typed array', () => tensor(new Uint8Array(2) as never, { dtype: 'string' })],
     ['strings as numbers', () => tensor(['1'] as never, { dtype: 'float32' })],
-  ])('refuse %s', (_, act) => {
+  ])('reject %s', (_, act) => {
     expect(act).toThrow(code('ERR_ARGUMENT'))
   })
 })
 
-describe('the other order of elements below a byte', () => {
-  it('of 4 bits, odd counts too', async () => {
+describe('swapBitOrder', () => {
+  it('of 4-bit elements, odd counts too', async () => {
     const bytes = Uint8Array.of(0x12, 0xf8, 0x70)
     const low = asTensor(bytes, { dtype: 'int4', shape: [5], bitOrder: 'low-first' })
     const high = asTensor(bytes, { dtype: 'int4', shape: [5], bitOrder: 'high-first' })
@@ -141,7 +141,7 @@ describe('the other order of elements below a byte', () => {
     expect([...bytes]).toEqual([0x12, 0xf8, 0x70])
   })
 
-  it('of 2 bits', async () => {
+  it('of 2-bit elements', async () => {
     const bytes = Uint8Array.of(0b00011011, 0b11000000)
     const high = asTensor(bytes, { dtype: 'uint2', shape: [5], bitOrder: 'high-first' })
     expect(await high.toTypedArray()).toEqual(Uint8Array.of(0, 1, 2, 3, 3))
@@ -161,7 +161,7 @@ describe('the other order of elements below a byte', () => {
       () => asTensor(new Uint8Array(1), { dtype: 'int8', bitOrder: 'high-first' }),
       'ERR_DTYPE',
     ],
-  ])('refuses %s', (_, act, error) => {
+  ])('rejects %s', (_, act, error) => {
     expect(act).toThrow(code(error))
   })
 })

@@ -1,7 +1,7 @@
 /**
- * Hostile tmfiles, one or more for each thing that the reference takes for granted: what is abused, and what must come
- * of it. `kind` says how bad it is: `damaged` cannot be read at any level; `crashes` is loaded by the reference, which
- * then crashes or goes wrong, and strict refuses it; `differs` means something else there, and is only named.
+ * Hostile tmfiles, at least one for each unchecked assumption of the reference, with the expected error. `kind` is the
+ * severity: `damaged` cannot be read at any level; `crashes` is loaded by the reference, which then crashes or computes
+ * wrong results, so strict rejects it; `differs` has another meaning in the reference, and is only reported.
  */
 import type { FindingCode } from '../../../lib/errors.js'
 import type { FileRecords, NodeRecord } from '../../../lib/formats/tmfile/decode/records.js'
@@ -25,7 +25,7 @@ export interface Attack {
   readonly bytes: () => Promise<Uint8Array>
 }
 
-/** The small model of the tests, one word of which is a lie. */
+/** Changes one word of the small model of the tests. */
 type Patch = (file: Buffer, records: FileRecords) => Buffer | undefined
 
 async function patched(patch: Patch, model: TmfileModel = smallModel()): Promise<Uint8Array> {
@@ -34,7 +34,7 @@ async function patched(patch: Patch, model: TmfileModel = smallModel()): Promise
   return new Uint8Array(patch(file, await recordsOf(bytes)) ?? file)
 }
 
-/** Writes a word that may be negative or a float's. */
+/** Writes a 32-bit word; negative values and float bits are allowed. */
 const word = (file: Buffer, at: number, value: number): undefined => {
   file.writeUInt32LE(value >>> 0, at)
   return undefined
@@ -52,7 +52,7 @@ const tensorField =
   ({ graph }: FileRecords): number =>
     graph.tensors.list[index]!.offset + position
 
-/** Sets the word at a place of the file. */
+/** Sets the word at an offset in the file. */
 const set =
   (at: (records: FileRecords) => number, value: number | ((file: Buffer) => number)): Patch =>
   (file, records) =>
@@ -71,7 +71,7 @@ function attack(
   return { kind, rule, name, reason, code, bytes: () => patched(patch) }
 }
 
-/** A model that is a lie as a whole. */
+/** An attack that changes the model before it is written. */
 function ofModel(
   kind: Attack['kind'],
   rule: number,
@@ -88,7 +88,7 @@ function ofModel(
   return { kind, rule, name, reason, code, bytes }
 }
 
-/** A file with a Reshape, whose parameter block begins at `blockAt`. */
+/** A file with a Reshape whose parameter block starts at `blockAt`. */
 function reshaped(
   name: string,
   reason: string,
@@ -108,7 +108,7 @@ function reshaped(
 }
 
 const FRAME: readonly Attack[] = [
-  attack('damaged', 1, 'empty', 'no byte at all', 'ERR_TRUNCATED', () => Buffer.alloc(0)),
+  attack('damaged', 1, 'empty', 'an empty file', 'ERR_TRUNCATED', () => Buffer.alloc(0)),
   attack(
     'damaged',
     1,
@@ -127,7 +127,7 @@ const FRAME: readonly Attack[] = [
     file.writeUInt16LE(1, 0)
     return undefined
   }),
-  attack('damaged', 2, 'version-3', 'a version that nobody knows', 'ERR_UNSUPPORTED', (file) => {
+  attack('damaged', 2, 'version-3', 'an unknown version', 'ERR_UNSUPPORTED', (file) => {
     file.writeUInt16LE(3, 0)
     return undefined
   }),
@@ -361,7 +361,7 @@ const LINKS: readonly Attack[] = [
     'damaged',
     7,
     'input-index',
-    'a node takes a tensor that is not there',
+    'a node input with an index out of range',
     'ERR_RANGE',
     set((records) => convolution(records).inputs!.offset + 4, 99),
   ),
@@ -369,7 +369,7 @@ const LINKS: readonly Attack[] = [
     'damaged',
     7,
     'output-index',
-    'a node makes a tensor that is not there',
+    'a node output with an index out of range',
     'ERR_RANGE',
     set((records) => convolution(records).outputs!.offset + 4, 0xffff_ffff),
   ),
@@ -377,7 +377,7 @@ const LINKS: readonly Attack[] = [
     'damaged',
     7,
     'graph-input-index',
-    'the graph begins at a node that is not there',
+    'a graph input with an index out of range',
     'ERR_RANGE',
     set(({ graph }) => graph.inputs!.offset + 4, 99),
   ),
@@ -389,19 +389,12 @@ const LINKS: readonly Attack[] = [
     'ERR_RANGE',
     set(({ graph }) => graph.outputs!.offset + 4, 65_536),
   ),
-  attack(
-    'damaged',
-    8,
-    'buffer-index',
-    'a constant in a buffer that is not there',
-    'ERR_RANGE',
-    set(tensorField(1, 4), 2),
-  ),
+  attack('damaged', 8, 'buffer-index', 'a buffer index out of range', 'ERR_RANGE', set(tensorField(1, 4), 2)),
   attack(
     'damaged',
     8,
     'buffer-small',
-    'a shape that reads behind its buffer',
+    'a shape larger than its buffer',
     'ERR_RANGE',
     set(({ graph }) => graph.tensors.list[1]!.dims!.offset + 4, 200),
   ),
@@ -425,7 +418,7 @@ const LINKS: readonly Attack[] = [
     'damaged',
     8,
     'constant-negative',
-    'an extent of -1 makes a product turn its sign',
+    'an extent of -1 makes the product negative',
     'ERR_RANGE',
     set(({ graph }) => graph.tensors.list[1]!.dims!.offset + 4, -1),
   ),
@@ -437,7 +430,7 @@ const LINKS: readonly Attack[] = [
     'ERR_DTYPE',
     set(tensorField(1, 28), 9),
   ),
-  attack('damaged', 9, 'tensor-type', 'a role that nobody knows', 'ERR_VALUE', set(tensorField(1, 24), 7)),
+  attack('damaged', 9, 'tensor-type', 'an unknown role', 'ERR_VALUE', set(tensorField(1, 24), 7)),
   attack('damaged', 10, 'dims-256', 'more axes than any shape has', 'ERR_RANK', (file, { graph }) => {
     const dims = Buffer.alloc(4 + 4 * 256)
     dims.writeUInt32LE(256, 0)
@@ -668,7 +661,7 @@ const CRASHES: readonly Attack[] = [
     'crashes',
     18,
     'activation',
-    'an activation that nobody knows',
+    'an unknown activation',
     'ERR_VALUE',
     set((records) => block(records) + 36, 3),
   ),
@@ -684,7 +677,7 @@ const CRASHES: readonly Attack[] = [
     'crashes',
     18,
     'activation-layout',
-    'a layout of an activation is no garbage',
+    'an invalid layout of an activation',
     'ERR_VALUE',
     set(tensorField(3, 20), 94),
   ),
@@ -692,32 +685,18 @@ const CRASHES: readonly Attack[] = [
     'crashes',
     18,
     'pad-negative',
-    'a pad of -3 means nothing',
+    'a pad of -3 is undefined',
     'ERR_VALUE',
     set((records) => block(records) + 40, -3),
   ),
-  ofModel(
-    'crashes',
-    18,
-    'pooling-algorithm',
-    'a kind of pooling that nobody knows',
-    'ERR_VALUE',
-    ({ graph }) => {
-      const result = variable('pool')
-      graph.tensors.push(result)
-      graph.nodes.push(node('pool', 'Pooling', [graph.tensors[3]!], [result], { alg: 2 }))
-    },
-  ),
-  ofModel(
-    'crashes',
-    18,
-    'attribute-type',
-    'an attribute of a type that nobody knows',
-    'ERR_VALUE',
-    ({ graph }) => {
-      graph.nodes[CONVOLUTION]!.attributes.push({ name: 'a', value: Uint8Array.of(1), type: 9 })
-    },
-  ),
+  ofModel('crashes', 18, 'pooling-algorithm', 'an unknown kind of pooling', 'ERR_VALUE', ({ graph }) => {
+    const result = variable('pool')
+    graph.tensors.push(result)
+    graph.nodes.push(node('pool', 'Pooling', [graph.tensors[3]!], [result], { alg: 2 }))
+  }),
+  ofModel('crashes', 18, 'attribute-type', 'an attribute of an unknown type', 'ERR_VALUE', ({ graph }) => {
+    graph.nodes[CONVOLUTION]!.attributes.push({ name: 'a', value: Uint8Array.of(1), type: 9 })
+  }),
 ]
 
 const GRAPHS: readonly Attack[] = [
@@ -731,7 +710,7 @@ const GRAPHS: readonly Attack[] = [
       graph.nodes.push(node('again', 'Sigmoid', [graph.tensors[0]!], [graph.tensors[3]!]))
     },
   ),
-  ofModel('crashes', 19, 'no-producer', 'an activation that nothing makes', 'ERR_GRAPH', ({ graph }) => {
+  ofModel('crashes', 19, 'no-producer', 'an activation without a producer', 'ERR_GRAPH', ({ graph }) => {
     const [orphan, result] = [variable('orphan'), variable('result')]
     graph.tensors.push(orphan, result)
     graph.nodes.push(node('taker', 'Sigmoid', [orphan], [result]))
@@ -746,7 +725,7 @@ const GRAPHS: readonly Attack[] = [
       graph.nodes.reverse()
     },
   ),
-  ofModel('crashes', 19, 'cycle', 'two nodes that wait for each other', 'ERR_GRAPH', ({ graph }) => {
+  ofModel('crashes', 19, 'cycle', 'a cycle of two nodes', 'ERR_GRAPH', ({ graph }) => {
     const [one, two] = [variable('one'), variable('two')]
     graph.tensors.push(one, two)
     graph.nodes.push(node('a', 'Sigmoid', [two], [one]), node('b', 'Sigmoid', [one], [two]))
@@ -771,7 +750,7 @@ const GRAPHS: readonly Attack[] = [
     'crashes',
     22,
     'quantization-count',
-    'records for other channels than there are',
+    'a different number of records than channels',
     'ERR_QUANTIZATION',
     ({ graph }) => {
       graph.tensors[1]!.quantization = quantization([1, 1, 1])
@@ -780,9 +759,16 @@ const GRAPHS: readonly Attack[] = [
   ofModel('crashes', 22, 'scale-nan', 'every number becomes NaN', 'ERR_QUANTIZATION', ({ graph }) => {
     graph.tensors[1]!.quantization = quantization([Number.NaN])
   }),
-  ofModel('crashes', 22, 'scale-negative', 'a scale that turns signs', 'ERR_QUANTIZATION', ({ graph }) => {
-    graph.tensors[1]!.quantization = quantization([-1])
-  }),
+  ofModel(
+    'crashes',
+    22,
+    'scale-negative',
+    'a negative scale inverts every value',
+    'ERR_QUANTIZATION',
+    ({ graph }) => {
+      graph.tensors[1]!.quantization = quantization([-1])
+    },
+  ),
   ofModel(
     'crashes',
     22,
@@ -851,7 +837,7 @@ const BYTES: readonly Attack[] = [
     'crashes',
     23,
     'overlap',
-    'numbers of a weight that are also a struct',
+    'weight data that overlaps a struct',
     'ERR_OVERLAP',
     set(({ graph }) => graph.buffers!.list[0]!.offset + 4, 16),
   ),
@@ -860,7 +846,7 @@ const BYTES: readonly Attack[] = [
     rule: 23,
     name: 'misaligned',
     code: 'ERR_MISALIGNED',
-    reason: 'a struct at an odd place is undefined behaviour on some machines',
+    reason: 'a misaligned struct is undefined behaviour on some machines',
     bytes: () =>
       patched((file, { header }) => {
         const moved = Buffer.concat([file, Buffer.alloc(1), file.subarray(header.root)])
@@ -875,11 +861,11 @@ const DIFFERS: readonly Attack[] = [
     'differs',
     24,
     'short-block',
-    'the runtime reads on into the operator record',
+    'the runtime reads past the block into the operator record',
     'OLDER_PARAMETERS',
     (file, records) => {
       const { at, operator } = { at: block(records), operator: convolution(records).operator }
-      // The block begins 8 bytes later, and with what stood there.
+      // The block starts 8 bytes later, with the bytes that follow.
       return word(file, operator.offset + 8, at + 8)
     },
   ),
@@ -927,7 +913,7 @@ const DIFFERS: readonly Attack[] = [
     'differs',
     26,
     'unknown-operator',
-    'a number that nobody has',
+    'an unknown operator number',
     'OPERATOR_UNKNOWN',
     set((records) => convolution(records).operator.offset + 4, 104),
   ),
@@ -935,7 +921,7 @@ const DIFFERS: readonly Attack[] = [
     'differs',
     27,
     'nhwc-saved-again',
-    'an NHWC model that the reference saved turns its shapes twice',
+    'an NHWC model saved by the reference has its shapes transposed twice',
     'NHWC_SAVED_AGAIN',
     set(graphField(8), 1),
   ),
@@ -943,7 +929,7 @@ const DIFFERS: readonly Attack[] = [
     'crashes',
     27,
     'nhwc-shared-buffer',
-    'a buffer of two tensors is turned twice',
+    'the loader transposes a buffer of two tensors twice',
     'ERR_OVERLAP',
     ({ graph }) => {
       Object.assign(graph, { graphLayout: 1, modelLayout: 1 })
@@ -956,7 +942,7 @@ const DIFFERS: readonly Attack[] = [
     'crashes',
     27,
     'nhwc-reshape',
-    'the loader turns 3 or 4 extents and refuses others',
+    'the loader transposes 3 or 4 dimensions and rejects other ranks',
     'ERR_GRAPH',
     ({ graph }) => {
       Object.assign(graph, { graphLayout: 1, modelLayout: 1 })
@@ -969,7 +955,7 @@ const DIFFERS: readonly Attack[] = [
     'differs',
     27,
     'nhwc-int32',
-    'the shape is turned and the numbers are not',
+    'the shape is transposed and the values are not',
     'NHWC_NOT_TURNED',
     ({ graph }) => {
       Object.assign(graph, { graphLayout: 1, modelLayout: 1 })
@@ -1000,7 +986,7 @@ const DIFFERS: readonly Attack[] = [
     'differs',
     20,
     'names-absent',
-    'the reference runs it and aborts when it is to save it',
+    'the reference runs it and aborts on save',
     'NAMES_ABSENT',
     ({ graph }) => {
       for (const each of [...graph.tensors, ...graph.nodes]) each.name = null

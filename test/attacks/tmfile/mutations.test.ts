@@ -101,8 +101,8 @@ it(`${MUTATIONS} mutated files are rewritten or rejected, and check agrees`, {
   const real = realFiles()
   const hostile = await Promise.all(ATTACKS.map(({ bytes }) => bytes()))
   const small = [await smallFile(), ...hostile.filter(({ length }) => length < 4096)]
-  const next = (turn: number): Uint8Array => {
-    const seeds = turn % 4 === 0 && real.length > 0 ? real : small
+  const next = (iteration: number): Uint8Array => {
+    const seeds = iteration % 4 === 0 && real.length > 0 ? real : small
     return mutate(seeds[random(seeds.length)]!, CHANGES, 3, random)
   }
   await expectReadOrRefused(MUTATIONS, next, {
