@@ -3,7 +3,7 @@
  * for bit: `node test/programs/interop_casts.mjs`. Requires `dist`, the addon, and Python 3 with numpy, ml_dtypes and onnx;
  * without one of them it prints the reason and skips the comparisons that require it.
  *
- * ml_dtypes converts every source by way of float32 and does not saturate, so mode `onnx` without saturation is compared.
+ * ml_dtypes converts every source through float32 and does not saturate, so mode `onnx` without saturation is compared.
  * All NaN are equal. docs/casts.md lists the other differences.
  */
 import { readFileSync } from 'node:fs'

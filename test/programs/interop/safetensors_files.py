@@ -18,7 +18,7 @@ def spec(tensor):
     buffer = ctypes.create_string_buffer(data, max(1, len(data)))
     kept.append(buffer)
     shape = list(tensor["shape"])
-    # The package takes the shape of pairs and writes that of elements.
+    # The package expects the shape in pairs and writes the shape in elements.
     if tensor["code"] == "F4": shape[-1] //= 2
     return safetensors.TensorSpec(dtype=tensor["python"], shape=shape,
                                   data_ptr=ctypes.addressof(buffer), data_len=len(data))
