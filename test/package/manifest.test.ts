@@ -12,8 +12,9 @@ describe('package.json', () => {
   test('packs the compiled library, the binaries, the C headers for other addons and the documentation alone', () => {
     expect(manifest.files).toEqual([
       'dist',
-      'docs/**/*.md',
+      'docs/*.md',
       'docs/*.svg',
+      'docs/decisions/*.md',
       'native/dlpack/capsule.h',
       'native/dlpack/dlpack.h',
       'prebuilds',
