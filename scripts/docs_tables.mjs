@@ -1,5 +1,5 @@
 /**
- * Writes the tables of docs/limits-and-errors.md from the source: every error code with its sentence and exit code, and
+ * Writes the tables of docs/limits-and-errors.md from the source: every error code with its sentence, and
  * every limit with its value and reason. `npm run docs:tables` writes the page; with `--check` it only compares, which a
  * test does, so that the page cannot differ from the code.
  */

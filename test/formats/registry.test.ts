@@ -17,7 +17,7 @@ const code = (expected: string) => expect.objectContaining({ code: expected })
 
 const FORMATS_FOLDER = 'lib/formats'
 
-it('every folder of a format is in the registry and has the files schema, read, write and check', () => {
+it('every folder of a format is in the registry and has the files of a format', () => {
   const folders = readdirSync(FORMATS_FOLDER, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name)
@@ -28,7 +28,7 @@ it('every folder of a format is in the registry and has the files schema, read, 
       .sort(),
   )
   for (const folder of folders) {
-    for (const part of ['schema', 'read', 'write', 'check']) {
+    for (const part of ['entry', 'index', 'schema', 'read', 'write', 'check']) {
       expect(existsSync(join(FORMATS_FOLDER, folder, `${part}.ts`)), `${folder}/${part}.ts`).toBe(true)
     }
   }
