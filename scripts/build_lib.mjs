@@ -46,6 +46,8 @@ async function bundle() {
     dts: { sourcemap: false },
     fixedExtension: false,
     hash: false,
+    // Comments and white space cost a tenth of the time of an import; names stay, for readable stacks.
+    minify: { compress: false, mangle: false, codegen: true },
     outputOptions: { chunkFileNames: 'chunks/[name].js' },
     logLevel: 'error',
   })
