@@ -150,7 +150,7 @@ function referred(symbol, checker) {
   return found
 }
 
-/** Whether a declaration stands in a file of `lib` itself, not inside of another declaration. */
+/** Whether a declaration is at the top level of a file of `lib`. */
 function isOwnDeclaration(node) {
   const statement = ts.isVariableDeclaration(node) ? node.parent.parent : node
   return ts.isSourceFile(statement.parent) && statement.getSourceFile().fileName.startsWith(LIB)

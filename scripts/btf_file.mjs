@@ -46,7 +46,7 @@ export function headOfOne(dtype, shape) {
   return Buffer.concat([new Uint8Array(head.buffer), recordHead(dtype, shape)])
 }
 
-/** Length of a file of one tensor with so many bytes of elements. */
+/** Length of a file of one tensor with `elementBytes` bytes of elements. */
 export function lengthOfOne(shape, elementBytes) {
   return 16 + recordBytes(shape, elementBytes)
 }

@@ -1,7 +1,7 @@
 /**
  * Writes the facts that C++ shares with TypeScript as headers: `node scripts/generate_facts.mjs FOLDER`.
  *
- * The element types, error codes and limits each stand in one TypeScript table. cmake runs this script when it
+ * The element types, error codes and limits are each in one TypeScript table. cmake runs this script when it
  * configures and whenever a table changes, so the two languages cannot differ: a C++ source that names a code or a type
  * which the table does not have fails to compile. The headers live in the build folder and are never committed.
  */

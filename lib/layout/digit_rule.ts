@@ -1,6 +1,6 @@
 /**
  * A digit of an offset, before the layout is bound to a shape. A layout is a list of these, outermost in memory first;
- * `storage.ts` computes the radices from a shape. The digits of one axis may stand in any order of weight, so swizzles and
+ * `storage.ts` computes the radices from a shape. The digits of one axis may have any order of weight, so swizzles and
  * 4-bit packings need no code of their own.
  */
 

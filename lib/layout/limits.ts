@@ -4,7 +4,7 @@
  */
 
 /**
- * Most axes of a shape: the limit of BTF, the highest of all formats. Products of more extents could have so many digits
+ * Most axes of a shape: the limit of BTF, the highest of all formats. Products of more extents could have enough digits
  * that computing them is a denial of service.
  */
 export const MAX_AXES = 255

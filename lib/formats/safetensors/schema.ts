@@ -146,7 +146,7 @@ export function quote(text: string): string {
     : `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}…`
 }
 
-/** The place of a tensor in findings. Made where something is wrong only: a header may have millions of names. */
+/** The location of a tensor in findings. Made where something is wrong only: a header may have millions of names. */
 export function tensorPath(name: string): string {
   return `tensors[${quote(name)}]`
 }

@@ -1,5 +1,5 @@
 /* An addon in C that knows nothing of tilework but dlpack/capsule.h: it takes tensors out of capsules, reads
- * and describes them, lets go of them on another thread, and makes capsules of its own. */
+ * and describes them, releases them on another thread, and makes capsules of its own. */
 #include <node_api.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static void drop_capsule(napi_env env, void* data, void* hint) {
 }
 
 /* produce(strided, extent): float32 values 0, 1, 2 … of [2, 3], column by column, or of one axis in a row; of a
- * negative extent one value so many times. */
+ * negative extent, one value repeated -extent times. */
 static napi_value produce(napi_env env, napi_callback_info info) {
   size_t count = 2;
   napi_value arguments[2];

@@ -6,7 +6,7 @@ import { runJobs } from '../../../lib/pipeline/many/run_jobs.js'
 const turn = (): Promise<void> => new Promise((resume) => setImmediate(resume))
 
 describe('jobs', () => {
-  it('take each item once and in order, so many at a time as asked', () =>
+  it('take each item once and in order, at most the requested number at a time', () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 30 }),

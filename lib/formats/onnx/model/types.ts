@@ -1,7 +1,7 @@
 /**
  * The object model of an ONNX graph as interfaces: graphs hold nodes, nodes hold attributes, attributes hold graphs.
  *
- * The interfaces stand in one file because they refer to each other; their implementations (graph.ts, node.ts,
+ * The interfaces share one file because they refer to each other; their implementations (graph.ts, node.ts,
  * attribute.ts, value.ts) import this file and form no import cycle. Facts: onnx.proto and the IR specification of ONNX.
  */
 import type { Dtype } from '../../../dtype/dtypes.js'
