@@ -30,7 +30,7 @@ export {
   type OnnxWriteOptions,
   type PlacedTensor,
   type Removed,
-  summariseOnnx,
+  summarizeOnnx,
   type TensorProtoObject,
   type TrainingInfo,
   type Use,

@@ -14,7 +14,7 @@ export {
   type OperatorName,
   type OperatorParams,
   type ShapeChange,
-  summariseTmfile,
+  summarizeTmfile,
   type TensorLinks,
   type TmfileAttribute,
   type TmfileBuffer,

@@ -211,9 +211,9 @@ const CALLS: Readonly<Record<string, Call>> = {
   },
   stats: { run: tilework.stats, args: () => [small(), { bins: 4, signal, onBytes: onProgress }] },
   stringTensor: { run: stringTensor, args: () => [['a', 'b'], { shape: [2], name: 'x' }] },
-  summariseOnnx: { run: onnxEntry.summariseOnnx, args: () => [onnxEntry.OnnxModel.create()] },
-  summariseTmfile: {
-    run: tmfileEntry.summariseTmfile,
+  summarizeOnnx: { run: onnxEntry.summarizeOnnx, args: () => [onnxEntry.OnnxModel.create()] },
+  summarizeTmfile: {
+    run: tmfileEntry.summarizeTmfile,
     args: () => [smallModel()],
   },
   dumpTmfile: { run: tmfileEntry.dumpTmfile, args: () => [smallModel()] },

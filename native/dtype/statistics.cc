@@ -42,7 +42,7 @@ struct BlockSummary {
 // Every eighth number goes to the same lane, which has its own sums. The compiler can vectorise over lanes,
 // and the order of additions is the same for every instruction set.
 template <class Number>
-BlockSummary<Number> summarise(const Number* numbers, int64_t count, double scale) {
+BlockSummary<Number> summarize(const Number* numbers, int64_t count, double scale) {
   using Count = std::conditional_t<sizeof(Number) == 4, int32_t, int64_t>;
   constexpr Number kInfinity = std::numeric_limits<Number>::infinity();
   constexpr Number kLargest = std::numeric_limits<Number>::max();
@@ -124,7 +124,7 @@ void Statistics::add(const uint8_t* elements, int64_t count) {
 
 template <class Number>
 void Statistics::add_numbers(const Number* numbers, int64_t count) {
-  BlockSummary<Number> summary = summarise(numbers, count, 1);
+  BlockSummary<Number> summary = summarize(numbers, count, 1);
   const int64_t finite = count - summary.nans - summary.infinities;
   nans_ += summary.nans;
   infinities_ += summary.infinities;
@@ -132,7 +132,7 @@ void Statistics::add_numbers(const Number* numbers, int64_t count) {
   if (finite == 0) return;
   const double largest = largest_of(summary);
   if (largest >= kHuge) {
-    small_sum_ += summarise(numbers, count, kShrink).sum;
+    small_sum_ += summarize(numbers, count, kShrink).sum;
   } else {
     sum_ += summary.sum;
   }

@@ -9,8 +9,8 @@ import {
   type TensorSummary,
   TileworkError,
 } from '../../index.js'
-import { type OnnxSummary, summariseOnnx } from '../../onnx.js'
-import { dumpTmfile, summariseTmfile, type TmfileDump, type TmfileSummary } from '../../tmfile.js'
+import { type OnnxSummary, summarizeOnnx } from '../../onnx.js'
+import { dumpTmfile, summarizeTmfile, type TmfileDump, type TmfileSummary } from '../../tmfile.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
@@ -107,10 +107,10 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
 
 /** The tensors stay readable where the graph is not; the error becomes a finding. */
 function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<InspectReport> {
-  if (model) return { model: summariseTmfile(model) }
+  if (model) return { model: summarizeTmfile(model) }
   if (!onnx) return {}
   try {
-    return { onnx: summariseOnnx(onnx) }
+    return { onnx: summarizeOnnx(onnx) }
   } catch (error) {
     if (!(error instanceof TileworkError)) throw error
     const { code, message, path = '', offset = 0 } = error

@@ -36,7 +36,7 @@ export type {
 export { FILE_MESSAGES, type FileMessage } from './protobuf/message_kind.js'
 export type { TensorProtoObject } from './protobuf/message_object.js'
 export { ATTRIBUTE_TYPES } from './schema.js'
-export { type OnnxEnd, type OnnxSummary, type OnnxValues, summariseOnnx } from './summary.js'
+export { type OnnxEnd, type OnnxSummary, type OnnxValues, summarizeOnnx } from './summary.js'
 export {
   decodeTensorProto,
   type EncodeTensorProtoOptions,

@@ -58,11 +58,11 @@ const OWN_DOMAIN = 'ai.onnx'
  * @throws TileworkError ERR_ARGUMENT unless `model` is an OnnxModel, ERR_GRAPH for a model without a graph, ERR_HEADER and
  * ERR_TRUNCATED for broken messages
  */
-export function summariseOnnx(model: OnnxModel): OnnxSummary {
+export function summarizeOnnx(model: OnnxModel): OnnxSummary {
   if (!(model instanceof OnnxModel)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `summariseOnnx takes an OnnxModel; ${valueText(model)} was given.`,
+      `summarizeOnnx takes an OnnxModel; ${valueText(model)} was given.`,
     )
   }
   const { graph } = model

@@ -33,7 +33,7 @@ export type {
   UnknownNode,
 } from './model/types.js'
 export type { OperatorName, OperatorParams } from './operators.js'
-export { summariseTmfile, type TmfileEndpoint, type TmfileSummary } from './summary.js'
+export { summarizeTmfile, type TmfileEndpoint, type TmfileSummary } from './summary.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
 export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {

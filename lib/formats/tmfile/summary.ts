@@ -1,4 +1,4 @@
-/** Summarises a model: its origin, operators, size and quantization. */
+/** Summarizes a model: its origin, operators, size and quantization. */
 import { fusedActivation, isConstant, LAYOUTS, SOURCE_FORMATS } from './enums.js'
 import { checkModel, type TmfileModel } from './model/model.js'
 import type { TmfileNode, TmfileTensor } from './model/types.js'
@@ -50,8 +50,8 @@ export interface TmfileSummary {
  *
  * @throws TileworkError ERR_ARGUMENT unless `model` is a TmfileModel
  */
-export function summariseTmfile(model: TmfileModel): TmfileSummary {
-  checkModel(model, 'summariseTmfile')
+export function summarizeTmfile(model: TmfileModel): TmfileSummary {
+  checkModel(model, 'summarizeTmfile')
   const { graph, name, originalFormat } = model
   const constants = graph.tensors.filter(isConstant)
   return {

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import type { Level } from '../../../lib/errors.js'
 import { onnx } from '../../../lib/formats/onnx/index.js'
 import { OnnxModel } from '../../../lib/formats/onnx/model/model.js'
-import { summariseOnnx } from '../../../lib/formats/onnx/summary.js'
+import { summarizeOnnx } from '../../../lib/formats/onnx/summary.js'
 import type { Tensor } from '../../../lib/tensor/tensor.js'
 import {
   bytesOfPlan,
@@ -186,7 +186,7 @@ async function useModel(bytes: Uint8Array): Promise<void> {
 }
 
 const DEEDS: readonly ((model: OnnxModel) => unknown)[] = [
-  summariseOnnx,
+  summarizeOnnx,
   ({ graph }) => {
     for (const value of graph.values()) void [value.type, value.uses, value.producer, value.constant]
   },
@@ -230,7 +230,7 @@ it('opening, checking and summarizing a model of many nodes allocates at most ei
   const source = new CountingSource(bytes)
   const { model } = await MEMORY.over(bytes.length, () => onnx.read(source, readOptions('strict')))
   await MEMORY.over(bytes.length, () => onnx.check(source, readOptions('strict')))
-  const { nodes: count } = await MEMORY.over(bytes.length, async () => summariseOnnx(model as OnnxModel))
+  const { nodes: count } = await MEMORY.over(bytes.length, async () => summarizeOnnx(model as OnnxModel))
   expect(count).toBe(40_000)
 })
 
