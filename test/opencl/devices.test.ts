@@ -77,7 +77,7 @@ describe('without an OpenCL library', () => {
     const run = (...args: string[]) =>
       spawnSync(process.execPath, [MAIN, 'devices', ...args], { encoding: 'utf8', env })
     expect(run('--json')).toMatchObject({ status: 0, stdout: '{"devices":[]}\n' })
-    expect(run()).toMatchObject({ status: 0, stdout: '', stderr: 'tilework: there is no OpenCL device.\n' })
+    expect(run()).toMatchObject({ status: 0, stdout: '', stderr: 'tilework: no OpenCL device found.\n' })
   })
 })
 

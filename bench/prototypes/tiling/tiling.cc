@@ -1,0 +1,194 @@
+#include "tiling.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "io/checked_math.h"
+
+namespace tilework {
+namespace {
+
+// A unit from this size on is copied; smaller ones are moved as elements of a tile.
+constexpr int64_t kCopiedUnitBytes = 64;
+
+enum class Owner : uint8_t { kNobody, kUnit, kRows, kColumns };
+
+struct Loop {
+  TileLoop loop;
+  Owner owner = Owner::kNobody;
+};
+
+class Tiler {
+ public:
+  Tiler(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes)
+      : row_bytes_(row_bytes), column_bytes_(column_bytes) {
+    tiling_.unit_bytes = element_bytes;
+    for (const Node& node : nest.nodes) {
+      loops_.push_back({{node.count, node.source_stride * element_bytes,
+                         node.destination_stride * element_bytes, node.variable, node.weight, node.lookup,
+                         node.lookup_stride, 0}});
+    }
+  }
+
+  Tiling run() {
+    take_unit();
+    if (tiling_.unit_bytes < kCopiedUnitBytes) grow_lists();
+    add_outer_loops();
+    return std::move(tiling_);
+  }
+
+ private:
+  // The next loop of a chain that has `bytes` so far: contiguous behind them on one side.
+  template <class Stride>
+  Loop* loop_at(int64_t bytes, Stride stride) {
+    for (Loop& each : loops_) {
+      if (std::abs(each.loop.*stride) == bytes && each.loop.count > 1) return &each;
+    }
+    return nullptr;
+  }
+
+  // Both chains begin with the same loops: what these move together is one unit.
+  void take_unit() {
+    for (;;) {
+      const int64_t bytes = tiling_.unit_bytes;
+      Loop* loop = loop_at(bytes, &TileLoop::destination_stride);
+      if (loop == nullptr || loop->owner != Owner::kNobody || loop->loop.source_stride != bytes ||
+          loop->loop.variable != kNone || loop->loop.lookup != kNone) {
+        return;
+      }
+      loop->owner = Owner::kUnit;
+      tiling_.unit_bytes *= loop->loop.count;
+    }
+  }
+
+  struct Chain {
+    std::vector<TileLoop>& list;
+    int64_t TileLoop::* stride;
+    Owner owner;
+    int64_t wanted;
+    int64_t& direct;
+    // Contiguous bytes of the chain, loops of the other list included.
+    int64_t reach;
+    // Bytes of the list alone.
+    int64_t bytes;
+    bool crossed = false;
+    bool ended = false;
+  };
+
+  void grow_lists() {
+    const int64_t unit = tiling_.unit_bytes;
+    Chain rows{tiling_.rows, &TileLoop::destination_stride, Owner::kRows, row_bytes_,
+               tiling_.direct_row_bytes, unit, unit};
+    Chain columns{tiling_.columns, &TileLoop::source_stride, Owner::kColumns, column_bytes_,
+                  tiling_.direct_column_bytes, unit, unit};
+    rows.direct = columns.direct = unit;
+    while (!rows.ended || !columns.ended) {
+      grow(rows);
+      grow(columns);
+    }
+  }
+
+  void grow(Chain& chain) {
+    if (chain.bytes >= chain.wanted) chain.ended = true;
+    if (chain.ended) return;
+    Loop* next = loop_at(chain.reach, chain.stride);
+    if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
+      chain.ended = true;
+      return;
+    }
+    if (next->owner == Owner::kNobody) {
+      take(chain, *next);
+    } else if (next->owner == chain.owner || next->owner == Owner::kUnit) {
+      chain.ended = true;
+    } else {
+      cross(chain, *next);
+    }
+  }
+
+  void cross(Chain& chain, const Loop& other) {
+    chain.crossed = true;
+    // A block of the other list is no whole loop: what follows the loop does not follow the block.
+    if (other.loop.whole_count != 0) {
+      chain.ended = true;
+      return;
+    }
+    chain.reach *= other.loop.count;
+  }
+
+  void take(Chain& chain, Loop& next) {
+    next.owner = chain.owner;
+    TileLoop loop = next.loop;
+    const int64_t block = ceil_div(chain.wanted, chain.bytes);
+    if (loop.count > block) {
+      loop.whole_count = next.loop.whole_count = loop.count;
+      loop.count = block;
+      chain.ended = true;
+    }
+    chain.list.push_back(loop);
+    chain.reach *= loop.count;
+    chain.bytes *= loop.count;
+    if (!chain.crossed) chain.direct = chain.bytes;
+  }
+
+  void add_outer_loops() {
+    for (const Loop& each : loops_) {
+      if (each.owner == Owner::kNobody) {
+        tiling_.outer.push_back({each.loop});
+      } else if (each.loop.whole_count != 0) {
+        const bool is_row = each.owner == Owner::kRows;
+        const TileLoop& block = is_row ? tiling_.rows.back() : tiling_.columns.back();
+        TileLoop rest = each.loop;
+        rest.count = ceil_div(each.loop.whole_count, block.count);
+        rest.source_stride *= block.count;
+        rest.destination_stride *= block.count;
+        rest.weight *= block.count;
+        rest.lookup_stride *= block.count;
+        using BlockOf = Tiling::Outer::BlockOf;
+        tiling_.outer.push_back({rest, is_row ? BlockOf::kRows : BlockOf::kColumns});
+      }
+    }
+    int64_t span = tiling_.unit_bytes;
+    for (const auto* list : {&tiling_.rows, &tiling_.columns}) {
+      for (const TileLoop& loop : *list) span += (loop.count - 1) * loop.destination_stride;
+    }
+    for (size_t i = tiling_.outer.size(); i-- > 0;) {
+      Tiling::Outer& outer = tiling_.outer[i];
+      outer.span = span;
+      span += (outer.loop.count - 1) * outer.loop.destination_stride;
+    }
+  }
+
+  Tiling tiling_;
+  std::vector<Loop> loops_;
+  int64_t row_bytes_;
+  int64_t column_bytes_;
+};
+
+std::string describe(const TileLoop& loop) {
+  std::string text = std::to_string(loop.count);
+  if (loop.whole_count != 0) text += "/" + std::to_string(loop.whole_count);
+  text += " s" + (loop.lookup != kNone ? std::string("?") : std::to_string(loop.source_stride));
+  text += " d" + std::to_string(loop.destination_stride);
+  if (loop.variable != kNone) text += " v" + std::to_string(loop.variable) + "*" + std::to_string(loop.weight);
+  return text;
+}
+
+}  // namespace
+
+Tiling tile_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes) {
+  return Tiler(nest, element_bytes, row_bytes, column_bytes).run();
+}
+
+std::string describe(const Tiling& tiling) {
+  std::string text = "unit " + std::to_string(tiling.unit_bytes);
+  text += "\nrows";
+  for (const TileLoop& loop : tiling.rows) text += " [" + describe(loop) + "]";
+  text += " direct " + std::to_string(tiling.direct_row_bytes) + "\ncolumns";
+  for (const TileLoop& loop : tiling.columns) text += " [" + describe(loop) + "]";
+  text += " direct " + std::to_string(tiling.direct_column_bytes) + "\nouter";
+  for (const auto& outer : tiling.outer) text += " [" + describe(outer.loop) + "]";
+  return text + "\n";
+}
+
+}  // namespace tilework
