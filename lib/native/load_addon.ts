@@ -29,10 +29,7 @@ interface Attempt {
  */
 export function loadAddon(folders: readonly string[] = searchedFolders()): NativeAddon {
   const attempts: Attempt[] = []
-  const chosen = chosenByNodeGypBuild(folders[0])
-  const found =
-    chosen === undefined ? binariesIn(folders, attempts) : [chosen, ...binariesIn(folders, attempts)]
-  for (const path of new Set(found)) {
+  for (const path of candidatesIn(folders, attempts)) {
     try {
       refuseTruncated(path)
       return requireFrom(path)(path) as NativeAddon
@@ -49,6 +46,15 @@ export function loadAddon(folders: readonly string[] = searchedFolders()): Nativ
  */
 function requireFrom(path: string): NodeJS.Require {
   return process.getBuiltinModule('node:module').createRequire(path)
+}
+
+/** Each path once. Folders are searched only when the binary that node-gyp-build chose does not load. */
+function* candidatesIn(folders: readonly string[], attempts: Attempt[]): Generator<string> {
+  const chosen = chosenByNodeGypBuild(folders[0])
+  if (chosen !== undefined) yield chosen
+  for (const path of binariesIn(folders, attempts)) {
+    if (path !== chosen) yield path
+  }
 }
 
 /** Undefined in a bundle, which has no node-gyp-build, and where it finds no binary for this platform. */
