@@ -14,6 +14,8 @@ const LIMIT_NAME = /^(MAX_(?!U?INT\d)\w+|(?!U?INT\d)\w+_LIMIT(_IN_FILES)?)$/
 /** Objects whose properties are the default limits of a format, for `limits` of `open`. */
 const DEFAULTS_NAME = /^DEFAULT_(\w+_)?LIMITS$/
 const LIBRARY = join(ROOT, 'lib')
+/** Files that the native core shares: each of their constants is a limit, whatever its name. */
+const SHARED_LIMITS = new Set(['native/limits.ts', 'layout/limits.ts'])
 
 const sources = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.ts'))
@@ -95,8 +97,10 @@ function nameOf(limit) {
 }
 
 /** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is no second limit. */
-function isLimit({ name, initializer }) {
-  return LIMIT_NAME.test(name.text) && !ts.isIdentifier(initializer)
+function isLimit(constant) {
+  const { name, initializer } = constant
+  const isShared = SHARED_LIMITS.has(relative(LIBRARY, constant.getSourceFile().fileName))
+  return (isShared || LIMIT_NAME.test(name.text)) && !ts.isIdentifier(initializer)
 }
 
 function folderOf(limit) {
