@@ -18,6 +18,10 @@ it('every npm script that a page names exists', () => {
   expect(named.filter((each) => !Object.hasOwn(scripts, each.split(': ')[1]!))).toEqual([])
 })
 
+it.each(documentationPages().map(({ path }) => path))('%s has no conflict marker', (path) => {
+  expect(text(path)).not.toMatch(/^(<{7}|={7}|>{7})( |$)/m)
+})
+
 describe.each(Object.keys(FORMATS))('%s', (name) => {
   // npz shares the folders of npy.
   const folder = name === 'npz' ? 'npy' : name
