@@ -35,8 +35,8 @@ PlainTensorRules rules_of(const Napi::Object& rules, const Bytes& element_bits) 
 }
 
 Napi::Object to_object(Napi::Env env, const PlainTensors& found) {
-  Napi::Float64Array places = Napi::Float64Array::New(env, kPlainTensorNumbers * found.tensors.size());
-  double* next = places.Data();
+  Napi::Float64Array offsets = Napi::Float64Array::New(env, kPlainTensorNumbers * found.tensors.size());
+  double* next = offsets.Data();
   for (const PlainTensor& tensor : found.tensors) {
     *next++ = static_cast<double>(tensor.values);
     *next++ = static_cast<double>(tensor.end);
@@ -48,7 +48,7 @@ Napi::Object to_object(Napi::Env env, const PlainTensors& found) {
   result.Set("position", static_cast<double>(found.position));
   result.Set("bytesRead", static_cast<double>(found.bytes_read));
   result.Set("valueBytes", static_cast<double>(found.value_bytes));
-  result.Set("places", places);
+  result.Set("offsets", offsets);
   result.Set("headers", headers);
   return result;
 }

@@ -5,8 +5,8 @@
 
 namespace tilework::binding {
 
-// plainTensors(file, rules, start, end, maxTensors): {position, bytesRead, valueBytes, places, headers};
-// `places` has kPlainTensorNumbers numbers per tensor: offset of its values, end of its message, end of its
+// plainTensors(file, rules, start, end, maxTensors): {position, bytesRead, valueBytes, offsets, headers};
+// `offsets` has kPlainTensorNumbers numbers per tensor: offset of its values, end of its message, end of its
 // header. Errors: ERR_ARGUMENT, ERR_RANGE, and as plain_tensors.
 Napi::Value plain_tensors(const Napi::CallbackInfo& info);
 

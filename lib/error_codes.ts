@@ -54,7 +54,7 @@ export const NOTE_CODES = {
   FILE_PADDING_MISSING: 'The last record of a BTF file has no padding.',
   LAYOUT_CODE_2: 'A sparse BTF tensor has layout code 2 instead of 1.',
   NAMES_ABSENT: 'Tensors of a tmfile have no names; the reference needs names to save the model.',
-  NHWC_NOT_TURNED: 'The reference permutes the shape of an NHWC constant and not its values.',
+  NHWC_NOT_TRANSPOSED: 'The reference permutes the shape of an NHWC constant and not its values.',
   NHWC_SAVED_AGAIN:
     'The reference saved this NHWC model and permutes its shapes again when it loads the model.',
   OLDER_PARAMETERS: 'A parameter block of a tmfile has an older format, which the reference misreads.',

@@ -15,5 +15,5 @@ export const MAX_BINS = 1024
 /** Bytes of a huge page. From this size on, faulting in the pages of fresh memory costs more than writing to it. */
 export const HUGE_PAGE_BYTES = 2_097_152
 
-/** Numbers per tensor in `NativePlainTensors.places`: offset of the values, end of the message, end of the header. */
+/** Numbers per tensor in `NativePlainTensors.offsets`: offset of the values, end of the message, end of the header. */
 export const PLAIN_TENSOR_NUMBERS = 3

@@ -63,7 +63,7 @@ export interface NativePlainTensors {
   /** Sum of the value bytes of all tensors. */
   readonly valueBytes: number
   /** Three offsets per tensor: start of its values and end of its message in the file, end of its header in `headers`. */
-  readonly places: Float64Array
+  readonly offsets: Float64Array
   /** The fields of all tensors without their values, byte for byte, one tensor after the other. */
   readonly headers: Uint8Array
 }

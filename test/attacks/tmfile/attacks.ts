@@ -956,7 +956,7 @@ const DIFFERS: readonly Attack[] = [
     27,
     'nhwc-int32',
     'the shape is transposed and the values are not',
-    'NHWC_NOT_TURNED',
+    'NHWC_NOT_TRANSPOSED',
     ({ graph }) => {
       Object.assign(graph, { graphLayout: 1, modelLayout: 1 })
       const order = { ...constant('order', [1, 1, 1, 1], [1]), dtype: 'int32' as const }

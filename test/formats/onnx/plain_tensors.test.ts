@@ -172,7 +172,7 @@ describe('plain tensors of a file', () => {
     expect(find(0, file.byteLength)).toMatchObject({
       position: 0,
       valueBytes: 0,
-      places: new Float64Array(0),
+      offsets: new Float64Array(0),
     })
     expect(() => find(0, file.byteLength + 1)).toThrow(expect.objectContaining({ code: 'ERR_RANGE' }))
     expect(() => find(2, 1)).toThrow(expect.objectContaining({ code: 'ERR_RANGE' }))

@@ -52,7 +52,7 @@ export class PlainTensorRuns {
     const run = systemError.wrap(this.#label, () =>
       native().plainTensors(file, this.#rules, start, end, limit),
     )
-    const isNone = run.places.length === 0
+    const isNone = run.offsets.length === 0
     this.#lastPause = isNone ? Math.min(2 * this.#lastPause + 1, MAX_PAUSE) : 0
     this.#pause = this.#lastPause
     return isNone ? undefined : run

@@ -58,10 +58,10 @@ export class TensorTable {
   }
 
   /** Adds tensors whose values are in the model file. No header bytes may be pending. */
-  addRun({ places, headers }: NativePlainTensors): void {
+  addRun({ offsets, headers }: NativePlainTensors): void {
     const first = this.#headerStart
-    for (let at = 0; at < places.length; at += PLAIN_TENSOR_NUMBERS) {
-      const [start, end, headerEnd] = [places[at]!, places[at + 1]!, places[at + 2]!]
+    for (let at = 0; at < offsets.length; at += PLAIN_TENSOR_NUMBERS) {
+      const [start, end, headerEnd] = [offsets[at]!, offsets[at + 1]!, offsets[at + 2]!]
       for (const number of numbersOf({ kind: 'range', file: 0, start, end })) this.#numbers.push(number)
       this.#numbers.push(this.#headerStart)
       this.#headerStart = first + headerEnd

@@ -106,7 +106,7 @@ function checkLayout(tensor: TensorRecord, index: number, graph: SubgraphRecord,
   const isTransposable = type === TENSOR_TYPE.constant && tensor.dims?.entries.length === 4
   if (graph.values.model_layout !== NHWC || !isTransposable || isTransposed) return
   const message = `${tensorTitle(tensor, index)} is ${dtype}: the runtime converts its shape from NHWC to NCHW, but not its data.`
-  report.note('NHWC_NOT_TURNED', message, place)
+  report.note('NHWC_NOT_TRANSPOSED', message, place)
 }
 
 /** Bytes that the runtime allocates for a constant without data in the file. */
