@@ -1,6 +1,6 @@
-// Casts: the reference against values of the published tables, and everything that may run instead of it
-// against the reference, bit for bit. Sources of up to 16 bits with all their codes; wider ones with all
-// neighbours of ties and limits of every target, and with seeded patterns.
+// Compares the reference cast with values of the published tables, and every kernel with the reference, bit
+// for bit. Sources of up to 16 bits are tested with all codes; wider sources with the ties and limits of
+// every target and their neighbours, and with seeded random patterns.
 //
 //   cast_test                        part of every test run
 //   cast_test --exhaustive [types]   all 2^32 patterns of float32 to every type of 4, 8 and 16 bits
@@ -40,7 +40,7 @@ std::string text(const CastOptions& options) {
          (options.saturate ? " saturating" : "");
 }
 
-// A buffer of exactly the needed size at an unaligned address.
+// A buffer of exactly `packed_bytes` at an unaligned address.
 class Packed {
  public:
   Packed(Dtype dtype, int64_t count)
@@ -94,7 +94,7 @@ void check_published_float8() {
     float last;
     uint64_t max, beyond, nan;
   };
-  // Rows of the table of thresholds; `beyond` is the result without saturation.
+  // `last` is the largest value that rounds to `max`; larger ones give `beyond` without saturation.
   for (const Row& row : {Row{Dtype::kFloat8E4m3fn, 464, 0x7e, 0x7f, 0x7f},
                          Row{Dtype::kFloat8E4m3fnuz, std::nextafter(248.0f, 0.0f), 0x7f, 0x80, 0x80},
                          Row{Dtype::kFloat8E5m2, std::nextafter(61440.0f, 0.0f), 0x7b, 0x7c, 0x7e},
@@ -231,8 +231,9 @@ class Patterns {
     ++count_;
   }
 
-  // Every number with few set bits after the first, of every size, and its neighbours: these include the
-  // ties, limits and first subnormals of all narrower types.
+  // For every exponent (or highest bit of an integer): all values of the next six bits, every single lower
+  // bit, all lower bits set, and the neighbours of each. These include the ties, limits and smallest
+  // subnormals of all narrower types.
   void add_near_limits() {
     const DtypeInfo& type = info_of(from_);
     const bool is_float = type.kind == DtypeKind::kFloat || type.kind == DtypeKind::kComplex;
@@ -243,8 +244,8 @@ class Patterns {
       const uint64_t first = is_float ? static_cast<uint64_t>(size) << m : uint64_t{1} << size;
       const int lower = is_float ? m : size;
       for (uint64_t front = 0; front < 64; ++front) {
-        const uint64_t rest = lower >= 6 ? front << (lower - 6) : front >> (6 - lower);
-        add_neighbours(first + rest, width);
+        const uint64_t tail = lower >= 6 ? front << (lower - 6) : front >> (6 - lower);
+        add_neighbours(first + tail, width);
       }
       add_neighbours(first + ((uint64_t{1} << lower) - 1), width);
       for (int single = 0; single < lower; ++single) add_neighbours(first + (uint64_t{1} << single), width);
@@ -265,7 +266,7 @@ class Patterns {
   int64_t count_ = 0;
 };
 
-// The first differing element, for the message.
+// Describes the first byte that differs, for the message.
 std::string difference(const Packed& found, const Packed& expected, Dtype to) {
   const auto* at = std::mismatch(found.data(), found.data() + found.size(), expected.data()).first;
   const int64_t byte = at - found.data();
@@ -294,14 +295,14 @@ void check_pair(const Patterns& patterns, Dtype from, Dtype to, const CastOption
             [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
   for (const CastKernel& kernel : cast_kernels()) {
     if (kernel.from != from || kernel.to != to || !can_run(kernel.isa)) continue;
-    const bool is_twice =
+    const bool rounds_twice =
         options.mode == CastMode::kOnnx && info_of(from).bits > 16 && from != Dtype::kFloat32;
-    if (kernel.rounding != CastRounding::kNearest || is_twice) continue;
+    if (kernel.rounding != CastRounding::kNearest || rounds_twice) continue;
     check_run(name_of(kernel), arguments, expected, kernel.run);
   }
 }
 
-// All lengths around a block, unaligned, with guards at both ends.
+// All lengths up to 70 elements, which is more than a block, at unaligned addresses.
 void check_tails(Dtype from, Dtype to) {
   std::mt19937_64 random(7);
   const Cast cast(from, to, kSpec);
@@ -316,8 +317,8 @@ void check_tails(Dtype from, Dtype to) {
   }
 }
 
-// Streaming stores to the start of a line, to offsets after it, and to addresses where no element ends a
-// line. Nothing outside the result is written.
+// Streaming stores that start at a cache line, at an offset inside one, and where no element ends at a line
+// boundary. Nothing outside the result is written.
 void check_streams(Dtype from, Dtype to) {
   constexpr size_t kLine = 64;
   std::mt19937_64 random(8);
@@ -362,9 +363,9 @@ constexpr Dtype kNarrowTargets[] = {Dtype::kFloat16,        Dtype::kBfloat16,   
 
 void check_seeded_float32() {
   constexpr int64_t kPatterns = 10'000'000;
-  constexpr int64_t kAtATime = 1'000'000;
-  for (int64_t done = 0; done < kPatterns; done += kAtATime) {
-    const Patterns patterns(Dtype::kFloat32, kAtATime, static_cast<uint64_t>(done) + 2);
+  constexpr int64_t kChunk = 1'000'000;
+  for (int64_t done = 0; done < kPatterns; done += kChunk) {
+    const Patterns patterns(Dtype::kFloat32, kChunk, static_cast<uint64_t>(done) + 2);
     for (const Dtype to : kNarrowTargets) check_pair(patterns, Dtype::kFloat32, to, kSpec);
   }
 }
@@ -376,7 +377,7 @@ struct Target {
   std::atomic<int64_t> differences{0};
 };
 
-// Casts patterns [first, first + count) to every target; they are decoded once for all.
+// Casts patterns [first, first + count) to every target; decodes each pattern once for all targets.
 void check_patterns(uint64_t first, size_t count, std::deque<Target>& targets) {
   std::vector<uint32_t> codes(count);
   std::vector<ExactNumber> numbers(count);
@@ -417,13 +418,12 @@ void check_every_float32(std::span<const Dtype> types) {
   }
   std::atomic<uint64_t> next{0};
   const auto work = [&] {
-    constexpr uint64_t kAtATime = uint64_t{1} << 13;
-    for (uint64_t first = next.fetch_add(kAtATime); first < uint64_t{1} << 32;
-         first = next.fetch_add(kAtATime)) {
+    constexpr uint64_t kChunk = uint64_t{1} << 13;
+    for (uint64_t first = next.fetch_add(kChunk); first < uint64_t{1} << 32; first = next.fetch_add(kChunk)) {
       if (first % (uint64_t{1} << 28) == 0) {
         std::fprintf(stderr, "%d of 16\n", static_cast<int>(first >> 28));
       }
-      check_patterns(first, kAtATime, targets);
+      check_patterns(first, kChunk, targets);
     }
   };
   std::thread other(work);
@@ -450,9 +450,9 @@ void check_every_float32(int count, char** names) {
     types.push_back(dtype);
   }
   if (count == 0) types.assign(std::begin(kNarrowTargets), std::end(kNarrowTargets));
-  constexpr size_t kAtOnce = 3;
-  for (size_t first = 0; first < types.size(); first += kAtOnce) {
-    check_every_float32(std::span(types).subspan(first, std::min(kAtOnce, types.size() - first)));
+  constexpr size_t kTypesAtOnce = 3;
+  for (size_t first = 0; first < types.size(); first += kTypesAtOnce) {
+    check_every_float32(std::span(types).subspan(first, std::min(kTypesAtOnce, types.size() - first)));
   }
 }
 

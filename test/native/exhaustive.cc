@@ -1,10 +1,10 @@
-// Every kernel that fits a plan, and the parts that a run is cut into for threads, against the reference,
-// over the cases that test/programs/exhaustive.mjs makes from the catalogue of layouts; and the reference
-// against the oracle where the case says so. Source and destination lie against a page that may not be
-// touched, at either end in turn.
+// Compares every kernel that fits a plan, and the parts for threads, with the reference kernel, for the cases
+// that test/programs/exhaustive.mjs generates from the layout catalogue; and the reference with the oracle if
+// the case asks for it. Source and destination lie next to a guard page, first at their lower end, then at
+// their upper end.
 //
-// Reads a case a line: number, seed, 1 or 0 for the oracle, and the reorder (read_description.h). Writes how
-// often each kernel ran, and to standard error what failed.
+// Reads one case per line: number, seed, 1 or 0 for the oracle, and the reorder (read_description.h). Writes
+// the number of runs of each kernel to standard output, and failures to standard error.
 #include <unistd.h>
 
 #include <algorithm>
@@ -32,13 +32,13 @@ namespace {
 // Name of the running case for the crash handler, which may not allocate.
 char running[200];
 
-void say_running(int64_t number, const char* kernel, const char* what) {
+void set_running(int64_t number, const char* kernel, const char* what) {
   std::snprintf(running, sizeof(running), "case %lld: %s, %s\n", static_cast<long long>(number), kernel,
                 what);
 }
 
 void on_crash(int signal) {
-  constexpr std::string_view kWhat = "Memory outside of source or destination was touched in ";
+  constexpr std::string_view kWhat = "Access outside the source or destination in ";
   (void)!write(STDERR_FILENO, kWhat.data(), kWhat.size());
   (void)!write(STDERR_FILENO, running, std::strlen(running));
   _exit(128 + signal);
@@ -51,7 +51,7 @@ struct Case {
   ReorderDescription description;
 };
 
-// Memory shared by all cases, since allocating it costs more than a case.
+// Memory shared by all cases: allocating it takes longer than a case.
 struct Memory {
   GuardedMemory source{kMaxBytes};
   GuardedMemory destination{kMaxBytes};
@@ -93,13 +93,13 @@ class CaseCheck {
     for (uint8_t& byte : bytes_) byte = static_cast<uint8_t>(random_());
   }
 
-  // Copies have no loop-nest reference.
+  // Copies have no loop-nest reference, so the oracle checks them.
   void expect() {
     const ReorderKernel& reference =
         *std::find_if(reorder_kernels().rbegin(), reorder_kernels().rend(),
                       [this](const ReorderKernel& kernel) { return fits(kernel, plan_); });
     CHECK(std::string_view(reference.name).ends_with("_reference"));
-    say_running(case_.number, reference.name, "whole");
+    set_running(case_.number, reference.name, "whole");
     expected_.assign(static_cast<size_t>(plan_.destination_bytes()), 0xA5);
     if (!expected_.empty()) {
       reference.run({plan_, source_, expected_.data(), 0, plan_.destination_bytes()});
@@ -120,7 +120,7 @@ class CaseCheck {
     }
   }
 
-  // A few parts, as threads would take them.
+  // A few parts, in reverse order.
   void check_parts() {
     const int64_t bytes = plan_.destination_bytes();
     const int64_t part = std::max<int64_t>(bytes / (1 + below(6)), 64);
@@ -132,7 +132,7 @@ class CaseCheck {
     });
   }
 
-  // The whole destination, a long range, and a short one.
+  // The whole destination, a range of any length, and one of at most 200 units.
   template <class Run>
   void check(const char* name, const ReorderPlan& plan, Run run) {
     const int64_t unit = std::max(plan.element_bits() / 8, 1);
@@ -154,7 +154,7 @@ class CaseCheck {
     char range[100];
     std::snprintf(range, sizeof(range), "range %lld..%lld against the %s end", static_cast<long long>(begin),
                   static_cast<long long>(last), end_ == Against::kLower ? "lower" : "upper");
-    say_running(case_.number, name, range);
+    set_running(case_.number, name, range);
     run(to, begin, last);
     compare(std::string(name) + ", " + range, expected_.data(), to, begin, last);
   }

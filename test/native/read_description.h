@@ -1,6 +1,6 @@
-// Reorders as text, made from the names of layouts by scripts/reorder_text.mjs:
+// Reads reorders from text, which scripts/reorder_text.mjs makes from layout names:
 //   element_bits  rank extents...  side side  sliced
-// where `sliced` is 0, or 1 and the slice of `from`: extents... start... step...; and a side is
+// `sliced` is 0, or 1 followed by the slice of `from`: extents... start... step... A side is
 //   lower... upper... elements  pieces { axis lo hi  digits { count axes... radix weight } }
 #pragma once
 

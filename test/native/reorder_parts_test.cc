@@ -1,5 +1,5 @@
-// Runs that are cut for threads write what one thread writes, byte for byte, however they are cut and in
-// whatever order. The parts run on a pool, so that the thread sanitizer sees them.
+// A reorder that is split into parts writes the same bytes as a single run, for every kind of split and every
+// order of the parts. The parts run on a thread pool, so that the thread sanitizer checks them.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -15,7 +15,7 @@
 namespace tilework::test {
 namespace {
 
-// Small enough that small cases make many parts.
+// So low that small cases have many parts.
 constexpr PartLimits kTinyLimits{256, 64, 4096};
 
 ReorderPlan pixels_to_planes(int bits, const std::vector<int64_t>& shape) {
@@ -64,7 +64,7 @@ void test_random_cases(int rounds) {
   }
 }
 
-// Rectangles of few columns, with tails and holes, in every width.
+// Tiles of few columns, with tails and padding, in every element width.
 void test_planes() {
   std::mt19937_64 random(20250302);
   for (int bits : {8, 16, 32, 64, 128}) {
@@ -84,18 +84,18 @@ void test_cuts() {
     return ReorderParts(std::make_shared<const ReorderPlan>(pixels_to_planes(32, shape)), threads);
   };
   using Cut = ReorderParts::Cut;
-  // Below 256 KiB of both, one part.
+  // Less than 256 KiB of source and destination: one part.
   CHECK(parts_of({1, 3, 100, 100}, 8).cut() == Cut::kWhole);
-  // Three planes are one rectangle, of which each part takes some pixels.
-  const ReorderParts picture = parts_of({1, 3, 224, 224}, 2);
-  CHECK(picture.cut() == Cut::kLoop && picture.count() == 8);
-  // Many pictures are cut between them.
-  const ReorderParts pictures = parts_of({64, 3, 224, 224}, 2);
-  CHECK(pictures.cut() == Cut::kRanges && pictures.part_bytes() % (3 * 224 * 224 * 4) == 0);
+  // Three planes are one tile; each part moves some of its pixels.
+  const ReorderParts image = parts_of({1, 3, 224, 224}, 2);
+  CHECK(image.cut() == Cut::kLoop && image.count() == 8);
+  // Many images are split at image boundaries.
+  const ReorderParts images = parts_of({64, 3, 224, 224}, 2);
+  CHECK(images.cut() == Cut::kRanges && images.part_bytes() % (3 * 224 * 224 * 4) == 0);
   CHECK(parts_of({0, 3, 224, 224}, 2).count() == 1);
 }
 
-// Blocks whose runs go to places farther apart than a part.
+// Blocks whose runs are written to offsets farther apart than the size of a part.
 void test_far_columns() {
   std::mt19937_64 random(20250303);
   constexpr PartLimits kSmallLimits{0, 64, 4096};
@@ -105,7 +105,7 @@ void test_far_columns() {
       const auto plan = std::make_shared<const ReorderPlan>(
           ReorderDescription{bits, shape, feature_blocks(shape, 32), feature_blocks(shape, 16)});
       CHECK(plan->nest_class() == NestClass::kRuns);
-      // Runs of one unit are a transpose, and a last block with holes is moved by itself.
+      // Runs of a single unit are a transpose, and a last block with padding has its own loop nest.
       const bool has_far_columns = bits > 8 && features == 32;
       CHECK((ReorderParts(plan, 2, kSmallLimits).cut() == ReorderParts::Cut::kLoop) == has_far_columns);
       check_parts(plan, std::to_string(bits) + " bits, " + std::to_string(features) + " features",
@@ -114,7 +114,7 @@ void test_far_columns() {
   }
 }
 
-// Tiles that take much of each row of the source, and go to places farther apart than the largest part.
+// Tiles that read a long stretch of each source row and write to offsets farther apart than the largest part.
 void test_far_tiles() {
   std::mt19937_64 random(20250305);
   constexpr PartLimits kSmallLimits{0, 64, 4096};
@@ -131,8 +131,8 @@ void test_far_tiles() {
   }
 }
 
-// Blocks that are taken apart to pixels: a range has the runs of many pixels, one beside another in the
-// source.
+// Blocks merged into larger blocks: a range of the destination has the runs of many pixels, which are
+// adjacent in the source.
 void test_near_columns() {
   std::mt19937_64 random(20250306);
   for (int bits : {16, 32}) {
@@ -145,9 +145,9 @@ void test_near_columns() {
   }
 }
 
-// Axes in the reverse order, whose innermost one is a pass longer than lines: the last part of a loop has one
-// pass, so that no loop of its nest goes on in the destination.
-void test_last_passes() {
+// Reversed axes, where an extent is one more than a multiple of a cache line: the last part of a loop has one
+// iteration, so that no loop of its nest is contiguous in the destination.
+void test_last_iterations() {
   std::mt19937_64 random(20261122);
   for (int bits : {4, 8, 16, 32, 64, 128}) {
     const int64_t line = 64 * 8 / bits;
@@ -164,7 +164,7 @@ void test_last_passes() {
   }
 }
 
-// Ranges of runs end where all runs of a block have been written: others would be walked one by one.
+// Ranges end where all runs of a block have been written; runs of a partial block would be moved one by one.
 void test_whole_columns() {
   const std::vector<int64_t> shape = {16, 32, 32, 40};
   Side pixels = row_major(shape);
@@ -181,7 +181,7 @@ void test_whole_columns() {
   constexpr int64_t kImageBytes = 32 * 32 * 40 * 2;
   const ReorderParts many(blocks_of(16), 1);
   CHECK(many.cut() == Cut::kRanges && many.part_bytes() % kImageBytes == 0);
-  // Of a few images each part has some pixels of all.
+  // With few images, each part has some pixels of every image.
   const ReorderParts few(blocks_of(3), 1);
   CHECK(few.cut() == Cut::kLoop);
   std::mt19937_64 random(20250304);
@@ -200,7 +200,7 @@ int main(int count, char** arguments) {
   test_cuts();
   test_far_columns();
   test_near_columns();
-  test_last_passes();
+  test_last_iterations();
   test_far_tiles();
   test_whole_columns();
   return result();

@@ -1,6 +1,6 @@
-// Every plan against the oracle: random layouts, all element widths, whole and in ranges, on one thread and
-// many. Buffers have the exact size, and holes of 8- and 16-byte sources are poisoned: under the address
-// sanitizer a kernel that reads one is caught.
+// Compares every plan and every kernel that fits it with the oracle: random layouts, all element widths, the
+// whole destination and ranges of it, on one thread and on several. Buffers have the exact size, and padding
+// of 8- and 16-byte sources is poisoned, so that the address sanitizer reports a kernel that reads it.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -19,7 +19,7 @@
 namespace tilework::test {
 namespace {
 
-// The whole destination in random ranges, each into memory of its own.
+// Splits the destination into random ranges and writes each into a separate buffer.
 template <class Run>
 void check_ranges(const ReorderDescription& description, const ReorderPlan& plan, Run run,
                   const std::vector<uint8_t>& expected, RandomLayout& layouts) {
@@ -38,7 +38,7 @@ void check_ranges(const ReorderDescription& description, const ReorderPlan& plan
   }
 }
 
-// Every kernel that could be chosen, not only the first, with either kind of stores.
+// Every kernel that fits the plan, not only the chosen one, with cached and with streaming stores.
 void check_kernels(const ReorderDescription& description, const ReorderPlan& plan, const Storage& source,
                    const std::vector<uint8_t>& expected, RandomLayout& layouts) {
   for (const ReorderKernel& kernel : reorder_kernels()) {
@@ -65,7 +65,7 @@ void check_reorder(const ReorderDescription& description, std::mt19937_64& rando
   for (int64_t i = 0; i < source.size; ++i) source.data[i] = static_cast<uint8_t>(random());
   const std::vector<uint8_t> expected = expected_of(description, plan, source.data.get());
   poison_holes(description, source);
-  // Also as the plan moves elements that are put together to units.
+  // The plan may move several elements as one unit; the kernels below run with and without units.
   for (Stores stores : {Stores::kCached, Stores::kStreaming}) {
     const auto run = [&](uint8_t* part, int64_t begin, int64_t end) {
       plan.run(source.data.get(), part, begin, end, stores);
@@ -89,7 +89,7 @@ void test_random_layouts(int rounds) {
   }
 }
 
-// Extents beyond the blocks of the kernels, and just beside multiples of them.
+// Extents larger than the register blocks of the kernels, at multiples of them and one off.
 void test_random_tiles(int rounds) {
   static constexpr int64_t kExtents[] = {3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 100, 131};
   static constexpr int64_t kBlocks[] = {1, 2, 3, 4, 8, 16, 32, 64};
@@ -130,11 +130,11 @@ void test_random_tiles(int rounds) {
   }
 }
 
-// Images of few channels in blocks with holes, and blocks that are full, both ways: widths around whole lines
-// of the source.
+// Images of few channels, in blocks with padding and in full blocks, in both directions. The widths lie
+// around multiples of a cache line of the source.
 void test_blocks_of_pixels() {
   static constexpr int64_t kPixels[] = {7, 16, 33, 64, 67, 131};
-  // Enough to be read from several places at once.
+  // Enough pixels for kernels that read several streams of the source at once.
   static constexpr int64_t kManyPixels = 4200;
   std::mt19937_64 random(20240302);
   for (int64_t block : {4, 8, 16, 32}) {
@@ -149,14 +149,14 @@ void test_blocks_of_pixels() {
         }
       }
     }
-    const std::vector<int64_t> picture = {1, 3, 1, kManyPixels};
+    const std::vector<int64_t> image = {1, 3, 1, kManyPixels};
     for (int bits : {8, 16, 32}) {
-      check_reorder({bits, picture, feature_blocks(picture, block), row_major(picture)}, random);
+      check_reorder({bits, image, feature_blocks(image, block), row_major(image)}, random);
     }
   }
 }
 
-// Channels that are no multiple of a block, side by side, both ways.
+// Channel counts that are not multiples of a block, to and from channels-last.
 void test_odd_channels() {
   std::mt19937_64 random(20240303);
   for (int64_t channels : {5, 7, 9, 11, 17, 19, 22, 31, 35, 49, 150}) {
@@ -174,7 +174,8 @@ void test_odd_channels() {
   }
 }
 
-// Weights o, i, y, x in blocks of inputs, of outputs, and of inputs again: os_is_yx_isa<a>_osv<o>_isv<v>.
+// Weights o, i, y, x whose inputs are blocked twice, around a block of outputs:
+// os_is_yx_isa<a>_osv<o>_isv<v>.
 Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o, int64_t v) {
   Side side = row_major(shape);
   const int64_t outputs = (shape[0] + o - 1) / o;
@@ -185,7 +186,8 @@ Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o,
   return side;
 }
 
-// Both ways, with tails of either axis and windows from one element to too large for a buffer.
+// Both directions, with tails on either axis, and windows from one element to more than a packed buffer
+// holds.
 void test_interleaved_weights(int rounds) {
   static constexpr int64_t kOutputs[] = {5, 16, 17, 32, 47};
   static constexpr int64_t kInputs[] = {3, 8, 31, 32, 37, 64};
@@ -203,7 +205,7 @@ void test_interleaved_weights(int rounds) {
     check_reorder({bits, shape, plain, blocks}, random);
     check_reorder({bits, shape, blocks, plain}, random);
   }
-  // Many tiles at a time, of which the last ones overlap those before.
+  // Several tiles per iteration, where the last tiles overlap the ones before.
   const std::vector<int64_t> odd = {32, 40, 3, 3};
   for (int64_t blocks : {1, 2}) {
     for (int bits : kBits) {
@@ -213,7 +215,7 @@ void test_interleaved_weights(int rounds) {
     }
   }
   const std::vector<int64_t> shape = {32, 64, 3, 3};
-  // Padding before the inputs of both sides, so that the first block begins with some that are not there.
+  // Lower padding of the inputs in source and destination: the first block starts with padding.
   Side padded_blocks = interleaved_blocks(shape, 8, 16, 4);
   Side padded_plain = row_major(shape);
   padded_blocks.lower[1] = padded_plain.lower[1] = 2;
@@ -223,14 +225,14 @@ void test_interleaved_weights(int rounds) {
   }
   const ReorderPlan plan({8, shape, row_major(shape), interleaved_blocks(shape, 8, 16, 4)});
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kInterleaved);
-  // Back, outputs are pixels of four inputs.
+  // In the other direction, outputs act as pixels of four inputs.
   const ReorderPlan back({8, shape, interleaved_blocks(shape, 8, 16, 4), row_major(shape)});
   CHECK(back.inner_loops()[0].pixel_level.has_value());
-  // Eight inputs are contiguous in the source, and the outputs around them go on there.
+  // Eight inputs are contiguous in the source, and the next output continues at the next offset.
   const ReorderPlan eight({8, shape, interleaved_blocks(shape, 4, 16, 8), row_major(shape)});
-  const InnerLoops& crossed = eight.inner_loops()[0];
-  CHECK(crossed.chain == InnerLoops::Chain::kColumns);
-  CHECK(eight.nests()[0].nodes[*crossed.column_level].source_stride == 8);
+  const InnerLoops& loops = eight.inner_loops()[0];
+  CHECK(loops.chain == InnerLoops::Chain::kColumns);
+  CHECK(eight.nests()[0].nodes[*loops.column_level].source_stride == 8);
 }
 
 // Activations b, f, y, x in blocks of batches and of features: bs_fs_yx_bsv<b>_fsv<f>, or b_fs_yx_fsv<f>.
@@ -244,7 +246,7 @@ Side batch_blocks(const std::vector<int64_t>& shape, int64_t b, int64_t f) {
   return side;
 }
 
-// Whole blocks, which make runs and chains of them, and tails.
+// Full blocks, which give runs and chains of runs, and blocks with tails.
 void test_block_to_block(int rounds) {
   static constexpr int64_t kBatches[] = {1, 3, 16, 32, 33};
   static constexpr int64_t kFeatures[] = {16, 31, 32, 64};
@@ -266,12 +268,12 @@ void test_block_to_block(int rounds) {
   CHECK(plan.inner_loops()[0].chain == InnerLoops::Chain::kRuns);
   const ReorderPlan blocks({32, shape, batch_blocks(shape, 32, 32), batch_blocks(shape, 16, 16)});
   CHECK(blocks.ordered(0).has_value());
-  // Both halves of a block are moved before the next pixel is read.
+  // The loop over halves of a block is hoisted inside the loop over pixels: each source block is read once.
   CHECK(blocks.ordered(0)->is_hoisted);
 }
 
-// Blocks of 16 small channels, which are moved as units, put together to larger blocks and taken apart;
-// places that are no multiple of a line, and shapes whose last line is not whole.
+// Blocks of 16 one-byte channels, moved as units, merged into larger blocks and split again; with offsets
+// that are not multiples of a cache line, and sizes that end within a line.
 void test_units_of_lanes() {
   std::mt19937_64 random(20240303);
   for (const std::vector<int64_t>& shape :
@@ -288,9 +290,9 @@ void test_units_of_lanes() {
 // Weights o, i, y, x as y, x, i, o.
 Side outputs_last(const std::vector<int64_t>& shape) { return plain_order(shape, {2, 3, 1, 0}); }
 
-// Boxes whose rectangles take several loops together, both ways, with and without tails; strides of powers of
-// two make them go through a buffer.
-void test_transposed_boxes() {
+// Blocks whose tiles span several loops, in both directions, with and without tails. Power-of-two strides
+// cause set conflicts and so make the tiles use a packed buffer.
+void test_transposed_blocks() {
   const auto blocks_of_both = [](const std::vector<int64_t>& shape) {
     Side side = row_major(shape);
     side.pieces[0].digits = {{{1}, shape[1], 1},           {{2}, shape[2], 1}, {{3}, (shape[3] + 1) / 2, 2},
@@ -315,8 +317,8 @@ void test_transposed_boxes() {
       check_both(bits, shape, pairs_of_inputs(shape));
     }
   }
-  const std::vector<int64_t> crowded = {64, 16, 8, 8};
-  CHECK(check_both(4, crowded, outputs_last(crowded)));
+  const std::vector<int64_t> conflicting = {64, 16, 8, 8};
+  CHECK(check_both(4, conflicting, outputs_last(conflicting)));
   for (int bits : {8, 16, 32, 64}) {
     const std::vector<int64_t> lines = {int64_t{72} * 8 / bits * 4, 64, 8, 8};
     check_both(bits, lines, outputs_last(lines));
@@ -324,8 +326,9 @@ void test_transposed_boxes() {
   }
 }
 
-// Pixels of odd windows in pairs or fours: the last one of each window is a hole in every box.
-void test_boxes_with_holes() {
+// The pixels of windows of odd size in groups of two or four: each window ends with padding, so every block
+// has a hole.
+void test_blocks_with_holes() {
   const auto blocks_of_pixels = [](const std::vector<int64_t>& shape, int64_t pixels) {
     const int64_t inputs = shape[1];
     const int64_t outputs = (shape[0] + 15) / 16;
@@ -353,14 +356,14 @@ void test_boxes_with_holes() {
     CHECK(plan.transpose(0) != nullptr && !plan.transpose(0)->zeros.empty());
     const ReorderPlan back({bits, shape, blocks_of_pixels(shape, 2), row_major(shape)});
     CHECK(back.transpose(0) != nullptr && back.transpose(0)->zeros.empty());
-    // Boxes that a range cuts are moved element by element: ranges end with boxes.
+    // A block that a range splits is moved element by element, so ranges end at block boundaries.
     const int64_t window = 9 * bits / 8;
     CHECK(back.range_unit(1 << 20) > 64 && back.range_unit(1 << 20) % window == 0);
   }
 }
 
-// Of a destination that no memory holds, a window: boxes of padding beside it are not come to. Were they,
-// this would take days.
+// Writes a window of a destination far larger than memory. Kernels must not visit blocks of padding outside
+// the window: that would take days.
 void test_windows_of_huge_padding() {
   constexpr int64_t kRow = int64_t{1} << 50;
   const std::vector<int64_t> shape = {3, 4};
@@ -385,31 +388,31 @@ void test_windows_of_huge_padding() {
   }
 }
 
-// Lines 4 KiB apart: squares of whole lines, each of them read and written once; and rows of less than a
-// line, which are no multiple of a block.
-void test_crowded_lines() {
+// Rows 4 KiB apart, which alias in L1: square tiles of whole cache lines, each line read and written once;
+// and rows shorter than a line that are not multiples of a block.
+void test_conflicting_lines() {
   std::mt19937_64 random(20240313);
   for (const std::vector<int64_t>& shape : {std::vector<int64_t>{64, 64, 8, 8}, {16, 512, 3, 8}}) {
     const Side pairs_of_inputs = interleaved_blocks(shape, 1, 16, 2);
     for (int bits : {8, 16, 32}) {
-      const ReorderDescription there{bits, shape, row_major(shape), pairs_of_inputs};
-      const ReorderPlan plan(there);
+      const ReorderDescription to_pairs{bits, shape, row_major(shape), pairs_of_inputs};
+      const ReorderPlan plan(to_pairs);
       if (bits > 8 && shape[0] == 64) CHECK(plan.transpose(0) != nullptr && plan.transpose(0)->by_lines);
-      check_reorder(there, random);
+      check_reorder(to_pairs, random);
       check_reorder({bits, shape, pairs_of_inputs, row_major(shape)}, random);
     }
   }
 }
 
-// Pixels whose channels are reversed, of all of the source's channels and of the last ones.
+// Channels-last images with reversed channels: a slice of all channels, and one that omits the first.
 void test_reversed_channels() {
   std::mt19937_64 random(20240314);
   for (int64_t channels : {2, 3, 4, 8, 19, 33}) {
     const std::vector<int64_t> shape = {2, channels, 7, 11};
-    for (int64_t left_out : {0, 1}) {
-      const std::vector<int64_t> whole = {2, channels + left_out, 7, 11};
+    for (int64_t omitted : {0, 1}) {
+      const std::vector<int64_t> whole = {2, channels + omitted, 7, 11};
       const Side pixels = channels_last(whole);
-      const Slice slice{whole, {0, channels + left_out - 1, 0, 0}, {1, -1, 1, 1}};
+      const Slice slice{whole, {0, channels + omitted - 1, 0, 0}, {1, -1, 1, 1}};
       for (int bits : {8, 16, 32, 64, 128}) {
         const ReorderDescription description{bits, shape, pixels, row_major(shape), slice};
         CHECK(ReorderPlan(description).nest_class() == NestClass::kTiles);
@@ -419,7 +422,7 @@ void test_reversed_channels() {
   }
 }
 
-// What is moved by lists has them from the plan, as many as there is room for.
+// The plan holds the move lists of table-driven gathers, within kMaxBoxTableBytes.
 void test_planned_moves() {
   std::mt19937_64 random(20240312);
   const std::vector<int64_t> shape = {5, 7};
@@ -434,15 +437,15 @@ void test_planned_moves() {
       const ReorderPlan plan(description);
       CHECK(plan.box(0) != nullptr && !plan.gather_moves(0).empty());
       int64_t bytes = plan.box(0)->bytes();
-      for (const auto& known : plan.gather_moves(0)) bytes += known.moves.bytes();
+      for (const auto& list : plan.gather_moves(0)) bytes += list.moves.bytes();
       CHECK(bytes <= kMaxBoxTableBytes);
     }
   }
 }
 
-// Tiles whose rows and columns share sets of a cache go through a buffer in parts that overlap, plain ones,
-// chains and ones that end with zeros; chains of whole blocks repeat, also where a range cuts them.
-void test_crowded_tiles() {
+// Tiles whose rows and columns have a set conflict go through a packed buffer in chunks that overlap: plain
+// tiles, chains, and tiles with trailing zeros. Chains of full blocks repeat, also where a range splits them.
+void test_conflicting_tiles() {
   const auto blocks_of_inputs = [](const std::vector<int64_t>& shape, int64_t block) {
     Side side = row_major(shape);
     const int64_t inputs = (shape[1] + block - 1) / block;
@@ -470,7 +473,7 @@ void test_crowded_tiles() {
   }
 }
 
-// Steps, reversals and reversed channels of small elements are shuffled where a processor can.
+// Steps, reversals and reversed channels of 1- to 4-byte elements, for which some processors have shuffles.
 void test_shuffles() {
   std::mt19937_64 random(20240312);
   for (int bits : {8, 16, 32}) {
@@ -493,7 +496,7 @@ void test_identity() {
   const ReorderPlan same({32, shape, row, row});
   CHECK(same.nest_class() == NestClass::kIdentity);
   CHECK(std::string(same.kernel().name).starts_with("copy_"));
-  // Blocks without holes are equal to themselves too; with holes, zeros have to be written.
+  // Equal blocked layouts are a copy too, unless they have padding, which must be written as zeros.
   const Side blocked = feature_blocks(shape, 16);
   CHECK(ReorderPlan({8, shape, blocked, blocked}).nest_class() == NestClass::kIdentity);
   const Side holed = feature_blocks(shape, 24);
@@ -505,7 +508,7 @@ void test_identity() {
         NestClass::kIdentity);
 }
 
-// 4-bit storage ends with half a byte that a plain copy would take over.
+// An odd number of 4-bit elements leaves half a byte unused; a plain copy would copy it, but it must be zero.
 void test_half_bytes() {
   const auto class_of = [](const std::vector<int64_t>& shape) {
     return ReorderPlan({4, shape, row_major(shape), row_major(shape)}).nest_class();
@@ -519,8 +522,8 @@ void test_half_bytes() {
   CHECK(destination[0] == 0x21 && destination[1] == 0x03);
 }
 
-// Long runs of half bytes, which begin in either half of a byte on either side, and steps that are too long
-// to unpack all that lies between.
+// Long runs of 4-bit elements that start in the low or the high half of a byte, in source and destination;
+// and steps too long to unpack all elements in between.
 void test_runs_of_half_bytes() {
   std::mt19937_64 random(20240315);
   const std::vector<int64_t> rows = {6, 131};
@@ -550,16 +553,16 @@ void test_views() {
   const auto fsv16 = [](const std::vector<int64_t>& shape) { return feature_blocks(shape, 16); };
   const std::vector<int64_t> whole = {6, 32, 3, 5};
   const std::vector<int64_t> ones = {1, 1, 1, 1};
-  // Batches follow each other, plain and blocked.
+  // Batches are contiguous, plain and blocked.
   CHECK(copy_offset(32, whole, {whole, {2, 0, 0, 0}, ones}, {3, 32, 3, 5}, row_major) == 2 * 480 * 4);
   CHECK(copy_offset(32, whole, {whole, {2, 0, 0, 0}, ones}, {3, 32, 3, 5}, fsv16) == 2 * 480 * 4);
   // One batch, one slice of features, a few rows.
   CHECK(copy_offset(8, whole, {whole, {4, 16, 1, 0}, ones}, {1, 16, 2, 5}, fsv16) == 4 * 480 + 240 + 80);
   CHECK(copy_offset(8, whole, {whole, {4, 7, 1, 0}, ones}, {1, 1, 2, 5}, row_major) == 4 * 480 + 7 * 15 + 5);
-  // Two rows of each channel are no range.
+  // Two rows of each channel are not contiguous.
   CHECK(!copy_offset(8, whole, {whole, {4, 7, 1, 0}, ones}, {1, 2, 2, 5}, row_major));
   CHECK(!copy_offset(8, whole, {whole, {5, 0, 0, 0}, {-1, 1, 1, 1}}, {6, 32, 3, 5}, row_major));
-  // Holes of the destination are zeros; those of the source need not be.
+  // Padding of the destination must be zero; padding of the source can have any value.
   CHECK(!copy_offset(8, {6, 19, 3, 5}, {{6, 19, 3, 5}, {2, 0, 0, 0}, ones}, {3, 19, 3, 5}, fsv16));
   // 4 bit: whole bytes only.
   CHECK(copy_offset(4, {7, 6}, {{7, 6}, {3, 0}, {1, 1}}, {2, 6}, row_major) == 9);
@@ -571,7 +574,8 @@ void test_views() {
   CHECK(view.reason() == "the destination is one range of the source, from byte 15 on");
 }
 
-// Steps through plain axes, and through blocks that they divide, are strides; others need a table.
+// A step along a plain axis, or one that divides the block, becomes a stride; other steps need a lookup
+// table.
 void test_strides_of_slices() {
   const std::vector<int64_t> whole = {4, 64, 8, 10};
   const auto nest_of = [&](const std::vector<int64_t>& shape, std::vector<int64_t> start,
@@ -590,9 +594,9 @@ void test_strides_of_slices() {
   CHECK(nest_of({4, 16, 8, 10}, {0, 1, 0, 0}, {1, 4, 1, 1}, blocked).lookups.empty());
   CHECK(nest_of({4, 4, 8, 10}, {0, 5, 0, 0}, {1, 16, 1, 1}, blocked).lookups.empty());
   CHECK(nest_of({4, 64, 8, 10}, {0, 63, 0, 0}, {1, -1, 1, 1}, blocked).lookups.empty());
-  // Inside one block, wherever it begins.
+  // Inside one block, at any start.
   CHECK(nest_of({4, 7, 8, 10}, {0, 21, 0, 0}, {1, 1, 1, 1}, blocked).lookups.empty());
-  // Across blocks as well, where the destination has none: the loops begin with the first block.
+  // Also across blocks, if the destination is not blocked: the loops start at the first block.
   CHECK(nest_of({4, 30, 8, 10}, {0, 5, 0, 0}, {1, 1, 1, 1}, blocked).lookups.empty());
   CHECK(nest_of({4, 30, 8, 10}, {0, 40, 0, 0}, {1, -1, 1, 1}, blocked).lookups.empty());
   const std::vector<int64_t> part = {4, 30, 8, 10};
@@ -621,12 +625,12 @@ void test_slices_are_checked() {
   CHECK(code({6, 8}, {0, 0}, {1, 1}, shape) == "ERR_ARGUMENT");
   CHECK(code(whole, {0, 0}, {INT64_MAX, 1}, shape) == "ERR_RANGE");
   CHECK(code(whole, {5, 0}, {INT64_MIN, 1}, shape) == "ERR_RANGE");
-  // One element takes no step, and none needs no index.
+  // One element uses no step, and an empty result uses no index.
   CHECK(code(whole, {0, 0}, {INT64_MIN, 1}, {1, 3}).empty());
   CHECK(code(whole, {9, 0}, {1, 1}, {0, 3}).empty());
 }
 
-// A small step times a huge padding leads to offsets that no memory has.
+// The step times the padded extent overflows an offset.
 void test_far_offsets_are_refused() {
   const int64_t many = int64_t{1} << 40;
   Side to = row_major({2});
@@ -638,7 +642,7 @@ void test_far_offsets_are_refused() {
   CHECK(code_of([&] { ReorderPlan plan({8, {2}, from, to, slice}); }) == "ERR_OVERFLOW");
 }
 
-// What the innermost loops of common reorders are.
+// The nest classes and kernels of common reorders.
 void test_classes() {
   const std::vector<int64_t> shape = {2, 32, 30, 50};
   const Side plain = row_major(shape);
@@ -648,21 +652,21 @@ void test_classes() {
   CHECK(std::string(tiles.kernel().name).starts_with("reorder_x32_tiles"));
   CHECK(tiles.reason().ends_with("; 1500 x 16 at a time"));
   CHECK(ReorderPlan({16, shape, pixels, plain}).nest_class() == NestClass::kTiles);
-  // Sixteen 4-byte features stay together; sixteen 1-byte ones are one unit of the widest kernel.
+  // Sixteen 4-byte features are a run; sixteen 1-byte features are one unit of the widest kernel.
   const ReorderPlan runs({32, shape, pixels, feature_blocks(shape, 16)});
   CHECK(runs.nest_class() == NestClass::kRuns && runs.units() == nullptr);
   const ReorderPlan units({8, shape, pixels, feature_blocks(shape, 16)});
   CHECK(units.units() != nullptr && units.units()->element_bits() == 128);
   CHECK(std::string(units.kernel().name).starts_with("reorder_x128_"));
   CHECK(units.reason().ends_with("; 16 elements are moved as one"));
-  // Every kernel but the references needs a class of its own.
+  // A kernel without "reference" in its name takes one class only.
   const ReorderPlan steps(
       {32, {10, 6}, row_major({10, 12}), row_major({10, 6}), Slice{{10, 12}, {0, 0}, {1, 2}}});
   CHECK(steps.nest_class() == NestClass::kLoopNest);
   CHECK(std::string(steps.kernel().name).starts_with("reorder_x32_gather"));
 }
 
-// Threads get whole planes where planes are written, whatever part of a line.
+// If planes are written, ranges for threads are whole planes, even if those are not multiples of a line.
 void test_range_units() {
   const auto unit_of = [](const std::vector<int64_t>& shape, int64_t most, int bits = 32) {
     return ReorderPlan({bits, shape, channels_last(shape), row_major(shape)}).range_unit(most);
@@ -675,7 +679,7 @@ void test_range_units() {
   CHECK(unit_of({1, 64, 1, 1}, 1 << 20, 8) == 64);
 }
 
-// Streaming stores are for what no cache holds.
+// Streaming stores are used for data that the cache of a thread cannot hold.
 void test_stores() {
   CHECK(last_level_cache_bytes() >= 64 << 10);
   const auto stores_of = [](int64_t bytes, size_t threads) {
@@ -685,7 +689,7 @@ void test_stores() {
     CHECK(stores_of(1000, threads) == Stores::kCached);
     CHECK(stores_of(last_level_cache_bytes(), threads) == Stores::kStreaming);
   }
-  // Source and destination take five eighths of the cache.
+  // Source and destination together fill five eighths of the cache.
   CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 1) == Stores::kStreaming);
   CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 2) == Stores::kCached);
 }
@@ -693,13 +697,13 @@ void test_stores() {
 void test_merging() {
   const std::vector<int64_t> shape = {2, 32, 30, 50};
   const ReorderPlan plan({32, shape, row_major(shape), feature_blocks(shape, 16)});
-  // b and f/16 step alike, y and x do: three loops are left of six digits.
+  // b merges with f/16, and y with x: three loops remain of six digits.
   CHECK(plan.nests().size() == 1);
   CHECK(plan.nests()[0].nodes.size() == 3);
   CHECK(plan.nests()[0].lookups.empty());
 }
 
-// Threads take ranges of one destination; neighbours share no element.
+// Threads write adjacent ranges of one destination; no element belongs to two ranges.
 void test_threads() {
   const std::vector<int64_t> shape = {3, 19, 65, 33};
   for (int bits : {4, 8, 32}) {
@@ -725,7 +729,7 @@ void test_threads() {
   }
 }
 
-// A period beyond the largest table takes the arithmetic way.
+// A period longer than the largest lookup table is computed arithmetically.
 void test_large_periods(std::mt19937_64& random) {
   const std::vector<int64_t> shape = {3, 101, 97};
   Side fused = row_major(shape);
@@ -751,13 +755,13 @@ void test_ranges_are_checked() {
   CHECK(code_of([&] { plan.check_range(8, 4); }) == "ERR_ARGUMENT");
 }
 
-// The first kernel that fits is taken: those of an instruction set stand before what every processor has, and
-// none is without such a one.
+// The first kernel that fits is chosen, so kernels of an instruction set precede the portable kernel of the
+// same class and width, which must exist.
 void test_kernel_table() {
   const std::span<const ReorderKernel> kernels = reorder_kernels();
   CHECK(!kernels.empty());
   for (size_t i = 0; i < kernels.size(); ++i) {
-    // A kernel of loop nests moves whatever is no copy.
+    // A kernel of class kLoopNest moves every reorder that is not a copy.
     const auto is_baseline_of = [&kernel = kernels[i]](const ReorderKernel& other) {
       const bool is_copy = kernel.nest_class == NestClass::kIdentity || kernel.nest_class == NestClass::kView;
       const bool takes_class =
@@ -788,11 +792,11 @@ int main(int count, char** arguments) {
   test_block_to_block(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
   test_units_of_lanes();
-  test_transposed_boxes();
-  test_boxes_with_holes();
+  test_transposed_blocks();
+  test_blocks_with_holes();
   test_windows_of_huge_padding();
-  test_crowded_tiles();
-  test_crowded_lines();
+  test_conflicting_tiles();
+  test_conflicting_lines();
   test_reversed_channels();
   test_planned_moves();
   test_shuffles();
