@@ -46,7 +46,7 @@ async function storedIn(path: string): Promise<Stored[]> {
   return tensors
 }
 
-/** `count` float32 elements 1, 2, 3, …: no zeros, so that holes can be told from elements. */
+/** `count` float32 elements 1, 2, 3, …: no zeros, so that padding differs from every element. */
 function counting(shape: number[]): Tensor {
   const count = shape.reduce((product, extent) => product * extent, 1)
   return tensor(

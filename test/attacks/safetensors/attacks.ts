@@ -114,8 +114,12 @@ const JSON_TEXT: readonly Attack[] = [
     strict: 'ERR_HEADER',
     at: 'read',
   },
-  named(2, 'header-leading-space', 'a file that is told by its ninth byte is told wrong', 'ERR_HEADER', () =>
-    raw(` ${headerText([GOOD])}`),
+  named(
+    2,
+    'header-leading-space',
+    'a reader that detects the format by its ninth byte fails',
+    'ERR_HEADER',
+    () => raw(` ${headerText([GOOD])}`),
   ),
   named(2, 'header-trailing-line-feed', 'only spaces pad a header', 'ERR_HEADER', () =>
     raw(`${headerText([GOOD])}\n`),

@@ -131,9 +131,11 @@ describe('plain tensors of a file', () => {
     expect(found).toEqual([2, 6, 7, 5, 2])
     file.close()
     const many = Array.from({ length: 40 }, (_, at) => one(field(8, `part.${at}`), 1))
-    const crowded = await open(written(modelProto({ initializers: [...many, one(field(8, 'part'), 2)] })))
-    expect(crowded.dense('part').shape).toEqual([2])
-    crowded.close()
+    const withLongList = await open(
+      written(modelProto({ initializers: [...many, one(field(8, 'part'), 2)] })),
+    )
+    expect(withLongList.dense('part').shape).toEqual([2])
+    withLongList.close()
   })
 
   it('count against the limits', async () => {
