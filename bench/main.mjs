@@ -10,6 +10,7 @@ import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
 import { addOpencl } from './opencl.mjs'
 import { addReorder } from './reorder.mjs'
+import { addReorderBuilds } from './reorder_builds.mjs'
 import { addStartup } from './startup.mjs'
 import { addStreaming } from './streaming.mjs'
 import { addTmfile } from './tmfile.mjs'
@@ -26,6 +27,7 @@ const commands = [
   addOnnx,
   addOpencl,
   addReorder,
+  addReorderBuilds,
   addStartup,
   addStreaming,
   addTmfile,

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { fail, jobs, ROOT, requireTools, runOrExit } from '../scripts/toolchain.mjs'
 
 const FOLDER = join(ROOT, 'build-bench')
+/** Where the programs of a checkout are, relative to its root. */
+export const PROGRAM_FOLDER = join('build-bench', 'bench', 'native')
 const MAX_OUTPUT_BYTES = 2 ** 26
 
 /** Looks for oneDNN each time: it may have been installed since, or CMAKE_PREFIX_PATH may have changed. */
@@ -22,7 +24,7 @@ export function buildPrograms() {
  *   source and destination fit in
  */
 export function runProgram(name, args, input) {
-  const program = join(FOLDER, 'bench', 'native', name)
+  const program = join(ROOT, PROGRAM_FOLDER, name)
   const { status, signal, stdout, stderr } = spawnSync(program, args, {
     input,
     encoding: 'utf8',
