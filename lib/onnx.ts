@@ -38,9 +38,3 @@ export {
   type ValueInfo,
   type ValueType,
 } from './formats/onnx/index.js'
-export {
-  type ExternalizeOptions,
-  externalize,
-  type InternalizeOptions,
-  internalize,
-} from './pipeline/external.js'

@@ -141,23 +141,9 @@ const CALLS: Readonly<Record<string, Call>> = {
   drawLayoutSvg: { run: layoutEntry.drawLayoutSvg, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   drawLayoutText: { run: layoutEntry.drawLayoutText, args: () => [parsed, [1, 2, 2, 2], drawOptions()] },
   encodeTensorProto: { run: onnxEntry.encodeTensorProto, args: () => [small(), { raw: true }] },
-  externalize: {
-    run: async (target, content, options) =>
-      onnxEntry.externalize(target, content === undefined ? await onnx() : content, options),
-    args: () => [
-      inFolder('external.onnx'),
-      undefined,
-      { threshold: 0, alignment: 64, checksum: true, signal, onProgress },
-    ],
-  },
   fromDlpack: {
     run: async (capsule, options) => tilework.fromDlpack(capsule ?? (await toDlpack(small())), options),
     args: () => [undefined, { name: 'x', maxBytes: 100 }],
-  },
-  internalize: {
-    run: async (target, content, options) =>
-      onnxEntry.internalize(target, content === undefined ? await onnx() : content, options),
-    args: () => [inFolder('internal.onnx'), undefined, { signal, onProgress }],
   },
   isPattern: { run: tilework.isPattern, args: () => ['*.btf'] },
   lazyTensor: {
@@ -198,6 +184,20 @@ const CALLS: Readonly<Record<string, Call>> = {
   save: {
     run: tilework.save,
     args: () => [inFolder('saved.btf'), small(), { format: 'btf', signal, onProgress }],
+  },
+  'save external data': {
+    run: async (target, content, options) =>
+      tilework.save(target, content === undefined ? await onnx() : content, options),
+    args: () => [
+      inFolder('external.onnx'),
+      undefined,
+      { external: { threshold: 0, alignment: 64, checksum: true }, signal, onProgress },
+    ],
+  },
+  'save no external data': {
+    run: async (target, content, options) =>
+      tilework.save(target, content === undefined ? await onnx() : content, options),
+    args: () => [inFolder('internal.onnx'), undefined, { external: false, signal, onProgress }],
   },
   serialize: { run: serialize, args: () => [small(), { format: 'btf', signal, onProgress }] },
   'serialize a model': { run: serialize, args: () => [model(), { mode: 'canonical' }] },
@@ -458,7 +458,7 @@ it.each(['btf', 'npy', 'npz', 'onnx', 'safetensors'] as const)(
   },
 )
 
-it.each(['save', 'externalize', 'internalize'])(
+it.each(['save', 'save external data', 'save no external data'])(
   '%s writes nothing when an option getter throws',
   async (name) => {
     const { run, args } = CALLS[name]!

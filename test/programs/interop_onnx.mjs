@@ -11,7 +11,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { check, DTYPES, open, save } from '../../dist/index.js'
-import { encodeTensorProto, externalize, internalize } from '../../dist/onnx.js'
+import { encodeTensorProto } from '../../dist/onnx.js'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 import { missingPython, runPython } from './interop/python.mjs'
 
@@ -58,12 +58,12 @@ async function readAndWrite(folder, name, tensors) {
   return written.map((each) => ({ file: each, tensors }))
 }
 
-/** The model with external data in several files with checksums, and that model internalized again. */
+/** The model with external data in several files with checksums, and that model with its data inside again. */
 async function moveValues(folder, name, file) {
   const [outside, inside] = ['moved', 'whole'].map((kind) => name.replace('.onnx', `-${kind}.onnx`))
-  await externalize(join(folder, outside), file, { threshold: 1, shardBytes: 1000, checksum: true })
+  await save(join(folder, outside), file, { external: { threshold: 1, shardBytes: 1000, checksum: true } })
   const moved = await open(join(folder, outside), { level: 'strict' })
-  await internalize(join(folder, inside), moved)
+  await save(join(folder, inside), moved, { external: false })
   moved.close()
   assert.deepEqual(await check(join(folder, outside), { level: 'strict' }), [], outside)
   return [outside, inside]

@@ -3,8 +3,8 @@
  * TILEWORK_ONNXRUNTIME, has onnxruntime-node installed; without it the program prints the reason and exits with 0.
  *
  * A model with weights in the graph, in a subgraph and in an attribute is written in five ways: as one file, with external
- * data in one file, in several files with checksums, with aligned data, and internalized again. Real models are tested
- * too where they are available. All outputs must equal the outputs of the original, bit for bit.
+ * data in one file, in several files with checksums, with aligned data, and with the data inside again. Real models are
+ * tested too where they are available. All outputs must equal the outputs of the original, bit for bit.
  */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { open, save, tensor } from '../../dist/index.js'
-import { externalize, Graph, internalize, OnnxModel } from '../../dist/onnx.js'
+import { Graph, OnnxModel } from '../../dist/onnx.js'
 import { importFrom } from '../../scripts/optional_package.mjs'
 import { generator } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
@@ -171,16 +171,13 @@ async function writeWays(original, folder) {
   }
   const [copied, one, many, back] = ['copied', 'one-file', 'several-files', 'back-inside'].map(to)
   await save(copied, file)
-  await externalize(one, file, { threshold: THRESHOLD })
-  await externalize(many, file, {
-    threshold: THRESHOLD,
-    shardBytes: 64 * 1024,
-    alignment: 65_536,
-    checksum: true,
+  await save(one, file, { external: { threshold: THRESHOLD } })
+  await save(many, file, {
+    external: { threshold: THRESHOLD, shardBytes: 64 * 1024, alignment: 65_536, checksum: true },
   })
   file.close()
   const moved = await open(many)
-  await internalize(back, moved)
+  await save(back, moved, { external: false })
   moved.close()
   return [copied, one, many, back]
 }

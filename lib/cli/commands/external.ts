@@ -1,8 +1,7 @@
 /** `tilework externalize FILE` and `tilework internalize FILE`: move the values of an ONNX model to other files and back. */
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
-import { type ExternalOptions, type OpenFile, type SaveProgress, TileworkError } from '../../index.js'
-import { externalize, internalize } from '../../onnx.js'
+import { type ExternalOptions, type OpenFile, type SaveOptions, save, TileworkError } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes } from '../text/byte_count.js'
@@ -67,12 +66,7 @@ export function addExternalize(program: Command, terminal: Terminal, finish: (co
     .option('--shard-bytes <bytes>', 'maximum bytes of one data file', bytesOf('--shard-bytes'))
     .option('--checksum', 'store the SHA-1 of the data file with each tensor')
   finishCommand(command, EXTERNALIZE_HELP, async (file: string, options: ExternalizeChoice) =>
-    finish(
-      await run(file, options, terminal, (onnx, onProgress) => {
-        const { signal } = terminal
-        return externalize(options.output, onnx, { ...externalOf(options), signal, onProgress })
-      }),
-    ),
+    finish(await run(file, options, externalOf(options), terminal)),
   )
 }
 
@@ -84,11 +78,7 @@ export function addInternalize(program: Command, terminal: Terminal, finish: (co
     .argument('<file>', 'an ONNX model')
     .requiredOption('-o, --output <file>', 'where to write it')
   finishCommand(command, INTERNALIZE_HELP, async (file: string, options: WriteChoice) =>
-    finish(
-      await run(file, options, terminal, (onnx, onProgress) =>
-        internalize(options.output, onnx, { signal: terminal.signal, onProgress }),
-      ),
-    ),
+    finish(await run(file, options, false, terminal)),
   )
 }
 
@@ -137,9 +127,10 @@ function refuseMissingData(file: OpenFile): void {
 async function run(
   input: string,
   options: WriteChoice,
+  external: NonNullable<SaveOptions['external']>,
   terminal: Terminal,
-  write: (file: OpenFile, onProgress: (progress: SaveProgress) => void) => Promise<void>,
 ): Promise<ExitCode> {
+  const { output } = options
   const file = await openInput(input, options)
   const progress = startProgress('Writing', terminal)
   let byteLength = 0
@@ -148,15 +139,19 @@ async function run(
       throw new TileworkError('ERR_UNSUPPORTED', `${input} is not an ONNX model, so it has no external data.`)
     }
     refuseMissingData(file)
-    await write(file, (now) => {
-      byteLength = now.bytesTotal
-      progress.update(now)
+    await save(output, file, {
+      format: 'onnx',
+      external,
+      signal: terminal.signal,
+      onProgress: (now) => {
+        byteLength = now.bytesTotal
+        progress.update(now)
+      },
     })
   } finally {
     progress.stop()
     file.close()
   }
-  const { output } = options
   const report: ExternalReport = { input, output, byteLength, dataFiles: await dataFilesOf(output) }
   if (options.json) printJson(report, terminal)
   else terminal.stdout.write(formatReport(report))

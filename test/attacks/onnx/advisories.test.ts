@@ -18,7 +18,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { check, open, save } from '../../../lib/index.js'
-import { externalize } from '../../../lib/onnx.js'
 import {
   entry,
   field,
@@ -203,11 +202,11 @@ describe('an attack on writers', () => {
     using file = await open(put('model/m.onnx', outside({ location: 'w.bin' })))
     const target = join(folder, 'model', 'out.onnx')
     for (const location of ['../victim.bin', victim, 'x/../../victim.bin']) {
-      const saving = () => externalize(target, file, { location, threshold: 0 })
+      const saving = () => save(target, file, { external: { location, threshold: 0 } })
       expect(await codeOf(saving)).toBe('ERR_PATH_ESCAPE')
     }
     symlinkSync(folder, join(folder, 'model', 'way'))
-    const behindLink = () => externalize(target, file, { location: 'way/victim.bin', threshold: 0 })
+    const behindLink = () => save(target, file, { external: { location: 'way/victim.bin', threshold: 0 } })
     expect(await codeOf(behindLink)).toBe('ERR_PATH_ESCAPE')
     expect(readFileSync(victim)).toEqual(Buffer.from(SECRET))
   })
@@ -230,7 +229,7 @@ describe('an attack on writers', () => {
     )
     using file = await open(modelProto({ initializers: [preset] }))
     const target = join(folder, 'model', 'out.onnx')
-    await externalize(target, file, { location: 'w.bin', threshold: 1 })
+    await save(target, file, { external: { location: 'w.bin', threshold: 1 } })
     expect(readdirSync(join(folder, 'model')).sort()).toEqual(['out.onnx', 'w.bin'])
     expect(readFileSync(join(folder, 'model', 'w.bin')).length).toBeLessThan(4096)
     using read = await open(target, { level: 'strict' })

@@ -1,4 +1,4 @@
-/** externalize and internalize: file names, offsets, unchanged bytes, and the round trip. */
+/** Saves with the option external: file names, offsets, unchanged bytes, and the round trip. */
 import {
   existsSync,
   mkdirSync,
@@ -12,8 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { asTensor, check, open, save, serialize, tensor } from '../../../lib/index.js'
-import { type ExternalizeOptions, externalize, internalize } from '../../../lib/onnx.js'
+import { asTensor, check, type ExternalOptions, open, save, serialize, tensor } from '../../../lib/index.js'
 import {
   type Bytes,
   entry,
@@ -50,17 +49,13 @@ const external = (name: string, length: number, keys: Record<string, string | nu
   })
 
 /** Writes a model and its external form. */
-async function outside(
-  model: Uint8Array,
-  options: ExternalizeOptions = {},
-  name = 'out.onnx',
-): Promise<void> {
+async function outside(model: Uint8Array, options: ExternalOptions = {}, name = 'out.onnx'): Promise<void> {
   writeFileSync(at('m.onnx'), model)
   using file = await open(at('m.onnx'))
-  await externalize(at(name), file, options)
+  await save(at(name), file, { external: options })
 }
 
-describe('externalize', () => {
+describe('external data', () => {
   it('moves large initializers and keeps all other bytes', async () => {
     const [small, large, last] = [bytes(3), bytes(100, 7), bytes(70, 9)]
     const nodes = [nodeProto({ inputs: ['large'], outputs: ['o'] })]
@@ -85,17 +80,17 @@ describe('externalize', () => {
   it('aligns tensors of 1 MiB to pages, and all tensors to the option', async () => {
     const big = asTensor(bytes(1024 * 1024), { name: 'big' })
     const list = [asTensor(bytes(5), { name: 'a' }), big, asTensor(bytes(5), { name: 'b' })]
-    await externalize(at('m.onnx'), list, { threshold: 1 })
+    await save(at('m.onnx'), list, { external: { threshold: 1 } })
     expect(readFileSync(at('m.onnx.data')).byteLength).toBe(4096 + 1024 * 1024 + 5)
     expect(bytesOf('m.onnx.data').subarray(4096, 4096 + 5)).toEqual(bytes(5))
-    await externalize(at('n.onnx'), list, { threshold: 1, alignment: 1 })
+    await save(at('n.onnx'), list, { external: { threshold: 1, alignment: 1 } })
     const packed = Buffer.concat([bytes(5), bytes(1024 * 1024), bytes(5)])
     expect(readFileSync(at('n.onnx.data')).equals(packed)).toBe(true)
   })
 
   it('starts a new file where the next tensor would exceed the limit', async () => {
     const list = ['a', 'b', 'c'].map((name) => asTensor(bytes(80), { name }))
-    await externalize(at('m.onnx'), list, { threshold: 1, shardBytes: 208, location: 'w.bin' })
+    await save(at('m.onnx'), list, { external: { threshold: 1, shardBytes: 208, location: 'w.bin' } })
     const names = ['w-00001-of-00002.bin', 'w-00002-of-00002.bin']
     expect(readdirSync(folder).sort()).toEqual(['m.onnx', ...names])
     expect(names.map((name) => bytesOf(name).byteLength)).toEqual([208, 80])
@@ -119,7 +114,7 @@ describe('externalize', () => {
     const before = bytesOf('out.onnx.data')
     using file = await open(at('out.onnx'))
     file.onnx!.graph.setInitializer('w', asTensor(bytes(90, 50)))
-    await externalize(at('out.onnx'), file, { threshold: 1 })
+    await save(at('out.onnx'), file, { external: { threshold: 1 } })
     expect(readdirSync(folder).sort()).toEqual(['m.onnx', 'out.onnx', 'out.onnx-1.data', 'out.onnx.data'])
     expect(bytesOf('out.onnx.data')).toEqual(before)
     using again = await open(at('out.onnx'), { level: 'strict' })
@@ -203,9 +198,8 @@ describe('externalize', () => {
     mkdirSync(at('model'))
     symlinkSync(folder, joinPath(at('model'), 'way'))
     const target = joinPath(at('model'), 'out.onnx')
-    const saving = externalize(target, [tensor([1], { dtype: 'uint8', name: 'w' })], {
-      threshold: 1,
-      location,
+    const saving = save(target, [tensor([1], { dtype: 'uint8', name: 'w' })], {
+      external: { threshold: 1, location },
     })
     await expect(saving).rejects.toMatchObject({ code })
     expect(readdirSync(at('model'))).toEqual(['way'])
@@ -214,9 +208,8 @@ describe('externalize', () => {
 
   it('writes data to a subfolder', async () => {
     mkdirSync(at('data'))
-    await externalize(at('m.onnx'), [asTensor(bytes(9), { name: 'w' })], {
-      threshold: 1,
-      location: 'data/w.bin',
+    await save(at('m.onnx'), [asTensor(bytes(9), { name: 'w' })], {
+      external: { threshold: 1, location: 'data/w.bin' },
     })
     using file = await open(at('m.onnx'), { level: 'strict' })
     expect(await file.dense('w').bytes()).toEqual(bytes(9))
@@ -243,7 +236,7 @@ describe('externalize', () => {
   })
 })
 
-describe('internalize', () => {
+describe('external: false', () => {
   it('restores the model whose values were moved', async () => {
     const model = modelProto(
       { initializers: [initializer('w', bytes(90)), initializer('v', bytes(80))] },
@@ -251,7 +244,7 @@ describe('internalize', () => {
     )
     await outside(model, { threshold: 1, checksum: true, shardBytes: 90 })
     using file = await open(at('out.onnx'))
-    await internalize(at('back.onnx'), file)
+    await save(at('back.onnx'), file, { external: false })
     expect(bytesOf('back.onnx')).toEqual(model)
     expect(await serialize(file, { external: false })).toEqual(model)
     expect(file.onnx!.isChanged).toBe(false)
@@ -270,7 +263,7 @@ describe('internalize', () => {
       modelProto({ sparse: [sparseProto(join(part, about), indices, [4])] })
     writeFileSync(at('m.onnx'), model(values))
     using file = await open(at('m.onnx'))
-    await internalize(at('back.onnx'), file)
+    await save(at('back.onnx'), file, { external: false })
     const inside = join(int(1, 2), int(2, 2), field(8, 'c'), raw(5, 6))
     expect(bytesOf('back.onnx')).toEqual(model(inside))
   })

@@ -2,15 +2,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { type OnnxModel, open, serialize, TileworkError, tensor } from '../../../../lib/index.js'
-import {
-  decodeTensorProto,
-  encodeTensorProto,
-  externalize,
-  Graph,
-  internalize,
-  OnnxModel as OnnxModels,
-} from '../../../../lib/onnx.js'
+import { type OnnxModel, open, save, serialize, TileworkError, tensor } from '../../../../lib/index.js'
+import { decodeTensorProto, encodeTensorProto, Graph, OnnxModel as OnnxModels } from '../../../../lib/onnx.js'
 
 const circular: { kind: string; of?: unknown } = { kind: 'sequence' }
 circular.of = circular
@@ -104,15 +97,25 @@ const CALLS: Readonly<Record<string, (model: OnnxModel, wrong: never) => unknown
   ),
   addFunction: (model, wrong) => model.addFunction(wrong),
   ...Object.fromEntries(
-    Object.entries({ externalize, internalize }).flatMap(([name, move]) => [
-      [name, (_: OnnxModel, wrong: never) => move(NOWHERE, wrong)],
-      [`${name} of a list`, (_: OnnxModel, wrong: never) => move(NOWHERE, [wrong] as never)],
-      [`${name} target`, (model: OnnxModel, wrong: never) => move([wrong] as never, model)],
-      [`${name} options`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, wrong)],
-      [`${name} signal`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, { signal: wrong })],
-      [`${name} onProgress`, (model: OnnxModel, wrong: never) => move(NOWHERE, model, { onProgress: wrong })],
-    ]),
+    ([{ threshold: 1 }, false] as const).flatMap((external) => {
+      const kind = external ? 'save external data' : 'save no external data'
+      const options = { format: 'onnx', external } as const
+      return [
+        [kind, (_: OnnxModel, wrong: never) => save(NOWHERE, wrong, options)],
+        [`${kind} of a list`, (_: OnnxModel, wrong: never) => save(NOWHERE, [wrong], options)],
+        [`${kind} target`, (model: OnnxModel, wrong: never) => save([wrong] as never, model, options)],
+        [
+          `${kind} signal`,
+          (model: OnnxModel, wrong: never) => save(NOWHERE, model, { ...options, signal: wrong }),
+        ],
+        [
+          `${kind} onProgress`,
+          (model: OnnxModel, wrong: never) => save(NOWHERE, model, { ...options, onProgress: wrong }),
+        ],
+      ]
+    }),
   ),
+  'save options': (model, wrong) => save(NOWHERE, model, wrong),
   'serialize external': (model, wrong) => serialize(model as never, { format: 'onnx', external: wrong }),
 }
 
