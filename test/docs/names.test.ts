@@ -37,7 +37,7 @@ describe.each(Object.keys(FORMATS))('%s', (name) => {
 
   it('exports the options of its writer', () => {
     const type = `${name[0]!.toUpperCase()}${name.slice(1)}WriteOptions`
-    expect(text('lib/index.ts')).toMatch(new RegExp(`^export type \\{.*\\b${type}\\b`, 'm'))
+    expect(text('etc/api/index.api.md')).toMatch(new RegExp(`^export (interface|type) ${type}\\b`, 'm'))
   })
 })
 
