@@ -1,5 +1,5 @@
 /** Converts many files in one process. A later run skips the outputs that an earlier one has finished. */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -24,7 +24,6 @@ import { type ConvertInputs, listInputs } from './many/input_list.js'
 import { Manifest } from './many/manifest.js'
 import { type FilePair, pairOutputs } from './many/output_paths.js'
 import { type PairOutcome, runPairs, type SkippedResult } from './many/run_pairs.js'
-import { settingsHash } from './many/settings_hash.js'
 import { checkShard, type Shard, takeShard } from './many/shard.js'
 import { type ConvertManyProgress, type ConvertManySummary, Tally } from './many/tally.js'
 import { open, pathOf } from './open.js'
@@ -267,4 +266,20 @@ function quantizeSettings(options: QuantizeOptions): object {
     return 'length' in numbers ? Array.from(numbers) : randomUUID()
   }
   return { ...options, scale: values(options.scale), zeroPoint: values(options.zeroPoint) }
+}
+
+/**
+ * Hexadecimal SHA-256 of the settings, independent of the order of their keys; undefined settings count as absent. The
+ * version is a part of it, because a later version may write other bytes.
+ */
+export function settingsHash(settings: object, version: string): string {
+  return createHash('sha256').update(canonical({ settings, version })).digest('hex')
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (typeof inner === 'bigint') return `${inner}n`
+    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
+    return Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
+  })
 }

@@ -3,7 +3,7 @@
  * bytes are read on demand and never cached.
  */
 
-import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { asyncOnlyError, checkRange, checkReturned } from '../bytes/check_range.js'
 import { fillMemory, fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
@@ -23,7 +23,6 @@ import { isPadded } from './plain_storage.js'
 import type { QuantizationParameters } from './quantization.js'
 import { checkIndex, checkShape, sizeOf } from './shape.js'
 import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
-import { TensorSource } from './tensor_source.js'
 
 /** Where a tensor's storage is, and what it means. */
 export interface StoredTensorInit {
@@ -270,4 +269,27 @@ export function asStored(tensor: DenseTensor): StoredTensor {
   const said = { ...(doc !== undefined && { doc }), ...(quantization && { quantization }) }
   const about = { name, dtype, shape, metadata, ...said }
   return new StoredTensor({ source: new TensorSource(tensor), start: 0, ...about, ...placed })
+}
+
+/** The storage bytes of a tensor of another class, for example the caller's own, as a source. */
+class TensorSource implements ByteSource {
+  readonly byteLength: number
+  readonly label: string
+  readonly #tensor: DenseTensor
+
+  constructor(tensor: DenseTensor) {
+    this.#tensor = tensor
+    this.byteLength = tensor.storage.byteLength
+    this.label = `tensor "${tensor.name}"`
+  }
+
+  async read(start: number, end: number): Promise<Uint8Array> {
+    checkRange(start, end, this.byteLength, this.label)
+    return checkReturned(await this.#tensor.bytes({ start, end }), start, end, this.label)
+  }
+
+  readSync(start: number, end: number): Uint8Array {
+    checkRange(start, end, this.byteLength, this.label)
+    return checkReturned(this.#tensor.bytesSync({ start, end }), start, end, this.label)
+  }
 }

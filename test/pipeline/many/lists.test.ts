@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { settingsHash } from '../../../lib/pipeline/convert_many.js'
 import { type InputFile, listInputs } from '../../../lib/pipeline/many/input_list.js'
 import { pairOutputs, withExtension } from '../../../lib/pipeline/many/output_paths.js'
 import { isPattern, matchPattern } from '../../../lib/pipeline/many/pattern.js'
 import { splitRecords } from '../../../lib/pipeline/many/records.js'
-import { settingsHash } from '../../../lib/pipeline/many/settings_hash.js'
 import { checkShard, takeShard } from '../../../lib/pipeline/many/shard.js'
 
 const FOLDER = mkdtempSync(join(tmpdir(), 'tilework-many-'))
