@@ -123,6 +123,32 @@ describe('a model', () => {
   })
 })
 
+describe('a part of an ONNX model', () => {
+  const model = OnnxModel.create()
+  model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1] })
+  const attributes = { alpha: { type: 'FLOAT', value: 1 } } as const
+  const node = model.graph.addNode({ opType: 'Elu', inputs: ['x'], outputs: ['y'], attributes })
+  const definition = { domain: 'own', name: 'F', nodes: [{ opType: 'Relu', inputs: ['a'], outputs: ['b'] }] }
+  const added = model.addFunction({ ...definition, inputs: ['a'], outputs: ['b'] })
+
+  it.each([
+    ['graph', model.graph],
+    ['node', node],
+    ['attribute', node.attribute('alpha')],
+    ['value', model.graph.value('x')],
+    ['function', added],
+    ['node of a function', added.nodes[0]],
+  ])('%s', (_, part) => {
+    const error = expect.objectContaining({
+      name: 'DataCloneError',
+      message:
+        'Symbol(a part of an ONNX model; send the bytes of serialize() of the model instead) could not be cloned.',
+    })
+    expect(() => structuredClone(part)).toThrow(error)
+    expect(() => structuredClone({ parts: [part] })).toThrow(error)
+  })
+})
+
 describe('an open file', () => {
   it('cannot be cloned', async () => {
     using file = await open(await serialize(dense, { format: 'npy' }))

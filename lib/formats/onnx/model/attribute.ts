@@ -13,12 +13,13 @@ import type { Attribute, AttributeType, AttributeValue, Graph, Graphs, NewAttrib
 import { checkValueType, readValueType, writeValueType } from './value_type.js'
 
 export class ProtoAttribute implements Attribute {
+  /** A public field, and the first: `structuredClone` meets its symbol, and no object has a field for that alone. */
+  readonly graphsByMessage: Graphs
   readonly message: Message
-  readonly #graphs: Graphs
 
   constructor(message: Message, graphs: Graphs) {
+    this.graphsByMessage = graphs
     this.message = message
-    this.#graphs = graphs
   }
 
   get name(): string {
@@ -94,13 +95,13 @@ export class ProtoAttribute implements Attribute {
 
   get graphs(): readonly Graph[] {
     return GRAPH_FIELDS.flatMap((name) => this.message.messages(name)).map((message) =>
-      this.#graphs.of(message),
+      this.graphsByMessage.of(message),
     )
   }
 
   set(attribute: NewAttribute): void {
     const { message } = this
-    const { type, value } = checkNewAttribute(message, attribute, this.#graphs)
+    const { type, value } = checkNewAttribute(message, attribute, this.graphsByMessage)
     for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
     SETTERS[type](message, value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))

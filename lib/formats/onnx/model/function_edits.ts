@@ -8,7 +8,7 @@ import { valueText } from '../../../value_text.js'
 import { checkInt64, checkList, checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { MAX_FUNCTIONS } from '../schema.js'
-import { ProtoGraph } from './graph.js'
+import { GRAPHS } from './graph.js'
 import { ModelFunction } from './model_function.js'
 import { type CheckedNode, checkNewNode, ProtoNode } from './node.js'
 import type { Graph, NewNode, Node } from './types.js'
@@ -55,7 +55,7 @@ export function addFunction(model: EditableModel, added: NewFunction): ModelFunc
   message.setTexts('input', inputs)
   message.setTexts('output', outputs)
   message.setTexts('attribute', attributeNames)
-  for (const node of nodes) ProtoNode.of(message.insert('node'), ProtoGraph).fill(node)
+  for (const node of nodes) ProtoNode.of(message.insert('node'), GRAPHS).fill(node)
   for (const [set, version] of Object.entries(opsetImports)) {
     const entry = message.insert('opset_import')
     entry.setText('domain', set)
@@ -118,7 +118,7 @@ function checkFunction(model: EditableModel, added: NewFunction): CheckedFunctio
   checkKey(model, domain, name, overload)
   checkFormalNames({ inputs, outputs, attributeNames })
   const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
-    checkNewNode(model.message, node as NewNode, ProtoGraph),
+    checkNewNode(model.message, node as NewNode, GRAPHS),
   )
   checkValues(inputs, outputs, nodes)
   checkCalls(model, keyOf(domain, name, overload), nodes)

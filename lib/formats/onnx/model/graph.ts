@@ -6,6 +6,7 @@
 import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { uncloneable } from '../../../uncloneable.js'
 import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
@@ -23,6 +24,7 @@ import { checkNewNode, ProtoNode } from './node.js'
 import { sortedNodes } from './node_order.js'
 import type {
   Graph as GraphInterface,
+  Graphs,
   InitializerField,
   InitializerList,
   NewNode,
@@ -36,9 +38,16 @@ import type {
 import { GraphValue } from './value.js'
 import { checkValueType, readValueType, writeValueType } from './value_type.js'
 
+/** Refuses a clone of a graph, node, value, attribute or function. */
+export const PART_UNCLONEABLE = uncloneable(
+  'a part of an ONNX model; send the bytes of serialize() of the model instead',
+)
+
 const knownGraphs = new WeakMap<Message, ProtoGraph>()
 
 export class ProtoGraph implements GraphInterface {
+  /** The first own property, so that its text is what a failed clone reports. */
+  readonly uncloneable = PART_UNCLONEABLE
   readonly message: Message
   #names: GraphNames | undefined
 
@@ -80,7 +89,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   get nodes(): readonly Node[] {
-    return this.message.messages('node').map((message) => ProtoNode.of(message, ProtoGraph))
+    return this.message.messages('node').map((message) => ProtoNode.of(message, GRAPHS))
   }
 
   get inputs(): readonly ValueInfo[] {
@@ -240,7 +249,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   addNode(node: NewNode, at?: number): Node {
-    const checked = checkNewNode(this.message, node, ProtoGraph)
+    const checked = checkNewNode(this.message, node, GRAPHS)
     if (at !== undefined && !Number.isSafeInteger(at)) {
       throw new TileworkError(
         'ERR_ARGUMENT',
@@ -249,7 +258,7 @@ export class ProtoGraph implements GraphInterface {
     }
     for (const output of checked.outputs) if (output !== '' && this.#defines(output)) throw nameTaken(output)
     const names = this.#index()
-    const added = ProtoNode.of(this.message.insert('node', at), ProtoGraph)
+    const added = ProtoNode.of(this.message.insert('node', at), GRAPHS)
     names.add(added)
     names.edits = this.message.edits
     added.fill(checked)
@@ -436,6 +445,13 @@ export interface GraphConstructor extends NewableFunction {
 
 export type Graph = GraphInterface
 export const Graph: GraphConstructor = ProtoGraph
+
+/** The graphs of nodes and attributes; one object for all of them. */
+export const GRAPHS: Graphs = {
+  uncloneable: PART_UNCLONEABLE,
+  of: ProtoGraph.of,
+  isGraph: ProtoGraph.isGraph,
+}
 
 function initializerName(graph: Message, list: InitializerList, field: MessageField): string {
   if (field.kind === 'tensor') return field.name

@@ -1,7 +1,7 @@
 /** Functions of a model: nodes that define an operator. */
 import type { Message } from '../protobuf/message.js'
 import { ProtoAttribute } from './attribute.js'
-import { ProtoGraph } from './graph.js'
+import { GRAPHS, PART_UNCLONEABLE } from './graph.js'
 import { metadataOf } from './metadata.js'
 import { ProtoNode } from './node.js'
 import type { Attribute, Node, ValueType } from './types.js'
@@ -9,6 +9,8 @@ import { readValueType } from './value_type.js'
 
 /** A function, identified by domain, name and overload. Its nodes can be edited as nodes of a graph. */
 export class ModelFunction {
+  /** @internal The first own property, so that its text is what a failed clone reports. */
+  readonly uncloneable = PART_UNCLONEABLE
   /** @internal */
   readonly message: Message
 
@@ -51,12 +53,12 @@ export class ModelFunction {
 
   /** Attributes with default values. */
   get attributes(): readonly Attribute[] {
-    return this.message.messages('attribute_proto').map((message) => new ProtoAttribute(message, ProtoGraph))
+    return this.message.messages('attribute_proto').map((message) => new ProtoAttribute(message, GRAPHS))
   }
 
   /** In file order; the same objects each time. */
   get nodes(): readonly Node[] {
-    return this.message.messages('node').map((message) => ProtoNode.of(message, ProtoGraph))
+    return this.message.messages('node').map((message) => ProtoNode.of(message, GRAPHS))
   }
 
   /** Versions of operator sets by domain; the empty domain is ONNX itself. */

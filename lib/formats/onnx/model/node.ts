@@ -9,12 +9,13 @@ import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './ty
 const nodes = new WeakMap<Message, ProtoNode>()
 
 export class ProtoNode implements Node {
+  /** A public field, and the first: `structuredClone` meets its symbol, and no object has a field for that alone. */
+  readonly graphsByMessage: Graphs
   readonly message: Message
-  readonly #graphs: Graphs
 
   private constructor(message: Message, graphs: Graphs) {
+    this.graphsByMessage = graphs
     this.message = message
-    this.#graphs = graphs
   }
 
   /** The node of a NodeProto; the same object each time. */
@@ -71,7 +72,7 @@ export class ProtoNode implements Node {
   get graph(): Graph | undefined {
     const { parent } = this.message
     if (parent?.type !== 'GraphProto') return undefined
-    const graph = this.#graphs.of(parent)
+    const graph = this.graphsByMessage.of(parent)
     return graph.holds(this) ? graph : undefined
   }
 
@@ -102,7 +103,9 @@ export class ProtoNode implements Node {
   }
 
   get attributes(): readonly Attribute[] {
-    return this.message.messages('attribute').map((message) => new ProtoAttribute(message, this.#graphs))
+    return this.message
+      .messages('attribute')
+      .map((message) => new ProtoAttribute(message, this.graphsByMessage))
   }
 
   get subgraphs(): readonly Graph[] {
@@ -116,9 +119,9 @@ export class ProtoNode implements Node {
   setAttribute(name: string, value: NewAttribute): void {
     checkText('The name of an attribute', name)
     const known = this.attribute(name)
-    checkNewAttribute(known?.message ?? this.message, value, this.#graphs)
+    checkNewAttribute(known?.message ?? this.message, value, this.graphsByMessage)
     this.#change(() => {
-      const attribute = known ?? new ProtoAttribute(this.message.insert('attribute'), this.#graphs)
+      const attribute = known ?? new ProtoAttribute(this.message.insert('attribute'), this.graphsByMessage)
       if (!known) attribute.message.setText('name', name)
       attribute.set(value)
     })
@@ -144,7 +147,7 @@ export class ProtoNode implements Node {
   /** Applies a change through the graph, whose name index follows; nodes of functions are in no graph. */
   #change(change: () => void): void {
     const { parent } = this.message
-    if (parent?.type === 'GraphProto') this.#graphs.of(parent).changeNode(this, change)
+    if (parent?.type === 'GraphProto') this.graphsByMessage.of(parent).changeNode(this, change)
     else change()
   }
 }

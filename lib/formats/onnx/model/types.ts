@@ -328,6 +328,8 @@ export interface InitializerField {
 
 /** @internal What nodes and attributes need of the graph class, passed to them because graph.ts imports their files. */
 export interface Graphs {
+  /** The first own property, so that a clone of what has the graphs in a field is refused. */
+  readonly uncloneable: symbol
   /** The graph of a GraphProto; the same object each time. */
   of(message: Message): Graph & GraphEdits
   isGraph(value: unknown): value is Graph
