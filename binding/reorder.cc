@@ -116,17 +116,17 @@ int64_t footprint_of(const ReorderPlan& plan) {
   return plan_bytes(plan) + (is_cut ? ReorderParts::kMostBytes : 0);
 }
 
-int64_t passes_of(const LoopNest& nest) {
-  double passes = 1;
-  for (const Node& node : nest.nodes) passes *= static_cast<double>(node.count);
-  return static_cast<int64_t>(std::min(passes, static_cast<double>(kMaxSafeInteger)));
+int64_t iterations_of(const LoopNest& nest) {
+  double iterations = 1;
+  for (const Node& node : nest.nodes) iterations *= static_cast<double>(node.count);
+  return static_cast<int64_t>(std::min(iterations, static_cast<double>(kMaxSafeInteger)));
 }
 
 // Null if there is nothing to do.
 const LoopNest* largest_nest(const ReorderPlan& plan) {
   const std::vector<LoopNest>& nests = plan.nests();
   const auto largest = std::max_element(nests.begin(), nests.end(), [](const LoopNest& a, const LoopNest& b) {
-    return passes_of(a) < passes_of(b);
+    return iterations_of(a) < iterations_of(b);
   });
   return largest == nests.end() ? nullptr : &*largest;
 }

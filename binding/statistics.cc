@@ -24,8 +24,8 @@ constexpr int64_t kPartBytes = int64_t{1} << 20;
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
-// Counts packed elements in parts and merges the parts in order. A part that finishes early waits for its
-// turn, so at most one part per thread waits.
+// Counts packed elements in parts and merges the parts in order. A part that finishes early waits for the
+// parts before it, so at most one part per thread waits.
 class CountingJob : public AsyncJob {
  public:
   CountingJob(Environment& environment, Napi::Env env, std::shared_ptr<Statistics> total, Flag is_busy,

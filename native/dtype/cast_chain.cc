@@ -83,10 +83,10 @@ bool CastChain::keeps_zero_bits() const {
   return std::all_of(std::begin(result), std::end(result), [](uint8_t byte) { return byte == 0; });
 }
 
-bool CastChain::depends_on_place() const {
+bool CastChain::depends_on_position() const {
   return std::any_of(steps_.begin(), steps_.end(), [](const ElementStep& step) {
     const auto* scaling = std::get_if<Scaling>(&step);
-    return scaling != nullptr && scaling->depends_on_place();
+    return scaling != nullptr && scaling->depends_on_position();
   });
 }
 

@@ -23,7 +23,7 @@ class CastChain {
   // Whether an element with all bits zero stays so. False if a type has no zero or an offset is added.
   bool keeps_zero_bits() const;
   // Whether the conversion of an element depends on its position.
-  bool depends_on_place() const;
+  bool depends_on_position() const;
   // Bytes of the parameters of all scalings.
   int64_t footprint() const;
   std::string kernels() const;

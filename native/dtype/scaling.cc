@@ -176,12 +176,12 @@ std::string name_of(const ScalingKernel& kernel) {
 }
 
 Scaling::Scaling(const ScalingDescription& description, Dtype from, Dtype to,
-                 std::shared_ptr<const ParameterPlaces> places)
+                 std::shared_ptr<const ParameterMap> map)
     : kernel_(&kernel_for(description.kind, from, to)),
       number_bytes_(from == Dtype::kFloat64 ? sizeof(double) : sizeof(float)),
       scales_(table_of(description.scales)),
       offsets_(table_of(description.offsets)),
-      places_(description.scales.size() == 1 ? nullptr : std::move(places)),
+      map_(description.scales.size() == 1 ? nullptr : std::move(map)),
       keeps_zero_(std::all_of(description.offsets.begin(), description.offsets.end(),
                               [](double offset) { return offset == 0; })),
       rules_(description.rules) {
@@ -214,7 +214,7 @@ void Scaling::run_kernel(const uint8_t* source, uint8_t* destination, int64_t co
 }
 
 void Scaling::run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const {
-  if (places_ == nullptr) return run_kernel(source, destination, count, {0, count, 0, 0});
+  if (map_ == nullptr) return run_kernel(source, destination, count, {0, count, 0, 0});
   const int64_t from_bytes = info_of(from()).bits / 8;
   const int64_t to_bytes = info_of(to()).bits / 8;
   thread_local std::vector<ParameterRun> runs;
@@ -228,7 +228,7 @@ void Scaling::run(const uint8_t* source, uint8_t* destination, int64_t first, in
     spread.clear();
   };
   for (int64_t found = first; found < first + count; found += kFoundElements) {
-    places_->find(found, std::min(found + kFoundElements, first + count), runs);
+    map_->find(found, std::min(found + kFoundElements, first + count), runs);
     for (const ParameterRun& run : runs) {
       if (run.count >= kDirectElements && (run.stride == 0 || run.stride == 1)) {
         flush();
@@ -248,7 +248,7 @@ void Scaling::run(const uint8_t* source, uint8_t* destination, int64_t first, in
 }
 
 std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
-                                       std::shared_ptr<const ParameterPlaces> places) {
+                                       std::shared_ptr<const ParameterMap> map) {
   if (description.scales.empty() || description.scales.size() != description.offsets.size()) {
     throw Error(ErrorCode::kArgument, "A scaling has " + std::to_string(description.scales.size()) +
                                           " scales and " + std::to_string(description.offsets.size()) +
@@ -259,7 +259,7 @@ std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
   options.saturate = description.saturate;
   std::vector<ElementStep> steps;
   if (description.from != from) steps.emplace_back(Cast(description.from, from, options));
-  steps.emplace_back(Scaling(description, from, to, std::move(places)));
+  steps.emplace_back(Scaling(description, from, to, std::move(map)));
   if (to != description.to) steps.emplace_back(Cast(to, description.to, options));
   return steps;
 }

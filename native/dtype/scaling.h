@@ -60,9 +60,9 @@ struct ParameterRun {
 };
 
 // Maps elements of the result to parameters.
-class ParameterPlaces {
+class ParameterMap {
  public:
-  virtual ~ParameterPlaces() = default;
+  virtual ~ParameterMap() = default;
   // Replaces `runs` by the runs of elements [first, last), in order and without gaps.
   virtual void find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const = 0;
 };
@@ -98,15 +98,15 @@ std::span<const ScalingKernel> scaling_kernels();
 // A kernel with its parameters. Immutable; any number of threads may run it.
 class Scaling {
  public:
-  // `from` and `to` have a row in scalings.def. Without `places` every element uses the first entry.
+  // `from` and `to` have a row in scalings.def. Without `map` every element uses the first entry.
   Scaling(const ScalingDescription& description, Dtype from, Dtype to,
-          std::shared_ptr<const ParameterPlaces> places);
+          std::shared_ptr<const ParameterMap> map);
 
   Dtype from() const { return kernel_->from; }
   Dtype to() const { return kernel_->to; }
   std::string kernels() const { return name_of(*kernel_); }
   // Whether parameters depend on the position of an element.
-  bool depends_on_place() const { return places_ != nullptr; }
+  bool depends_on_position() const { return map_ != nullptr; }
   // Whether zero maps to zero for all parameters.
   bool keeps_zero() const { return keeps_zero_; }
   // Bytes of the parameter tables.
@@ -123,7 +123,7 @@ class Scaling {
   uint64_t scale_code(int64_t entry) const { return code_in(scales_, entry); }
   uint64_t offset_code(int64_t entry) const { return code_in(offsets_, entry); }
   // Null if every element uses the first entry.
-  const ParameterPlaces* places() const { return places_.get(); }
+  const ParameterMap* parameter_map() const { return map_.get(); }
 
   // Scales `count` packed elements; the first is element `first` of the result.
   void run(const uint8_t* source, uint8_t* destination, int64_t first, int64_t count) const;
@@ -138,7 +138,7 @@ class Scaling {
   int64_t number_bytes_;
   std::vector<uint8_t> scales_;
   std::vector<uint8_t> offsets_;
-  std::shared_ptr<const ParameterPlaces> places_;
+  std::shared_ptr<const ParameterMap> map_;
   bool keeps_zero_;
   double low_ = 0;
   double high_ = 0;
@@ -151,6 +151,6 @@ using ElementStep = std::variant<Cast, Scaling>;
 // The steps of a scaling: exact casts to and from the types of its kernel, and the final rounding. Errors:
 // ERR_DTYPE for an unsuitable type, ERR_ARGUMENT for empty tables or tables of different lengths.
 std::vector<ElementStep> scaling_steps(const ScalingDescription& description,
-                                       std::shared_ptr<const ParameterPlaces> places);
+                                       std::shared_ptr<const ParameterMap> map);
 
 }  // namespace tilework

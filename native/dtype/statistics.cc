@@ -145,8 +145,8 @@ void Statistics::add_numbers(const Number* numbers, int64_t count) {
   add_histogram(numbers, count);
 }
 
-// Computes bin numbers first, in a vectorised loop, then counts. Four tables take turns, since incrementing
-// the same counter twice in a row stalls.
+// Computes bin numbers first, in a vectorised loop, then counts. Elements go to four tables in rotation,
+// since incrementing the same counter twice in a row stalls.
 template <class Number>
 void Statistics::add_histogram(const Number* numbers, int64_t count) {
   constexpr int kTables = 4;

@@ -167,7 +167,7 @@ class DeviceRun {
     size_t at = 0;
     do {
       const std::pair<ByteRange, std::vector<ByteRange>> next = next_window(ranges, at);
-      const auto& [window, pieces] = next;
+      const auto& [window, fragments] = next;
       if (source_in_place_) {
         const MemoryHandle source = source_in_place(window);
         run_kernel(source.get(), window, nullptr);
@@ -176,27 +176,27 @@ class DeviceRun {
       }
       const Memory source = lane_->sources[number].of_size(*session_, window.size());
       Event uploaded = nullptr;
-      for (const ByteRange& piece : pieces) uploaded = upload(source, window, piece, slice.computed.get());
+      for (const ByteRange& range : fragments) uploaded = upload(source, window, range, slice.computed.get());
       run_kernel(source, window, uploaded);
     } while (at < ranges.size());
   }
 
-  // Takes the ranges from index `at` on that fit a buffer together, and advances `at`. A range that is larger
-  // than a buffer is split.
+  // Returns a window of the source that fits a buffer, and the fragments of the ranges from index `at` on
+  // that it contains. Advances `at`. A range that is larger than a buffer is split.
   std::pair<ByteRange, std::vector<ByteRange>> next_window(const std::vector<ByteRange>& ranges, size_t& at) {
-    std::vector<ByteRange> pieces;
-    if (ranges.empty()) return {{0, 0}, pieces};
+    std::vector<ByteRange> fragments;
+    if (ranges.empty()) return {{0, 0}, fragments};
     const int64_t first = std::max(ranges[at].begin, cut_at_) / kAlignment * kAlignment;
     const int64_t window_end = std::min(first + limit_, plan_.source_bytes());
     int64_t last = first;
     for (; at < ranges.size() && ranges[at].begin < window_end; ++at) {
       last = std::min(ranges[at].end, window_end);
-      pieces.push_back({std::max(ranges[at].begin, first), last});
+      fragments.push_back({std::max(ranges[at].begin, first), last});
       if (ranges[at].end > window_end) break;
     }
     cut_at_ = at < ranges.size() && ranges[at].begin < window_end ? window_end : 0;
     const int64_t end = std::min(ceil_div(last, kAlignment) * kAlignment, plan_.source_bytes());
-    return {{first, end}, pieces};
+    return {{first, end}, fragments};
   }
 
   Memory whole_source() {

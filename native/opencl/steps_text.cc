@@ -8,7 +8,7 @@
 #include "opencl/cast_text.h"
 #include "opencl/offset_text.h"
 #include "opencl/scaling_text.h"
-#include "reorder/parameter_places.h"
+#include "reorder/parameter_map.h"
 
 namespace tilework::cl {
 namespace {
@@ -16,9 +16,9 @@ namespace {
 std::string number(int64_t value) { return std::to_string(value); }
 
 // Nests that find the parameters; null if all elements share one pair.
-const NestPlaces* places_of(const ElementStep& step) {
+const NestParameterMap* parameter_map_of(const ElementStep& step) {
   const auto* scaling = std::get_if<Scaling>(&step);
-  return scaling == nullptr ? nullptr : dynamic_cast<const NestPlaces*>(scaling->places());
+  return scaling == nullptr ? nullptr : dynamic_cast<const NestParameterMap*>(scaling->parameter_map());
 }
 
 bool has_scaling(std::span<const ElementStep> steps) {
@@ -127,15 +127,15 @@ void add_step(std::vector<int64_t>& table, int64_t kind, const Step& step,
 
 bool is_narrow(std::span<const ElementStep> steps) {
   return std::all_of(steps.begin(), steps.end(), [](const ElementStep& step) {
-    const NestPlaces* places = places_of(step);
-    return places == nullptr || is_narrow(places->nests());
+    const NestParameterMap* map = parameter_map_of(step);
+    return map == nullptr || is_narrow(map->nests());
   });
 }
 
 bool fits_table(std::span<const ElementStep> steps) {
   return std::all_of(steps.begin(), steps.end(), [](const ElementStep& step) {
-    const NestPlaces* places = places_of(step);
-    return places == nullptr || fits_table(places->nests());
+    const NestParameterMap* map = parameter_map_of(step);
+    return map == nullptr || fits_table(map->nests());
   });
 }
 
@@ -148,9 +148,9 @@ std::string literal_steps_text(std::span<const ElementStep> steps, std::vector<i
     if (const auto* cast = std::get_if<Cast>(&steps[i])) {
       body += step_text(*cast);
     } else {
-      const NestPlaces* places = places_of(steps[i]);
-      const std::string name = places == nullptr ? "" : "parameter_entry" + std::to_string(i);
-      if (places != nullptr) text += literal_offset_text(name, places->nests(), table);
+      const NestParameterMap* map = parameter_map_of(steps[i]);
+      const std::string name = map == nullptr ? "" : "parameter_entry" + std::to_string(i);
+      if (map != nullptr) text += literal_offset_text(name, map->nests(), table);
       body += step_text(std::get<Scaling>(steps[i]), name, table);
     }
     body += "  }\n";
@@ -185,10 +185,10 @@ void add_steps(std::vector<int64_t>& table, std::span<const ElementStep> steps) 
     const size_t numbers = 2 + i * kStepNumbers;
     table[numbers + kParametersNumber] = end();
     add_parameters(table, *scaling);
-    const NestPlaces* places = places_of(steps[i]);
-    if (places == nullptr) continue;
+    const NestParameterMap* map = parameter_map_of(steps[i]);
+    if (map == nullptr) continue;
     table[numbers + kNestsNumber] = end();
-    add_nests(table, places->nests());
+    add_nests(table, map->nests());
   }
   table.front() = end();
 }

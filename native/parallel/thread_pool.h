@@ -1,6 +1,6 @@
-// The addon's own threads. Jobs are split into tiles and scheduled in turn: a thread takes the next tile of
-// the job that has waited longest. One large job uses all threads, and a small job that comes later waits for
-// one tile instead of all of them, even where tiles wait for a disk.
+// The addon's own threads. Jobs are split into tiles and scheduled round robin: a thread takes the next tile
+// of the job that has waited longest. One large job uses all threads, and a small job that comes later waits
+// for one tile instead of all of them, even where tiles wait for a disk.
 //
 // A thread that waits for its own work takes part in it and counts as a thread of the pool meanwhile. However
 // many such threads there are, each completes its work alone if the pool is busy.

@@ -9,7 +9,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "memory/streaming_copy.h"
-#include "reorder/parameter_places.h"
+#include "reorder/parameter_map.h"
 
 namespace tilework {
 namespace {
@@ -80,7 +80,7 @@ std::unique_ptr<const ReorderPlan> narrow_moves_of(const ReorderDescription& des
                                                    const ReorderPlan& moves, const CastChain& cast) {
   const int from = info_of(cast.from()).bits;
   const int to = info_of(cast.to()).bits;
-  if (moves.copy_offset() || to >= from || to < 8 || cast.depends_on_place()) return nullptr;
+  if (moves.copy_offset() || to >= from || to < 8 || cast.depends_on_position()) return nullptr;
   ReorderDescription narrow = moves_of(description);
   narrow.element_bits = to;
   return std::make_unique<const ReorderPlan>(narrow);
@@ -94,7 +94,7 @@ std::vector<ElementStep> steps_of(const ReorderDescription& description) {
       continue;
     }
     const auto& scaling = std::get<ScalingDescription>(change);
-    for (ElementStep& step : scaling_steps(scaling, parameter_places(description, scaling))) {
+    for (ElementStep& step : scaling_steps(scaling, parameter_map(description, scaling))) {
       steps.push_back(std::move(step));
     }
   }

@@ -219,7 +219,7 @@ const uint8_t* FileReorder::packed_destination(const PackedTile& packed, const u
   const int64_t elements = packed.plan.destination_elements();
   uint8_t* tile = scratch.tile(bytes_of(elements, bits_));
   const CastChain& cast = plan_->cast()->cast();
-  if (!cast.depends_on_place()) {
+  if (!cast.depends_on_position()) {
     cast.run(moved, tile, 0, elements);
     return tile;
   }

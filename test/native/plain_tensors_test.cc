@@ -155,11 +155,11 @@ void test_changed_file(const TemporaryFolder& folder) {
   CHECK(code_of([&] { plain_tensors(*file, kRules, 0, file->size(), 10); }) == "ERR_FILE_CHANGED");
 }
 
-void test_random_changes(const TemporaryFolder& folder, int turns) {
+void test_random_changes(const TemporaryFolder& folder, int rounds) {
   std::mt19937 random(20261122);
   const auto below = [&random](size_t end) { return static_cast<size_t>(random() % end); };
   size_t taken = 0;
-  for (int turn = 0; turn < turns; ++turn) {
+  for (int round = 0; round < rounds; ++round) {
     Text message;
     for (size_t at = 0; at < 8; ++at) {
       const size_t bytes = below(40);
@@ -189,8 +189,8 @@ void test_random_changes(const TemporaryFolder& folder, int turns) {
     CHECK(last_header == static_cast<int64_t>(found.headers.size()));
     CHECK(found.value_bytes <= value_bytes);
   }
-  CHECK(taken > static_cast<size_t>(turns));
-  CHECK(taken < 8 * static_cast<size_t>(turns));
+  CHECK(taken > static_cast<size_t>(rounds));
+  CHECK(taken < 8 * static_cast<size_t>(rounds));
 }
 
 }  // namespace

@@ -114,8 +114,8 @@ void test_runs_are_long() {
   CHECK(planes.source->repeats.empty());
   CHECK(planes.destination.repeats.size() == 1 && planes.destination.repeats[0].first == 16);
   const int64_t side = 16384;
-  const ReorderPlan turned({32, {side, side}, row_major({side, side}), transposed(side, side)});
-  const PackedTile square = BoxTiles::cut(turned, 0, side * side * 4, kFileTileLimits)->at(0);
+  const ReorderPlan transposing({32, {side, side}, row_major({side, side}), transposed(side, side)});
+  const PackedTile square = BoxTiles::cut(transposing, 0, side * side * 4, kFileTileLimits)->at(0);
   CHECK(square.source->length >= 256 && square.destination.length >= 256);
   for (const PackedTile* tile : {&blocks, &planes, &square}) {
     CHECK(tile->plan.source_bytes() <= kFileTileLimits.source);

@@ -1,4 +1,4 @@
-#include "reorder/parameter_places.h"
+#include "reorder/parameter_map.h"
 
 #include <algorithm>
 #include <string>
@@ -77,7 +77,7 @@ void sort_and_fill(int64_t first, int64_t last, std::vector<ParameterRun>& runs)
 
 }  // namespace
 
-void NestPlaces::find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const {
+void NestParameterMap::find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const {
   runs.clear();
   RunList list(runs);
   // Positions that the walk gives count from the beginning of its range.
@@ -131,14 +131,14 @@ BoundSide side_of(const std::vector<int64_t>& shape, const ScalingDescription& s
 
 }  // namespace
 
-std::shared_ptr<const NestPlaces> parameter_places(const ReorderDescription& description,
-                                                   const ScalingDescription& scaling) {
+std::shared_ptr<const NestParameterMap> parameter_map(const ReorderDescription& description,
+                                                      const ScalingDescription& scaling) {
   if (scaling.scales.size() == 1) return nullptr;
   const std::vector<int64_t>& whole = description.slice ? description.slice->shape : description.shape;
   check_blocks(whole, scaling);
   const BoundSide to = bind_side(description.shape, description.to, "to");
   const BoundSlice slice = bind_slice(description.shape, description.slice);
-  return std::make_shared<NestPlaces>(join(description.shape, side_of(whole, scaling), to, slice));
+  return std::make_shared<NestParameterMap>(join(description.shape, side_of(whole, scaling), to, slice));
 }
 
 }  // namespace tilework
