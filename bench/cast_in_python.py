@@ -1,6 +1,6 @@
 """Times casts of numpy and ml_dtypes, for bench/cast_in_python.mjs.
 
-Reads cases as JSON, prints for each GB/s of the cast and of a copy of as many bytes, taken in turns. Types of less than
+Reads cases as JSON, prints for each GB/s of the cast and of a copy of as many bytes, in interleaved rounds. Types of less than
 a byte are left out: ml_dtypes keeps one element a byte.
 """
 import json

@@ -12,9 +12,9 @@ const FLOAT = 1
 
 function varint(value) {
   const bytes = []
-  let rest = value
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 128)
-  bytes.push(rest)
+  let remaining = value
+  for (; remaining >= 128; remaining = Math.floor(remaining / 128)) bytes.push((remaining % 128) | 128)
+  bytes.push(remaining)
   return Buffer.from(bytes)
 }
 
@@ -73,7 +73,7 @@ export function writeInitializers(path, { bytes, count }) {
 
 /** Writes a chain of nodes, each with an attribute and an initializer as the second input. */
 export function writeNodes(path, count) {
-  const pieces = [field(GRAPH.name, 'chain')]
+  const chunks = [field(GRAPH.name, 'chain')]
   const operators = ['Conv', 'Relu', 'Add', 'Transpose', 'MatMul']
   const tensor = Buffer.concat([
     int(TENSOR.dims, 1),
@@ -96,9 +96,9 @@ export function writeNodes(path, count) {
       field(NODE.opType, operators[index % operators.length]),
       field(NODE.attribute, attribute),
     ]
-    pieces.push(field(GRAPH.node, Buffer.concat(node)))
+    chunks.push(field(GRAPH.node, Buffer.concat(node)))
   }
-  pieces.push(field(GRAPH.initializer, tensor))
-  pieces.push(field(GRAPH.input, field(1, 'value_0')), field(GRAPH.output, field(1, `value_${count}`)))
-  writeFileSync(path, Buffer.concat([...version, field(MODEL.graph, Buffer.concat(pieces)), opset]))
+  chunks.push(field(GRAPH.initializer, tensor))
+  chunks.push(field(GRAPH.input, field(1, 'value_0')), field(GRAPH.output, field(1, `value_${count}`)))
+  writeFileSync(path, Buffer.concat([...version, field(MODEL.graph, Buffer.concat(chunks)), opset]))
 }

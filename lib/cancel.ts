@@ -28,7 +28,7 @@ export async function withCancelFlag(
 }
 
 /**
- * @throws TileworkError ERR_ABORTED with the signal's reason as cause; ERR_ARGUMENT for a value that is no AbortSignal and
+ * @throws TileworkError ERR_ABORTED with the signal's reason as cause; ERR_ARGUMENT for a value that is not an AbortSignal and
  * so would never abort
  */
 export function throwIfAborted(signal: AbortSignal | undefined): void {

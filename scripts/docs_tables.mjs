@@ -96,7 +96,7 @@ function nameOf(limit) {
   return `${constant.name.text}.${limit.name.text}`
 }
 
-/** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is no second limit. */
+/** A limit stands with its value: what other constants make of it (`MAX_RANK = MAX_AXES`) is not a second limit. */
 function isLimit(constant) {
   const { name, initializer } = constant
   const isShared = SHARED_LIMITS.has(relative(LIBRARY, constant.getSourceFile().fileName))

@@ -11,7 +11,7 @@ function from(path: string, error: unknown): TileworkError {
   if (isTileworkError(error)) return error
   const { code, message, path: ownPath } = fieldsOf(error)
   if (code !== undefined && Object.hasOwn(ERROR_CODES, code)) {
-    // The addon's own path tells which of two files is meant.
+    // The addon's own path identifies which of two files failed.
     return new TileworkError(code as ErrorCode, message, { path: ownPath ?? path, cause: error })
   }
   return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })

@@ -38,7 +38,7 @@ function readable(what: string, read: () => Uint8Array): Uint8Array {
   try {
     return read()
   } catch (cause) {
-    const message = `the memory of ${what} cannot be read: its buffer was transferred or shrunk, or it is no typed array.`
+    const message = `the memory of ${what} cannot be read: its buffer was transferred or shrunk, or it is not a typed array.`
     throw new TileworkError('ERR_ARGUMENT', message, { cause })
   }
 }

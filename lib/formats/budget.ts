@@ -63,7 +63,7 @@ export class Budget {
     return this.#inForce[name] - this.#spent[name]
   }
 
-  /** Adds `amount` to a counter. Gives the sentence for an ERR_LIMIT once the counter passes its limit. */
+  /** Adds `amount` to a counter. Gives the sentence for an ERR_LIMIT once the counter exceeds its limit. */
   spend(name: LimitName, amount: number): string | undefined {
     this.#spent[name] += amount
     return this.excess(name, this.#spent[name])

@@ -22,7 +22,7 @@ export interface Limits {
 export interface ReadOptions {
   readonly level: Level
   readonly limits: Limits
-  /** Which of a format's messages the file is, where the format has several and the content does not tell. */
+  /** Which of a format's messages the file is, where the format has several and the content does not identify one. */
   readonly message?: string
   /** The messages that detection found possible; absent where the caller named the format and nothing was detected. */
   readonly detectedMessages?: readonly string[]

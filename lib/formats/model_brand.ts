@@ -1,7 +1,7 @@
 /** Names a model's format on its class, so that a model is recognised without loading any format. */
 export const MODEL_FORMAT: unique symbol = Symbol('tilework.modelFormat')
 
-/** The format name on the class of `content`; undefined for what is no model. */
+/** The format name on the class of `content`; undefined for what is not a model. */
 export function modelFormatOf(content: unknown): string | undefined {
   if (typeof content !== 'object' || content === null) return undefined
   // Asked of the prototype: a caller's proxy may throw at every access to a property of its own.

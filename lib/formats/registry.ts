@@ -87,13 +87,13 @@ export function chooseFormat(
   if (own === undefined && extension !== '') {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${extension} is no extension of a known format (${Object.keys(FORMATS).join(', ')}); name the format to write it under this name.`,
+      `${extension} is not an extension of a known format (${Object.keys(FORMATS).join(', ')}); name the format to write it under this name.`,
     )
   }
   return formatByName(own ?? DEFAULT_FORMAT)
 }
 
-/** The format that `content` is a model of; undefined for what is no model. */
+/** The format that `content` is a model of; undefined for what is not a model. */
 export function formatOfModel(content: unknown): ModelFormatEntry | undefined {
   const name = modelFormatOf(content)
   return name === undefined ? undefined : (formatByName(name) as ModelFormatEntry)

@@ -395,7 +395,7 @@ export const OLDER_NAMES: Readonly<Record<string, string>> = {
 }
 
 const ROTATED =
-  'it is the layout without "_rotate_180" on a window turned by 180 degrees: flip x and y, then use that name'
+  'it is the layout without "_rotate_180" on a window rotated by 180 degrees: flip x and y, then use that name'
 const SWIZZLED_BLOCKS =
   'its swizzle permutes channels across blocks, which no list of words says; it was removed from OpenVINO'
 

@@ -2,7 +2,7 @@
  * Finds the binary of the addon and loads it. Many things can be wrong with a binary on another machine, so every attempt
  * is kept, and the error starts with the one that matters and ends in advice.
  *
- * node-gyp-build chooses the binary in the package folder. It is no part of a user's bundle, and it reports no reasons, so
+ * node-gyp-build chooses the binary in the package folder. It is not part of a user's bundle, and it reports no reasons, so
  * other folders are searched here, in the same order: `build/Release`, `build/Debug`, `prebuilds/<platform>-<arch>`, the
  * folder itself. The names are those of prebuildify: `tilework[.glibc|.musl].node`.
  */
@@ -60,7 +60,7 @@ function* candidatesIn(folders: readonly string[], attempts: Attempt[]): Generat
 /** Undefined in a bundle, which has no node-gyp-build, and where it finds no binary for this platform. */
 function chosenByNodeGypBuild(folder: string | undefined): string | undefined {
   if (folder === undefined || !existsSync(join(folder, 'package.json'))) return undefined
-  // It takes musl systems other than Alpine for glibc unless it is told.
+  // Without LIBC it takes musl systems other than Alpine for glibc.
   process.env.LIBC ??= ownLibc()
   try {
     const nodeGypBuild = requireFrom(join(folder, 'package.json'))('node-gyp-build') as {
@@ -189,7 +189,7 @@ function reasonOf(cause: unknown): string {
   if (
     /invalid ELF header|file too short|wrong ELF class|not a mach-o|incompatible architecture/i.test(message)
   ) {
-    return `is no shared library for ${process.platform}-${process.arch} (${said})`
+    return `is not a shared library for ${process.platform}-${process.arch} (${said})`
   }
   if (/NODE_MODULE_VERSION|did not self-register/.test(message)) {
     return `is built for another runtime than Node ${process.versions.node} (${said})`

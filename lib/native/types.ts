@@ -414,7 +414,7 @@ export interface NativeAddon {
   /** Shares bytes of a mapping that are aligned for their type and copies all others. `legacy` always copies. */
   exportDlpack(bytes: Uint8Array, dtype: string, shape: readonly number[], legacy: boolean): DlpackCapsule
   /**
-   * Takes the tensor out of a capsule. Throws ERR_ARGUMENT for an object that is no capsule or is empty, ERR_UNSUPPORTED,
+   * Takes the tensor out of a capsule. Throws ERR_ARGUMENT for an object that is not a capsule or is empty, ERR_UNSUPPORTED,
    * ERR_RANK, ERR_OVERFLOW; ERR_LIMIT for repeated elements of more than `maxBytes`.
    */
   importDlpack(capsule: object, maxBytes: number): NativeDlpackTensor

@@ -130,7 +130,7 @@ export async function convertFile(
   const path = pathOf(output)
   const format = chooseFormat(options.format, path, file.format)
   const selected = await selectedTensors(file, format, options)
-  // Naming tensors takes them out of the model: the result is no model.
+  // Naming tensors takes them out of the model: the result is not a model.
   const staysWhole = options.tensors === undefined && format.name === file.format
   const isReordered = changesLayout(options)
   const isRetyped = changesElements(selected, options)

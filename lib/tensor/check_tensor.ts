@@ -21,7 +21,7 @@ export function checkDense(value: unknown, call: string): DenseTensor {
  * As `checkDense`, for operations that only dense tensors support.
  *
  * @param only - end of the sentence "only dense tensors …", for example `can be cast`
- * @throws TileworkError ERR_ARGUMENT for a value that is no tensor, ERR_UNSUPPORTED for a tensor of another kind
+ * @throws TileworkError ERR_ARGUMENT for a value that is not a tensor, ERR_UNSUPPORTED for a tensor of another kind
  */
 export function checkOnlyDense(value: Tensor, call: string, only: string): DenseTensor {
   return readInput('The tensor', () => {

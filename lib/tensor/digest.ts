@@ -62,9 +62,9 @@ async function digestSparse(
     let before = 0
     for (const part of bytes) {
       const from = Math.max(0, start + filled - before)
-      const piece = part.subarray(Math.min(from, part.byteLength), from + chunk.byteLength - filled)
-      chunk.set(piece, filled)
-      filled += piece.byteLength
+      const fragment = part.subarray(Math.min(from, part.byteLength), from + chunk.byteLength - filled)
+      chunk.set(fragment, filled)
+      filled += fragment.byteLength
       before += part.byteLength
     }
   })

@@ -57,8 +57,8 @@ const DEFAULT_REPEATED_BYTES = 64 * 1024 * 1024
  * write to the memory afterwards.
  *
  * @param capsule - from `toDlpack`, or from another addon that makes such capsules
- * @throws TileworkError ERR_ARGUMENT for an object that is no capsule or is empty, ERR_UNSUPPORTED for another device, version
- * or element type, ERR_RANK, ERR_OVERFLOW, ERR_LIMIT beyond `maxBytes`; the capsule then keeps its tensor
+ * @throws TileworkError ERR_ARGUMENT for an object that is not a capsule or is empty, ERR_UNSUPPORTED for another device,
+ * version or element type, ERR_RANK, ERR_OVERFLOW, ERR_LIMIT beyond `maxBytes`; the capsule then keeps its tensor
  */
 export function fromDlpack(capsule: DlpackCapsule, options: FromDlpackOptions = {}): DenseTensor {
   checkOptions(options, 'fromDlpack', ['name', 'maxBytes'])

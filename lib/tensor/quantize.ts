@@ -46,7 +46,7 @@ export interface DequantizeOptions<Name extends DtypeName = DtypeName> extends Q
  * @param tensor - a dense tensor of real numbers in any layout
  * @param dtype - int2 to int32, uint2 to uint16, a float8 type but float8_e8m0fnu, float4_e2m1fn
  * @throws TileworkError now, not later: ERR_QUANTIZATION for scales that are not above 0 and finite, for zero points that
- * are no codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
+ * are not codes, and where there are not as many as the tensor has indices or blocks; ERR_DTYPE, ERR_ARGUMENT,
  * ERR_UNSUPPORTED, ERR_NO_DATA
  */
 export function quantize<Name extends DtypeName>(
@@ -95,7 +95,7 @@ export function dequantize(tensor: Tensor, options: DequantizeOptions): DenseTen
   if (!isCodeType(dense.dtype)) {
     throw new TileworkError(
       'ERR_DTYPE',
-      `tensor "${dense.name}" is ${dense.dtype}, which is no type of codes.`,
+      `tensor "${dense.name}" is ${dense.dtype}, which is not a type of codes.`,
     )
   }
   checkOptions(options, 'dequantize', ['scale', 'zeroPoint', 'axis', 'blockSize', 'dtype'])

@@ -57,7 +57,7 @@ export function indexInWhole(region: Region, index: readonly number[]): number[]
  * A part of a region.
  *
  * @param ranges - one entry per axis, outermost first; missing entries take the whole axis
- * @throws TileworkError ERR_ARGUMENT for a value that is no list of ranges, and for more ranges than axes
+ * @throws TileworkError ERR_ARGUMENT for a value that is not a list of ranges, and for more ranges than axes
  */
 export function sliceRegion(region: Region, ranges: readonly SliceRange[]): Region {
   const rank = region.shape.length

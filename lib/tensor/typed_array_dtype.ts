@@ -26,7 +26,7 @@ export type DtypeOfArray<A extends ArrayBufferView> = A extends {
   ? (typeof DTYPE_BY_TAG)[T]
   : Dtype
 
-/** @returns undefined for a value that is no typed array */
+/** @returns undefined for a value that is not a typed array */
 export function dtypeOfTypedArray(value: unknown): Dtype | undefined {
   if (!ArrayBuffer.isView(value)) return undefined
   const tag = (value as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] ?? ''

@@ -72,12 +72,12 @@ export async function readOrRefused(read: () => Promise<void>): Promise<'read' |
 /** Tries `count` files at both levels. Some must open and some be refused, or the mutations test nothing. */
 export async function expectReadOrRefused(
   count: number,
-  next: (turn: number) => Uint8Array,
+  next: (round: number) => Uint8Array,
   { read, check, checksHeadersAlone = false }: FormatUnderTest,
 ): Promise<void> {
   const results = { read: 0, refused: 0 }
-  for (let turn = 0; turn < count; turn++) {
-    const bytes = next(turn)
+  for (let round = 0; round < count; round++) {
+    const bytes = next(round)
     for (const level of ['lenient', 'strict'] as const) {
       const result = await readOrRefused(() => read(bytes, level))
       results[result] += 1

@@ -162,15 +162,18 @@ describe('convert', () => {
     ['npy', 'column_major', '--layout row_major'],
     ['npz', 'column_major', '--layout row_major'],
     ['safetensors', 'b_fs_yx_fsv16', '--layout row_major'],
-  ])('%s in %s comes back, told by what the format keeps of a layout', async (format, layout, option) => {
-    const output = inFolder(`noted.${format}`)
-    const { stdout } = await runCli(['convert', IMAGE, output, '--layout', layout])
-    expect(stdout).toContain(` ${option} `)
-    await runCli(stdout.trim().replaceAll("'", '').split(' ').slice(1))
-    const again = inFolder('again.btf')
-    await runJson(['convert', inFolder(`noted.back.${format}`), again])
-    expect(readFileSync(again)).toEqual(readFileSync(IMAGE))
-  })
+  ])(
+    '%s in %s comes back with the options that the format needs to keep the layout',
+    async (format, layout, option) => {
+      const output = inFolder(`noted.${format}`)
+      const { stdout } = await runCli(['convert', IMAGE, output, '--layout', layout])
+      expect(stdout).toContain(` ${option} `)
+      await runCli(stdout.trim().replaceAll("'", '').split(' ').slice(1))
+      const again = inFolder('again.btf')
+      await runJson(['convert', inFolder(`noted.back.${format}`), again])
+      expect(readFileSync(again)).toEqual(readFileSync(IMAGE))
+    },
+  )
 
   it.each([
     ['safetensors', 'b_fs_yx_fsv16'],
@@ -338,10 +341,10 @@ describe('convert', () => {
 
   it('reports on the stderr of a terminal what was written', async () => {
     const { stdout, stderr } = await runCli(
-      ['convert', IMAGE, inFolder('told.btf'), '--layout', 'b_fs_yx_fsv16'],
+      ['convert', IMAGE, inFolder('reported.btf'), '--layout', 'b_fs_yx_fsv16'],
       { isTTY: true },
     )
-    expect(stderr).toMatch(/^Wrote .*told\.btf: 1 tensor, 8\.\d+ KiB\. To undo it:\n$/)
+    expect(stderr).toMatch(/^Wrote .*reported\.btf: 1 tensor, 8\.\d+ KiB\. To undo it:\n$/)
     expect(stdout).toMatch(/^tilework convert .*\n$/)
   })
 })

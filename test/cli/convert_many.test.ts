@@ -1,4 +1,4 @@
-/** `tilework convert IN… --out-dir DIR`: which files, where to, what is skipped, what is told. */
+/** `tilework convert IN… --out-dir DIR`: which files, where to, what is skipped, what is reported. */
 import {
   appendFileSync,
   existsSync,
@@ -170,7 +170,7 @@ describe('inputs', () => {
 
   it.each([
     ['NUL bytes in lines', Buffer.from('a.btf\0b.btf\0'), 'ERR_ARGUMENT', '--null'],
-    ['bytes that are no text', Buffer.from([0x61, 0xff, 0x0a]), 'ERR_ARGUMENT', 'UTF-8'],
+    ['bytes that are not text', Buffer.from([0x61, 0xff, 0x0a]), 'ERR_ARGUMENT', 'UTF-8'],
     ['a file of something else', Buffer.alloc(100_000, 0x61), 'ERR_LIMIT', '32768'],
   ])('refuses %s on stdin', async (_what, bytes, error, part) => {
     const { code, stderr } = await runCli(['convert', '-', '--out-dir', inFolder('never')], {

@@ -1,5 +1,5 @@
 /**
- * Ctrl-C ends a command that reads a large file from the page cache, where no read takes a turn of the event loop. Runs
+ * Ctrl-C ends a command that reads a large file from the page cache, where no read yields to the event loop. Runs
  * what `npm run build:lib` built.
  */
 import { spawn } from 'node:child_process'

@@ -47,14 +47,14 @@ function generator(seed: number): () => number {
   }
 }
 
-/** Starts a run and kills it a moment after it has told of `lines` files; false when it came to its end before. */
+/** Starts a run and kills it a moment after it has reported `lines` files; false when it ended before. */
 async function runAndKill(lines: number, moment: number): Promise<boolean> {
   const child = spawn(process.execPath, [MAIN, ...convertTo(OUT)], { stdio: ['ignore', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')
-  let told = 0
+  let reported = 0
   for await (const line of createInterface({ input: child.stdout })) {
     if (line.includes('"summary"')) break
-    if (++told < lines) continue
+    if (++reported < lines) continue
     await sleep(moment)
     child.kill('SIGKILL')
     break

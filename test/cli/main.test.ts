@@ -46,7 +46,7 @@ function writeZeros(path: string, shape: readonly number[]): void {
   truncateSync(path, header.byteLength + elements * 4)
 }
 
-/** The temporary file says that writing has begun; on Linux it may have no name, and then only its descriptor tells. */
+/** The temporary file says that writing has begun; on Linux it may have no name, and then only its descriptor shows it. */
 function isWritingTo(folder: string, { pid }: ChildProcess): boolean {
   if (readdirSync(folder).length > 0) return true
   const descriptors = `/proc/${pid}/fd`

@@ -98,7 +98,7 @@ describe('wrong use', () => {
     [['convert', 'a.btf', '--out-dir', 'd', '--base', 'package.json'], 'package.json is not a folder.'],
     [['convert', 'a.btf', '--out-dir', 'd', '--manifest', 'm', '--no-manifest'], '--no-manifest contradict'],
     [['inspect', 'a.btf', '--mode', 'fly'], 'Allowed choices are map, read; see'],
-  ])('%j is told with advice', async (args, part) => {
+  ])('%j is reported with advice', async (args, part) => {
     expect((await runCli(args)).stderr).toContain(part)
   })
 

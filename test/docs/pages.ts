@@ -34,7 +34,7 @@ export function documentationPages(): Page[] {
 
 /**
  * A block with an import starts a program; one without continues the program before it, as a reader
- * would go on typing in the same file.
+ * would continue typing in the same file.
  */
 function readPage(path: string): Page {
   const markdown = readFileSync(`${ROOT}${path}`, 'utf8')

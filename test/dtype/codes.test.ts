@@ -84,7 +84,7 @@ describe.each(NARROW)('%s', (dtype) => {
 
   it('is exact in float32, and every number encodes to its own code', () => {
     for (const [bits, value] of values.entries()) {
-      if (!Object.is(Math.fround(value), value)) expect.fail(`code ${bits} is no float32`)
+      if (!Object.is(Math.fround(value), value)) expect.fail(`code ${bits} is not a float32`)
       if (!Number.isFinite(value)) continue
       if (encodeFloatCode(dtype, value) !== bits) expect.fail(`code ${bits} comes back as another`)
     }

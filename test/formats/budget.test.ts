@@ -17,7 +17,7 @@ it('the limits of the caller replace the defaults; a format without a default ha
   expect(budget.limit('depth')).toBe(Number.POSITIVE_INFINITY)
 })
 
-it('a counter that passes its limit gives the sentence of an ERR_LIMIT', () => {
+it('a counter that exceeds its limit gives the sentence of an ERR_LIMIT', () => {
   const budget = new Budget({}, { tensors: 3, depth: 1 })
   expect(budget.spend('tensors', 2)).toBeUndefined()
   expect(budget.left('tensors')).toBe(1)

@@ -22,7 +22,7 @@ it('packed elements fill bytes, the last one perhaps in part', () => {
   expect(exactByteLength(2n ** 60n + 1n, 4)).toBe(2n ** 59n + 1n)
 })
 
-it('a range that passes the end of a file is a fault', () => {
+it('a range beyond the end of a file is a fault', () => {
   expect(rangeFault(8, 8, 16)).toBeUndefined()
   expect(rangeFault(8, 9, 16)).toBe('needs 9 bytes at 8; the file ends at 16')
   expect(rangeFault(20, 0, 16)).toBe('needs 0 bytes at 20; the file ends at 16')

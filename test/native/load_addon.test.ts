@@ -91,7 +91,7 @@ describe('the error of a failed load', () => {
     const broken = folderWith({ [`prebuilds/${PLATFORM}/tilework.node`]: 'no library', 'package.json': '{}' })
     const lines = errorLines(empty, broken)
     expect(lines[0]).toContain(join(broken, 'prebuilds', PLATFORM, 'tilework.node'))
-    expect(lines[0]).toContain(` is no shared library for ${PLATFORM} (`)
+    expect(lines[0]).toContain(` is not a shared library for ${PLATFORM} (`)
     expect(lines[1]).toBe(`  also tried: ${empty} holds no build/Release and no prebuilds`)
     expect(lines[2]).toContain('Install tilework again on this machine ("npm install tilework")')
   })
@@ -101,7 +101,7 @@ describe('the error of a failed load', () => {
     const cut = folderWith({ 'build/Release/tilework.node': head, 'CMakeLists.txt': '' })
     const lines = errorLines(cut)
     expect(lines[0]).toMatch(
-      /tilework\.node is no shared library for .*\(file too short: 4096 of \d+ bytes\)\.$/,
+      /tilework\.node is not a shared library for .*\(file too short: 4096 of \d+ bytes\)\.$/,
     )
     expect(lines[1]).toContain('Run "npm run build:all" in the checkout')
   })

@@ -136,7 +136,7 @@ describe('an input that cannot be received', () => {
     await expect(open(failing)).rejects.toMatchObject({ code: 'ERR_IO', cause })
   })
 
-  it('is ERR_ARGUMENT for a body or stream in use, and for chunks that are no bytes', async () => {
+  it('is ERR_ARGUMENT for a body or stream in use, and for chunks that are not bytes', async () => {
     const used = new Response(bytes)
     await used.arrayBuffer()
     const locked = streamOf(10)

@@ -46,10 +46,10 @@ function* coordinates(shape: readonly number[]): Generator<number[]> {
   const total = shape.reduce((product, extent) => product * extent, 1)
   for (let linear = 0; linear < total; linear++) {
     const index: number[] = []
-    let rest = linear
+    let remaining = linear
     for (let axis = shape.length - 1; axis >= 0; axis--) {
-      index.unshift(rest % shape[axis]!)
-      rest = Math.floor(rest / shape[axis]!)
+      index.unshift(remaining % shape[axis]!)
+      remaining = Math.floor(remaining / shape[axis]!)
     }
     yield index
   }
@@ -99,7 +99,7 @@ describe.each(axesSets)('pairs with the axes %s', (axes) => {
 test.each([
   ['column_major', 'row_major', [0, 2, 4, 1, 3, 5]],
   ['row_major', 'column_major', [0, 3, 1, 4, 2, 5]],
-] as const)('%s to %s turns a matrix', (from, to, expected) => {
+] as const)('%s to %s transposes a matrix', (from, to, expected) => {
   const found = new Uint8Array(6)
   planReorder({ dtype: 'uint8', shape: [2, 3], from, to }).runSync(Uint8Array.of(0, 1, 2, 3, 4, 5), found)
   expect([...found]).toEqual(expected)

@@ -1,4 +1,4 @@
-/** Saves of more than one piece: from files, from sources of any kind, to files and to streams. */
+/** Saves of more than one chunk: from files, from sources of any kind, to files and to streams. */
 import { createHash } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** An odd number of channels and a tail, larger than several pieces. */
+/** An odd number of channels and a tail, larger than several chunks. */
 const SHAPE = [2, 37, 331, 301]
 
 function noise(shape: readonly number[], seed = 1): DenseTensor {
@@ -281,11 +281,11 @@ describe('the memory budget', () => {
   })
 })
 
-test('a long work in memory leaves turns to others, who can abort it', async () => {
+test('a long run in memory yields to the event loop and can be aborted', async () => {
   const values = new Uint32Array(64 * 1024 * 256)
   const large = tensor(values, { dtype: 'uint32', shape: [1, 64, 1024, 256], name: 'large' })
   const controller = new AbortController()
-  // A timer that is due already fires with the first turn of the event loop.
+  // A timer that is due already fires at the first yield to the event loop.
   setTimeout(() => controller.abort(), 0)
   const saved = serialize(reorder(large, 'byxf'), {
     format: 'npz',

@@ -43,16 +43,16 @@ export function caseCount(pairs) {
  */
 export function caseOf(pairs, number, seed) {
   const shapeNumber = number % SHAPES_PER_WIDTH
-  const rest = Math.floor(number / SHAPES_PER_WIDTH)
+  const quotient = Math.floor(number / SHAPES_PER_WIDTH)
   const names = Object.keys(DTYPES)
-  const dtype = names[rest % names.length]
-  const [from, to] = pairs[Math.floor(rest / names.length)]
+  const dtype = names[quotient % names.length]
+  const [from, to] = pairs[Math.floor(quotient / names.length)]
   const random = generator(caseSeed(seed, number))
   const found = findStorages(from, to, dtype, random)
   if (found === undefined) return undefined
   // The oracle is slow, so it checks one case per pair.
   const asksOracle =
-    rest % names.length === Math.floor(rest / names.length) % names.length && shapeNumber === 0
+    quotient % names.length === Math.floor(quotient / names.length) % names.length && shapeNumber === 0
   const line = [
     number,
     caseSeed(seed, number),

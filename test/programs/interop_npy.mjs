@@ -73,10 +73,10 @@ async function writeArrays(folder, name, file, arrays) {
   const written = [{ file: own, arrays, sameBytes: tensor.kind === 'dense' || !arrays[0].fortran }]
   assert.deepEqual(Buffer.from(await serialize(file)), readFileSync(join(folder, name)), `${name}: unchanged`)
   if (tensor.kind === 'dense' && tensor.shape.length > 1) {
-    const turned = `turned-${name}`
+    const reordered = `reordered-${name}`
     const layout = tensor.storage.layout === 'row_major' ? 'column_major' : 'row_major'
-    await save(join(folder, turned), [reorder(tensor, layout)])
-    written.push({ file: turned, arrays, sameBytes: true })
+    await save(join(folder, reordered), [reorder(tensor, layout)])
+    written.push({ file: reordered, arrays, sameBytes: true })
   }
   return written
 }

@@ -55,7 +55,7 @@ const NAMES = [
 ]
 
 /** Header fragments that readers of JSON, numbers or names may misinterpret. */
-const PIECES = [
+const FRAGMENTS = [
   '0',
   '-0',
   '1.0',
@@ -72,7 +72,7 @@ const PIECES = [
   '"',
   '\\',
 ]
-const LONGER_PIECES = [
+const LONGER_FRAGMENTS = [
   '\\u0061',
   '\\ud800',
   ' ',
@@ -120,7 +120,7 @@ async function run() {
 
 /** Files with one or two changed header bytes and a corrected header length. */
 function changedFiles(folder, random) {
-  const pieces = [...PIECES, ...LONGER_PIECES]
+  const fragments = [...FRAGMENTS, ...LONGER_FRAGMENTS]
   const pick = (list) => list[Math.floor(random() * list.length)]
   const seeds = ['metadata', 'names', 'empty', 'F4', 'BOOL'].map((name) =>
     readFileSync(join(folder, `${name}.safetensors`)),
@@ -131,7 +131,7 @@ function changedFiles(folder, random) {
       const header = bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE()))
       const at = Math.floor(random() * (header.length + 1))
       const removed = Math.floor(random() * 4)
-      const parts = [header.subarray(0, at), Buffer.from(pick(pieces)), header.subarray(at + removed)]
+      const parts = [header.subarray(0, at), Buffer.from(pick(fragments)), header.subarray(at + removed)]
       const length = Buffer.alloc(8)
       length.writeBigUInt64LE(BigInt(parts.reduce((sum, part) => sum + part.length, 0)))
       bytes = Buffer.concat([length, ...parts, bytes.subarray(8 + header.length)])

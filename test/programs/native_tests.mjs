@@ -21,7 +21,7 @@ const KINDS = {
     folder: 'build-native-threads',
     options: ['-DCMAKE_BUILD_TYPE=RelWithDebInfo', '-DTILEWORK_SANITIZE=thread'],
   },
-  // Release, as it is shipped. GCC 12 reports false warnings in std::string, so warnings are no errors here.
+  // Release, as it is shipped. GCC 12 reports false warnings in std::string, so warnings are not errors here.
   arm64: {
     folder: 'build-native-arm64',
     options: [

@@ -60,10 +60,10 @@ async function throughFile(shape, dtype) {
 function placed(values, shape, dtype, layout) {
   const storage = new ARRAYS[dtype](layout.storage(shape, { dtype }).elements)
   values.forEach((value, flat) => {
-    let rest = flat
+    let remaining = flat
     const index = shape.toReversed().map((extent) => {
-      const at = rest % extent
-      rest = Math.floor(rest / extent)
+      const at = remaining % extent
+      remaining = Math.floor(remaining / extent)
       return at
     })
     storage[layout.offsetOf(shape, index.reverse(), { dtype })] = value

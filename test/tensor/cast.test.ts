@@ -82,8 +82,8 @@ function wholeOf(value: number, to: Dtype): bigint {
 
 function evenOf(value: number): number {
   const low = Math.floor(value)
-  const rest = value - low
-  return rest > 0.5 || (rest === 0.5 && low % 2 !== 0) ? low + 1 : low
+  const fraction = value - low
+  return fraction > 0.5 || (fraction === 0.5 && low % 2 !== 0) ? low + 1 : low
 }
 
 function valuesOf(t: DenseTensor): (number | bigint | boolean)[] {
@@ -245,9 +245,9 @@ describe('fused', () => {
     const columns = reorder(wide, 'column_major')
     expect(await columns.bytes()).toEqual(Uint8Array.of(0, 3, 1, 1, 2, 2))
     expect(columns.bytesSync()).toEqual(Uint8Array.of(0, 3, 1, 1, 2, 2))
-    const turned = slice(wide, [null, { step: -1 }])
-    expect([turned.at(0, 0), turned.at(1, 2)]).toEqual([2, 3])
-    expect(await cast(turned, 'float32').toTypedArray()).toEqual(Float32Array.of(2, 1, 0, 2, 1, 3))
+    const reversed = slice(wide, [null, { step: -1 }])
+    expect([reversed.at(0, 0), reversed.at(1, 2)]).toEqual([2, 3])
+    expect(await cast(reversed, 'float32').toTypedArray()).toEqual(Float32Array.of(2, 1, 0, 2, 1, 3))
     const scaled = slice(dequantize(packed, { scale: [1, 2, 4], axis: 1 }), [{ start: 1 }, { start: 1 }])
     expect(await reorder(scaled, 'column_major').toTypedArray()).toEqual(Float32Array.of(2, 8))
     expect(await cast(columns, 'uint2').bytes()).toEqual(Uint8Array.of(0b01011100, 0b1010))

@@ -66,11 +66,11 @@ describe.each(RANKS)('rank %i', (rank) => {
   })
 
   it('is reordered to column_major and back', async () => {
-    const turned = await materialize(reorder(tensorOf(rank), 'column_major'))
+    const transposed = await materialize(reorder(tensorOf(rank), 'column_major'))
     const expected = await materialize(reorder(small, 'column_major'))
-    expect(await turned.bytes()).toEqual(await expected.bytes())
-    expect(await valuesOf(reorder(turned, 'row_major'))).toEqual(VALUES)
-    const bytes = Uint8Array.from(await turned.bytes())
+    expect(await transposed.bytes()).toEqual(await expected.bytes())
+    expect(await valuesOf(reorder(transposed, 'row_major'))).toEqual(VALUES)
+    const bytes = Uint8Array.from(await transposed.bytes())
     const stored = tensor(new Int32Array(bytes.buffer))
     expect(await valuesOf(asLayout(stored, 'column_major', shape))).toEqual(VALUES)
   })

@@ -30,8 +30,8 @@ const INTEGERS = ['int8', 'uint8', 'int4', 'uint4', 'int2', 'uint2', 'int16', 'u
 
 function roundEven(value: number): number {
   const low = Math.floor(value)
-  const rest = value - low
-  return rest > 0.5 || (rest === 0.5 && low % 2 !== 0) ? low + 1 : low
+  const fraction = value - low
+  return fraction > 0.5 || (fraction === 0.5 && low % 2 !== 0) ? low + 1 : low
 }
 
 function roundAway(value: number): number {
@@ -419,7 +419,7 @@ describe('refuses', () => {
     ['a scale of NaN', () => quantize(x, 'int8', { scale: Number.NaN }), 'ERR_QUANTIZATION'],
     ['a scale that float32 has not', () => quantize(x, 'int8', { scale: 1e-60 }), 'ERR_QUANTIZATION'],
     [
-      'a zero point that is no code',
+      'a zero point that is not a code',
       () => quantize(x, 'uint8', { scale: 1, zeroPoint: -1 }),
       'ERR_QUANTIZATION',
     ],

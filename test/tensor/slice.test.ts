@@ -28,7 +28,7 @@ function ramp(shape: readonly number[], dtype: Dtype = 'int32'): DenseTensor {
 function positions(extent: number, range: SliceRange): number[] {
   const [start, end, step] = numbersOf(range)
   const all = Array.from({ length: extent }, (_, i) => i)
-  const turned = step > 0 ? all : all.reverse()
+  const ordered = step > 0 ? all : all.reverse()
   const fromStart = (position: number): number => (position < 0 ? position + extent : position)
   const from = start === undefined ? undefined : fromStart(start)
   const to = end === undefined ? undefined : fromStart(end)
@@ -36,7 +36,7 @@ function positions(extent: number, range: SliceRange): number[] {
     step > 0
       ? (from === undefined || i >= from) && (to === undefined || i < to)
       : (from === undefined || i <= from) && (to === undefined || i > to)
-  return turned.filter(isIn).filter((_, n) => n % Math.abs(step) === 0)
+  return ordered.filter(isIn).filter((_, n) => n % Math.abs(step) === 0)
 }
 
 /** Start, end and step of a range in any of its forms. */

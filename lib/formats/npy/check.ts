@@ -1,4 +1,4 @@
-/** Reports everything wrong with an npy file: the rules of its header, and items that are no values of their type. */
+/** Reports everything wrong with an npy file: the rules of its header, and items that are not values of their type. */
 import type { ByteSource } from '../../bytes/source.js'
 import type { Finding } from '../../errors.js'
 import type { ReadOptions } from '../format.js'

@@ -75,11 +75,11 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     }
     const strides = fortranStrides(shape)
     for (let index = 0; index < size; index++) {
-      let rest = index
+      let remaining = index
       let slot = 0
       for (let axis = shape.length - 1; axis >= 0; axis--) {
-        slot += (rest % shape[axis]!) * strides[axis]!
-        rest = Math.floor(rest / shape[axis]!)
+        slot += (remaining % shape[axis]!) * strides[axis]!
+        remaining = Math.floor(remaining / shape[axis]!)
       }
       yield slot
     }

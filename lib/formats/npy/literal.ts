@@ -28,7 +28,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * @throws TileworkError ERR_HEADER where the text is no such dictionary, ERR_UNSUPPORTED for a list or tuple where a
+ * @throws TileworkError ERR_HEADER where the text is not such a dictionary, ERR_UNSUPPORTED for a list or tuple where a
  * string should be (a structured type); `offset` counts characters of the text
  */
 export function parseHeaderLiteral(text: string): HeaderLiteral {

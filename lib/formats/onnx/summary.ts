@@ -43,7 +43,7 @@ export interface OnnxSummary {
   readonly functions: number
   /** Node count by operator, most frequent first. Operators outside of `ai.onnx` are prefixed with their domain. */
   readonly operators: Readonly<Record<string, number>>
-  /** Inputs that are no initializers. */
+  /** Inputs that are not initializers. */
   readonly inputs: readonly OnnxEnd[]
   readonly outputs: readonly OnnxEnd[]
   /** All tensors: initializers and attributes. */

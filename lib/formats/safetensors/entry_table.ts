@@ -20,7 +20,7 @@ export interface Entry {
 /** Numbers of an entry before its dimensions: type and rank, begin, end, offset of the name. */
 const FIXED_NUMBERS = 4
 
-/** Type of an entry that is no tensor and only owns its bytes. */
+/** Type of an entry that is not a tensor and only owns its bytes. */
 const UNLISTED = 255
 
 export class EntryTable {
@@ -35,7 +35,7 @@ export class EntryTable {
   }
 
   /**
-   * Adds an entry; `typeRank` is undefined for one that is no tensor. The last of several entries with one name counts,
+   * Adds an entry; `typeRank` is undefined for one that is not a tensor. The last of several entries with one name counts,
    * as for `JSON.parse` and the reference; earlier ones only own their bytes.
    */
   add(entry: Omit<Entry, 'type'>, typeRank: number | undefined): void {
@@ -73,12 +73,12 @@ export class EntryTable {
     return this.#number(index, 3)
   }
 
-  /** False for an entry that is no tensor, or that a later one of its name replaces. */
+  /** False for an entry that is not a tensor, or that a later one of its name replaces. */
   isTensor(index: number): boolean {
     return this.#number(index, 0) < UNLISTED * 256
   }
 
-  /** Undefined for an entry that is no tensor. */
+  /** Undefined for an entry that is not a tensor. */
   at(index: number): Entry | undefined {
     const codes = this.#number(index, 0)
     const type = TENSOR_CODES[Math.floor(codes / 256)]

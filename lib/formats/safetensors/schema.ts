@@ -18,7 +18,7 @@ import type { DefaultLimits } from '../budget.js'
 
 export const FORMAT_NAME = 'safetensors'
 
-/** The one key of the header that is no tensor. */
+/** The one key of the header that is not a tensor. */
 export const METADATA_KEY = '__metadata__'
 
 /**
@@ -80,7 +80,7 @@ function codeOf(dtype: SafetensorsDtype): TensorCode {
   return { code: safetensors!, bits, dtype }
 }
 
-/** Position in {@link TENSOR_CODES} by the name in the header. A Map: names like `constructor` are no codes. */
+/** Position in {@link TENSOR_CODES} by the name in the header. A Map: names like `constructor` are not codes. */
 export const RANK_OF_CODE: ReadonlyMap<string, number> = new Map(
   TENSOR_CODES.map(({ code }, rank) => [code, rank]),
 )

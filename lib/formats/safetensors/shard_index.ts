@@ -193,7 +193,7 @@ function shardsOf({ weightMap }: IndexEvents, report: Report): Map<string, numbe
 /** Maximum length of a file name on common file systems. */
 const MAX_NAME_BYTES = 255
 
-/** Why a name from an index is no file name in its folder; undefined where it is one. */
+/** Why a name from an index is not a file name in its folder; undefined where it is one. */
 function faultOfName(name: string): string | undefined {
   if (name === '') return 'is empty'
   if (name === '.' || name === '..') return 'is a folder'

@@ -214,7 +214,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'layout-3',
     rule: 7,
-    reason: 'an unknown layout that an inspector passes over in silence hides a payload',
+    reason: 'an unknown layout that an inspector ignores without a report hides a payload',
     bytes: () => btfFile(denseRecord({ layout: 3, dims: [2], data: int32(1, 2) })),
     lenient: 'ERR_UNSUPPORTED',
     strict: 'ERR_UNSUPPORTED',
@@ -305,7 +305,7 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'coo-more-values-than-indices',
     rule: 10,
-    reason: 'a value without a place',
+    reason: 'a value without an index',
     bytes: () => sparseFile({ valueCount: 3, values: float32(1, 2, 3) }),
     lenient: 'ERR_COO_SHAPE',
     strict: 'ERR_COO_SHAPE',

@@ -84,7 +84,7 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, async (
 
 it('memory for the list of tensors stays below 4 times the file', async () => {
   const count = 400_000
-  // All of the table, then one header of rank 0 and 8 spare bytes, shared by half of the records; the rest stand apart.
+  // All of the table, then one header of rank 0 and 8 spare bytes, shared by half of the records; the others have their own.
   const first = 8 + 8 * count
   const bytes = new Uint8Array(first + 24 * (count / 2))
   const view = new DataView(bytes.buffer)

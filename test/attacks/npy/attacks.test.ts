@@ -70,7 +70,7 @@ it('a check continues after a member that cannot be read', async () => {
   ])
 })
 
-it('a member that is no array is never inflated, and its checksum is compared only if it is stored', async () => {
+it('a member that is not an array is never inflated, and its checksum is compared only if it is stored', async () => {
   const bytes = zipBytes([
     { name: 'bomb.bin', content: new Uint8Array(1), method: 8, stored: new Uint8Array(50) },
     { name: 'notes.txt', content: new Uint8Array(9), local: { crc: 1 }, entry: { crc: 1 } },

@@ -50,7 +50,7 @@ const NPY: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'another-magic',
     rule: 1,
-    reason: 'a pickle under the name of an array, which numpy would load when it is told to',
+    reason: 'a pickle under the name of an array, which numpy would load with allow_pickle',
     bytes: () => join(Uint8Array.of(0x80, 4, 0x95), new Uint8Array(60)),
     ...refused('ERR_HEADER'),
   },
@@ -134,7 +134,7 @@ const NPY: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'number-in-brackets',
     rule: 3,
-    reason: '(2) is no tuple to Python',
+    reason: '(2) is not a tuple to Python',
     bytes: () => literal('(2,) -> (2)'),
     ...refused('ERR_HEADER'),
   },
@@ -322,7 +322,7 @@ const NPY: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'text-beyond-unicode',
     rule: 9,
-    reason: 'a code above 0x10ffff is no character anywhere',
+    reason: 'a code above 0x10ffff is not a character anywhere',
     bytes: () => npyBytes({ descr: '<U1', data: Uint32Array.of(65, 0x110000) }),
     lenient: null,
     strict: 'ERR_DTYPE',
@@ -492,7 +492,7 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'zip64-directory-wraps',
     rule: 23,
-    reason: 'start and length wrap to a place inside the file',
+    reason: 'start and length wrap to an offset inside the file',
     bytes: () => zipBytes([member()], { zip64: { start: 2n ** 64n - 8n } }),
     ...refused('ERR_OFFSET_RANGE'),
   },
@@ -528,7 +528,7 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'size-above-2-53',
     rule: 23,
-    reason: 'a size that is no exact double',
+    reason: 'a size that is not an exact double',
     bytes: () =>
       archive({
         entry: {
@@ -663,7 +663,7 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'less-comes-out',
     rule: 28,
-    reason: 'the rest of the array would be whatever was in memory',
+    reason: 'the tail of the array would be whatever was in memory',
     bytes: () => {
       const content = npyBytes({ descr: '|u1', shape: [20_000], data: new Uint8Array(20_000) })
       const stored = new Uint8Array(deflateRawSync(content.subarray(0, 15_000)))
@@ -746,7 +746,7 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'name-invalid',
     rule: 30,
-    reason: 'names that are no UTF-8 are repaired differently',
+    reason: 'names that are not UTF-8 are repaired differently',
     bytes: () => {
       const name = Uint8Array.of(0xff, 0x2e, 0x6e, 0x70, 0x79)
       return archive({ entry: { name }, local: { name } })
@@ -777,7 +777,7 @@ const NPZ: readonly Omit<Attack, 'format'>[] = [
   {
     name: 'array-beyond-member',
     rule: 31,
-    reason: 'the data would go on in the next member',
+    reason: 'the data would continue in the next member',
     bytes: () => archive({ content: npyBytes({ shape: [50] }) }, { name: 'b.npy' }),
     ...refused('ERR_TRUNCATED'),
   },

@@ -336,7 +336,7 @@ const SIZES: readonly Attack[] = [
   ),
   named(
     4,
-    'two-places',
+    'two-value-fields',
     'two readers that prefer different fields see different values',
     'ERR_HEADER',
     model(tensorProto({ dims: [1], type: 1, values: join(field(4, new Uint8Array(4)), raw(1, 2, 3, 4)) })),

@@ -81,7 +81,7 @@ function randomMessage(type: MessageName, random: Random): Uint8Array {
 }
 
 /** Each field, or the bytes between two fields, as a message; undefined for bytes that are not a message. */
-function piecesOf(type: MessageName, file: MessageFile): Message[] | undefined {
+function fragmentsOf(type: MessageName, file: MessageFile): Message[] | undefined {
   const cursor = new WireCursor(file.source)
   const { byteLength } = file.source
   const bounds = [0]
@@ -126,14 +126,14 @@ function readersOf({ name, kind }: FieldInfo): ((message: Message) => unknown[])
   ]
 }
 
-function expectSameValues(whole: Message, pieces: readonly Message[], info: FieldInfo): void {
+function expectSameValues(whole: Message, fragments: readonly Message[], info: FieldInfo): void {
   for (const reader of readersOf(info)) {
-    expect(resultOf(() => reader(whole))).toEqual(resultOf(() => pieces.flatMap(reader)))
+    expect(resultOf(() => reader(whole))).toEqual(resultOf(() => fragments.flatMap(reader)))
   }
-  expect(whole.has(info.name)).toBe(pieces.some((piece) => piece.has(info.name)))
+  expect(whole.has(info.name)).toBe(fragments.some((fragment) => fragment.has(info.name)))
   if (isMessageKind(info.kind)) return
-  const lastText = pieces.flatMap((piece) =>
-    piece.texts(info.name).length > 0 ? [piece.text(info.name)] : [],
+  const lastText = fragments.flatMap((fragment) =>
+    fragment.texts(info.name).length > 0 ? [fragment.text(info.name)] : [],
   )
   expect(whole.text(info.name)).toBe(lastText.at(-1) ?? '')
 }
@@ -150,18 +150,18 @@ const CHANGES: readonly ((message: Message, name: string) => void)[] = [
 /** Expected bytes after an edit: new fields are at the position of the first old one. */
 async function changedBytes(
   type: MessageName,
-  pieces: readonly Message[],
+  fragments: readonly Message[],
   { name, number }: FieldInfo,
   change: (message: Message, name: string) => void,
 ): Promise<Uint8Array> {
   const made = new Message(type)
   change(made, name)
-  const numbers = pieces.map(({ fields }) => fields[0]!.number)
+  const numbers = fragments.map(({ fields }) => fields[0]!.number)
   const first = numbers.indexOf(number)
   const next = numbers.findIndex((each) => each > number)
-  const at = first >= 0 ? first : next >= 0 ? next : pieces.length
-  const kept = pieces.map(async (piece, index) =>
-    numbers[index] === number ? new Uint8Array(0) : bytesOfPlan(await piece.plan()),
+  const at = first >= 0 ? first : next >= 0 ? next : fragments.length
+  const kept = fragments.map(async (fragment, index) =>
+    numbers[index] === number ? new Uint8Array(0) : bytesOfPlan(await fragment.plan()),
   )
   const parts = await Promise.all(kept)
   parts.splice(at, 0, await bytesOfPlan(await made.plan()))
@@ -173,24 +173,24 @@ it(`${COUNT} messages with runs are read and edited as single fields are`, {
 }, async () => {
   const random = randomNumbers(fuzzSeed(20_261_123))
   const seen = { refused: 0, runs: 0 }
-  for (let turn = 0; turn < COUNT; turn++) {
+  for (let round = 0; round < COUNT; round++) {
     const type = TYPES[random(TYPES.length)]!
     const made = randomMessage(type, random)
     const bytes = random(3) === 0 ? mutate(made, ANY_FORMAT, 2, random) : made
     const file = fileOf(bytes)
     const whole = messageOf(type, file, 0, bytes.length)
-    const pieces = piecesOf(type, file)
-    if (!pieces) {
+    const fragments = fragmentsOf(type, file)
+    if (!fragments) {
       expect(() => whole.fields).toThrow(TileworkError)
       seen.refused += 1
       continue
     }
     seen.runs += whole.fields.some((each) => each.kind === 'kept' && each.isRun) ? 1 : 0
     const infos = MESSAGES[type].filter((info) => info !== undefined)
-    for (const info of infos) expectSameValues(whole, pieces, info)
+    for (const info of infos) expectSameValues(whole, fragments, info)
     const info = infos[random(infos.length)]!
     const change = CHANGES[random(CHANGES.length)]!
-    const expected = await changedBytes(type, pieces, info, change)
+    const expected = await changedBytes(type, fragments, info, change)
     change(whole, info.name)
     expect(await bytesOfPlan(await whole.plan())).toEqual(expected)
   }

@@ -95,7 +95,7 @@ function plainModel(nodeCount: number): Uint8Array {
 }
 
 /** Bytes with a meaning on the wire: tags, lengths, varint ends. */
-const PIECES: readonly Uint8Array[] = [
+const FRAGMENTS: readonly Uint8Array[] = [
   [0x08],
   [0x10, 0x01],
   [0x2a, 0x00],
@@ -112,13 +112,13 @@ const PIECES: readonly Uint8Array[] = [
 ].map((bytes) => Uint8Array.from(bytes))
 
 /** `bytes` with [at, at + removed) replaced. */
-function spliced(bytes: Bytes, at: number, removed: number, piece: Uint8Array): Bytes {
-  return new Uint8Array([...bytes.subarray(0, at), ...piece, ...bytes.subarray(at + removed)])
+function spliced(bytes: Bytes, at: number, removed: number, fragment: Uint8Array): Bytes {
+  return new Uint8Array([...bytes.subarray(0, at), ...fragment, ...bytes.subarray(at + removed)])
 }
 
 const CHANGES: readonly Change[] = [
   ...ANY_FORMAT,
-  (bytes, at, random) => spliced(bytes, at, random(3), PIECES[random(PIECES.length)]!),
+  (bytes, at, random) => spliced(bytes, at, random(3), FRAGMENTS[random(FRAGMENTS.length)]!),
   (bytes, at, random) => spliced(bytes, at, 1 + random(8), new Uint8Array(0)),
   (bytes, at, random) => spliced(bytes, at, 0, bytes.subarray(random(at + 1), at)),
 ]
@@ -157,7 +157,8 @@ it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, { timeo
     ...realFiles(),
     ...ATTACKS.map(({ bytes }) => bytes()).filter(({ length }) => length < 2000),
   ]
-  const next = (turn: number) => mutate(seeds[random(turn % 2 === 0 ? 5 : seeds.length)]!, CHANGES, 4, random)
+  const next = (round: number) =>
+    mutate(seeds[random(round % 2 === 0 ? 5 : seeds.length)]!, CHANGES, 4, random)
   await expectReadOrRefused(MUTATIONS, next, {
     read,
     check: (bytes, level) =>
@@ -211,7 +212,7 @@ it(`${MUTATIONS} mutated models are walked, edited and saved, or refused`, { tim
     ...realFiles().filter(([first]) => first === MODEL_START),
   ]
   const results = { read: 0, refused: 0 }
-  for (let turn = 0; turn < MUTATIONS; turn++) {
+  for (let round = 0; round < MUTATIONS; round++) {
     const bytes = mutate(seeds[random(seeds.length)]!, CHANGES, 3, random)
     results[await readOrRefused(() => MEMORY.over(bytes.length, () => useModel(bytes)))] += 1
   }

@@ -98,7 +98,7 @@ const LENGTHS: readonly Attack[] = [
 
 const JSON_TEXT: readonly Attack[] = [
   refused(2, 'header-no-brace', 'another format behind a length', 'ERR_HEADER', () => raw(`[{${FIELDS}}]`)),
-  refused(2, 'header-number', 'a JSON text that is no object', 'ERR_HEADER', () => raw('12')),
+  refused(2, 'header-number', 'a JSON text that is not an object', 'ERR_HEADER', () => raw('12')),
   refused(2, 'header-byte-order-mark', 'three bytes that many readers drop', 'ERR_HEADER', () =>
     raw(`\ufeff${headerText([GOOD])}`),
   ),
@@ -136,7 +136,7 @@ const JSON_TEXT: readonly Attack[] = [
   refused(
     2,
     'header-comment',
-    'comments are no JSON; a reader that knows them sees another file',
+    'comments are not JSON; a reader that knows them sees another file',
     'ERR_HEADER',
     () => raw(`{/*"b":0,*/"a":{${FIELDS}}}`),
   ),
@@ -153,7 +153,7 @@ const JSON_TEXT: readonly Attack[] = [
   refused(2, 'header-control-character', 'a raw line feed inside a name', 'ERR_HEADER', () =>
     raw(`{"a\n":{${FIELDS}}}`),
   ),
-  refused(2, 'header-not-utf8', 'a name that is no text', 'ERR_HEADER', () =>
+  refused(2, 'header-not-utf8', 'a name that is not text', 'ERR_HEADER', () =>
     raw(Buffer.concat([Buffer.from('{"a'), Buffer.of(0xff), Buffer.from(`":{${FIELDS}}}`)])),
   ),
   refused(2, 'header-overlong-utf8', 'two bytes for one slash: filters see another name', 'ERR_HEADER', () =>
@@ -209,7 +209,7 @@ const NAMES: readonly Attack[] = [
   named(4, 'metadata-key-twice', 'two values of a key', 'ERR_DUPLICATE', () =>
     raw(`{"__metadata__":{"x":"1","x":"2"},"a":{${FIELDS}}}`),
   ),
-  named(5, 'metadata-number', 'a value that is no text', 'ERR_HEADER', () =>
+  named(5, 'metadata-number', 'a value that is not text', 'ERR_HEADER', () =>
     raw(`{"__metadata__":{"x":1},"a":{${FIELDS}}}`),
   ),
   named(5, 'metadata-nested', 'a tree where a text should be', 'ERR_HEADER', () =>
@@ -221,7 +221,7 @@ const NAMES: readonly Attack[] = [
   legal(5, 'metadata-null', 'null, which the reference takes as none', () =>
     raw(`{"__metadata__":null,"a":{${FIELDS}}}`),
   ),
-  legal(6, 'unknown-key', 'a key that nobody knows: the reference passes it over', () =>
+  legal(6, 'unknown-key', 'an unknown key, which the reference ignores', () =>
     raw(`{"a":{${FIELDS},"strides":[1],"x":{"dtype":"I8"}}}`),
   ),
   refused(6, 'entry-null', 'no entry where one must be', 'ERR_HEADER', () => raw('{"a":null}')),
@@ -247,11 +247,11 @@ const NAMES: readonly Attack[] = [
 
 const NUMBERS: readonly Attack[] = [
   ...['-1', '-0', '2.0', '2e0', '1e400', '"2"', 'null', 'true', '[2]', '{}'].map((text) =>
-    refused(8, `dimension-${text}`, 'a dimension that is no whole number', 'ERR_HEADER', () =>
+    refused(8, `dimension-${text}`, 'a dimension that is not a whole number', 'ERR_HEADER', () =>
       raw(`{"a":{"dtype":"U8","shape":[${text}],"data_offsets":[0,2]}}`),
     ),
   ),
-  refused(8, 'dimension-leading-zero', '02 is no JSON, and octal elsewhere', 'ERR_HEADER', () =>
+  refused(8, 'dimension-leading-zero', '02 is not JSON, and octal elsewhere', 'ERR_HEADER', () =>
     raw('{"a":{"dtype":"U8","shape":[02],"data_offsets":[0,2]}}'),
   ),
   refused(
@@ -297,7 +297,7 @@ const RANGES: readonly Attack[] = [
     'ERR_TRUNCATED',
     () => entry({ shape: [3], offsets: [0, 3] }),
   ),
-  refused(10, 'offset-2^53', 'an end that is no exact double', 'ERR_OVERFLOW', () =>
+  refused(10, 'offset-2^53', 'an end that is not an exact double', 'ERR_OVERFLOW', () =>
     entry({ offsets: [0, 2n ** 53n] }),
   ),
   refused(10, 'begin-behind-end', 'a length below zero', 'ERR_OFFSET_RANGE', () =>

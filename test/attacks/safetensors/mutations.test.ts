@@ -23,7 +23,7 @@ const MUTATIONS = mutationCount(5000)
 const SEED = fuzzSeed(20_260)
 
 /** Fragments at which readers of JSON, numbers and names fail. */
-const PIECES = [
+const FRAGMENTS = [
   '0',
   '-0',
   '-1',
@@ -70,20 +70,20 @@ const PIECES = [
   '/**/',
   '\u00fc',
   '\u{1f3b2}',
-].map((piece) => Buffer.from(piece))
+].map((fragment) => Buffer.from(fragment))
 
 /** Replaces a part of the header without changing its length, so that the rules after the length check are tested. */
 const CHANGES: readonly Change[] = [
   ...ANY_FORMAT,
-  (bytes, at, random) => spliceHeader(bytes, at, 0, PIECES[random(PIECES.length)]!),
-  (bytes, at, random) => spliceHeader(bytes, at, 1 + random(6), PIECES[random(PIECES.length)]!),
+  (bytes, at, random) => spliceHeader(bytes, at, 0, FRAGMENTS[random(FRAGMENTS.length)]!),
+  (bytes, at, random) => spliceHeader(bytes, at, 1 + random(6), FRAGMENTS[random(FRAGMENTS.length)]!),
   (bytes, at, random) =>
     spliceHeader(bytes, at, 0, bytes.slice(Math.min(8, at), Math.min(at + random(80), bytes.length))),
 ]
 
-function spliceHeader(bytes: Bytes, at: number, removed: number, piece: Uint8Array): Bytes {
+function spliceHeader(bytes: Bytes, at: number, removed: number, fragment: Uint8Array): Bytes {
   if (bytes.length < 8 || at < 8) return bytes
-  const spliced = new Uint8Array([...bytes.subarray(0, at), ...piece, ...bytes.subarray(at + removed)])
+  const spliced = new Uint8Array([...bytes.subarray(0, at), ...fragment, ...bytes.subarray(at + removed)])
   const view = new DataView(spliced.buffer)
   const length = view.getBigUint64(0, true) + BigInt(spliced.length - bytes.length)
   view.setBigUint64(0, BigInt.asUintN(64, length), true)
@@ -110,7 +110,8 @@ async function read(bytes: Uint8Array, level: Level): Promise<void> {
 it(`${MUTATIONS} mutated files are read or refused, and a check agrees`, async () => {
   const random = randomNumbers(SEED)
   const seeds = [...seedFiles(), ...ATTACKS.map(({ bytes }) => bytes()).filter(({ length }) => length < 2048)]
-  const next = (turn: number) => mutate(seeds[random(turn % 2 === 0 ? 4 : seeds.length)]!, CHANGES, 3, random)
+  const next = (round: number) =>
+    mutate(seeds[random(round % 2 === 0 ? 4 : seeds.length)]!, CHANGES, 3, random)
   await expectReadOrRefused(MUTATIONS, next, {
     read,
     check: (bytes, level) => safetensors.check(new CountingSource(bytes), readOptions(level)),

@@ -333,7 +333,7 @@ const COUNTS: readonly Attack[] = [
         Object.assign(smallModel(), { name: 'model' }),
       ),
   },
-  attack('crashes', 6, 'text-not-utf-8', 'bytes that are no character', 'ERR_HEADER', (file, records) => {
+  attack('crashes', 6, 'text-not-utf-8', 'bytes that are not valid UTF-8', 'ERR_HEADER', (file, records) => {
     file.writeUInt8(0xff, convolution(records).name!.bytesOffset)
     return undefined
   }),

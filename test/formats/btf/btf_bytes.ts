@@ -17,14 +17,14 @@ export const data = (array: ArrayBufferView): Field => ({
 
 /** Concatenates fields. */
 export function joinFields(...fields: Field[]): Uint8Array {
-  const pieces = fields.map((field) => {
+  const chunks = fields.map((field) => {
     if ('bytes' in field) return Uint8Array.from(field.bytes)
     if ('data' in field) return field.data
     const view = new DataView(new ArrayBuffer(8))
     view.setBigUint64(0, BigInt.asUintN(64, BigInt(field.u64)), true)
     return new Uint8Array(view.buffer)
   })
-  return new Uint8Array(Buffer.concat(pieces))
+  return new Uint8Array(Buffer.concat(chunks))
 }
 
 export interface DenseRecord {
@@ -111,14 +111,14 @@ export function sheetExample(): Uint8Array {
 
 /** The bytes of a planned file. */
 export async function bytesOfPlan(plan: WritePlan): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (const segment of plan.segments) {
-    if (segment.kind === 'bytes') pieces.push(segment.bytes)
-    else if (segment.kind === 'tensor') pieces.push(await segment.tensor.bytes())
-    else if (segment.kind === 'computed') pieces.push(await segment.compute(undefined))
-    else pieces.push(await segment.source.read(segment.start, segment.end))
+    if (segment.kind === 'bytes') chunks.push(segment.bytes)
+    else if (segment.kind === 'tensor') chunks.push(await segment.tensor.bytes())
+    else if (segment.kind === 'computed') chunks.push(await segment.compute(undefined))
+    else chunks.push(await segment.source.read(segment.start, segment.end))
   }
-  const bytes = new Uint8Array(Buffer.concat(pieces))
+  const bytes = new Uint8Array(Buffer.concat(chunks))
   if (bytes.byteLength !== plan.byteLength) {
     throw new Error(`the plan promises ${plan.byteLength} bytes and gives ${bytes.byteLength}`)
   }

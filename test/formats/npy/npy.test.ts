@@ -435,7 +435,7 @@ describe('npy refuses', () => {
     }
   })
 
-  it('sparse tensors, tensors without data, and objects that are no tensor', async () => {
+  it('sparse tensors, tensors without data, and objects that are not tensors', async () => {
     const sparse = sparseFromDense(makeTensor(Float32Array.of(0, 1)))
     await expect(npy.plan([await sparse])).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
     const dense = makeTensor(Float32Array.of(1))

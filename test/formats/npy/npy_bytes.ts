@@ -33,23 +33,23 @@ export function npyBytes(fields: ArrayFields = {}): Uint8Array {
   const length = Buffer.alloc(4)
   length.writeUInt32LE(fields.textBytes ?? encoded.length + ending.length)
   const prefix = Uint8Array.of(0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, version[0], version[1])
-  const pieces = [prefix, length.subarray(0, lengthBytes), encoded, ending, bytesOf(data)]
-  return new Uint8Array(Buffer.concat(pieces))
+  const chunks = [prefix, length.subarray(0, lengthBytes), encoded, ending, bytesOf(data)]
+  return new Uint8Array(Buffer.concat(chunks))
 }
 
 /** The bytes of a planned file. */
 export async function bytesOfPlan(plan: WritePlan): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (const segment of plan.segments) {
-    if (segment.kind === 'bytes') pieces.push(segment.bytes)
-    else if (segment.kind === 'tensor') pieces.push(await segment.tensor.bytes())
+    if (segment.kind === 'bytes') chunks.push(segment.bytes)
+    else if (segment.kind === 'tensor') chunks.push(await segment.tensor.bytes())
     else if (segment.kind === 'computed') {
       const bytes = await segment.compute(undefined)
       if (bytes.byteLength !== segment.byteLength) throw new Error('a computed segment has another length')
-      pieces.push(bytes)
-    } else pieces.push(await segment.source.read(segment.start, segment.end))
+      chunks.push(bytes)
+    } else chunks.push(await segment.source.read(segment.start, segment.end))
   }
-  const bytes = new Uint8Array(Buffer.concat(pieces))
+  const bytes = new Uint8Array(Buffer.concat(chunks))
   if (bytes.byteLength !== plan.byteLength) {
     throw new Error(`the plan promises ${plan.byteLength} bytes and gives ${bytes.byteLength}`)
   }

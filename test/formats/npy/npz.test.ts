@@ -146,8 +146,8 @@ describe('deflated members', () => {
     const { tensors } = await readBytes(archive)
     const before = process.memoryUsage().arrayBuffers
     for (const tensor of tensors) await (tensor as DenseTensor).bytes()
-    // Destroyed streams release their memory some turns of the event loop later.
-    for (let turn = 0; turn < 5; turn++) {
+    // Destroyed streams release their memory some iterations of the event loop later.
+    for (let iteration = 0; iteration < 5; iteration++) {
       await new Promise((resolve) => setTimeout(resolve, 20))
       collect()
     }
@@ -230,7 +230,7 @@ describe('deflated members', () => {
   })
 })
 
-describe('members that are no arrays', () => {
+describe('members that are not arrays', () => {
   it('are findings and no tensors', async () => {
     const bytes = zipBytes([
       member('readme.txt', Buffer.from('hello')),

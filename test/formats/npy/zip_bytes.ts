@@ -58,7 +58,7 @@ export const u16 = (...values: number[]): Uint8Array => new Uint8Array(Uint16Arr
 export const u32 = (...values: number[]): Uint8Array => new Uint8Array(Uint32Array.from(values).buffer)
 export const u64 = (...values: (number | bigint)[]): Uint8Array =>
   new Uint8Array(BigUint64Array.from(values, (value) => BigInt(value)).buffer)
-export const join = (...pieces: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(pieces))
+export const join = (...chunks: Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(chunks))
 export const ascii = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'utf8'))
 
 /** An extra field. */
@@ -68,11 +68,11 @@ const ESCAPE = 0xffffffff
 const NOTHING = new Uint8Array(0)
 
 export function zipBytes(members: readonly MemberFields[], end: EndFields = {}): Uint8Array {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   const entries: Uint8Array[] = []
   let position = 0
   const add = (bytes: Uint8Array): void => {
-    pieces.push(bytes)
+    chunks.push(bytes)
     position += bytes.length
   }
   for (const member of members) {
@@ -110,7 +110,7 @@ export function zipBytes(members: readonly MemberFields[], end: EndFields = {}):
   add(u32(fields.byteLength, fields.start))
   add(u16(comment.length))
   add(comment)
-  return join(...pieces)
+  return join(...chunks)
 }
 
 type AllHeaderFields = Required<HeaderFields>

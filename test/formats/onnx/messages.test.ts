@@ -200,7 +200,7 @@ describe('graphs', () => {
       { nodes: [node([], ['y'], subgraph(graphProto({ nodes: [node(['gone'], ['z'])] })))] },
       ['ERR_GRAPH'],
     ],
-  ] as const)('with %s are told', async (_, graph, expected) => {
+  ] as const)('with %s are reported', async (_, graph, expected) => {
     expect(await codes(modelProto(graph))).toEqual(expected)
     expect(await codes(modelProto(graph), 'strict')).toEqual(expected)
   })

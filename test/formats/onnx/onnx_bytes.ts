@@ -14,9 +14,9 @@ export function join(...parts: readonly (Bytes | readonly number[])[]): Bytes {
 /** A varint; negative numbers have ten bytes. */
 export function varint(value: number | bigint): Bytes {
   const bytes: number[] = []
-  let rest = BigInt.asUintN(64, BigInt(value))
-  for (; rest > 127n; rest >>= 7n) bytes.push(Number(rest & 127n) | 128)
-  bytes.push(Number(rest))
+  let remaining = BigInt.asUintN(64, BigInt(value))
+  for (; remaining > 127n; remaining >>= 7n) bytes.push(Number(remaining & 127n) | 128)
+  bytes.push(Number(remaining))
   return Uint8Array.from(bytes)
 }
 
@@ -118,14 +118,14 @@ export function readOptions(level: Level = 'strict', folder: Folder = {}, limits
 
 /** The bytes of a planned file. */
 export async function bytesOfPlan(plan: WritePlan): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (const segment of plan.segments) {
-    if (segment.kind === 'bytes') pieces.push(segment.bytes)
-    else if (segment.kind === 'tensor') pieces.push(await segment.tensor.bytes())
-    else if (segment.kind === 'range') pieces.push(await segment.source.read(segment.start, segment.end))
-    else pieces.push(await segment.compute(undefined))
+    if (segment.kind === 'bytes') chunks.push(segment.bytes)
+    else if (segment.kind === 'tensor') chunks.push(await segment.tensor.bytes())
+    else if (segment.kind === 'range') chunks.push(await segment.source.read(segment.start, segment.end))
+    else chunks.push(await segment.compute(undefined))
   }
-  const bytes = new Uint8Array(Buffer.concat(pieces))
+  const bytes = new Uint8Array(Buffer.concat(chunks))
   if (bytes.byteLength !== plan.byteLength) {
     throw new Error(`the plan promises ${plan.byteLength} bytes and gives ${bytes.byteLength}`)
   }

@@ -191,7 +191,7 @@ describe('plain tensors of a file', () => {
 })
 
 /** Valid and invalid tags, lengths and numbers of a tensor. */
-const PIECES: readonly Uint8Array[] = [
+const FRAGMENTS: readonly Uint8Array[] = [
   [0x08, 0x00],
   [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
   [0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x0f],
@@ -217,8 +217,8 @@ const CHANGES: readonly Change[] = [
     return bytes
   },
   (bytes, at, random) => {
-    const piece = PIECES[random(PIECES.length)]!
-    return new Uint8Array([...bytes.subarray(0, at), ...piece, ...bytes.subarray(at + random(3))])
+    const fragment = FRAGMENTS[random(FRAGMENTS.length)]!
+    return new Uint8Array([...bytes.subarray(0, at), ...fragment, ...bytes.subarray(at + random(3))])
   },
   (bytes, at, random) => new Uint8Array([...bytes.subarray(0, at), ...bytes.subarray(at + random(8))]),
 ]
@@ -230,13 +230,13 @@ it(`${COUNT} mutated models give the same result from a file and from memory`, {
 }, async () => {
   const random = randomNumbers(fuzzSeed(20_261_122))
   let tensorLists = 0
-  for (let turn = 0; turn < COUNT; turn++) {
+  for (let round = 0; round < COUNT; round++) {
     // Only tensors are mutated and the enclosing lengths stay valid, so most models are readable to the end.
     const initializers = mixedInitializers().map((tensor) =>
       random(16) === 0 ? mutate(tensor, CHANGES, 1, random) : tensor,
     )
     const bytes = modelProto({ initializers })
-    const level = turn % 4 === 0 ? 'strict' : 'lenient'
+    const level = round % 4 === 0 ? 'strict' : 'lenient'
     const listed = (await listing(written(bytes), level)) as { tensors?: unknown[] }
     expect(listed).toEqual(await listing(bytes, level))
     if (listed.tensors) tensorLists += 1

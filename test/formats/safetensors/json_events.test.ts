@@ -105,7 +105,7 @@ function sorted(value: unknown): unknown {
 }
 
 it('accepts what JSON.parse accepts, and nothing else', async () => {
-  const pieces = [
+  const fragments = [
     '{',
     '}',
     '[',
@@ -141,7 +141,7 @@ it('accepts what JSON.parse accepts, and nothing else', async () => {
     '-',
     '"\\ud800"',
   ]
-  const texts = fc.array(fc.constantFrom(...pieces, ...odd), { maxLength: 9 }).map((some) => some.join(''))
+  const texts = fc.array(fc.constantFrom(...fragments, ...odd), { maxLength: 9 }).map((some) => some.join(''))
   await fc.assert(
     fc.asyncProperty(texts, async (text) => {
       const expected = outcomeOf(() => JSON.parse(text))

@@ -46,13 +46,13 @@ export function readOptions(level: Level = 'strict', folder: Folder = {}, limits
 
 /** The bytes of a planned file. */
 export async function bytesOfPlan(plan: WritePlan): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
+  const chunks: Uint8Array[] = []
   for (const segment of plan.segments) {
-    if (segment.kind === 'bytes') pieces.push(segment.bytes)
-    else if (segment.kind === 'tensor') pieces.push(await segment.tensor.bytes())
+    if (segment.kind === 'bytes') chunks.push(segment.bytes)
+    else if (segment.kind === 'tensor') chunks.push(await segment.tensor.bytes())
     else throw new Error(`a safetensors plan has no segment of kind ${segment.kind}`)
   }
-  const bytes = new Uint8Array(Buffer.concat(pieces))
+  const bytes = new Uint8Array(Buffer.concat(chunks))
   if (bytes.byteLength !== plan.byteLength) {
     throw new Error(`the plan promises ${plan.byteLength} bytes and gives ${bytes.byteLength}`)
   }

@@ -229,7 +229,7 @@ describe('an open model saved unchanged', () => {
     expect(readFileSync(target(first), 'utf8')).toBe('not ours')
   })
 
-  test('does not overwrite a file whose name is no shard name', async () => {
+  test('does not overwrite a file whose name is not a shard name', async () => {
     const rename = (text: string): string => text.replaceAll('m-00001-of-00002', 'ünïcode "part"')
     writeFileSync(
       join(folder, 'source', rename('m-00001-of-00002.safetensors')),

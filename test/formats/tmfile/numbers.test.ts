@@ -241,7 +241,7 @@ describe('quantize', () => {
     ['a number for scales', { scales: 3 }],
     ['an unknown option', { perTensor: true }],
     ['a string for a flag', { perChannel: 'yes' }],
-  ])('%s is no set of options', async (_, options) => {
+  ])('%s is not a set of options', async (_, options) => {
     const model = withWeights([1, 2, 3, 4, 5, 6])
     const rejected = expect(model.quantize('conv/w', 'int8', options as never)).rejects
     await rejected.toMatchObject({ code: 'ERR_ARGUMENT' })

@@ -17,8 +17,8 @@ afterAll(() => rmSync(FOLDER, { recursive: true, force: true }))
 
 async function* cut(bytes: Uint8Array, sizes: readonly number[]): AsyncGenerator<Uint8Array> {
   let at = 0
-  for (let turn = 0; at < bytes.length; turn++) {
-    const size = sizes[turn % sizes.length]!
+  for (let round = 0; at < bytes.length; round++) {
+    const size = sizes[round % sizes.length]!
     yield bytes.subarray(at, at + size)
     at += size
   }

@@ -44,7 +44,7 @@ describe('a manifest', () => {
     await again.close()
   })
 
-  it('cut at any byte, and gone on with, is read without complaint', async () => {
+  it('cut at any byte, and continued, is read without complaint', async () => {
     const path = fresh()
     const outputs = ['a', 'b'].map((name) => join(FOLDER, name))
     const manifest = await Manifest.open(path, [])
@@ -86,7 +86,7 @@ describe('a manifest', () => {
     await manifest.close()
   })
 
-  it('any line that is none of its own is no entry', () => {
+  it('any line that is none of its own is not an entry', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         const line = parseManifestLine(text)

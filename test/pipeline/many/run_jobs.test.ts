@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runJobs } from '../../../lib/pipeline/many/run_jobs.js'
 
-const turn = (): Promise<void> => new Promise((resume) => setImmediate(resume))
+const yieldOnce = (): Promise<void> => new Promise((resume) => setImmediate(resume))
 
 describe('jobs', () => {
   it('take each item once and in order, at most the requested number at a time', () =>
@@ -11,18 +11,18 @@ describe('jobs', () => {
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 30 }),
         fc.integer({ min: 1, max: 5 }),
-        async (turns, jobs) => {
+        async (yields, jobs) => {
           const begun: number[] = []
           let running = 0
           let most = 0
-          await runJobs(turns.entries(), jobs, async ([index, count]) => {
+          await runJobs(yields.entries(), jobs, async ([index, count]) => {
             begun.push(index)
             most = Math.max(most, ++running)
-            for (let i = 0; i < count; i++) await turn()
+            for (let i = 0; i < count; i++) await yieldOnce()
             running--
             return 'continue'
           })
-          expect(begun).toEqual(turns.map((_, index) => index))
+          expect(begun).toEqual(yields.map((_, index) => index))
           expect(most).toBeLessThanOrEqual(jobs)
           expect(running).toBe(0)
         },
@@ -35,9 +35,9 @@ describe('jobs', () => {
     let ended = 0
     const all = runJobs(Array.from({ length: 100 }).keys(), 3, async (index) => {
       begun++
-      await turn()
+      await yieldOnce()
       if (index === 5 && how === 'throw') throw new Error('A test.')
-      if (index !== 5) await turn()
+      if (index !== 5) await yieldOnce()
       ended++
       return index === 5 ? 'stop' : 'continue'
     })

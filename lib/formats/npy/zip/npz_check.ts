@@ -22,7 +22,7 @@ export async function check(source: ByteSource, { level, limits }: ReadOptions):
 async function checkContent(content: Content, report: Report): Promise<void> {
   const { entry, place, array, source } = content
   if (array) noteHeaderForm(array.header, array.span)
-  // A member that is no readable array has a finding already. No limit bounds its inflated size, which may be a thousand
+  // A member that is not a readable array has a finding already. No limit bounds its inflated size, which may be a thousand
   // times its compressed one.
   if (!array && source instanceof InflatedSource) return
   try {

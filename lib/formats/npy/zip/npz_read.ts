@@ -11,7 +11,7 @@ import { walkMembers } from './npz_walk.js'
 import { FORMAT_NAME } from './zip_schema.js'
 
 /**
- * Tensors are in the order of the directory and have numpy's names: the member names without `.npy`. Members that are no
+ * Tensors are in the order of the directory and have numpy's names: the member names without `.npy`. Members that are not
  * arrays are findings and no tensors, and in lenient so are arrays of unsupported types.
  *
  * @throws TileworkError with the code of the first violation that the level refuses

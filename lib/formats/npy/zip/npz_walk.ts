@@ -23,7 +23,7 @@ export interface Content extends Member {
   readonly source: ByteSource
   readonly start: number
   readonly end: number
-  /** Undefined for a member that is no array, or one that cannot be read. */
+  /** Undefined for a member that is not an array, or one that cannot be read. */
   readonly array: NamedArray | undefined
 }
 

@@ -77,7 +77,7 @@ export function annotatedNames({ message }: Graph): string[] {
 export function constantsToInitializers(graph: Graph): number {
   const version = Number(modelOf(graph.message)?.int('ir_version') ?? 0)
   if (version < FIRST_IR_WITH_FREE_INITIALIZERS) {
-    const message = `The IR version is ${version}; initializers that are no inputs need ${FIRST_IR_WITH_FREE_INITIALIZERS}.`
+    const message = `The IR version is ${version}; initializers that are not inputs need ${FIRST_IR_WITH_FREE_INITIALIZERS}.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
   }
   const { message } = graph

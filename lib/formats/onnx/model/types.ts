@@ -169,7 +169,7 @@ export interface Value {
   readonly isOutput: boolean
   readonly isInitializer: boolean
   /**
-   * The value where it is known without running the graph: an initializer that is no input, or the output of a
+   * The value where it is known without running the graph: an initializer that is not an input, or the output of a
    * `Constant` node.
    *
    * @throws TileworkError for a tensor that breaks a rule of the format
@@ -297,7 +297,7 @@ export interface Graph {
    */
   constantsToInitializers(): number
   /**
-   * Turns dense initializers that are no inputs into `Constant` nodes at the start of the graph.
+   * Turns dense initializers that are not inputs into `Constant` nodes at the start of the graph.
    *
    * @param names - default: all
    * @returns number of converted initializers

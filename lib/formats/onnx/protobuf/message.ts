@@ -177,7 +177,7 @@ export class Message {
   /**
    * Values of a float field, packed or not.
    *
-   * @throws TileworkError ERR_HEADER for a packed run that is no multiple of 4 bytes
+   * @throws TileworkError ERR_HEADER for a packed run that is not a multiple of 4 bytes
    */
   floats(name: string): number[] {
     return this.fieldsOf(name).flatMap((field) =>

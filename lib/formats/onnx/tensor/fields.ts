@@ -21,11 +21,12 @@ export function* tensorFields(message: Message, path = '', remembers = true): Ge
   for (const list of TENSOR_FIELDS[message.type] ?? []) {
     for (const [index, field] of message.fieldsOf(list).entries()) {
       const { kind, isRepeated } = MESSAGES[message.type][field.number]!
-      const place = `${path}${list}${isRepeated ? `[${index}]` : ''}`
-      if (kind === 'TensorProto' || kind === 'SparseTensorProto') yield { owner: message, field, path: place }
+      const fieldPath = `${path}${list}${isRepeated ? `[${index}]` : ''}`
+      if (kind === 'TensorProto' || kind === 'SparseTensorProto')
+        yield { owner: message, field, path: fieldPath }
       else {
         const inside = message.messageOf(field, remembers)
-        if (inside) yield* tensorFields(inside, `${place}.`, remembers)
+        if (inside) yield* tensorFields(inside, `${fieldPath}.`, remembers)
       }
     }
   }

@@ -80,7 +80,7 @@ export interface Payload {
   /** Range of the last occurrence, which is the valid one of `raw_data`. */
   start: number
   end: number
-  /** Bytes of the first packed run that is no multiple of its entry size, which protobuf rejects. */
+  /** Bytes of the first packed run that is not a multiple of its entry size, which protobuf rejects. */
   raggedBytes?: number
 }
 

@@ -19,7 +19,7 @@ const PAGE_BYTES = 4096
 /** The records of a node, its operator and its names are usually on the same few pages. */
 const MAX_CACHED_PAGES = 16
 
-/** Synchronous reads before the event loop gets a turn: under 1 ms for pages in the file cache. */
+/** Synchronous reads before a yield to the event loop: under 1 ms for pages in the file cache. */
 const SYNC_FETCHES_PER_YIELD = 64
 
 /** Bytes that a task needs before it can continue. */
@@ -118,7 +118,7 @@ export class PagedFile {
     return Math.min(this.byteLength, start + PAGE_BYTES)
   }
 
-  /** Reads a page synchronously; false where the source cannot, or where the event loop is due a turn. */
+  /** Reads a page synchronously; false where the source cannot, or where it must yield to the event loop. */
   #fetchSync(start: number): boolean {
     const mustYield = ++this.#fetches % SYNC_FETCHES_PER_YIELD === 0
     if (mustYield || !this.#source.readSync) return false

@@ -135,10 +135,10 @@ async function edited(bytes: Bytes, edit: (model: OnnxModel) => void): Promise<B
 }
 
 /** The bytes with one fragment replaced, which is all that an edit may change besides enclosing lengths. */
-function piecesKept(before: Bytes, after: Bytes, pieces: readonly Bytes[]): void {
-  for (const piece of pieces) {
-    expect(Buffer.from(before).includes(Buffer.from(piece))).toBe(true)
-    expect(Buffer.from(after).includes(Buffer.from(piece))).toBe(true)
+function fragmentsKept(before: Bytes, after: Bytes, fragments: readonly Bytes[]): void {
+  for (const fragment of fragments) {
+    expect(Buffer.from(before).includes(Buffer.from(fragment))).toBe(true)
+    expect(Buffer.from(after).includes(Buffer.from(fragment))).toBe(true)
   }
 }
 
@@ -260,7 +260,7 @@ describe('reading', () => {
     unused.onnx!.graph.replaceAllUses('a', 'x')
   })
 
-  it('refuses a packed run that is no multiple of its element size', async () => {
+  it('refuses a packed run that is not a multiple of its element size', async () => {
     const floats = attribute('floats', 6, field(7, new Uint8Array(7)))
     const bytes = modelProto({ nodes: [nodeProto({ outputs: ['y'], attributes: [floats] })] })
     using file = await open(bytes)
@@ -498,7 +498,7 @@ describe('an edit', () => {
     expect(Buffer.from(after).includes(Buffer.from(field(5, made)))).toBe(true)
     using file = await open(after)
     expect([...(await file.dense('w').toTypedArray())]).toEqual([9, 8, 7])
-    piecesKept(before, after, others)
+    fragmentsKept(before, after, others)
   })
 
   it('of a node keeps its unknown fields', async () => {
@@ -510,7 +510,7 @@ describe('an edit', () => {
       expect(node!.removeAttribute('floats')).toBe(true)
       expect(node!.removeAttribute('floats')).toBe(false)
     })
-    piecesKept(before, after, [
+    fragmentsKept(before, after, [
       ...others,
       ...[0, 2, 3, 5, 6, 7, 8, 9, 10].map((at) => field(5, ATTRIBUTES[at]!)),
     ])
@@ -607,7 +607,7 @@ describe('an edit', () => {
     expect((node.attribute('sparses')!.value as SparseTensor[]).length).toBe(2)
     expect((node.attribute('list')!.value as DenseTensor[])[0]!.at(0)).toBe(3)
     expect((await check(after)).filter(({ severity }) => severity === 'error')).toEqual([])
-    piecesKept(before, after, others)
+    fragmentsKept(before, after, others)
   })
 
   it('refuses a graph with external data of another model', async () => {
@@ -672,7 +672,7 @@ describe('an edit', () => {
     expect(graph.nodes[1]!.attributes[0]!.graphs[0]!.nodes[0]!.inputs).toEqual(['middle', 'weights'])
     expect([graph.valueInfo[0]!.name, graph.initializerNames]).toEqual(['middle', ['weights', 'v', 'sparse']])
     expect((file.tensors.get('weights') as DenseTensor).at(0)).toBe(1)
-    piecesKept(before, after, [...others, field(5, one(2, 'v'))])
+    fragmentsKept(before, after, [...others, field(5, one(2, 'v'))])
   })
 
   it('adds, removes and sorts nodes', async () => {
@@ -703,7 +703,7 @@ describe('an edit', () => {
       added.inputs = ['y']
       expect(() => graph.removeNode(file2Node)).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
     })
-    piecesKept(before, after, others)
+    fragmentsKept(before, after, others)
     expect((await check(after)).filter(({ severity }) => severity === 'error')).toEqual([])
   })
 
