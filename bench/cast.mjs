@@ -3,7 +3,6 @@
  * streaming stores, the bandwidth limit beyond the caches. C++ calls the kernels, so the results contain no JavaScript call,
  * and compares every result with the reference. GB/s count bytes read and written.
  */
-import { readFileSync } from 'node:fs'
 import { Option } from 'commander'
 import { fail, ROOT } from '../scripts/toolchain.mjs'
 import { castCases, castLine, castMatches, castName } from './cast_cases.mjs'
@@ -13,6 +12,7 @@ import { measureInPython } from './cast_in_python.mjs'
 import { buildPrograms, runProgram } from './native_program.mjs'
 import { goalRow, goalsMarkdown, missedRows, rounded } from './reorder_tables.mjs'
 import { machine, printMachine } from './rounds.mjs'
+import { savedResults } from './saved_results.mjs'
 
 export function addCast(program) {
   program
@@ -44,7 +44,9 @@ async function run(options) {
     process.stdout.write(inputOf(cases, options.rounds))
     return
   }
-  const measured = options.results ? savedResults(options.results) : await measure(cases, options)
+  const measured = options.results
+    ? savedResults(options.results, castName, (earlier, later) => ({ ...earlier, ...later }))
+    : await measure(cases, options)
   show(measured, options)
   const wrong = measured.results.filter(({ equal, inNode }) => !equal || inNode?.equal === false)
   if (wrong.length > 0) fail(`${wrong.length} results differ from the reference: ${castName(wrong[0])}, …`)
@@ -63,17 +65,6 @@ async function measure(cases, { threads, rounds, peer: peers, modules, python })
   const inNode = peers.filter((peer) => peer !== 'python')
   if (inNode.length > 0) results = await measureInNode(results, inNode, modules)
   return { machine: { ...machine(), ...runs[0].machine }, results }
-}
-
-/** Results of saved runs; the last run of a case counts. */
-function savedResults(files) {
-  const runs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')))
-  const results = new Map()
-  for (const result of runs.flatMap((each) => each.results)) {
-    const key = `${castName(result)} ${result.threads}`
-    results.set(key, { ...results.get(key), ...result })
-  }
-  return { machine: runs[0].machine, results: [...results.values()] }
 }
 
 function show(measured, { goals, missed, json, markdown }) {

@@ -3,7 +3,6 @@
  * with streaming stores, the bandwidth limit beyond the caches. C++ calls the kernels, so the results contain no JavaScript
  * call, and compares every result with the reference. GB/s count bytes read and written, padding included.
  */
-import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { InvalidArgumentError, Option } from 'commander'
 import { importFrom } from '../scripts/optional_package.mjs'
@@ -16,6 +15,7 @@ import { plotReorders } from './reorder_plot.mjs'
 import { programInput, runReorders } from './reorder_program.mjs'
 import { caseRow, casesMarkdown, goalRow, goalsMarkdown, missedRows } from './reorder_tables.mjs'
 import { machine, printMachine } from './rounds.mjs'
+import { savedResults } from './saved_results.mjs'
 
 const PEERS = ['onednn', 'onnxruntime']
 /** Default number of rows of `--worst`. */
@@ -57,7 +57,7 @@ async function run(options) {
     process.stdout.write(programInput(cases, options.rounds))
     return
   }
-  const measured = options.results ? savedResults(options.results) : await measure(cases, options)
+  const measured = options.results ? savedResults(options.results, caseName) : await measure(cases, options)
   show(measured, options)
   if (options.plot) await plotReorders(measured.results, options.plot)
   const wrong = measured.results.filter(isWrong)
@@ -104,16 +104,6 @@ function reportMissingPeers(peers, { onednn, onnxruntime }, folder) {
       `onnxruntime is skipped: ${folder} has no onnxruntime-node. Install it in a folder, and pass --onnxruntime FOLDER.`,
     )
   }
-}
-
-/** Results of saved runs; the last run of a case counts. */
-function savedResults(files) {
-  const runs = files.map((file) => JSON.parse(readFileSync(file, 'utf8')))
-  const results = new Map()
-  for (const result of runs.flatMap((each) => each.results)) {
-    results.set(`${caseName(result)} ${result.threads}`, result)
-  }
-  return { machine: runs[0].machine, results: [...results.values()] }
 }
 
 function show(measured, { worst, goals, missed, json, markdown }) {

@@ -71,8 +71,8 @@ async function measure({ mib, rounds, folder: parent, grow, json }) {
   }
 }
 
-/** Writes a chain of equal convolutions, each with weights and a bias. */
-async function writeModel(path, count) {
+/** A graph without nodes, and functions that add to it; constants share one source. */
+function emptyGraph() {
   const numbers = seededBytes(WEIGHT_BYTES, 1)
   const source = { byteLength: numbers.byteLength, read: async (start, end) => numbers.subarray(start, end) }
   const graph = { nodes: [], tensors: [], buffers: [], inputs: [], outputs: [] }
@@ -100,6 +100,12 @@ async function writeModel(path, count) {
     node('Const', 4, [], weight)
     return weight
   }
+  return { graph, tensor, node, constant }
+}
+
+/** Writes a chain of equal convolutions, each with weights and a bias. */
+async function writeModel(path, count) {
+  const { graph, tensor, node, constant } = emptyGraph()
   const shape = [1, CHANNELS, 14, 14]
   let last = tensor({ name: 'data', shape, role: 'input' })
   node('InputOp', 12, [], last)
