@@ -257,30 +257,13 @@ function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
       height: 24,
     }
   }
-  const rows = picture.groups.flatMap((group) => group.rows)
-  const sharedWidth = Math.max(...rows.map((row) => row.shared.length)) * CHARACTER
-  const offsetWidth = String(rows.at(-1)!.offset).length * CHARACTER + 8
-  const cellsLeft = left + offsetWidth + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
-  const width = cellWidth(picture.labelLength)
+  const columns = memoryColumns(picture, left)
   const svg: string[] = []
   let y = top
   for (const group of picture.groups) {
-    const hasTitle = group.title !== ''
-    const height = (hasTitle ? 20 : 6) + group.rows.length * (CELL_HEIGHT + 2) + 6
-    const frameWidth = cellsLeft - left + rowWidth(picture, width) + 10
-    svg.push(
-      `<rect x="${left - 6}" y="${y}" width="${round(frameWidth)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
-    )
-    if (hasTitle) svg.push(text(left + 2, y + 15, group.title, { size: 11, weight: 600, fill: FAINT }))
-    group.rows.forEach((row, position) => {
-      const rowTop = y + (hasTitle ? 22 : 6) + position * (CELL_HEIGHT + 2)
-      svg.push(
-        text(left + offsetWidth, rowTop + 15, String(row.offset), { size: 10, fill: FAINT, anchor: 'end' }),
-      )
-      svg.push(text(left + offsetWidth + 10, rowTop + 15, row.shared, { size: 10 }))
-      svg.push(...drawRow(row, picture, cellsLeft, rowTop, width))
-    })
-    y += height + 8
+    const drawn = drawGroup(group, picture, columns, y)
+    svg.push(...drawn.svg)
+    y += drawn.height + 8
   }
   if (picture.omittedSlots > 0) {
     svg.push(
@@ -288,7 +271,50 @@ function drawMemory(picture: MemoryPicture, left: number, top: number): Drawn {
     )
     y += 20
   }
-  return { svg, width: cellsLeft - left + rowWidth(picture, width) + 10, height: y - top }
+  return { svg, width: columns.width, height: y - top }
+}
+
+/** Horizontal positions in the picture of the memory. */
+interface MemoryColumns {
+  readonly left: number
+  /** End of the offsets. */
+  readonly offsetsEnd: number
+  readonly cellsLeft: number
+  readonly cellWidth: number
+  readonly width: number
+}
+
+function memoryColumns(picture: MemoryPicture, left: number): MemoryColumns {
+  const rows = picture.groups.flatMap((group) => group.rows)
+  const sharedWidth = Math.max(...rows.map((row) => row.shared.length)) * CHARACTER
+  const offsetsEnd = left + String(rows.at(-1)!.offset).length * CHARACTER + 8
+  const cellsLeft = offsetsEnd + (sharedWidth === 0 ? 0 : sharedWidth + 10) + 8
+  const cellSize = cellWidth(picture.labelLength)
+  const width = cellsLeft - left + rowWidth(picture, cellSize) + 10
+  return { left, offsetsEnd, cellsLeft, cellWidth: cellSize, width }
+}
+
+/** A frame with the rows of a group. */
+function drawGroup(
+  { title, rows }: MemoryPicture['groups'][number],
+  picture: MemoryPicture,
+  columns: MemoryColumns,
+  top: number,
+): { readonly svg: readonly string[]; readonly height: number } {
+  const { left, offsetsEnd, cellsLeft, width } = columns
+  const hasTitle = title !== ''
+  const height = (hasTitle ? 20 : 6) + rows.length * (CELL_HEIGHT + 2) + 6
+  const svg = [
+    `<rect x="${left - 6}" y="${top}" width="${round(width)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
+  ]
+  if (hasTitle) svg.push(text(left + 2, top + 15, title, { size: 11, weight: 600, fill: FAINT }))
+  rows.forEach((row, position) => {
+    const rowTop = top + (hasTitle ? 22 : 6) + position * (CELL_HEIGHT + 2)
+    svg.push(text(offsetsEnd, rowTop + 15, String(row.offset), { size: 10, fill: FAINT, anchor: 'end' }))
+    svg.push(text(offsetsEnd + 10, rowTop + 15, row.shared, { size: 10 }))
+    svg.push(...drawRow(row, picture, cellsLeft, rowTop, columns.cellWidth))
+  })
+  return { svg, height }
 }
 
 function drawRow(row: MemoryRow, picture: MemoryPicture, left: number, top: number, width: number): string[] {
