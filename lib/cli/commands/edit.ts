@@ -65,6 +65,17 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     .description('Writes a model (tmfile) with other input shapes, names, nodes, outputs or constants.')
     .argument('<file>', 'a model')
     .requiredOption('-o, --output <file>', 'where to write it')
+  addNodeOptions(command)
+  addConstantOptions(command)
+  addModelOptions(command)
+  addReadOptions(command)
+    .option('--json', 'print JSON')
+    .addHelpText('after', EXAMPLES)
+    .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
+}
+
+function addNodeOptions(command: Command): void {
+  command
     .option(
       '--from <tensor>',
       'cut: keep what follows this tensor, which becomes an input; may be repeated',
@@ -96,6 +107,10 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
         collectNode,
       ),
     )
+}
+
+function addConstantOptions(command: Command): void {
+  command
     .addOption(
       new Option(
         '--replace-constant <tensor=file>',
@@ -114,6 +129,10 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
         'quantize a constant: int8, uint8, int32 or JSON { dtype, perChannel, scales, zeroPoints }; may be repeated',
       ).argParser(collectCodes),
     )
+}
+
+function addModelOptions(command: Command): void {
+  command
     .addOption(
       new Option('--set-input <tensor=n,n,…>', 'shape of an input; may be repeated').argParser(collectShape),
     )
@@ -136,10 +155,6 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
         .choices(['exact', 'canonical', 'upgrade'])
         .default('exact'),
     )
-  addReadOptions(command)
-    .option('--json', 'print JSON')
-    .addHelpText('after', EXAMPLES)
-    .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
 }
 
 /** Runs the command. */

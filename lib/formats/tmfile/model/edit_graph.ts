@@ -151,17 +151,7 @@ export function replaceNode(graph: TmfileGraph, key: TmfileNode | string, node: 
   const old = findNode(graph, key)
   checkNewNode(node)
   const links = linksOf(graph)
-  const produced = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
-  if (produced) refuseEdit(`Tensor ${JSON.stringify(produced.name)} already has a producer.`)
-  const position = graph.nodes.indexOf(old)
-  const late = node.inputs.find((tensor) => {
-    const producer = links.get(tensor)?.producer
-    return producer !== undefined && graph.nodes.indexOf(producer) >= position
-  })
-  if (late)
-    refuseEdit(
-      `Tensor ${JSON.stringify(late.name)} is produced after the position of the new node, ${position}.`,
-    )
+  checkProducers(graph, old, node, links)
   const lost = old.outputs.filter((tensor) => !node.outputs.includes(tensor))
   const used = lost.find((tensor) => (links.get(tensor)?.consumers.length ?? 0) > 0)
   if (used) {
@@ -191,6 +181,26 @@ export function replaceNode(graph: TmfileGraph, key: TmfileNode | string, node: 
   addTensors(graph, [...node.inputs, ...node.outputs])
   dropTensors(graph, new Set(lost))
   dropUnused(graph, new Set(freed))
+}
+
+/** Refuses a node in place of `old` whose outputs have another producer, or whose inputs are produced later. */
+function checkProducers(
+  graph: TmfileGraph,
+  old: TmfileNode,
+  node: TmfileNode,
+  links: ReturnType<typeof linksOf>,
+): void {
+  const produced = node.outputs.find((tensor) => (links.get(tensor)?.producer ?? old) !== old)
+  if (produced) refuseEdit(`Tensor ${JSON.stringify(produced.name)} already has a producer.`)
+  const position = graph.nodes.indexOf(old)
+  const late = node.inputs.find((tensor) => {
+    const producer = links.get(tensor)?.producer
+    return producer !== undefined && graph.nodes.indexOf(producer) >= position
+  })
+  if (late)
+    refuseEdit(
+      `Tensor ${JSON.stringify(late.name)} is produced after the position of the new node, ${position}.`,
+    )
 }
 
 /**
@@ -261,6 +271,28 @@ export function cut(
     return producer?.operator === 'InputOp' ? producer : producerNode('InputOp', tensor)
   })
   const between = nodesBetween(ends, new Set(starts), links)
+  const kept = keptNodes(graph, between, { starts, inputNodes })
+  for (const tensor of starts) tensor.role = 'input'
+  graph.nodes = [...inputNodes, ...kept]
+  graph.inputs = inputNodes
+  graph.outputs = ends.map((node) => inputNodes.find((input) => input.outputs[0] === node.outputs[0]) ?? node)
+  graph.devices = null
+  const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
+  dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
+}
+
+interface CutInputs {
+  readonly starts: readonly TmfileTensor[]
+  /** The node of each start. */
+  readonly inputNodes: readonly TmfileNode[]
+}
+
+/** The nodes of the part without its inputs. Refuses a part that needs other inputs, or produces one of its own. */
+function keptNodes(
+  graph: TmfileGraph,
+  between: ReadonlySet<TmfileNode>,
+  { starts, inputNodes }: CutInputs,
+): TmfileNode[] {
   const missing = graph.inputs.find((node) => between.has(node) && !inputNodes.includes(node))
   if (missing) {
     refuseEdit(
@@ -275,13 +307,7 @@ export function cut(
   for (const node of inputNodes) {
     if (!graph.nodes.includes(node)) refuseTakenName('node', node, kept)
   }
-  for (const tensor of starts) tensor.role = 'input'
-  graph.nodes = [...inputNodes, ...kept]
-  graph.inputs = inputNodes
-  graph.outputs = ends.map((node) => inputNodes.find((input) => input.outputs[0] === node.outputs[0]) ?? node)
-  graph.devices = null
-  const used = new Set(graph.nodes.flatMap((node) => [...node.inputs, ...node.outputs]))
-  dropTensors(graph, new Set(graph.tensors.filter((tensor) => !used.has(tensor))))
+  return kept
 }
 
 /** Nodes that `ends` depend on, up to the tensors `starts`; producers of `starts` are not visited. */
