@@ -17,7 +17,8 @@
 
 using namespace tilework;
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
+  static_cast<void>(argv);
   const bool timed = argc > 1;
   test::DescriptionReader reader(std::cin);
   int64_t number;
@@ -34,7 +35,7 @@ int main(int argc, char**) {
     if (bytes == 0 || plan.copy_offset()) continue;
     ++cases;
     std::vector<Engine> engines;
-    for (const LoopNest& nest : plan.nests()) engines.emplace_back(nest, plan.element_bits() / 8);
+    for (const LoopNest& nest : plan.nests()) engines.emplace_back(nest, plan.element_bits() / 8, bytes);
     auto* s = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(plan.source_bytes()) + 4095) / 64 * 64));
     auto* d = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 4095) / 64 * 64));
     auto* e = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 4095) / 64 * 64));
@@ -42,8 +43,9 @@ int main(int argc, char**) {
     for (int64_t i = 0; i < plan.source_bytes(); ++i) s[i] = static_cast<uint8_t>(random());
     std::memset(d, 0xa5, bytes);
     plan.run(s, e, 0, bytes);
+    const Stores stores = timed ? plan.stores_of_whole(1) : Stores::kCached;
     const auto all = [&](int64_t from, int64_t to) {
-      for (const Engine& engine : engines) engine.run(s, d + from, from, to);
+      for (const Engine& engine : engines) engine.run(s, d + from, from, to, stores);
     };
     all(0, bytes);
     bool same = std::memcmp(d, e, bytes) == 0;
@@ -55,7 +57,7 @@ int main(int argc, char**) {
       all(a, b);
       same = same && std::memcmp(d + a, e + a, b - a) == 0 && (b == bytes || d[b] == 0xa5) && (a == 0 || d[a - 1] == 0xa5);
     }
-    for (const Engine& engine : engines) ++leaves[engine.leaf().name];
+    for (const Engine& engine : engines) ++leaves[engine.first_leaf()];
     if (!same) {
       ++failures;
       std::printf("case %lld differs\n%s", static_cast<long long>(number), describe(engines[0].tiling()).c_str());
@@ -66,7 +68,6 @@ int main(int argc, char**) {
       const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
       const int rounds = 15;
       const int repeat = std::max<int>(1, static_cast<int>(20e6 / (bytes + plan.source_bytes())));
-      const Stores stores = plan.stores_of_whole(1);
       for (int round = 0; round < rounds; ++round) {
         for (int which = 0; which < 3; ++which) {
           double start = 0;
@@ -82,7 +83,8 @@ int main(int argc, char**) {
       const double moved = static_cast<double>(bytes + plan.source_bytes());
       std::printf("%-46s old %6.1f new %6.1f memcpy %6.1f GB/s  new/old %.2f  %s | %s\n", label.c_str(), moved / best[0] / 1e9,
                   moved / best[1] / 1e9, 2.0 * std::min(bytes, plan.source_bytes()) / best[2] / 1e9, best[0] / best[1],
-                  engines[0].leaf().name, plan.kernel().name);
+                  engines[0].first_leaf().c_str(), plan.kernel().name);
+      if (argc > 2) std::printf("%s", describe(engines[0].tiling()).c_str());
       std::fflush(stdout);
     }
     std::free(s);

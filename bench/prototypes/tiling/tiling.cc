@@ -10,7 +10,7 @@ namespace tilework {
 namespace {
 
 // A unit from this size on is copied; smaller ones are moved as elements of a tile.
-constexpr int64_t kCopiedUnitBytes = 64;
+constexpr int64_t kCopiedUnitBytes = 1024;
 
 enum class Owner : uint8_t { kNobody, kUnit, kRows, kColumns };
 
@@ -62,6 +62,14 @@ class Tiler {
     }
   }
 
+  // A loop that is contiguous on both sides, but not all of it has a source, or is written.
+  Loop* guarded_run(int64_t unit) {
+    Loop* loop = loop_at(unit, &TileLoop::destination_stride);
+    const bool is_run = loop != nullptr && loop->owner == Owner::kNobody && loop->loop.source_stride == unit &&
+                        loop->loop.lookup == kNone;
+    return is_run ? loop : nullptr;
+  }
+
   struct Chain {
     std::vector<TileLoop>& list;
     int64_t TileLoop::* stride;
@@ -83,6 +91,18 @@ class Tiler {
     Chain columns{tiling_.columns, &TileLoop::source_stride, Owner::kColumns, column_bytes_,
                   tiling_.direct_column_bytes, unit, unit};
     rows.direct = columns.direct = unit;
+    if (Loop* run = guarded_run(unit)) {
+      take(rows, *run);
+      for (Loop* next = run; rows.bytes < rows.wanted;) {
+        next = loop_at(rows.reach, &TileLoop::destination_stride);
+        if (next == nullptr || next->owner != Owner::kNobody || next->loop.variable != run->loop.variable ||
+            next->loop.lookup != kNone) {
+          break;
+        }
+        take(rows, *next);
+      }
+      rows.ended = columns.ended = true;
+    }
     while (!rows.ended || !columns.ended) {
       grow(rows);
       grow(columns);
@@ -97,7 +117,12 @@ class Tiler {
       chain.ended = true;
       return;
     }
-    if (next->owner == Owner::kNobody) {
+    // A guard that rows and columns share would cut the tile unit by unit.
+    const bool shares = next->loop.variable != kNone && next->owner == Owner::kNobody &&
+                        has_variable(chain.owner == Owner::kColumns ? tiling_.rows : tiling_.columns, next->loop.variable);
+    if (shares) {
+      chain.ended = true;
+    } else if (next->owner == Owner::kNobody) {
       take(chain, *next);
     } else if (next->owner == chain.owner || next->owner == Owner::kUnit) {
       chain.ended = true;
@@ -116,13 +141,32 @@ class Tiler {
     chain.reach *= other.loop.count;
   }
 
+  // Of the next loop of a chain, all of which may stay in the tile.
+  int64_t most_iterations(const Chain& chain) const {
+    if (chain.list.empty()) return kMaxEdgeBytes / chain.bytes;
+    const int64_t other = chain.owner == Owner::kColumns ? bytes_of(tiling_.rows) : row_bytes_;
+    const int64_t most = std::min(kMaxListedBytes, kMaxTileBytes * tiling_.unit_bytes / other);
+    return most / chain.bytes;
+  }
+
+  int64_t bytes_of(const std::vector<TileLoop>& list) const {
+    int64_t bytes = tiling_.unit_bytes;
+    for (const TileLoop& loop : list) bytes *= loop.count;
+    return bytes;
+  }
+
+  bool has_variable(const std::vector<TileLoop>& list, int variable) const {
+    return std::any_of(list.begin(), list.end(), [=](const TileLoop& loop) { return loop.variable == variable; });
+  }
+
   void take(Chain& chain, Loop& next) {
     next.owner = chain.owner;
     TileLoop loop = next.loop;
     const int64_t block = ceil_div(chain.wanted, chain.bytes);
-    if (loop.count > block) {
+    const int64_t most = most_iterations(chain);
+    if (loop.count > std::max(block, most)) {
       loop.whole_count = next.loop.whole_count = loop.count;
-      loop.count = block;
+      loop.count = chain.list.empty() ? block : std::max(block, most);
       chain.ended = true;
     }
     chain.list.push_back(loop);

@@ -50,6 +50,12 @@ struct Tiling {
 
 // Bytes that rows, and columns, of a tile should reach: a cache line.
 inline constexpr int64_t kTileEdgeBytes = 64;
+// A loop of at most so many bytes stays whole: cutting it would only add states.
+inline constexpr int64_t kMaxEdgeBytes = 256;
+// The same for a loop behind others in its list, whose blocks cannot be joined again, and for the whole tile:
+// source and destination of a tile stay in the L1 cache.
+inline constexpr int64_t kMaxListedBytes = 1024;
+inline constexpr int64_t kMaxTileBytes = 16 << 10;
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
 // that reach `row_bytes` and `column_bytes`.

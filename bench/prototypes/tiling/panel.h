@@ -1,0 +1,70 @@
+// A panel: rows that follow each other in the destination times columns that follow each other in the source.
+// What a leaf moves. Offsets and strides are in bytes.
+#pragma once
+
+#include <cstdint>
+
+#include "memory/streaming_copy.h"
+
+namespace tilework {
+
+// Source offset of a row that has no source: it becomes zeros.
+inline constexpr int64_t kNoSource = INT64_MIN;
+
+enum class Edge : uint8_t { kNone, kRows, kColumns };
+
+// `count` equal steps.
+struct Steps {
+  int64_t count = 1;
+  int64_t source = 0;
+  int64_t destination = 0;
+  // Steps that continue the rows, or the columns, of a panel with even offsets end with so many more of them.
+  int64_t tail = 0;
+  Edge tail_of = Edge::kNone;
+};
+
+// Unit (r, c) moves from source + row_at[r] + c * unit to destination + r * unit + column_at[c]. Where a list is
+// null, its offsets are multiples of a stride.
+struct Panel {
+  const uint8_t* source;
+  uint8_t* destination;
+  int64_t unit_bytes;
+  int64_t rows;
+  // Of these, the last ones without a source.
+  int64_t zero_rows;
+  // Listed rows without a source, wherever they are.
+  int64_t holes;
+  int64_t columns;
+  const int64_t* row_at;
+  int64_t row_stride;
+  const int64_t* column_at;
+  int64_t column_stride;
+  // The panel comes again at each step.
+  Steps inner;
+  Steps outer;
+  Stores stores;
+};
+
+// Moves all steps of a panel.
+using PanelLeaf = void (*)(const Panel&);
+
+struct Leaf {
+  const char* name;
+  PanelLeaf run;
+};
+
+// Extents of a panel of one guard state, from which its leaf is chosen.
+struct PanelShape {
+  int64_t unit_bytes;
+  int64_t rows;
+  int64_t columns;
+  bool has_even_rows;
+  bool has_even_columns;
+  // Source distance of neighbouring rows, and destination distance of neighbouring columns, where even.
+  int64_t row_stride;
+  int64_t column_stride;
+};
+
+Leaf leaf_for(const PanelShape& shape);
+
+}  // namespace tilework
