@@ -38,6 +38,8 @@ struct StatePanel {
   PanelShape shape;
   int64_t zero_rows;
   int64_t holes;
+  int64_t rest_bytes;
+  int64_t zero_bytes;
   // Into offsets of the state; unused where even.
   size_t row_list;
   size_t column_list;
@@ -406,8 +408,8 @@ class EngineRun {
       }
     }
     for (const StatePanel& panel : state.panels) {
-      panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes,
-                 panel.shape.rows, panel.zero_rows, panel.holes, panel.shape.columns,
+      panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes, panel.shape.column_step,
+                 panel.shape.rows, panel.zero_rows, panel.holes, panel.rest_bytes, panel.zero_bytes, panel.shape.columns,
                  panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list, panel.shape.row_stride,
                  panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
                  panel.shape.column_stride, inner, outer, stores_});
@@ -571,10 +573,10 @@ class EngineRun {
     size_t last;
   };
 
-  std::vector<Run> runs_of(const std::vector<Entry>& list, int64_t Entry::* own, bool with_holes) const {
+  std::vector<Run> runs_of(const std::vector<Entry>& list, int64_t Entry::* own, int64_t step, bool with_holes) const {
     std::vector<Run> runs;
     for (size_t i = 0; i < list.size(); ++i) {
-      const bool goes_on = i > 0 && list[i].*own == list[i - 1].*own + tiling_.unit_bytes &&
+      const bool goes_on = i > 0 && list[i].*own == list[i - 1].*own + step &&
                            (with_holes || list[i].has_source == list[i - 1].has_source);
       if (goes_on) {
         runs.back().last = i + 1;
@@ -586,8 +588,8 @@ class EngineRun {
   }
 
   void add_panels(TileState& state) const {
-    const std::vector<Run> rows = runs_of(state.rows, &Entry::destination, true);
-    const std::vector<Run> columns = runs_of(state.columns, &Entry::source, false);
+    const std::vector<Run> rows = runs_of(state.rows, &Entry::destination, tiling_.unit_bytes, true);
+    const std::vector<Run> columns = runs_of(state.columns, &Entry::source, tiling_.column_step, false);
     for (const Run& column : columns) {
       for (const Run& row : rows) {
         if (state.columns[column.first].has_source) {
@@ -635,39 +637,61 @@ class EngineRun {
     }
   }
 
+  struct SourceRun {
+    int64_t source;
+    int64_t destination;
+    int64_t bytes;
+  };
+
   // Runs of rows that the source keeps together, of a tile of one column.
   void add_runs(TileState& state, const Run& row, size_t zero_rows, size_t column) const {
     const auto& rows = state.rows;
     const int64_t unit = tiling_.unit_bytes;
-    for (size_t first = row.first; first < row.last;) {
-      if (!rows[first].has_source) {
-        add_zeros(state, rows[first].destination + state.columns[column].destination, unit);
-        ++first;
-        continue;
+    std::vector<SourceRun> runs;
+    for (size_t r = row.first; r < row.last; ++r) {
+      const int64_t destination = rows[r].destination + state.columns[column].destination;
+      if (!rows[r].has_source) {
+        add_zeros(state, destination, unit);
+      } else if (!runs.empty() && rows[r].source == runs.back().source + runs.back().bytes &&
+                 destination == runs.back().destination + runs.back().bytes) {
+        runs.back().bytes += unit;
+      } else {
+        runs.push_back({rows[r].source, destination, unit});
       }
+    }
+    for (size_t first = 0; first < runs.size();) {
+      // Runs of one size and distance, and a shorter one behind them.
       size_t last = first + 1;
-      while (last < row.last && rows[last].has_source && rows[last].source == rows[last - 1].source + unit) ++last;
+      const int64_t bytes = runs[first].bytes;
+      const int64_t stride = last < runs.size() ? runs[last].source - runs[first].source : 0;
+      const auto goes_on = [&](size_t i) {
+        return i < runs.size() && runs[i].source == runs[i - 1].source + stride &&
+               runs[i].destination == runs[i - 1].destination + bytes;
+      };
+      while (goes_on(last) && runs[last].bytes == bytes) ++last;
       StatePanel panel{};
-      panel.source = rows[first].source + state.columns[column].source;
-      panel.destination = rows[first].destination + state.columns[column].destination;
-      panel.shape = {static_cast<int64_t>(last - first) * unit, 1, 1, true, true, 0, 0};
-      const Leaf leaf = leaf_for(panel.shape);
+      panel.source = runs[first].source + state.columns[column].source;
+      panel.destination = runs[first].destination;
+      panel.shape = {bytes, bytes, static_cast<int64_t>(last - first), 1, true, true, 0, stride, 0};
+      if (goes_on(last) && runs[last].bytes < bytes) panel.rest_bytes = runs[last++].bytes;
+      if (last == runs.size() && last == 1) panel.zero_bytes = static_cast<int64_t>(zero_rows) * unit;
+      const Leaf leaf = leaf_of_runs();
       panel.run = leaf.run;
       panel.name = leaf.name;
       state.panels.push_back(panel);
       first = last;
     }
-    if (zero_rows > 0) {
-      state.zeros.push_back({rows[row.last - 1].destination + unit + state.columns[column].destination,
-                             static_cast<int64_t>(zero_rows) * unit});
+    if (zero_rows > 0 && runs.size() > 1) {
+      add_zeros(state, rows[row.last - 1].destination + unit + state.columns[column].destination,
+                static_cast<int64_t>(zero_rows) * unit);
     }
   }
 
   void add_whole_panel(TileState& state, const Run& row, size_t zero_rows, const Run& column) const {
     const auto& rows = state.rows;
     const auto& columns = state.columns;
-    if (column.last - column.first == 1 && row.last - row.first > 1 &&
-        rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes) {
+    const bool is_run = row.last - row.first > 1 && rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes;
+    if (column.last - column.first == 1 && (is_run || tiling_.has_guarded_run)) {
       add_runs(state, row, zero_rows, column.first);
       return;
     }
@@ -675,6 +699,7 @@ class EngineRun {
     panel.source = rows[row.first].source + columns[column.first].source;
     panel.destination = rows[row.first].destination + columns[column.first].destination;
     panel.shape.unit_bytes = tiling_.unit_bytes;
+    panel.shape.column_step = tiling_.column_step;
     panel.shape.rows = static_cast<int64_t>(row.last - row.first + zero_rows);
     panel.zero_rows = static_cast<int64_t>(zero_rows);
     panel.shape.columns = static_cast<int64_t>(column.last - column.first);
@@ -688,6 +713,7 @@ class EngineRun {
     }
     if (panel.holes > 0) panel.shape.has_even_rows = false;
     panel.holes += static_cast<int64_t>(zero_rows);
+    panel.shape.holes = panel.holes;
     for (size_t r = 0; r < zero_rows; ++r) state.row_lists.push_back(kNoSource);
     for (size_t c = column.first; c < column.last; ++c) {
       state.column_lists.push_back(columns[c].destination - columns[column.first].destination);

@@ -8,7 +8,9 @@
 #include "reorder/channels_avx2.h"
 #include "reorder/odd_rows.h"
 #include "reorder/padded_pixels_avx2.h"
+#include "reorder/run_chain.h"
 #include "reorder/run_copy.h"
+#include "reorder/run_kernel.h"
 #include "reorder/streamed_blocks_avx2.h"
 #include "reorder/streamed_lanes_avx2.h"
 #include "reorder/tile_kernel.h"
@@ -23,13 +25,25 @@ struct Vector {
   static void stream(uint8_t* destination, const uint8_t* source) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(destination), load32(source));
   }
+  static void zero(uint8_t* destination) { store32(destination, _mm256_setzero_si256()); }
+  static void zero_half(uint8_t* destination) { store16(destination, _mm_setzero_si128()); }
+  static void stream_zero_half(uint8_t* destination) { put16(destination, _mm_setzero_si128(), true); }
+  static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    store16(destination, _mm_and_si128(load16(source), load16(mask)));
+  }
+  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    store32(destination, _mm256_zextsi128_si256(_mm_and_si128(load16(source), load16(mask))));
+  }
+  static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    put16(destination, _mm_and_si128(load16(source), load16(mask)), true);
+  }
 };
 
 // Steps that continue the rows or the columns of a panel become a part of it.
 bool merge_step(Panel& panel, Steps& step) {
   if (step.count == 1 && step.tail == 0) return true;
   const int64_t unit = panel.unit_bytes;
-  if (panel.column_at == nullptr && step.tail_of != Edge::kRows && step.source == panel.columns * unit &&
+  if (panel.column_at == nullptr && step.tail_of != Edge::kRows && step.source == panel.columns * panel.column_step &&
       (panel.columns == 1 || step.destination == panel.columns * panel.column_stride)) {
     if (panel.columns == 1) panel.column_stride = step.destination;
     panel.columns = panel.columns * step.count + (step.tail_of == Edge::kColumns ? step.tail : 0);
@@ -132,134 +146,69 @@ struct At {
   int64_t operator()(int64_t i) const { return list == nullptr ? i * stride : list[i]; }
 };
 
-// Copies of one size, chosen before the loops over units.
-template <int64_t kBytes>
-struct CopyFixed {
-  explicit CopyFixed(int64_t) {}
-  void operator()(uint8_t* to, const uint8_t* from) const { std::memcpy(to, from, kBytes); }
-};
-// Sizes from kPiece to 2 * kPiece: two pieces that may overlap.
-template <int64_t kPiece>
-struct CopyEnds {
-  int64_t last;
-  explicit CopyEnds(int64_t bytes) : last(bytes - kPiece) {}
-  void operator()(uint8_t* to, const uint8_t* from) const {
-    uint8_t first_piece[kPiece];
-    uint8_t last_piece[kPiece];
-    std::memcpy(first_piece, from, kPiece);
-    std::memcpy(last_piece, from + last, kPiece);
-    std::memcpy(to, first_piece, kPiece);
-    std::memcpy(to + last, last_piece, kPiece);
-  }
-};
-struct CopyAny {
-  int64_t bytes;
-  explicit CopyAny(int64_t size) : bytes(size) {}
-  void operator()(uint8_t* to, const uint8_t* from) const { copy_run<Vector>(to, from, bytes, Stores::kCached); }
-};
-template <int64_t kBytes>
-struct StreamFixed {
-  explicit StreamFixed(int64_t) {}
-  void operator()(uint8_t* to, const uint8_t* from) const {
-    for (int64_t i = 0; i < kBytes; i += 32) _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), load32(from + i));
-  }
-};
-struct StreamAny {
-  int64_t bytes;
-  explicit StreamAny(int64_t size) : bytes(size) {}
-  void operator()(uint8_t* to, const uint8_t* from) const { copy_run<Vector>(to, from, bytes, Stores::kStreaming); }
-};
-
-// Units that are copied one by one.
-template <class Copy>
-[[gnu::noinline]] void copy_units(const Panel one) {
-  const Copy copy(one.unit_bytes);
-  const int64_t unit = one.unit_bytes;
-  const int64_t valid = one.rows - one.zero_rows;
-  if (one.row_at == nullptr && one.column_at == nullptr && one.zero_rows == 0) {
-    // As many rows at a time as make a line.
-    const int64_t group = std::max<int64_t>(kLineBytes / unit, 1);
-    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-      int64_t r = 0;
-      if (group == 2) {
-        for (; r + 2 <= valid; r += 2) {
-          const uint8_t* from = source + r * one.row_stride;
-          uint8_t* to = destination + r * unit;
-          for (int64_t c = 0; c < one.columns; ++c) {
-            copy(to, from);
-            copy(to + unit, from + one.row_stride);
-            to += one.column_stride;
-            from += unit;
-          }
-        }
-      } else if (group == 4) {
-        for (; r + 4 <= valid; r += 4) {
-          const uint8_t* from = source + r * one.row_stride;
-          uint8_t* to = destination + r * unit;
-          for (int64_t c = 0; c < one.columns; ++c) {
-            for (int64_t k = 0; k < 4; ++k) copy(to + k * unit, from + k * one.row_stride);
-            to += one.column_stride;
-            from += unit;
-          }
-        }
-      }
-      for (; r < valid; ++r) {
-        const uint8_t* from = source + r * one.row_stride;
-        uint8_t* to = destination + r * unit;
-        for (int64_t c = 0; c < one.columns; ++c) {
-          copy(to, from);
-          to += one.column_stride;
-          from += unit;
-        }
-      }
-    });
-    return;
-  }
+// Units of any size: even ones as chains of runs, others one by one.
+template <int64_t kUnit>
+void move_units(const Panel& panel) {
+  const Panel one = merged(panel);
+  const int64_t unit = kUnit == 0 ? one.unit_bytes : kUnit;
   const At row_at{one.row_at, one.row_stride};
   const At column_at{one.column_at, one.column_stride};
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     for (int64_t c = 0; c < one.columns; ++c) {
-      const uint8_t* from = source + c * unit;
+      const uint8_t* from = source + c * one.column_step;
       uint8_t* to = destination + column_at(c);
-      for (int64_t r = 0; r < valid; ++r) {
-        if (one.holes > one.zero_rows && row_at(r) == kNoSource) {
+      for (int64_t r = 0; r < one.rows; ++r) {
+        const bool is_hole = r >= one.rows - one.zero_rows || row_at(r) == kNoSource;
+        if (is_hole) {
           std::memset(to + r * unit, 0, static_cast<size_t>(unit));
         } else {
-          copy(to + r * unit, from + row_at(r));
+          std::memcpy(to + r * unit, from + row_at(r), static_cast<size_t>(unit));
         }
       }
-      if (one.zero_rows > 0) std::memset(to + valid * unit, 0, static_cast<size_t>(one.zero_rows * unit));
     }
   });
 }
 
-bool has_aligned_stores(const Panel& panel) {
-  int64_t bits = panel.inner.destination | panel.outer.destination | panel.column_stride | panel.unit_bytes;
-  if (panel.column_at != nullptr) {
-    for (int64_t c = 0; c < panel.columns; ++c) bits |= panel.column_at[c];
-  }
-  return is_aligned(panel.destination, 32) && bits % 32 == 0;
-}
-
-template <int64_t kUnit>
-void move_units(const Panel& panel) {
-  const Panel one = merged(panel);
-  if constexpr (kUnit % 32 == 0) {
-    if (one.stores == Stores::kStreaming && has_aligned_stores(one) && one.rows * kUnit % kLineBytes == 0) return copy_units<StreamFixed<kUnit>>(one);
-  }
-  copy_units<CopyFixed<kUnit>>(one);
-}
-
 void move_runs(const Panel& panel) {
-  const Panel one = merged(panel);
-  const int64_t unit = one.unit_bytes;
-  if (one.stores == Stores::kStreaming && unit >= 256) return copy_units<StreamAny>(one);
-  if (unit > 64) return copy_units<CopyAny>(one);
-  if (unit > 32) return copy_units<CopyEnds<32>>(one);
-  if (unit > 16) return copy_units<CopyEnds<16>>(one);
-  if (unit > 8) return copy_units<CopyEnds<8>>(one);
-  if (unit > 4) return copy_units<CopyEnds<4>>(one);
-  copy_units<CopyFixed<3>>(one);
+  // Steps cannot continue a unit that something follows.
+  const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
+  if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr || one.column_step != one.unit_bytes) {
+    switch (one.unit_bytes) {
+      case 16: return move_units<16>(panel);
+      case 32: return move_units<32>(panel);
+      case 64: return move_units<64>(panel);
+      default: return move_units<0>(panel);
+    }
+  }
+  if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
+    // The longer of the two steps is the inner one.
+    for (int64_t o = 0; o < one.outer.count; ++o) {
+      RunKernel<Vector, uint8_t>::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
+                                        one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source, 1,
+                                        one.inner.destination, one.stores});
+    }
+    return;
+  }
+  if (one.columns == 1) {
+    for (int64_t o = 0; o < one.outer.count; ++o) {
+      RectangleChain chain{InnerLoops::Chain::kRuns, one.rows, one.row_stride, one.unit_bytes};
+      chain.rest = one.rest_bytes;
+      const Rectangle runs{one.source + o * one.outer.source, one.destination + o * one.outer.destination,
+                           one.inner.count, one.unit_bytes, 0, one.inner.source, 1, one.inner.destination, one.stores};
+      if (RunChain<Vector, uint8_t>::move(runs, chain)) continue;
+      for (int64_t i = 0; i < one.inner.count; ++i) {
+        const uint8_t* from = runs.source + i * one.inner.source;
+        uint8_t* to = runs.destination + i * one.inner.destination;
+        for (int64_t r = 0; r < one.rows; ++r) copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes, Stores::kCached);
+        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes, Stores::kCached);
+      }
+    }
+    return;
+  }
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    const RectangleChain chain{InnerLoops::Chain::kRuns, one.rows, one.row_stride, one.unit_bytes};
+    RunChain<Vector, uint8_t>::move({source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, 1, one.column_stride, one.stores}, chain);
+  });
 }
 
 // Interleaves a few rows whose units follow each other without gaps in the destination.
@@ -272,12 +221,12 @@ void zip(const Panel& panel) {
   const int64_t valid = one.rows - one.zero_rows;
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const uint8_t* from[kCount];
-    for (int r = 0; r < kCount; ++r) from[r] = r < valid ? source + row_at(r) : nullptr;
+    for (int r = 0; r < kCount; ++r) from[r] = r < valid && row_at(r) != kNoSource ? source + row_at(r) : nullptr;
     for (int64_t c = 0; c < one.columns; c += kWidth) {
       const int64_t column = std::min(c, one.columns - kWidth);
       __m256i rows[kCount];
       for (int r = 0; r < kCount; ++r) {
-        rows[r] = r < valid ? load32(from[r] + column * kSize) : _mm256_setzero_si256();
+        rows[r] = from[r] != nullptr ? load32(from[r] + column * kSize) : _mm256_setzero_si256();
       }
       interleave<kSize>(rows);
       uint8_t* to = destination + column * kCount * kSize;
@@ -308,11 +257,93 @@ void unzip(const Panel& panel) {
   });
 }
 
+// Every `step`-th unit, side by side. Reads no byte behind the last one.
+template <class T, int kSlots>
+void pack_slots(const uint8_t* source, uint8_t* packed, int64_t count) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kWidth = 32 / kSize;
+  int64_t i = 0;
+  for (; i + kWidth < count; i += kWidth) {
+    __m256i slots[kSlots];
+    const uint8_t* from = source + i * kSlots * kSize;
+    for (int k = 0; k < kSlots; ++k) slots[k] = load_lanes(from + k * 16, from + (kSlots + k) * 16);
+    take_apart<kSize>(slots);
+    store32(packed + i * kSize, slots[0]);
+  }
+  for (; i < count; ++i) std::memcpy(packed + i * kSize, source + i * kSlots * kSize, kSize);
+}
+
+template <class T>
+void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
+  constexpr int64_t kSize = sizeof(T);
+  if constexpr (kSize <= 4) {
+    switch (step / kSize) {
+      case 2: return pack_slots<T, 2>(source, packed, count);
+      case 3: return pack_slots<T, 3>(source, packed, count);
+      case 4: return pack_slots<T, 4>(source, packed, count);
+      default: break;
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) std::memcpy(packed + i * kSize, source + i * step, kSize);
+}
+
+// Columns with gaps in the source: rows are packed first.
+template <class T>
+void move_sparse(const Panel& panel) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kWide = 512 / kSize;
+  constexpr int64_t kBufferBytes = 16 << 10;
+  alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+  const Panel one = merged(panel);
+  const At row_at{one.row_at, one.row_stride};
+  const int64_t wide = std::min(one.columns, kWide);
+  const int64_t stride = ceil_div(wide * kSize, kLineBytes) * kLineBytes;
+  const int64_t high = kBufferBytes / stride;
+  const int64_t valid = one.rows - one.zero_rows;
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    for (int64_t r = 0; r < one.rows; r += high) {
+      const int64_t rows = std::min(high, one.rows - r);
+      for (int64_t c = 0; c < one.columns; c += wide) {
+        const int64_t columns = std::min(wide, one.columns - c);
+        for (int64_t i = 0; i < rows; ++i) {
+          uint8_t* packed = buffer + i * stride;
+          if (r + i >= valid || row_at(r + i) == kNoSource) {
+            std::memset(packed, 0, static_cast<size_t>(columns * kSize));
+          } else {
+            pack<T>(source + row_at(r + i) + c * one.column_step, one.column_step, packed, columns);
+          }
+        }
+        if (one.column_at == nullptr) {
+          Tiles<T>::run({buffer, destination + r * kSize + c * one.column_stride, columns, rows, 0, stride, one.column_stride, Stores::kCached});
+        } else {
+          for (int64_t k = 0; k < columns; ++k) {
+            for (int64_t i = 0; i < rows; ++i) {
+              std::memcpy(destination + one.column_at[c + k] + (r + i) * kSize, buffer + i * stride + k * kSize, kSize);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// One column, whose rows have gaps in the source.
+template <class T>
+void move_every(const Panel& panel) {
+  const Panel one = merged(panel);
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) { pack<T>(source, one.row_stride, destination, one.rows); });
+}
+
 template <class T>
 Leaf transpose_for(const PanelShape& shape) {
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kWidth = 32 / kSize;
   Leaf leaf{};
+  if (shape.column_step != kSize) return {"sparse", move_sparse<T>};
+  if (shape.columns == 1 && shape.has_even_rows && shape.holes == 0 && shape.rows >= kWidth && shape.row_stride > kSize &&
+      shape.row_stride <= 4 * kSize) {
+    return {"every", move_every<T>};
+  }
   if constexpr (kSize <= 8) {
     const auto by_count = [&](int64_t count, auto make) {
       if (count == 2 && kSize <= 8) leaf = make(std::integral_constant<int, 2>{});
@@ -328,7 +359,7 @@ Leaf transpose_for(const PanelShape& shape) {
       by_count(shape.rows, [](auto count) { return Leaf{"zip", zip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
-    if (shape.rows >= kWidth && shape.has_even_rows && shape.row_stride == shape.columns * kSize && !(shape.has_even_columns)) {
+    if (shape.holes == 0 && shape.rows >= kWidth && shape.has_even_rows && shape.row_stride == shape.columns * kSize && !(shape.has_even_columns)) {
       by_count(shape.columns, [](auto count) { return Leaf{"unzip", unzip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
@@ -351,7 +382,7 @@ Leaf leaf_for(const PanelShape& shape) {
     case 4: leaf = transpose_for<uint32_t>(shape); break;
     case 8: leaf = transpose_for<uint64_t>(shape); break;
     case 16:
-      if (shape.has_even_rows && shape.has_even_columns && (shape.rows > 1 || shape.columns > 1)) return {"even", move_even<AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>>};
+      if (shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns && (shape.rows > 1 || shape.columns > 1)) return {"even", move_even<AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>>};
       break;
     default: break;
   }
@@ -359,21 +390,12 @@ Leaf leaf_for(const PanelShape& shape) {
   switch (shape.unit_bytes) {
     case 1: return {"units", move_units<1>};
     case 2: return {"units", move_units<2>};
-    case 3: return {"units", move_units<3>};
     case 4: return {"units", move_units<4>};
-    case 6: return {"units", move_units<6>};
     case 8: return {"units", move_units<8>};
-    case 12: return {"units", move_units<12>};
-    case 16: return {"units", move_units<16>};
-    case 24: return {"units", move_units<24>};
-    case 32: return {"units", move_units<32>};
-    case 48: return {"units", move_units<48>};
-    case 64: return {"units", move_units<64>};
-    case 96: return {"units", move_units<96>};
-    case 128: return {"units", move_units<128>};
-    case 256: return {"units", move_units<256>};
     default: return {"runs", move_runs};
   }
 }
+
+Leaf leaf_of_runs() { return {"runs", move_runs}; }
 
 }  // namespace tilework

@@ -23,17 +23,21 @@ struct Steps {
   Edge tail_of = Edge::kNone;
 };
 
-// Unit (r, c) moves from source + row_at[r] + c * unit to destination + r * unit + column_at[c]. Where a list is
+// Unit (r, c) moves from source + row_at[r] + c * column_step to destination + r * unit + column_at[c]. Where a list is
 // null, its offsets are multiples of a stride.
 struct Panel {
   const uint8_t* source;
   uint8_t* destination;
   int64_t unit_bytes;
+  int64_t column_step;
   int64_t rows;
   // Of these, the last ones without a source.
   int64_t zero_rows;
   // Listed rows without a source, wherever they are.
   int64_t holes;
+  // Bytes of a shorter unit behind the rows of a panel of one column; zeros behind it, in bytes.
+  int64_t rest_bytes;
+  int64_t zero_bytes;
   int64_t columns;
   const int64_t* row_at;
   int64_t row_stride;
@@ -56,15 +60,20 @@ struct Leaf {
 // Extents of a panel of one guard state, from which its leaf is chosen.
 struct PanelShape {
   int64_t unit_bytes;
+  int64_t column_step;
   int64_t rows;
   int64_t columns;
   bool has_even_rows;
   bool has_even_columns;
+  // Rows without a source.
+  int64_t holes;
   // Source distance of neighbouring rows, and destination distance of neighbouring columns, where even.
   int64_t row_stride;
   int64_t column_stride;
 };
 
 Leaf leaf_for(const PanelShape& shape);
+// Of panels of one column, whose units may have any size.
+Leaf leaf_of_runs();
 
 }  // namespace tilework

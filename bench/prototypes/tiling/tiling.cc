@@ -33,6 +33,7 @@ class Tiler {
 
   Tiling run() {
     take_unit();
+    tiling_.column_step = tiling_.unit_bytes;
     if (tiling_.unit_bytes < kCopiedUnitBytes) grow_lists();
     add_outer_loops();
     return std::move(tiling_);
@@ -70,6 +71,20 @@ class Tiler {
     return is_run ? loop : nullptr;
   }
 
+  // The loop with the shortest step in the source, where units of a line are left out.
+  Loop* sparse_columns() {
+    constexpr int64_t kFewestColumns = 8;
+    Loop* best = nullptr;
+    for (Loop& each : loops_) {
+      const int64_t step = each.loop.source_stride;
+      const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone && step > tiling_.unit_bytes &&
+                        step <= kMaxSparseStep && step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
+      if (fits && (best == nullptr || step < best->loop.source_stride)) best = &each;
+    }
+    if (best != nullptr) tiling_.column_step = best->loop.source_stride;
+    return best;
+  }
+
   struct Chain {
     std::vector<TileLoop>& list;
     int64_t TileLoop::* stride;
@@ -92,6 +107,7 @@ class Tiler {
                   tiling_.direct_column_bytes, unit, unit};
     rows.direct = columns.direct = unit;
     if (Loop* run = guarded_run(unit)) {
+      tiling_.has_guarded_run = true;
       take(rows, *run);
       for (Loop* next = run; rows.bytes < rows.wanted;) {
         next = loop_at(rows.reach, &TileLoop::destination_stride);
@@ -113,6 +129,7 @@ class Tiler {
     if (chain.bytes >= chain.wanted) chain.ended = true;
     if (chain.ended) return;
     Loop* next = loop_at(chain.reach, chain.stride);
+    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty() && !chain.crossed) next = sparse_columns();
     if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
       chain.ended = true;
       return;
@@ -170,6 +187,7 @@ class Tiler {
       chain.ended = true;
     }
     chain.list.push_back(loop);
+    if (chain.owner == Owner::kColumns && tiling_.column_step > tiling_.unit_bytes) chain.ended = true;
     chain.reach *= loop.count;
     chain.bytes *= loop.count;
     if (!chain.crossed) chain.direct = chain.bytes;

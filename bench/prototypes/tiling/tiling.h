@@ -32,9 +32,13 @@ struct TileLoop {
 struct Tiling {
   // Bytes that both sides keep together: a multiple of the element size.
   int64_t unit_bytes = 0;
+  // Source bytes from one column to the next: the unit, or more where no loop is contiguous in the source.
+  int64_t column_step = 0;
   // Innermost first. The last loop of each may be a block of a longer one.
   std::vector<TileLoop> rows;
   std::vector<TileLoop> columns;
+  // The rows begin with a loop that is contiguous on both sides, but guarded.
+  bool has_guarded_run = false;
   // Outermost first. Where a loop continues a block of the tile, `block_of` says which.
   struct Outer {
     TileLoop loop;
@@ -56,6 +60,8 @@ inline constexpr int64_t kMaxEdgeBytes = 256;
 // source and destination of a tile stay in the L1 cache.
 inline constexpr int64_t kMaxListedBytes = 1024;
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
+// A loop with a longer step in the source reads a line for each unit anyway.
+inline constexpr int64_t kMaxSparseStep = 32;
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
 // that reach `row_bytes` and `column_bytes`.
