@@ -53,8 +53,6 @@ struct ZeroRun {
   int64_t bytes;
 };
 
-
-
 // What the guards leave of the tile, and where its lookups and blocks are.
 struct StateKey {
   // A tensor has at most so many guards of four bounds, lookups and blocks.
@@ -63,7 +61,8 @@ struct StateKey {
   size_t count = 0;
   void add(int64_t part) { parts[count++] = part; }
   bool operator==(const StateKey& other) const {
-    return count == other.count && std::equal(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(count), other.parts.begin());
+    return count == other.count &&
+           std::equal(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(count), other.parts.begin());
   }
 };
 
@@ -79,12 +78,15 @@ EdgeList expand(const std::vector<TileLoop>& loops, int64_t last_count, size_t v
     for (int64_t i = 1; i < count; ++i) {
       for (size_t k = 0; k < inner; ++k) {
         const Entry& from = list.entries[k];
-        list.entries.push_back({from.source + i * loop.source_stride, from.destination + i * loop.destination_stride, true});
+        list.entries.push_back(
+            {from.source + i * loop.source_stride, from.destination + i * loop.destination_stride, true});
         for (size_t v = 0; v < variables; ++v) {
-          list.guard[v].push_back(list.guard[v][k] + (static_cast<int>(v) == loop.variable ? i * loop.weight : 0));
+          list.guard[v].push_back(list.guard[v][k] +
+                                  (static_cast<int>(v) == loop.variable ? i * loop.weight : 0));
         }
         for (size_t l = 0; l < lookups; ++l) {
-          list.looked_up[l].push_back(list.looked_up[l][k] + (static_cast<int>(l) == loop.lookup ? i * loop.lookup_stride : 0));
+          list.looked_up[l].push_back(list.looked_up[l][k] +
+                                      (static_cast<int>(l) == loop.lookup ? i * loop.lookup_stride : 0));
         }
       }
     }
@@ -93,8 +95,9 @@ EdgeList expand(const std::vector<TileLoop>& loops, int64_t last_count, size_t v
 }
 
 bool touches(const std::vector<TileLoop>& loops, size_t variable) {
-  return std::any_of(loops.begin(), loops.end(),
-                     [variable](const TileLoop& loop) { return loop.variable == static_cast<int>(variable); });
+  return std::any_of(loops.begin(), loops.end(), [variable](const TileLoop& loop) {
+    return loop.variable == static_cast<int>(variable);
+  });
 }
 
 }  // namespace
@@ -116,9 +119,16 @@ struct TileState {
 };
 class EngineRun {
  public:
-  EngineRun(const Engine& engine, const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores)
-      : engine_(engine), nest_(engine.nest_), tiling_(engine.tiling_), source_(source), destination_(destination - begin),
-        begin_(begin), end_(end == engine.destination_bytes_ ? kNoEnd : end), stores_(stores) {
+  EngineRun(const Engine& engine, const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
+            Stores stores)
+      : engine_(engine),
+        nest_(engine.nest_),
+        tiling_(engine.tiling_),
+        source_(source),
+        destination_(destination - begin),
+        begin_(begin),
+        end_(end == engine.destination_bytes_ ? kNoEnd : end),
+        stores_(stores) {
     std::fill_n(index_, nest_.variables.size(), 0);
     std::fill_n(lookup_index_, nest_.lookups.size(), 0);
   }
@@ -190,7 +200,8 @@ class EngineRun {
     return {lo, hi};
   }
 
-  // Iterations from `i`, the one that the indices are at, on, below `hi`, that find the tile in the same state.
+  // Iterations from `i`, the one that the indices are at, on, below `hi`, that find the tile in the same
+  // state.
   Segment segment_at(size_t level, int64_t i, int64_t hi, int64_t d, int64_t span) const {
     const Outer& outer = tiling_.outer[level];
     const TileLoop& loop = outer.loop;
@@ -268,7 +279,8 @@ class EngineRun {
   }
 
   // All iterations of the innermost outer loop; the steps of the loop around it come with each.
-  void strips(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole, const Steps& around, bool is_whole) {
+  void strips(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole, const Steps& around,
+              bool is_whole) {
     const TileLoop& loop = tiling_.outer[level].loop;
     int64_t next = lo;
     for (int64_t i = lo; i < hi; i = next) {
@@ -279,7 +291,8 @@ class EngineRun {
         Steps steps{segment.to - i, loop.source_stride, loop.destination_stride};
         next = segment.to;
         if (segment.is_whole && add_tail(level, i, hi, state, steps)) ++next;
-        run_tiles(state, s + i * loop.source_stride, d + i * loop.destination_stride, steps, around, segment.is_whole);
+        run_tiles(state, s + i * loop.source_stride, d + i * loop.destination_stride, steps, around,
+                  segment.is_whole);
       });
     }
   }
@@ -288,7 +301,8 @@ class EngineRun {
   bool add_tail(size_t level, int64_t first, int64_t hi, const TileState& state, Steps& steps) {
     const Outer& outer = tiling_.outer[level];
     const int64_t last = first + steps.count;
-    if (outer.block_of == BlockOf::kNone || last + 1 != hi || end_ != kNoEnd || state.panels.size() != 1 || !state.zeros.empty()) {
+    if (outer.block_of == BlockOf::kNone || last + 1 != hi || end_ != kNoEnd || state.panels.size() != 1 ||
+        !state.zeros.empty()) {
       return false;
     }
     const bool are_rows = outer.block_of == BlockOf::kRows;
@@ -296,7 +310,9 @@ class EngineRun {
     const int64_t tail = block.whole_count - last * block.count;
     const StatePanel& panel = state.panels[0];
     if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
-    if (!(are_rows ? panel.shape.has_even_rows : panel.shape.has_even_columns) || (are_rows && panel.zero_rows > 0)) return false;
+    if (!(are_rows ? panel.shape.has_even_rows : panel.shape.has_even_columns) ||
+        (are_rows && panel.zero_rows > 0))
+      return false;
     const TileLoop& loop = outer.loop;
     if (loop.variable != kNone) {
       // The guard must leave the tail whole, as it does the blocks before.
@@ -363,7 +379,8 @@ class EngineRun {
   }
 
   // Tiles in one state: `inner` steps of each of `outer` steps.
-  void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer, bool is_whole) {
+  void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer,
+                 bool is_whole) {
     if (state.is_shared || !is_whole) {
       for (int64_t o = 0; o < outer.count; ++o) {
         for (int64_t i = 0; i < inner.count; ++i) {
@@ -388,7 +405,8 @@ class EngineRun {
     const int64_t chunk = std::max<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1);
     for (int64_t o = 0; o < outer.count; ++o) {
       for (int64_t i = 0; i < inner.count; i += chunk) {
-        run_state(state, s + o * outer.source + i * inner.source, d + o * outer.destination + i * inner.destination,
+        run_state(state, s + o * outer.source + i * inner.source,
+                  d + o * outer.destination + i * inner.destination,
                   {std::min(chunk, inner.count - i), inner.source, inner.destination}, {});
       }
     }
@@ -398,7 +416,8 @@ class EngineRun {
     for (const ZeroRun& zero : state.zeros) {
       for (int64_t o = 0; o < outer.count; ++o) {
         if (zero.bytes == inner.destination) {
-          std::memset(destination_ + d + zero.destination + o * outer.destination, 0, static_cast<size_t>(zero.bytes * inner.count));
+          std::memset(destination_ + d + zero.destination + o * outer.destination, 0,
+                      static_cast<size_t>(zero.bytes * inner.count));
           continue;
         }
         for (int64_t i = 0; i < inner.count; ++i) {
@@ -408,9 +427,11 @@ class EngineRun {
       }
     }
     for (const StatePanel& panel : state.panels) {
-      panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes, panel.shape.column_step,
-                 panel.shape.rows, panel.zero_rows, panel.holes, panel.rest_bytes, panel.zero_bytes, panel.shape.columns,
-                 panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list, panel.shape.row_stride,
+      panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes,
+                 panel.shape.column_step, panel.shape.rows, panel.zero_rows, panel.holes, panel.rest_bytes,
+                 panel.zero_bytes, panel.shape.columns,
+                 panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
+                 panel.shape.row_stride,
                  panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
                  panel.shape.column_stride, inner, outer, stores_});
     }
@@ -445,7 +466,8 @@ class EngineRun {
     const int64_t hi = std::min(at + tiling_.unit_bytes, end_);
     if (lo >= hi) return;
     if (valid) {
-      std::memcpy(destination_ + lo, source_ + s + row.source + column.source + (lo - at), static_cast<size_t>(hi - lo));
+      std::memcpy(destination_ + lo, source_ + s + row.source + column.source + (lo - at),
+                  static_cast<size_t>(hi - lo));
     } else {
       std::memset(destination_ + lo, 0, static_cast<size_t>(hi - lo));
     }
@@ -492,9 +514,10 @@ class EngineRun {
   }
 
   void build(TileState& state, bool hole) {
-    EdgeList rows = expand(tiling_.rows, count_of_last(tiling_.rows, row_block_), nest_.variables.size(), nest_.lookups.size());
-    EdgeList columns =
-        expand(tiling_.columns, count_of_last(tiling_.columns, column_block_), nest_.variables.size(), nest_.lookups.size());
+    EdgeList rows = expand(tiling_.rows, count_of_last(tiling_.rows, row_block_), nest_.variables.size(),
+                           nest_.lookups.size());
+    EdgeList columns = expand(tiling_.columns, count_of_last(tiling_.columns, column_block_),
+                              nest_.variables.size(), nest_.lookups.size());
     state.is_shared = shares_cut_guard();
     state.rows = filter(rows, tiling_.columns, hole, state.is_shared, true);
     state.columns = filter(columns, tiling_.rows, hole, state.is_shared, false);
@@ -535,7 +558,8 @@ class EngineRun {
   }
 
   // Entries that are written. Guards that the other list advances are the other list's.
-  std::vector<Entry> filter(const EdgeList& list, const std::vector<TileLoop>& other, bool hole, bool is_shared, bool are_rows) {
+  std::vector<Entry> filter(const EdgeList& list, const std::vector<TileLoop>& other, bool hole,
+                            bool is_shared, bool are_rows) {
     std::vector<Entry> kept;
     for (size_t i = 0; i < list.entries.size(); ++i) {
       bool written = true;
@@ -573,7 +597,8 @@ class EngineRun {
     size_t last;
   };
 
-  std::vector<Run> runs_of(const std::vector<Entry>& list, int64_t Entry::* own, int64_t step, bool with_holes) const {
+  std::vector<Run> runs_of(const std::vector<Entry>& list, int64_t Entry::*own, int64_t step,
+                           bool with_holes) const {
     std::vector<Run> runs;
     for (size_t i = 0; i < list.size(); ++i) {
       const bool goes_on = i > 0 && list[i].*own == list[i - 1].*own + step &&
@@ -605,7 +630,8 @@ class EngineRun {
   }
 
   // The distance of all neighbours, if it is the same.
-  static bool is_even(const std::vector<Entry>& list, size_t first, size_t last, int64_t Entry::* other, int64_t& stride) {
+  static bool is_even(const std::vector<Entry>& list, size_t first, size_t last, int64_t Entry::*other,
+                      int64_t& stride) {
     stride = last - first > 1 ? list[first + 1].*other - list[first].*other : 0;
     for (size_t i = first + 1; i < last; ++i) {
       if (list[i].*other - list[i - 1].*other != stride) return false;
@@ -626,7 +652,8 @@ class EngineRun {
                   static_cast<int64_t>(zeros_before) * tiling_.unit_bytes);
       }
     }
-    if (valid_first < valid_last) add_whole_panel(state, {valid_first, valid_last}, row.last - valid_last, column);
+    if (valid_first < valid_last)
+      add_whole_panel(state, {valid_first, valid_last}, row.last - valid_last, column);
   }
 
   static void add_zeros(TileState& state, int64_t destination, int64_t bytes) {
@@ -690,7 +717,8 @@ class EngineRun {
   void add_whole_panel(TileState& state, const Run& row, size_t zero_rows, const Run& column) const {
     const auto& rows = state.rows;
     const auto& columns = state.columns;
-    const bool is_run = row.last - row.first > 1 && rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes;
+    const bool is_run =
+        row.last - row.first > 1 && rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes;
     if (column.last - column.first == 1 && (is_run || tiling_.has_guarded_run)) {
       add_runs(state, row, zero_rows, column.first);
       return;
@@ -704,7 +732,8 @@ class EngineRun {
     panel.zero_rows = static_cast<int64_t>(zero_rows);
     panel.shape.columns = static_cast<int64_t>(column.last - column.first);
     panel.shape.has_even_rows = is_even(rows, row.first, row.last, &Entry::source, panel.shape.row_stride);
-    panel.shape.has_even_columns = is_even(columns, column.first, column.last, &Entry::destination, panel.shape.column_stride);
+    panel.shape.has_even_columns =
+        is_even(columns, column.first, column.last, &Entry::destination, panel.shape.column_stride);
     panel.row_list = state.row_lists.size();
     panel.column_list = state.column_lists.size();
     for (size_t r = row.first; r < row.last; ++r) {
@@ -743,7 +772,10 @@ class EngineRun {
 };
 
 Engine::Engine(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes)
-    : nest_(nest), element_bytes_(element_bytes), destination_bytes_(destination_bytes), tiling_(tile_of(nest, element_bytes)) {
+    : nest_(nest),
+      element_bytes_(element_bytes),
+      destination_bytes_(destination_bytes),
+      tiling_(tile_of(nest, element_bytes)) {
   tile_reach_.assign(nest.variables.size(), 0);
   is_shared_.assign(nest.variables.size(), false);
   looks_up_in_tile_.assign(nest.lookups.size(), false);
@@ -773,10 +805,13 @@ Engine::Engine(const LoopNest& nest, int64_t element_bytes, int64_t destination_
   states_ = EngineRun(*this, nullptr, nullptr, 0, destination_bytes, Stores::kCached).foresee();
 }
 
-void Engine::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores) const {
+void Engine::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
+                 Stores stores) const {
   EngineRun(*this, source, destination, begin, end, stores).run();
 }
 
-std::string Engine::first_leaf() const { return EngineRun(*this, nullptr, nullptr, 0, 0, Stores::kCached).first_leaf(); }
+std::string Engine::first_leaf() const {
+  return EngineRun(*this, nullptr, nullptr, 0, 0, Stores::kCached).first_leaf();
+}
 
 }  // namespace tilework

@@ -1,5 +1,5 @@
-// Runs a tiling: walks the loops around the tile, builds the panels of each guard state once, and hands them to
-// their leaves.
+// Runs a tiling: walks the loops around the tile, builds the panels of each guard state once, and hands them
+// to their leaves.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class Engine {
   Engine(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes);
 
   // Writes destination bytes [begin, end) to `destination`.
-  void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores = Stores::kCached) const;
+  void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
+           Stores stores = Stores::kCached) const;
 
   const Tiling& tiling() const { return tiling_; }
   // Leaf of the first panel of the first tile; for tests and explanations.

@@ -43,14 +43,16 @@ struct Vector {
 bool merge_step(Panel& panel, Steps& step) {
   if (step.count == 1 && step.tail == 0) return true;
   const int64_t unit = panel.unit_bytes;
-  if (panel.column_at == nullptr && step.tail_of != Edge::kRows && step.source == panel.columns * panel.column_step &&
+  if (panel.column_at == nullptr && step.tail_of != Edge::kRows &&
+      step.source == panel.columns * panel.column_step &&
       (panel.columns == 1 || step.destination == panel.columns * panel.column_stride)) {
     if (panel.columns == 1) panel.column_stride = step.destination;
     panel.columns = panel.columns * step.count + (step.tail_of == Edge::kColumns ? step.tail : 0);
     step = {};
     return true;
   }
-  if (panel.row_at == nullptr && panel.zero_rows == 0 && step.tail_of != Edge::kColumns && step.destination == panel.rows * unit &&
+  if (panel.row_at == nullptr && panel.zero_rows == 0 && step.tail_of != Edge::kColumns &&
+      step.destination == panel.rows * unit &&
       (panel.rows == 1 || step.source == panel.rows * panel.row_stride)) {
     if (panel.rows == 1) panel.row_stride = step.source;
     panel.rows = panel.rows * step.count + (step.tail_of == Edge::kRows ? step.tail : 0);
@@ -97,7 +99,8 @@ template <class AnyTiles>
 void move_even(const Panel& panel) {
   const Panel one = merged(panel);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride, one.column_stride, one.stores});
+    AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
+                   one.column_stride, one.stores});
   });
 }
 
@@ -113,15 +116,18 @@ void move_listed(const Panel& panel) {
   const int64_t strip = one.columns;
   const auto with_rows = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
     if (one.column_at == nullptr) {
-      transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns, strip);
+      transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
+                              strip);
     } else {
-      transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns, strip);
+      transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns,
+                              strip);
     }
   };
   if (one.holes > 0) {
     int64_t rows[kMostListed];
     at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-      const auto zeros = static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+      const auto zeros =
+          static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
       const int64_t valid = one.rows - one.zero_rows;
       for (int64_t r = 0; r < one.rows; ++r) {
         const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
@@ -172,20 +178,25 @@ void move_units(const Panel& panel) {
 void move_runs(const Panel& panel) {
   // Steps cannot continue a unit that something follows.
   const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
-  if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr || one.column_step != one.unit_bytes) {
+  if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr ||
+      one.column_step != one.unit_bytes) {
     switch (one.unit_bytes) {
-      case 16: return move_units<16>(panel);
-      case 32: return move_units<32>(panel);
-      case 64: return move_units<64>(panel);
-      default: return move_units<0>(panel);
+      case 16:
+        return move_units<16>(panel);
+      case 32:
+        return move_units<32>(panel);
+      case 64:
+        return move_units<64>(panel);
+      default:
+        return move_units<0>(panel);
     }
   }
   if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
     // The longer of the two steps is the inner one.
     for (int64_t o = 0; o < one.outer.count; ++o) {
-      RunKernel<Vector, uint8_t>::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
-                                        one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source, 1,
-                                        one.inner.destination, one.stores});
+      RunKernel<Vector, uint8_t>::move(
+          {one.source + o * one.outer.source, one.destination + o * one.outer.destination, one.inner.count,
+           one.unit_bytes, one.zero_bytes, one.inner.source, 1, one.inner.destination, one.stores});
     }
     return;
   }
@@ -193,21 +204,33 @@ void move_runs(const Panel& panel) {
     for (int64_t o = 0; o < one.outer.count; ++o) {
       RectangleChain chain{InnerLoops::Chain::kRuns, one.rows, one.row_stride, one.unit_bytes};
       chain.rest = one.rest_bytes;
-      const Rectangle runs{one.source + o * one.outer.source, one.destination + o * one.outer.destination,
-                           one.inner.count, one.unit_bytes, 0, one.inner.source, 1, one.inner.destination, one.stores};
+      const Rectangle runs{one.source + o * one.outer.source,
+                           one.destination + o * one.outer.destination,
+                           one.inner.count,
+                           one.unit_bytes,
+                           0,
+                           one.inner.source,
+                           1,
+                           one.inner.destination,
+                           one.stores};
       if (RunChain<Vector, uint8_t>::move(runs, chain)) continue;
       for (int64_t i = 0; i < one.inner.count; ++i) {
         const uint8_t* from = runs.source + i * one.inner.source;
         uint8_t* to = runs.destination + i * one.inner.destination;
-        for (int64_t r = 0; r < one.rows; ++r) copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes, Stores::kCached);
-        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes, Stores::kCached);
+        for (int64_t r = 0; r < one.rows; ++r)
+          copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes,
+                           Stores::kCached);
+        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes,
+                         Stores::kCached);
       }
     }
     return;
   }
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const RectangleChain chain{InnerLoops::Chain::kRuns, one.rows, one.row_stride, one.unit_bytes};
-    RunChain<Vector, uint8_t>::move({source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, 1, one.column_stride, one.stores}, chain);
+    RunChain<Vector, uint8_t>::move({source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, 1,
+                                     one.column_stride, one.stores},
+                                    chain);
   });
 }
 
@@ -221,7 +244,8 @@ void zip(const Panel& panel) {
   const int64_t valid = one.rows - one.zero_rows;
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     const uint8_t* from[kCount];
-    for (int r = 0; r < kCount; ++r) from[r] = r < valid && row_at(r) != kNoSource ? source + row_at(r) : nullptr;
+    for (int r = 0; r < kCount; ++r)
+      from[r] = r < valid && row_at(r) != kNoSource ? source + row_at(r) : nullptr;
     for (int64_t c = 0; c < one.columns; c += kWidth) {
       const int64_t column = std::min(c, one.columns - kWidth);
       __m256i rows[kCount];
@@ -278,10 +302,14 @@ void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
   constexpr int64_t kSize = sizeof(T);
   if constexpr (kSize <= 4) {
     switch (step / kSize) {
-      case 2: return pack_slots<T, 2>(source, packed, count);
-      case 3: return pack_slots<T, 3>(source, packed, count);
-      case 4: return pack_slots<T, 4>(source, packed, count);
-      default: break;
+      case 2:
+        return pack_slots<T, 2>(source, packed, count);
+      case 3:
+        return pack_slots<T, 3>(source, packed, count);
+      case 4:
+        return pack_slots<T, 4>(source, packed, count);
+      default:
+        break;
     }
   }
   for (int64_t i = 0; i < count; ++i) std::memcpy(packed + i * kSize, source + i * step, kSize);
@@ -314,11 +342,13 @@ void move_sparse(const Panel& panel) {
           }
         }
         if (one.column_at == nullptr) {
-          Tiles<T>::run({buffer, destination + r * kSize + c * one.column_stride, columns, rows, 0, stride, one.column_stride, Stores::kCached});
+          Tiles<T>::run({buffer, destination + r * kSize + c * one.column_stride, columns, rows, 0, stride,
+                         one.column_stride, Stores::kCached});
         } else {
           for (int64_t k = 0; k < columns; ++k) {
             for (int64_t i = 0; i < rows; ++i) {
-              std::memcpy(destination + one.column_at[c + k] + (r + i) * kSize, buffer + i * stride + k * kSize, kSize);
+              std::memcpy(destination + one.column_at[c + k] + (r + i) * kSize,
+                          buffer + i * stride + k * kSize, kSize);
             }
           }
         }
@@ -331,7 +361,9 @@ void move_sparse(const Panel& panel) {
 template <class T>
 void move_every(const Panel& panel) {
   const Panel one = merged(panel);
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) { pack<T>(source, one.row_stride, destination, one.rows); });
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    pack<T>(source, one.row_stride, destination, one.rows);
+  });
 }
 
 template <class T>
@@ -340,8 +372,8 @@ Leaf transpose_for(const PanelShape& shape) {
   constexpr int64_t kWidth = 32 / kSize;
   Leaf leaf{};
   if (shape.column_step != kSize) return {"sparse", move_sparse<T>};
-  if (shape.columns == 1 && shape.has_even_rows && shape.holes == 0 && shape.rows >= kWidth && shape.row_stride > kSize &&
-      shape.row_stride <= 4 * kSize) {
+  if (shape.columns == 1 && shape.has_even_rows && shape.holes == 0 && shape.rows >= kWidth &&
+      shape.row_stride > kSize && shape.row_stride <= 4 * kSize) {
     return {"every", move_every<T>};
   }
   if constexpr (kSize <= 8) {
@@ -355,19 +387,22 @@ Leaf transpose_for(const PanelShape& shape) {
         if (count == 8) leaf = make(std::integral_constant<int, 8>{});
       }
     };
-    if (shape.columns >= kWidth && shape.has_even_columns && shape.column_stride == shape.rows * kSize && !(shape.has_even_rows)) {
+    if (shape.columns >= kWidth && shape.has_even_columns && shape.column_stride == shape.rows * kSize &&
+        !(shape.has_even_rows)) {
       by_count(shape.rows, [](auto count) { return Leaf{"zip", zip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
-    if (shape.holes == 0 && shape.rows >= kWidth && shape.has_even_rows && shape.row_stride == shape.columns * kSize && !(shape.has_even_columns)) {
+    if (shape.holes == 0 && shape.rows >= kWidth && shape.has_even_rows &&
+        shape.row_stride == shape.columns * kSize && !(shape.has_even_columns)) {
       by_count(shape.columns, [](auto count) { return Leaf{"unzip", unzip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
     if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Tiles<T>>};
     if (shape.rows > kMostListed) return leaf;
-    with_block<WideBlock<T>, NarrowBlock<T>, HalfOrNone<T>, ThinOrNone<T>>(shape.rows, shape.columns, [&](auto block) {
-      leaf = {"listed", move_listed<typename decltype(block)::type>};
-    });
+    with_block<WideBlock<T>, NarrowBlock<T>, HalfOrNone<T>, ThinOrNone<T>>(
+        shape.rows, shape.columns, [&](auto block) {
+          leaf = {"listed", move_listed<typename decltype(block)::type>};
+        });
   }
   return leaf;
 }
@@ -377,22 +412,38 @@ Leaf transpose_for(const PanelShape& shape) {
 Leaf leaf_for(const PanelShape& shape) {
   Leaf leaf{};
   switch (shape.unit_bytes) {
-    case 1: leaf = transpose_for<uint8_t>(shape); break;
-    case 2: leaf = transpose_for<uint16_t>(shape); break;
-    case 4: leaf = transpose_for<uint32_t>(shape); break;
-    case 8: leaf = transpose_for<uint64_t>(shape); break;
-    case 16:
-      if (shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns && (shape.rows > 1 || shape.columns > 1)) return {"even", move_even<AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>>};
+    case 1:
+      leaf = transpose_for<uint8_t>(shape);
       break;
-    default: break;
+    case 2:
+      leaf = transpose_for<uint16_t>(shape);
+      break;
+    case 4:
+      leaf = transpose_for<uint32_t>(shape);
+      break;
+    case 8:
+      leaf = transpose_for<uint64_t>(shape);
+      break;
+    case 16:
+      if (shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns &&
+          (shape.rows > 1 || shape.columns > 1))
+        return {"even", move_even<AnyTile<LaneBlock, LaneBlock, StreamedLanes, void>>};
+      break;
+    default:
+      break;
   }
   if (leaf.run != nullptr) return leaf;
   switch (shape.unit_bytes) {
-    case 1: return {"units", move_units<1>};
-    case 2: return {"units", move_units<2>};
-    case 4: return {"units", move_units<4>};
-    case 8: return {"units", move_units<8>};
-    default: return {"runs", move_runs};
+    case 1:
+      return {"units", move_units<1>};
+    case 2:
+      return {"units", move_units<2>};
+    case 4:
+      return {"units", move_units<4>};
+    case 8:
+      return {"units", move_units<8>};
+    default:
+      return {"runs", move_runs};
   }
 }
 

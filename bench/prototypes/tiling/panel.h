@@ -23,8 +23,8 @@ struct Steps {
   Edge tail_of = Edge::kNone;
 };
 
-// Unit (r, c) moves from source + row_at[r] + c * column_step to destination + r * unit + column_at[c]. Where a list is
-// null, its offsets are multiples of a stride.
+// Unit (r, c) moves from source + row_at[r] + c * column_step to destination + r * unit + column_at[c]. Where
+// a list is null, its offsets are multiples of a stride.
 struct Panel {
   const uint8_t* source;
   uint8_t* destination;

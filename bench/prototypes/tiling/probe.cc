@@ -1,5 +1,5 @@
-// Checks the prototype against the engine, on the cases that test/native/exhaustive.cc reads from standard input. With an
-// argument, lines start with a label, and both are timed in interleaved rounds.
+// Checks the prototype against the engine, on the cases that test/native/exhaustive.cc reads from standard
+// input. With an argument, lines start with a label, and both are timed in interleaved rounds.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
     ++cases;
     std::vector<Engine> engines;
     for (const LoopNest& nest : plan.nests()) engines.emplace_back(nest, plan.element_bits() / 8, bytes);
-    auto* s = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(plan.source_bytes()) + 4095) / 64 * 64));
+    auto* s = static_cast<uint8_t*>(
+        std::aligned_alloc(64, (static_cast<size_t>(plan.source_bytes()) + 4095) / 64 * 64));
     auto* d = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 4095) / 64 * 64));
     auto* e = static_cast<uint8_t*>(std::aligned_alloc(64, (static_cast<size_t>(bytes) + 4095) / 64 * 64));
     std::mt19937_64 random(1);
@@ -55,17 +56,21 @@ int main(int argc, char** argv) {
       const int64_t b = a + static_cast<int64_t>(1 + random() % ((bytes - a) / unit)) * unit;
       std::memset(d, 0xa5, bytes);
       all(a, b);
-      same = same && std::memcmp(d + a, e + a, b - a) == 0 && (b == bytes || d[b] == 0xa5) && (a == 0 || d[a - 1] == 0xa5);
+      same = same && std::memcmp(d + a, e + a, b - a) == 0 && (b == bytes || d[b] == 0xa5) &&
+             (a == 0 || d[a - 1] == 0xa5);
     }
     for (const Engine& engine : engines) ++leaves[engine.first_leaf()];
     if (!same) {
       ++failures;
-      std::printf("case %lld differs\n%s", static_cast<long long>(number), describe(engines[0].tiling()).c_str());
+      std::printf("case %lld differs\n%s", static_cast<long long>(number),
+                  describe(engines[0].tiling()).c_str());
       if (failures > 5) return 1;
     }
     if (timed) {
       double best[3] = {1e9, 1e9, 1e9};
-      const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
+      const auto now = [] {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+      };
       const int rounds = 15;
       const int repeat = std::max<int>(1, static_cast<int>(20e6 / (bytes + plan.source_bytes())));
       for (int round = 0; round < rounds; ++round) {
@@ -81,8 +86,9 @@ int main(int argc, char** argv) {
         }
       }
       const double moved = static_cast<double>(bytes + plan.source_bytes());
-      std::printf("%-46s old %6.1f new %6.1f memcpy %6.1f GB/s  new/old %.2f  %s | %s\n", label.c_str(), moved / best[0] / 1e9,
-                  moved / best[1] / 1e9, 2.0 * std::min(bytes, plan.source_bytes()) / best[2] / 1e9, best[0] / best[1],
+      std::printf("%-46s old %6.1f new %6.1f memcpy %6.1f GB/s  new/old %.2f  %s | %s\n", label.c_str(),
+                  moved / best[0] / 1e9, moved / best[1] / 1e9,
+                  2.0 * std::min(bytes, plan.source_bytes()) / best[2] / 1e9, best[0] / best[1],
                   engines[0].first_leaf().c_str(), plan.kernel().name);
       if (argc > 2) std::printf("%s", describe(engines[0].tiling()).c_str());
       std::fflush(stdout);
@@ -92,6 +98,8 @@ int main(int argc, char** argv) {
     std::free(e);
   }
   std::printf("%lld cases, %lld failures\n", static_cast<long long>(cases), static_cast<long long>(failures));
-  if (!timed) for (const auto& [name, count] : leaves) std::printf("%s %lld\n", name.c_str(), static_cast<long long>(count));
+  if (!timed)
+    for (const auto& [name, count] : leaves)
+      std::printf("%s %lld\n", name.c_str(), static_cast<long long>(count));
   return failures > 0;
 }

@@ -25,9 +25,9 @@ class Tiler {
       : row_bytes_(row_bytes), column_bytes_(column_bytes) {
     tiling_.unit_bytes = element_bytes;
     for (const Node& node : nest.nodes) {
-      loops_.push_back({{node.count, node.source_stride * element_bytes,
-                         node.destination_stride * element_bytes, node.variable, node.weight, node.lookup,
-                         node.lookup_stride, 0}});
+      loops_.push_back(
+          {{node.count, node.source_stride * element_bytes, node.destination_stride * element_bytes,
+            node.variable, node.weight, node.lookup, node.lookup_stride, 0}});
     }
   }
 
@@ -66,8 +66,8 @@ class Tiler {
   // A loop that is contiguous on both sides, but not all of it has a source, or is written.
   Loop* guarded_run(int64_t unit) {
     Loop* loop = loop_at(unit, &TileLoop::destination_stride);
-    const bool is_run = loop != nullptr && loop->owner == Owner::kNobody && loop->loop.source_stride == unit &&
-                        loop->loop.lookup == kNone;
+    const bool is_run = loop != nullptr && loop->owner == Owner::kNobody &&
+                        loop->loop.source_stride == unit && loop->loop.lookup == kNone;
     return is_run ? loop : nullptr;
   }
 
@@ -77,8 +77,9 @@ class Tiler {
     Loop* best = nullptr;
     for (Loop& each : loops_) {
       const int64_t step = each.loop.source_stride;
-      const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone && step > tiling_.unit_bytes &&
-                        step <= kMaxSparseStep && step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
+      const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone &&
+                        step > tiling_.unit_bytes && step <= kMaxSparseStep &&
+                        step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
       if (fits && (best == nullptr || step < best->loop.source_stride)) best = &each;
     }
     if (best != nullptr) tiling_.column_step = best->loop.source_stride;
@@ -87,7 +88,7 @@ class Tiler {
 
   struct Chain {
     std::vector<TileLoop>& list;
-    int64_t TileLoop::* stride;
+    int64_t TileLoop::*stride;
     Owner owner;
     int64_t wanted;
     int64_t& direct;
@@ -101,10 +102,16 @@ class Tiler {
 
   void grow_lists() {
     const int64_t unit = tiling_.unit_bytes;
-    Chain rows{tiling_.rows, &TileLoop::destination_stride, Owner::kRows, row_bytes_,
-               tiling_.direct_row_bytes, unit, unit};
-    Chain columns{tiling_.columns, &TileLoop::source_stride, Owner::kColumns, column_bytes_,
-                  tiling_.direct_column_bytes, unit, unit};
+    Chain rows{tiling_.rows, &TileLoop::destination_stride, Owner::kRows,
+               row_bytes_,   tiling_.direct_row_bytes,      unit,
+               unit};
+    Chain columns{tiling_.columns,
+                  &TileLoop::source_stride,
+                  Owner::kColumns,
+                  column_bytes_,
+                  tiling_.direct_column_bytes,
+                  unit,
+                  unit};
     rows.direct = columns.direct = unit;
     if (Loop* run = guarded_run(unit)) {
       tiling_.has_guarded_run = true;
@@ -129,14 +136,16 @@ class Tiler {
     if (chain.bytes >= chain.wanted) chain.ended = true;
     if (chain.ended) return;
     Loop* next = loop_at(chain.reach, chain.stride);
-    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty() && !chain.crossed) next = sparse_columns();
+    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty() && !chain.crossed)
+      next = sparse_columns();
     if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
       chain.ended = true;
       return;
     }
     // A guard that rows and columns share would cut the tile unit by unit.
-    const bool shares = next->loop.variable != kNone && next->owner == Owner::kNobody &&
-                        has_variable(chain.owner == Owner::kColumns ? tiling_.rows : tiling_.columns, next->loop.variable);
+    const bool shares =
+        next->loop.variable != kNone && next->owner == Owner::kNobody &&
+        has_variable(chain.owner == Owner::kColumns ? tiling_.rows : tiling_.columns, next->loop.variable);
     if (shares) {
       chain.ended = true;
     } else if (next->owner == Owner::kNobody) {
@@ -173,7 +182,8 @@ class Tiler {
   }
 
   bool has_variable(const std::vector<TileLoop>& list, int variable) const {
-    return std::any_of(list.begin(), list.end(), [=](const TileLoop& loop) { return loop.variable == variable; });
+    return std::any_of(list.begin(), list.end(),
+                       [=](const TileLoop& loop) { return loop.variable == variable; });
   }
 
   void take(Chain& chain, Loop& next) {
@@ -232,7 +242,8 @@ std::string describe(const TileLoop& loop) {
   if (loop.whole_count != 0) text += "/" + std::to_string(loop.whole_count);
   text += " s" + (loop.lookup != kNone ? std::string("?") : std::to_string(loop.source_stride));
   text += " d" + std::to_string(loop.destination_stride);
-  if (loop.variable != kNone) text += " v" + std::to_string(loop.variable) + "*" + std::to_string(loop.weight);
+  if (loop.variable != kNone)
+    text += " v" + std::to_string(loop.variable) + "*" + std::to_string(loop.weight);
   return text;
 }
 
