@@ -32,14 +32,17 @@ describe.each(pages.map((page) => [page.path, page] as const))('%s', (_, page) =
     expect(page.unknownLanguages).toEqual([])
   })
 
-  test.runIf(page.steps.length > 0)('runs from top to bottom', () => {
-    const folder = join(work, page.path.replaceAll(/[/.]/g, '_'))
-    mkdirSync(folder, { recursive: true })
-    for (const [at, step] of page.steps.entries()) runStep(page, folder, step, at)
-  })
+  // A page without blocks has nothing to run, which is not a test left out.
+  if (page.steps.length > 0) {
+    test('runs from top to bottom', () => {
+      const folder = join(work, page.path.replaceAll(/[/.]/g, '_'))
+      mkdirSync(folder, { recursive: true })
+      for (const [at, step] of page.steps.entries()) runStep(page, folder, step, at)
+    })
+  }
 })
 
-test.runIf(pages.some(hasTypeScript))('TypeScript blocks have the types that they use', () => {
+test('TypeScript blocks have the types that they use', () => {
   const files = pages.filter(hasTypeScript).flatMap(typeScriptFiles)
   expect(typeErrors(files)).toEqual([])
 })
