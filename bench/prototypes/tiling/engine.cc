@@ -182,12 +182,27 @@ class EngineRun {
     bool is_whole;
   };
 
+  const TileLoop& block_of(const Outer& outer) const {
+    return (outer.block_of == BlockOf::kRows ? tiling_.rows : tiling_.columns).back();
+  }
+  // Blocks of the list that a loop continues, the last one incomplete.
+  int64_t blocks_of(const Outer& outer) const {
+    return ceil_div(block_of(outer).whole_count, block_of(outer).count);
+  }
+  int64_t block_index(const Outer& outer) const {
+    return outer.block_of == BlockOf::kRows ? row_block_ : column_block_;
+  }
+
   // Iterations that are written and reach into the range.
   std::pair<int64_t, int64_t> iterations(size_t level, int64_t d) const {
     const Outer& outer = tiling_.outer[level];
     const TileLoop& loop = outer.loop;
     int64_t lo = 0;
     int64_t hi = loop.count;
+    if (outer.block_of != BlockOf::kNone) {
+      const int64_t left = blocks_of(outer) - block_index(outer);
+      hi = std::min(hi, ceil_div(left, outer.blocks));
+    }
     if (loop.variable != kNone) {
       const Variable& variable = nest_.variables[loop.variable];
       const int64_t base = index_[loop.variable];
@@ -207,9 +222,8 @@ class EngineRun {
     const TileLoop& loop = outer.loop;
     Segment segment{i, hi, true};
     if (outer.block_of != BlockOf::kNone) {
-      const TileLoop& block = (outer.block_of == BlockOf::kRows ? tiling_.rows : tiling_.columns).back();
-      const int64_t whole = block.whole_count / block.count;
-      segment.to = i < whole ? std::min(segment.to, whole) : i + 1;
+      const int64_t left = block_of(outer).whole_count / block_of(outer).count - block_index(outer);
+      segment.to = std::min(segment.to, i + std::max<int64_t>(left / outer.blocks, 1));
     }
     if (loop.variable != kNone) {
       const Variable& variable = nest_.variables[loop.variable];
@@ -239,11 +253,13 @@ class EngineRun {
     const TileLoop& loop = outer.loop;
     if (loop.variable != kNone) index_[loop.variable] += i * loop.weight;
     if (loop.lookup != kNone) lookup_index_[loop.lookup] += i * loop.lookup_stride;
-    if (outer.block_of == BlockOf::kRows) row_block_ = i;
-    if (outer.block_of == BlockOf::kColumns) column_block_ = i;
+    if (outer.block_of == BlockOf::kRows) row_block_ += i * outer.blocks;
+    if (outer.block_of == BlockOf::kColumns) column_block_ += i * outer.blocks;
     body();
     if (loop.variable != kNone) index_[loop.variable] -= i * loop.weight;
     if (loop.lookup != kNone) lookup_index_[loop.lookup] -= i * loop.lookup_stride;
+    if (outer.block_of == BlockOf::kRows) row_block_ -= i * outer.blocks;
+    if (outer.block_of == BlockOf::kColumns) column_block_ -= i * outer.blocks;
   }
 
   void walk(size_t level, int64_t s, int64_t d, bool hole) {
@@ -301,13 +317,13 @@ class EngineRun {
   bool add_tail(size_t level, int64_t first, int64_t hi, const TileState& state, Steps& steps) {
     const Outer& outer = tiling_.outer[level];
     const int64_t last = first + steps.count;
-    if (outer.block_of == BlockOf::kNone || last + 1 != hi || end_ != kNoEnd || state.panels.size() != 1 ||
-        !state.zeros.empty()) {
+    if (outer.block_of == BlockOf::kNone || outer.blocks != 1 || last + 1 != hi || end_ != kNoEnd ||
+        state.panels.size() != 1 || !state.zeros.empty()) {
       return false;
     }
     const bool are_rows = outer.block_of == BlockOf::kRows;
     const TileLoop& block = (are_rows ? tiling_.rows : tiling_.columns).back();
-    const int64_t tail = block.whole_count - last * block.count;
+    const int64_t tail = block.whole_count - (block_index(outer) + steps.count) * block.count;
     const StatePanel& panel = state.panels[0];
     if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
     if (!(are_rows ? panel.shape.has_even_rows : panel.shape.has_even_columns) ||

@@ -12,6 +12,8 @@ namespace {
 // A unit from this size on is copied; smaller ones are moved as elements of a tile.
 constexpr int64_t kCopiedUnitBytes = 1024;
 
+constexpr int64_t kRegisterBytes = 16;
+
 enum class Owner : uint8_t { kNobody, kUnit, kRows, kColumns };
 
 struct Loop {
@@ -34,6 +36,11 @@ class Tiler {
   Tiling run() {
     take_unit();
     tiling_.column_step = tiling_.unit_bytes;
+    // Units of whole vectors make rows and columns as well, so that a leaf chooses in which order lines are
+    // used up.
+    constexpr int64_t kFewestUnits = 4;
+    row_bytes_ = std::max(row_bytes_, kFewestUnits * tiling_.unit_bytes);
+    column_bytes_ = std::max(column_bytes_, kFewestUnits * tiling_.unit_bytes);
     if (tiling_.unit_bytes < kCopiedUnitBytes) grow_lists();
     add_outer_loops();
     return std::move(tiling_);
@@ -116,7 +123,7 @@ class Tiler {
     if (Loop* run = guarded_run(unit)) {
       tiling_.has_guarded_run = true;
       take(rows, *run);
-      for (Loop* next = run; rows.bytes < rows.wanted;) {
+      for (Loop* next = run; rows.bytes < kMaxListedBytes;) {
         next = loop_at(rows.reach, &TileLoop::destination_stride);
         if (next == nullptr || next->owner != Owner::kNobody || next->loop.variable != run->loop.variable ||
             next->loop.lookup != kNone) {
@@ -127,9 +134,15 @@ class Tiler {
       rows.ended = columns.ended = true;
     }
     while (!rows.ended || !columns.ended) {
-      grow(rows);
+      if (!is_first(columns, rows)) grow(rows);
       grow(columns);
     }
+  }
+
+  // Whether `columns` take the next loop before `rows`: as long as they alone are shorter than a register.
+  static bool is_first(const Chain& columns, const Chain& rows) {
+    if (columns.ended || rows.ended) return rows.ended;
+    return columns.direct < kRegisterBytes && rows.direct >= kRegisterBytes;
   }
 
   void grow(Chain& chain) {
@@ -169,7 +182,7 @@ class Tiler {
 
   // Of the next loop of a chain, all of which may stay in the tile.
   int64_t most_iterations(const Chain& chain) const {
-    if (chain.list.empty()) return kMaxEdgeBytes / chain.bytes;
+    if (chain.list.empty()) return std::max(kMaxEdgeBytes, kMaxEdgeUnits * tiling_.unit_bytes) / chain.bytes;
     const int64_t other = chain.owner == Owner::kColumns ? bytes_of(tiling_.rows) : row_bytes_;
     const int64_t most = std::min(kMaxListedBytes, kMaxTileBytes * tiling_.unit_bytes / other);
     return most / chain.bytes;
@@ -203,6 +216,46 @@ class Tiler {
     if (!chain.crossed) chain.direct = chain.bytes;
   }
 
+  // Loops with shorter steps in the source go inside, so that what shares lines and pages is moved together.
+  // The destination is still written in long pieces: that many blocks of rows stay innermost.
+  void put_in_source_order() {
+    constexpr int64_t kNearBytes = 4096;
+    constexpr int64_t kLongPieceBytes = 256;
+    if (tiling_.outer.empty()) return;
+    const bool looks_up = std::any_of(tiling_.outer.begin(), tiling_.outer.end(),
+                                      [](const Tiling::Outer& outer) { return outer.loop.lookup != kNone; });
+    if (looks_up) return;
+    const auto distance = [=](const Tiling::Outer& outer) {
+      return std::min(std::abs(outer.loop.source_stride), kNearBytes);
+    };
+    const auto is_farther = [&](const Tiling::Outer& a, const Tiling::Outer& b) {
+      return distance(a) > distance(b);
+    };
+    if (std::is_sorted(tiling_.outer.begin(), tiling_.outer.end(), is_farther)) return;
+    std::vector<Tiling::Outer> kept;
+    Tiling::Outer& last = tiling_.outer.back();
+    const int64_t piece = tiling_.direct_row_bytes;
+    const bool moves_inside =
+        std::any_of(tiling_.outer.begin(), tiling_.outer.end(),
+                    [&](const Tiling::Outer& outer) { return is_farther(last, outer); });
+    if (moves_inside && last.loop.destination_stride == piece && piece < kLongPieceBytes) {
+      const int64_t inner = std::min(kLongPieceBytes / piece, last.loop.count);
+      Tiling::Outer block = last;
+      block.loop.count = inner;
+      if (last.loop.count % inner == 0 || last.block_of != Tiling::Outer::BlockOf::kNone) {
+        kept.push_back(block);
+        last.loop.count = ceil_div(last.loop.count, inner);
+        last.loop.source_stride *= inner;
+        last.loop.destination_stride *= inner;
+        last.loop.weight *= inner;
+        last.blocks *= inner;
+        if (last.loop.count == 1) tiling_.outer.pop_back();
+      }
+    }
+    std::stable_sort(tiling_.outer.begin(), tiling_.outer.end(), is_farther);
+    tiling_.outer.insert(tiling_.outer.end(), kept.begin(), kept.end());
+  }
+
   void add_outer_loops() {
     for (const Loop& each : loops_) {
       if (each.owner == Owner::kNobody) {
@@ -220,6 +273,7 @@ class Tiler {
         tiling_.outer.push_back({rest, is_row ? BlockOf::kRows : BlockOf::kColumns});
       }
     }
+    put_in_source_order();
     int64_t span = tiling_.unit_bytes;
     for (const auto* list : {&tiling_.rows, &tiling_.columns}) {
       for (const TileLoop& loop : *list) span += (loop.count - 1) * loop.destination_stride;

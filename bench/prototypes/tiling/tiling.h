@@ -43,6 +43,8 @@ struct Tiling {
   struct Outer {
     TileLoop loop;
     enum class BlockOf { kNone, kRows, kColumns } block_of = BlockOf::kNone;
+    // Blocks per iteration, where two loops share the blocks of a list.
+    int64_t blocks = 1;
     // Destination bytes from the first to the last byte of one iteration.
     int64_t span = 0;
   };
@@ -56,6 +58,7 @@ struct Tiling {
 inline constexpr int64_t kTileEdgeBytes = 64;
 // A loop of at most so many bytes stays whole: cutting it would only add states.
 inline constexpr int64_t kMaxEdgeBytes = 256;
+inline constexpr int64_t kMaxEdgeUnits = 16;
 // The same for a loop behind others in its list, whose blocks cannot be joined again, and for the whole tile:
 // source and destination of a tile stay in the L1 cache.
 inline constexpr int64_t kMaxListedBytes = 1024;
