@@ -112,6 +112,8 @@ struct TileState {
   bool is_shared = false;
   std::vector<Entry> rows;
   std::vector<Entry> columns;
+  // The columns that panels have: with those that lie in gaps.
+  std::vector<Entry> panel_columns;
   EdgeList shared_rows;
   EdgeList shared_columns;
   // Bytes from the start of the tile in the destination to its last one.
@@ -444,8 +446,8 @@ class EngineRun {
     }
     for (const StatePanel& panel : state.panels) {
       panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes,
-                 panel.shape.column_step, panel.shape.rows, panel.zero_rows, panel.holes, panel.rest_bytes,
-                 panel.zero_bytes, panel.shape.columns,
+                 panel.shape.column_step, panel.shape.rows, panel.zero_rows, panel.holes, panel.shape.dropped,
+                 panel.rest_bytes, panel.zero_bytes, panel.shape.columns,
                  panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
                  panel.shape.row_stride,
                  panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
@@ -628,16 +630,34 @@ class EngineRun {
     return runs;
   }
 
+  // With the units in gaps between columns, where these are short.
+  std::vector<Entry> with_gaps(const std::vector<Entry>& columns) const {
+    if (!tiling_.has_column_gaps) return columns;
+    std::vector<Entry> all;
+    for (const Entry& column : columns) {
+      if (!all.empty() && column.has_source && all.back().has_source) {
+        const int64_t end = all.back().source + tiling_.unit_bytes;
+        for (int64_t at = end; at < column.source && column.source - end <= kMaxGapBytes;
+             at += tiling_.unit_bytes) {
+          all.push_back({at, kDropped, true});
+        }
+      }
+      all.push_back(column);
+    }
+    return all;
+  }
+
   void add_panels(TileState& state) const {
+    state.panel_columns = with_gaps(state.columns);
     const std::vector<Run> rows = runs_of(state.rows, &Entry::destination, tiling_.unit_bytes, true);
-    const std::vector<Run> columns = runs_of(state.columns, &Entry::source, tiling_.column_step, false);
+    const std::vector<Run> columns = runs_of(state.panel_columns, &Entry::source, tiling_.column_step, false);
     for (const Run& column : columns) {
       for (const Run& row : rows) {
-        if (state.columns[column.first].has_source) {
+        if (state.panel_columns[column.first].has_source) {
           add_panel(state, row, column);
         } else {
           for (size_t c = column.first; c < column.last; ++c) {
-            add_zeros(state, state.columns[c].destination + state.rows[row.first].destination,
+            add_zeros(state, state.panel_columns[c].destination + state.rows[row.first].destination,
                       static_cast<int64_t>(row.last - row.first) * tiling_.unit_bytes);
           }
         }
@@ -663,13 +683,18 @@ class EngineRun {
     while (valid_first < valid_last && !rows[valid_first].has_source) ++valid_first;
     const size_t zeros_before = valid_last == row.first ? row.last - row.first : valid_first - row.first;
     if (zeros_before > 0) {
-      for (size_t c = column.first; c < column.last; ++c) {
-        add_zeros(state, state.columns[c].destination + rows[row.first].destination,
-                  static_cast<int64_t>(zeros_before) * tiling_.unit_bytes);
-      }
+      add_zero_columns(state, column, rows[row.first].destination,
+                       static_cast<int64_t>(zeros_before) * tiling_.unit_bytes);
     }
     if (valid_first < valid_last)
       add_whole_panel(state, {valid_first, valid_last}, row.last - valid_last, column);
+  }
+
+  static void add_zero_columns(TileState& state, const Run& column, int64_t row, int64_t bytes) {
+    for (size_t c = column.first; c < column.last; ++c) {
+      const int64_t destination = state.panel_columns[c].destination;
+      if (destination != kDropped) add_zeros(state, destination + row, bytes);
+    }
   }
 
   static void add_zeros(TileState& state, int64_t destination, int64_t bytes) {
@@ -692,7 +717,7 @@ class EngineRun {
     const int64_t unit = tiling_.unit_bytes;
     std::vector<SourceRun> runs;
     for (size_t r = row.first; r < row.last; ++r) {
-      const int64_t destination = rows[r].destination + state.columns[column].destination;
+      const int64_t destination = rows[r].destination + state.panel_columns[column].destination;
       if (!rows[r].has_source) {
         add_zeros(state, destination, unit);
       } else if (!runs.empty() && rows[r].source == runs.back().source + runs.back().bytes &&
@@ -713,9 +738,9 @@ class EngineRun {
       };
       while (goes_on(last) && runs[last].bytes == bytes) ++last;
       StatePanel panel{};
-      panel.source = runs[first].source + state.columns[column].source;
+      panel.source = runs[first].source + state.panel_columns[column].source;
       panel.destination = runs[first].destination;
-      panel.shape = {bytes, bytes, static_cast<int64_t>(last - first), 1, true, true, 0, stride, 0};
+      panel.shape = {bytes, bytes, static_cast<int64_t>(last - first), 1, true, true, 0, 0, stride, 0};
       if (goes_on(last) && runs[last].bytes < bytes) panel.rest_bytes = runs[last++].bytes;
       if (last == runs.size() && last == 1) panel.zero_bytes = static_cast<int64_t>(zero_rows) * unit;
       const Leaf leaf = leaf_of_runs();
@@ -725,14 +750,14 @@ class EngineRun {
       first = last;
     }
     if (zero_rows > 0 && runs.size() > 1) {
-      add_zeros(state, rows[row.last - 1].destination + unit + state.columns[column].destination,
+      add_zeros(state, rows[row.last - 1].destination + unit + state.panel_columns[column].destination,
                 static_cast<int64_t>(zero_rows) * unit);
     }
   }
 
   void add_whole_panel(TileState& state, const Run& row, size_t zero_rows, const Run& column) const {
     const auto& rows = state.rows;
-    const auto& columns = state.columns;
+    const auto& columns = state.panel_columns;
     const bool is_run =
         row.last - row.first > 1 && rows[row.first + 1].source == rows[row.first].source + tiling_.unit_bytes;
     if (column.last - column.first == 1 && (is_run || tiling_.has_guarded_run)) {
@@ -748,7 +773,10 @@ class EngineRun {
     panel.zero_rows = static_cast<int64_t>(zero_rows);
     panel.shape.columns = static_cast<int64_t>(column.last - column.first);
     panel.shape.has_even_rows = is_even(rows, row.first, row.last, &Entry::source, panel.shape.row_stride);
+    for (size_t c = column.first; c < column.last; ++c)
+      panel.shape.dropped += columns[c].destination == kDropped;
     panel.shape.has_even_columns =
+        panel.shape.dropped == 0 &&
         is_even(columns, column.first, column.last, &Entry::destination, panel.shape.column_stride);
     panel.row_list = state.row_lists.size();
     panel.column_list = state.column_lists.size();
@@ -761,7 +789,9 @@ class EngineRun {
     panel.shape.holes = panel.holes;
     for (size_t r = 0; r < zero_rows; ++r) state.row_lists.push_back(kNoSource);
     for (size_t c = column.first; c < column.last; ++c) {
-      state.column_lists.push_back(columns[c].destination - columns[column.first].destination);
+      const bool is_dropped = columns[c].destination == kDropped;
+      state.column_lists.push_back(is_dropped ? kDropped
+                                              : columns[c].destination - columns[column.first].destination);
     }
     const Leaf leaf = leaf_for(panel.shape);
     panel.run = leaf.run;

@@ -114,8 +114,37 @@ template <class Block>
 void move_listed(const Panel& panel) {
   const Panel one = merged(panel);
   const int64_t strip = one.columns;
-  const auto with_rows = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
-    if (one.column_at == nullptr) {
+  int64_t rows[kMostListed];
+  int64_t columns[kMostListed];
+  alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
+  const int64_t valid = one.rows - one.zero_rows;
+  const auto list_rows = [&](const uint8_t* source) {
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    for (int64_t r = 0; r < one.rows; ++r) {
+      const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
+      rows[r] = r >= valid || at == kNoSource ? zeros : at;
+    }
+    return Listed{rows};
+  };
+  // Rows that are written to `dropped` begin there, whichever they are.
+  const auto list_columns = [&](uint8_t* destination) {
+    const auto nowhere =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped) - reinterpret_cast<intptr_t>(destination));
+    for (int64_t c = 0; c < one.columns; ++c)
+      columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
+    return Listed{columns};
+  };
+  const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
+    if (one.dropped > 0) {
+      // As many rows at a time as one block has, so that a dropped column needs room for no more.
+      for (int64_t r = 0; r < one.rows; r += Block::kRows) {
+        const int64_t row = std::min(r, one.rows - Block::kRows);
+        uint8_t* to = destination + row * int64_t{sizeof(typename Block::Unit)};
+        transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
+                                strip);
+      }
+    } else if (one.column_at == nullptr) {
       transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
                               strip);
     } else {
@@ -123,25 +152,13 @@ void move_listed(const Panel& panel) {
                               strip);
     }
   };
-  if (one.holes > 0) {
-    int64_t rows[kMostListed];
-    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-      const auto zeros =
-          static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
-      const int64_t valid = one.rows - one.zero_rows;
-      for (int64_t r = 0; r < one.rows; ++r) {
-        const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
-        rows[r] = r >= valid || at == kNoSource ? zeros : at;
-      }
-      with_rows(source, destination, Listed{rows});
-    });
-    return;
-  }
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    if (one.row_at == nullptr) {
-      with_rows(source, destination, Strided{one.row_stride});
+    if (one.holes > 0) {
+      with_columns(source, destination, list_rows(source));
+    } else if (one.row_at == nullptr) {
+      with_columns(source, destination, Strided{one.row_stride});
     } else {
-      with_rows(source, destination, Listed{one.row_at});
+      with_columns(source, destination, Listed{one.row_at});
     }
   });
 }
@@ -161,6 +178,7 @@ void move_units(const Panel& panel) {
   const At column_at{one.column_at, one.column_stride};
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     for (int64_t c = 0; c < one.columns; ++c) {
+      if (column_at(c) == kDropped) continue;
       const uint8_t* from = source + c * one.column_step;
       uint8_t* to = destination + column_at(c);
       for (int64_t r = 0; r < one.rows; ++r) {
@@ -392,13 +410,13 @@ Leaf transpose_for(const PanelShape& shape) {
       by_count(shape.rows, [](auto count) { return Leaf{"zip", zip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
-    if (shape.holes == 0 && shape.rows >= kWidth && shape.has_even_rows &&
+    if (shape.holes == 0 && shape.dropped == 0 && shape.rows >= kWidth && shape.has_even_rows &&
         shape.row_stride == shape.columns * kSize && !(shape.has_even_columns)) {
       by_count(shape.columns, [](auto count) { return Leaf{"unzip", unzip<T, decltype(count)::value>}; });
       if (leaf.run) return leaf;
     }
     if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Tiles<T>>};
-    if (shape.rows > kMostListed) return leaf;
+    if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return leaf;
     with_block<WideBlock<T>, NarrowBlock<T>, HalfOrNone<T>, ThinOrNone<T>>(
         shape.rows, shape.columns, [&](auto block) {
           leaf = {"listed", move_listed<typename decltype(block)::type>};

@@ -10,6 +10,8 @@ namespace tilework {
 
 // Source offset of a row that has no source: it becomes zeros.
 inline constexpr int64_t kNoSource = INT64_MIN;
+// Destination offset of a column in a gap of the source, which is dropped.
+inline constexpr int64_t kDropped = INT64_MIN;
 
 enum class Edge : uint8_t { kNone, kRows, kColumns };
 
@@ -35,6 +37,8 @@ struct Panel {
   int64_t zero_rows;
   // Listed rows without a source, wherever they are.
   int64_t holes;
+  // Columns that are dropped.
+  int64_t dropped;
   // Bytes of a shorter unit behind the rows of a panel of one column; zeros behind it, in bytes.
   int64_t rest_bytes;
   int64_t zero_bytes;
@@ -65,8 +69,9 @@ struct PanelShape {
   int64_t columns;
   bool has_even_rows;
   bool has_even_columns;
-  // Rows without a source.
+  // Rows without a source, and columns that are dropped.
   int64_t holes;
+  int64_t dropped;
   // Source distance of neighbouring rows, and destination distance of neighbouring columns, where even.
   int64_t row_stride;
   int64_t column_stride;

@@ -70,29 +70,6 @@ class Tiler {
     }
   }
 
-  // A loop that is contiguous on both sides, but not all of it has a source, or is written.
-  Loop* guarded_run(int64_t unit) {
-    Loop* loop = loop_at(unit, &TileLoop::destination_stride);
-    const bool is_run = loop != nullptr && loop->owner == Owner::kNobody &&
-                        loop->loop.source_stride == unit && loop->loop.lookup == kNone;
-    return is_run ? loop : nullptr;
-  }
-
-  // The loop with the shortest step in the source, where units of a line are left out.
-  Loop* sparse_columns() {
-    constexpr int64_t kFewestColumns = 8;
-    Loop* best = nullptr;
-    for (Loop& each : loops_) {
-      const int64_t step = each.loop.source_stride;
-      const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone &&
-                        step > tiling_.unit_bytes && step <= kMaxSparseStep &&
-                        step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
-      if (fits && (best == nullptr || step < best->loop.source_stride)) best = &each;
-    }
-    if (best != nullptr) tiling_.column_step = best->loop.source_stride;
-    return best;
-  }
-
   struct Chain {
     std::vector<TileLoop>& list;
     int64_t TileLoop::*stride;
@@ -106,6 +83,43 @@ class Tiler {
     bool crossed = false;
     bool ended = false;
   };
+
+  // A loop that is contiguous on both sides, but not all of it has a source, or is written.
+  Loop* guarded_run(int64_t unit) {
+    Loop* loop = loop_at(unit, &TileLoop::destination_stride);
+    const bool is_run = loop != nullptr && loop->owner == Owner::kNobody &&
+                        loop->loop.source_stride == unit && loop->loop.lookup == kNone;
+    return is_run ? loop : nullptr;
+  }
+
+  // The loop with the shortest step in the source, where units of a line are left out.
+  // The loop that continues short columns behind a gap of a few units, which are read and dropped.
+  Loop* columns_after_gap(const Chain& columns) {
+    if (columns.direct >= kRegisterBytes || tiling_.column_step != tiling_.unit_bytes) return nullptr;
+    for (Loop& each : loops_) {
+      const int64_t gap = each.loop.source_stride - columns.reach;
+      if (each.owner == Owner::kNobody && each.loop.lookup == kNone && gap > 0 && gap <= kMaxGapBytes &&
+          gap % tiling_.unit_bytes == 0) {
+        tiling_.has_column_gaps = true;
+        return &each;
+      }
+    }
+    return nullptr;
+  }
+
+  Loop* sparse_columns() {
+    constexpr int64_t kFewestColumns = 8;
+    Loop* best = nullptr;
+    for (Loop& each : loops_) {
+      const int64_t step = each.loop.source_stride;
+      const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone &&
+                        step > tiling_.unit_bytes && step <= kMaxSparseStep &&
+                        step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
+      if (fits && (best == nullptr || step < best->loop.source_stride)) best = &each;
+    }
+    if (best != nullptr) tiling_.column_step = best->loop.source_stride;
+    return best;
+  }
 
   void grow_lists() {
     const int64_t unit = tiling_.unit_bytes;
@@ -151,6 +165,8 @@ class Tiler {
     Loop* next = loop_at(chain.reach, chain.stride);
     if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty() && !chain.crossed)
       next = sparse_columns();
+    if (next == nullptr && chain.owner == Owner::kColumns && !chain.list.empty())
+      next = columns_after_gap(chain);
     if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
       chain.ended = true;
       return;
@@ -211,7 +227,7 @@ class Tiler {
     }
     chain.list.push_back(loop);
     if (chain.owner == Owner::kColumns && tiling_.column_step > tiling_.unit_bytes) chain.ended = true;
-    chain.reach *= loop.count;
+    chain.reach = std::abs(loop.*chain.stride) * loop.count;
     chain.bytes *= loop.count;
     if (!chain.crossed) chain.direct = chain.bytes;
   }

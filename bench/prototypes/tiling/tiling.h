@@ -34,6 +34,8 @@ struct Tiling {
   int64_t unit_bytes = 0;
   // Source bytes from one column to the next: the unit, or more where no loop is contiguous in the source.
   int64_t column_step = 0;
+  // Columns have gaps of a few units in the source.
+  bool has_column_gaps = false;
   // Innermost first. The last loop of each may be a block of a longer one.
   std::vector<TileLoop> rows;
   std::vector<TileLoop> columns;
@@ -65,6 +67,8 @@ inline constexpr int64_t kMaxListedBytes = 1024;
 inline constexpr int64_t kMaxTileBytes = 16 << 10;
 // A loop with a longer step in the source reads a line for each unit anyway.
 inline constexpr int64_t kMaxSparseStep = 32;
+// Bytes between two units that may be read with them.
+inline constexpr int64_t kMaxGapBytes = 16;
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
 // that reach `row_bytes` and `column_bytes`.
