@@ -110,10 +110,61 @@ alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes] = {};
 constexpr int64_t kMostListed = 1024;
 
 // Rows or columns, or both, from lists.
+struct At {
+  const int64_t* list;
+  int64_t stride;
+  int64_t operator()(int64_t i) const { return list == nullptr ? i * stride : list[i]; }
+};
+
+// Requests the lines of the next step, a share with each block: its rows are too short for processors to
+// follow.
+class NextStep {
+ public:
+  NextStep(const Panel& panel, const uint8_t* source, uint8_t* destination, int64_t blocks)
+      : row_at_{panel.row_at, panel.row_stride},
+        source_(source + panel.inner.source),
+        destination_(destination + panel.inner.destination),
+        row_lines_(ceil_div(panel.columns * panel.unit_bytes, kLineBytes)),
+        left_(panel.rows * row_lines_),
+        destination_left_(panel.inner.destination == panel.rows * panel.columns * panel.unit_bytes
+                              ? panel.inner.destination / kLineBytes
+                              : 0),
+        share_(ceil_div(left_, blocks)),
+        destination_share_(ceil_div(destination_left_, blocks)) {}
+
+  void operator()() {
+    for (int64_t i = 0; i < share_ && left_ > 0; ++i, --left_) {
+      const int64_t at = row_at_(row_);
+      if (at != kNoSource) __builtin_prefetch(source_ + at + line_ * kLineBytes);
+      if (++line_ == row_lines_) {
+        line_ = 0;
+        ++row_;
+      }
+    }
+    for (int64_t i = 0; i < destination_share_ && destination_left_ > 0; ++i, --destination_left_) {
+      __builtin_prefetch(destination_, 1);
+      destination_ += kLineBytes;
+    }
+  }
+
+ private:
+  At row_at_;
+  const uint8_t* source_;
+  uint8_t* destination_;
+  int64_t row_lines_;
+  int64_t left_;
+  int64_t destination_left_;
+  int64_t share_;
+  int64_t destination_share_;
+  int64_t row_ = 0;
+  int64_t line_ = 0;
+};
+
 template <class Block>
 void move_listed(const Panel& panel) {
   const Panel one = merged(panel);
   const int64_t strip = one.columns;
+  const int64_t blocks = std::max<int64_t>(one.columns / Block::kColumns * (one.rows / Block::kRows), 1);
   int64_t rows[kMostListed];
   int64_t columns[kMostListed];
   alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
@@ -162,12 +213,6 @@ void move_listed(const Panel& panel) {
     }
   });
 }
-
-struct At {
-  const int64_t* list;
-  int64_t stride;
-  int64_t operator()(int64_t i) const { return list == nullptr ? i * stride : list[i]; }
-};
 
 // Units of any size: even ones as chains of runs, others one by one.
 template <int64_t kUnit>

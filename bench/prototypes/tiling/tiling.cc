@@ -156,7 +156,7 @@ class Tiler {
   // Whether `columns` take the next loop before `rows`: as long as they alone are shorter than a register.
   static bool is_first(const Chain& columns, const Chain& rows) {
     if (columns.ended || rows.ended) return rows.ended;
-    return columns.direct < kRegisterBytes && rows.direct >= kRegisterBytes;
+    return columns.direct % kRegisterBytes != 0 && rows.direct >= kRegisterBytes;
   }
 
   void grow(Chain& chain) {
@@ -175,7 +175,10 @@ class Tiler {
     const bool shares =
         next->loop.variable != kNone && next->owner == Owner::kNobody &&
         has_variable(chain.owner == Owner::kColumns ? tiling_.rows : tiling_.columns, next->loop.variable);
-    if (shares) {
+    // Columns without a source become zeros one by one.
+    const bool has_holes = chain.owner == Owner::kColumns && next->loop.variable != kNone &&
+                           next->owner == Owner::kNobody && chain.direct >= kRegisterBytes;
+    if (shares || has_holes) {
       chain.ended = true;
     } else if (next->owner == Owner::kNobody) {
       take(chain, *next);
