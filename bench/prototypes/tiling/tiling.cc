@@ -240,7 +240,8 @@ class Tiler {
   void put_in_source_order() {
     constexpr int64_t kNearBytes = 4096;
     constexpr int64_t kLongPieceBytes = 256;
-    if (tiling_.outer.empty()) return;
+    // A tile that is one run takes its speed from long strips of one state.
+    if (tiling_.outer.empty() || tiling_.has_guarded_run) return;
     const bool looks_up = std::any_of(tiling_.outer.begin(), tiling_.outer.end(),
                                       [](const Tiling::Outer& outer) { return outer.loop.lookup != kNone; });
     if (looks_up) return;
