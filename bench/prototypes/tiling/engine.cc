@@ -37,13 +37,11 @@ struct StatePanel {
   int64_t destination;
   PanelShape shape;
   int64_t zero_rows;
-  int64_t holes;
   int64_t rest_bytes;
   int64_t zero_bytes;
   // Into offsets of the state; unused where even.
   size_t row_list;
   size_t column_list;
-  bool has_inner_holes;
   PanelLeaf run;
   const char* name;
 };
@@ -55,7 +53,8 @@ struct ZeroRun {
 
 // What the guards leave of the tile, and where its lookups and blocks are.
 struct StateKey {
-  // A tensor has at most so many guards of four bounds, lookups and blocks.
+  // Upper bound: a flag for holes, two block counts, and per axis four bounds of a guard and the index of a
+  // lookup.
   static constexpr size_t kMost = 3 + 5 * kMaxPlannedAxes;
   std::array<int64_t, kMost> parts;
   size_t count = 0;
@@ -177,8 +176,8 @@ class EngineRun {
   using Outer = Tiling::Outer;
   using BlockOf = Tiling::Outer::BlockOf;
 
+  // Ends before iteration `to`.
   struct Segment {
-    int64_t from;
     int64_t to;
     // Every tile lies inside of the range.
     bool is_whole;
@@ -222,7 +221,7 @@ class EngineRun {
   Segment segment_at(size_t level, int64_t i, int64_t hi, int64_t d, int64_t span) const {
     const Outer& outer = tiling_.outer[level];
     const TileLoop& loop = outer.loop;
-    Segment segment{i, hi, true};
+    Segment segment{hi, true};
     if (outer.block_of != BlockOf::kNone) {
       const int64_t left = block_of(outer).whole_count / block_of(outer).count - block_index(outer);
       segment.to = std::min(segment.to, i + std::max<int64_t>(left / outer.blocks, 1));
@@ -324,7 +323,7 @@ class EngineRun {
       return false;
     }
     const bool are_rows = outer.block_of == BlockOf::kRows;
-    const TileLoop& block = (are_rows ? tiling_.rows : tiling_.columns).back();
+    const TileLoop& block = block_of(outer);
     const int64_t tail = block.whole_count - (block_index(outer) + steps.count) * block.count;
     const StatePanel& panel = state.panels[0];
     if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
@@ -353,23 +352,24 @@ class EngineRun {
     return outer.variable == kNone || outer.variable != inner.variable;
   }
 
-  // Whether all iterations of the innermost outer loop find the tile in one state, but for a tail of its own.
-  bool same_state_all(size_t level, int64_t lo, int64_t hi, int64_t d, bool hole) {
-    bool is_one = false;
+  // The state that all iterations of the innermost outer loop find the tile in, but for a tail of its own;
+  // null if there are several.
+  const TileState* common_state(size_t level, int64_t lo, int64_t hi, int64_t d, bool hole) {
+    const TileState* common = nullptr;
     at_iteration(level, lo, [&] {
       const TileState& state = state_now(hole);
       const Segment segment = segment_at(level, lo, hi, d, 0);
       Steps steps{segment.to - lo};
-      is_one = segment.to == hi || add_tail(level, lo, hi, state, steps);
+      if (segment.to == hi || add_tail(level, lo, hi, state, steps)) common = &state;
     });
-    return is_one;
+    return common;
   }
 
   void pairs(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole) {
     const Outer& outer = tiling_.outer[level];
     const TileLoop& loop = outer.loop;
     int64_t next = lo;
-    for (int64_t i = lo; i < hi;) {
+    for (int64_t i = lo; i < hi; i = next) {
       const int64_t di = d + i * loop.destination_stride;
       const int64_t si = s + i * loop.source_stride;
       at_iteration(level, i, [&] {
@@ -378,14 +378,11 @@ class EngineRun {
         const auto [inner_lo, inner_hi] = iterations(level + 1, di);
         Steps around{segment.to - i, loop.source_stride, loop.destination_stride};
         if (segment.is_whole && inner_lo < inner_hi && outer.block_of != BlockOf::kNone) {
-          const TileState* state = nullptr;
-          at_iteration(level + 1, inner_lo, [&] { state = &state_now(hole); });
-          const bool is_one = same_state_all(level + 1, inner_lo, inner_hi, di, hole);
-          if (is_one && add_tail(level, i, hi, *state, around)) ++next;
+          const TileState* state = common_state(level + 1, inner_lo, inner_hi, di, hole);
+          if (state != nullptr && add_tail(level, i, hi, *state, around)) ++next;
         }
         strips(level + 1, inner_lo, inner_hi, si, di, hole, around, segment.is_whole);
       });
-      i = next;
     }
   }
 
@@ -446,8 +443,8 @@ class EngineRun {
     }
     for (const StatePanel& panel : state.panels) {
       panel.run({source_ + s + panel.source, destination_ + d + panel.destination, panel.shape.unit_bytes,
-                 panel.shape.column_step, panel.shape.rows, panel.zero_rows, panel.holes, panel.shape.dropped,
-                 panel.rest_bytes, panel.zero_bytes, panel.shape.columns,
+                 panel.shape.column_step, panel.shape.rows, panel.zero_rows, panel.shape.holes,
+                 panel.shape.dropped, panel.rest_bytes, panel.zero_bytes, panel.shape.columns,
                  panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
                  panel.shape.row_stride,
                  panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
@@ -455,7 +452,7 @@ class EngineRun {
     }
   }
 
-  // Units [lo, hi) of a tile that the range cuts.
+  // The units of a tile that lie in the range.
   void run_cut(const TileState& state, int64_t s, int64_t d) {
     for (const Entry& column : state.columns) {
       for (const Entry& row : state.rows) move_unit(row, column, s, d, row.has_source && column.has_source);
@@ -782,11 +779,10 @@ class EngineRun {
     panel.column_list = state.column_lists.size();
     for (size_t r = row.first; r < row.last; ++r) {
       state.row_lists.push_back(rows[r].has_source ? rows[r].source - rows[row.first].source : kNoSource);
-      panel.holes += !rows[r].has_source;
+      panel.shape.holes += !rows[r].has_source;
     }
-    if (panel.holes > 0) panel.shape.has_even_rows = false;
-    panel.holes += static_cast<int64_t>(zero_rows);
-    panel.shape.holes = panel.holes;
+    if (panel.shape.holes > 0) panel.shape.has_even_rows = false;
+    panel.shape.holes += static_cast<int64_t>(zero_rows);
     for (size_t r = 0; r < zero_rows; ++r) state.row_lists.push_back(kNoSource);
     for (size_t c = column.first; c < column.last; ++c) {
       const bool is_dropped = columns[c].destination == kDropped;

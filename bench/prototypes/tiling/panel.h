@@ -20,7 +20,8 @@ struct Steps {
   int64_t count = 1;
   int64_t source = 0;
   int64_t destination = 0;
-  // Steps that continue the rows, or the columns, of a panel with even offsets end with so many more of them.
+  // Rows or columns behind the last step, if the steps continue the rows or columns of a panel with even
+  // offsets.
   int64_t tail = 0;
   Edge tail_of = Edge::kNone;
 };

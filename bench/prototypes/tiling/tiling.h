@@ -58,7 +58,7 @@ struct Tiling {
 
 // Bytes that rows, and columns, of a tile should reach: a cache line.
 inline constexpr int64_t kTileEdgeBytes = 64;
-// A loop of at most so many bytes stays whole: cutting it would only add states.
+// The first loop of a list stays whole up to this many bytes: cutting it would only add states.
 inline constexpr int64_t kMaxEdgeBytes = 256;
 inline constexpr int64_t kMaxEdgeUnits = 16;
 // The same for a loop behind others in its list, whose blocks cannot be joined again, and for the whole tile:
