@@ -62,6 +62,7 @@ export type { TensorChanges } from './pipeline/change_tensors.js'
 export {
   type ConvertOptions,
   type ConvertResult,
+  checkConvertOptions,
   convert,
   type Output,
 } from './pipeline/convert.js'

@@ -63,34 +63,73 @@ const DEFAULT_FORMAT: FormatName = 'btf'
 /** @throws TileworkError ERR_ARGUMENT for an unknown name */
 export function formatByName(name: string): FormatEntry {
   if (typeof name !== 'string' || !Object.hasOwn(FORMATS, name)) {
-    const known = Object.keys(FORMATS).join(', ')
-    throw new TileworkError('ERR_ARGUMENT', `Unknown format ${valueText(name)}; expected one of: ${known}.`)
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `Unknown format ${valueText(name)}; expected one of: ${formatNames()}.`,
+    )
   }
   return FORMATS[name as FormatName]
+}
+
+/** What is written, as far as it comes from a file. */
+export interface OwnFormat {
+  readonly format?: FormatName | undefined
+  /** Path of the file. */
+  readonly path?: string | undefined
 }
 
 /**
  * The format in which something is written: the named one, else the one of the path's extension, else its own.
  *
- * @throws TileworkError ERR_ARGUMENT for an unknown name, and for an unknown extension where the content has no format
- * of its own: a typo would otherwise become a file that nobody can open
+ * @throws TileworkError ERR_ARGUMENT for an unknown name, for an unknown extension that the content's own file does not
+ * have, and for tensors of no file under a name without extension: a typo would otherwise become a file that nobody can
+ * open
  */
 export function chooseFormat(
   name: string | undefined,
   path: string | undefined,
-  own: FormatName | undefined,
+  own: OwnFormat = {},
 ): FormatEntry {
+  checkTarget(name, path, own.path)
   if (name !== undefined) return formatByName(name)
-  const extension = path === undefined ? '' : extname(path).toLowerCase()
   const named = formatByExtension(path)
   if (named) return named
-  if (own === undefined && extension !== '') {
+  if (own.format === undefined && path !== undefined) {
     throw new TileworkError(
       'ERR_ARGUMENT',
-      `${extension} is not an extension of a known format (${Object.keys(FORMATS).join(', ')}); name the format to write it under this name.`,
+      `${path} has no extension that names a format; set the option format to one of: ${formatNames()}.`,
     )
   }
-  return formatByName(own ?? DEFAULT_FORMAT)
+  return formatByName(own.format ?? DEFAULT_FORMAT)
+}
+
+/**
+ * Refuses what is wrong with a target whatever its content is.
+ *
+ * @param ownPath - path of the file that is written again; its extension is allowed
+ * @throws TileworkError ERR_ARGUMENT for an unknown format, and for an unknown extension where no format is named
+ */
+export function checkTarget(
+  name: string | undefined,
+  path: string | undefined,
+  ownPath: string | undefined,
+): void {
+  if (name !== undefined) {
+    formatByName(name)
+    return
+  }
+  const extension = path === undefined ? '' : extname(path).toLowerCase()
+  if (extension === '' || formatByExtension(path)) return
+  if (ownPath !== undefined && extname(ownPath).toLowerCase() === extension) return
+  const known = allFormats().flatMap(({ extensions }) => extensions)
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${path} has the unknown extension "${extension}"; expected one of: ${known.join(', ')}. For another name set the option format.`,
+  )
+}
+
+function formatNames(): string {
+  return Object.keys(FORMATS).join(', ')
 }
 
 /** The format that `content` is a model of; undefined for what is not a model. */

@@ -7,6 +7,7 @@ import { resolveDtype } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
 import type { FormatEntry } from '../formats/format.js'
 import {
+  checkTarget,
   chooseFormat,
   type FormatName,
   formatByName,
@@ -94,6 +95,7 @@ export async function convert(
   const options = readConvertOptions(given, 'convert', convertOptionNames())
   throwIfAborted(options.signal)
   if (openedFile(input)) return convertFile(input as OpenFile, output, options)
+  checkTarget(options.format, pathOf(output), pathOf(input))
   const file = await open(input as Input, options.open)
   try {
     return await convertFile(file, output, options)
@@ -121,6 +123,17 @@ export function readConvertOptions<Options extends ConvertOptions>(
   return options
 }
 
+/**
+ * Checks what `convert` checks before it opens the input: the options, and whether the output's extension is known.
+ *
+ * @param input - path of the input, whose extension the output may have
+ * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_LAYOUT_NAME, ERR_NO_DEVICE
+ */
+export function checkConvertOptions(input: string, output: string, options: ConvertOptions): void {
+  const { format } = readConvertOptions(options, 'checkConvertOptions', convertOptionNames())
+  checkTarget(format, output, input)
+}
+
 /** Converts an open file. The options are checked. */
 export async function convertFile(
   file: OpenFile,
@@ -128,7 +141,10 @@ export async function convertFile(
   options: ConvertOptions,
 ): Promise<ConvertResult> {
   const path = pathOf(output)
-  const format = chooseFormat(options.format, path, file.format)
+  const format = chooseFormat(options.format, path, {
+    format: file.format,
+    path: openedFile(file)?.source.label,
+  })
   const selected = await selectedTensors(file, format, options)
   // Naming tensors takes them out of the model: the result is not a model.
   const staysWhole = options.tensors === undefined && format.name === file.format

@@ -40,7 +40,10 @@ import { type WriteContext, writeChunks } from './write_chunks.js'
 const WORKING_BYTES = 8 * 1024 * 1024
 
 export type SerializeOptions = {
-  /** Default: by the extension of the path, else the format of the file that is saved, else `btf`. */
+  /**
+   * Default: by the extension of the path; without an extension the format of the file that is saved; `btf` for tensors that
+   * go to a stream or memory.
+   */
   readonly format?: FormatName
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: SaveProgress) => void
@@ -143,13 +146,14 @@ async function planFile(
   const model = own === undefined ? content : modelOf(content as OpenFile)
   const ownFormat = formatOfModel(model)
   const isAsRead = opened !== undefined && (await ownFormat?.load())?.isUnchanged?.(model as object) === true
-  if (ownFormat && !isAsRead) return planModel(model as object, ownFormat, options, path)
-  const format = chooseFormat(options.format, path, own)
+  const ownPath = opened?.source.label
+  if (ownFormat && !isAsRead) return planModel(model as object, ownFormat, options, { path, ownPath })
+  const format = chooseFormat(options.format, path, { format: own, path: ownPath })
   if (opened && format.name === own && isUnchanged(opened, path, format, options)) {
     return unchanged(opened, content as OpenFile, format, path)
   }
   // The tensors alone would be a model without a graph.
-  if (ownFormat === format) return planModel(model as object, ownFormat, options, path)
+  if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
   const tensors = opened
     ? [...(content as OpenFile).tensors]
     : listTensors(content as Tensor | Iterable<Tensor>)
@@ -176,9 +180,9 @@ async function planModel(
   model: object,
   own: ModelFormatEntry,
   options: SerializeOptions,
-  path: string | undefined,
+  { path, ownPath }: { readonly path: string | undefined; readonly ownPath: string | undefined },
 ): Promise<PlannedFile> {
-  const entry = chooseFormat(options.format, path, own.name as FormatName)
+  const entry = chooseFormat(options.format, path, { format: own.name as FormatName, path: ownPath })
   const ownFormat = await own.load()
   if (entry === own) {
     const plan = await ownFormat.planModel(model, options, path === undefined ? {} : { path })

@@ -6,6 +6,7 @@ import { stat } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import {
   type ConvertResult,
+  checkConvertOptions,
   convert as convertFile,
   convertMany as convertFiles,
   type FileOutcome,
@@ -196,9 +197,10 @@ async function convertTo(
   { signal }: Terminal,
   progress: Progress,
 ): Promise<ConvertReport> {
+  const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
+  checkConvertOptions(input, output, options)
   const file = await openInput(input, flags)
   try {
-    const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
     return { input, output, ...(await convertFile(file, output, options)) }
   } finally {
     file.close()

@@ -6,6 +6,8 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
   [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
   [/ with the option nul\.$/, ' with --null.'],
+  [/; set the option format to one of: /, '; set --format to one of: '],
+  [/For another name set the option format\.$/, 'For another name set --format.'],
 ]
 
 /** `message` with the flag in place of the option. */
