@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cpu/cache.h"
@@ -72,9 +73,21 @@ std::vector<uint8_t> values_of(Dtype dtype) {
   return bytes;
 }
 
-std::vector<uint8_t> cast_by_reference(const std::vector<uint8_t>& bytes, const Cast& cast) {
-  std::vector<uint8_t> result(static_cast<size_t>(packed_bytes(cast.to(), kPeriod)));
-  cast_reference({bytes.data(), result.data(), kPeriod, cast.from(), cast.to(), cast.options()});
+// Casts `count` elements that repeat `values`: the first period and the last, partial one by the reference. A
+// copy of a whole period would leave the next element in the unused bits of the last byte, which are zero.
+std::vector<uint8_t> cast_by_reference(const std::vector<uint8_t>& values, const Cast& cast, int64_t count) {
+  std::vector<uint8_t> result(static_cast<size_t>(packed_bytes(cast.to(), count)));
+  const auto cast_at = [&](int64_t at, int64_t size) {
+    cast_reference({values.data(), result.data() + packed_bytes(cast.to(), at), size, cast.from(), cast.to(),
+                    cast.options()});
+  };
+  cast_at(0, std::min(count, kPeriod));
+  int64_t at = kPeriod;
+  for (; at + kPeriod <= count; at += kPeriod) {
+    std::memcpy(result.data() + packed_bytes(cast.to(), at), result.data(),
+                static_cast<size_t>(packed_bytes(cast.to(), kPeriod)));
+  }
+  if (at < count) cast_at(at, count - at);
   return result;
 }
 
@@ -147,13 +160,12 @@ Measurement::Measurement(const Case& at, int threads)
 void Measurement::make_expected() {
   const std::vector<uint8_t> values = values_of(at_.from);
   repeat(values, from_.data(), source_bytes_);
-  const std::vector<uint8_t> cast = cast_by_reference(values, Cast(at_.from, at_.to, CastOptions{}));
-  expected_.resize(destination_bytes_);
-  if (moves_->copy_offset()) return repeat(cast, expected_.data(), destination_bytes_);
+  expected_ = cast_by_reference(values, Cast(at_.from, at_.to, CastOptions{}), at_.description.from.elements);
+  if (moves_->copy_offset()) return;
   const ReorderPlan after = moves_after_cast(at_);
-  std::vector<uint8_t> all(static_cast<size_t>(after.source_bytes()));
-  repeat(cast, all.data(), all.size());
-  after.run(all.data(), expected_.data(), 0, after.destination_bytes());
+  const std::vector<uint8_t> cast = std::exchange(expected_, {});
+  expected_.resize(destination_bytes_);
+  after.run(cast.data(), expected_.data(), 0, after.destination_bytes());
 }
 
 bool Measurement::writes_expected() {

@@ -14,6 +14,7 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <span>
@@ -302,18 +303,62 @@ void check_pair(const Patterns& patterns, Dtype from, Dtype to, const CastOption
   }
 }
 
-// All lengths up to 70 elements, which is more than a block, at unaligned addresses.
+// The kernels of a pair that this CPU can run. `check` takes a name and a function of CastArguments.
+template <class Check>
+void for_each_kernel(Dtype from, Dtype to, Check check) {
+  for (const CastKernel& kernel : cast_kernels()) {
+    const bool is_of_pair = kernel.from == from && kernel.to == to;
+    if (is_of_pair && kernel.rounding == CastRounding::kNearest && can_run(kernel.isa)) {
+      check(name_of(kernel), kernel.run);
+    }
+  }
+}
+
+// All lengths up to 70 elements, which is more than a block, and those around the blocks of casts in several
+// steps, at unaligned addresses. The reference leaves the unused bits of the last byte zero.
 void check_tails(Dtype from, Dtype to) {
+  std::vector<int64_t> counts(71);
+  std::iota(counts.begin(), counts.end(), 0);
+  for (const int64_t blocks : {1024, 2048}) {
+    for (int64_t past = -3; past <= 3; ++past) counts.push_back(blocks + past);
+  }
   std::mt19937_64 random(7);
   const Cast cast(from, to, kSpec);
-  for (int64_t count = 0; count <= 70; ++count) {
+  for (const int64_t count : counts) {
     const Packed source(from, count);
     for (size_t i = 0; i < source.size(); ++i) source.data()[i] = static_cast<uint8_t>(random());
     const Packed expected(to, count);
     const CastArguments arguments{source.data(), expected.data(), count, from, to, kSpec};
     cast_reference(arguments);
-    check_run(cast.kernels() + " of " + std::to_string(count), arguments, expected,
-              [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+    const auto check = [&](const std::string& name, auto run) {
+      check_run(name + " of " + std::to_string(count), arguments, expected, run);
+    };
+    check(cast.kernels(), [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+    for_each_kernel(from, to, check);
+  }
+}
+
+// The unused bits of the last byte are zero, whatever the source has in its own.
+void check_unused_bits(Dtype from, Dtype to) {
+  const int bits = info_of(to).bits;
+  if (bits >= 8) return;
+  for (int64_t count = 1; count <= 70; ++count) {
+    const int unused = static_cast<int>(packed_bytes(to, count) * 8 - count * bits);
+    if (unused == 0) continue;
+    const Packed source(from, count);
+    const Packed found(to, count);
+    const auto check = [&](const std::string& name, auto run) {
+      for (const int byte : {0x00, 0x3C, 0x40, 0xA5, 0xFF}) {
+        std::memset(source.data(), byte, source.size());
+        std::memset(found.data(), 0xFF, found.size());
+        run(CastArguments{source.data(), found.data(), count, from, to, kSpec});
+        CHECK_IN(name + " of " + std::to_string(count), found.data()[found.size() - 1] >> (8 - unused) == 0);
+      }
+    };
+    const Cast cast(from, to, kSpec);
+    check("cast_reference to " + text(to), cast_reference);
+    check(cast.kernels(), [&](const CastArguments& at) { cast.run(at.source, at.destination, at.count); });
+    for_each_kernel(from, to, check);
   }
 }
 
@@ -350,6 +395,7 @@ void check_all_pairs() {
       if (!is_cast(from.dtype, to.dtype)) continue;
       for (const CastOptions& options : kAll) check_pair(patterns, from.dtype, to.dtype, options);
       check_tails(from.dtype, to.dtype);
+      check_unused_bits(from.dtype, to.dtype);
       check_streams(from.dtype, to.dtype);
     }
   }

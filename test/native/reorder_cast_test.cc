@@ -10,6 +10,7 @@
 
 #include "check.h"
 #include "reorder/fused_cast.h"
+#include "reorder/parts.h"
 #include "reorder/reorder_file.h"
 #include "reorder/source_ranges.h"
 #include "reorder_case.h"
@@ -364,6 +365,32 @@ void test_two_bits() {
   CHECK(code_of([&] { ReorderPlan{moved}; }) == "ERR_UNSUPPORTED");
 }
 
+// Odd counts to elements below a byte, as a whole and cut for threads: the unused bits of the last byte are
+// zero, also where a thread starts in the middle.
+void test_unused_bits() {
+  constexpr PartLimits kManyParts{0, 64, 256};
+  std::mt19937_64 random(79);
+  for (const DtypeInfo& from : dtypes()) {
+    for (const DtypeInfo& to : dtypes()) {
+      if (to.bits >= 8 || is_complex(from.dtype) || from.dtype == to.dtype) continue;
+      for (const int64_t count : {1, 3, 7, 63, 65, 1023, 1025, 4099, 4101}) {
+        const Cast cast(from.dtype, to.dtype, CastOptions{});
+        const auto plan = std::make_shared<const ReorderPlan>(plain(from.dtype, to.dtype, {count}));
+        const std::vector<uint8_t> source = random_bytes(plan->source_bytes(), random);
+        std::vector<uint8_t> expected(static_cast<size_t>(packed_bytes(to.dtype, count)));
+        cast_reference({source.data(), expected.data(), count, from.dtype, to.dtype, cast.options()});
+        for (const size_t threads : {size_t{1}, size_t{3}}) {
+          const ReorderParts parts(plan, threads, kManyParts);
+          std::vector<uint8_t> found(expected.size(), 0xA5);
+          for (int64_t part = 0; part < parts.count(); ++part) parts.run(part, source.data(), found.data());
+          CHECK_IN(cast.kernels() + " of " + std::to_string(count) + ", threads " + std::to_string(threads),
+                   found == expected);
+        }
+      }
+    }
+  }
+}
+
 void test_refusals() {
   ReorderDescription wrong = plain(Dtype::kInt8, Dtype::kFloat32, {4});
   wrong.element_bits = 16;
@@ -386,6 +413,7 @@ int main(int count, char** arguments) {
   test_images();
   test_holes();
   test_two_bits();
+  test_unused_bits();
   test_refusals();
   return result();
 }
