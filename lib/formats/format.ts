@@ -114,6 +114,11 @@ export interface FormatEntry<WriteOptions = unknown> {
   /** Cheap; `read` decides. */
   detect(head: FileHead): Detection | Promise<Detection>
   /**
+   * True for the start of a file of the format that `detect` refuses because it is cut or its first lengths are wrong:
+   * the reader then reports what is wrong with it. Asked only for bytes that no format detects.
+   */
+  isDamaged?(head: FileHead): boolean | Promise<boolean>
+  /**
    * True for a storage that a reader gets back with its layout and logical shape. Every format keeps row-major storage
    * without padding; where this is absent, it keeps no other.
    */

@@ -157,20 +157,24 @@ export interface DetectedFormat {
 
 /**
  * The format of a source: the one of its extension where the content agrees, else the first whose content agrees,
- * else the one of the extension, whose reader then reports what is wrong.
+ * else the one of the extension or of a damaged start, whose reader then reports what is wrong.
+ *
+ * @param name - a path, or the name of an upload
  */
 export async function detectFormat(
   source: ByteSource,
-  path: string | undefined,
+  name: string | undefined,
 ): Promise<DetectedFormat | undefined> {
-  const expected = formatByExtension(path)
+  const expected = formatByExtension(name)
   const others = allFormats().filter((format) => format !== expected)
   const head = await FileHead.read(source)
   for (const entry of expected ? [expected, ...others] : others) {
     const detection = await entry.detect(head)
     if (detection !== false) return { entry, detection }
   }
-  return expected && { entry: expected }
+  if (expected) return { entry: expected }
+  for (const entry of others) if (await entry.isDamaged?.(head)) return { entry }
+  return undefined
 }
 
 function allFormats(): FormatEntry[] {

@@ -20,8 +20,8 @@ import type { TmfileModel } from '../formats/tmfile/index.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../tensor/tensor.js'
 import { uncloneable } from '../uncloneable.js'
 import { valueText } from '../value_text.js'
+import { foreignFileError, unknownFormatError } from './foreign_file.js'
 import { selectTensor } from './select_tensors.js'
-import { textFileError } from './text_file.js'
 
 /**
  * What can be opened: a path, a `file:` URL, bytes in memory, a Blob, a source of the caller's own; or a Response or byte
@@ -134,7 +134,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     siblings.close(closeOptions)
   }
   try {
-    if (!detected) throw unknownFormat(source)
+    if (!detected) throw await unknownFormatError(source)
     const { entry } = detected
     const format = await entry.load()
     const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
@@ -160,9 +160,7 @@ export async function open(input: Input, given: OpenOptions = {}): Promise<OpenF
     return file
   } catch (error) {
     const better =
-      error instanceof TileworkError && detected
-        ? await textFileError(source, pathOf(input), detected.entry)
-        : undefined
+      error instanceof TileworkError && detected ? await foreignFileError(source, detected) : undefined
     close()
     throw better ?? error
   }
@@ -251,10 +249,10 @@ async function checkInput(input: Input, options: OpenOptions): Promise<Finding[]
       const readOptions = { ...checked, ...messagesOf(detected), sibling: siblings.open }
       const findings = await format.check(source, readOptions)
       const isBad = findings.some(({ severity }) => severity === 'error')
-      const text = isBad ? await textFileError(source, pathOf(input), detected.entry) : undefined
-      return text ? [errorFinding(text), ...findings] : findings
+      const foreign = isBad ? await foreignFileError(source, detected) : undefined
+      return foreign ? [errorFinding(foreign), ...findings] : findings
     }
-    return [errorFinding(unknownFormat(source))]
+    return [errorFinding(await unknownFormatError(source))]
   } finally {
     // No view of a source that was opened here exists outside, so its memory can be freed at once.
     if (source !== input) source.close?.({ revoke: true })
@@ -273,7 +271,7 @@ async function openWithFormat(
   const named = options.format === undefined ? undefined : { entry: formatByName(options.format) }
   const source = await openSource(input, sourceOptions(options))
   try {
-    return { source, detected: named ?? (await detectFormat(source, pathOf(input))) }
+    return { source, detected: named ?? (await detectFormat(source, pathOf(input) ?? source.label)) }
   } catch (error) {
     source.close?.()
     throw error
@@ -340,11 +338,6 @@ function checkChoice(option: string, value: unknown, choices: readonly [string, 
   const [one, other] = choices
   const message = `${option} must be "${one}" or "${other}"; it is ${valueText(value)}.`
   throw new TileworkError('ERR_ARGUMENT', message)
-}
-
-function unknownFormat(source: ByteSource): TileworkError {
-  const what = source.label ?? 'the input'
-  return new TileworkError('ERR_UNKNOWN_FORMAT', `${what} is not readable as any known format.`)
 }
 
 /**

@@ -19,6 +19,7 @@ export const btfEntry = {
   extensions: ['.btf'],
   writeOptions: { cooLayoutCode: true },
   detect,
+  isDamaged,
   load: async () => (await import('./index.js')).btf,
 } as const satisfies FormatEntry<BtfWriteOptions>
 
@@ -42,4 +43,11 @@ async function detect(head: FileHead): Promise<boolean> {
     record.getUint8(DTYPE_START) < DTYPE_BY_CODE.length &&
     record.getUint8(LAYOUT_START) <= LAYOUT_COO_OF_DOCUMENT
   )
+}
+
+/** A file that ends inside its offset table: the first record starts where the table would end. */
+async function isDamaged(head: FileHead): Promise<boolean> {
+  const table = await head.range(0, 2 * U64_BYTES)
+  const count = table?.getBigUint64(0, true) ?? 0n
+  return count > 0n && table?.getBigUint64(U64_BYTES, true) === (count + 1n) * BigInt(U64_BYTES)
 }

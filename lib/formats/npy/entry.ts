@@ -10,11 +10,15 @@ import type { NpyWriteOptions } from './write.js'
 import type { NpzWriteOptions } from './zip/npz_write.js'
 import { END, LOCAL_HEADER, MEMBER_ENDING, FORMAT_NAME as NPZ } from './zip/zip_schema.js'
 
+/** Length of the signatures of ZIP records. */
+const U32_BYTES = 4
+
 export const npyEntry = {
   name: NPY,
   extensions: ['.npy'],
   writeOptions: {},
   detect: detectNpy,
+  isDamaged: ({ bytes }) => bytes.length > 0 && bytes.every((byte, at) => byte === MAGIC[at]),
   keepsLayout: isFortranOrder,
   load: async () => (await import('./index.js')).npy,
 } as const satisfies FormatEntry<NpyWriteOptions>
@@ -24,6 +28,7 @@ export const npzEntry = {
   extensions: ['.npz'],
   writeOptions: { zip64: true },
   detect: detectNpz,
+  isDamaged: isCutZip,
   keepsLayout: isFortranOrder,
   load: async () => (await import('./index.js')).npz,
 } as const satisfies FormatEntry<NpzWriteOptions>
@@ -41,4 +46,10 @@ function detectNpz({ bytes, byteLength }: FileHead): boolean {
   if (signature !== LOCAL_HEADER.signature || byteLength < LOCAL_HEADER.bytes) return false
   const name = bytes.subarray(LOCAL_HEADER.bytes, LOCAL_HEADER.bytes + view.getUint16(26, true))
   return Buffer.from(name).toString('latin1').endsWith(MEMBER_ENDING)
+}
+
+/** An archive that ends inside the header of its first member, which names the kind of the archive. */
+function isCutZip({ bytes, byteLength }: FileHead): boolean {
+  if (byteLength < U32_BYTES || byteLength >= LOCAL_HEADER.bytes) return false
+  return new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true) === LOCAL_HEADER.signature
 }

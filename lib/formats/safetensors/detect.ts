@@ -15,6 +15,12 @@ export async function detect(head: FileHead): Promise<boolean> {
   return length >= 2 && length <= byteLength - LENGTH_BYTES && bytes[LENGTH_BYTES] === BRACE
 }
 
+/** A header that claims more bytes than there are, of which the start is JSON. */
+export function isDamaged({ bytes, byteLength }: FileHead): boolean {
+  if (byteLength <= LENGTH_BYTES || headerLengthOf(bytes) <= byteLength - LENGTH_BYTES) return false
+  return /^\{(\s*("|\}|$))/.test(Buffer.from(bytes.subarray(LENGTH_BYTES)).toString('latin1'))
+}
+
 /** True for an index of shards. A safetensors file is never mistaken for one: its header would have 2^32 bytes or more. */
 export async function isIndex(head: FileHead): Promise<boolean> {
   const { bytes, byteLength } = head

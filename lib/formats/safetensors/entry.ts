@@ -1,6 +1,6 @@
 /** safetensors for the registry. */
 import type { FormatEntry } from '../format.js'
-import { detect } from './detect.js'
+import { detect, isDamaged } from './detect.js'
 import { FORMAT_NAME } from './schema.js'
 import type { SafetensorsWriteOptions } from './write.js'
 
@@ -9,6 +9,7 @@ export const safetensorsEntry = {
   extensions: ['.safetensors', '.safetensors.index.json'],
   writeOptions: { metadata: true, maxShardBytes: true, alignment: true },
   detect,
+  isDamaged,
   // The metadata of a file hold the layout and the logical shape of every blocked tensor.
   keepsLayout: () => true,
   load: async () => (await import('./index.js')).safetensors,

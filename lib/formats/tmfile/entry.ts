@@ -21,13 +21,13 @@ export const tmfileEntry = {
   writeOptions: { mode: true },
   modelProperty: 'tmfile',
   detect,
+  isDamaged,
   load: async () => (await import('./index.js')).tmfile,
 } as const satisfies ModelFormatEntry<TmfileModel, TmfileWriteOptions>
 
 async function detect(head: FileHead): Promise<boolean> {
-  const header = await head.range(0, STRUCT_LAYOUTS.header.byteLength)
-  if (header?.getUint16(0, true) !== MAIN_VERSION || header.getUint16(2, true) !== 0) return false
-  if (header.getUint16(4, true) !== 0) return false
+  const header = await versionedHeader(head)
+  if (!header) return false
   const root = await structAt(head, readOffset(header, 'header', 'root'), STRUCT_LAYOUTS.root.byteLength)
   if (!root) return false
   const subgraphs = await structAt(head, readOffset(root, 'root', 'subgraphs'), 2 * WORD_BYTES)
@@ -37,6 +37,26 @@ async function detect(head: FileHead): Promise<boolean> {
   const nodesOffset = readOffset(graph, 'subgraph', 'nodes')
   const nodes = await structAt(head, nodesOffset, WORD_BYTES)
   return nodes !== undefined && nodes.getUint32(0, true) <= (head.byteLength - nodesOffset) / WORD_BYTES - 1
+}
+
+/** The header; undefined where its versions are others. */
+async function versionedHeader(head: FileHead): Promise<DataView | undefined> {
+  const header = await head.range(0, STRUCT_LAYOUTS.header.byteLength)
+  const isKnown =
+    header?.getUint16(0, true) === MAIN_VERSION &&
+    header.getUint16(2, true) === 0 &&
+    header.getUint16(4, true) === 0
+  return isKnown ? header : undefined
+}
+
+/** A BTF file of two tensors starts with the same numbers: its count, and where its offset table ends. */
+const END_OF_BTF_TABLE = 24
+
+/** The root is the last struct that writers write, so it is missing in a file that was cut. */
+async function isDamaged(head: FileHead): Promise<boolean> {
+  const header = await versionedHeader(head)
+  const root = header && readOffset(header, 'header', 'root')
+  return root !== undefined && root >= head.byteLength && root !== END_OF_BTF_TABLE
 }
 
 /** Undefined for a range outside the file, and for offset 0, which means "not set". */

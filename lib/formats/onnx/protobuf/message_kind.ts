@@ -11,6 +11,7 @@
  * 6. MapProto: a key_type of integers or strings, keys of that type, and values.
  * 7. ModelProto with unknown fields: a graph, and a version or an opset import.
  * 8. TensorProto without values, with packed dims (no known writer), or with unknown fields.
+ * 9. ModelProto that ends inside a field: an upload that was cut. Its reader reports where.
  *
  * A file that matches several of 1 to 6 is ambiguous, which is a finding.
  */
@@ -73,8 +74,9 @@ type Seen = ReadonlyMap<number, SeenField>
 
 /** Message types that the content matches, in the order above. */
 export async function messagesOf(source: ByteSource): Promise<readonly FileMessage[]> {
-  const seen = await readFields(source, 0, source.byteLength)
-  if (!seen || seen.size === 0) return []
+  const { seen, cutField, isBroken } = await walkFields(source, 0, source.byteLength)
+  if (isBroken) return isCutModel(seen, cutField) ? ['ModelProto'] : []
+  if (seen.size === 0) return []
   const fitting: FileMessage[] = []
   for (const message of FILE_MESSAGES) if (await fits(message, seen, source)) fitting.push(message)
   if (fitting.length > 0) return fitting
@@ -86,6 +88,20 @@ class LimitReached extends Error {}
 
 /** The fields of one level; undefined for bytes that are not a message. */
 async function readFields(source: ByteSource, start: number, end: number): Promise<Seen | undefined> {
+  const { seen, isBroken } = await walkFields(source, start, end)
+  return isBroken ? undefined : seen
+}
+
+interface WalkedFields {
+  /** The complete fields. */
+  readonly seen: Seen
+  /** Whether the bytes are not a message, or not all of one. */
+  readonly isBroken: boolean
+  /** The number of the length-delimited field that the end cuts. */
+  readonly cutField?: number
+}
+
+async function walkFields(source: ByteSource, start: number, end: number): Promise<WalkedFields> {
   const cursor = new WireCursor(source)
   cursor.position = start
   const seen = new Map<number, SeenField>()
@@ -108,10 +124,13 @@ async function readFields(source: ByteSource, start: number, end: number): Promi
   try {
     await walkSource(steps, cursor)
   } catch (error) {
-    if (error instanceof FileFault) return undefined
+    if (error instanceof FileFault) {
+      const isCut = error.code === 'ERR_TRUNCATED' && cursor.wireType === LENGTH
+      return { seen, isBroken: true, ...(isCut && { cutField: cursor.number }) }
+    }
     if (!(error instanceof LimitReached)) throw error
   }
-  return seen
+  return { seen, isBroken: false }
 }
 
 function newField(start: number, end: number): SeenField {
@@ -144,6 +163,21 @@ function isNewerModel(seen: Seen): boolean {
   const [graph, ...versions] = MODEL_MARKS
   return (
     isOf(MESSAGES.ModelProto, seen, true) && seen.has(graph!) && versions.some((number) => seen.has(number))
+  )
+}
+
+/** Writers start with the IR version; more than this no version of ONNX will reach soon. */
+const MAX_IR_VERSION = 255
+
+function isCutModel(seen: Seen, cutField: number | undefined): boolean {
+  const version = seen.get(fieldNumber('ModelProto', 'ir_version'))?.value ?? 0
+  const field = cutField === undefined ? undefined : MESSAGES.ModelProto[cutField]
+  return (
+    version >= 1 &&
+    version <= MAX_IR_VERSION &&
+    field !== undefined &&
+    canBe(field, LENGTH) &&
+    isOf(MESSAGES.ModelProto, seen)
   )
 }
 

@@ -1,0 +1,55 @@
+/**
+ * Refuses inputs of a known kind that tilework does not read, by name: a reader would report the number that the first
+ * letters of an HTML page make, and the useful answer is that it is a page.
+ */
+import type { ByteSource } from '../bytes/source.js'
+import { TileworkError } from '../errors.js'
+import { FileHead } from '../formats/file_head.js'
+import { type ForeignKind, foreignKind } from '../formats/foreign_files.js'
+import { type DetectedFormat, FORMATS } from '../formats/registry.js'
+
+/** The error for an input that no format reads. */
+export async function unknownFormatError(source: ByteSource): Promise<TileworkError> {
+  const label = source.label ?? 'the input'
+  if (source.byteLength === 0) {
+    return new TileworkError('ERR_TRUNCATED', `${label} is empty; ${formatsSentence()}`)
+  }
+  const kind = await kindOf(source)
+  const what = kind ? kindText(kind) : 'of no format that is known here'
+  return new TileworkError('ERR_UNKNOWN_FORMAT', `${label} is ${what}; ${formatsSentence()}`)
+}
+
+/** The error for an input that a reader refused, where it is of another kind; else undefined. */
+export async function foreignFileError(
+  source: ByteSource,
+  { entry, detection }: DetectedFormat,
+): Promise<TileworkError | undefined> {
+  // The content fits the format, so the reader knows best what is wrong.
+  if (detection !== undefined) return undefined
+  const kind = await kindOf(source)
+  if (!kind || (kind.isZip && entry.name === 'npz')) return undefined
+  const label = source.label ?? 'the input'
+  // An index of shards is JSON, and its reader has the better message.
+  if (kind.isJson && label.endsWith('.json')) return undefined
+  const name = entry.name === 'btf' ? 'BTF' : entry.name
+  const message = `${label} is not a file of the format ${name}: it is ${kindText(kind)}; ${formatsSentence()}`
+  return new TileworkError('ERR_UNKNOWN_FORMAT', message, { format: entry.name })
+}
+
+async function kindOf(source: ByteSource): Promise<ForeignKind | undefined> {
+  try {
+    return foreignKind(await FileHead.read(source))
+  } catch {
+    // The reader's own error says what is wrong with the source.
+    return undefined
+  }
+}
+
+function kindText({ name, advice }: ForeignKind): string {
+  return advice === undefined ? name : `${name} (${advice})`
+}
+
+function formatsSentence(): string {
+  const names = Object.keys(FORMATS)
+  return `the formats that are read are ${names.slice(0, -1).join(', ')} and ${names.at(-1)}.`
+}
