@@ -113,6 +113,10 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
+  checkConvertOptions: {
+    run: tilework.checkConvertOptions,
+    args: () => ['in.btf', 'out.btf', { format: 'npy', dtype: 'int8', weightsOnly: true }],
+  },
   convertMany: {
     run: tilework.convertMany,
     args: () => [

@@ -18,6 +18,7 @@ import type { TmfileModel } from '../formats/tmfile/index.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
 import type { Tensor } from '../tensor/tensor.js'
+import { valueText } from '../value_text.js'
 import {
   changeElementTypes,
   changesElements,
@@ -37,7 +38,12 @@ import { type UndoConversion, undoConversions } from './undo.js'
  * Options of a conversion: those of the tensors, those of `save` for the output (`format` is the format to write), and
  * under `open` those for the input.
  */
-export type ConvertOptions = TensorChanges & SaveOptions & { readonly open?: OpenOptions }
+export type ConvertOptions = TensorChanges &
+  SaveOptions & {
+    readonly open?: OpenOptions
+    /** Writes the weights of a model without its graph, also in the format of the model. */
+    readonly weightsOnly?: boolean
+  }
 
 /** Where a conversion writes. */
 export type Output = string | URL | WritableStream<Uint8Array> | Writable
@@ -53,6 +59,8 @@ export interface ConvertResult {
   readonly findings: readonly Finding[]
   /** One conversion for each tensor that was not written in row-major order. */
   readonly undo: readonly UndoConversion[]
+  /** Nodes of the input's graph that the output does not have, because it holds tensors and no model. */
+  readonly droppedNodes: number
 }
 
 const TENSOR_OPTIONS = {
@@ -72,7 +80,8 @@ const TENSOR_OPTIONS = {
 
 /** Names of all options of a conversion. */
 export function convertOptionNames(): string[] {
-  return [...Object.keys(TENSOR_OPTIONS), 'format', 'signal', 'onProgress', 'open', ...writeOptionNames()]
+  const own = ['format', 'signal', 'onProgress', 'open', 'weightsOnly']
+  return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
 
 /**
@@ -119,6 +128,12 @@ export function readConvertOptions<Options extends ConvertOptions>(
   checkListener(options.onProgress, 'onProgress')
   readInput('The tensor options', () => checkTensorChanges(options))
   if (options.format !== undefined) formatByName(options.format)
+  if (options.weightsOnly !== undefined && typeof options.weightsOnly !== 'boolean') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `weightsOnly must be true or false; it is ${valueText(options.weightsOnly)}.`,
+    )
+  }
   if (options.device !== undefined) findDevice(options.device)
   return options
 }
@@ -126,12 +141,16 @@ export function readConvertOptions<Options extends ConvertOptions>(
 /**
  * Checks what `convert` checks before it opens the input: the options, and whether the output's extension is known.
  *
- * @param input - path of the input, whose extension the output may have
+ * @param input - not opened; the output may have its extension
  * @throws TileworkError ERR_ARGUMENT, ERR_DTYPE, ERR_LAYOUT_NAME, ERR_NO_DEVICE
  */
-export function checkConvertOptions(input: string, output: string, options: ConvertOptions): void {
+export function checkConvertOptions(
+  input: Input | OpenFile,
+  output: Output,
+  options: ConvertOptions = {},
+): void {
   const { format } = readConvertOptions(options, 'checkConvertOptions', convertOptionNames())
-  checkTarget(format, output, input)
+  checkTarget(format, pathOf(output), pathOf(input))
 }
 
 /** Converts an open file. The options are checked. */
@@ -147,7 +166,8 @@ export async function convertFile(
   })
   const selected = await selectedTensors(file, format, options)
   // Naming tensors takes them out of the model: the result is not a model.
-  const staysWhole = options.tensors === undefined && format.name === file.format
+  const isPart = options.tensors !== undefined || options.weightsOnly === true
+  const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)
   const isRetyped = changesElements(selected, options)
   if (staysWhole && isRetyped && !isReordered && !options.quantize && file.tmfile) {
@@ -169,6 +189,7 @@ export async function convertFile(
     tensors: tensors.map(summarizeTensor),
     findings: file.findings,
     undo: undoConversions({ path, format }, reordered, options.as),
+    droppedNodes: isUnchanged ? 0 : nodesOf(file),
   }
 }
 
@@ -176,11 +197,11 @@ export async function convertFile(
 async function selectedTensors(
   file: OpenFile,
   format: FormatEntry,
-  { tensors }: ConvertOptions,
+  { tensors, weightsOnly }: ConvertOptions,
 ): Promise<readonly Tensor[]> {
   if (tensors !== undefined) return selectTensors(file.tensors, tensors)
   const all = [...file.tensors]
-  const model = format.name === file.format ? undefined : file.tmfile
+  const model = format.name === file.format && !weightsOnly ? undefined : file.tmfile
   const weights = model && (await formatOfModel(model)?.load())?.weightsOf(model)
   if (!weights) return all
   const names = new Set(weights.map(({ name }) => name))
@@ -192,13 +213,16 @@ async function selectedTensors(
  * input the graph would be lost.
  */
 function refuseToDropGraph(file: OpenFile): void {
-  const { onnx, tmfile } = file
-  const nodes = onnx?.graph.nodes.length ?? tmfile?.graph.nodes.length ?? 0
+  const nodes = nodesOf(file)
   if (nodes === 0) return
   throw new TileworkError(
     'ERR_UNSUPPORTED',
-    `${labelOf(file)} is a model of ${nodes} nodes, which changed tensors no longer fit. Take tensors out with the option tensors.`,
+    `${labelOf(file)} is a model of ${nodes} ${nodes === 1 ? 'node' : 'nodes'}, which changed tensors no longer fit. Write its weights without the graph by the option weightsOnly, or take tensors out with the option tensors.`,
   )
+}
+
+function nodesOf({ onnx, tmfile }: OpenFile): number {
+  return onnx?.graph.nodes.length ?? tmfile?.graph.nodes.length ?? 0
 }
 
 function labelOf(file: OpenFile): string {
@@ -216,13 +240,13 @@ async function convertModel(
   if (dtype !== 'float32' && dtype !== 'float16') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
-      `${labelOf(file)} is a model; its weights become float32 or float16, not ${dtype}. Take tensors out with the option tensors.`,
+      `${labelOf(file)} is a model; its weights become float32 or float16, not ${dtype}. Write them without the graph by the option weightsOnly, or take tensors out with the option tensors.`,
     )
   }
   model.castWeights(dtype)
   const byteLength = await write(output, file, file.format, options)
   const tensors = [...file.tensors].map(summarizeTensor)
-  return { format: file.format, byteLength, tensors, findings: file.findings, undo: [] }
+  return { format: file.format, byteLength, tensors, findings: file.findings, undo: [], droppedNodes: 0 }
 }
 
 /** A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order. */

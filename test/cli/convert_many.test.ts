@@ -254,7 +254,7 @@ describe('outputs', () => {
     expect(readdirSync(join(folder, 'out'))).toEqual(['b.btf'])
   })
 
-  it('prints the undo of each file, which restores it', async () => {
+  it('reports the undo of each file, which restores it', async () => {
     const folder = await makeFiles(['a.btf', 'b.btf'])
     const args = ['--out-dir', join(folder, 'out'), '--layout', 'b_fs_yx_fsv16']
     const { lines } = await convertMany([join(folder, '*.btf'), ...args])
@@ -262,21 +262,43 @@ describe('outputs', () => {
       expect((await runCli(undo![0]!.args)).code).toBe(0)
       expect(readFileSync(undo![0]!.args[2]!)).toEqual(readFileSync(input))
     }
-    const plain = await runCli(['convert', join(folder, '*.btf'), ...args, '--force'])
-    expect(plain.stderr).toBe('')
-    expect(plain.stdout.match(/^tilework convert .*$/gm)).toHaveLength(2)
   })
 
-  it('prints the undo of skipped files as well, also after a move of the output folder', async () => {
+  it('writes undo commands to a file and not to the terminal', async () => {
+    const folder = await makeFiles(['a.btf', 'b.btf'])
+    const args = [
+      'convert',
+      join(folder, '*.btf'),
+      '--out-dir',
+      join(folder, 'out'),
+      '--layout',
+      'b_fs_yx_fsv16',
+    ]
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
+    const undo = join(folder, 'undo.sh')
+    expect(await runCli([...args, '--undo', undo])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(readFileSync(undo, 'utf8').match(/^tilework convert .*$/gm)).toHaveLength(2)
+    const lost = await runCli([...args, '--no-manifest'])
+    expect(lost).toMatchObject({ code: 0, stdout: '' })
+    expect(lost.stderr).toContain('Nothing keeps the 2 commands that undo the run; --undo FILE writes them.')
+    const told = await runCli(args, { isTTY: true })
+    expect(told.stdout).toBe('')
+    expect(told.stderr).toContain('a run with --undo FILE writes 2 commands.')
+    const refused = await runCli([...args, '--undo', join(folder, 'no/such/undo.sh')])
+    expect(refused).toMatchObject({ code: 74, stderr: expect.stringContaining('cannot be written') })
+  })
+
+  it('writes the undo of skipped files as well, also after a move of the output folder', async () => {
     const folder = await makeFiles(['a.btf', 'tab\t.btf'])
     const args = (out: string): string[] => [
       ...[join(folder, '*.btf'), '--out-dir', join(folder, out)],
-      ...['--layout', 'b_fs_yx_fsv16'],
+      ...['--layout', 'b_fs_yx_fsv16', '--undo', join(folder, 'undo.sh')],
     ]
-    const first = await runCli(['convert', ...args('out')])
-    expect(first.stdout).toContain("/out/tab\\011.btf' ")
-    const second = await runCli(['convert', ...args('out')])
-    expect(second.stdout).toBe(first.stdout)
+    await runCli(['convert', ...args('out')])
+    const first = readFileSync(join(folder, 'undo.sh'), 'utf8')
+    expect(first).toContain("/out/tab\\011.btf' ")
+    await runCli(['convert', ...args('out')])
+    expect(readFileSync(join(folder, 'undo.sh'), 'utf8')).toBe(first)
     renameSync(join(folder, 'out'), join(folder, 'moved'))
     const { lines } = await convertMany(args('moved'))
     for (const { input, status, undo } of lines) {

@@ -2,6 +2,8 @@
 import { copyFileSync, existsSync, readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { convert, open, save, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
+import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 import { runCli } from './run_cli.js'
 import { temporaryFolder } from './temporary_folder.js'
 
@@ -45,6 +47,84 @@ describe('the extension of an output', () => {
     await save(inFolder('noext2'), [VALUES], { format: 'npy' })
     expect(readFileSync(inFolder('noext2')).subarray(1, 6).toString()).toBe('NUMPY')
   })
+})
+
+describe('the graph of a model', () => {
+  const MODEL = inFolder('model.onnx')
+  beforeAll(async () => {
+    const model = OnnxModel.create()
+    model.graph.addInput('x', { kind: 'tensor', dtype: 'float32', shape: [1, 2] })
+    model.graph.setInitializer('w', tensor(Float32Array.of(1, 2, 3, 4), { shape: [2, 2] }))
+    model.graph.addNode({ opType: 'MatMul', inputs: ['x', 'w'], outputs: ['y'] })
+    model.graph.addOutput('y', { kind: 'tensor', dtype: 'float32', shape: [1, 2] })
+    await save(MODEL, model)
+    await save(inFolder('model.tmfile'), smallModel())
+  })
+
+  it('is kept, or the conversion is refused and names --weights-only', async () => {
+    const output = inFolder('half.onnx')
+    const { code, stderr } = await runCli(['convert', MODEL, output, '--dtype', 'float16'])
+    expect(code).toBe(64)
+    expect(stderr).toMatch(/is a model of 1 nodes?, .* --weights-only/)
+    expect(existsSync(output)).toBe(false)
+    const tmfile = await runCli([
+      'convert',
+      inFolder('model.tmfile'),
+      inFolder('x.tmfile'),
+      '--dtype',
+      'int8',
+    ])
+    expect(tmfile).toMatchObject({ code: 64, stderr: expect.stringContaining('--weights-only') })
+  })
+
+  it.each(['onnx', 'safetensors', 'npz'])('is left out with --weights-only in %s', async (format) => {
+    const output = inFolder(`half.${format}`)
+    const args = ['convert', MODEL, output, '--dtype', 'float16', '--weights-only']
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
+    const file = await open(output)
+    expect([...file.tensors].map(({ name, dtype, shape }) => ({ name, dtype, shape }))).toEqual([
+      { name: 'w', dtype: 'float16', shape: [2, 2] },
+    ])
+    expect(file.onnx?.graph.nodes ?? []).toEqual([])
+    file.close()
+  })
+
+  it('takes the constants of a tmfile with --weights-only', async () => {
+    const output = inFolder('weights.tmfile')
+    const { code } = await runCli(['convert', inFolder('model.tmfile'), output, '--weights-only'])
+    expect(code).toBe(0)
+    const [from, to] = await Promise.all([open(inFolder('model.tmfile')), open(output)])
+    expect(to.tensors.length).toBe(
+      from.tmfile!.graph.tensors.filter(({ role }) => role === 'constant').length,
+    )
+    from.close()
+    to.close()
+  })
+
+  it('is reported where another format drops it, also for many files', async () => {
+    const output = inFolder('weights.safetensors')
+    const line = `tilework: ${MODEL} is a model of 1 node; ${output} holds its weights and not its graph.\n`
+    expect(await runCli(['convert', MODEL, output])).toEqual({ code: 0, stdout: '', stderr: line })
+    expect((await convert(MODEL, output)).droppedNodes).toBe(1)
+    const many = ['convert', MODEL, INPUT, '--out-dir', inFolder('many'), '--format', 'npz']
+    const { stderr } = await runCli(many)
+    expect(stderr).toBe('tilework: 1 input was a model; its output holds the weights and not the graph.\n')
+    expect(await runCli(['convert', MODEL, inFolder('copy.onnx')])).toMatchObject({ code: 0, stderr: '' })
+    const both = await runCli(['convert', MODEL, output, '--weights-only', '--tensor', 'w'])
+    expect(both).toMatchObject({ code: 64, stderr: expect.stringContaining('both select tensors') })
+  })
+})
+
+it('--undo takes the commands that are printed otherwise', async () => {
+  const image = inFolder('image.npy')
+  await save(image, [tensor(new Float32Array(32), { shape: [1, 4, 2, 4] })])
+  const args = ['convert', image, inFolder('blocked.npy'), '--layout', 'b_fs_yx_fsv4']
+  const { stdout } = await runCli(args)
+  expect(stdout).toMatch(/^tilework convert .*\n$/)
+  const undo = inFolder('undo.sh')
+  expect(await runCli([...args, '--undo', undo])).toEqual({ code: 0, stdout: '', stderr: '' })
+  expect(readFileSync(undo, 'utf8')).toBe(stdout)
+  expect(await runCli([...args, '--undo', image])).toMatchObject({ code: 64 })
 })
 
 describe('options are checked before the input is opened', () => {

@@ -72,6 +72,7 @@ describe('convert', () => {
           options: { fromLayout: 'b_fs_yx_fsv16', shape: [2, 19, 5, 7], tensors: [0] },
         },
       ],
+      droppedNodes: 0,
     })
     expect(JSON.parse(JSON.stringify(result))).toEqual(result)
   })

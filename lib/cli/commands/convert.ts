@@ -3,6 +3,7 @@
  * them. Prints the command that undoes the change of layout, which the file format may not be able to store.
  */
 import { stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import {
   type ConvertResult,
@@ -25,7 +26,15 @@ import { type Progress, startProgress } from '../text/progress.js'
 import { shellQuote } from '../text/shell_quote.js'
 import type { Terminal } from '../text/terminal.js'
 import { convertMany } from './convert_many.js'
-import { type ConvertFlags, checkFlags, libraryOptions, manyFlags, undoCommands } from './convert_options.js'
+import {
+  type ConvertFlags,
+  checkFlags,
+  libraryOptions,
+  manyFlags,
+  selectsTensors,
+  undoCommands,
+} from './convert_options.js'
+import { UndoFile } from './undo_file.js'
 
 const EXAMPLES = `
 Examples:
@@ -36,14 +45,15 @@ Examples:
 
 Numbers are separated by commas; "scalar" or an empty list is a shape without axes. With
 --from-layout alone the output is in row-major order. After a change of layout the command that
-undoes it is printed. OUT may be IN.
+undoes it is printed, or with --undo written to a file. OUT may be IN.
 
 Many files: quoted patterns support * ** ? [a-z] {a,b} and !(a); an existing path is never a
 pattern. An output has the name of its input; for a matched file, its path below the part of the
 pattern without wildcards. --base DIR keeps the path below DIR for every input. Two inputs with
 the same output are an error. Finished files are recorded in DIR/.tilework-manifest.jsonl, and the
-next run skips them while input, output and options are the same. The exit code is the highest of
-all files. JSON has one line per file, then a line with the summary. A single IN without these
+next run skips them while input, output and options are the same. Commands that undo the run are
+not printed: --undo writes them to a file, also those of skipped files. The exit code is the highest
+of all files. JSON has one line per file, then a line with the summary. A single IN without these
 options is always converted, and not recorded.`
 
 const numbers = (flags: string, description: string): Option =>
@@ -75,6 +85,7 @@ export function addConvert(program: Command, terminal: Terminal, finish: (code: 
   addTensorOptions(command)
   addManyOptions(command)
   addReadOptions(command)
+    .option('--undo <file>', 'write the commands that undo the conversion to this file')
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: string[], flags: ConvertFlags) => finish(await convert(paths, flags, terminal)))
@@ -103,6 +114,7 @@ function addTensorOptions(command: Command): void {
       ]),
     )
     .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
+    .option('--weights-only', 'write the weights of a model without its graph')
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', resolveDtype)
 }
@@ -198,6 +210,7 @@ async function convertTo(
   progress: Progress,
 ): Promise<ConvertReport> {
   const options = { ...libraryOptions(flags), signal, onProgress: progress.update }
+  refuseUndoPath(flags, [input, output])
   checkConvertOptions(input, output, options)
   const file = await openInput(input, flags)
   try {
@@ -205,6 +218,12 @@ async function convertTo(
   } finally {
     file.close()
   }
+}
+
+/** @throws TileworkError ERR_ARGUMENT where the undo commands would replace an input or output */
+function refuseUndoPath({ undo }: ConvertFlags, paths: readonly string[]): void {
+  if (undo === undefined || !paths.some((path) => resolve(path) === resolve(undo))) return
+  throw new TileworkError('ERR_ARGUMENT', `--undo ${undo} would replace the input or the output.`)
 }
 
 /** One file into a folder: a run over one file, without a manifest. */
@@ -215,6 +234,7 @@ async function convertInto(
   { signal }: Terminal,
   progress: Progress,
 ): Promise<ConvertReport> {
+  refuseUndoPath(flags, [input, join(outDir, basename(input))])
   let outcome: FileOutcome | undefined
   try {
     await convertFiles(
@@ -282,18 +302,28 @@ async function isFolder(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined))?.isDirectory() === true
 }
 
-function print(report: ConvertReport, { json }: ConvertFlags, terminal: Terminal): void {
-  const { input, output, format, byteLength, tensors, findings } = report
+function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {
+  const { input, output, format, byteLength, tensors, findings, droppedNodes } = report
   const undo = undoCommands(output, report.undo)
-  if (json) {
-    printJson({ status: 'written', input, output, format, byteLength, tensors, findings, undo }, terminal)
+  const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
+  file?.add(undo)
+  file?.close()
+  if (flags.json) {
+    const written = { status: 'written', input, output, format, byteLength, tensors, findings }
+    printJson({ ...written, droppedNodes, undo }, terminal)
     return
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
   for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
+  if (droppedNodes > 0 && !selectsTensors(flags)) {
+    const nodes = formatCount(droppedNodes, 'node')
+    const line = `${input} is a model of ${nodes}; ${output} holds its weights and not its graph.`
+    stderr.write(`tilework: ${printable(line)}\n`)
+  }
   if (stderrIsTerminal) {
     const what = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
-    stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 ? ' To undo it:' : ''}\n`)
+    const where = file ? ` To undo it: ${printable(file.path)}` : ' To undo it:'
+    stderr.write(`Wrote ${printable(output)}: ${what}.${undo.length > 0 ? where : ''}\n`)
   }
-  for (const { command } of undo) stdout.write(`${command}\n`)
+  if (!file) for (const { command } of undo) stdout.write(`${command}\n`)
 }

@@ -18,7 +18,8 @@ import { type Progress, startProgress } from '../text/progress.js'
 import { errorReport, printError } from '../text/report_error.js'
 import { formatTable } from '../text/table.js'
 import type { Terminal } from '../text/terminal.js'
-import { type ConvertFlags, libraryOptions, undoCommands } from './convert_options.js'
+import { type ConvertFlags, libraryOptions, selectsTensors, undoCommands } from './convert_options.js'
+import { UndoFile } from './undo_file.js'
 
 type ManyFlags = ConvertFlags & { readonly outDir: string }
 
@@ -30,7 +31,8 @@ export async function convertMany(
 ): Promise<ExitCode> {
   const inputs = inputsOf(paths, flags, terminal)
   const { outDir, base, jobs, keepGoing, shard, manifest, force } = flags
-  const report = new ManyReport(flags.json === true, terminal)
+  const undo = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
+  const report = new ManyReport(flags, terminal, undo)
   try {
     await convertFiles(inputs, {
       ...libraryOptions(flags),
@@ -50,6 +52,7 @@ export async function convertMany(
     if (!report.hasReported(error)) throw error
   } finally {
     report.stop()
+    undo?.close()
   }
   return report.finish()
 }
@@ -85,8 +88,9 @@ async function* concatenate(
 
 /** Prints each file when it ends, and the sums at the end. */
 class ManyReport {
-  readonly #isJson: boolean
+  readonly #flags: ManyFlags
   readonly #terminal: Terminal
+  readonly #undo: UndoFile | undefined
   readonly #bar: Progress
   readonly #startedAt = performance.now()
   #progress: ConvertManyProgress | undefined
@@ -94,10 +98,13 @@ class ManyReport {
   #lastError: unknown
   #filesWithFindings = 0
   #findingsPrinted = 0
+  #undoCommands = 0
+  #droppedGraphs = 0
 
-  constructor(isJson: boolean, terminal: Terminal) {
-    this.#isJson = isJson
+  constructor(flags: ManyFlags, terminal: Terminal, undo: UndoFile | undefined) {
+    this.#flags = flags
     this.#terminal = terminal
+    this.#undo = undo
     this.#bar = startProgress('Converting', terminal)
   }
 
@@ -118,11 +125,12 @@ class ManyReport {
       this.#filesWithFindings++
       this.#printFindings(input, outcome.findings)
     }
-    if (this.#isJson) this.#printLine(outcomeJson(outcome))
-    // For skipped files as well, so that every run prints all undo commands.
-    else if (outcome.status !== 'failed' && outcome.undo.length > 0) {
-      const commands = undoCommands(output, outcome.undo).map(({ command }) => `${command}\n`)
-      this.#bar.aside(() => this.#terminal.stdout.write(commands.join('')))
+    if (outcome.status === 'written' && outcome.droppedNodes > 0) this.#droppedGraphs++
+    if (this.#flags.json) this.#printLine(outcomeJson(outcome))
+    // For skipped files as well, so that every run has all undo commands.
+    if (outcome.status !== 'failed' && outcome.undo.length > 0) {
+      this.#undoCommands += outcome.undo.length
+      this.#undo?.add(undoCommands(output, outcome.undo))
     }
   }
 
@@ -160,7 +168,7 @@ class ManyReport {
     if (!this.#progress) return this.#exitCode
     const isCancelled = this.#isCancelled()
     const { written, skipped, failed, files, byteLength, failures } = this.#progress
-    if (this.#isJson) {
+    if (this.#flags.json) {
       const byCode = Object.fromEntries(failures.map(({ code, count }) => [code, count]))
       const seconds = Math.round(performance.now() - this.#startedAt) / 1000
       const cancelled = isCancelled && { cancelled: true }
@@ -183,6 +191,15 @@ class ManyReport {
         `${formatCount(this.#filesWithFindings, 'input')} had findings; "tilework check" lists them.`,
       )
     }
+    if (this.#droppedGraphs > 0 && !selectsTensors(this.#flags)) {
+      const isOne = this.#droppedGraphs === 1
+      this.#print(
+        isOne
+          ? '1 input was a model; its output holds the weights and not the graph.'
+          : `${this.#droppedGraphs} inputs were models; their outputs hold the weights and not the graphs.`,
+      )
+    }
+    this.#printUndo()
     if (failures.length > 0) {
       const columns = [{ title: 'failure' }, { title: 'files', align: 'right' as const }, { title: 'first' }]
       const rows = failures.map(({ code, count, first }) => [code, String(count), printable(first)])
@@ -195,6 +212,19 @@ class ManyReport {
     if (stderrIsTerminal) {
       const others = `${skipped} skipped, ${failed} failed`
       stderr.write(`Wrote ${formatCount(written, 'file')}, ${formatBytes(byteLength)}; ${others}.\n`)
+    }
+  }
+
+  /** Where the undo commands are: too many for a terminal. */
+  #printUndo(): void {
+    if (this.#undoCommands === 0 || this.#flags.json) return
+    const commands = formatCount(this.#undoCommands, 'command')
+    if (this.#undo) {
+      if (this.#terminal.stderrIsTerminal) this.#print(`${this.#undo.path} has ${commands} to undo the run.`)
+    } else if (this.#flags.manifest === false) {
+      this.#print(`Nothing keeps the ${commands} that undo the run; --undo FILE writes them.`)
+    } else if (this.#terminal.stderrIsTerminal) {
+      this.#print(`The manifest keeps what undoes the run; a run with --undo FILE writes ${commands}.`)
     }
   }
 

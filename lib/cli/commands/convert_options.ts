@@ -27,6 +27,7 @@ export interface TensorFlags {
   readonly dtype?: Dtype
   readonly format?: string
   readonly device?: string
+  readonly weightsOnly?: boolean
 }
 
 /** The flags that only a run over many files has. */
@@ -44,6 +45,8 @@ export interface ManyFlags {
 
 export interface ConvertFlags extends TensorFlags, ManyFlags, ReadChoice {
   readonly outDir?: string
+  /** Path of the file that takes the commands that undo the conversion. */
+  readonly undo?: string
   readonly json?: boolean
 }
 
@@ -86,6 +89,9 @@ export function checkFlags(flags: ConvertFlags): void {
     refuse('Without --layout, --pad-lower and --pad-upper mean --from-pad-lower and --from-pad-upper.')
   }
   for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
+  if (flags.weightsOnly && flags.tensor) {
+    refuse('--weights-only and --tensor both select tensors; use one of them.')
+  }
   const [flag] = flags.outDir === undefined ? manyFlags(flags) : []
   if (flag !== undefined) refuse(`${flag} needs --out-dir.`)
 }
@@ -94,10 +100,15 @@ function refuse(message: string): never {
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
+/** True where the flags ask for tensors without their graph. */
+export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
+  return tensor !== undefined || weightsOnly === true
+}
+
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device } = flags
+  const { as, dtype, format, device, weightsOnly } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -112,6 +123,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     dtype,
     format: format as FormatName | undefined,
     device,
+    weightsOnly,
     open: readChoice(flags),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

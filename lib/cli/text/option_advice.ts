@@ -6,6 +6,7 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ with the option tensors\.$/, " with --tensor NAME or --tensor '#INDEX'."],
   [/; set base to a folder above both to keep their paths\.$/, '; --base DIR keeps their paths below DIR.'],
   [/ with the option nul\.$/, ' with --null.'],
+  [/ by the option weightsOnly, or take/, ' with --weights-only, or take'],
   [/; set the option format to one of: /, '; set --format to one of: '],
   [/For another name set the option format\.$/, 'For another name set --format.'],
 ]

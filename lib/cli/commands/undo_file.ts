@@ -1,0 +1,31 @@
+/** The file of `convert --undo`: one command per line. */
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { ioError } from '../text/report_error.js'
+import type { UndoCommand } from './convert_options.js'
+
+export class UndoFile {
+  readonly #descriptor: number
+
+  /** Replaces the file. @throws TileworkError ERR_IO */
+  constructor(readonly path: string) {
+    this.#descriptor = this.#attempt(() => openSync(path, 'w'))
+  }
+
+  /** @throws TileworkError ERR_IO */
+  add(commands: readonly UndoCommand[]): void {
+    const lines = commands.map(({ command }) => `${command}\n`).join('')
+    if (lines !== '') this.#attempt(() => writeSync(this.#descriptor, lines))
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+
+  #attempt<Result>(write: () => Result): Result {
+    try {
+      return write()
+    } catch (cause) {
+      throw ioError(`${this.path} cannot be written`, this.path, cause)
+    }
+  }
+}
