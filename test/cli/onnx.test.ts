@@ -152,7 +152,8 @@ describe('inspect', () => {
       ],
     })
     const { stdout: text } = await runCli(['inspect', model])
-    expect(text.split('\n').slice(1, 7)).toEqual([
+    expect(text.split('\n').slice(1, 8)).toEqual([
+      'parameters: 4 in 7 B; float32 1 in 4 B, uint8 3 in 3 B',
       'from me, IR version 8; 5 nodes',
       'opsets: ai.onnx 17, com.microsoft 1',
       'operators: Relu 2, Constant 1, If 1, com.microsoft.Gelu 1',

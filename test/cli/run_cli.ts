@@ -9,6 +9,8 @@ export interface CliResult {
 
 export interface CliSetting {
   readonly isTTY?: boolean
+  /** Columns of the terminal. */
+  readonly columns?: number
   readonly signal?: AbortSignal
   readonly env?: Record<string, string>
   readonly stdin?: () => AsyncIterable<Uint8Array | string>
@@ -17,7 +19,7 @@ export interface CliSetting {
 }
 
 export async function runCli(args: readonly string[], setting: CliSetting = {}): Promise<CliResult> {
-  const { onOutput, ...options } = setting
+  const { onOutput, columns, ...options } = setting
   let stdout = ''
   let stderr = ''
   const code = await run(args, {
@@ -26,6 +28,7 @@ export async function runCli(args: readonly string[], setting: CliSetting = {}):
         stdout += text
         onOutput?.()
       },
+      ...(columns !== undefined && { columns }),
     },
     stderr: { write: (text) => (stderr += text) },
     ...options,

@@ -61,7 +61,6 @@ describe('package.json', () => {
     expect(Object.keys(manifest.dependencies).sort()).toEqual([
       '@streamparser/json',
       'cli-progress',
-      'cli-table3',
       'commander',
       'node-gyp-build',
       'picocolors',

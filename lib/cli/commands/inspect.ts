@@ -1,10 +1,11 @@
 /** `tilework inspect FILE…`: the content of files, reading no more of them than necessary. */
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import {
+  DTYPES,
+  type Dtype,
   digest,
   type Finding,
   type OpenFile,
-  summarizeTensor,
   type Tensor,
   type TensorSummary,
   TileworkError,
@@ -14,26 +15,41 @@ import { dumpTmfile, summarizeTmfile, type TmfileDump, type TmfileSummary } from
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
-import { formatBytes, formatCount } from '../text/byte_count.js'
+import { formatBytes, formatCount, formatNumber } from '../text/byte_count.js'
+import { wrapList } from '../text/display_width.js'
 import { findingLine } from '../text/finding_line.js'
 import { modelLines, onnxLines } from '../text/model_lines.js'
 import { formatShape } from '../text/parse_shape.js'
 import { printable } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { type Column, formatTable } from '../text/table.js'
-import type { Terminal } from '../text/terminal.js'
+import type { Colors, Terminal } from '../text/terminal.js'
 import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
+import {
+  type Listed,
+  parseLimit,
+  type SelectionOptions,
+  SORT_KEYS,
+  selectListed,
+} from './inspect_selection.js'
+import { type FileSummary, summarizeFile, summaryLines } from './inspect_summary.js'
+import { type Corner, cornerLines, cornerOf } from './inspect_values.js'
 
-export interface InspectOptions extends ReadChoice {
+export interface InspectOptions extends ReadChoice, SelectionOptions {
   readonly digest?: boolean
   readonly stats?: boolean
+  readonly values?: boolean
   readonly json?: boolean
 }
 
 /** One tensor in JSON. */
 export interface TensorReport extends TensorSummary {
+  /** Place in the file, which `--tensor '#INDEX'` takes. */
+  readonly index: number
   readonly sha256?: string
   readonly stats?: ElementStatistics | null
+  /** The first values along the last two axes, at index 0 of the others. */
+  readonly values?: Corner | null
 }
 
 interface InspectReport {
@@ -41,6 +57,10 @@ interface InspectReport {
   readonly format: string
   /** Length of the file. */
   readonly byteLength: number
+  /** Of all tensors of the file. */
+  readonly summary: FileSummary
+  /** Of the tensors that match `--filter`, listed or not. */
+  readonly matching?: FileSummary
   /** Summary of the graph of a tmfile. */
   readonly model?: TmfileSummary
   /** The whole graph of a tmfile, in JSON only. */
@@ -54,7 +74,11 @@ interface InspectReport {
 const EXAMPLES = `
 Examples:
   tilework inspect model.btf
+  tilework inspect model.onnx --sort bytes --limit 20
+  tilework inspect model.safetensors --filter 'layers.*.attn.*' --values
   tilework inspect model.btf --digest --json
+
+--filter takes a part of a name, or with * and ? a pattern for the whole name.
 
 The digest is the SHA-256 of a tensor's packed little-endian storage bytes; of a sparse
 tensor, of the bytes of its indices (64-bit, row-major) and then of its values.
@@ -64,9 +88,13 @@ power of two, and span the smallest to the largest number.`
 export function addInspect(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
     .command('inspect')
-    .summary('list the tensors of files')
-    .description('Lists the tensors of files: names, element types, shapes, layouts and sizes.')
+    .summary('summarize files and list their tensors')
+    .description('Summarizes files and lists their tensors: names, element types, shapes, layouts and sizes.')
     .argument('<files...>', 'files of any known format')
+    .option('--filter <pattern>', 'list the tensors whose names match')
+    .addOption(new Option('--sort <key>', 'order of the list; bytes: largest first').choices(SORT_KEYS))
+    .option('--limit <n>', 'list no more than n tensors', parseLimit)
+    .option('--values', 'add the first values of each tensor: 4 rows of 6')
     .option('--digest', 'add the SHA-256 of each tensor')
     .option('--stats', 'add minimum, maximum, mean, zeros, NaNs and a histogram of each dense tensor')
   addReadOptions(command)
@@ -96,9 +124,16 @@ export function inspect(
 async function reportFile(path: string, options: InspectOptions, terminal: Terminal): Promise<InspectReport> {
   const file = await openInput(path, options)
   try {
-    const tensors = await reportTensors(file, options, terminal)
+    const { all, matching, listed } = selectListed(file.tensors, options)
+    const summary = summarizeFile(all)
     const { format, byteLength } = file
-    const report = { file: path, format, byteLength, tensors, findings: file.findings, ...modelReport(file) }
+    const report = {
+      ...{ file: path, format, byteLength, summary },
+      ...(options.filter !== undefined && { matching: summarizeFile(matching) }),
+      tensors: await reportTensors(listed, options, terminal),
+      findings: file.findings,
+      ...modelReport(file),
+    }
     return options.json && file.tmfile ? { ...report, graph: dumpTmfile(file.tmfile) } : report
   } finally {
     file.close()
@@ -119,27 +154,27 @@ function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<Inspe
 }
 
 async function reportTensors(
-  file: OpenFile,
+  listed: readonly Listed[],
   options: InspectOptions,
   terminal: Terminal,
 ): Promise<TensorReport[]> {
-  const reports = [...file.tensors].map(summarizeTensor)
-  if (!options.digest && !options.stats) return reports
+  const reports = listed.map(({ index, summary }) => ({ index, ...summary }))
+  if (!options.digest && !options.stats && !options.values) return reports
   const reads = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
   const bytesTotal = reads * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
   const progress = startProgress('Reading', terminal)
   const reader = new TensorReader(options, terminal.signal, progress, bytesTotal)
   try {
     const completed: TensorReport[] = []
-    let index = 0
-    for (const tensor of file.tensors) completed.push(await reader.complete(tensor, reports[index++]!))
+    for (const [at, { tensor }] of listed.entries())
+      completed.push(await reader.complete(tensor, reports[at]!))
     return completed
   } finally {
     progress.stop()
   }
 }
 
-/** Adds the digest and the statistics to a report, which need the bytes of the tensor. */
+/** Adds to a report what needs the bytes of the tensor: digest, statistics, values. */
 class TensorReader {
   #bytesDone = 0
 
@@ -151,7 +186,8 @@ class TensorReader {
   ) {}
 
   async complete(tensor: Tensor, report: TensorReport): Promise<TensorReport> {
-    if (!tensor.hasData || tensor.kind === 'string') return report
+    const values = this.options.values && { values: await cornerOf(tensor) }
+    if (!tensor.hasData || tensor.kind === 'string') return { ...report, ...values }
     const onBytes = (count: number): void => {
       this.#bytesDone += count
       this.progress.update({ bytesDone: this.#bytesDone, bytesTotal: this.bytesTotal })
@@ -160,36 +196,96 @@ class TensorReader {
       ...report,
       ...(this.options.digest && { sha256: await digest(tensor, { signal: this.signal, onBytes }) }),
       ...(this.options.stats && { stats: await elementStatistics(tensor, this.signal, onBytes) }),
+      ...values,
     }
   }
 }
 
 function formatReport(report: InspectReport, options: InspectOptions, terminal: Terminal): string {
   const { colors } = terminal
-  const { file, format, byteLength, model, onnx, tensors, findings } = report
-  const size = `${formatCount(tensors.length, 'tensor')}, ${formatBytes(byteLength)}`
-  const lines = [`${colors.bold(printable(file))}: ${format}, ${size}\n`]
-  if (model) lines.push(...modelLines(model).map((line) => `${line}\n`))
-  if (onnx) lines.push(...onnxLines(onnx).map((line) => `${line}\n`))
-  if (tensors.length > 0) lines.push(formatTensors(tensors, options, terminal))
-  for (const finding of findings) lines.push(`${findingLine(finding, colors)}\n`)
-  return lines.join('')
+  const { file, format, byteLength, summary, model, onnx, tensors, findings } = report
+  const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
+  const isModel = onnx !== undefined || format === 'safetensors'
+  const facts = [
+    ...summaryLines(summary, isModel),
+    ...(model ? modelLines(model) : []),
+    ...(onnx ? onnxLines(onnx) : []),
+    ...listedLines(report, options),
+  ]
+  const lines = [`${colors.bold(printable(file))}: ${format}, ${size}`]
+  for (const fact of facts)
+    lines.push(...wrapList(fact, widthOf(terminal)).map((line) => labelled(line, colors)))
+  const texts = lines.map((line) => `${line}\n`)
+  if (tensors.length > 0) texts.push(formatTensors(tensors, options, terminal))
+  if (options.values) texts.push(formatValues(tensors, colors))
+  for (const finding of findings) texts.push(`${findingLine(finding, colors)}\n`)
+  return texts.join('')
+}
+
+/** Lines are wrapped and names are cut for a terminal only: another program needs them whole. */
+function widthOf({ stdoutIsTerminal, width }: Terminal): number {
+  return stdoutIsTerminal ? width : Number.POSITIVE_INFINITY
+}
+
+/** The label of a fact stands back behind what it says. */
+function labelled(line: string, colors: Colors): string {
+  const label = /^[a-z ]+: /.exec(line)?.[0]
+  return label === undefined ? line : colors.dim(label) + line.slice(label.length)
+}
+
+/** Says what the table leaves out. */
+function listedLines(
+  { summary, matching, tensors }: InspectReport,
+  { filter, limit }: InspectOptions,
+): string[] {
+  const lines: string[] = []
+  if (matching) {
+    const count = `${matching.tensors} of ${formatCount(summary.tensors, 'tensor')}`
+    const size = `${formatNumber(matching.parameters)} elements in ${formatBytes(matching.byteLength)}`
+    const name = printable(filter ?? '')
+    lines.push(`matching "${name}": ${count}${matching.tensors === 0 ? '' : `, ${size}`}`)
+  }
+  const candidates = (matching ?? summary).tensors
+  if (limit !== undefined && tensors.length < candidates) {
+    lines.push(`listed: the first ${tensors.length} of ${candidates}`)
+  }
+  return lines
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: '#', align: 'right' },
-  { title: 'name' },
-  { title: 'kind' },
-  { title: 'dtype' },
-  { title: 'shape' },
-  { title: 'layout' },
+  { title: '#', align: 'right', paint: (text, colors) => colors.dim(text) },
+  { title: 'name', canShrink: true },
+  {
+    title: 'kind',
+    usual: 'dense',
+    paint: (text, colors) => (text === 'dense' ? text : colors.magenta(text)),
+  },
+  { title: 'dtype', paint: paintDtype },
+  { title: 'shape', canShrink: true },
+  {
+    title: 'layout',
+    usual: 'row_major',
+    canShrink: true,
+    paint: (text, colors) => (text === 'row_major' ? colors.dim(text) : colors.magenta(text)),
+  },
   { title: 'bytes', align: 'right' },
-  { title: 'data' },
+  {
+    title: 'data',
+    usual: 'yes',
+    paint: (text, colors) => (text === 'no' ? colors.red(text) : colors.dim(text)),
+  },
 ]
 const STATISTICS_COLUMNS: readonly Column[] = [
   ...['min', 'max', 'mean', 'zeros', 'NaN'].map((title) => ({ title, align: 'right' as const })),
   { title: 'histogram' },
 ]
+
+/** Numbers with a fraction, whole numbers, and the rest. */
+function paintDtype(text: string, colors: Colors): string {
+  const { kind } = DTYPES[text as Dtype]
+  if (kind === 'float' || kind === 'complex') return colors.cyan(text)
+  return kind === 'int' || kind === 'uint' ? colors.green(text) : colors.yellow(text)
+}
 
 function formatTensors(
   tensors: readonly TensorReport[],
@@ -201,8 +297,8 @@ function formatTensors(
     ...(options.stats ? STATISTICS_COLUMNS : []),
     ...(options.digest ? [{ title: 'sha256' }] : []),
   ]
-  const rows = tensors.map((report, index) => [
-    String(index),
+  const rows = tensors.map((report) => [
+    String(report.index),
     printable(report.name),
     report.kind,
     report.dtype,
@@ -213,7 +309,15 @@ function formatTensors(
     ...(options.stats ? statisticsCells(report.stats) : []),
     ...(options.digest ? [report.sha256 ?? '-'] : []),
   ])
-  return formatTable(columns, rows, terminal.colors)
+  return formatTable(columns, rows, terminal.colors, widthOf(terminal))
+}
+
+function formatValues(tensors: readonly TensorReport[], colors: Colors): string {
+  const blocks = tensors.map(({ index, name, shape, values = null }) => {
+    const title = `#${index} ${colors.bold(printable(name))} ${colors.dim(`[${formatShape(shape)}]`)}`
+    return `${[title, ...cornerLines(values, shape)].join('\n')}\n`
+  })
+  return blocks.length === 0 ? '' : `\n${blocks.join('')}`
 }
 
 function dataCell({ hasData, entryCount }: TensorReport): string {

@@ -1,4 +1,4 @@
-/** Byte counts and counts of things as text. */
+/** Byte counts, counts of things and large numbers as text. */
 
 const UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const
 
@@ -18,4 +18,9 @@ export function formatBytes(count: number): string {
 /** `1 tensor`, `2 tensors`; `1 entry`, `2 entries` where the plural is given. */
 export function formatCount(count: number, noun: string, plural = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : plural}`
+}
+
+/** `1,234,567`. */
+export function formatNumber(count: number): string {
+  return String(count).replace(/\B(?=(\d{3})+$)/g, ',')
 }

@@ -1,45 +1,108 @@
 /** Tables without frame lines, which are easy to read, cut and search. */
-import { createRequire } from 'node:module'
-import type TableClass from 'cli-table3'
+import { cutMiddle, displayWidth } from './display_width.js'
 import type { Colors } from './terminal.js'
 
 export interface Column {
   readonly title: string
   readonly align?: 'left' | 'right'
+  /** The colour of a cell by what it says; blanks around the text stay plain. */
+  readonly paint?: (text: string, colors: Colors) => string
+  /** True for texts that may be cut in the middle where the table is wider than the terminal. */
+  readonly canShrink?: boolean
+  /** The column is left out where the table is wider than the terminal and every cell has this text. */
+  readonly usual?: string
 }
 
-/** Loaded with the first table, because most runs print none. */
-function loadTable(): typeof TableClass {
-  return createRequire(import.meta.url)('cli-table3')
+const GAP = '  '
+/** A column is never cut below this, because a name of fewer characters says nothing. */
+const MIN_COLUMN_WIDTH = 12
+
+/**
+ * One line per row, linear in the number of rows.
+ *
+ * @param maxWidth - columns of the terminal; absent for a pipe, whose reader needs whole names
+ */
+export function formatTable(
+  columns: readonly Column[],
+  rows: readonly string[][],
+  colors: Colors,
+  maxWidth = Number.POSITIVE_INFINITY,
+): string {
+  const natural = widthsOf(columns, rows)
+  const needed = widthOf(natural) > maxWidth ? unusualColumns(columns, rows) : [...columns.keys()]
+  if (needed.length < columns.length) {
+    const kept = rows.map((row) => needed.map((at) => row[at]!))
+    return formatTable(
+      needed.map((at) => columns[at]!),
+      kept,
+      colors,
+      maxWidth,
+    )
+  }
+  const widths = fit(columns, natural, maxWidth)
+  const head = columns.map(({ title, align }, at) =>
+    // Without a column behind it, the last title needs no padding.
+    pad(title, colors.dim(title), widths[at]!, align, at === columns.length - 1),
+  )
+  const lines = [head.join(GAP)]
+  for (const row of rows) lines.push(formatRow(columns, row, widths, colors))
+  return `${lines.join('\n')}\n`
 }
 
-/** All frame lines are empty; only the gap between columns remains. */
-const NO_FRAME = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: '  ',
+function widthsOf(columns: readonly Column[], rows: readonly string[][]): number[] {
+  const widths = columns.map(({ title }) => displayWidth(title))
+  for (const row of rows) {
+    for (let at = 0; at < widths.length; at++) {
+      const width = displayWidth(row[at]!)
+      if (width > widths[at]!) widths[at] = width
+    }
+  }
+  return widths
 }
 
-export function formatTable(columns: readonly Column[], rows: readonly string[][], colors: Colors): string {
-  const table = new (loadTable())({
-    head: columns.map((column) => colors.dim(column.title)),
-    colAligns: columns.map((column) => column.align ?? 'left'),
-    chars: NO_FRAME,
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0, compact: true },
+function widthOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, (widths.length - 1) * GAP.length)
+}
+
+function unusualColumns(columns: readonly Column[], rows: readonly string[][]): number[] {
+  return [...columns.keys()].filter((at) => {
+    const { usual } = columns[at]!
+    return usual === undefined || rows.some((row) => row[at] !== usual)
   })
-  table.push(...rows)
-  // The last column is padded with blanks, which are of no use in a pipe.
-  return `${table.toString().replace(/ +$/gm, '')}\n`
+}
+
+/** Narrows the widest columns that may shrink until the table fits, or nothing is left to cut. */
+function fit(columns: readonly Column[], widths: number[], maxWidth: number): number[] {
+  let excess = widthOf(widths) - maxWidth
+  for (; excess > 0; excess--) {
+    let widest = -1
+    for (let at = 0; at < widths.length; at++) {
+      const canShrink = columns[at]!.canShrink === true && widths[at]! > MIN_COLUMN_WIDTH
+      if (canShrink && widths[at]! > (widths[widest] ?? 0)) widest = at
+    }
+    if (widest === -1) break
+    widths[widest]! -= 1
+  }
+  return widths
+}
+
+function formatRow(
+  columns: readonly Column[],
+  row: readonly string[],
+  widths: readonly number[],
+  colors: Colors,
+): string {
+  const cells = columns.map(({ align, paint }, at) => {
+    const text = cutMiddle(row[at]!, widths[at]!)
+    const painted = paint ? paint(text, colors) : text
+    return pad(text, painted, widths[at]!, align, at === columns.length - 1)
+  })
+  return cells.join(GAP).trimEnd()
+}
+
+/** @param isLast - the last column is not padded: blanks at the end of a line are of no use in a pipe */
+function pad(text: string, painted: string, width: number, align: Column['align'], isLast: boolean): string {
+  const blanks = ' '.repeat(Math.max(0, width - displayWidth(text)))
+  if (align === 'right') return blanks + painted
+  return isLast ? painted : painted + blanks
 }

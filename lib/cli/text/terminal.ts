@@ -28,9 +28,20 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
 }
 
-export type Colors = Pick<ReturnType<typeof PicoColors.createColors>, 'bold' | 'dim' | 'red' | 'yellow'>
+export type Colors = Pick<
+  ReturnType<typeof PicoColors.createColors>,
+  'bold' | 'dim' | 'red' | 'yellow' | 'green' | 'cyan' | 'magenta'
+>
 
-const NO_COLORS: Colors = { bold: String, dim: String, red: String, yellow: String }
+const NO_COLORS: Colors = {
+  bold: String,
+  dim: String,
+  red: String,
+  yellow: String,
+  green: String,
+  cyan: String,
+  magenta: String,
+}
 
 export interface Terminal {
   readonly stdin: RunOptions['stdin']

@@ -1,0 +1,97 @@
+/** What a file holds as a whole: elements and bytes by element type, and its largest tensors. */
+import type { TensorSummary } from '../../index.js'
+import { formatBytes, formatNumber } from '../text/byte_count.js'
+import { printable } from '../text/printable.js'
+import type { Listed } from './inspect_selection.js'
+
+interface Totals {
+  tensors: number
+  /** Elements; of a sparse tensor its entries. */
+  parameters: number
+  byteLength: number
+}
+
+/** The `summary` of `tilework inspect --json`. Fields may be added, never changed. */
+export interface FileSummary extends Readonly<Totals> {
+  /** By element type, most bytes first. */
+  readonly dtypes: Readonly<Record<string, Readonly<Totals>>>
+  /** The largest tensors, largest first. */
+  readonly largest: readonly {
+    readonly index: number
+    readonly name: string
+    readonly byteLength: number
+  }[]
+}
+
+const LARGEST = 3
+
+export function summarizeFile(tensors: readonly Listed[]): FileSummary {
+  const totals = emptyTotals()
+  const dtypes = new Map<string, Totals>()
+  const largest: Listed[] = []
+  for (const listed of tensors) {
+    const { summary } = listed
+    let ofDtype = dtypes.get(summary.dtype)
+    if (ofDtype === undefined) {
+      ofDtype = emptyTotals()
+      dtypes.set(summary.dtype, ofDtype)
+    }
+    add(totals, summary)
+    add(ofDtype, summary)
+    keepLargest(largest, listed)
+  }
+  return {
+    ...totals,
+    dtypes: Object.fromEntries([...dtypes].sort(([, one], [, other]) => other.byteLength - one.byteLength)),
+    largest: largest.map(({ index, summary }) => ({
+      index,
+      name: summary.name,
+      byteLength: summary.byteLength ?? 0,
+    })),
+  }
+}
+
+function emptyTotals(): Totals {
+  return { tensors: 0, parameters: 0, byteLength: 0 }
+}
+
+function add(totals: Totals, { shape, entryCount, byteLength }: TensorSummary): void {
+  totals.tensors += 1
+  totals.parameters += entryCount ?? shape.reduce((product, extent) => product * extent, 1)
+  totals.byteLength += byteLength ?? 0
+}
+
+function keepLargest(largest: Listed[], listed: Listed): void {
+  const bytesOf = ({ summary }: Listed): number => summary.byteLength ?? 0
+  if (bytesOf(listed) === 0) return
+  if (largest.length === LARGEST && bytesOf(largest[LARGEST - 1]!) >= bytesOf(listed)) return
+  const at = largest.findIndex((other) => bytesOf(other) < bytesOf(listed))
+  largest.splice(at === -1 ? largest.length : at, 0, listed)
+  largest.length = Math.min(largest.length, LARGEST)
+}
+
+/** From this number of tensors on, the largest are not seen at a glance in the table. */
+const MANY_TENSORS = 6
+
+export function summaryLines(summary: FileSummary, isModel: boolean): string[] {
+  if (summary.tensors === 0) return []
+  const { byteLength, largest } = summary
+  const noun = isModel ? 'parameters' : 'elements'
+  const dtypes = Object.entries(summary.dtypes)
+  const types = dtypes.map(([dtype, part]) =>
+    dtypes.length === 1
+      ? dtype
+      : `${dtype} ${formatNumber(part.parameters)} in ${formatBytes(part.byteLength)}`,
+  )
+  const lines = [
+    `${noun}: ${formatNumber(summary.parameters)} in ${formatBytes(byteLength)}; ${types.join(', ')}`,
+  ]
+  if (summary.tensors >= MANY_TENSORS && largest.length > 0) {
+    const names = largest.map(({ name, byteLength: bytes }) => {
+      const share = Math.round((100 * bytes) / byteLength)
+      return `${printable(name)} ${formatBytes(bytes)} (${share} %)`
+    })
+    lines.push(`largest: ${names.join(', ')}`)
+  }
+  return lines
+}

@@ -1,0 +1,81 @@
+/** `--values`: a corner of the values of a tensor. */
+import { slice, type Tensor } from '../../index.js'
+import { printable } from '../text/printable.js'
+
+/** Most rows and columns of a corner: a glance, and two tensors of a convolution side by side on a screen. */
+const ROWS = 4
+const COLUMNS = 6
+
+/** A value in JSON: a string where a JSON number would not be exact. */
+export type CornerValue = number | boolean | string
+
+/** Rows of values along the last two axes, at index 0 of the others. */
+export type Corner = readonly (readonly CornerValue[])[]
+
+/** The corner of a tensor; null for one without values that can be listed. */
+export async function cornerOf(tensor: Tensor): Promise<Corner | null> {
+  if (!tensor.hasData) return null
+  if (tensor.kind === 'string') return [(await tensor.strings()).slice(0, COLUMNS)]
+  if (tensor.kind === 'sparse') return null
+  const { shape } = tensor
+  const extents = shape.map((extent, axis) => Math.min(extent, limitOf(axis, shape.length)))
+  if (extents.includes(0)) return []
+  const columns = extents.at(-1) ?? 1
+  // Elements of two bits have no slices.
+  const isWhole = tensor.dtype === 'int2' || tensor.dtype === 'uint2'
+  const ranges = extents.map((extent) => [0, extent] as const)
+  const rowCount = extents.at(-2) ?? 1
+  if (isWhole) {
+    const row = (at: number): CornerValue[] =>
+      Array.from({ length: columns }, (_, column) => plain(tensor.at(...indexOf(shape.length, at, column))))
+    return Array.from({ length: rowCount }, (_, at) => row(at))
+  }
+  const values = await slice(tensor, ranges).toTypedArray()
+  const perElement = values.length / (rowCount * columns)
+  const cells = Array.from({ length: rowCount * columns }, (_, at) =>
+    perElement === 1
+      ? plain(values[at]!)
+      : // A complex number is two floats.
+        `${values[2 * at]}${Number(values[2 * at + 1]) < 0 ? '' : '+'}${values[2 * at + 1]}i`,
+  )
+  return Array.from({ length: rowCount }, (_, row) => cells.slice(row * columns, (row + 1) * columns))
+}
+
+function limitOf(axis: number, rank: number): number {
+  if (axis === rank - 1) return COLUMNS
+  return axis === rank - 2 ? ROWS : 1
+}
+
+function indexOf(rank: number, row: number, column: number): number[] {
+  return Array.from({ length: rank }, (_, axis) => {
+    if (axis === rank - 1) return column
+    return axis === rank - 2 ? row : 0
+  })
+}
+
+function plain(value: number | bigint | boolean): CornerValue {
+  if (typeof value === 'boolean') return value
+  const number = Number(value)
+  return Number.isSafeInteger(number) || (typeof value === 'number' && Number.isFinite(value))
+    ? number
+    : String(value)
+}
+
+/** The corner as indented lines with aligned columns; `…` where the tensor continues. */
+export function cornerLines(corner: Corner | null, shape: readonly number[]): string[] {
+  if (corner === null) return ['   no values to show']
+  if (corner.length === 0) return ['   no elements']
+  const cells = corner.map((row) => row.map(valueText))
+  const width = Math.max(...cells.flat().map((cell) => cell.length))
+  const continues = (shape.at(-1) ?? 1) > corner[0]!.length ? '  …' : ''
+  const lines = cells.map((row) => `   ${row.map((cell) => cell.padStart(width)).join('  ')}${continues}`)
+  return (shape.at(-2) ?? 1) > corner.length ? [...lines, `   ${'…'.padStart(width)}`] : lines
+}
+
+/** Five significant digits: as many as tell two weights apart. */
+function valueText(value: CornerValue): string {
+  if (typeof value === 'string') return printable(value).slice(0, 24)
+  return typeof value === 'number' && !Number.isInteger(value)
+    ? String(Number(value.toPrecision(5)))
+    : String(value)
+}
