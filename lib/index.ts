@@ -58,6 +58,7 @@ export {
 } from './layout/plan.js'
 export { setThreads, threads } from './native/addon.js'
 export type { DlpackCapsule } from './native/types.js'
+export { nearestNames } from './nearest_names.js'
 export type { TensorChanges } from './pipeline/change_tensors.js'
 export {
   type ConvertOptions,

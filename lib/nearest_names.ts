@@ -1,20 +1,31 @@
 /** The known names nearest to a mistyped one, for the advice in an error. */
+import { readInput } from './caller_input.js'
+import { TileworkError } from './errors.js'
+import { valueText } from './value_text.js'
 
 /** Longest name that is compared: the distance costs time in proportion to it, and hostile names are long. */
 const MAX_COMPARED_LENGTH = 128
+/** Longest name that an error repeats. */
+const MAX_SHOWN_LENGTH = 160
 /** Names that an error suggests: more would not be read. */
 const MAX_SUGGESTIONS = 3
 
 /**
  * Up to three of `known`, nearest first: names that start with `name`, then names within an edit distance of half its
  * length. A name that differs in case alone is the only one.
+ *
+ * @throws TileworkError ERR_ARGUMENT for anything but strings
  */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
+  if (typeof name !== 'string') throw wrongType('name', 'a string', name)
+  const names = readInput('known', () => [...known])
+  const wrong = names.findIndex((each) => typeof each !== 'string')
+  if (wrong >= 0) throw wrongType(`known[${wrong}]`, 'a string', names[wrong])
   const wanted = name.toLowerCase()
   if (wanted.length === 0 || wanted.length > MAX_COMPARED_LENGTH) return []
   const maxDistance = Math.min(wanted.length - 1, Math.max(2, Math.ceil(wanted.length / 2)), 8)
-  return [...known]
-    .map((candidate) => ({ candidate, distance: distanceTo(candidate.toLowerCase(), wanted) }))
+  return names
+    .map((candidate) => ({ candidate, distance: distanceTo(candidate.toLowerCase(), wanted, maxDistance) }))
     .filter(({ distance }) => distance <= maxDistance)
     .sort((a, b) => a.distance - b.distance)
     .filter(({ distance }, _, [nearest]) => nearest!.distance > SAME || distance === SAME)
@@ -22,17 +33,45 @@ export function nearestNames(name: string, known: Iterable<string>): string[] {
     .map(({ candidate }) => candidate)
 }
 
+/**
+ * The end of a message about an unknown name: `; did you mean "a" or "b"?`
+ *
+ * @param otherwise - the end where no name is near, without its full stop
+ */
+export function nearestText(name: unknown, known: Iterable<string>, otherwise = ''): string {
+  const near = typeof name === 'string' ? nearestNames(name, known) : []
+  const shown = near.map((each) => JSON.stringify(each.slice(0, MAX_SHOWN_LENGTH)))
+  const last = shown.pop()
+  if (last === undefined) return `${otherwise}.`
+  return `; did you mean ${shown.length === 0 ? last : `${shown.join(', ')} or ${last}`}?`
+}
+
+function wrongType(what: string, allowed: string, value: unknown): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${what} must be ${allowed}; it is ${valueText(value)}.`)
+}
+
 /** Distance of names that differ in case alone. */
 const SAME = -1
 
-function distanceTo(candidate: string, wanted: string): number {
+function distanceTo(candidate: string, wanted: string, limit: number): number {
   if (candidate === wanted) return SAME
   if (wanted.length > 1 && candidate.startsWith(wanted)) return 0
-  return editDistance(wanted, candidate)
+  if (Math.abs(candidate.length - wanted.length) > limit) return Number.POSITIVE_INFINITY
+  return editDistance(...withoutSharedEnds(wanted, candidate), limit)
 }
 
-/** Levenshtein distance, one row of the table at a time. */
-function editDistance(from: string, to: string): number {
+/** Names of one model share long prefixes and suffixes, which cost time and change no distance. */
+function withoutSharedEnds(one: string, other: string): [string, string] {
+  const shorter = Math.min(one.length, other.length)
+  let start = 0
+  while (start < shorter && one[start] === other[start]) start++
+  let end = 0
+  while (end < shorter - start && one.at(-1 - end) === other.at(-1 - end)) end++
+  return [one.slice(start, one.length - end), other.slice(start, other.length - end)]
+}
+
+/** Levenshtein distance, one row of the table at a time; infinite where it exceeds `limit`. */
+function editDistance(from: string, to: string, limit: number): number {
   let row = Array.from({ length: to.length + 1 }, (_, column) => column)
   for (let line = 1; line <= from.length; line++) {
     const next = [line]
@@ -41,6 +80,7 @@ function editDistance(from: string, to: string): number {
       next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1))
     }
     row = next
+    if (Math.min(...row) > limit) return Number.POSITIVE_INFINITY
   }
   return row[to.length]!
 }

@@ -113,6 +113,7 @@ const CALLS: Readonly<Record<string, Call>> = {
       },
     ],
   },
+  nearestNames: { run: tilework.nearestNames, args: () => ['con1', ['conv1', 'fc']] },
   checkConvertOptions: {
     run: tilework.checkConvertOptions,
     args: () => ['in.btf', 'out.btf', { format: 'npy', dtype: 'int8', weightsOnly: true }],

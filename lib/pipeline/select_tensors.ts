@@ -1,6 +1,7 @@
 /** Selects tensors of a file by name or index. */
 import { TileworkError } from '../errors.js'
 import type { TensorList } from '../formats/format.js'
+import { nearestText } from '../nearest_names.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 
@@ -49,7 +50,13 @@ export function selectTensor(tensors: TensorList, selector: string | number): Te
   const tensor = typeof selector === 'number' ? tensors.at(selector) : tensors.get(selector)
   if (tensor) return tensor
   const which = typeof selector === 'number' ? `tensor at index ${selector}` : `tensor ${valueText(selector)}`
-  throw new TileworkError('ERR_ARGUMENT', `The file has no ${which}; it has ${namesText(tensors)}.`)
+  const known = typeof selector === 'string' ? namesOf(tensors) : []
+  const end = nearestText(selector, known, `; it has ${namesText(tensors)}`)
+  throw new TileworkError('ERR_ARGUMENT', `The file has no ${which}${end}`)
+}
+
+function* namesOf(tensors: TensorList): Generator<string> {
+  for (const { name } of tensors) yield name
 }
 
 function namesText(tensors: TensorList): string {

@@ -227,8 +227,53 @@ describe('edit', () => {
     }
     const codes = inFolder('codes.tmfile')
     await runCli(['edit', small, '--quantize', 'conv/w=int8', '-o', codes])
-    const { file } = await edited(['--replace-constant', `conv/w=${codes}`])
+    const { file } = await edited(['--replace-constant', `conv/w=${codes}`, '--force'])
     expect(file.dense('conv/w').quantization).toEqual((await open(codes)).dense('conv/w').quantization)
+  })
+
+  it('refuses constants of another shape or type, unless --force', async () => {
+    const wrong = inFolder('wrong.npy')
+    await save(wrong, [tensor([1, 2, 3], { dtype: 'float32' })])
+    const args = ['edit', small, '--replace-constant', `conv/b=${wrong}`, '-o', inFolder('refused.tmfile')]
+    const { code, stderr } = await runCli(args)
+    expect([code, stderr]).toEqual([
+      64,
+      expect.stringContaining('is float32 [3] and the constant "conv/b" is float32 [2]'),
+    ])
+    await save(wrong, [tensor([1, 2], { dtype: 'float16' })])
+    expect(await runCli(args)).toMatchObject({ code: 64, stderr: expect.stringContaining('--force') })
+    const forced = await edited(['--replace-constant', `conv/b=${wrong}`, '--force'])
+    expect(forced.file.dense('conv/b').dtype).toBe('float16')
+  })
+
+  it('puts weights back by name, codes with their scales', async () => {
+    const weights = inFolder('back.safetensors')
+    await save(weights, [tensor([9, 10], { dtype: 'float32', name: 'conv/b' })])
+    const { file, report } = await edited(['--weights', weights])
+    expect(report.changes).toEqual([`1 constant of ${weights}; 1 other unchanged`])
+    expect([...(await file.dense('conv/b').toTypedArray())]).toEqual([9, 10])
+    const quantized = await edited(['--quantize', 'conv/w=int8'])
+    await runCli(['convert', inFolder('edited-small.tmfile'), weights])
+    const again = await edited(['--weights', weights], 'edited-small.tmfile')
+    expect(again.file.dense('conv/w').quantization).toEqual(quantized.file.dense('conv/w').quantization)
+    await save(weights, [tensor([9, 10], { dtype: 'float32', name: 'conv/c' })])
+    const refused = await runCli(['edit', small, '--weights', weights, '-o', inFolder('refused.tmfile')])
+    expect([refused.code, refused.stderr]).toEqual([
+      64,
+      expect.stringContaining('such as "conv/c"; did you mean '),
+    ])
+  })
+
+  it.each([
+    [['--rename', 'cnv=b'], 'No tensor or node has the name "cnv"; did you mean "conv"?'],
+    [['--remove-node', 'cnv'], 'no node "cnv"; did you mean "conv"?'],
+    [['--outputs', 'conv/x'], 'no tensor "conv/x"; did you mean '],
+    [['--insert-node', '{"operator":"Relu6x","name":"r"}'], 'did you mean "ReLu6"'],
+    [['--metadata', 'a=b'], 'a tmfile has no metadata'],
+    [['--opset', '3'], 'a tmfile has no operator sets'],
+  ])('%j is refused with advice', async (args, advice) => {
+    const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
+    expect([code, stderr]).toEqual([64, expect.stringContaining(advice)])
   })
 
   it('quantizes and dequantizes constants', async () => {

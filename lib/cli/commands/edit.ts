@@ -1,6 +1,7 @@
 /** `tilework edit FILE -o OUT`: changes to the graph of a model. */
+import { extname } from 'node:path'
 import { type Command, Option } from 'commander'
-import { type OpenFile, save, TileworkError, type WriteMode } from '../../index.js'
+import { type FormatName, type OpenFile, save, TileworkError } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, openInput, type ReadChoice } from '../files/open_input.js'
 import { formatBytes } from '../text/byte_count.js'
@@ -10,18 +11,20 @@ import {
   collect,
   collectCodes,
   collectFile,
+  collectMetadata,
   collectName,
   collectNamedNode,
   collectNode,
+  collectOpset,
   collectShape,
   parseBatch,
 } from './edit_arguments.js'
 import { type EditChoice, ModelChanges } from './edit_changes.js'
 import { ConstantFiles } from './edit_constants.js'
+import { OnnxChanges } from './edit_onnx.js'
 
 export interface EditOptions extends ReadChoice, EditChoice {
   readonly output: string
-  readonly write?: WriteMode
   readonly json?: boolean
 }
 
@@ -45,6 +48,8 @@ Examples:
   tilework edit model.tmfile --insert-node '{"operator":"ReLu6","name":"r","inputs":["conv1"],"replaces":"conv1"}' -o out.tmfile
   tilework edit model.tmfile --replace-node 'r={"operator":"Clip","params":{"min":0,"max":6}}' -o out.tmfile
   tilework edit old.tmfile --write upgrade -o new.tmfile
+  tilework edit model.onnx --weights trained.safetensors -o out.onnx
+  tilework edit model.onnx --outputs features --rename features=y --metadata stage=backbone -o part.onnx
 
 A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
 such an object. Inputs and outputs are tensor names. Params need to be given only where they differ
@@ -55,6 +60,11 @@ inserted node's first output replaces this tensor as input of all other nodes.
 The FILE of a constant may have any format: its tensor with the name of the constant, or its only
 tensor; or FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes keep their scales.
 
+--weights replaces the constants that have the names of its tensors. It and --replace-constant refuse
+another shape or element type without --force. ONNX models take --from with --to, --outputs,
+--remove-node (a node by its name or the name of an output), --replace-constant, --weights,
+--fill-weights, --rename, --merge-constants, --remove-unused, --strip-weights, --metadata and --opset.
+
 Changes are made in the order of this list of options, whatever the order on the command line. OUT
 may be FILE. Bytes that no change affects stay as they are, unless --write says otherwise.`
 
@@ -62,7 +72,9 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
   const command = program
     .command('edit')
     .summary('change the graph of a model')
-    .description('Writes a model (tmfile) with other input shapes, names, nodes, outputs or constants.')
+    .description(
+      'Writes a model (tmfile or ONNX) with other input shapes, names, nodes, outputs or constants.',
+    )
     .argument('<file>', 'a model')
     .requiredOption('-o, --output <file>', 'where to write it')
   addNodeOptions(command)
@@ -117,6 +129,8 @@ function addConstantOptions(command: Command): void {
         'values of a constant, from a file of any format; may be repeated',
       ).argParser(collectFile),
     )
+    .option('--weights <file>', 'values of the constants that have the names of its tensors')
+    .option('--force', 'replace constants by others of any shape and element type')
     .option('--fill-weights <zeros|file>', 'values for all constants without values, by name')
     .option(
       '--dequantize <tensor>',
@@ -151,6 +165,17 @@ function addModelOptions(command: Command): void {
     .option('--strip-weights', 'remove the values of all constants and keep their sizes')
     .option('--strip-names', 'remove all names')
     .addOption(
+      new Option('--metadata <key=value>', 'metadata of an ONNX model; may be repeated').argParser(
+        collectMetadata,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--opset <version|domain=version>',
+        'version of an operator set of an ONNX model; converts no node; may be repeated',
+      ).argParser(collectOpset),
+    )
+    .addOption(
       new Option('--write <mode>', 'how to write bytes that no change affects')
         .choices(['exact', 'canonical', 'upgrade'])
         .default('exact'),
@@ -171,35 +196,45 @@ export async function edit(input: string, options: EditOptions, terminal: Termin
 }
 
 async function editFile(
-  { tmfile: model, format }: OpenFile,
+  file: OpenFile,
   input: string,
   options: EditOptions,
   signal: AbortSignal,
 ): Promise<EditReport> {
-  if (!model) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `${input} is ${format}; this command edits tmfile models (programs edit ONNX models with \`file.onnx\`).`,
-    )
+  const { output, write } = options
+  const { format } = file
+  if (!file.tmfile && !file.onnx) {
+    throw new TileworkError('ERR_UNSUPPORTED', `${input} is ${format}; edit changes tmfile and ONNX models.`)
   }
+  checkOutput(input, output, format)
   const files = new ConstantFiles(options)
   try {
-    const changes = new ModelChanges(model, files)
+    const changes = file.tmfile ? new ModelChanges(file.tmfile, files) : new OnnxChanges(file.onnx!, files)
     await changes.make(options)
     let byteLength = 0
-    await save(options.output, model, {
+    await save(output, changes.model, {
       format,
       signal,
-      ...(options.write && { mode: options.write }),
+      ...(file.tmfile && write && { mode: write }),
       onProgress: ({ bytesTotal }) => {
         byteLength = bytesTotal
       },
     })
     const { made, blocked } = changes
-    return { input, output: options.output, byteLength, changes: made, blocked: [...blocked] }
+    return { input, output, byteLength, changes: made, blocked: [...blocked] }
   } finally {
     files.close()
   }
+}
+
+/** Refuses an output whose extension is of another format, or of none. */
+function checkOutput(input: string, output: string, format: FormatName): void {
+  const extension = extname(output).toLowerCase()
+  if (['', `.${format}`, extname(input).toLowerCase()].includes(extension)) return
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `edit writes the format of its input, ${format}; ${output} has the extension "${extension}".`,
+  )
 }
 
 function formatReport({ output, byteLength, changes, blocked }: EditReport): string {

@@ -67,6 +67,19 @@ export function collectCodes(text: string, before: readonly Named<JsonObject>[] 
   return [...before, { name, value: at < 0 ? { dtype: value } : jsonOf(value, '--quantize') }]
 }
 
+/** KEY=VALUE, split at the first "=". */
+export function collectMetadata(text: string, before: readonly Named<string>[] = []): Named<string>[] {
+  const [name, value] = splitAt(text, text.indexOf('='), '--metadata takes KEY=VALUE')
+  return [...before, { name, value }]
+}
+
+/** VERSION of ONNX itself, or DOMAIN=VERSION. */
+export function collectOpset(text: string, before: readonly Named<number>[] = []): Named<number>[] {
+  const [, domain = '', version] = /^(?:(.+)=)?(\d{1,9})$/.exec(text) ?? []
+  if (version === undefined) throw wrongUse(`--opset takes VERSION or DOMAIN=VERSION; it is "${text}".`)
+  return [...before, { name: domain, value: Number(version) }]
+}
+
 export function parseBatch(text: string): number {
   const batch = /^\d+$/.test(text) ? Number(text) : 0
   if (batch > 0) return batch

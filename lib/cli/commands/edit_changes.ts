@@ -8,6 +8,7 @@ import {
   TileworkError,
   type TmfileModel,
   tensor,
+  type WriteMode,
 } from '../../index.js'
 import {
   NODE_FIELDS,
@@ -28,6 +29,7 @@ import {
   objectOf,
 } from './edit_arguments.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
+import { type Constant, checkFits, weightsOf } from './edit_weights.js'
 
 /** The requested changes, by flag. */
 export interface EditChoice {
@@ -38,6 +40,7 @@ export interface EditChoice {
   readonly replaceNode?: readonly Named<JsonObject>[]
   readonly insertNode?: readonly JsonObject[]
   readonly replaceConstant?: readonly Named<string>[]
+  readonly weights?: string
   readonly fillWeights?: string
   readonly dequantize?: readonly string[]
   readonly quantize?: readonly Named<JsonObject>[]
@@ -49,10 +52,19 @@ export interface EditChoice {
   readonly removeUnused?: boolean
   readonly stripWeights?: boolean
   readonly stripNames?: boolean
+  /** Of an ONNX model. */
+  readonly metadata?: readonly Named<string>[]
+  /** Versions of operator sets by domain, of an ONNX model. */
+  readonly opset?: readonly Named<number>[]
+  /** Replaces constants by others of any shape and element type. */
+  readonly force?: boolean
+  readonly write?: WriteMode
 }
 
 /** The argument of `--fill-weights` that is not a path. */
 const ZEROS = 'zeros'
+
+export const isZeros = (source: string): boolean => source === ZEROS
 
 /** The JSON fields of a node, by flag. */
 const NODE_FLAGS = {
@@ -76,8 +88,13 @@ export class ModelChanges {
     this.#files = files
   }
 
+  get model(): TmfileModel {
+    return this.#model
+  }
+
   /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for wrong JSON fields */
   async make(choice: EditChoice): Promise<void> {
+    refuseOnnxOptions(choice)
     this.#cut(choice)
     await this.#changeNodes(choice)
     await this.#changeConstants(choice)
@@ -168,9 +185,12 @@ export class ModelChanges {
   async #changeConstants(choice: EditChoice): Promise<void> {
     for (const { name, value } of choice.replaceConstant ?? []) {
       const numbers = await this.#files.constant(name, value)
+      const old = this.#model.graph.tensors.find((each) => each.name === name)
+      if (old) checkFits({ ...old, name }, numbers, value, choice.force)
       this.#model.replaceConstant(name, numbers)
       this.#note(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
     }
+    if (choice.weights !== undefined) await this.#setWeights(choice.weights, choice.force)
     if (choice.fillWeights !== undefined) await this.#fill(choice.fillWeights)
     for (const name of choice.dequantize ?? []) {
       this.#model.replaceConstant(name, await this.#model.dequantize(name))
@@ -186,6 +206,23 @@ export class ModelChanges {
       )
       this.#note(`constant ${name} is ${dtype} with ${formatCount(parameters.scales.length, 'scale')}`)
     }
+  }
+
+  async #setWeights(path: string, force: boolean | undefined): Promise<void> {
+    const constants = new Map<string, TmfileTensor & Constant>()
+    for (const each of this.#model.graph.tensors) {
+      if (each.role === 'constant' && each.name !== null)
+        constants.set(each.name, { ...each, name: each.name })
+    }
+    const replacements = weightsOf(await this.#files.open(path), path, constants, force)
+    for (const { name, numbers } of replacements) {
+      const { dtype, quantization } = constants.get(name)!
+      // Codes that come back from a format without scales are those of the constant.
+      const isSame = numbers.dtype === dtype && numbers.quantization === undefined
+      this.#model.replaceConstant(name, numbers, isSame ? quantization : undefined)
+    }
+    const others = formatCount(constants.size - replacements.length, 'other')
+    this.#note(`${formatCount(replacements.length, 'constant')} of ${path}; ${others} unchanged`)
   }
 
   async #fill(from: string): Promise<void> {
@@ -237,6 +274,12 @@ export class ModelChanges {
   }
 }
 
+/** @throws TileworkError ERR_UNSUPPORTED for options that change what only an ONNX model has */
+function refuseOnnxOptions({ metadata, opset }: EditChoice): void {
+  if (metadata) throw new TileworkError('ERR_UNSUPPORTED', '--metadata: a tmfile has no metadata.')
+  if (opset) throw new TileworkError('ERR_UNSUPPORTED', '--opset: a tmfile has no operator sets.')
+}
+
 /** Operators whose third input is a bias, which is int32 where the weights are codes. */
 const BIASED: ReadonlySet<string> = new Set(['Convolution', 'Deconvolution', 'FullyConnected'])
 const BIAS_INPUT = 2
@@ -248,7 +291,7 @@ function isAboutShapes(constant: TmfileTensor, consumers: readonly TmfileNode[])
 }
 
 /** Lazy, because a small file may describe constants that do not fit into memory together (CWE-770). */
-function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
+export function zeros(dtype: Dtype, shape: readonly number[]): DenseTensor {
   const byteLength = (shape.reduce((product, extent) => product * extent, 1) * DTYPES[dtype].bits) / 8
   const load = () => asTensor(new Uint8Array(byteLength), { dtype, shape })
   return lazyTensor(load, { dtype, shape, keep: false })

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { type DenseTensor, type OpenFile, TileworkError } from '../../index.js'
 import { openInput, type ReadChoice } from '../files/open_input.js'
+import { didYouMean } from '../text/did_you_mean.js'
 import { parseSelector } from './convert_options.js'
 
 export class ConstantFiles {
@@ -55,6 +56,8 @@ export function constantNamed(file: OpenFile, name: string | null, path: string)
   const { tensors } = file
   if (name !== null && tensors.get(name)) return file.dense(name)
   if (tensors.length === 1) return file.dense(0)
-  const message = `${path} has ${tensors.length} tensors, and none is named ${JSON.stringify(name)}; select one with FILE#TENSOR.`
+  const known = [...tensors].map((tensor) => tensor.name)
+  const near = name === null ? '.' : didYouMean(name, known)
+  const message = `${path} has ${tensors.length} tensors, and none is named ${JSON.stringify(name)}${near} FILE#TENSOR selects one.`
   throw new TileworkError('ERR_ARGUMENT', message)
 }

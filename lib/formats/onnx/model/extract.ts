@@ -5,6 +5,7 @@
  */
 import { readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
@@ -42,7 +43,11 @@ function endsOf(graph: Graph, list: string, given: readonly string[]): readonly 
   for (const name of checkTexts(what, names)) {
     if (seen.has(name)) throw wrong(`${valueText(name)} occurs twice among the ${list}`)
     seen.add(name)
-    if (!graph.value(name)) throw wrong(`The graph has no value ${valueText(name)}`)
+    if (!graph.value(name)) {
+      const known = graph.values().map((value) => value.name)
+      const message = `The graph has no value ${valueText(name)}${nearestText(name, known)}`
+      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+    }
   }
   return names
 }

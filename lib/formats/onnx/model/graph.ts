@@ -4,6 +4,7 @@
  * A message has names only. Look-ups by name go through an index that single-node edits update and other edits discard.
  */
 import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
@@ -18,6 +19,7 @@ import {
   deduplicateInitializers,
   initializersToConstants,
   removeUnused,
+  stripInitializers,
 } from './graph_passes.js'
 import { metadataOf } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
@@ -123,12 +125,12 @@ export class ProtoGraph implements GraphInterface {
 
   addOutput(name: string, type: ValueType): void {
     if (this.outputNames.has(name)) throw nameTaken(name)
-    if (!this.#defines(name)) throw noValue(name)
+    if (!this.#defines(name)) throw this.#noValue(name)
     this.#declare('output', name, type)
   }
 
   setType(name: string, type: ValueType): void {
-    if (!this.#defines(name)) throw noValue(name)
+    if (!this.#defines(name)) throw this.#noValue(name)
     const known = this.#index().declared.get(name)
     if (!known) {
       this.#declare('value_info', name, type)
@@ -205,7 +207,7 @@ export class ProtoGraph implements GraphInterface {
 
   removeInitializer(name: string): void {
     const found = this.#index().initializers.get(name)
-    if (!found) throw new TileworkError('ERR_ARGUMENT', `The graph has no initializer ${valueText(name)}.`)
+    if (!found) throw unknown('initializer', name, this.initializerNames)
     if (!this.inputNames.has(name)) this.#refuseUsed(name)
     this.message.remove(found.field)
   }
@@ -326,7 +328,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   rename(name: string, other: string): void {
-    if (!this.#defines(name)) throw noValue(name)
+    if (!this.#defines(name)) throw this.#noValue(name)
     checkText('The name of a value', other)
     const isTaken = this.#defines(other) || this.usersOf(other).length > 0 || this.#isDefinedInside(other)
     if (other === '' || isTaken) throw nameTaken(other)
@@ -374,8 +376,20 @@ export class ProtoGraph implements GraphInterface {
     return initializersToConstants(this, names)
   }
 
+  stripInitializers(): number {
+    return stripInitializers(this)
+  }
+
   deduplicateInitializers(): Promise<number> {
     return deduplicateInitializers(this)
+  }
+
+  #noValue(name: string): TileworkError {
+    return unknown(
+      'value',
+      name,
+      this.values().map((value) => value.name),
+    )
   }
 
   /** The name index, rebuilt if the message was edited by other means. */
@@ -463,6 +477,9 @@ function nameTaken(name: string): TileworkError {
   return new TileworkError('ERR_ARGUMENT', `The name ${valueText(name)} is empty or taken in the graph.`)
 }
 
-function noValue(name: string): TileworkError {
-  return new TileworkError('ERR_ARGUMENT', `The graph has no value ${valueText(name)}.`)
+function unknown(what: string, name: string, known: Iterable<string>): TileworkError {
+  return new TileworkError(
+    'ERR_ARGUMENT',
+    `The graph has no ${what} ${valueText(name)}${nearestText(name, known)}`,
+  )
 }

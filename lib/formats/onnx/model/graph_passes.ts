@@ -3,11 +3,13 @@
  * and initializers, deduplication of initializers.
  */
 import { createHash } from 'node:crypto'
+import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Message, MessageField } from '../protobuf/message.js'
 import { FORMAT_NAME } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
+import { StrippedTensor } from '../tensor/stripped.js'
 import { usedNames } from './node_order.js'
 import type { Graph, Node, Removed } from './types.js'
 import { constantOf } from './value.js'
@@ -230,4 +232,21 @@ function modelOf(message: Message): Message | undefined {
   let model: Message | undefined = message
   while (model && model.type !== 'ModelProto') model = model.parent
   return model
+}
+
+/** Types of shapes, axes, indices and conditions, without which a graph has no shapes. */
+const STRUCTURAL: ReadonlySet<Dtype> = new Set(['int32', 'int64', 'bool'])
+
+/** See `Graph.stripInitializers`. */
+export function stripInitializers(graph: Graph): number {
+  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(stripInitializers))
+  const { message } = graph
+  let count = 0
+  for (const { field, name } of graph.initializerFields('initializer')) {
+    const tensor = tensorOfField(message, field)
+    if (tensor.kind !== 'dense' || !tensor.hasData || STRUCTURAL.has(tensor.dtype)) continue
+    message.putTensor('initializer', new StrippedTensor(tensor), name, field)
+    count++
+  }
+  return inner.reduce((sum, each) => sum + each, count)
 }

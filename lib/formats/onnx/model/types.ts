@@ -304,6 +304,13 @@ export interface Graph {
    */
   initializersToConstants(names?: readonly string[]): number
   /**
+   * Removes the values of dense initializers and keeps their types and shapes, as in model files for benchmarks; also in
+   * subgraphs. Initializers of int32, int64 and bool stay, because they hold shapes, axes and conditions.
+   *
+   * @returns number of initializers without values
+   */
+  stripInitializers(): number
+  /**
    * Keeps one of several dense initializers with equal dtype, shape and bits (so -0 differs from 0). Initializers that
    * are inputs or outputs of the graph stay. Reads the values.
    *

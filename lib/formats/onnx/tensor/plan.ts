@@ -13,6 +13,7 @@ import { VARINT } from '../protobuf/wire.js'
 import { WireWriter } from '../protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, quote } from '../schema.js'
 import { storageOf, TENSOR } from './header.js'
+import { StrippedTensor } from './stripped.js'
 
 /** A message as segments: bytes in memory, and references to payloads. */
 export interface PlannedMessage {
@@ -63,7 +64,8 @@ export async function planTensor(
   raw = true,
   external?: readonly WriteSegment[],
 ): Promise<PlannedMessage> {
-  if (!tensor.hasData) {
+  const isStripped = tensor instanceof StrippedTensor
+  if (!tensor.hasData && !isStripped) {
     throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
       format: FORMAT_NAME,
     })
@@ -74,12 +76,12 @@ export async function planTensor(
     for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
   }
   const isInternal = tensor.kind === 'dense' && external === undefined
-  const typed = isInternal && !raw ? await typedField(tensor) : undefined
+  const typed = isInternal && !raw && !isStripped ? await typedField(tensor) : undefined
   if (typed && typed.number < TENSOR.name) head.bytes(typed.number, typed.entries)
   if (name !== '') head.text(TENSOR.name, name)
   if (typed && typed.number > TENSOR.name) head.bytes(typed.number, typed.entries)
   const values: WriteSegment[] = []
-  if (isInternal && raw) {
+  if (isInternal && raw && !isStripped) {
     const { byteLength } = tensor.storage
     head.lengthOf(TENSOR.rawData, byteLength)
     if (byteLength > 0) values.push({ kind: 'tensor', tensor })

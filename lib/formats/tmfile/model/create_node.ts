@@ -1,9 +1,16 @@
 /** Creates nodes from short descriptions: names of tensors, and the parameters that differ from their defaults. */
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { isConstant } from '../enums.js'
-import { type OperatorName, type OperatorSchema, operatorByName, operatorByNumber } from '../operators.js'
+import {
+  OPERATORS,
+  type OperatorName,
+  type OperatorSchema,
+  operatorByName,
+  operatorByNumber,
+} from '../operators.js'
 import { FORMAT_NAME, OPERATOR_VERSION } from '../schema.js'
 import { checkKeys } from './check_arguments.js'
 import { checkNewName } from './edit_names.js'
@@ -81,10 +88,11 @@ function schemaOf({ operator, operatorNumber }: TmfileNodeDescription): Operator
   if (typeof operator !== 'string')
     throw invalidDescription(`operator is ${valueText(operator)}; it must be the name of an operator.`)
   const schema = operatorNumber === undefined ? operatorByName(operator) : operatorByNumber(operatorNumber)
-  if (!schema)
-    throw invalidDescription(
-      `The operator ${valueText(operatorNumber ?? operator)} is unknown; docs/tmfile.md lists the operators.`,
-    )
+  if (!schema) {
+    const known = operatorNumber === undefined ? OPERATORS.map(({ name }) => name) : []
+    const end = nearestText(operator, new Set(known), '; docs/tmfile.md lists the operators')
+    throw invalidDescription(`The operator ${valueText(operatorNumber ?? operator)} is unknown${end}`)
+  }
   if (schema.name === operator) return schema
   throw invalidDescription(`operatorNumber ${operatorNumber} is ${schema.name}; operator is ${operator}.`)
 }

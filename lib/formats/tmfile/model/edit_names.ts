@@ -3,6 +3,7 @@
  * new name must be unique among nodes or among tensors. Duplicate names in a file are kept.
  */
 import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { FORMAT_NAME } from '../schema.js'
 import { refuseEdit } from './lookup.js'
@@ -52,8 +53,10 @@ export function rename(graph: TmfileGraph, from: string, to: string): number {
   const renamed = { name: checkNewName(to, 'The new name') }
   const tensors = graph.tensors.filter(({ name }) => name === from)
   const nodes = graph.nodes.filter(({ name }) => name === from)
-  if (tensors.length + nodes.length === 0)
-    refuseEdit(`No tensor or node has the name ${JSON.stringify(from)}.`)
+  if (tensors.length + nodes.length === 0) {
+    const known = new Set([...graph.tensors, ...graph.nodes].map(({ name }) => name ?? ''))
+    refuseEdit(`No tensor or node has the name ${JSON.stringify(from)}${nearestText(from, known)}`)
+  }
   if (from !== to && tensors.length > 0) refuseTakenName('tensor', renamed, graph.tensors)
   if (from !== to && nodes.length > 0) refuseTakenName('node', renamed, graph.nodes)
   for (const each of [...tensors, ...nodes]) each.name = to

@@ -1,5 +1,6 @@
 /** Finds the nodes and tensors of a graph by name, and the nodes that produce and consume each tensor. */
 import { TileworkError } from '../../../errors.js'
+import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
 import { isConstant } from '../enums.js'
 import { FORMAT_NAME } from '../schema.js'
@@ -37,7 +38,9 @@ function find<T extends { readonly name: string | null }>(
     typeof key === 'string' ? list.find(({ name }) => name === key) : list.find((entry) => entry === key)
   if (found) return found
   const name = typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key)
-  const message = `The graph has no ${what} ${name}; it has ${list.length} ${what}s.`
+  const known = list.map((entry) => entry.name ?? '')
+  const end = nearestText(key, known, `; it has ${list.length} ${what}s`)
+  const message = `The graph has no ${what} ${name}${end}`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
 

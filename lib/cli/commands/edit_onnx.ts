@@ -1,0 +1,229 @@
+/** Applies the changes of `tilework edit` to an ONNX model in a fixed order, and describes each of them. */
+import { type DenseTensor, TileworkError } from '../../index.js'
+import type { Graph, Node, OnnxModel } from '../../onnx.js'
+import { formatCount } from '../text/byte_count.js'
+import { didYouMean } from '../text/did_you_mean.js'
+import { type EditChoice, isZeros, zeros } from './edit_changes.js'
+import { type ConstantFiles, constantNamed } from './edit_constants.js'
+import { type Constant, checkFits, weightsOf } from './edit_weights.js'
+
+/** Options that change what only a tmfile has, or what cannot be computed for ONNX models yet. */
+const TMFILE_ONLY = {
+  setInput: '--set-input',
+  setBatch: '--set-batch',
+  castWeights: '--cast-weights',
+  quantize: '--quantize',
+  dequantize: '--dequantize',
+  insertNode: '--insert-node',
+  replaceNode: '--replace-node',
+  stripNames: '--strip-names',
+} as const satisfies Partial<Record<keyof EditChoice, string>>
+
+type TmfileOnly = keyof typeof TMFILE_ONLY
+
+const REASONS: Readonly<Record<TmfileOnly, string>> = {
+  setInput: 'shapes that follow from an input cannot be computed for ONNX models yet',
+  setBatch: 'shapes that follow from the batch cannot be computed for ONNX models yet',
+  castWeights: 'the nodes of an ONNX model fix the types of its weights',
+  quantize: 'an ONNX model needs other nodes for quantized weights',
+  dequantize: 'an ONNX model has nodes that dequantize',
+  insertNode: 'programs add nodes with graph.addNode',
+  replaceNode: 'programs change nodes through graph.nodes',
+  stripNames: 'names are the only links of an ONNX graph',
+}
+
+/** Types of shapes, axes and conditions, which zeros would change. */
+const STRUCTURAL: ReadonlySet<string> = new Set(['int32', 'int64', 'bool'])
+
+/** Applies changes to a model and keeps a description of each. */
+export class OnnxChanges {
+  readonly made: string[] = []
+  readonly blocked: ReadonlySet<string> = new Set()
+  #model: OnnxModel
+  readonly #files: ConstantFiles
+
+  /** @param files - provides constants of other files */
+  constructor(model: OnnxModel, files: ConstantFiles) {
+    this.#model = model
+    this.#files = files
+  }
+
+  /** The changed model: a cut makes another one. */
+  get model(): OnnxModel {
+    return this.#model
+  }
+
+  get #graph(): Graph {
+    return this.#model.graph
+  }
+
+  /** @throws TileworkError as the methods of `OnnxModel` and `Graph`, and ERR_UNSUPPORTED for options of tmfiles alone */
+  async make(choice: EditChoice): Promise<void> {
+    refuseTmfileOptions(choice)
+    this.#cut(choice)
+    for (const name of choice.removeNode ?? []) this.#removeNode(name)
+    await this.#changeConstants(choice)
+    for (const { from, to } of choice.rename ?? []) this.#rename(from, to)
+    if (choice.mergeConstants) {
+      const count = await this.#graph.deduplicateInitializers()
+      this.made.push(`${formatCount(count, 'equal initializer')} removed`)
+    }
+    if (choice.removeUnused) {
+      const { nodes, initializers } = this.#graph.removeUnused()
+      this.made.push(
+        `${formatCount(nodes, 'unused node')} and ${formatCount(initializers, 'unused initializer')} removed`,
+      )
+    }
+    if (choice.stripWeights) {
+      this.made.push(`values of ${formatCount(this.#graph.stripInitializers(), 'initializer')} removed`)
+    }
+    this.#describeModel(choice)
+  }
+
+  #cut({ from = [], to = [], outputs }: EditChoice): void {
+    if ((from.length === 0) !== (to.length === 0)) {
+      throw new TileworkError('ERR_ARGUMENT', 'A cut needs both --from and --to.')
+    }
+    const before = this.#graph.nodes.length
+    if (to.length > 0) {
+      this.#model = this.#model.extract(from, to)
+      const after = this.#graph.nodes.length
+      this.made.push(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+    }
+    if (outputs) {
+      const graph = this.#graph
+      const inputs = graph.inputs.map(({ name }) => name).filter((name) => !graph.hasInitializer(name))
+      this.#model = this.#model.extract(inputs, outputs)
+      const after = this.#graph.nodes.length
+      this.made.push(`outputs are ${outputs.join(', ')}: ${after} of ${before} nodes`)
+    }
+  }
+
+  /** The consumers of the node take its first input that is computed or given. */
+  #removeNode(name: string): void {
+    const graph = this.#graph
+    const node = this.#nodeNamed(name)
+    const used = node.outputs.filter(
+      (output) => graph.usersOf(output).length > 0 || graph.outputNames.has(output),
+    )
+    const input = node.inputs.find((each) => each !== '' && !graph.hasInitializer(each))
+    const [output] = used
+    if (output !== undefined && (input === undefined || used.length > 1)) {
+      const reason =
+        input === undefined
+          ? 'it has no input that can replace its output'
+          : 'several of its outputs are used'
+      throw new TileworkError('ERR_GRAPH', `The node ${JSON.stringify(name)} cannot be removed: ${reason}.`)
+    }
+    if (output !== undefined) graph.replaceAllUses(output, input!)
+    graph.removeNode(node)
+    this.made.push(`removed node ${name}`)
+  }
+
+  /** The node with the name, or with an output of the name: many nodes have no name of their own. */
+  #nodeNamed(name: string): Node {
+    const { nodes } = this.#graph
+    const node = nodes.find((each) => each.name === name) ?? this.#graph.producerOf(name)
+    if (node) return node
+    const known = nodes.flatMap((each) => [each.name, ...each.outputs])
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `The graph has no node ${JSON.stringify(name)}${didYouMean(name, new Set(known))}`,
+    )
+  }
+
+  async #changeConstants({ replaceConstant = [], weights, fillWeights, force }: EditChoice): Promise<void> {
+    for (const { name, value } of replaceConstant) {
+      const numbers = await this.#files.constant(name, value)
+      checkFits(this.#initializer(name), numbers, value, force)
+      this.#graph.setInitializer(name, numbers)
+      this.made.push(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
+    }
+    if (weights !== undefined) await this.#setWeights(weights, force)
+    if (fillWeights !== undefined) await this.#fill(fillWeights)
+  }
+
+  async #setWeights(path: string, force: boolean | undefined): Promise<void> {
+    const constants = this.#initializers()
+    const replacements = weightsOf(await this.#files.open(path), path, constants, force)
+    for (const { name, numbers } of replacements) this.#graph.setInitializer(name, numbers)
+    const others = formatCount(constants.size - replacements.length, 'other')
+    this.made.push(`${formatCount(replacements.length, 'initializer')} of ${path}; ${others} unchanged`)
+  }
+
+  async #fill(from: string): Promise<void> {
+    const file = isZeros(from) ? undefined : await this.#files.open(from)
+    const empty = [...this.#graph.initializers()].filter(({ kind, hasData }) => kind === 'dense' && !hasData)
+    const left: string[] = []
+    for (const { name, dtype, shape } of empty) {
+      if (!file && STRUCTURAL.has(dtype)) {
+        left.push(name)
+        continue
+      }
+      const numbers = file ? constantNamed(file, name, from) : zeros(dtype, shape)
+      checkFits({ name, dtype, shape }, numbers, from)
+      this.#graph.setInitializer(name, numbers)
+    }
+    this.made.push(`${formatCount(empty.length - left.length, 'initializer')} filled from ${from}`)
+    for (const name of left) this.made.push(`initializer ${name} describes a shape and stays without values`)
+  }
+
+  #initializer(name: string): DenseTensor {
+    const tensor = this.#graph.initializer(name)
+    if (tensor?.kind === 'dense') return tensor
+    const what = tensor ? `is a ${tensor.kind} tensor` : 'is no initializer of the graph'
+    const advice = tensor ? '.' : didYouMean(name, this.#graph.initializerNames)
+    throw new TileworkError('ERR_ARGUMENT', `${JSON.stringify(name)} ${what}${advice}`)
+  }
+
+  #initializers(): Map<string, Constant> {
+    const dense = [...this.#graph.initializers()].filter(({ kind }) => kind === 'dense')
+    return new Map(dense.map(({ name, dtype, shape }) => [name, { name, dtype, shape }]))
+  }
+
+  #rename(from: string, to: string): void {
+    const graph = this.#graph
+    const value = graph.value(from)
+    const nodes = graph.nodes.filter(({ name }) => name === from)
+    if (!value && nodes.length === 0) {
+      const known = [...graph.values().map(({ name }) => name), ...graph.nodes.map(({ name }) => name)]
+      throw new TileworkError(
+        'ERR_GRAPH',
+        `No value or node has the name ${JSON.stringify(from)}${didYouMean(from, new Set(known))}`,
+      )
+    }
+    if (nodes.length > 0 && graph.nodes.some(({ name }) => name === to)) {
+      throw new TileworkError('ERR_GRAPH', `The name ${JSON.stringify(to)} is taken by another node.`)
+    }
+    const uses = value ? value.uses.length + 1 : 0
+    if (value) graph.rename(from, to)
+    for (const node of nodes) node.name = to
+    this.made.push(`renamed ${from} to ${to} in ${formatCount(uses + nodes.length, 'reference')}`)
+  }
+
+  #describeModel({ metadata = [], opset = [] }: EditChoice): void {
+    for (const { name, value } of metadata) {
+      this.#model.setMetadata(name, value)
+      this.made.push(`metadata ${name} is ${value}`)
+    }
+    for (const { name, value } of opset) {
+      this.#model.setOpsetImport(name, value)
+      this.made.push(`operator set ${name === '' ? 'ai.onnx' : name} has version ${value}`)
+    }
+  }
+}
+
+function refuseTmfileOptions(choice: EditChoice): void {
+  const given = (Object.keys(TMFILE_ONLY) as TmfileOnly[]).find((key) => choice[key] !== undefined)
+  if (given !== undefined) {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      `${TMFILE_ONLY[given]} edits tmfile models only: ${REASONS[given]}.`,
+    )
+  }
+  if (choice.write === undefined || choice.write === 'exact') return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `--write ${choice.write} is for tmfile models; an ONNX model keeps all bytes that no change affects.`,
+  )
+}

@@ -1,0 +1,81 @@
+/** Weights from a file of tensors for the constants of a model: which belong to which, and whether they fit. */
+import { type DenseTensor, type Dtype, type OpenFile, reorder, TileworkError } from '../../index.js'
+import { formatCount } from '../text/byte_count.js'
+import { didYouMean } from '../text/did_you_mean.js'
+
+/** A constant of the model: what a replacement must be like. */
+export interface Constant {
+  readonly name: string
+  readonly dtype: Dtype
+  /** Null where the model does not know it. */
+  readonly shape: readonly number[] | null
+}
+
+/** A constant and its new values. */
+export interface Replacement {
+  readonly name: string
+  readonly numbers: DenseTensor
+}
+
+/**
+ * Refuses values of another shape or element type, which the nodes of the model do not expect.
+ *
+ * @param where - where the values come from
+ * @throws TileworkError ERR_ARGUMENT
+ */
+export function checkFits(constant: Constant, numbers: DenseTensor, where: string, force?: boolean): void {
+  const { name, dtype, shape } = constant
+  if (force || (numbers.dtype === dtype && (shape === null || String(numbers.shape) === String(shape))))
+    return
+  const found = `${numbers.dtype} [${numbers.shape.join(', ')}]`
+  const wanted = `${dtype} [${shape?.join(', ') ?? '?'}]`
+  throw new TileworkError(
+    'ERR_ARGUMENT',
+    `${where} is ${found} and the constant ${JSON.stringify(name)} is ${wanted}; --force replaces it anyway.`,
+  )
+}
+
+/**
+ * The tensors of `file` with the constants of the same names.
+ *
+ * @param path - of the file, for messages
+ * @throws TileworkError ERR_ARGUMENT for a tensor without a constant unless `force` leaves it out, for one that does not
+ * fit, and where no name is the same
+ */
+export function weightsOf(
+  file: OpenFile,
+  path: string,
+  constants: ReadonlyMap<string, Constant>,
+  force?: boolean,
+): Replacement[] {
+  const unknown: string[] = []
+  const replacements: Replacement[] = []
+  for (const tensor of file.tensors) {
+    const constant = constants.get(tensor.name)
+    if (!constant) {
+      unknown.push(tensor.name)
+      continue
+    }
+    const where = `${path}#${tensor.name}`
+    if (tensor.kind !== 'dense') {
+      throw new TileworkError(
+        'ERR_UNSUPPORTED',
+        `${where} is a ${tensor.kind} tensor; weights must be dense.`,
+      )
+    }
+    const numbers = tensor.storage.layout === 'row_major' ? tensor : reorder(tensor, 'row_major')
+    checkFits(constant, numbers, where, force)
+    replacements.push({ name: tensor.name, numbers })
+  }
+  if (unknown.length > 0 && (!force || replacements.length === 0)) {
+    const first = unknown[0]!
+    const all =
+      unknown.length === 1 ? 'a tensor that is' : `${formatCount(unknown.length, 'tensor')} that are`
+    const advice = replacements.length > 0 ? ' --force leaves out such tensors.' : ''
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `${path} has ${all} no constant of the model, such as ${JSON.stringify(first)}${didYouMean(first, constants.keys())}${advice}`,
+    )
+  }
+  return replacements
+}

@@ -1,0 +1,236 @@
+/** `tilework edit` on ONNX models. */
+import { existsSync, readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { check, type OpenFile, open, save, tensor } from '../../lib/index.js'
+import { OnnxModel } from '../../lib/onnx.js'
+import { runCli, runJson } from './run_cli.js'
+import { temporaryFolder } from './temporary_folder.js'
+
+const inFolder = temporaryFolder()
+const MODEL = inFolder('model.onnx')
+
+interface EditReport {
+  readonly byteLength: number
+  readonly changes: readonly string[]
+}
+
+beforeAll(async () => {
+  const model = OnnxModel.create({ opset: 17 })
+  const { graph } = model
+  const type = { kind: 'tensor', dtype: 'float32', shape: [1, 2] } as const
+  graph.addInput('x', type)
+  graph.setInitializer('fc.weight', tensor(Float32Array.of(1, 2, 3, 4), { shape: [2, 2] }))
+  graph.setInitializer('fc.bias', tensor(Float32Array.of(5, 6), { shape: [2] }))
+  graph.setInitializer('same', tensor(Float32Array.of(5, 6), { shape: [2] }))
+  graph.setInitializer('target', tensor(BigInt64Array.of(1n, 2n), { shape: [2] }))
+  graph.addNode({ opType: 'MatMul', name: 'matmul', inputs: ['x', 'fc.weight'], outputs: ['product'] })
+  graph.addNode({ opType: 'Add', name: 'add', inputs: ['product', 'fc.bias'], outputs: ['sum'] })
+  graph.addNode({ opType: 'Relu', inputs: ['sum'], outputs: ['active'] })
+  graph.addNode({ opType: 'Reshape', name: 'reshape', inputs: ['active', 'target'], outputs: ['y'] })
+  graph.addNode({ opType: 'Add', name: 'other', inputs: ['sum', 'same'], outputs: ['z'] })
+  for (const name of ['product', 'sum', 'active']) graph.setType(name, type)
+  graph.addOutput('y', type)
+  graph.addOutput('z', type)
+  await save(MODEL, model)
+})
+
+async function edited(...args: readonly string[]): Promise<{ changes: readonly string[]; file: OpenFile }> {
+  const output = inFolder('edited.onnx')
+  const { changes, byteLength } = await runJson<EditReport>(['edit', MODEL, ...args, '-o', output])
+  expect(byteLength).toBe(readFileSync(output).length)
+  return { changes, file: await open(output) }
+}
+
+async function errorsOf(path: string): Promise<unknown[]> {
+  return (await check(path, { level: 'strict' })).filter(({ severity }) => severity === 'error')
+}
+
+async function numbers(file: OpenFile, name: string): Promise<unknown[]> {
+  return [...((await file.dense(name).toTypedArray()) as Float32Array)]
+}
+
+describe('edit of an ONNX model', () => {
+  it('renames values and nodes', async () => {
+    const args = ['--rename', 'product=hidden', '--rename', 'add=plus', '--rename', 'x=image']
+    const { changes, file } = await edited(...args)
+    expect(changes).toEqual([
+      'renamed product to hidden in 2 references',
+      'renamed add to plus in 1 reference',
+      'renamed x to image in 2 references',
+    ])
+    const { graph } = file.onnx!
+    expect([graph.nodes[0]!.outputs, graph.nodes[1]!.inputs[0], graph.nodes[1]!.name]).toEqual([
+      ['hidden'],
+      'hidden',
+      'plus',
+    ])
+    expect(graph.inputs[0]!.name).toBe('image')
+    expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it('cuts to outputs, and from values to others', async () => {
+    const outputs = await edited('--outputs', 'sum')
+    expect(outputs.changes).toEqual(['outputs are sum: 2 of 5 nodes'])
+    expect(outputs.file.onnx!.graph.nodes.map(({ opType }) => opType)).toEqual(['MatMul', 'Add'])
+    expect(outputs.file.onnx!.graph.initializerNames).toEqual(['fc.weight', 'fc.bias'])
+    const part = await edited('--from', 'product', '--to', 'active')
+    expect(part.changes).toEqual(['cut from product to active: 2 of 5 nodes'])
+    expect([...part.file.onnx!.graph.inputNames]).toEqual(['product'])
+    expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it('removes nodes, by their name or the name of an output, and what is unused', async () => {
+    const { changes, file } = await edited(
+      '--remove-node',
+      'active',
+      '--remove-node',
+      'other',
+      '--remove-unused',
+    )
+    expect(changes).toEqual([
+      'removed node active',
+      'removed node other',
+      '0 unused nodes and 1 unused initializer removed',
+    ])
+    const { graph } = file.onnx!
+    expect(graph.nodes.map(({ opType, inputs }) => [opType, inputs[0]])).toEqual([
+      ['MatMul', 'x'],
+      ['Add', 'product'],
+      ['Reshape', 'sum'],
+    ])
+    expect([...graph.outputNames]).toEqual(['y', 'sum'])
+    expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it('sets metadata and operator sets, and merges equal initializers', async () => {
+    const args = ['--metadata', 'note=a=b', '--opset', '18', '--opset', 'com.example=2', '--merge-constants']
+    const { changes, file } = await edited(...args)
+    expect(changes).toEqual([
+      '1 equal initializer removed',
+      'metadata note is a=b',
+      'operator set ai.onnx has version 18',
+      'operator set com.example has version 2',
+    ])
+    expect([...file.onnx!.metadata]).toEqual([['note', 'a=b']])
+    expect([...file.onnx!.opsetImports]).toEqual([
+      ['', 18],
+      ['com.example', 2],
+    ])
+  })
+
+  it('puts weights back that were taken out and trained', async () => {
+    const weights = inFolder('weights.safetensors')
+    await runCli(['convert', MODEL, weights, '--tensor', 'fc.bias', '--tensor', 'fc.weight'])
+    const same = await edited('--weights', weights)
+    expect(same.changes).toEqual([`2 initializers of ${weights}; 2 others unchanged`])
+    await save(weights, [tensor(Float32Array.of(7, 8), { name: 'fc.bias' })])
+    const { file } = await edited('--weights', weights)
+    expect(await numbers(file, 'fc.bias')).toEqual([7, 8])
+    expect(await numbers(file, 'fc.weight')).toEqual([1, 2, 3, 4])
+    expect(file.onnx!.graph.nodes).toHaveLength(5)
+    expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
+  })
+
+  it('refuses weights that do not fit, unless --force', async () => {
+    const weights = inFolder('wrong.safetensors')
+    const output = inFolder('never.onnx')
+    const run = (...more: string[]) => runCli(['edit', MODEL, '--weights', weights, '-o', output, ...more])
+    await save(weights, [tensor(Float32Array.of(7, 8, 9), { name: 'fc.bias' })])
+    expect(await run()).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining(
+        'wrong.safetensors#fc.bias is float32 [3] and the constant "fc.bias" is float32 [2]; --force replaces it anyway.',
+      ),
+    })
+    await save(weights, [tensor(Int32Array.of(7, 8), { name: 'fc.bias' })])
+    expect((await run()).stderr).toContain('is int32 [2] and the constant "fc.bias" is float32 [2]')
+    await save(weights, [
+      tensor(Float32Array.of(7, 8), { name: 'fc.bias' }),
+      tensor(Float32Array.of(7, 8), { name: 'fc.biases' }),
+    ])
+    const unknown = await run()
+    expect(unknown.stderr).toContain(
+      'such as "fc.biases"; did you mean "fc.bias"? --force leaves out such tensors.',
+    )
+    expect(existsSync(output)).toBe(false)
+    expect(await run('--force')).toMatchObject({ code: 0 })
+    await save(weights, [tensor(Float32Array.of(7, 8), { name: 'none' })])
+    expect((await run('--force')).code).toBe(64)
+  })
+
+  it('replaces one initializer, of the same shape and type unless --force', async () => {
+    const [fits, wider] = [inFolder('fits.npy'), inFolder('wider.npy')]
+    await save(fits, [tensor(Float32Array.of(7, 8))])
+    await save(wider, [tensor(Float64Array.of(7, 8))])
+    const { changes, file } = await edited('--replace-constant', `fc.bias=${fits}`)
+    expect(changes).toEqual([`constant fc.bias is float32 [2] of ${fits}`])
+    expect(await numbers(file, 'fc.bias')).toEqual([7, 8])
+    const refused = await runCli([
+      'edit',
+      MODEL,
+      '--replace-constant',
+      `fc.bias=${wider}`,
+      '-o',
+      inFolder('no.onnx'),
+    ])
+    expect(refused).toMatchObject({ code: 64, stderr: expect.stringContaining('--force') })
+    const forced = await edited('--replace-constant', `fc.bias=${wider}`, '--force')
+    expect(forced.file.dense('fc.bias').dtype).toBe('float64')
+  })
+
+  it('strips weights and fills them again, but not shapes', async () => {
+    const stripped = inFolder('stripped.onnx')
+    const { changes } = await runJson<EditReport>(['edit', MODEL, '--strip-weights', '-o', stripped])
+    expect(changes).toEqual(['values of 3 initializers removed'])
+    const file = await open(stripped)
+    expect([...file.tensors].map(({ name, shape, hasData }) => [name, shape, hasData])).toEqual([
+      ['fc.weight', [2, 2], false],
+      ['fc.bias', [2], false],
+      ['same', [2], false],
+      ['target', [2], true],
+    ])
+    file.close()
+    const filled = inFolder('filled.onnx')
+    const args = ['edit', stripped, '-o', filled, '--fill-weights']
+    expect((await runJson<EditReport>([...args, 'zeros'])).changes).toEqual([
+      '3 initializers filled from zeros',
+    ])
+    expect(await numbers(await open(filled), 'fc.weight')).toEqual([0, 0, 0, 0])
+    await runCli([...args, MODEL])
+    expect(await numbers(await open(filled), 'fc.weight')).toEqual([1, 2, 3, 4])
+    expect(await errorsOf(filled)).toEqual([])
+  })
+
+  it.each([
+    [['--set-input', 'x=1,2'], 'cannot be computed for ONNX models yet'],
+    [['--set-batch', '2'], 'cannot be computed for ONNX models yet'],
+    [['--cast-weights', 'float16'], '--cast-weights edits tmfile models only'],
+    [['--strip-names'], '--strip-names edits tmfile models only'],
+    [['--write', 'upgrade'], '--write upgrade is for tmfile models'],
+    [['--opset', 'x'], '--opset takes VERSION or DOMAIN=VERSION'],
+    [['--metadata', 'x'], '--metadata takes KEY=VALUE'],
+    [['--rename', 'sun=b'], 'No value or node has the name "sun"; did you mean "sum"?'],
+    [['--remove-node', 'reshap'], 'The graph has no node "reshap"; did you mean "reshape"?'],
+    [['--remove-node', 'matmul', '--from', 'x', '--to', 'summ'], 'no value "summ"; did you mean "sum"'],
+    [['--replace-constant', `fc.wieght=${MODEL}#fc.bias`], 'did you mean "fc.weight"'],
+    [['--replace-constant', `fc.weight=${MODEL}#fc.wieght`], 'did you mean "fc.weight"'],
+  ])('%j is refused, and nothing is written', async (args, message) => {
+    const output = inFolder('refused.onnx')
+    const { code, stderr } = await runCli(['edit', MODEL, ...args, '-o', output])
+    expect([code, stderr]).toEqual([64, expect.stringContaining(message)])
+    expect(existsSync(output)).toBe(false)
+  })
+
+  it('writes the format of its input', async () => {
+    const { code, stderr } = await runCli(['edit', MODEL, '--opset', '18', '-o', inFolder('out.npz')])
+    expect([code, stderr]).toEqual([64, expect.stringContaining('edit writes the format of its input, onnx')])
+  })
+})
+
+it('an unknown tensor of convert lists the nearest names', async () => {
+  const { code, stderr } = await runCli(['convert', MODEL, inFolder('x.npz'), '--tensor', 'fc.wieght'])
+  expect([code, stderr]).toEqual([
+    64,
+    expect.stringContaining('no tensor "fc.wieght"; did you mean "fc.weight"'),
+  ])
+})
