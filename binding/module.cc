@@ -10,6 +10,7 @@
 #include "environment.h"
 #include "input_file.h"
 #include "memory/huge_pages.h"
+#include "memory/place_rows.h"
 #include "opencl.h"
 #include "output_file.h"
 #include "parallel/thread_count.h"
@@ -47,6 +48,29 @@ Napi::Value prepare_pages(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     const Bytes memory = bytes_during_call(info[0], "bytes");
     tilework::prepare_pages(memory.data, memory.size);
+    return info.Env().Undefined();
+  });
+}
+
+// placeRows(target, offset, stride, source, rowBytes): all rows of the source.
+Napi::Value place_rows(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const Bytes target = bytes_during_call(info[0], "target");
+    const int64_t offset = whole_number(info[1], "offset");
+    const int64_t stride = whole_number(info[2], "stride");
+    const Bytes source = bytes_during_call(info[3], "source");
+    const int64_t row_bytes = whole_number(info[4], "rowBytes");
+    const auto size = static_cast<int64_t>(source.size);
+    const auto room = static_cast<int64_t>(target.size);
+    const int64_t rows = row_bytes == 0 ? 0 : size / row_bytes;
+    const bool is_inside = row_bytes > 0 && size % row_bytes == 0 && row_bytes <= stride &&
+                           (rows == 0 || (offset <= room && row_bytes <= room - offset &&
+                                          rows - 1 <= (room - offset - row_bytes) / stride));
+    if (!is_inside) {
+      throw Error(ErrorCode::kArgument,
+                  "The rows do not lie in the " + std::to_string(room) + " bytes of the target.");
+    }
+    tilework::place_rows(target.data + offset, stride, source.data, row_bytes, rows);
     return info.Env().Undefined();
   });
 }
@@ -97,6 +121,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));
   exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));
   exports.Set("preparePages", Napi::Function::New<prepare_pages>(env, "preparePages"));
+  exports.Set("placeRows", Napi::Function::New<place_rows>(env, "placeRows"));
   exports.Set("liveMappings", Napi::Function::New<live_mappings>(env, "liveMappings"));
   exports.Set("heldPlanBytes", Napi::Function::New<held_plan_bytes>(env, "heldPlanBytes"));
   exports.Set("exportDlpack", Napi::Function::New<export_dlpack>(env, "exportDlpack"));

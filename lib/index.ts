@@ -112,11 +112,13 @@ export {
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
+export { type ConcatOptions, concat, stack } from './tensor/concat.js'
 export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
+export { type PadOptions, type PadWidth, pad } from './tensor/pad.js'
 export type { QuantizationParameters, QuantizationRules } from './tensor/quantization.js'
 export {
   type BiasMismatch,
@@ -130,6 +132,7 @@ export type { AxisRange, AxisRangeList, SliceRange } from './tensor/region.js'
 export { type ReorderOptions, reorder } from './tensor/reorder.js'
 export { slice } from './tensor/slice.js'
 export { type SparseFromDenseOptions, sparseFromDense } from './tensor/sparse.js'
+export { split } from './tensor/split.js'
 export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {

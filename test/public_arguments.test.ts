@@ -209,6 +209,13 @@ const CALLS: Readonly<Record<string, Call>> = {
   'serialize many': { run: serialize, args: () => [[small(), codes()], { format: 'safetensors' }] },
   setMemoryBudget: { run: setMemoryBudget, args: () => [budget] },
   setThreads: { run: setThreads, args: () => [1] },
+  concat: { run: tilework.concat, args: () => [[small(), small()], { axis: 1 }] },
+  stack: { run: tilework.stack, args: () => [[small(), small()], { axis: -1 }] },
+  'concat with': { run: (other) => tilework.concat([small(), other as never]), args: () => [small()] },
+  pad: { run: tilework.pad, args: () => [small(), [1, [0, 2]], { value: 1 }] },
+  'pad by a width': { run: (width) => tilework.pad(small(), [width as never]), args: () => [[1, 1]] },
+  split: { run: tilework.split, args: () => [small(), 2, { axis: 0 }] },
+  'split at': { run: (at) => tilework.split(small(), [at as never]), args: () => [1] },
   slice: { run: tilework.slice, args: () => [small(), [{ start: 0, end: 2, step: 1 }]] },
   'slice by a range': {
     run: (range) => tilework.slice(small(), [range]),

@@ -1,7 +1,9 @@
 /** Lazy tensors that are computed on a device. */
 import type { Dtype } from '../dtype/dtypes.js'
 import { checkDense } from '../tensor/check_tensor.js'
+import type { StoredTensor } from '../tensor/dense.js'
 import { FusedTensor } from '../tensor/fused.js'
+import { JoinedTensor } from '../tensor/joined.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 import { type DeviceChoice, findDevice } from './devices.js'
 
@@ -17,5 +19,10 @@ export function onDevice<D extends Dtype>(tensor: DenseTensor<D>, device: Device
 export function onDevice(tensor: DenseTensor, device: DeviceChoice): DenseTensor {
   const dense = checkDense(tensor, 'onDevice')
   const { id } = findDevice(device).device
-  return dense instanceof FusedTensor ? new FusedTensor({ ...dense.recipe, device: id }) : dense
+  return withDevice(dense, id)
+}
+
+function withDevice<T extends DenseTensor>(tensor: T, device: string): T | StoredTensor {
+  if (tensor instanceof JoinedTensor) return tensor.mapParts((part) => withDevice(part, device)) ?? tensor
+  return tensor instanceof FusedTensor ? new FusedTensor({ ...tensor.recipe, device }) : tensor
 }

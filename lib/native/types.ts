@@ -425,6 +425,11 @@ export interface NativeAddon {
    * write to each 4 KiB page faults, which takes longer than the work on the bytes.
    */
   preparePages(bytes: Uint8Array): void
+  /**
+   * Copies rows of `rowBytes` bytes that follow each other in `source` to `target` at `offset`, `offset + stride`, and so on.
+   * Throws ERR_ARGUMENT where they do not lie in the target.
+   */
+  placeRows(target: Uint8Array, offset: number, stride: number, source: Uint8Array, rowBytes: number): void
   /** Number of mappings of this environment that are not unmapped yet; for tests of their lifetime. */
   liveMappings(): number
   /** Sum of the footprints of all plans of this environment that are not freed yet; for tests of their lifetime. */

@@ -11,6 +11,7 @@ import type { WriteSegment } from '../formats/format.js'
 import type { NativeInputFile } from '../native/types.js'
 import { asStored } from '../tensor/dense.js'
 import { FusedTensor } from '../tensor/fused.js'
+import { JoinedTensor } from '../tensor/joined.js'
 import type { DenseTensor } from '../tensor/tensor.js'
 
 /**
@@ -100,17 +101,28 @@ function* workOf(segment: WriteSegment, { isNative, tensorsOfRanges }: ChunkOpti
   }
 }
 
-function chunksOfTensor(tensor: DenseTensor, isNative: boolean): Generator<SizedWork> {
+function* chunksOfTensor(tensor: DenseTensor, isNative: boolean): Generator<SizedWork> {
   const tensorInSource = asStored(tensor)
+  if (tensorInSource instanceof JoinedTensor && tensorInSource.isSequence) {
+    const { parts } = tensorInSource.recipe
+    for (const part of parts) {
+      const isLast = part === parts.at(-1)
+      for (const sized of chunksOfTensor(part, isNative)) {
+        yield isLast ? sized : { ...sized, tensors: 0 }
+      }
+    }
+    return
+  }
   const { byteLength } = tensorInSource.storage
   const fused = tensorInSource instanceof FusedTensor ? tensorInSource.source : undefined
   const fromFile = isNative && fused?.stored === undefined ? fused?.fromFile : undefined
   if (fused && fromFile) {
     const size = fused.chunkBytes(NATIVE_CHUNK_BYTES)
-    return chunksOfRange(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
+    yield* chunksOfRange(0, byteLength, size, 1, (start) => ({ kind: 'computed', ...fromFile, start }))
+    return
   }
   const { source, start } = fused?.stored ?? tensorInSource
-  return chunksOfSource(source, start, start + byteLength, isNative, 1)
+  yield* chunksOfSource(source, start, start + byteLength, isNative, 1)
 }
 
 function chunksOfSource(

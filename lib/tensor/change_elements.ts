@@ -1,7 +1,11 @@
 /** Appends an element conversion to a tensor's recipe: a cast, or a linear map with one scale and offset per block. */
+import { MemorySource } from '../bytes/memory.js'
 import { type ElementStep, isScaling, type ScalingStep } from '../dtype/cast_step.js'
 import { TileworkError } from '../errors.js'
+import { ConstantTensor, elementPattern } from './constant.js'
+import { StoredTensor } from './dense.js'
 import { FusedTensor } from './fused.js'
+import { JoinedTensor, scalingOfPart } from './joined.js'
 import type { Region } from './region.js'
 import type { DenseTensor } from './tensor.js'
 
@@ -16,6 +20,12 @@ const MAX_CHANGES = 1000
  * @throws TileworkError ERR_LIMIT for too many conversions, or too many scales of a slice; as `FusedTensor`
  */
 export function changeElements(tensor: DenseTensor, step: ElementStep): DenseTensor {
+  return change(tensor, step)
+}
+
+function change(tensor: DenseTensor, step: ElementStep): StoredTensor {
+  const ofParts = tensor instanceof JoinedTensor ? changeParts(tensor, step) : changeConstant(tensor, step)
+  if (ofParts) return ofParts
   const recipe = FusedTensor.recipeOf(tensor, step.to)
   if ((recipe.casts?.length ?? 0) >= MAX_CHANGES) {
     const message = `tensor "${tensor.name}" has ${MAX_CHANGES} casts and scalings already, which is the limit; materialize it first.`
@@ -26,6 +36,25 @@ export function changeElements(tensor: DenseTensor, step: ElementStep): DenseTen
   const to = tensor instanceof FusedTensor ? recipe.to : { layout, lower, upper }
   const placed = isScaling(step) ? onBase(step, recipe.region, recipe.base.shape) : step
   return new FusedTensor({ ...recipe, to, casts: [...(recipe.casts ?? []), placed] })
+}
+
+function changeParts(tensor: JoinedTensor, step: ElementStep): StoredTensor | undefined {
+  const { shape } = tensor
+  const { axis } = tensor.recipe
+  return tensor.mapParts((part, start) => {
+    const end = start + part.shape[axis]!
+    return change(part, isScaling(step) ? scalingOfPart(step, shape, axis, start, end) : step)
+  })
+}
+
+/** The converted constant; undefined where elements get different values. */
+function changeConstant(tensor: DenseTensor, step: ElementStep): StoredTensor | undefined {
+  if (!(tensor instanceof ConstantTensor) || (isScaling(step) && step.scales.length > 1)) return undefined
+  const one = { source: new MemorySource(tensor.element), start: 0, dtype: tensor.dtype, shape: [1] }
+  const changed = change(new StoredTensor(one), isScaling(step) ? { ...step, blocks: [1] } : step)
+  const { name, shape, storage } = tensor
+  const element = elementPattern(changed.bytesSync(), step.to)
+  return new ConstantTensor(element, { dtype: step.to, shape, name, layout: storage.layout })
 }
 
 /**

@@ -81,6 +81,15 @@ export function sliceRegion(region: Region, ranges: readonly SliceRange[]): Regi
   }
 }
 
+/** The part of a region that `inner`, a region of its elements, takes. */
+export function regionOfRegion(region: Region, inner: Region): Region {
+  return {
+    start: indexInWhole(region, inner.start),
+    step: region.step.map((step, axis) => step * inner.step[axis]!),
+    shape: inner.shape,
+  }
+}
+
 const RANGE_KEYS: readonly string[] = ['start', 'end', 'step'] satisfies (keyof AxisRange)[]
 
 interface AxisPart {

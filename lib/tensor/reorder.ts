@@ -6,6 +6,8 @@ import type { Layout } from '../layout/layout.js'
 import { type AnyLayoutName, toLayout } from '../layout/parse_layout.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { FusedTensor } from './fused.js'
+import { inLayout, JoinedTensor } from './joined.js'
+import { isPadded } from './plain_storage.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 export interface ReorderOptions {
@@ -37,13 +39,18 @@ export function reorder(
   const dense = checkOnlyDense(tensor, 'reorder', 'have a layout')
   checkOptions(options, 'reorder', ['lower', 'upper', 'as'])
   const recipe = FusedTensor.recipeOf(dense)
+  const target = toLayout(layout)
   const { as = recipe.as, ...padding } = readInput('The options of reorder', () => ({
     as: options.as,
     ...checkPadding(options),
   }))
+  if (dense instanceof JoinedTensor && as === undefined && !isPadded({ lower: [], upper: [], ...padding })) {
+    const parts = dense.mapParts((part) => inLayout(part, target), target)
+    if (parts) return parts
+  }
   return new FusedTensor({
     ...recipe,
-    to: { layout: toLayout(layout), ...padding },
+    to: { layout: target, ...padding },
     ...(as !== undefined && { as }),
   })
 }

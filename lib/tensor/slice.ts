@@ -5,8 +5,11 @@
 import { readInput } from '../caller_input.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import { checkOnlyDense } from './check_tensor.js'
+import { ConstantTensor } from './constant.js'
+import type { StoredTensor } from './dense.js'
 import { FusedTensor } from './fused.js'
-import { type SliceRange, sliceRegion } from './region.js'
+import { JoinedTensor } from './joined.js'
+import { type Region, regionOfRegion, type SliceRange, sliceRegion, wholeRegion } from './region.js'
 import type { DenseTensor, Tensor } from './tensor.js'
 
 /**
@@ -23,7 +26,17 @@ import type { DenseTensor, Tensor } from './tensor.js'
 export function slice<D extends Dtype>(tensor: Tensor<D>, ranges: readonly SliceRange[]): DenseTensor<D>
 export function slice(tensor: Tensor, ranges: readonly SliceRange[]): DenseTensor {
   const dense = checkOnlyDense(tensor, 'slice', 'can be sliced')
-  const recipe = FusedTensor.recipeOf(dense)
-  const region = readInput('The ranges', () => sliceRegion(recipe.region, ranges))
-  return new FusedTensor({ ...recipe, region, to: { layout: dense.storage.layout } })
+  return takeRegion(
+    dense,
+    readInput('The ranges', () => sliceRegion(wholeRegion(dense.shape), ranges)),
+  )
+}
+
+function takeRegion(tensor: DenseTensor, region: Region): StoredTensor {
+  if (tensor instanceof ConstantTensor) return tensor.reshaped(region.shape)
+  const joined = tensor instanceof JoinedTensor ? tensor.takeRegion(region, takeRegion) : undefined
+  if (joined) return joined
+  const recipe = FusedTensor.recipeOf(tensor)
+  const inBase = regionOfRegion(recipe.region, region)
+  return new FusedTensor({ ...recipe, region: inBase, to: { layout: tensor.storage.layout } })
 }
