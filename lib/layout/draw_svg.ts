@@ -1,12 +1,22 @@
 /**
- * Draws a layout as SVG. On the left is the tensor with the offset in each cell; on the right is its memory in order with
- * the coordinates in each cell. A channel has the same colour in both.
+ * Draws a layout as SVG. Above is an overview: the digits of the offset with their steps, and the blocks in their order.
+ * On the left is the tensor with the offset in each cell; on the right is its memory, or one block of it, with the
+ * coordinates in each cell. An element has the same colour in both.
  */
-import { describeDigits, orderFor } from './describe.js'
+import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
 import { hasAnyRank, type Layout } from './layout.js'
-import { formatShape, type MemoryPicture, type MemoryRow, memoryPicture } from './memory_rows.js'
+import {
+  blockPicture,
+  blocksOf,
+  formatShape,
+  hasHoles,
+  type MemoryPicture,
+  type MemoryRow,
+  memoryPicture,
+} from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
+import { blockChain, drawnValues, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
 
 /** Most rows of memory in a drawing; more do not fit a screen. */
@@ -17,12 +27,16 @@ const SLICE = { rows: 8, columns: 8 }
 const TRUNCATED_SLICE = { rows: 4, columns: 4 }
 
 const MARGIN = 28
-const TOP = 112
+const OVERVIEW_TOP = 96
+/** Space for the titles of the two halves. */
+const TITLE_HEIGHT = 34
 const CELL_HEIGHT = 22
 /** Upper bound of the width of a character in the cell font, so labels always fit. */
 const CHARACTER = 6.4
 const TENSOR_WIDTH = 420
 const TENSOR_HEIGHT = 760
+/** Beside one block a few slices are enough. */
+const TENSOR_HEIGHT_BESIDE_BLOCK = 400
 const SLICE_GAP = 14
 /** Space between cells that differ in more than the innermost digit. */
 const GAP = 4
@@ -33,13 +47,56 @@ const COLUMN_NAMES = 15
 const MEMORY_WIDTH = 640
 const LEGEND_WIDTH = 640
 const SANS = "font-family=\"'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif\""
-const INK = '#1f2328'
-const FAINT = '#57606a'
+/** Classes of text and shapes; `STYLE` gives them a second set of colours for dark pages. */
+const INK = 'ink'
+const FAINT = 'faint'
 
-/** Okabe and Ito's palette without black: distinct with every kind of colour vision. */
-const PALETTE = ['#56b4e9', '#e69f00', '#009e73', '#f0e442', '#0072b2', '#d55e00', '#cc79a7'] as const
-/** Share of white in the first and second use of a palette colour; dark text is readable on both. */
-const TINTS = [0.4, 0.7] as const
+/**
+ * Fills by tone and hue (blue, orange, green, purple). Each light one differs from each dark one for every kind of colour
+ * vision, and the text is readable on all.
+ */
+export const FILLS = {
+  light: [
+    ['#cce9f8', '#f8e2b3', '#b3e2d5', '#f0d7e5'],
+    ['#67bceb', '#e9a91a', '#1aa881', '#d186b0'],
+  ],
+  dark: [
+    ['#123044', '#3f2b00', '#003325', '#3d2030'],
+    ['#2b78a6', '#966500', '#007a57', '#a3527d'],
+  ],
+} as const
+export const INKS = { light: '#1f2328', dark: '#ffffff' } as const
+export const PAGES = { light: '#ffffff', dark: '#0d1117' } as const
+
+/** Colours as attributes would need a second document for dark pages. */
+const STYLE = `<style>${rulesOf('light')}
+@media (prefers-color-scheme: dark) {
+${rulesOf('dark')}
+}</style>`
+
+function rulesOf(mode: 'light' | 'dark'): string {
+  const isLight = mode === 'light'
+  const rules = {
+    page: `fill:${PAGES[mode]}`,
+    ink: `fill:${INKS[mode]}`,
+    faint: `fill:${isLight ? '#57606a' : '#9da7b3'}`,
+    frame: `fill:${isLight ? '#fbfcfd' : '#161b22'};stroke:${isLight ? '#d0d7de' : '#3d444d'}`,
+    line: `stroke:${isLight ? '#57606a' : '#9da7b3'};fill:none`,
+    hole: 'fill:url(#hole)',
+    gap: `fill:${isLight ? '#f6f8fa' : '#21262d'}`,
+    hatch: `stroke:${isLight ? '#c4ccd4' : '#4a525c'}`,
+    ...Object.fromEntries(
+      FILLS[mode].flatMap((fills, tone) => fills.map((fill, hue) => [fillClass(tone, hue), `fill:${fill}`])),
+    ),
+  }
+  return Object.entries(rules)
+    .map(([name, rule]) => `.${name}{${rule}}`)
+    .join('\n')
+}
+
+function fillClass(tone: number, hue: number): string {
+  return `c${tone}${hue}`
+}
 
 /** A part of the drawing and its size. */
 interface Drawn {
@@ -49,8 +106,9 @@ interface Drawn {
 }
 
 /**
- * Draws where each element of `shape` lies in memory, as a self-contained SVG document on a white background. A drawing of
- * a large shape omits cells and says so.
+ * Draws where each element of `shape` lies in memory, as a self-contained SVG document for light and dark pages: an overview
+ * of digits and blocks, then the tensor beside its memory, or beside one block of it. A drawing of a large shape omits cells
+ * and says so.
  *
  * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
@@ -59,56 +117,168 @@ export function drawLayoutSvg(layout: Layout, shape: readonly number[], options:
 }
 
 function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions): string {
-  const picture = memoryPicture(layout, shape, options, {
-    maxRows: MAX_ROWS,
-    fits: (cells, labelLength, gapCount) => cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
-  })
+  const pictures = picturesOf(layout, shape, options)
+  const picture = pictures[0]!
   const memoryLeft = MARGIN + TENSOR_WIDTH + 48
-  const tensor = drawTensor(picture, MARGIN, TOP)
-  const memory = drawMemory(picture, memoryLeft, TOP)
-  const bottom = TOP + Math.max(tensor.height, memory.height) + 24
-  const inside = memoryLeft - MARGIN + Math.max(memory.width, LEGEND_WIDTH)
+  const overview = drawOverview(layout, picture, options, OVERVIEW_TOP)
+  const top = OVERVIEW_TOP + overview.height + TITLE_HEIGHT
+  const tensor = drawTensor(picture, MARGIN, top)
+  let memoryHeight = 0
+  const memories = pictures.map((each) => {
+    const drawn = drawMemory(each, memoryLeft, top + memoryHeight)
+    memoryHeight += drawn.height
+    return drawn
+  })
+  const bottom = top + Math.max(tensor.height, memoryHeight) + 24
+  const memoryWidth = Math.max(LEGEND_WIDTH, ...memories.map(({ width }) => width))
+  const inside = Math.max(memoryLeft - MARGIN + memoryWidth, overview.width)
   const legend = drawLegend(layout, options, picture, bottom, inside)
   const width = inside + 2 * MARGIN
   const height = bottom + legend.height + MARGIN
   const title = `${layout.name} ${formatShape(shape)}`
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" ${SANS}>`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${round(width)}" height="${height}" viewBox="0 0 ${round(width)} ${height}" role="img" ${SANS}>`,
     `<title>${escapeXml(`Memory layout ${title}`)}</title>`,
+    STYLE,
     HATCH,
-    `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    ...drawHead(layout, title, options, picture, memoryLeft),
+    `<rect width="${round(width)}" height="${height}" class="page"/>`,
+    ...drawHead(layout, title, options, pictures, memoryLeft, top),
+    ...overview.svg,
     ...tensor.svg,
-    ...memory.svg,
+    ...memories.flatMap(({ svg }) => svg),
     ...legend.svg,
     '</svg>',
     '',
   ].join('\n')
 }
 
+/** The memory where it is small, else its first block, and the last one where only that has holes. */
+function picturesOf(layout: Layout, shape: readonly number[], options: DrawOptions): MemoryPicture[] {
+  const limits = {
+    maxRows: MAX_ROWS,
+    fits: (cells: number, labelLength: number, gapCount: number) =>
+      cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
+  }
+  const whole = memoryPicture(layout, shape, options, limits)
+  if (whole.omittedSlots === 0) return [whole]
+  const first = blockPicture(layout, shape, options, limits, 0)
+  const last = blocksOf(whole.storage).count - 1
+  if (last < 1 || hasHoles(first)) return [first]
+  const end = blockPicture(layout, shape, options, limits, last)
+  return hasHoles(end) ? [first, end] : [first]
+}
+
 const HATCH =
   '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">' +
-  '<rect width="6" height="6" fill="#f6f8fa"/><line x1="0" y1="0" x2="0" y2="6" stroke="#c4ccd4" stroke-width="1.6"/></pattern></defs>'
+  '<rect width="6" height="6" class="gap"/><line x1="0" y1="0" x2="0" y2="6" class="hatch" stroke-width="1.6"/></pattern>' +
+  '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">' +
+  '<path d="M0 0L8 4L0 8Z" class="faint"/></marker></defs>'
+
+const BOX_HEIGHT = 20
+const STEP = 62
+const OVERVIEW_ROW = 28
+
+/** One row of boxes for each digit, and the chain of the blocks. */
+function drawOverview(layout: Layout, { storage }: MemoryPicture, options: DrawOptions, top: number): Drawn {
+  const digits = overviewDigits(layout, storage, options.dtype)
+  if (digits.length === 0) return { svg: [], width: 0, height: 0 }
+  const title = 'Overview: the digits of the offset, outermost first; an arrow is a step in slots'
+  const svg = [text(MARGIN, top, title, { size: 13, weight: 600 })]
+  const left = MARGIN + Math.max(...digits.map(({ name }) => name.length)) * 7.5 + 14
+  const chains = digits.map(({ radix, stride }, row) => {
+    const labels = drawnValues(radix).map((value) => (value === 'gap' ? value : String(value)))
+    return drawChain(labels, stride, left, top + 18 + row * OVERVIEW_ROW, 30)
+  })
+  const meanings = left + Math.max(...chains.map(({ width }) => width)) + 24
+  digits.forEach(({ name, meaning }, row) => {
+    const y = top + 18 + row * OVERVIEW_ROW + 14
+    svg.push(text(MARGIN, y, name, { size: 12, weight: 600 }), ...chains[row]!.svg)
+    svg.push(text(meanings, y, meaning, { size: 12 }))
+  })
+  let y = top + 18 + digits.length * OVERVIEW_ROW
+  let width = meanings - MARGIN + Math.max(...digits.map(({ meaning }) => meaning.length)) * CHARACTER
+  const links = blockChain(layout, storage)
+  if (links.length > 0) {
+    const { count, slots, noun } = blocksOf(storage)
+    const words = `${count} ${noun}s of ${slots} slots in memory, each with the offset of its first slot`
+    svg.push(text(MARGIN, y + 20, words, { size: 13, weight: 600 }))
+    const labels = links.map((link) => (link === 'gap' ? link : `${link.offset}: ${link.label}`))
+    const longest = Math.max(...labels.map((label) => label.length))
+    const chain = drawChain(
+      labels,
+      slots,
+      MARGIN,
+      y + 32,
+      longest * CHARACTER + 14,
+      MEMORY_WIDTH + TENSOR_WIDTH,
+    )
+    svg.push(...chain.svg)
+    width = Math.max(width, chain.width)
+    y += 32 + chain.height
+  }
+  return { svg, width, height: y - top + 12 }
+}
+
+/** Boxes from left to right with arrows between neighbours, in several lines where `maxWidth` asks for them. */
+function drawChain(
+  labels: readonly string[],
+  stride: number,
+  left: number,
+  top: number,
+  boxWidth: number,
+  maxWidth = Number.POSITIVE_INFINITY,
+): Drawn {
+  const svg: string[] = []
+  let [x, y, width] = [left, top, 0]
+  labels.forEach((label, position) => {
+    const isGap = label === 'gap'
+    if (!isGap && x + boxWidth - left > maxWidth) {
+      x = left
+      y += OVERVIEW_ROW
+    }
+    if (isGap) {
+      svg.push(text(x + 10, y + 14, '…', { size: 12, anchor: 'middle' }))
+      x += 26
+      return
+    }
+    const frame = `<rect x="${round(x)}" y="${y}" width="${round(boxWidth)}" height="${BOX_HEIGHT}" rx="3" class="frame"/>`
+    svg.push(frame, text(x + boxWidth / 2, y + 14, label, { size: 10.5, anchor: 'middle' }))
+    x += boxWidth
+    width = Math.max(width, x - left)
+    const next = labels[position + 1]
+    if (next === undefined || next === 'gap') {
+      x += 6
+      return
+    }
+    const end = x + STEP
+    svg.push(
+      `<path d="M${round(x + 3)} ${y + 14}H${round(end - 3)}" class="line" marker-end="url(#tip)"/>`,
+      text((x + end) / 2, y + 9, `+${stride}`, { size: 9.5, fill: FAINT, anchor: 'middle' }),
+    )
+    x = end
+  })
+  return { svg, width, height: y - top + OVERVIEW_ROW }
+}
 
 function drawHead(
   layout: Layout,
   title: string,
   options: DrawOptions,
-  { storage }: MemoryPicture,
+  pictures: readonly MemoryPicture[],
   memoryLeft: number,
+  top: number,
 ): string[] {
+  const { storage, isBlock } = pictures[0]!
   const used = storage.extents.reduce((count, extent) => count * extent, 1)
   const order = hasAnyRank(layout) ? '' : `order in memory: ${orderFor(layout, options.dtype)}     `
   const bytes = options.dtype === undefined ? '' : `, ${storage.byteLength} bytes of ${options.dtype}`
   const counts = `${storage.elements} slots: ${used} elements and ${storage.elements - used} holes${bytes}`
+  const part = isBlock ? `One ${blocksOf(storage).noun} of its memory` : 'Its memory, in order'
   return [
     text(MARGIN, 42, title, { size: 22, weight: 600 }),
     text(MARGIN, 66, order + counts, { size: 13, fill: FAINT }),
-    text(MARGIN, TOP - 14, 'The tensor (each cell: its offset in memory)', { size: 13, weight: 600 }),
-    text(memoryLeft, TOP - 14, 'Its memory, in order (each cell: the element stored there)', {
-      size: 13,
-      weight: 600,
-    }),
+    text(MARGIN, top - 14, 'The tensor (each cell: its offset in memory)', { size: 13, weight: 600 }),
+    text(memoryLeft, top - 14, `${part} (each cell: the element stored there)`, { size: 13, weight: 600 }),
   ]
 }
 
@@ -120,7 +290,10 @@ function drawTensor(picture: MemoryPicture, left: number, top: number): Drawn {
   }
   const grid = sliceGrid(picture)
   const across = Math.max(1, Math.floor((TENSOR_WIDTH + SLICE_GAP) / (grid.width + SLICE_GAP)))
-  const down = Math.max(1, Math.floor(TENSOR_HEIGHT / grid.height))
+  const down = Math.max(
+    1,
+    Math.floor((picture.isBlock ? TENSOR_HEIGHT_BESIDE_BLOCK : TENSOR_HEIGHT) / grid.height),
+  )
   const shown = Math.min(grid.slices, across * down)
   const svg: string[] = []
   for (let slice = 0; slice < shown; slice++) {
@@ -240,7 +413,7 @@ function drawSlice(
       svg.push(
         cell(left + grid.headerWidth + column * grid.cellWidth, y, grid.cellWidth, {
           label: String(offset),
-          fill: colourOf(coordinate[picture.colourAxis] ?? 0),
+          fill: colourOf(picture, coordinate, offset),
           hint: `${picture.fullLabel(coordinate)} is at offset ${offset}`,
         }),
       )
@@ -305,7 +478,7 @@ function drawGroup(
   const hasTitle = title !== ''
   const height = (hasTitle ? 20 : 6) + rows.length * (CELL_HEIGHT + 2) + 6
   const svg = [
-    `<rect x="${left - 6}" y="${top}" width="${round(width)}" height="${height}" rx="6" fill="#fbfcfd" stroke="#d0d7de"/>`,
+    `<rect x="${left - 6}" y="${top}" width="${round(width)}" height="${height}" rx="6" class="frame"/>`,
   ]
   if (hasTitle) svg.push(text(left + 2, top + 15, title, { size: 11, weight: 600, fill: FAINT }))
   rows.forEach((row, position) => {
@@ -320,16 +493,16 @@ function drawGroup(
 function drawRow(row: MemoryRow, picture: MemoryPicture, left: number, top: number, width: number): string[] {
   if (row.cells.length === 0) {
     const label = `${row.slots} holes, up to offset ${row.offset + row.slots - 1}`
-    return [cell(left, top, rowWidth(picture, width), { label, fill: 'url(#hole)', hint: label })]
+    return [cell(left, top, rowWidth(picture, width), { label, fill: 'hole', hint: label })]
   }
   return row.cells.map((coordinate, position) => {
     const x = left + position * width + gaps(picture, position)
     const offset = row.offset + position
     if (coordinate === null)
-      return cell(x, top, width, { label: '', fill: 'url(#hole)', hint: `offset ${offset} is a hole` })
+      return cell(x, top, width, { label: '', fill: 'hole', hint: `offset ${offset} is a hole` })
     return cell(x, top, width, {
       label: picture.label(coordinate),
-      fill: colourOf(coordinate[picture.colourAxis] ?? 0),
+      fill: colourOf(picture, coordinate, offset),
       hint: `offset ${offset} holds ${picture.fullLabel(coordinate)}`,
     })
   })
@@ -350,37 +523,29 @@ function drawLegend(
   top: number,
   width: number,
 ): Drawn {
-  const digits = describeDigits(layout, options.dtype)
-  const column = Math.max(0, ...digits.map(({ digit }) => digit.length)) * 7.5 + 14
   const colourName = picture.names[picture.colourAxis]?.replace('=', '') ?? ''
   const isPadded = [...(options.lower ?? []), ...(options.upper ?? [])].some((count) => count > 0)
   const padded = isPadded ? ' (explicit padding, or rounding up)' : ''
   const example = workExample(picture)
   const sentences = [
     'Offsets grow to the right, then downwards; the number before a row is the offset of its first slot, in elements.',
-    colourName === '' ? '' : `Colour: the index along ${colourName}, the same in both halves.`,
+    colourName === ''
+      ? ''
+      : `Hue: the index along ${colourName}; light and dark alternate from slot to slot. Both halves agree.`,
     ...layout.notes,
     ...(example === undefined ? [] : [`Example: ${example}`]),
   ].filter((sentence) => sentence !== '')
-  const svg = [
-    `<line x1="${MARGIN}" y1="${top}" x2="${round(MARGIN + width)}" y2="${top}" stroke="#d0d7de"/>`,
-  ]
-  digits.forEach(({ digit, meaning }, position) => {
-    svg.push(text(MARGIN, top + 46 + position * 19, digit, { size: 12, weight: 600 }))
-    svg.push(text(MARGIN + column, top + 46 + position * 19, meaning, { size: 12 }))
-  })
-  if (digits.length > 0)
-    svg.push(text(MARGIN, top + 24, 'Digits of the offset, outermost first', { size: 12, fill: FAINT }))
-  const right = MARGIN + TENSOR_WIDTH + 48
-  svg.push(cell(right, top + 12, 26, { label: '', fill: 'url(#hole)', hint: 'a hole' }))
+  const svg = [`<line x1="${MARGIN}" y1="${top}" x2="${round(MARGIN + width)}" y2="${top}" class="line"/>`]
+  const right = MARGIN
+  svg.push(cell(right, top + 12, 26, { label: '', fill: 'hole', hint: 'a hole' }))
   svg.push(
     text(right + 34, top + 27, `A hole: a slot with no element${padded}, written as zero and never read.`, {
       size: 12,
     }),
   )
-  const lines = sentences.flatMap((sentence) => wrap(sentence, Math.floor((width - TENSOR_WIDTH - 48) / 6)))
+  const lines = sentences.flatMap((sentence) => wrap(sentence, Math.floor(width / 6)))
   svg.push(...lines.map((line, position) => text(right, top + 52 + position * 19, line, { size: 12 })))
-  return { svg, width, height: Math.max(46 + digits.length * 19, 52 + lines.length * 19) }
+  return { svg, width, height: 52 + lines.length * 19 }
 }
 
 function wrap(sentence: string, length: number): string[] {
@@ -404,7 +569,7 @@ function cell(
   width: number,
   { label, fill, hint }: { label: string; fill: string; hint: string },
 ): string {
-  const rectangle = `<rect x="${round(x)}" y="${y}" width="${round(width - 2)}" height="${CELL_HEIGHT - 2}" rx="3" fill="${fill}"/>`
+  const rectangle = `<rect x="${round(x)}" y="${y}" width="${round(width - 2)}" height="${CELL_HEIGHT - 2}" rx="3" class="${fill}"/>`
   const words = label === '' ? '' : text(x + (width - 2) / 2, y + 14, label, { size: 10.5, anchor: 'middle' })
   return `<g><title>${escapeXml(hint)}</title>${rectangle}${words}</g>`
 }
@@ -426,17 +591,11 @@ function text(
     (weight === undefined ? '' : ` font-weight="${weight}"`) +
     (anchor === undefined ? '' : ` text-anchor="${anchor}"`)
   // Repeated spaces separate the parts of a line and must be kept.
-  return `<text x="${round(x)}" y="${round(y)}" font-size="${size}" fill="${fill}"${attributes} xml:space="preserve">${escapeXml(content)}</text>`
+  return `<text x="${round(x)}" y="${round(y)}" font-size="${size}" class="${fill}"${attributes} xml:space="preserve">${escapeXml(content)}</text>`
 }
 
-function colourOf(index: number): string {
-  const base = PALETTE[index % PALETTE.length]!
-  const white = TINTS[Math.floor(index / PALETTE.length) % TINTS.length]!
-  const channels = [1, 3, 5].map((at) => {
-    const value = Number.parseInt(base.slice(at, at + 2), 16)
-    return Math.round(value + (255 - value) * white)
-  })
-  return `#${channels.map((value) => value.toString(16).padStart(2, '0')).join('')}`
+function colourOf(picture: MemoryPicture, coordinate: readonly number[], offset: number): string {
+  return fillClass(picture.toneOf(offset), picture.hueOf(coordinate))
 }
 
 function round(value: number): number {

@@ -1,26 +1,43 @@
-/** Draws a layout for the terminal: memory in its order, one row of slots per line. */
-import { describeDigits, orderFor } from './describe.js'
+/**
+ * Draws a layout for the terminal: an overview of the digits of the offset and of the blocks in their order, then the whole
+ * of a small memory or one block of a large one, a row of slots per line, then the sentences that explain it.
+ */
+import { orderFor } from './describe.js'
 import { checkDrawing, type DrawOptions } from './draw_options.js'
-import { hasAnyRank, type Layout } from './layout.js'
+import { hasAnyRank, type Layout, type LayoutStorage } from './layout.js'
 import {
+  blockPicture,
+  blocksOf,
   formatShape,
+  hasHoles,
   type MemoryGroup,
   type MemoryPicture,
   type MemoryRow,
   memoryPicture,
+  type PictureLimits,
 } from './memory_rows.js'
+import { blockChain, drawnValues, type OverviewDigit, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
 
-/** Most rows in a drawing: a large tensor has billions. */
-const MAX_ROWS = 48
+/** Most rows of a memory that is drawn whole: what a screen shows below the overview. */
+const MAX_WHOLE_ROWS = 20
+/** Most rows of a block; a block of 16 × 16 takes half of them. */
+const MAX_BLOCK_ROWS = 32
 const DEFAULT_WIDTH = 100
 const HOLE = '·'
-/** Light backgrounds of the 256-colour palette that colour-blind readers can distinguish; text on them is black. */
-const BACKGROUNDS = [117, 222, 115, 228, 111, 216, 182] as const
+/**
+ * Backgrounds of the 256-colour palette by tone and hue (blue, orange, green, purple). Black text is readable on all, and
+ * each light one differs from each dark one for every kind of colour vision.
+ */
+export const BACKGROUNDS = [
+  [153, 223, 194, 225],
+  [68, 172, 71, 133],
+] as const
 
 /**
- * Draws where each element of `shape` lies in memory, as text. Each row is a range of memory and starts with the offset of
- * its first slot, in elements; rows are grouped by block; holes are `·`. A drawing of a large shape omits rows and says so.
+ * Draws where each element of `shape` lies in memory, as text: first each digit of the offset with its step in memory and the
+ * order of the blocks, then the memory, or of a large one its first block and a block with holes. Each row is a range of
+ * memory and starts with the offset of its first slot, in elements; holes are `·`.
  *
  * @throws TileworkError as `layout.storage`; ERR_ARGUMENT unless `layout` is from `parseLayout` and the options are valid
  */
@@ -30,34 +47,81 @@ export function drawLayoutText(layout: Layout, shape: readonly number[], options
 
 function drawText(layout: Layout, shape: readonly number[], options: DrawOptions): string {
   const width = Math.min(400, Math.max(40, Math.floor(options.width ?? DEFAULT_WIDTH) || DEFAULT_WIDTH))
-  const bound = layout.storage(shape, options)
-  // Offset, two gaps, and the coordinates that a row may share.
-  const named = bound.extents.filter((extent) => extent > 1).map((extent) => String(extent - 1).length + 2)
-  const margin = named.reduce((sum, length) => sum + length, String(bound.elements).length + 4)
-  const picture = memoryPicture(layout, shape, options, {
-    maxRows: MAX_ROWS,
-    fits: (cells, labelLength, gaps) => margin + cells * (labelLength + 2) + gaps <= width,
+  const storage = layout.storage(shape, options)
+  const pictures = picturesOf(layout, shape, options, (maxRows, gap, firstDigit) => {
+    const margin = marginOf(storage, firstDigit)
+    return { maxRows, fits: (cells, length, gaps) => margin + cells * (length + gap) + gaps <= width }
   })
-  const example = workExample(picture)
+  const example = workExample(pictures[0]!.picture)
   return [
-    ...headLines(layout, shape, options, picture),
+    ...headLines(layout, shape, options, storage),
     '',
-    ...(picture.storage.elements === 0
+    ...overviewLines(layout, storage, options, width),
+    ...(storage.elements === 0
       ? ['(no slots: the tensor is empty)']
-      : memoryLines(picture, options.color === true)),
+      : pictures.flatMap(({ picture, gap }, position) => [
+          ...(position === 0 ? [] : ['']),
+          ...memoryLines(picture, gap, options.color === true),
+        ])),
     '',
-    ...legendLines(layout, options),
-    ...(example === undefined ? [] : [`Example  ${example}`]),
+    ...legendLines(layout, options, pictures),
+    ...(example === undefined
+      ? []
+      : wrapWords(['Example ', ...example.split(' ')], width - 2).map((line, at) =>
+          at === 0 ? line : `  ${line}`,
+        )),
   ].join('\n')
+}
+
+/** Offset, two gaps, and the coordinates that a row may share: those of the drawn digits but the innermost. */
+function marginOf({ digits, extents, elements }: LayoutStorage, firstDigit: number): number {
+  const drawn = digits.slice(firstDigit).filter(({ radix }) => radix > 1)
+  const innermost = drawn.at(-1)?.positions ?? []
+  const axes = new Set(drawn.flatMap(({ positions }) => positions))
+  return [...axes]
+    .filter((axis) => !innermost.includes(axis))
+    .reduce((sum, axis) => sum + String(extents[axis]! - 1).length + 2, String(elements).length + 4)
+}
+
+interface DrawnPicture {
+  readonly picture: MemoryPicture
+  /** Columns between two labels. */
+  readonly gap: number
+}
+
+/** The memory where it is small, else its first block, and a block with holes where the first has none. */
+function picturesOf(
+  layout: Layout,
+  shape: readonly number[],
+  options: DrawOptions,
+  limitsOf: (maxRows: number, gap: number, firstDigit: number) => PictureLimits,
+): DrawnPicture[] {
+  const whole = widest((gap) => memoryPicture(layout, shape, options, limitsOf(MAX_WHOLE_ROWS, gap, 0)))
+  const { storage, omittedSlots } = whole.picture
+  if (omittedSlots === 0) return [whole]
+  const { firstDigit, count } = blocksOf(storage)
+  const block = (index: number): DrawnPicture =>
+    widest((gap) => blockPicture(layout, shape, options, limitsOf(MAX_BLOCK_ROWS, gap, firstDigit), index))
+  const first = block(0)
+  const last = count - 1
+  if (last < 1 || hasHoles(first.picture)) return [first]
+  const end = block(last)
+  return hasHoles(end.picture) ? [first, end] : [first]
+}
+
+/** With two columns between labels, unless one column makes room for longer rows. */
+function widest(pictureFor: (gap: number) => MemoryPicture): DrawnPicture {
+  const loose = { picture: pictureFor(2), gap: 2 }
+  const tight = { picture: pictureFor(1), gap: 1 }
+  return tight.picture.rowLength > loose.picture.rowLength ? tight : loose
 }
 
 function headLines(
   layout: Layout,
   shape: readonly number[],
   options: DrawOptions,
-  picture: MemoryPicture,
+  { elements, byteLength, extents }: LayoutStorage,
 ): string[] {
-  const { elements, byteLength, extents } = picture.storage
   const used = extents.reduce((count, extent) => count * extent, 1)
   const lines = [
     `${layout.name}  ${formatShape(shape)}${options.dtype === undefined ? '' : ` ${options.dtype}`}`,
@@ -68,7 +132,67 @@ function headLines(
   return lines
 }
 
-function memoryLines(picture: MemoryPicture, color: boolean): string[] {
+function overviewLines(
+  layout: Layout,
+  storage: LayoutStorage,
+  options: DrawOptions,
+  width: number,
+): string[] {
+  const digits = overviewDigits(layout, storage, options.dtype)
+  if (digits.length === 0) return []
+  const nameWidth = Math.max(...digits.map(({ name }) => name.length))
+  const chains = digits.map((digit) => valueChain(digit))
+  const chainWidth = Math.max(...chains.map((chain) => chain.length))
+  const lines = digits.flatMap(({ name, meaning }, position) => {
+    const line = `  ${name.padEnd(nameWidth)}  ${chains[position]!.padEnd(chainWidth)}`
+    const isShort = line.length + 3 + meaning.length <= width
+    if (isShort || meaning === '') return [`${line}   ${meaning}`.trimEnd()]
+    return [line.trimEnd(), `  ${' '.repeat(nameWidth)}    ${meaning}`]
+  })
+  return [
+    'Digits of the offset, outermost first; an arrow is a step in slots',
+    ...lines,
+    '',
+    ...chainLines(layout, storage, width),
+  ]
+}
+
+/** `0 ─+16→ 1 ─+16→ 2 … 35` */
+function valueChain({ radix, stride }: OverviewDigit): string {
+  const values = drawnValues(radix, 2)
+  return values
+    .map((value, position) => {
+      if (value === 'gap') return ' … '
+      const isNext = value - 1 === values[position - 1]
+      return !isNext ? String(value) : ` ─+${stride}→ ${value}`
+    })
+    .join('')
+}
+
+function chainLines(layout: Layout, storage: LayoutStorage, width: number): string[] {
+  const links = blockChain(layout, storage)
+  if (links.length === 0) return []
+  const { count, slots, noun } = blocksOf(storage)
+  const words = links.map((link, position) => {
+    const isNext = position > 0 && link !== 'gap' && links[position - 1] !== 'gap'
+    return `${isNext ? `─+${slots}→ ` : ''}${link === 'gap' ? '…' : `${link.offset} [${link.label}]`}`
+  })
+  const title = `${plural(count, noun)} of ${slots} slots in memory, each with the offset of its first slot`
+  return [title, ...wrapWords(words, width - 2).map((line) => `  ${line}`), '']
+}
+
+function wrapWords(words: readonly string[], width: number): string[] {
+  const lines: string[] = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`
+    else lines.push(word)
+  }
+  return lines
+}
+
+function memoryLines(picture: MemoryPicture, gap: number, color: boolean): string[] {
   const rows = picture.groups.flatMap((group) => group.rows)
   const offsetWidth = Math.max(...rows.map((row) => String(row.offset).length))
   const sharedWidth = Math.max(...rows.map((row) => row.shared.length))
@@ -79,7 +203,7 @@ function memoryLines(picture: MemoryPicture, color: boolean): string[] {
     ...group.rows.map((row) => {
       const offset = String(row.offset).padStart(offsetWidth)
       const shared = row.shared.padEnd(sharedWidth)
-      return `${offset}  ${sharedWidth === 0 ? '' : `${shared}  `}${cellsOf(row, picture, color)}`
+      return `${offset}  ${sharedWidth === 0 ? '' : `${shared}  `}${cellsOf(row, picture, gap, color)}`
     }),
   ])
   if (picture.omittedSlots > 0) lines.push('', `… ${plural(picture.omittedSlots, 'more slot')} omitted`)
@@ -94,30 +218,31 @@ function titleOf(group: MemoryGroup): string {
   return `── ${group.title} ──`
 }
 
-function cellsOf(row: MemoryRow, picture: MemoryPicture, color: boolean): string {
+function cellsOf(row: MemoryRow, picture: MemoryPicture, gap: number, color: boolean): string {
   if (row.cells.length === 0) return ` ${HOLE} ${row.slots} holes, up to offset ${row.offset + row.slots - 1}`
   const cells = row.cells.map((coordinate, position) => {
-    const gap = position > 0 && picture.gapEvery > 1 && position % picture.gapEvery === 0 ? ' ' : ''
-    if (coordinate === null) return `${gap} ${HOLE.padEnd(picture.labelLength)}`
-    const label = ` ${picture.label(coordinate).padEnd(picture.labelLength)}`
-    if (!color) return gap + label
-    const background = BACKGROUNDS[(coordinate[picture.colourAxis] ?? 0) % BACKGROUNDS.length]
-    return `${gap}\x1b[48;5;${background}m\x1b[38;5;16m${label}\x1b[0m`
+    const between = position > 0 && picture.gapEvery > 1 && position % picture.gapEvery === 0 ? ' ' : ''
+    const label = coordinate === null ? HOLE : picture.label(coordinate)
+    const text = `${label.padStart(label.length + 1)}${' '.repeat(picture.labelLength - label.length + gap - 1)}`
+    if (!color || coordinate === null) return between + text
+    const background = BACKGROUNDS[picture.toneOf(row.offset + position)][picture.hueOf(coordinate)]
+    return `${between}\x1b[48;5;${background}m\x1b[38;5;16m${text}\x1b[0m`
   })
-  return cells.join(color ? '' : ' ').trimEnd()
+  return cells.join('').trimEnd()
 }
 
-function legendLines(layout: Layout, options: DrawOptions): string[] {
+function legendLines(layout: Layout, options: DrawOptions, pictures: readonly DrawnPicture[]): string[] {
   const padded = [...(options.lower ?? []), ...(options.upper ?? [])].some((count) => count > 0)
-  const digits = describeDigits(layout, options.dtype)
-  const width = Math.max(0, ...digits.map(({ digit }) => digit.length))
+  const hasHole = pictures.some(({ picture }) => hasHoles(picture))
   return [
     'How to read it',
     '  A row is a range of memory; its first number is the offset of its first slot, in elements.',
     '  Coordinates that a whole row shares come before it; a cell has the others.',
-    `  ${HOLE} is a hole: a slot with no element, ${padded ? 'from explicit padding or rounding up, ' : ''}written as zero and never read.`,
-    ...(digits.length === 0 ? [] : ['Digits of the offset, outermost first']),
-    ...digits.map(({ digit, meaning }) => `  ${digit.padEnd(width)}  ${meaning}`),
+    ...(hasHole
+      ? [
+          `  ${HOLE} is a hole: a slot with no element, ${padded ? 'from explicit padding or rounding up, ' : ''}written as zero and never read.`,
+        ]
+      : []),
     ...layout.notes.map((note) => `Note: ${note}`),
   ]
 }

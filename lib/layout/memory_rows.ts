@@ -1,5 +1,5 @@
 /**
- * Divides memory into rows for a drawing. A row holds as many of the innermost digits as fit the width, so that rows and
+ * Divides memory, or one block of it, into rows for a drawing. A row holds as many of the innermost digits as fit the width, so that rows and
  * blocks line up; rows that share the outer digits form a group. Only visible slots are decoded, so the cost of a drawing
  * does not depend on the size of the tensor.
  */
@@ -37,7 +37,13 @@ export interface MemoryPicture {
   readonly labelLength: number
   readonly groups: readonly MemoryGroup[]
   readonly omittedSlots: number
-  /** The axis whose index selects the colour. */
+  /** Whether the rows are those of one block. */
+  readonly isBlock: boolean
+  /** The hue of a cell, below {@link HUES}: the index along `colourAxis`. */
+  readonly hueOf: (coordinate: readonly number[]) => number
+  /** The tone of a slot, 0 or 1: neighbours in a row and in a column differ, as on a chessboard. */
+  readonly toneOf: (offset: number) => 0 | 1
+  /** The axis whose index selects the hue. */
   readonly colourAxis: number
   /** Prefix of an index, by axis: a letter, or `d0=`. */
   readonly names: readonly string[]
@@ -46,6 +52,9 @@ export interface MemoryPicture {
   /** `f5 y0 x1` for any coordinate. */
   readonly fullLabel: (coordinate: readonly number[]) => string
 }
+
+/** Few, so that colour-blind readers tell them apart; tones keep neighbours of one hue apart. */
+export const HUES = 4
 
 /** Size limits of a drawing. */
 export interface PictureLimits {
@@ -63,29 +72,137 @@ export function memoryPicture(
 ): MemoryPicture {
   const storage = layout.storage(shape, options)
   const names = axisNames(layout, storage)
-  const row = chooseRow(storage, names, limits)
+  const row = chooseRow(storage, names, limits, 0)
   const digitsInGroupTitle = chooseGroup(storage.digits, row)
   const shared = visibleAxes(storage).filter((axis) => !row.axes.includes(axis))
-  const { groups, slotsShown } = readGroups(storage, row, limits.maxRows, (offset) => ({
-    title: groupTitle(storage, digitsInGroupTitle, offset),
+  const { groups, slotsShown } = readGroups(
+    storage,
+    row,
+    { start: 0, slots: storage.elements },
+    limits,
+    (offset) => ({
+      title: groupTitle(storage, digitsInGroupTitle, offset),
+      shared: (coordinate) => labelOf(names, shared, coordinate, ' '),
+    }),
+  )
+  return pictureOf(layout, storage, row, {
+    groups,
+    omittedSlots: storage.elements - slotsShown,
+    isBlock: false,
+  })
+}
+
+/** As `memoryPicture`, for one block, whose title says where it lies. */
+export function blockPicture(
+  layout: Layout,
+  shape: readonly number[],
+  options: StorageOptions,
+  limits: PictureLimits,
+  index: number,
+): MemoryPicture {
+  const storage = layout.storage(shape, options)
+  const names = axisNames(layout, storage)
+  const { firstDigit, slots, count, noun } = blocksOf(storage)
+  const row = chooseRow(storage, names, limits, firstDigit)
+  const inside = storage.digits.slice(firstDigit).filter(({ radix }) => radix > 1)
+  const axes = visibleAxes(storage).filter((axis) => inside.some(({ positions }) => positions.includes(axis)))
+  const shared = axes.filter((axis) => !row.axes.includes(axis))
+  const start = index * slots
+  const title = `${noun} ${index} of ${count}: slots ${start} to ${start + slots - 1}`
+  const { groups, slotsShown } = readGroups(storage, row, { start, slots }, limits, () => ({
+    title: [title, blockLabel(storage, names, index)].filter((part) => part !== '').join(', '),
     shared: (coordinate) => labelOf(names, shared, coordinate, ' '),
   }))
+  return pictureOf(layout, storage, row, { groups, omittedSlots: start + slots - slotsShown, isBlock: true })
+}
+
+function pictureOf(
+  layout: Layout,
+  storage: LayoutStorage,
+  row: RowChoice,
+  rows: Pick<MemoryPicture, 'groups' | 'omittedSlots' | 'isBlock'>,
+): MemoryPicture {
+  const names = axisNames(layout, storage)
+  const colourAxis = chooseColourAxis(layout, storage)
+  const rowsPerRun = Math.ceil(row.run / row.length)
   return {
+    ...rows,
     storage,
     rowLength: row.length,
     gapEvery: row.gapEvery,
     labelLength: row.labelLength,
-    groups,
-    omittedSlots: storage.elements - slotsShown,
-    colourAxis: chooseColourAxis(layout, storage),
+    colourAxis,
+    hueOf: (coordinate) => (coordinate[colourAxis] ?? 0) % HUES,
+    toneOf: (offset) => {
+      const inRun = offset % row.run
+      const line = ((offset - inRun) / row.run) * rowsPerRun + Math.floor(inRun / row.length)
+      return ((line + (inRun % row.length)) % 2) as 0 | 1
+    },
     names,
     label: (coordinate) => labelOf(names, row.axes, coordinate, '') || '0',
     fullLabel: (coordinate) => labelOf(names, visibleAxes(storage), coordinate, ' ') || 'the element',
   }
 }
 
+export function hasHoles({ groups }: MemoryPicture): boolean {
+  return groups.some(({ rows }) => rows.some(({ cells }) => cells.length === 0 || cells.includes(null)))
+}
+
+/** The blocks of a storage: its innermost digits. */
+export interface Blocks {
+  /** The outermost digit inside a block. */
+  readonly firstDigit: number
+  readonly slots: number
+  readonly count: number
+  /** What they are called: a layout without blocks has runs. */
+  readonly noun: 'block' | 'run'
+}
+
+/** Slots of the largest part that counts as a block where the layout has none. */
+const MAX_PLAIN_BLOCK = 256
+
+/** The digits that count inside blocks; in a layout without blocks as many digits as a drawing shows at a glance. */
+export function blocksOf({ digits, elements }: LayoutStorage): Blocks {
+  let firstDigit = digits.length
+  while (firstDigit > 0 && !isTop(digits, firstDigit - 1)) firstDigit--
+  const isPlain = slotsBelow(digits, firstDigit) === 1
+  if (isPlain) {
+    const isSmall = (position: number): boolean => {
+      const slots = slotsBelow(digits, position)
+      return slots <= MAX_PLAIN_BLOCK || slotsBelow(digits, position + 1) === 1
+    }
+    firstDigit = digits.length
+    while (firstDigit > 0 && isSmall(firstDigit - 1)) firstDigit--
+  }
+  const slots = slotsBelow(digits, firstDigit)
+  return { firstDigit, slots, count: slots === 0 ? 0 : elements / slots, noun: isPlain ? 'run' : 'block' }
+}
+
+/** Most slots that are read to find the ends of a block's indices. */
+const MAX_LABELLED_SLOTS = 4096
+
+/** The elements of a block by the ranges of their indices: `f16–31 y0 x2`; `holes` for a block without elements. */
+export function blockLabel(storage: LayoutStorage, names: readonly string[], index: number): string {
+  const { slots } = blocksOf(storage)
+  const axes = visibleAxes(storage)
+  const low = storage.extents.map(() => Number.POSITIVE_INFINITY)
+  const high = storage.extents.map(() => -1)
+  for (let slot = 0; slot < Math.min(slots, MAX_LABELLED_SLOTS); slot++) {
+    const coordinate = coordinateInStorage(storage, low.length, index * slots + slot)
+    coordinate?.forEach((position, axis) => {
+      low[axis] = Math.min(low[axis]!, position)
+      high[axis] = Math.max(high[axis]!, position)
+    })
+  }
+  if (axes.length === 0) return ''
+  if (high.every((position) => position === -1)) return 'holes'
+  return axes
+    .map((axis) => `${names[axis]}${low[axis]}${low[axis] === high[axis] ? '' : `–${high[axis]}`}`)
+    .join(' ')
+}
+
 /** Prefixes of an index: letters, or `d0=`, `d1=` … for a layout of any rank. */
-function axisNames(layout: Layout, storage: LayoutStorage): string[] {
+export function axisNames(layout: Layout, storage: LayoutStorage): string[] {
   return storage.extents.map((_, axis) => layout.axes[axis] ?? `d${axis}=`)
 }
 
@@ -117,7 +234,12 @@ interface RowChoice {
 }
 
 /** Adds digits from the innermost outwards while the row fits, then a part of the first digit that does not fit. */
-function chooseRow(storage: LayoutStorage, names: readonly string[], limits: PictureLimits): RowChoice {
+function chooseRow(
+  storage: LayoutStorage,
+  names: readonly string[],
+  limits: PictureLimits,
+  firstDigit: number,
+): RowChoice {
   let choice: RowChoice = {
     length: 1,
     run: 1,
@@ -126,7 +248,7 @@ function chooseRow(storage: LayoutStorage, names: readonly string[], limits: Pic
     axes: [],
     firstDigit: storage.digits.length,
   }
-  for (let position = storage.digits.length - 1; position >= 0; position--) {
+  for (let position = storage.digits.length - 1; position >= firstDigit; position--) {
     const { radix, positions } = storage.digits[position]!
     if (radix <= 1) continue
     const axes = [...new Set([...choice.axes, ...positions])].sort((one, other) => one - other)
@@ -180,7 +302,7 @@ function chooseGroup(digits: readonly Digit[], row: RowChoice): number {
   return Math.max(0, count)
 }
 
-function slotsBelow(digits: readonly Digit[], position: number): number {
+export function slotsBelow(digits: readonly Digit[], position: number): number {
   return digits.slice(position).reduce((slots, { radix }) => slots * radix, 1)
 }
 
@@ -197,8 +319,13 @@ function groupTitle(storage: LayoutStorage, count: number, offset: number): stri
 export function digitName(storage: LayoutStorage, position: number): string {
   const { axes, positions, weight, radix } = storage.digits[position]!
   if (axes === '') return `d${positions[0]}`
-  const isTop = storage.digits.every((other) => other.axes !== axes || other.weight <= weight)
-  return formatDigit({ axes, weight, radix: isTop ? 'extent' : radix }, true)
+  return formatDigit({ axes, weight, radix: isTop(storage.digits, position) ? 'extent' : radix }, true)
+}
+
+/** Whether a digit counts to the end of its axes; the others count inside a block. */
+function isTop(digits: readonly Digit[], position: number): boolean {
+  const { axes, weight } = digits[position]!
+  return axes === '' || digits.every((other) => other.axes !== axes || other.weight <= weight)
 }
 
 /** The value of a digit at `offset`. */
@@ -218,13 +345,15 @@ const ROWS_SCANNED = 16
 function readGroups(
   storage: LayoutStorage,
   row: RowChoice,
-  maxRows: number,
+  range: { readonly start: number; readonly slots: number },
+  { maxRows }: PictureLimits,
   textsOf: (offset: number) => RowTexts,
 ): { groups: MemoryGroup[]; slotsShown: number } {
   const groups: { title: string; rows: MemoryRow[] }[] = []
-  let offset = 0
+  const end = range.start + range.slots
+  let offset = range.start
   let shown = 0
-  for (let scanned = 0; offset < storage.elements && scanned < maxRows * ROWS_SCANNED; scanned++) {
+  for (let scanned = 0; offset < end && scanned < maxRows * ROWS_SCANNED; scanned++) {
     const inRun = offset % row.run
     const { title, shared } = textsOf(offset)
     const next = readRow(storage, offset, Math.min(row.length, row.run - inRun), shared)

@@ -32,12 +32,22 @@ function expectWellFormed(svg: string): void {
 }
 
 describe('drawLayoutText', () => {
-  it('draws blocks, addresses and holes', () => {
+  it('draws the digits, the blocks in order, addresses and holes', () => {
     const text = drawLayoutText(parseLayout('b_fs_yx_fsv4'), [1, 5, 2, 2], { width: 70 })
-    expect(text.split('\n').slice(0, 13)).toEqual([
+    expect(text.split('\n').slice(0, 23)).toEqual([
       'b_fs_yx_fsv4  [1, 5, 2, 2]',
       '32 slots = 20 elements + 12 holes',
       'memory order, outermost first: b f/4 y x · f4',
+      '',
+      'Digits of the offset, outermost first; an arrow is a step in slots',
+      '  f/4  0 ─+16→ 1      which block of 4 along the feature index f',
+      '  y    0 ─+8→ 1       the height index y',
+      '  x    0 ─+4→ 1       the width index x',
+      '  f4   0 ─+1→ 1 … 3   the position inside that block of f, 0 to 3',
+      '',
+      '8 blocks of 4 slots in memory, each with the offset of its first slot',
+      '  0 [f0–3 y0 x0] ─+4→ 4 [f0–3 y0 x1] ─+4→ 8 [f0–3 y1 x0] …',
+      '  16 [f4 y0 x0] … 28 [f4 y1 x1]',
       '',
       '    ── f/4 = 0 ──',
       ' 0  y0   f0x0  f1x0  f2x0  f3x0   f0x1  f1x1  f2x1  f3x1',
@@ -49,17 +59,65 @@ describe('drawLayoutText', () => {
       '',
       'How to read it',
     ])
-    expect(text).toContain(
+    expect(text.replaceAll('\n ', '')).toContain(
       'Example  f4 y1 x1: f/4 = 1, y = 1, x = 1, f%4 = 0, so the offset is ((1·2 + 1)·2 + 1)·4 + 0 = 28.',
     )
   })
 
-  it('colours only on request', () => {
-    const layout = parseLayout('bfyx')
-    expect(drawLayoutText(layout, [1, 2, 2, 2])).not.toContain('\x1b')
-    const coloured = drawLayoutText(layout, [1, 2, 2, 2], { color: true })
-    expect(coloured).toContain('\x1b[48;5;117m')
-    expect(coloured).toContain('\x1b[48;5;222m')
+  it('enlarges one block of a large memory, and a block with holes', () => {
+    const text = drawLayoutText(parseLayout('b_fs_yx_fsv16'), [1, 40, 6, 6])
+    expect(text).toContain('108 blocks of 16 slots in memory')
+    const labels = (from: number, count: number): string =>
+      Array.from({ length: count }, (_, at) => `f${from + at}`.padEnd(3))
+        .join('  ')
+        .trimEnd()
+    expect(text).toContain(`── block 0 of 108: slots 0 to 15, f0–15 y0 x0 ──\n0   ${labels(0, 16)}\n`)
+    expect(text).toContain(
+      `── block 107 of 108: slots 1712 to 1727, f32–39 y5 x5 ──\n1712   ${labels(32, 8)}  ·    ·`,
+    )
+    // Overview, block, sentence.
+    const places = ['Digits of the offset', 'blocks of 16', '── block 0', 'Example'].map((part) =>
+      text.indexOf(part),
+    )
+    expect(places).toEqual(places.toSorted((one, other) => one - other))
+    expect(drawLayoutText(parseLayout('bfyx'), [1, 3, 224, 224])).toContain('672 runs of 224 slots')
+  })
+
+  it.each<[string, number[], string?]>([
+    ['b_fs_yx_fsv16', [1, 40, 6, 6]],
+    ['os_is_yx_osv16_isv16', [32, 48, 3, 3]],
+    ['bs_fs_yx_bsv16_fsv16', [32, 64, 4, 4]],
+    ['bs_fs_zyx_bsv16_fsv16', [32, 640, 12, 30, 40]],
+    ['os_is_yx_osv16_isv16', [512, 512, 3, 3]],
+    ['b_fs_zyx_fsv16', [1, 999, 10, 10, 10]],
+    ['os_iyx_osv32', [64, 20], 'int4'],
+  ])('a block of 16 of %s %j is one row of 100 columns', (name, shape, dtype) => {
+    const text = drawLayoutText(
+      parseLayout(name),
+      shape,
+      dtype === undefined ? {} : { dtype: dtype as 'int4' },
+    )
+    for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100)
+    const rows = text.split('\n').filter((line) => /^ *\d+ {2}.* [a-z]\d/.test(line) && !line.includes('['))
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows) expect(row.match(/(?<= )([a-z]\d+|·)(?= |$)/g)!.length).toBeGreaterThanOrEqual(16)
+  })
+
+  it('colours only on request, and gives no neighbours of a block one colour', () => {
+    const layout = parseLayout('os_is_yx_osv16_isv16')
+    expect(drawLayoutText(layout, [32, 48, 3, 3])).not.toContain('\x1b')
+    const coloured = drawLayoutText(layout, [32, 48, 3, 3], { color: true })
+    const rows = coloured
+      .split('\n')
+      .map((line) => Array.from(line.matchAll(/48;5;(\d+)m/g), ([, colour]) => colour))
+      .filter((row) => row.length > 0)
+    expect(rows.map((row) => row.length)).toEqual(Array(16).fill(16))
+    rows.forEach((row, y) => {
+      row.forEach((colour, x) => {
+        expect(colour).not.toBe(row[x + 1])
+        expect(colour).not.toBe(rows[y + 1]?.[x])
+      })
+    })
   })
 
   it('explains the order of 4-bit elements', () => {
@@ -85,7 +143,7 @@ describe('drawLayoutText', () => {
   it('is bounded for the largest tensors and reports what it omits', () => {
     const text = drawLayoutText(parseLayout('bs_fs_zyx_bsv16_fsv16'), [2000, 3000, 4, 5, 6000])
     expect(text.split('\n').length).toBeLessThan(120)
-    expect(text).toMatch(/… \d+ more slots omitted/)
+    expect(text).toMatch(/^\d+ blocks of 256 slots/m)
     expect(drawLayoutText(parseLayout('row_major'), Array(255).fill(1)).length).toBeLessThan(3000)
   })
 
@@ -127,13 +185,13 @@ describe('drawLayoutSvg', () => {
     const svg = drawLayoutSvg(parseLayout('b_fs_yx_fsv16'), [2000, 3000, 4000, 5000])
     expectWellFormed(svg)
     expect(svg.length).toBeLessThan(600_000)
-    expect(svg).toMatch(/… \d+ more slots are not drawn/)
+    expect(svg).toContain('One block of its memory')
     expect(svg).toContain('of 6000000 slices')
   })
 
   it('hatches holes, and names explicit padding', () => {
     const svg = drawLayoutSvg(parseLayout('bfyx'), [1, 1, 2, 2], { lower: [0, 0, 1, 1] })
-    expect(svg.match(/fill="url\(#hole\)"/g)!.length).toBe(6)
+    expect(svg.match(/class="hole"/g)!.length).toBe(6)
     expect(svg).toContain('explicit padding')
   })
 })

@@ -1,0 +1,62 @@
+/**
+ * The overview of a drawing: each digit of the offset with the step in memory from one of its values to the next, and the
+ * order in which blocks follow each other.
+ */
+import type { DtypeName } from '../dtype/dtypes.js'
+import { describeDigits } from './describe.js'
+import type { Layout, LayoutStorage } from './layout.js'
+import { axisNames, blockLabel, blocksOf, digitName, slotsBelow } from './memory_rows.js'
+
+/** A digit of the offset with more than one value. */
+export interface OverviewDigit {
+  readonly name: string
+  readonly meaning: string
+  /** Number of values. */
+  readonly radix: number
+  /** Slots from one value to the next. */
+  readonly stride: number
+  /** Whether the digit counts inside a block. */
+  readonly isInBlock: boolean
+}
+
+/** A block in the chain of blocks, or a gap between two that are not neighbours. */
+export type ChainLink = { readonly offset: number; readonly label: string } | 'gap'
+
+/** Outermost first; none for a storage without slots. */
+export function overviewDigits(layout: Layout, storage: LayoutStorage, dtype?: DtypeName): OverviewDigit[] {
+  const { digits, elements } = storage
+  if (elements === 0) return []
+  const described = describeDigits(layout, dtype)
+  const { firstDigit } = blocksOf(storage)
+  return digits.flatMap(({ radix }, position) => {
+    if (radix === 1) return []
+    const { digit = digitName(storage, position), meaning = '' } = described[position] ?? {}
+    const stride = slotsBelow(digits, position + 1)
+    return [{ name: digit, meaning, radix, stride, isInBlock: position >= firstDigit }]
+  })
+}
+
+/** Values of a digit that are drawn: the first three and the last, or all of few. */
+export function drawnValues(radix: number, most = 3): (number | 'gap')[] {
+  if (radix <= most + 1) return Array.from({ length: radix }, (_, value) => value)
+  return [...Array.from({ length: most }, (_, value) => value), 'gap', radix - 1]
+}
+
+/**
+ * The first blocks in memory order, the first one after each step of an outer digit, and the last one; none where there is
+ * one block.
+ */
+export function blockChain(layout: Layout, storage: LayoutStorage): ChainLink[] {
+  const { firstDigit, slots, count } = blocksOf(storage)
+  if (count < 2) return []
+  const outer = storage.digits.slice(0, firstDigit).filter(({ radix }) => radix > 1)
+  // The second value of each digit, from the innermost to the outermost.
+  const steps = outer.map((_, position) => slotsBelow(outer, position + 1)).reverse()
+  const wanted = [0, 1, 2, ...steps, count - 1].filter((index) => index < count)
+  const indices = [...new Set(wanted)].sort((one, other) => one - other)
+  const names = axisNames(layout, storage)
+  return indices.flatMap((index, position): ChainLink[] => {
+    const link = { offset: index * slots, label: blockLabel(storage, names, index) }
+    return position > 0 && indices[position - 1] !== index - 1 ? ['gap', link] : [link]
+  })
+}
