@@ -80,16 +80,22 @@ Bytes bytes(const Napi::Value& value, const char* name) {
   return {static_cast<uint8_t*>(memory.data), memory.length, value};
 }
 
-Bytes bytes_during_call(const Napi::Value& value, const char* name) {
+std::optional<Bytes> bytes_if_array(const Napi::Value& value) {
   Bytes bytes;
   void* data = nullptr;
   napi_typedarray_type type = napi_int8_array;
   const napi_status status =
       napi_get_typedarray_info(value.Env(), value, &type, &bytes.size, &data, nullptr, nullptr);
-  if (status != napi_ok || type != napi_uint8_array) refuse(name, "a Uint8Array");
+  if (status != napi_ok || type != napi_uint8_array) return std::nullopt;
   bytes.data = static_cast<uint8_t*>(data);
   bytes.array = value;
   return bytes;
+}
+
+Bytes bytes_during_call(const Napi::Value& value, const char* name) {
+  const std::optional<Bytes> found = bytes_if_array(value);
+  if (!found) refuse(name, "a Uint8Array");
+  return *found;
 }
 
 const int32_t* flag(const Napi::Value& value, const char* name) {

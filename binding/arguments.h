@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -37,6 +38,8 @@ Bytes bytes(const Napi::Value& value, const char* name);
 // As `bytes`, for use inside one synchronous call: nobody can shrink a buffer meanwhile, so resizable buffers
 // are accepted.
 Bytes bytes_during_call(const Napi::Value& value, const char* name);
+// As above; absent for a value that is no Uint8Array. One call of Node-API answers both questions.
+std::optional<Bytes> bytes_if_array(const Napi::Value& value);
 
 // First element of an Int32Array, which other threads may set. Lifetime and errors as for `bytes`.
 const int32_t* flag(const Napi::Value& value, const char* name);

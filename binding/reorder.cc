@@ -1,6 +1,7 @@
 #include "reorder.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,18 +31,32 @@ struct Source {
   std::shared_ptr<SharedSparseBuffer> sparse;
 };
 
-// `bytes_of` is `bytes` or `bytes_during_call` of arguments.h.
-Source source_of(const ReorderPlan& plan, const Napi::Value& value,
-                 Bytes (*bytes_of)(const Napi::Value&, const char*)) {
+Source sparse_source_of(const ReorderPlan& plan, std::shared_ptr<SharedSparseBuffer> sparse) {
   Source source;
-  // Check this first: reading the type tag of a sparse buffer takes as long as a small run.
-  if (!value.IsTypedArray()) source.sparse = SparseBufferObject::buffer_of(value);
-  if (source.sparse == nullptr) source.bytes = bytes_of(value, "source");
-  source.data = source.sparse == nullptr ? source.bytes.data : source.sparse->buffer.data();
-  const auto size =
-      source.sparse == nullptr ? static_cast<int64_t>(source.bytes.size) : source.sparse->buffer.size();
-  check_source_size(plan, size);
+  source.data = sparse->buffer.data();
+  check_source_size(plan, sparse->buffer.size());
+  source.sparse = std::move(sparse);
   return source;
+}
+
+Source array_source_of(const ReorderPlan& plan, const Bytes& bytes) {
+  check_source_size(plan, static_cast<int64_t>(bytes.size));
+  return {bytes.data, bytes, nullptr};
+}
+
+Source source_of(const ReorderPlan& plan, const Napi::Value& value) {
+  auto sparse = SparseBufferObject::buffer_of(value);
+  if (sparse != nullptr) return sparse_source_of(plan, std::move(sparse));
+  return array_source_of(plan, bytes(value, "source"));
+}
+
+// For use inside one synchronous call. An array is looked for first: reading the type tag of a sparse buffer
+// takes as long as a small run.
+Source source_during_call(const ReorderPlan& plan, const Napi::Value& value) {
+  if (const std::optional<Bytes> bytes = bytes_if_array(value)) return array_source_of(plan, *bytes);
+  auto sparse = SparseBufferObject::buffer_of(value);
+  if (sparse != nullptr) return sparse_source_of(plan, std::move(sparse));
+  return array_source_of(plan, bytes_during_call(value, "source"));
 }
 
 Napi::Object explain_node(Napi::Env env, const Node& node, const LoopNest& nest) {
@@ -197,7 +212,7 @@ void ReorderPlanObject::free_plan() {
 
 Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Source source = source_of(*plan_, info[0], bytes_during_call);
+    const Source source = source_during_call(*plan_, info[0]);
     const Bytes destination = bytes_during_call(info[1], "destination");
     const bool is_all = info.Length() <= 2;
     const Target target =
@@ -213,7 +228,7 @@ Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
 
 Napi::Value ReorderPlanObject::run(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
-    const Source source = source_of(*plan_, info[0], bytes);
+    const Source source = source_of(*plan_, info[0]);
     const Bytes destination = bytes(info[1], "destination");
     const Run run = run_of(target_of(*plan_, destination, info[2], info[3]), source.data);
     const auto job = ReorderJob::make(info.Env(), run, cut_plan_, destination, info[4]);

@@ -30,7 +30,8 @@ export function checkOptions<T extends object>(
   call: string,
   known: readonly (keyof T & string)[],
 ): void {
-  checkObject(options, `The options of ${call} are { ${known.join(', ')} }`)
+  // The text of an error is built where it is thrown: a call that succeeds is shorter than its text.
+  if (!isObject(options)) throw objectError(`The options of ${call} are { ${known.join(', ')} }`, options)
   const unknown = readInput(`The options of ${call}`, () =>
     Object.keys(options).find((key) => !(known as readonly string[]).includes(key)),
   )
@@ -44,9 +45,17 @@ export function checkOptions<T extends object>(
  * @throws TileworkError ERR_ARGUMENT unless `value` is an object, neither null nor an array
  */
 export function checkObject(value: unknown, expected: string): void {
-  const isObject = typeof value === 'object' && value !== null
-  if (isObject && readInput('The object', () => !Array.isArray(value))) return
-  throw new TileworkError('ERR_ARGUMENT', `${expected}; ${valueText(value)} was given.`)
+  if (!isObject(value)) throw objectError(expected, value)
+}
+
+function isObject(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  // Throws for a revoked Proxy.
+  return readInput('The object', () => !Array.isArray(value))
+}
+
+function objectError(expected: string, value: unknown): TileworkError {
+  return new TileworkError('ERR_ARGUMENT', `${expected}; ${valueText(value)} was given.`)
 }
 
 /** @throws TileworkError ERR_ARGUMENT unless `listener` is a function, or undefined for none */

@@ -57,8 +57,11 @@ export interface Padding {
   readonly upper?: readonly number[]
 }
 
+const NO_PADDING: Padding = Object.freeze({})
+
 /** Frozen copies of the given counts. @throws TileworkError as `copyExtents` */
 export function checkPadding({ lower, upper }: Padding): Padding {
+  if (lower === undefined && upper === undefined) return NO_PADDING
   return {
     ...(lower !== undefined && { lower: checkExtents('lower', lower) }),
     ...(upper !== undefined && { upper: checkExtents('upper', upper) }),

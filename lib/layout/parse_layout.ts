@@ -14,7 +14,9 @@ export { type AnyLayoutName, LAYOUT_NAMES, type LayoutAlias, type LayoutName } f
 /** Layouts kept after parsing: more than the catalogue has, and few enough that hostile names cost no memory. */
 const CACHE_ENTRIES = 256
 const cache = new Map<string, Layout>()
-const parsed = new WeakSet<Layout>()
+/** The layouts that were parsed, numbered. */
+const parsed = new WeakMap<Layout, number>()
+let parsedCount = 0
 
 /**
  * Parses the name of a layout. A name is one of these:
@@ -36,7 +38,7 @@ export function parseLayout(name: AnyLayoutName): Layout {
   if (known !== undefined) return known
   const definition = defineLayout(name)
   const layout = definition.name === name ? layoutOf(definition) : parseLayout(definition.name)
-  parsed.add(layout)
+  if (!parsed.has(layout)) parsed.set(layout, parsedCount++)
   if (cache.size >= CACHE_ENTRIES) cache.delete(cache.keys().next().value!)
   cache.set(name, layout)
   return layout
@@ -45,6 +47,11 @@ export function parseLayout(name: AnyLayoutName): Layout {
 /** True for a layout that `parseLayout` returned, which its name describes completely. */
 export function isParsedLayout(layout: Layout): boolean {
   return parsed.has(layout)
+}
+
+/** The number of a layout that `parseLayout` returned; undefined for any other. */
+export function parsedLayoutId(layout: Layout): number | undefined {
+  return parsed.get(layout)
 }
 
 /**

@@ -20,7 +20,7 @@ import { foldAxes } from './fold_axes.js'
 import { hasAnyRank, type Layout, type LayoutStorage, type StorageOptions } from './layout.js'
 import { MAX_PLANNED_AXES } from './limits.js'
 import { type AnyLayoutName, isParsedLayout, parseLayout, toLayout } from './parse_layout.js'
-import { keep, type PlannedSide, type PlanRequest, planKey, recall } from './plan_cache.js'
+import { keep, type PlannedSide, type PlanRequest, recall } from './plan_cache.js'
 
 /** A layout with explicit padding. */
 export interface PlacedLayout {
@@ -97,6 +97,9 @@ export interface JoinedLayouts {
   readonly plan: NativeReorderPlan
   readonly from: { readonly layout: Layout; readonly storage: LayoutStorage }
   readonly to: { readonly layout: Layout; readonly storage: LayoutStorage }
+  /** Explicit padding of the destination, one count per axis of the shape; immutable. */
+  readonly lower: readonly number[]
+  readonly upper: readonly number[]
 }
 
 /**
@@ -139,11 +142,12 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
 }
 
 /** Options of `joinLayouts`: also a slice of the source, and element conversions. */
-export interface JoinOptions extends PlanReorderOptions {
+export interface JoinOptions extends Omit<PlanReorderOptions, 'as'> {
   readonly dtype: Dtype
-  readonly slice?: SliceOfWhole
+  readonly as?: 'weights' | undefined
+  readonly slice?: SliceOfWhole | undefined
   /** Conversions in the order in which they run; the first one takes elements of `dtype`. */
-  readonly casts?: readonly ElementStep[]
+  readonly casts?: readonly ElementStep[] | undefined
 }
 
 /**
@@ -155,11 +159,13 @@ export interface JoinOptions extends PlanReorderOptions {
 export function joinLayouts(options: JoinOptions): JoinedLayouts {
   const { dtype, shape, as, slice, casts = [] } = options
   const request = { dtype, shape, as, slice, casts, from: sideOf(options.from), to: sideOf(options.to) }
-  const known = recall<JoinedLayouts>(planKey(request))
+  const known = recall<JoinedLayouts>(request)
   if (known) return known
   // A getter may return other numbers each time, so one copy is planned and is the key of the cache.
-  const joined = new BoundLayouts(copyOf(request))
+  const copy = copyOf(request)
+  const joined = new BoundLayouts(copy)
   if (joined.needsPlanner) void joined.plan
+  else keep(copy, joined, 0)
   return joined
 }
 
@@ -178,15 +184,17 @@ function copyOf({ dtype, as, shape, slice, casts, from, to }: PlanRequest): Plan
 /** A value that is not a list is refused later, where it is bound. */
 function list<Numbers extends readonly number[] | undefined>(numbers: Numbers): Numbers {
   if (!Array.isArray(numbers)) return numbers
-  return Array.from(
-    { length: checkRank('A list', numbers) },
-    (_, axis) => numbers[axis],
-  ) as unknown as Numbers
+  const copy: number[] = []
+  const rank = checkRank('A list', numbers)
+  for (let axis = 0; axis < rank; axis++) copy.push(numbers[axis])
+  return copy as unknown as Numbers
 }
 
 class BoundLayouts implements JoinedLayouts {
   readonly from: JoinedLayouts['from']
   readonly to: JoinedLayouts['to']
+  readonly lower: readonly number[]
+  readonly upper: readonly number[]
   readonly #request: PlanRequest
   readonly #elementBits: number
   #plan: NativeReorderPlan | undefined
@@ -199,10 +207,14 @@ class BoundLayouts implements JoinedLayouts {
     const rank = Math.max(shape.length, from.layout.axes.length, to.layout.axes.length)
     this.from = { layout: from.layout, storage: bind(from, slice?.shape ?? shape, rank, dtype) }
     this.to = { layout: to.layout, storage: bind(to, shape, rank, casts.at(-1)?.to ?? dtype) }
+    // Axes that the layout appends have an extent of 1 and no padding.
+    const { lower, upper } = this.to.storage.side
+    this.lower = Object.freeze([...lower.slice(0, shape.length)])
+    this.upper = Object.freeze([...upper.slice(0, shape.length)])
   }
 
   get plan(): NativeReorderPlan {
-    this.#plan ??= this.#recallOrPlan()
+    this.#plan ??= this.#makePlan()
     return this.#plan
   }
 
@@ -213,15 +225,11 @@ class BoundLayouts implements JoinedLayouts {
     return !isParsed || from.storage.extents.length > MAX_PLANNED_AXES || this.#mayReachTooFar()
   }
 
-  #recallOrPlan(): NativeReorderPlan {
-    const key = planKey(this.#request)
-    const known = recall<JoinedLayouts>(key)
-    if (known) return known.plan
+  #makePlan(): NativeReorderPlan {
     const description = this.#describe()
     const addon = native()
     const plan = systemError.wrap(this.#title, () => addon.planReorder(description))
-    this.#plan = plan
-    keep(key, this, plan.footprint)
+    keep(this.#request, this, plan.footprint)
     return plan
   }
 

@@ -50,7 +50,8 @@ function stepOf(tensor: DenseTensor, to: Dtype, options: CastOptions): CastStep 
     )
   }
   checkOptions(options, 'cast', ['mode', 'saturate', 'round'])
-  return { from: tensor.dtype, to, ...readInput('The options of cast', () => readOptions(options)) }
+  const { mode, saturate, round } = readInput('The options of cast', () => readOptions(options))
+  return { from: tensor.dtype, to, mode, saturate, round }
 }
 
 function readOptions({ mode = 'spec', saturate = true, round = 'up' }: CastOptions): Required<CastOptions> {

@@ -31,11 +31,10 @@ function change(tensor: DenseTensor, step: ElementStep): StoredTensor {
     const message = `tensor "${tensor.name}" has ${MAX_CHANGES} casts and scalings already, which is the limit; materialize it first.`
     throw new TileworkError('ERR_LIMIT', message)
   }
-  const { layout, lower, upper } = tensor.storage
-  // A fused tensor keeps its parsed layout, which may be the caller's own.
-  const to = tensor instanceof FusedTensor ? recipe.to : { layout, lower, upper }
-  const placed = isScaling(step) ? onBase(step, recipe.region, recipe.base.shape) : step
-  return new FusedTensor({ ...recipe, to, casts: [...(recipe.casts ?? []), placed] })
+  const { base, region, as, device } = recipe
+  const placed = isScaling(step) ? onBase(step, region, base.shape) : step
+  const casts = recipe.casts === undefined ? [placed] : [...recipe.casts, placed]
+  return new FusedTensor({ base, region, to: recipe.to, as, casts, device })
 }
 
 function changeParts(tensor: JoinedTensor, step: ElementStep): StoredTensor | undefined {

@@ -7,16 +7,17 @@ import { asyncOnlyError, checkRange, checkReturned } from '../bytes/check_range.
 import { fillMemory, fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
-import { allocateBytes } from '../bytes/view_limit.js'
+import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isNarrowFloat, resolveDtype } from '../dtype/dtypes.js'
 import { type Float16Numbers, float16Array } from '../dtype/float16_array.js'
 import { TileworkError } from '../errors.js'
+import type { Padding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
-import { parseLayout } from '../layout/parse_layout.js'
-import { joinLayouts } from '../layout/plan.js'
+import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
+import { joinLayouts, type PlacedLayout } from '../layout/plan.js'
 import { BaseTensor } from './base_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
@@ -38,9 +39,9 @@ export interface StoredTensorInit {
   /** Explicit padding, one count per axis of `shape`; for data layouts and row_major. */
   readonly lower?: readonly number[]
   readonly upper?: readonly number[]
-  /** The storage that these describe, where the caller has bound the layout already. */
+  /** The storage that these describe, where the caller has bound the layout already; `shape` is checked and frozen then. */
   readonly storage?: DenseStorage
-  readonly doc?: string
+  readonly doc?: string | undefined
   readonly metadata?: ReadonlyMap<string, string>
   readonly quantization?: QuantizationParameters
 }
@@ -61,6 +62,7 @@ function exactCast(from: Dtype, to: Dtype): CastStep {
   return { from, to, mode: 'spec', saturate: true, round: 'up' }
 }
 
+const NO_PADDING: Padding = Object.freeze({})
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
 export class StoredTensor extends BaseTensor implements DenseTensor {
@@ -89,7 +91,7 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   constructor(init: StoredTensorInit) {
     super()
     this.dtype = checkFixedSize(init.dtype)
-    this.shape = checkShape(init.shape)
+    this.shape = init.storage === undefined ? checkShape(init.shape) : init.shape
     this.name = init.name ?? ''
     if (init.doc !== undefined) this.doc = init.doc
     this.metadata = init.metadata ?? NO_METADATA
@@ -117,6 +119,11 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   get storage(): DenseStorage {
     this.#storage ??= this.#describeStorage()
     return this.#storage
+  }
+
+  /** The layout by name with its padding, as a side of a reorder. */
+  get placement(): PlacedLayout {
+    return { layout: this.storage.layout as AnyLayoutName, ...this.#padding() }
   }
 
   async bytes(range?: ByteRange): Promise<Uint8Array> {
@@ -201,9 +208,11 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
 
   #locate(range: ByteRange | undefined): ByteRange {
     const { byteLength } = this.storage
-    const { start, end } = range
-      ? readInput('The range', () => ({ start: range.start, end: range.end }))
-      : { start: 0, end: byteLength }
+    if (!range) {
+      checkViewLength(byteLength)
+      return { start: this.start, end: this.start + byteLength }
+    }
+    const { start, end } = readInput('The range', () => ({ start: range.start, end: range.end }))
     checkRange(start, end, byteLength, `tensor "${this.name}"`)
     return { start: this.start + start, end: this.start + end }
   }
@@ -215,7 +224,8 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     return index.reduce((slot, at, axis) => slot * this.shape[axis]! + at, 0)
   }
 
-  #padding(): { lower?: readonly number[]; upper?: readonly number[] } {
+  #padding(): Padding {
+    if (this.#lower.length === 0 && this.#upper.length === 0) return NO_PADDING
     return {
       ...(this.#lower.length > 0 && { lower: this.#lower }),
       ...(this.#upper.length > 0 && { upper: this.#upper }),

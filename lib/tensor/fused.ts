@@ -12,7 +12,7 @@ import { type JoinedLayouts, joinLayouts, type PlacedLayout } from '../layout/pl
 import { asStored, StoredTensor } from './dense.js'
 import { FusedSource } from './fused_source.js'
 import { indexInWhole, isWhole, type Region, wholeRegion } from './region.js'
-import { checkIndex } from './shape.js'
+import { checkIndex, checkShape } from './shape.js'
 import type { DenseTensor } from './tensor.js'
 
 /** What a fused tensor computes. */
@@ -22,11 +22,11 @@ export interface FusedRecipe {
   readonly region: Region
   readonly to: PlacedLayout
   /** `weights` joins data and weights layouts by the position of their axes. */
-  readonly as?: 'weights'
+  readonly as?: 'weights' | undefined
   /** Element conversions, applied in this order. Blocks of scales are blocks of the base's shape. */
-  readonly casts?: readonly ElementStep[]
+  readonly casts?: readonly ElementStep[] | undefined
   /** Id of the device that computes it; by default the CPU. */
-  readonly device?: string
+  readonly device?: string | undefined
 }
 
 export class FusedTensor extends StoredTensor {
@@ -42,7 +42,7 @@ export class FusedTensor extends StoredTensor {
   static recipeOf(tensor: DenseTensor, dtype: Dtype = tensor.dtype): FusedRecipe {
     if (tensor instanceof FusedTensor && (isMovable(dtype) || !moves(tensor.recipe))) return tensor.recipe
     const base = asStored(tensor)
-    return { base, region: wholeRegion(base.shape), to: base.storage }
+    return { base, region: wholeRegion(base.shape), to: base.placement }
   }
 
   /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_UNSUPPORTED, ERR_OVERFLOW */
@@ -51,30 +51,21 @@ export class FusedTensor extends StoredTensor {
     const { base, region } = recipe
     const joined = join(recipe)
     const { layout, storage } = joined.to
-    const dtype = recipe.casts?.at(-1)?.to ?? base.dtype
-    const { elements, byteLength, side } = storage
-    // Axes that the layout appends have an extent of 1 and no padding.
-    const lower = side.lower.slice(0, region.shape.length)
-    const upper = side.upper.slice(0, region.shape.length)
+    const { lower, upper } = joined
+    const { elements, byteLength } = storage
+    const dtype = dtypeOf(recipe)
     super({
       source: new FusedSource(base, joined, dtype, recipe.device),
       start: 0,
       name: base.name,
       dtype,
-      shape: region.shape,
+      shape: region.shape === base.shape ? base.shape : checkShape(region.shape),
       metadata: base.metadata,
       layout,
-      ...(base.doc !== undefined && { doc: base.doc }),
+      doc: base.doc,
       lower,
       upper,
-      storage: {
-        layout: layout.name,
-        elements,
-        byteLength,
-        lower: [...lower],
-        upper: [...upper],
-        bitOrder: 'low-first',
-      },
+      storage: { layout: layout.name, elements, byteLength, lower, upper, bitOrder: 'low-first' },
     })
     this.recipe = recipe
   }
@@ -89,7 +80,7 @@ export class FusedTensor extends StoredTensor {
   /** Reads the base in one pass instead of this layout in two. */
   protected override rowMajor(cast?: CastStep): { readonly source: ByteSource; readonly start: number } {
     const casts = [...(this.recipe.casts ?? []), ...(cast ? [cast] : [])]
-    const recipe = { ...this.recipe, to: { layout: 'row_major' }, ...(casts.length > 0 && { casts }) }
+    const recipe = { ...this.recipe, to: { layout: 'row_major' }, casts }
     return { source: new FusedTensor(recipe).source, start: 0 }
   }
 }
@@ -102,20 +93,34 @@ export class FusedTensor extends StoredTensor {
  */
 function castFirst(recipe: FusedRecipe): FusedRecipe {
   const { base, region, to, as, casts, device } = recipe
-  const dtype = casts?.at(-1)?.to ?? base.dtype
+  const dtype = dtypeOf(recipe)
   if ((isMovable(base.dtype) && isMovable(dtype)) || !moves(recipe)) return recipe
   if (!isMovable(dtype)) {
     const message = `tensor "${base.name}" is ${dtype}, whose elements of 2 bits cannot be moved; cast it to a wider type first.`
     throw new TileworkError('ERR_UNSUPPORTED', message)
   }
-  const target = { ...(device !== undefined && { device }) }
-  const whole = { base, region: wholeRegion(base.shape), to: base.storage, ...(casts && { casts }) }
-  const wide = new FusedTensor({ ...whole, ...target })
-  return { base: wide, region, to, ...(as && { as }), ...target }
+  const wide = new FusedTensor({
+    base,
+    region: wholeRegion(base.shape),
+    to: base.placement,
+    casts,
+    device,
+  })
+  return { base: wide, region, to, as, device }
 }
 
+/** The element type of the result. */
+function dtypeOf({ base, casts }: FusedRecipe): Dtype {
+  return casts?.at(-1)?.to ?? base.dtype
+}
+
+/** Kernels move elements of 4 bits and more. */
+const UNMOVABLE: ReadonlySet<Dtype> = new Set(
+  Object.values(DTYPES).flatMap(({ name, bits }) => (bits < 4 ? [name] : [])),
+)
+
 function isMovable(dtype: Dtype): boolean {
-  return DTYPES[dtype].bits >= 4
+  return !UNMOVABLE.has(dtype)
 }
 
 /** False where every element keeps its offset, judged by the names of the layouts. */
@@ -129,14 +134,8 @@ function moves({ base, region, to }: Pick<FusedRecipe, 'base' | 'region' | 'to'>
 }
 
 function join({ base, region, to, as, casts }: FusedRecipe): JoinedLayouts {
-  const { layout, lower, upper } = base.storage
-  return joinLayouts({
-    dtype: base.dtype,
-    shape: region.shape,
-    from: { layout, lower, upper },
-    to,
-    ...(as && { as }),
-    ...(casts && { casts }),
-    ...(!isWhole(region, base.shape) && { slice: { ...region, shape: base.shape } }),
-  })
+  const slice = isWhole(region, base.shape)
+    ? undefined
+    : { shape: base.shape, start: region.start, step: region.step }
+  return joinLayouts({ dtype: base.dtype, shape: region.shape, from: base.placement, to, as, casts, slice })
 }

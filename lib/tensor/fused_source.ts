@@ -45,7 +45,7 @@ export class FusedSource implements ByteSource {
   readonly #base: FusedBase
   /** Makes its plan with the first byte that is requested. */
   readonly #joined: JoinedLayouts
-  readonly #elementBits: number
+  readonly #dtype: Dtype
   readonly #device: string | undefined
   #devicePlan: DevicePlan | undefined
 
@@ -57,7 +57,7 @@ export class FusedSource implements ByteSource {
     this.#base = base
     this.#joined = joined
     this.#device = device
-    this.#elementBits = DTYPES[dtype].bits
+    this.#dtype = dtype
     const { layout, storage } = joined.to
     this.byteLength = storage.byteLength
     this.label = `tensor "${base.name}" as ${layout.name}`
@@ -100,7 +100,7 @@ export class FusedSource implements ByteSource {
    */
   chunkBytes(bytes: number): number {
     const quantum = this.#plan.rangeQuantum
-    const sizes = iterationBytesOf(this.#joined.to.storage, this.#elementBits)
+    const sizes = iterationBytesOf(this.#joined.to.storage, DTYPES[this.#dtype].bits)
     const iteration = sizes.find((size) => size <= bytes && size % quantum === 0) ?? bytes
     return Math.max(1, Math.floor(bytes / iteration)) * iteration
   }
@@ -169,11 +169,16 @@ export class FusedSource implements ByteSource {
 
   #fillSync(start: number, target: Uint8Array): void {
     const end = start + target.byteLength
+    if (this.#base.source instanceof MemorySource) {
+      const source = this.#base.bytesSync()
+      // The addon reads two arguments faster than four.
+      if (target.byteLength === this.byteLength) this.#plan.runSync(source, target)
+      else this.#plan.runSync(source, target, start, end)
+      return
+    }
     const { fromFile } = this
     if (fromFile) this.#plan.runFileSync(fromFile.file, fromFile.offset, target, start, end)
-    else if (this.#base.source instanceof MemorySource) {
-      this.#plan.runSync(this.#base.bytesSync(), target, start, end)
-    } else this.#fillFromRangesSync(start, target)
+    else this.#fillFromRangesSync(start, target)
   }
 
   async #fillFromRanges(start: number, target: Uint8Array): Promise<void> {

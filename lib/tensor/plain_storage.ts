@@ -3,7 +3,13 @@ import type { DenseStorage } from './tensor.js'
 
 /** True when any axis has explicit padding. */
 export function isPadded({ lower, upper }: Pick<DenseStorage, 'lower' | 'upper'>): boolean {
-  return [...lower, ...upper].some((count) => count !== 0)
+  for (let axis = 0; axis < lower.length; axis++) {
+    if (lower[axis] !== 0) return true
+  }
+  for (let axis = 0; axis < upper.length; axis++) {
+    if (upper[axis] !== 0) return true
+  }
+  return false
 }
 
 /** True for row-major storage without padding. */

@@ -37,15 +37,19 @@ export interface Region {
 
 /** The region that is all of a tensor. */
 export function wholeRegion(shape: readonly number[]): Region {
-  return { start: shape.map(() => 0), step: shape.map(() => 1), shape }
+  const start: number[] = []
+  const step: number[] = []
+  for (let axis = 0; axis < shape.length; axis++) {
+    start.push(0)
+    step.push(1)
+  }
+  return { start, step, shape }
 }
 
 /** True when the region is all of a tensor of `shape`, in its order. */
 export function isWhole(region: Region, shape: readonly number[]): boolean {
-  return shape.every((extent, axis) => {
-    const isStart = region.start[axis] === 0 && region.step[axis] === 1
-    return isStart && region.shape[axis] === extent
-  })
+  if (region.shape !== shape && !region.shape.every((extent, axis) => extent === shape[axis])) return false
+  return region.start.every((start) => start === 0) && region.step.every((step) => step === 1)
 }
 
 /** The index in the whole tensor of an index in the region. */

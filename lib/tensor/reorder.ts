@@ -40,17 +40,14 @@ export function reorder(
   checkOptions(options, 'reorder', ['lower', 'upper', 'as'])
   const recipe = FusedTensor.recipeOf(dense)
   const target = toLayout(layout)
-  const { as = recipe.as, ...padding } = readInput('The options of reorder', () => ({
+  const { as = recipe.as, padding } = readInput('The options of reorder', () => ({
     as: options.as,
-    ...checkPadding(options),
+    padding: checkPadding(options),
   }))
   if (dense instanceof JoinedTensor && as === undefined && !isPadded({ lower: [], upper: [], ...padding })) {
     const parts = dense.mapParts((part) => inLayout(part, target), target)
     if (parts) return parts
   }
-  return new FusedTensor({
-    ...recipe,
-    to: { layout: target, ...padding },
-    ...(as !== undefined && { as }),
-  })
+  const { base, region, casts, device } = recipe
+  return new FusedTensor({ base, region, to: { layout: target, ...padding }, as, casts, device })
 }
