@@ -116,6 +116,14 @@ export { type ConcatOptions, concat, stack } from './tensor/concat.js'
 export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'
 export { type NestedStrings, type NestedValues, type TensorOptions, tensor } from './tensor/from_values.js'
+export {
+  type ImageToTensorOptions,
+  imageToTensor,
+  type Pixels,
+  type PixelsWithInfo,
+  type TensorToImageOptions,
+  tensorToImage,
+} from './tensor/image.js'
 export { type LazyTensorOptions, lazyTensor } from './tensor/lazy.js'
 export { type MaterializeOptions, materialize } from './tensor/materialize.js'
 export { type PadOptions, type PadWidth, pad } from './tensor/pad.js'
@@ -136,6 +144,7 @@ export { split } from './tensor/split.js'
 export { type Histogram, type StatsOptions, stats, type TensorStatistics } from './tensor/stats.js'
 export { type StringTensorOptions, stringTensor } from './tensor/string_list.js'
 export type {
+  BitsOptions,
   DenseStorage,
   DenseTensor,
   SparseEntry,

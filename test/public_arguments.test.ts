@@ -155,7 +155,10 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.lazyTensor,
     args: () => [() => small(), { dtype: 'float32', shape: [2, 2], name: 'x', keep: false }],
   },
-  materialize: { run: tilework.materialize, args: () => [small(), { device: undefined }] },
+  materialize: {
+    run: tilework.materialize,
+    args: () => [small(), { device: undefined, out: new Uint8Array(16) }],
+  },
   memoryBudget: { run: tilework.memoryBudget, args: () => [] },
   onDevice: { run: tilework.onDevice, args: () => [small(), 'opencl'] },
   open: { run: open, args: () => [bytes, openOptions()] },
@@ -216,6 +219,33 @@ const CALLS: Readonly<Record<string, Call>> = {
   'pad by a width': { run: (width) => tilework.pad(small(), [width as never]), args: () => [[1, 1]] },
   split: { run: tilework.split, args: () => [small(), 2, { axis: 0 }] },
   'split at': { run: (at) => tilework.split(small(), [at as never]), args: () => [1] },
+  imageToTensor: {
+    run: tilework.imageToTensor,
+    args: () => [
+      new Uint8Array(12),
+      {
+        width: 2,
+        height: 2,
+        channels: 3,
+        mean: 1,
+        std: [1, 2, 3],
+        layout: 'nchw',
+        dtype: 'float16',
+        order: 'bgr',
+      },
+    ],
+  },
+  'imageToTensor of': {
+    run: (image) => tilework.imageToTensor([image as never]),
+    args: () => [{ data: new Uint8Array(3), info: { width: 1, height: 1, channels: 3 } }],
+  },
+  tensorToImage: {
+    run: tilework.tensorToImage,
+    args: () => [
+      tensor(new Float32Array(12), { shape: [3, 2, 2] }),
+      { mean: 1, std: [1, 2, 3], layout: 'nchw', order: 'bgr' },
+    ],
+  },
   slice: { run: tilework.slice, args: () => [small(), [{ start: 0, end: 2, step: 1 }]] },
   'slice by a range': {
     run: (range) => tilework.slice(small(), [range]),

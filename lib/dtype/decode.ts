@@ -7,7 +7,7 @@
  * big-endian machine. Of the platforms that Node supports, only s390x is big-endian.
  */
 import { endianness } from 'node:os'
-import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
+import { allocateBytes, checkViewLength, unfilledBytes } from '../bytes/view_limit.js'
 import { TileworkError } from '../errors.js'
 import { DTYPES, type Dtype, fieldsOf, isNarrowFloat, type NarrowFloat } from './dtypes.js'
 import type { TypedArray } from './typed_array.js'
@@ -160,11 +160,11 @@ const STORED_AS: Readonly<Record<Dtype, TypedArrayConstructor | undefined>> = {
   uint2: undefined,
 }
 
-/** A zeroed typed array for `count` stored elements; undefined for types that must be decoded. */
+/** A typed array that is about to be filled, for `count` stored elements; undefined for types that must be decoded. */
 export function typedArrayFor(dtype: Dtype, count: number): TypedArray | undefined {
   const stored = STORED_AS[dtype]
   if (!stored) return undefined
-  const { buffer, byteLength } = allocateBytes(packedByteLength(dtype, count))
+  const { buffer, byteLength } = unfilledBytes(packedByteLength(dtype, count))
   return new stored(buffer, 0, byteLength / stored.BYTES_PER_ELEMENT)
 }
 

@@ -7,7 +7,7 @@ import { asyncOnlyError, checkRange, checkReturned } from '../bytes/check_range.
 import { fillMemory, fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
-import { allocateBytes, checkViewLength } from '../bytes/view_limit.js'
+import { checkViewLength, unfilledBytes } from '../bytes/view_limit.js'
 import { checkOptions, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
@@ -18,12 +18,13 @@ import type { Padding } from '../layout/extents.js'
 import type { Layout } from '../layout/layout.js'
 import { type AnyLayoutName, parseLayout } from '../layout/parse_layout.js'
 import { joinLayouts, type PlacedLayout } from '../layout/plan.js'
+import { valueText } from '../value_text.js'
 import { BaseTensor } from './base_tensor.js'
 import { FusedSource } from './fused_source.js'
 import { isPadded } from './plain_storage.js'
 import type { QuantizationParameters } from './quantization.js'
 import { checkIndex, checkShape, sizeOf } from './shape.js'
-import type { DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
+import type { BitsOptions, DenseStorage, DenseTensor, TypedArray, TypedArrayOptions } from './tensor.js'
 
 /** Where a tensor's storage is, and what it means. */
 export interface StoredTensorInit {
@@ -154,31 +155,55 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
   toTypedArray(): Promise<TypedArray>
   toTypedArray(options: TypedArrayOptions): Promise<TypedArray | Float16Numbers>
   async toTypedArray(options: TypedArrayOptions = {}): Promise<TypedArray | Float16Numbers> {
-    checkOptions(options, 'toTypedArray', ['float16Array'])
-    const asFloat16 = readInput('The options of toTypedArray', () => options.float16Array === true)
-    if (asFloat16 && this.dtype === 'float16') return this.#float16Array()
+    checkOptions(options, 'toTypedArray', ['float16Array', 'out'])
+    const { asFloat16, out } = readInput('The options of toTypedArray', () => ({
+      asFloat16: options.float16Array === true,
+      out: options.out,
+    }))
+    if (asFloat16 && this.dtype === 'float16') {
+      // Throws on runtimes without Float16Array before anything is read.
+      return this.#fill(out, (count) => float16Array(unfilledBytes(2 * count).buffer))
+    }
     const unpacked = UNPACKED_AS[this.dtype]
-    if (unpacked && this.size < MIN_NATIVE_ELEMENTS) {
+    if (unpacked && out === undefined && this.size < MIN_NATIVE_ELEMENTS) {
       return decodeAll(this.dtype, await this.#rowMajorBytes(), this.size)
     }
-    const values = typedArrayFor(unpacked ?? this.dtype, this.size)!
-    const { source, start } = this.rowMajor(unpacked && exactCast(this.dtype, unpacked))
-    await readInto(source, start, new Uint8Array(values.buffer))
-    return values
+    const step = unpacked && exactCast(this.dtype, unpacked)
+    return this.#fill(out, (count) => typedArrayFor(unpacked ?? this.dtype, count)!, step)
   }
 
-  async #float16Array(): Promise<Float16Numbers> {
-    // Throws on runtimes without Float16Array before anything is read.
-    const values = float16Array(allocateBytes(2 * this.size).buffer)
-    const { source, start } = this.rowMajor()
-    await readInto(source, start, new Uint8Array(values.buffer))
-    return values
-  }
-
-  async bits(): Promise<Uint8Array | Uint16Array> {
+  async bits(options: BitsOptions = {}): Promise<Uint8Array | Uint16Array> {
+    checkOptions(options, 'bits', ['out'])
+    const out = readInput('The options of bits', () => options.out)
     // Throws for a wrong dtype before anything is read.
-    decodeCodes(this.dtype, new Uint8Array(0), 0)
-    return decodeCodes(this.dtype, await this.#rowMajorBytes(), this.size)
+    const none = decodeCodes(this.dtype, new Uint8Array(0), 0)
+    if (DTYPES[this.dtype].bits >= 8) {
+      const Codes = none.BYTES_PER_ELEMENT === 2 ? Uint16Array : Uint8Array
+      return this.#fill(out, (count) => new Codes(unfilledBytes(Codes.BYTES_PER_ELEMENT * count).buffer))
+    }
+    if (out !== undefined) checkOut(out, none, this.size)
+    const codes = decodeCodes(this.dtype, await this.#rowMajorBytes(), this.size)
+    if (out === undefined) return codes
+    out.set(codes)
+    return out
+  }
+
+  /** The row-major elements, cast if requested, in `out` or in what `make` allocates for a number of elements. */
+  async #fill<Values extends ArrayBufferView & { readonly length: number }, Out extends ArrayBufferView>(
+    out: Out | undefined,
+    make: (count: number) => Values,
+    step?: CastStep,
+  ): Promise<Values | Out> {
+    const { source, start } = this.rowMajor(step)
+    if (out === undefined) {
+      const values = make(this.size)
+      await readInto(source, start, new Uint8Array(values.buffer as ArrayBuffer))
+      return values
+    }
+    // Complex numbers are pairs.
+    const count = DTYPES[this.dtype].kind === 'complex' ? 2 * this.size : this.size
+    await fillMemory(source, start, checkOut(out, make(0), count))
+    return out
   }
 
   at(...index: readonly number[]): number | bigint | boolean {
@@ -248,6 +273,21 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     const byteLength = packedByteLength(this.dtype, elements)
     return { layout: 'row_major', elements, byteLength, ...shared }
   }
+}
+
+/**
+ * The bytes of a caller's array that takes a result.
+ *
+ * @param like - an array of the class that the result has
+ * @throws TileworkError ERR_ARGUMENT for another class or length, and for a transferred buffer
+ */
+export function checkOut(out: unknown, like: ArrayBufferView, count: number): Uint8Array {
+  const name = Object.prototype.toString.call(like).slice(8, -1)
+  const isArray = ArrayBuffer.isView(out) && Object.prototype.toString.call(out).slice(8, -1) === name
+  const length = isArray ? (out as unknown as ArrayLike<number>).length : undefined
+  if (isArray && length === count) return bytesOfView(out, 'out')
+  const found = length === undefined ? valueText(out) : `a ${name} of ${length} elements`
+  throw new TileworkError('ERR_ARGUMENT', `out is ${found}; it must be a ${name} of ${count} elements.`)
 }
 
 type CopyOptions = NonNullable<Parameters<DenseTensor['copyTo']>[1]>

@@ -29,8 +29,10 @@ export interface TensorOptions<Name extends DtypeName = DtypeName> {
 }
 
 /**
- * A tensor that owns a copy of `values`, converted to the element type: floats are rounded to nearest even (8-bit floats
- * saturate), integers must fit. The dtype `string` takes strings, and gives a string tensor.
+ * A tensor of `values`, converted to the element type: floats are rounded to nearest even (8-bit floats
+ * saturate), integers must fit. A typed array that has the element type already is borrowed, not copied: the tensor reads its memory
+ * whenever it is read, so a change of the array is a change of the tensor. Pass a copy, `values.slice()`, to keep them apart. All
+ * other values are copied. The dtype `string` takes strings, and gives a string tensor.
  *
  * @returns shape: `options.shape`, else the nesting of the arrays
  * @throws TileworkError ERR_ARGUMENT with the index of a value that does not fit or of a ragged row, for more than 255 nested
@@ -130,10 +132,7 @@ function encodeView(dtype: Dtype, values: ArrayBufferView): Uint8Array {
     const list = values as unknown as ArrayLike<unknown>
     return encodeAll(dtype, list, { name: (index) => `values[${index}]` })
   }
-  const bytes = bytesOfView(values, 'the values')
-  const copy = allocateBytes(bytes.byteLength)
-  copy.set(bytes)
-  return copy
+  return bytesOfView(values, 'the values')
 }
 
 /**

@@ -5,7 +5,7 @@
 import type { ByteRange } from '../bytes/source.js'
 import type { Dtype } from '../dtype/dtypes.js'
 import type { Float16Numbers } from '../dtype/float16_array.js'
-import type { TypedArrayOf } from '../dtype/typed_array.js'
+import type { TypedArray, TypedArrayOf } from '../dtype/typed_array.js'
 import type { QuantizationParameters } from './quantization.js'
 
 export type { TypedArray, TypedArrayByDtype, TypedArrayOf } from '../dtype/typed_array.js'
@@ -14,8 +14,20 @@ export type { TypedArray, TypedArrayByDtype, TypedArrayOf } from '../dtype/typed
 type Float16ArrayOf<D extends Dtype> = { [Name in Dtype]: Name extends 'float16' ? Float16Numbers : never }[D]
 
 export interface TypedArrayOptions {
+  /**
+   * Memory of the caller that gets the values and is returned: of the class and the length that the result has without it. It
+   * must not be transferred before the promise settles. Memory that is kept needs no page faults, which take longer than the
+   * work on large results.
+   */
+  readonly out?: TypedArray | Float16Numbers
   /** Elements of float16 in a `Float16Array`, as they are stored. Node has that class from version 24 on. Default false. */
   readonly float16Array?: boolean
+}
+
+/** Options of `bits`. */
+export interface BitsOptions {
+  /** As for `toTypedArray`: a Uint16Array for 16-bit floats, else a Uint8Array. */
+  readonly out?: Uint8Array | Uint16Array
 }
 
 /** What every tensor has, whatever its kind. */
@@ -85,13 +97,13 @@ export interface DenseTensor<D extends Dtype = Dtype> extends TensorInfo<D> {
    * {@link TypedArrayByDtype} for the array of each element type.
    */
   toTypedArray(): Promise<TypedArrayOf<D>>
-  /** ERR_UNSUPPORTED for an option that the runtime lacks. */
+  /** ERR_UNSUPPORTED for an option that the runtime lacks; ERR_ARGUMENT for an `out` of another class or length. */
   toTypedArray(options: TypedArrayOptions): Promise<TypedArrayOf<D> | Float16ArrayOf<D>>
   /**
    * The codes of floats below 32 bits and of integers below 8 bits as they are stored, one code per entry, in row-major
-   * order. ERR_DTYPE for other element types.
+   * order. ERR_DTYPE for other element types, ERR_ARGUMENT for an `out` of another class or length.
    */
-  bits(): Promise<Uint8Array | Uint16Array>
+  bits(options?: BitsOptions): Promise<Uint8Array | Uint16Array>
   /**
    * One element; reads only its bytes. A bigint for 64-bit integers, a boolean for bool.
    *

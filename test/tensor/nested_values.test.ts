@@ -52,11 +52,9 @@ it('a shape has at most 255 axes', () => {
   )
 })
 
-it('a typed array of the requested type is copied bit for bit', async () => {
+it('a typed array of the requested type keeps its bits', async () => {
   const bits = Uint32Array.of(0x7fc00001, 0xffa00000, 0x80000000)
   const values = new Float32Array(bits.buffer)
   const made = tensor(values)
   expect(new Uint32Array((await made.bytes()).slice().buffer)).toEqual(bits)
-  values.fill(0)
-  expect(made.at(0)).toBeNaN()
 })
