@@ -66,6 +66,7 @@ export {
   checkConvertOptions,
   convert,
   type Output,
+  type TensorLosses,
 } from './pipeline/convert.js'
 export {
   type ConvertManyOptions,
@@ -93,6 +94,7 @@ export {
   open,
 } from './pipeline/open.js'
 export type { SaveProgress } from './pipeline/progress.js'
+export type { ValueQuantization } from './pipeline/quantize_tensors.js'
 export { type Saveable, type SaveOptions, type SerializeOptions, save, serialize } from './pipeline/save.js'
 export {
   type QuantizationSummary,
@@ -112,6 +114,7 @@ export {
 export { type AffineOptions, affine } from './tensor/affine.js'
 export { type AsLayoutOptions, asLayout } from './tensor/as_layout.js'
 export { cast } from './tensor/cast.js'
+export { type CastLosses, castLosses } from './tensor/cast_losses.js'
 export { type ConcatOptions, concat, stack } from './tensor/concat.js'
 export { type DigestOptions, digest } from './tensor/digest.js'
 export { type FromDlpackOptions, fromDlpack, type ToDlpackOptions, toDlpack } from './tensor/dlpack.js'

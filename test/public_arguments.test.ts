@@ -92,6 +92,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.cast,
     args: () => [small(), 'float8_e4m3fn', { mode: 'onnx', saturate: false, round: 'up' }],
   },
+  castLosses: { run: tilework.castLosses, args: () => [small(), 'int8', { signal }] },
   check: { run: check, args: () => [bytes, { ...openOptions(), signal }] },
   checkBiasScales: {
     run: tilework.checkBiasScales,

@@ -3,7 +3,7 @@ import type { Writable } from 'node:stream'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
-import { resolveDtype } from '../dtype/dtypes.js'
+import { type Dtype, resolveDtype } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
 import type { FormatEntry } from '../formats/format.js'
 import {
@@ -15,6 +15,7 @@ import {
   writeOptionNames,
 } from '../formats/registry.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
+import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
 import { isPlain } from '../tensor/plain_storage.js'
 import { reorder } from '../tensor/reorder.js'
 import type { Tensor } from '../tensor/tensor.js'
@@ -29,6 +30,7 @@ import {
   type TensorChanges,
 } from './change_tensors.js'
 import { type Input, type OpenFile, type OpenOptions, open, openedFile, pathOf } from './open.js'
+import { checkValueQuantization, quantizeTensors, type ValueQuantization } from './quantize_tensors.js'
 import { type Saveable, type SaveOptions, save } from './save.js'
 import { selectTensors } from './select_tensors.js'
 import { summarizeTensor, type TensorSummary } from './tensor_summary.js'
@@ -43,6 +45,13 @@ export type ConvertOptions = TensorChanges &
     readonly open?: OpenOptions
     /** Writes the weights of a model without its graph, also in the format of the model. */
     readonly weightsOnly?: boolean
+    /**
+     * Quantizes tensors of floats with scales from their own values, which become the tensors `<name>_scale` and
+     * `<name>_zero_point`. Scalars and vectors stay unless `tensors` names them. Excludes `dtype`, `quantize` and layouts.
+     */
+    readonly quantizeTo?: ValueQuantization
+    /** Counts the numbers that a cast to `dtype` destroys. Large tensors are counted where samples show losses. */
+    readonly countLosses?: boolean
   }
 
 /** Where a conversion writes. */
@@ -61,7 +70,19 @@ export interface ConvertResult {
   readonly undo: readonly UndoConversion[]
   /** Nodes of the input's graph that the output does not have, because it holds tensors and no model. */
   readonly droppedNodes: number
+  /** With `countLosses`: the tensors that the cast turned to zeros, or of which it saturated more than 1 %. */
+  readonly losses: readonly TensorLosses[]
 }
+
+/** What a cast destroyed in a tensor. */
+export interface TensorLosses extends CastLosses {
+  readonly name: string
+  /** The element type that was written. */
+  readonly dtype: Dtype
+}
+
+/** Share of saturated numbers above which a cast counts as destructive; outliers of a trained model are fewer. */
+const DESTRUCTIVE_SHARE = 0.01
 
 const TENSOR_OPTIONS = {
   tensors: true,
@@ -80,7 +101,7 @@ const TENSOR_OPTIONS = {
 
 /** Names of all options of a conversion. */
 export function convertOptionNames(): string[] {
-  const own = ['format', 'signal', 'onProgress', 'open', 'weightsOnly']
+  const own = ['format', 'signal', 'onProgress', 'open', 'weightsOnly', 'quantizeTo', 'countLosses']
   return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
 
@@ -128,11 +149,19 @@ export function readConvertOptions<Options extends ConvertOptions>(
   checkListener(options.onProgress, 'onProgress')
   readInput('The tensor options', () => checkTensorChanges(options))
   if (options.format !== undefined) formatByName(options.format)
-  if (options.weightsOnly !== undefined && typeof options.weightsOnly !== 'boolean') {
-    throw new TileworkError(
-      'ERR_ARGUMENT',
-      `weightsOnly must be true or false; it is ${valueText(options.weightsOnly)}.`,
+  for (const name of ['weightsOnly', 'countLosses'] as const) {
+    const value: unknown = options[name]
+    if (value === undefined || typeof value === 'boolean') continue
+    throw new TileworkError('ERR_ARGUMENT', `${name} must be true or false; it is ${valueText(value)}.`)
+  }
+  if (options.quantizeTo !== undefined) {
+    readInput('quantizeTo', () => checkValueQuantization(options.quantizeTo!))
+    const other = (['dtype', 'quantize', 'layout', 'fromLayout'] as const).find(
+      (name) => options[name] !== undefined,
     )
+    if (other !== undefined) {
+      throw new TileworkError('ERR_ARGUMENT', `quantizeTo and ${other} cannot be combined; convert twice.`)
+    }
   }
   if (options.device !== undefined) findDevice(options.device)
   return options
@@ -169,18 +198,19 @@ export async function convertFile(
   const isPart = options.tensors !== undefined || options.weightsOnly === true
   const staysWhole = !isPart && format.name === file.format
   const isReordered = changesLayout(options)
-  const isRetyped = changesElements(selected, options)
-  if (staysWhole && isRetyped && !isReordered && !options.quantize && file.tmfile) {
+  const isRetyped = options.quantizeTo !== undefined || changesElements(selected, options)
+  if (staysWhole && isRetyped && !isReordered && !options.quantize && !options.quantizeTo && file.tmfile) {
     return convertModel(file, file.tmfile, output, options)
   }
   const isUnchanged = staysWhole && !isReordered && !isRetyped
   if (staysWhole && !isUnchanged) refuseToDropGraph(file)
+  const losses = isUnchanged ? [] : await countLosses(selected, options)
   const reordered = isReordered ? reorderTensors(selected, options) : []
   const tensors = isUnchanged
     ? selected
     : isReordered
       ? reordered.map(({ after }) => after)
-      : changeElementTypes(selected, options).map((tensor) => inWritableLayout(tensor, format))
+      : (await changedElements(selected, format, options)).map((tensor) => inWritableLayout(tensor, format))
   const content = isUnchanged ? file : tensors.map((tensor) => computeOnDevice(tensor, options))
   const byteLength = await write(output, content, format.name as FormatName, options)
   return {
@@ -190,6 +220,7 @@ export async function convertFile(
     findings: file.findings,
     undo: undoConversions({ path, format }, reordered, options.as),
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
+    losses,
   }
 }
 
@@ -243,10 +274,60 @@ async function convertModel(
       `${labelOf(file)} is a model; its weights become float32 or float16, not ${dtype}. Write them without the graph by the option weightsOnly, or take tensors out with the option tensors.`,
     )
   }
+  const constants = new Set(
+    model.graph.tensors.filter(({ role }) => role === 'constant').map(({ name }) => name),
+  )
+  const weights = [...file.tensors].filter(({ name, dtype: own }) => constants.has(name) && FLOATS.has(own))
+  const losses = await countLosses(weights, options)
   model.castWeights(dtype)
   const byteLength = await write(output, file, file.format, options)
   const tensors = [...file.tensors].map(summarizeTensor)
-  return { format: file.format, byteLength, tensors, findings: file.findings, undo: [], droppedNodes: 0 }
+  return {
+    format: file.format,
+    byteLength,
+    tensors,
+    findings: file.findings,
+    undo: [],
+    droppedNodes: 0,
+    losses,
+  }
+}
+
+/** Element types of weights that a cast of a tmfile changes. */
+const FLOATS: ReadonlySet<Dtype> = new Set(['float32', 'float16'])
+
+/** The tensors in the element type of the options, or quantized. */
+async function changedElements(
+  selected: readonly Tensor[],
+  format: FormatEntry,
+  options: ConvertOptions,
+): Promise<readonly Tensor[]> {
+  const { quantizeTo, tensors, signal } = options
+  if (!quantizeTo) return changeElementTypes(selected, options)
+  if (format.name === 'tmfile') {
+    throw new TileworkError(
+      'ERR_UNSUPPORTED',
+      'A tmfile keeps scales with its constants; quantize them with tmfile.quantize or "tilework edit --quantize".',
+    )
+  }
+  return quantizeTensors(selected, quantizeTo, tensors !== undefined, signal)
+}
+
+/** What a plain cast destroys; `quantize` has parameters that the caller chose. */
+async function countLosses(
+  tensors: readonly Tensor[],
+  { dtype, quantize, countLosses: isWanted, signal }: ConvertOptions,
+): Promise<TensorLosses[]> {
+  if (!isWanted || dtype === undefined || quantize) return []
+  const losses: TensorLosses[] = []
+  for (const tensor of tensors) {
+    if (tensor.kind !== 'dense' || !tensor.hasData || !(await mayLoseMany(tensor, dtype))) continue
+    const counted = await castLosses(tensor, dtype, signal ? { signal } : {})
+    const { count, saturated, allZero } = counted
+    if (!allZero && saturated <= count * DESTRUCTIVE_SHARE) continue
+    losses.push({ name: tensor.name, dtype: resolveDtype(dtype), ...counted })
+  }
+  return losses
 }
 
 /** A tensor whose layout the format cannot keep, and for which no layout was asked, is written in row-major order. */

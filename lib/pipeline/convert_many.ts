@@ -237,6 +237,7 @@ function fileOutcome({ input, output }: FilePair, outcome: PairOutcome): FileOut
 function settingsOf(options: CheckedOptions): object {
   const {
     signal,
+    countLosses,
     open: input,
     device,
     outDir,

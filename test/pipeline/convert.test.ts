@@ -73,6 +73,7 @@ describe('convert', () => {
         },
       ],
       droppedNodes: 0,
+      losses: [],
     })
     expect(JSON.parse(JSON.stringify(result))).toEqual(result)
   })

@@ -20,6 +20,7 @@ import { EXIT, type ExitCode } from '../exit_codes.js'
 import { addReadOptions, inputError, openInput } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { findingNotices } from '../text/finding_line.js'
+import { lossesLine } from '../text/losses_line.js'
 import { numberList } from '../text/parse_shape.js'
 import { printable, printJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
@@ -31,6 +32,7 @@ import {
   checkFlags,
   libraryOptions,
   manyFlags,
+  parseQuantize,
   selectsTensors,
   undoCommands,
 } from './convert_options.js'
@@ -40,12 +42,16 @@ const EXAMPLES = `
 Examples:
   tilework convert model.btf blocked.btf --layout b_fs_yx_fsv16
   tilework convert blocked.btf back.btf --from-layout b_fs_yx_fsv16 --shape 2,19,5,7 --tensor '#0'
+  tilework convert model.onnx weights.safetensors --quantize int8:0
   tilework convert 'models/**/*.btf' --out-dir blocked --layout byxf --jobs 2 --keep-going
   find models -name '*.btf' -print0 | tilework convert - -0 --base models --out-dir blocked --json
 
 Numbers are separated by commas; "scalar" or an empty list is a shape without axes. With
 --from-layout alone the output is in row-major order. After a change of layout the command that
 undoes it is printed, or with --undo written to a file. OUT may be IN.
+
+--quantize writes the codes of each tensor of floats, and beside them NAME_scale and NAME_zero_point.
+Scalars and vectors stay as they are unless --tensor names them.
 
 Many files: quoted patterns support * ** ? [a-z] {a,b} and !(a); an existing path is never a
 pattern. An output has the name of its input; for a matched file, its path below the part of the
@@ -116,6 +122,12 @@ function addTensorOptions(command: Command): void {
     .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
     .option('--weights-only', 'write the weights of a model without its graph')
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
+    .addOption(
+      new Option(
+        '--quantize <type>',
+        'codes with scales from the values: int8, int8:AXIS (a scale per index) or int8:block=32 (per block of the last axis)',
+      ).argParser(parseQuantize),
+    )
     .option('--dtype <name>', 'element type to write: its name, or a short one such as bf16', resolveDtype)
 }
 
@@ -303,18 +315,20 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): void {
-  const { input, output, format, byteLength, tensors, findings, droppedNodes } = report
+  const { input, output, format, byteLength, tensors, findings, droppedNodes, losses } = report
   const undo = undoCommands(output, report.undo)
   const file = flags.undo === undefined ? undefined : new UndoFile(flags.undo)
   file?.add(undo)
   file?.close()
   if (flags.json) {
     const written = { status: 'written', input, output, format, byteLength, tensors, findings }
-    printJson({ ...written, droppedNodes, undo }, terminal)
+    printJson({ ...written, droppedNodes, losses, undo }, terminal)
     return
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
   for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
+  const lost = lossesLine(input, losses)
+  if (lost !== undefined) stderr.write(`tilework: ${lost}\n`)
   if (droppedNodes > 0 && !selectsTensors(flags)) {
     const nodes = formatCount(droppedNodes, 'node')
     const line = `${input} is a model of ${nodes}; ${output} holds its weights and not its graph.`

@@ -6,6 +6,7 @@ import {
   type FileOutcome,
   type Finding,
   readPathList,
+  type TensorLosses,
   TileworkError,
 } from '../../index.js'
 import { exitCodeOf } from '../error_exit_codes.js'
@@ -13,6 +14,7 @@ import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { inputError } from '../files/open_input.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
 import { FINDINGS_IN_NOTICE, findingNotice } from '../text/finding_line.js'
+import { lossesLine } from '../text/losses_line.js'
 import { printable, printableJson } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { errorReport, printError } from '../text/report_error.js'
@@ -100,6 +102,7 @@ class ManyReport {
   #findingsPrinted = 0
   #undoCommands = 0
   #droppedGraphs = 0
+  #filesWithLosses = 0
 
   constructor(flags: ManyFlags, terminal: Terminal, undo: UndoFile | undefined) {
     this.#flags = flags
@@ -125,7 +128,10 @@ class ManyReport {
       this.#filesWithFindings++
       this.#printFindings(input, outcome.findings)
     }
-    if (outcome.status === 'written' && outcome.droppedNodes > 0) this.#droppedGraphs++
+    if (outcome.status === 'written') {
+      if (outcome.droppedNodes > 0) this.#droppedGraphs++
+      this.#printLosses(input, outcome.losses)
+    }
     if (this.#flags.json) this.#printLine(outcomeJson(outcome))
     // For skipped files as well, so that every run has all undo commands.
     if (outcome.status !== 'failed' && outcome.undo.length > 0) {
@@ -147,6 +153,15 @@ class ManyReport {
       this.#findingsPrinted++
       this.#bar.aside(() => this.#terminal.stderr.write(`tilework: ${findingNotice(input, finding)}\n`))
     }
+  }
+
+  /** Prints the losses of the first files; the others are counted. */
+  #printLosses(input: string, losses: readonly TensorLosses[]): void {
+    const line = lossesLine(input, losses)
+    if (line === undefined) return
+    this.#filesWithLosses++
+    if (this.#filesWithLosses > FINDINGS_IN_NOTICE) return
+    this.#bar.aside(() => this.#terminal.stderr.write(`tilework: ${line}\n`))
   }
 
   /** True where the error of a run needs no report of its own: its file has one, or `finish` reports it. */
@@ -190,6 +205,9 @@ class ManyReport {
       this.#print(
         `${formatCount(this.#filesWithFindings, 'input')} had findings; "tilework check" lists them.`,
       )
+    }
+    if (this.#filesWithLosses > FINDINGS_IN_NOTICE) {
+      this.#print(`${formatCount(this.#filesWithLosses, 'input')} lost values by the cast.`)
     }
     if (this.#droppedGraphs > 0 && !selectsTensors(this.#flags)) {
       const isOne = this.#droppedGraphs === 1

@@ -6,8 +6,9 @@ import type {
   Shard,
   UndoConversion,
   UndoOptions,
+  ValueQuantization,
 } from '../../index.js'
-import { parseLayout, TileworkError } from '../../index.js'
+import { parseLayout, resolveDtype, TileworkError } from '../../index.js'
 import { type ReadChoice, readChoice } from '../files/open_input.js'
 import { formatShape } from '../text/parse_shape.js'
 import { shellQuote } from '../text/shell_quote.js'
@@ -28,6 +29,7 @@ export interface TensorFlags {
   readonly format?: string
   readonly device?: string
   readonly weightsOnly?: boolean
+  readonly quantize?: ValueQuantization
 }
 
 /** The flags that only a run over many files has. */
@@ -89,6 +91,9 @@ export function checkFlags(flags: ConvertFlags): void {
     refuse('Without --layout, --pad-lower and --pad-upper mean --from-pad-lower and --from-pad-upper.')
   }
   for (const name of [layout, fromLayout]) if (name !== undefined) parseLayout(name)
+  if (flags.quantize && (flags.dtype ?? layout ?? fromLayout) !== undefined) {
+    refuse('--quantize cannot be combined with --dtype, --layout and --from-layout; convert twice.')
+  }
   if (flags.weightsOnly && flags.tensor) {
     refuse('--weights-only and --tensor both select tensors; use one of them.')
   }
@@ -100,6 +105,20 @@ function refuse(message: string): never {
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
+const QUANTIZE_USE = '--quantize takes TYPE, TYPE:AXIS or TYPE:block=N, for example int8:0'
+
+/** `int8`, `int8:0` (a scale per index of axis 0, also `int8:axis`), `int8:block=32` (per block along the last axis). */
+export function parseQuantize(text: string): ValueQuantization {
+  const [, type, axis, blockSize] =
+    /^(\w+)(?::(?:axis=)?(-?\d{1,3}|axis)|:block=(\d{1,9}))?$/.exec(text) ?? []
+  if (type === undefined) throw new TileworkError('ERR_ARGUMENT', `${QUANTIZE_USE}; it is "${text}".`)
+  return {
+    dtype: resolveDtype(type),
+    ...(axis !== undefined && { axis: axis === 'axis' ? 0 : Number(axis) }),
+    ...(blockSize !== undefined && { blockSize: Number(blockSize) }),
+  }
+}
+
 /** True where the flags ask for tensors without their graph. */
 export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
   return tensor !== undefined || weightsOnly === true
@@ -108,7 +127,7 @@ export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device, weightsOnly } = flags
+  const { as, dtype, format, device, weightsOnly, quantize } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -124,6 +143,9 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     format: format as FormatName | undefined,
     device,
     weightsOnly,
+    quantizeTo: quantize,
+    // A cast is silent in the library, and a surprise on the command line.
+    countLosses: dtype === undefined ? undefined : true,
     open: readChoice(flags),
   }
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

@@ -1,0 +1,218 @@
+/** `tilework convert`: casts that destroy values, and quantization with scales from the values. */
+import { existsSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import {
+  castLosses,
+  convert,
+  type DenseTensor,
+  dequantize,
+  lazyTensor,
+  open,
+  save,
+  serialize,
+  type TensorLosses,
+  tensor,
+} from '../../lib/index.js'
+import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
+import { runCli, runJson } from './run_cli.js'
+import { temporaryFolder } from './temporary_folder.js'
+
+const inFolder = temporaryFolder()
+
+describe('castLosses', () => {
+  const f32 = (...values: number[]) => tensor(Float32Array.from(values))
+  it.each([
+    [f32(0.1, -0.9, 0), 'int8', { saturated: 0, allZero: true }],
+    [f32(0.1, 1, 0), 'int8', { saturated: 0, allZero: false }],
+    [f32(0, 0), 'int8', { saturated: 0, allZero: false }],
+    [f32(127.9, -128.9, 128, -129, 1e9, Number.POSITIVE_INFINITY), 'int8', { saturated: 4, allZero: false }],
+    [f32(-3, -2), 'uint8', { saturated: 2, allZero: true }],
+    [f32(65504, 65519, 65520, -1e6), 'float16', { saturated: 2, allZero: false }],
+    [f32(1e-9, -1e-9), 'float16', { saturated: 0, allZero: true }],
+    [f32(448, 1000, -1000), 'float8_e4m3fn', { saturated: 2, allZero: false }],
+    [f32(1e30, 1e-30), 'bfloat16', { saturated: 0, allZero: false }],
+    [f32(6, 8), 'float4_e2m1fn', { saturated: 1, allZero: false }],
+    [f32(1, 2), 'bool', { saturated: 0, allZero: false }],
+    [tensor(Int32Array.of(256, 512, 1)), 'uint8', { saturated: 2, allZero: false }],
+    [tensor(Int32Array.of(256, 512)), 'uint8', { saturated: 2, allZero: true }],
+    [tensor(BigInt64Array.of(1n, 2n ** 40n)), 'int32', { saturated: 1, allZero: false }],
+    [tensor(Int8Array.of(1, -2)), 'int16', { saturated: 0, allZero: false }],
+    [tensor(Int32Array.of(70000, 1)), 'float16', { saturated: 1, allZero: false }],
+    [f32(Number.NaN, 0.1), 'int8', { saturated: 0, allZero: false }],
+  ] as const)('of %o as %s', async (given, dtype, expected) => {
+    expect(await castLosses(given, dtype)).toEqual({ count: given.size, ...expected })
+  })
+
+  it('reads nothing where the type holds everything', async () => {
+    const load = () => Promise.reject(new Error('never read'))
+    const unread = lazyTensor(load, { dtype: 'float32', shape: [2] })
+    expect(await castLosses(unread, 'float64')).toEqual({ count: 2, saturated: 0, allZero: false })
+    await expect(castLosses(unread, 'int8')).rejects.toThrow('never read')
+  })
+})
+
+describe('a cast that destroys values', () => {
+  const input = inFolder('weights.safetensors')
+  const write = () =>
+    save(input, [
+      tensor(Float32Array.of(0.25, -0.5, 0.125), { name: 'small' }),
+      tensor(Float32Array.of(1000, 1, 2), { name: 'large' }),
+      tensor(Float32Array.of(1, 2), { name: 'fine' }),
+    ])
+
+  it('is reported with counts, and names --quantize', async () => {
+    await write()
+    const output = inFolder('int8.safetensors')
+    const { code, stderr } = await runCli(['convert', input, output, '--dtype', 'int8'])
+    expect(code).toBe(0)
+    expect(stderr).toContain('weights.safetensors: 2 tensors lose values as int8: ')
+    expect(stderr).toContain('"small" (all 3 become 0)')
+    expect(stderr).toContain('"large" (1 of 3 are out of range)')
+    expect(stderr).toContain('; --quantize int8 keeps them as codes with scales.\n')
+    const { losses } = await runJson<{ losses: TensorLosses[] }>([
+      'convert',
+      input,
+      output,
+      '--dtype',
+      'int8',
+    ])
+    expect(losses).toContainEqual({ name: 'small', dtype: 'int8', count: 3, saturated: 0, allZero: true })
+    expect(await convert(input, output, { dtype: 'int8' })).toMatchObject({ losses: [] })
+    expect((await convert(input, output, { dtype: 'int8', countLosses: true })).losses).toHaveLength(2)
+  })
+
+  it('is reported for many files, and not for a harmless cast', async () => {
+    await write()
+    const many = ['convert', input, '--out-dir', inFolder('many'), '--no-manifest', '--dtype']
+    expect((await runCli([...many, 'int8'])).stderr).toContain('2 tensors lose values as int8')
+    expect((await runCli([...many, 'float16'])).stderr).toBe('')
+    expect((await runCli([...many, 'float16', '--format', 'npz'])).stderr).toBe('')
+  })
+
+  it('is reported for the weights of a model', async () => {
+    const model = smallModel()
+    model.replaceConstant('conv/b', tensor(Float32Array.of(1e6, 1)) as DenseTensor)
+    await save(inFolder('model.tmfile'), model)
+    const args = ['convert', inFolder('model.tmfile'), inFolder('half.tmfile'), '--dtype', 'float16']
+    expect((await runCli(args)).stderr).toContain('"conv/b" (1 of 2 are out of range); --quantize int8 keeps')
+  })
+})
+
+it.each([
+  ['one run of 1.2 % of the elements is large', 1e6, 0.012, 1],
+  ['single outliers are large', 1e6, 0.000_001, 0],
+  ['nothing is large', 1, 0.1, 0],
+])('of a large tensor: %s', async (_, large, share, expected) => {
+  const count = 3_000_000
+  const values = new Float32Array(count).fill(1)
+  const start = Math.floor(count * 0.7331)
+  values.fill(large, start, start + Math.ceil(count * share))
+  const { losses } = await convert(await serialize(tensor(values)), inFolder('large.npy'), {
+    ...{ format: 'npy', dtype: 'float16', countLosses: true },
+  })
+  expect(losses).toHaveLength(expected)
+  if (expected > 0) expect(losses[0]!.saturated).toBe(Math.ceil(count * share))
+})
+
+describe('--quantize', () => {
+  const input = inFolder('floats.safetensors')
+  const values = Float32Array.from({ length: 4 * 6 }, (_, i) => Math.sin(i) * (1 + Math.floor(i / 6)))
+  const prepare = () =>
+    save(input, [
+      tensor(values, { name: 'w', shape: [4, 6] }),
+      tensor(Float32Array.of(1, 2), { name: 'bias' }),
+      tensor(Int32Array.of(1, 2, 3, 4), { name: 'ids', shape: [2, 2] }),
+    ])
+
+  it.each([
+    ['int8', [], {}, 0.02],
+    ['uint8', [], {}, 0.03],
+    ['int8:0', [4], { axis: 0 }, 0.02],
+    ['int8:axis', [4], { axis: 0 }, 0.02],
+    ['int8:axis=-1', [6], { axis: 1 }, 0.02],
+    ['int8:block=4', [4, 2], { axis: 1, blockSize: 4 }, 0.02],
+    ['int4:block=3', [4, 2], { axis: 1, blockSize: 3 }, 0.6],
+    ['float8_e4m3fn:0', [4], { axis: 0 }, 0.3],
+  ])('%s writes codes, scales and zero points', async (quantize, shape, place, tolerance) => {
+    await prepare()
+    const output = inFolder('codes.safetensors')
+    expect(await runCli(['convert', input, output, '--quantize', quantize, '--format', 'onnx'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: '',
+    })
+    const file = await open(output)
+    expect([...file.tensors].map(({ name }) => name).sort()).toEqual([
+      'bias',
+      'ids',
+      'w',
+      'w_scale',
+      'w_zero_point',
+    ])
+    const [codes, scales, zeros] = ['w', 'w_scale', 'w_zero_point'].map((name) => file.dense(name))
+    expect([scales!.shape, zeros!.shape, scales!.dtype, zeros!.dtype]).toEqual([
+      shape,
+      shape,
+      'float32',
+      codes!.dtype,
+    ])
+    const scale = (await scales!.toTypedArray()) as Float32Array
+    const zeroPoint = Array.from({ length: zeros!.size }, (_, i) => Number(zeros!.at(...indexOf(i, shape))))
+    const back = (await dequantize(codes!, { scale, zeroPoint, ...place }).toTypedArray()) as Float32Array
+    const worst = Math.max(...back.map((value, index) => Math.abs(value - values[index]!)))
+    expect(worst).toBeGreaterThan(0)
+    expect(worst).toBeLessThan(tolerance)
+    file.close()
+  })
+
+  it('leaves vectors and integers as they are, but quantizes a named vector', async () => {
+    await prepare()
+    const output = inFolder('some.safetensors')
+    await runCli(['convert', input, output, '--quantize', 'int8'])
+    const whole = await open(output)
+    expect(whole.dense('bias').dtype).toBe('float32')
+    expect(whole.dense('ids').dtype).toBe('int32')
+    whole.close()
+    await runCli(['convert', input, output, '--quantize', 'int8', '--tensor', 'bias'])
+    const named = await open(output)
+    expect([...named.tensors].map(({ name, dtype }) => [name, dtype])).toContainEqual(['bias', 'int8'])
+    named.close()
+  })
+
+  it.each([
+    [['--quantize', 'int8:x'], '--quantize takes TYPE, TYPE:AXIS or TYPE:block=N'],
+    [['--quantize', 'int64'], 'holds no quantized codes'],
+    [['--quantize', 'in8'], 'did you mean int8'],
+    [['--quantize', 'int8:2'], 'Tensor "w" has rank 2 and no axis 2.'],
+    [['--quantize', 'int8', '--dtype', 'int8'], 'cannot be combined with --dtype'],
+    [['--quantize', 'int8', '--format', 'tmfile'], 'tilework edit --quantize'],
+  ])('%j is refused', async (options, message) => {
+    await prepare()
+    const output = inFolder('refused.safetensors')
+    const { code, stderr } = await runCli(['convert', input, output, ...options])
+    expect([code, stderr]).toEqual([64, expect.stringContaining(message)])
+    expect(existsSync(output)).toBe(false)
+  })
+
+  it('refuses infinite values by the name of the tensor, and names that are taken', async () => {
+    const bad = inFolder('bad.safetensors')
+    const infinite = tensor(Float32Array.of(1, Number.NEGATIVE_INFINITY), { name: 'w', shape: [1, 2] })
+    await save(bad, [infinite])
+    for (const quantize of ['int8', 'int8:0']) {
+      const { stderr } = await runCli(['convert', bad, inFolder('x.npz'), '--quantize', quantize])
+      expect(stderr).toContain('Tensor "w" has infinite values')
+    }
+    await save(bad, [tensor(values, { name: 'w', shape: [4, 6] }), tensor(values, { name: 'w_scale' })])
+    const { stderr } = await runCli(['convert', bad, inFolder('x.npz'), '--quantize', 'int8'])
+    expect(stderr).toContain('The file has a tensor "w_scale"')
+  })
+})
+
+function indexOf(flat: number, shape: readonly number[]): number[] {
+  const index: number[] = []
+  for (const extent of [...shape].reverse()) {
+    index.unshift(flat % extent)
+    flat = Math.floor(flat / extent)
+  }
+  return index
+}
