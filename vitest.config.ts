@@ -10,7 +10,7 @@ const POOLS = ['forks', 'threads'] as const
  */
 const SLOW = [
   'test/attacks/**',
-  'test/cli/{killed,main}.test.ts',
+  'test/cli/{inspect_many,killed,main}.test.ts',
   'test/formats/npy/npz.test.ts',
   'test/formats/onnx/model/{extract,graph_passes,wrong_input}.test.ts',
   'test/formats/tmfile/{operators,edit,real_files}.test.ts',

@@ -7,14 +7,15 @@
 import { existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
-import { compiler, fail, jobs, ROOT, requireTools, runOrExit, seconds } from './toolchain.mjs'
+import { buildOrExit } from './build_progress.mjs'
+import { compiler, fail, jobs, ROOT, requireTools, seconds } from './toolchain.mjs'
 
 const BUILD = join(ROOT, 'build')
 const started = performance.now()
 
 requireTools()
 dropForeignBuild()
-runOrExit('Building the native addon', process.execPath, [cmakeJs(), 'build', ...cmakeJsOptions()])
+await buildOrExit('Building the native addon', process.execPath, [cmakeJs(), 'build', ...cmakeJsOptions()])
 console.log(`native addon: ${addon()} (${seconds(started)})`)
 
 function cmakeJs() {

@@ -4,11 +4,11 @@
  * --arch=A --release|--debug`; cmake-js needs the architecture and the configuration. The version of Node and the
  * folder of its headers do not matter to a Node-API addon, which is built against node-api-headers.
  */
-import { spawnSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { jobs, ROOT, requireTools } from './toolchain.mjs'
+import { buildOrExit } from './build_progress.mjs'
+import { jobs, requireTools } from './toolchain.mjs'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -29,5 +29,4 @@ const cmakeJs = join(
 const args = [cmakeJs, 'rebuild', '--parallel', String(jobs())]
 if (typeof values.arch === 'string') args.push('--arch', values.arch)
 if (values.debug === true) args.push('--debug')
-const { status } = spawnSync(process.execPath, args, { cwd: ROOT, stdio: 'inherit' })
-process.exit(status ?? 1)
+await buildOrExit('Building the binary to ship', process.execPath, args)

@@ -8,22 +8,32 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { Steps } from './steps.mjs'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const CLI = join('dist', 'cli', 'main.js')
 const LAYOUT = 'b_fs_yx_fsv16'
 
+// npm writes this file last, so it is missing after an install that was interrupted.
+const installed = existsSync(join(ROOT, 'node_modules', '.package-lock.json'))
+const steps = new Steps('npm run demo', [
+  installed
+    ? { name: 'Building what is missing or stale', usualSeconds: 15 }
+    : { name: 'Installing and building (needs a C++ compiler and cmake)', usualSeconds: 120 },
+  { name: 'A sample file: an activation, weights and a sparse tensor', usualSeconds: 1 },
+  {
+    name: `Its activation in the GPU layout ${LAYOUT}: blocks of 16 features, the last one padded`,
+    usualSeconds: 1,
+  },
+  { name: 'And back, with the command that convert printed', usualSeconds: 0.5 },
+  { name: 'Where each element lands', usualSeconds: 1 },
+  { name: 'Result', usualSeconds: 1 },
+])
 setUp()
 await show()
 
 function setUp() {
-  // npm writes this file last, so it is missing after an install that was interrupted.
-  const installed = existsSync(join(ROOT, 'node_modules', '.package-lock.json'))
-  heading(
-    installed
-      ? 'Building what is missing or stale'
-      : 'Installing and building (needs a C++ compiler and cmake)',
-  )
+  heading()
   const args = installed
     ? ['run', '--silent', 'build:all']
     : ['ci', '--include=dev', '--no-audit', '--no-fund']
@@ -40,19 +50,19 @@ async function show() {
   const { saveSample } = await import('./demo_sample.mjs')
   const shape = await saveSample(join(ROOT, 'demo', 'sample.btf'))
 
-  heading('A sample file: an activation, weights and a sparse tensor')
+  heading()
   tilework('inspect', 'demo/sample.btf')
   tilework('check', 'demo/sample.btf', '--level', 'strict')
 
-  heading(`Its activation in the GPU layout ${LAYOUT}: blocks of 16 features, the last one padded`)
+  heading()
   tilework('convert', 'demo/sample.btf', 'demo/blocked.btf', '--tensor', '#0', '--layout', LAYOUT)
   tilework('inspect', 'demo/blocked.btf')
 
-  heading('And back, with the command that convert printed')
+  heading()
   const stored = ['--from-layout', LAYOUT, '--shape', shape.join(',')]
   tilework('convert', 'demo/blocked.btf', 'demo/blocked.back.btf', ...stored, '--tensor', '#0')
 
-  heading('Where each element lands')
+  heading()
   tilework('layout', LAYOUT, '--shape', '2,2,2,2')
   quietly('layout', LAYOUT, '--shape', '2,2,2,2', '--svg', 'demo/layout.svg')
   console.log('demo/layout.svg has the same picture for a browser.')
@@ -63,7 +73,7 @@ function verdict() {
   const before = firstTensor('demo/sample.btf')
   const after = firstTensor('demo/blocked.back.btf')
   const same = before.sha256 === after.sha256 && before.shape.join() === after.shape.join()
-  heading('Result')
+  heading()
   console.log(`SHA-256 of the activation before  ${before.sha256}`)
   console.log(`SHA-256 of the activation after   ${after.sha256}`)
   console.log(same ? 'The same: nothing was lost on the way.' : 'They differ: this is a defect of tilework.')
@@ -71,6 +81,7 @@ function verdict() {
     '\nFiles: demo/sample.btf, demo/blocked.btf, demo/blocked.back.btf, and demo/layout.svg for a browser.',
   )
   console.log('Next: npm test')
+  steps.done()
   process.exitCode = same ? 0 : 1
 }
 
@@ -97,7 +108,11 @@ function firstTensor(file) {
   return JSON.parse(quietly('inspect', file, '--json', '--digest')).tensors[0]
 }
 
-function heading(text) {
+/** The line of the next step, set apart from what the step before printed. */
+function heading() {
+  steps.done()
   const [bold, plain] = process.stdout.isTTY ? ['\x1b[1m', '\x1b[0m'] : ['', '']
-  console.log(`\n${bold}== ${text}${plain}\n`)
+  process.stdout.write(`\n${bold}`)
+  steps.next()
+  process.stdout.write(`${plain}\n`)
 }

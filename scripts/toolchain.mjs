@@ -60,9 +60,13 @@ export function jobs() {
 export function runOrExit(what, command, args) {
   const result = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 1 << 28 })
   if (result.status === 0) return
-  const output = `${result.stdout ?? ''}${result.stderr ?? ''}`.trimEnd().split('\n')
-  console.error(output.slice(-TAIL_LINES).join('\n'))
   const reason = result.error?.message ?? `exit code ${result.status ?? result.signal}`
+  printTailAndFail(what, `${result.stdout ?? ''}${result.stderr ?? ''}`, reason)
+}
+
+/** Prints the tail of the output of a failed command and one sentence, and ends this process. */
+export function printTailAndFail(what, output, reason) {
+  console.error(output.trimEnd().split('\n').slice(-TAIL_LINES).join('\n'))
   fail(`${what} failed (${reason}); the last lines of its output are above.`)
 }
 

@@ -20,7 +20,7 @@ const QUICK_ROUNDS = '3000'
 const quick = process.argv.includes('--quick')
 skipWithoutEmulator()
 const started = performance.now()
-const folder = build()
+const folder = await build()
 console.log(`arm64: built (${seconds(started)})`)
 testCore()
 testAddon()

@@ -31,7 +31,7 @@ const seed = numberOption('seed', 0, 2 ** 32)
 if (values.arm64) skipWithoutEmulator()
 
 const kind = values.arm64 ? 'arm64' : values.sanitize ? 'sanitize' : 'plain'
-const folder = buildNativeTests(kind, { targets: ['exhaustive'] })
+const folder = await buildNativeTests(kind, { targets: ['exhaustive'] })
 const started = performance.now()
 const pairs = layoutPairs()
 const tally = { pairs: new Set(), bits: new Map(), shapeless: 0 }

@@ -7,7 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { buildNativeTests } from './native_tests.mjs'
 
-const folder = buildNativeTests('plain', { targets: ['cast_test'] })
+const folder = await buildNativeTests('plain', { targets: ['cast_test'] })
 const args = ['--exhaustive', ...process.argv.slice(2)]
 const { status } = spawnSync(join(folder, 'test', 'native', 'cast_test'), args, { stdio: 'inherit' })
 process.exit(status ?? 1)

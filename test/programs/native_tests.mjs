@@ -1,6 +1,7 @@
 /** Builds and runs the C++ tests. Each build kind has a folder of its own; `plain` shares the objects of the addon. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { buildOrExit } from '../../scripts/build_progress.mjs'
 import { jobs, ROOT, requireTools, runOrExit } from '../../scripts/toolchain.mjs'
 
 const BUILD_NATIVE = join(ROOT, 'scripts', 'build_native.mjs')
@@ -33,20 +34,20 @@ const KINDS = {
 }
 
 /**
- * Builds the tests and returns the build folder; exits where that fails.
+ * Builds the tests and returns the build folder; exits where that fails. Prints a line for each of its steps.
  *
  * @param {keyof KINDS} kind
  * @param {{ targets?: readonly string[], options?: readonly string[] }} [what] - all tests by default
  */
-export function buildNativeTests(kind, { targets = ['native_tests'], options = [] } = {}) {
+export async function buildNativeTests(kind, { targets = ['native_tests'], options = [] } = {}) {
   requireTools()
   // cmake-js must configure the addon's folder first: it passes options that only it knows.
-  if (kind === 'plain') runOrExit('Building the addon', process.execPath, [BUILD_NATIVE])
+  if (kind === 'plain') await buildOrExit('Building the addon', process.execPath, [BUILD_NATIVE])
   const folder = join(ROOT, KINDS[kind].folder)
   const all = ['-DTILEWORK_BUILD_TESTS=ON', ...KINDS[kind].options, ...options]
   runOrExit(`Configuring the C++ tests (${kind})`, 'cmake', ['-S', ROOT, '-B', folder, ...all])
   const build = ['--build', folder, '--parallel', String(jobs()), '--target', ...targets]
-  runOrExit(`Building the C++ tests (${kind})`, 'cmake', build)
+  await buildOrExit(`Building ${targets.join(' and ')} (${kind})`, 'cmake', build)
   return folder
 }
 

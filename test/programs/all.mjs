@@ -1,0 +1,32 @@
+/**
+ * Everything that `npm test` runs, one step after the other. Its arguments choose a part of the suite, as in
+ * `npm test -- test/layout`.
+ */
+import { spawnSync } from 'node:child_process'
+import { Steps } from '../../scripts/steps.mjs'
+import { ROOT } from '../../scripts/toolchain.mjs'
+
+const suite = process.argv.slice(2)
+const STEPS = [
+  { name: 'build what changed', usualSeconds: 90, command: ['npm', 'run', '--silent', 'build:all'] },
+  { name: 'C++ tests', usualSeconds: 90, command: ['npm', 'run', '--silent', 'test:native'] },
+  {
+    name: 'a sample of the reorders between all layouts',
+    usualSeconds: 60,
+    command: ['npm', 'run', '--silent', 'test:exhaustive', '--', '--share', '0.02'],
+  },
+  {
+    name: suite.length === 0 ? 'TypeScript suite' : `TypeScript suite: ${suite.join(' ')}`,
+    usualSeconds: 300,
+    command: ['npx', '--no-install', 'vitest', 'run', ...suite],
+  },
+]
+
+const steps = new Steps('npm test', STEPS)
+for (const { command } of STEPS) {
+  steps.next()
+  const [program, ...args] = command
+  const { status } = spawnSync(program, args, { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
+steps.done()
