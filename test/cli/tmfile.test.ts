@@ -246,6 +246,18 @@ describe('edit', () => {
     expect(forced.file.dense('conv/b').dtype).toBe('float16')
   })
 
+  it('computes the shapes behind an input, and names those that are unknown', async () => {
+    const prior = '{"operator":"PriorBox","name":"prior","inputs":["conv","data"],"outputs":["boxes"]}'
+    const out = inFolder('shapes.tmfile')
+    const args = ['edit', small, '--insert-node', prior, '--set-input', 'data=1,3,8,6', '-o', out]
+    const { stdout } = await runCli(args)
+    expect(stdout).toContain('the shape of 1 tensor is unknown until the runtime infers it: boxes\n')
+    const { unknown } = await runJson<{ unknown: string[] }>(args)
+    expect(unknown).toEqual(['boxes'])
+    const shapes = new Map((await open(out)).tmfile!.graph.tensors.map(({ name, shape }) => [name, shape]))
+    expect([shapes.get('conv'), shapes.get('boxes')]).toEqual([[1, 2, 8, 6], null])
+  })
+
   it('puts weights back by name, codes with their scales', async () => {
     const weights = inFolder('back.safetensors')
     await save(weights, [tensor([9, 10], { dtype: 'float32', name: 'conv/b' })])

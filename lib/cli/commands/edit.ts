@@ -36,6 +36,8 @@ export interface EditReport {
   readonly changes: readonly string[]
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked: readonly string[]
+  /** Names of tensors whose shapes depend on a changed input and are not known. */
+  readonly unknown: readonly string[]
 }
 
 const EXAMPLES = `
@@ -220,8 +222,8 @@ async function editFile(
         byteLength = bytesTotal
       },
     })
-    const { made, blocked } = changes
-    return { input, output, byteLength, changes: made, blocked: [...blocked] }
+    const { made, blocked, unknown } = changes
+    return { input, output, byteLength, changes: made, blocked: [...blocked], unknown }
   } finally {
     files.close()
   }
@@ -237,10 +239,22 @@ function checkOutput(input: string, output: string, format: FormatName): void {
   )
 }
 
-function formatReport({ output, byteLength, changes, blocked }: EditReport): string {
+/** Tensors of unknown shape that the text names. */
+const MAX_NAMED = 8
+
+function formatReport({ output, byteLength, changes, blocked, unknown }: EditReport): string {
   const lines = changes.map((change) => printable(change))
   for (const name of blocked) {
     lines.push(`Reshape ${printable(name)} has a fixed target shape, which may not fit the new input shape`)
+  }
+  if (unknown.length > 0) {
+    const named = unknown.slice(0, MAX_NAMED).map((name) => printable(name))
+    const more = unknown.length > named.length ? `, and ${unknown.length - named.length} more` : ''
+    const what =
+      unknown.length === 1
+        ? 'the shape of 1 tensor is unknown until the runtime infers it'
+        : `the shapes of ${unknown.length} tensors are unknown until the runtime infers them`
+    lines.push(`${what}: ${named.join(', ')}${more}`)
   }
   lines.push(`${printable(output)}: ${formatBytes(byteLength)}`)
   return lines.map((line) => `${line}\n`).join('')

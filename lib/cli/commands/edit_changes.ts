@@ -74,11 +74,15 @@ const NODE_FLAGS = {
 
 type NodeFlag = keyof typeof NODE_FLAGS
 
+const NO_SHAPES: ShapeChange = { reshaped: [], blocked: [], unknown: [] }
+
 /** Applies changes to a model and keeps a description of each. */
 export class ModelChanges {
   readonly made: string[] = []
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked = new Set<string>()
+  /** Tensors whose shapes are not known before the runtime infers them. */
+  readonly #unknown = new Set<TmfileTensor>()
   readonly #model: TmfileModel
   readonly #files: ConstantFiles
 
@@ -267,10 +271,16 @@ export class ModelChanges {
     }
   }
 
-  #note(change: string, { reshaped, blocked }: ShapeChange = { reshaped: [], blocked: [] }): void {
+  /** Names of tensors whose shapes are not known before the runtime infers them. */
+  get unknown(): string[] {
+    return [...this.#unknown].filter(({ shape }) => shape === null).map(({ name }) => name ?? '-')
+  }
+
+  #note(change: string, { reshaped, blocked, unknown }: ShapeChange = NO_SHAPES): void {
     this.made.push(change)
     for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
     for (const { name } of blocked) this.blocked.add(name ?? '-')
+    for (const tensor of unknown) this.#unknown.add(tensor)
   }
 }
 

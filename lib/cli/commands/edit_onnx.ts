@@ -39,6 +39,7 @@ const STRUCTURAL: ReadonlySet<string> = new Set(['int32', 'int64', 'bool'])
 export class OnnxChanges {
   readonly made: string[] = []
   readonly blocked: ReadonlySet<string> = new Set()
+  readonly unknown: readonly string[] = []
   #model: OnnxModel
   readonly #files: ConstantFiles
 

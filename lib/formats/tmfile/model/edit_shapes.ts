@@ -3,24 +3,28 @@ import { TileworkError } from '../../../errors.js'
 import { tensor as denseTensor } from '../../../tensor/from_values.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
-import { isConstant } from '../enums.js'
+import { isConstant, NHWC } from '../enums.js'
 import { FORMAT_NAME, RUNTIME_LIMITS } from '../schema.js'
 import { replaceConstant } from './edit_constants.js'
+import { inferShape } from './infer_shapes.js'
 import { findTensor, linksOf, refuseEdit } from './lookup.js'
 import { denseTensorOf } from './tensors.js'
 import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from './types.js'
 
-/** Reshape nodes that a shape change affects. */
+/** What a shape change affects beside shapes that follow. */
 export interface ShapeChange {
   /** Nodes whose target shape was changed to the new batch size. */
   readonly reshaped: readonly TmfileNode[]
   /** Nodes with a fixed target shape, which may not fit the new input shape. */
   readonly blocked: readonly TmfileNode[]
+  /** Dependent tensors whose shapes are not known before the runtime infers them. */
+  readonly unknown: readonly TmfileTensor[]
 }
 
 /**
- * Sets the shape of an input. Dependent shapes become unknown until the runtime infers them. Where only the batch size
- * changes, dependent shapes and Reshape targets that contain the batch size change with it.
+ * Sets the shape of an input, and the shapes that follow from it by the rules of `inferShape`; other dependent shapes become
+ * unknown until the runtime infers them. Where only the batch size changes, dependent shapes and Reshape targets that contain the
+ * batch size change with it.
  *
  * @throws TileworkError ERR_ARGUMENT for an invalid shape and for a different rank, because parameters refer to axes;
  * ERR_RANK above rank 8; ERR_GRAPH for a tensor that is not an input; ERR_ASYNC_ONLY where the stored target of a Reshape
@@ -45,9 +49,41 @@ export function setInputShape(
   if (old && shape.every((extent, axis) => extent === old[axis])) return NO_CHANGE
   const isBatchOnly = old && shape.slice(1).every((extent, index) => extent === old[index + 1])
   const dependent = dependentNodes(graph, tensor)
-  if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) return changeBatch(graph, dependent, old[0]!, shape[0]!)
+  if (isBatchOnly && old[0]! > 0 && shape[0]! > 0) {
+    const change = changeBatch(graph, dependent, old[0]!, shape[0]!)
+    return { ...change, unknown: inferMissing(graph, dependent).unknown }
+  }
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
-  return { reshaped: [], blocked: dependent.filter(isFixedReshape) }
+  const { unknown, failed } = inferMissing(graph, dependent)
+  return { reshaped: [], blocked: failed.filter(isFixedReshape), unknown }
+}
+
+interface Inferred {
+  /** Tensors without a shape. */
+  readonly unknown: readonly TmfileTensor[]
+  /** Nodes that have such an output. */
+  readonly failed: readonly TmfileNode[]
+}
+
+/** Computes the shapes that are missing behind an input, in the order of execution. */
+function inferMissing(graph: TmfileGraph, dependent: readonly TmfileNode[]): Inferred {
+  const nodes = new Set(dependent)
+  const unknown: TmfileTensor[] = []
+  const failed: TmfileNode[] = []
+  // A file whose two layouts differ does not say which order its shapes have.
+  const isKnownOrder = graph.graphLayout === graph.modelLayout
+  for (const node of graph.nodes) {
+    if (!nodes.has(node)) continue
+    const missing = node.outputs.filter((tensor) => !isConstant(tensor) && tensor.shape === null)
+    if (missing.length === 0) continue
+    const shape = isKnownOrder ? inferShape(node, graph.graphLayout === NHWC) : undefined
+    if (shape) missing[0]!.shape = [...shape]
+    else {
+      failed.push(node)
+      unknown.push(...missing)
+    }
+  }
+  return { unknown, failed }
 }
 
 /**
@@ -71,11 +107,15 @@ export function setBatch(graph: TmfileGraph, batch: number): ShapeChange {
       }
       return setInputShape(graph, tensor, [batch, ...tensor.shape.slice(1)])
     })
-  const all = (list: keyof ShapeChange) => [...new Set(changes.flatMap((change) => change[list]))]
-  return { reshaped: all('reshaped'), blocked: all('blocked') }
+  const all = (list: 'reshaped' | 'blocked') => [...new Set(changes.flatMap((change) => change[list]))]
+  return {
+    reshaped: all('reshaped'),
+    blocked: all('blocked'),
+    unknown: [...new Set(changes.flatMap(({ unknown }) => unknown))].filter(({ shape }) => shape === null),
+  }
 }
 
-const NO_CHANGE: ShapeChange = { reshaped: [], blocked: [] }
+const NO_CHANGE: ShapeChange = { reshaped: [], blocked: [], unknown: [] }
 
 function checkExtents(shape: readonly number[]): void {
   if (!Array.isArray(shape) || shape.length === 0) {
@@ -121,7 +161,7 @@ function changeBatch(
   nodes: readonly TmfileNode[],
   from: number,
   to: number,
-): ShapeChange {
+): Omit<ShapeChange, 'unknown'> {
   const reshaped: TmfileNode[] = []
   const blocked: TmfileNode[] = []
   for (const node of nodes) {

@@ -84,8 +84,9 @@ export class TmfileModel implements TmfileModelFields {
   }
 
   /**
-   * Sets the shape of an input. Dependent shapes become unknown until the runtime infers them. Where only the batch size
-   * changes, dependent shapes and Reshape targets that contain the batch size change with it.
+   * Sets the shape of an input, and the shapes that follow where the rule of the operator is known; the others become unknown
+   * until the runtime infers them. Where only the batch size changes, dependent shapes and Reshape targets that contain the batch
+   * size change with it.
    * Errors: ERR_ARGUMENT, also for a different rank; ERR_RANK; ERR_GRAPH for a tensor that is not an input.
    */
   setInputShape(input: TmfileTensor | string, shape: readonly number[]): ShapeChange {
