@@ -1,6 +1,7 @@
 /**
- * The `convert` command on a cached file, compared with a loop that reads and writes blocks of 1 MiB. Both end with fsync,
- * so that the page cache does not hide the cost of writing.
+ * Converts a cached file, compared with a loop that reads and writes blocks of 1 MiB. Both end with fsync, so that the page
+ * cache does not hide the cost of writing. Function and loop run in this process, command and loop in processes of their own:
+ * the start of a process is most of the time of a small file.
  */
 import { execFile } from 'node:child_process'
 import { closeSync, fsyncSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
@@ -8,11 +9,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { convert } from '../dist/index.js'
 import { BLOCK_BYTES, copyInBlocks } from './block_copy.mjs'
 import { bestOfRounds, report } from './rounds.mjs'
 
 const execute = promisify(execFile)
 const COMMAND = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url))
+const LOOP_URL = new URL('./block_copy.mjs', import.meta.url).href
+const LOOP = 'read and write 1 MiB blocks'
+const LOOP_PROCESS = `${LOOP}, own process`
 const CHANNELS = 64
 const EDGE = 128
 
@@ -35,21 +40,27 @@ async function measure({ mib, rounds, layout, folder: parent, json }) {
     const batch = Math.max(1, Math.round((mib * 1024 * 1024) / (CHANNELS * EDGE * EDGE * 4)))
     const byteLength = writeInput(input, [batch, CHANNELS, EDGE, EDGE])
     const output = join(folder, 'out.btf')
-    const convert = (...options) => execute(process.execPath, [COMMAND, 'convert', input, output, ...options])
+    const node = (...args) => execute(process.execPath, args)
+    const command = (...options) => node(COMMAND, 'convert', input, output, ...options)
+    const loopText = `import(${JSON.stringify(LOOP_URL)}).then((m) => m.copyInBlocks(...process.argv.slice(1)))`
     const best = await bestOfRounds(
       {
-        'read and write 1 MiB blocks': () => copyInBlocks(input, output),
-        'convert, no change': () => convert(),
-        [`convert --layout ${layout}`]: () => convert('--layout', layout),
+        [LOOP]: () => copyInBlocks(input, output),
+        'convert(), no change': () => convert(input, output),
+        [`convert() to ${layout}`]: () => convert(input, output, { layout }),
+        [LOOP_PROCESS]: () => node('-e', loopText, input, output),
+        'command convert, no change': () => command(),
+        [`command convert --layout ${layout}`]: () => command('--layout', layout),
+        'empty Node process': () => node('-e', '0'),
       },
       rounds,
     )
-    const loop = best['read and write 1 MiB blocks']
     const rows = Object.entries(best).map(([name, seconds]) => ({
       case: name,
       seconds: round(seconds),
       'GB/s (read + written)': round((2 * byteLength) / seconds / 1e9),
-      'ratio to the loop': round(loop / seconds),
+      'ratio to the loop': round(best[LOOP] / seconds),
+      'to the loop as a process': round(best[LOOP_PROCESS] / seconds),
     }))
     report(rows, { json })
   } finally {
