@@ -74,6 +74,8 @@ describe('the choice of tensors', () => {
     const { code, stdout } = await runCli(['inspect', MODEL, '--filter', 'nothing'])
     expect(code).toBe(0)
     expect(stdout).toContain('matching "nothing": 0 of 7 tensors\n')
+    const { stdout: typo } = await runCli(['inspect', MODEL, '--filter', 'layers.2.wieght'])
+    expect(typo).toContain('0 of 7 tensors\nnearest names: layers.2.weight, ')
     const { stdout: some } = await runCli(['inspect', MODEL, '--filter', 'weight'])
     expect(some).toContain('matching "weight": 2 of 7 tensors, 128 elements in 512 B\n')
   })

@@ -5,6 +5,7 @@ import {
   type Dtype,
   digest,
   type Finding,
+  nearestNames,
   type OpenFile,
   type Tensor,
   type TensorSummary,
@@ -61,6 +62,8 @@ interface InspectReport {
   readonly summary: FileSummary
   /** Of the tensors that match `--filter`, listed or not. */
   readonly matching?: FileSummary
+  /** The nearest names, where `--filter` matches none. */
+  readonly nearest?: readonly string[]
   /** Summary of the graph of a tmfile. */
   readonly model?: TmfileSummary
   /** The whole graph of a tmfile, in JSON only. */
@@ -130,6 +133,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
     const report = {
       ...{ file: path, format, byteLength, summary },
       ...(options.filter !== undefined && { matching: summarizeFile(matching) }),
+      ...(matching.length === 0 && nearestTo(options.filter, all)),
       tensors: await reportTensors(listed, options, terminal),
       findings: file.findings,
       ...modelReport(file),
@@ -138,6 +142,15 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   } finally {
     file.close()
   }
+}
+
+function nearestTo(filter: string | undefined, all: readonly Listed[]): { nearest?: string[] } {
+  if (filter === undefined || all.length === 0) return {}
+  const names = nearestNames(
+    filter,
+    all.map(({ summary }) => summary.name),
+  )
+  return names.length === 0 ? {} : { nearest: names }
 }
 
 /** The tensors stay readable where the graph is not; the error becomes a finding. */
@@ -235,7 +248,7 @@ function labelled(line: string, colors: Colors): string {
 
 /** Says what the table leaves out. */
 function listedLines(
-  { summary, matching, tensors }: InspectReport,
+  { summary, matching, nearest, tensors }: InspectReport,
   { filter, limit }: InspectOptions,
 ): string[] {
   const lines: string[] = []
@@ -245,6 +258,7 @@ function listedLines(
     const name = printable(filter ?? '')
     lines.push(`matching "${name}": ${count}${matching.tensors === 0 ? '' : `, ${size}`}`)
   }
+  if (nearest) lines.push(`nearest names: ${nearest.map(printable).join(', ')}`)
   const candidates = (matching ?? summary).tensors
   if (limit !== undefined && tensors.length < candidates) {
     lines.push(`listed: the first ${tensors.length} of ${candidates}`)
