@@ -6,6 +6,7 @@ import { Command } from 'commander'
 import { addAccess } from './access.mjs'
 import { addCalls } from './calls.mjs'
 import { addCast } from './cast.mjs'
+import { addImage } from './image.mjs'
 import { addMany } from './many.mjs'
 import { addOnnx } from './onnx.mjs'
 import { addOpencl } from './opencl.mjs'
@@ -23,6 +24,7 @@ const commands = [
   addAccess,
   addCalls,
   addCast,
+  addImage,
   addMany,
   addOnnx,
   addOpencl,
