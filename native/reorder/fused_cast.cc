@@ -151,6 +151,7 @@ FusedCast::FusedCast(const ReorderDescription& description)
                                           " and the elements are " + std::string(info_of(cast_.from()).name) +
                                           ".");
   }
+  pixels_ = PixelCast::make(moves_, cast_);
   const bool has_holes = moves_.destination_elements() > volume_of(description.shape);
   if (has_holes && !cast_.keeps_zero_bits()) coverage_ = coverage_of(moves_);
   narrow_moves_ = narrow_moves_of(description, moves_, cast_);
@@ -183,6 +184,7 @@ int64_t FusedCast::range_unit(int64_t most) const {
 
 std::string FusedCast::kernels() const {
   if (moves_.copy_offset()) return cast_.kernels();
+  if (pixels_ != nullptr) return pixels_->kernel();
   if (narrow_moves_ != nullptr) return cast_.kernels() + ", " + narrow_moves_->kernel().name;
   return moves_.kernel().name + std::string(", ") + cast_.kernels();
 }
@@ -191,6 +193,7 @@ std::string FusedCast::reason() const {
   const std::string what =
       "cast from " + std::string(info_of(cast_.from()).name) + " to " + std::string(info_of(cast_.to()).name);
   if (moves_.copy_offset()) return what + " in the order of the source";
+  if (pixels_ != nullptr) return moves_.reason() + "; " + what + " in registers";
   if (narrow_moves_ != nullptr) return narrow_moves_->reason() + "; " + what + " before the elements move";
   return moves_.reason() + "; " + what + " before the elements leave the caches";
 }
@@ -205,6 +208,7 @@ void FusedCast::run(const ReorderArguments& all) const {
     return run_cast(all.source + *offset + moved_bytes(all.begin), all.destination, {first, last},
                     all.stores);
   }
+  if (pixels_ != nullptr) return pixels_->run(all);
   if (narrow_moves_ != nullptr) return run_narrow(all);
   run_wide(all);
 }

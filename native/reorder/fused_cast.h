@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dtype/cast_chain.h"
+#include "reorder/pixels.h"
 #include "reorder/plan.h"
 #include "reorder/source_ranges.h"
 
@@ -63,6 +64,8 @@ class FusedCast {
 
   ReorderPlan moves_;
   CastChain cast_;
+  // The kernel that moves and casts at once, or null.
+  std::unique_ptr<const PixelCast> pixels_;
   // Null where elements move before they are cast.
   std::unique_ptr<const ReorderPlan> narrow_moves_;
   // Destination bytes that are cast and moved at a time.
