@@ -75,34 +75,22 @@ Napi::Object explain_node(Napi::Env env, const Node& node, const LoopNest& nest)
   return result;
 }
 
-const char* kind_of(NestClass nest_class) {
-  switch (nest_class) {
-    case NestClass::kIdentity:
-      return "identity";
-    case NestClass::kView:
-      return "view";
-    case NestClass::kRuns:
-    case NestClass::kTiles:
-    case NestClass::kLoopNest:
-      break;
-  }
-  return "loop-nest";
+const char* kind_of(const ReorderPlan& plan) {
+  if (plan.moves() != Moves::kRange) return "loop-nest";
+  return plan.source_bytes() == plan.destination_bytes() ? "identity" : "view";
 }
 
 int64_t plan_bytes(const ReorderPlan& plan);
 
 int64_t nest_bytes(const ReorderPlan& plan, size_t i) {
   const LoopNest& nest = plan.nests()[i];
-  const int64_t orders = plan.ordered(i) ? 2 : 1;
-  auto bytes = static_cast<int64_t>(sizeof(InnerLoops));
-  bytes += orders * static_cast<int64_t>(sizeof(OrderedLoops) + nest.nodes.size() * sizeof(Node));
+  auto bytes = static_cast<int64_t>(sizeof(LoopNest) + nest.nodes.size() * sizeof(Node));
   for (const Lookup& lookup : nest.lookups) {
     bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
   }
-  if (plan.box(i) != nullptr) bytes += static_cast<int64_t>(sizeof(NestBox)) + plan.box(i)->bytes();
-  for (const auto& known : plan.gather_moves(i)) {
-    bytes += static_cast<int64_t>(sizeof(known)) + known.moves.bytes();
-  }
+  if (plan.moves() == Moves::kWholeBytes) bytes += plan.programs()[i]->footprint();
+  if (plan.moves() != Moves::kNibbles) return bytes;
+  bytes += static_cast<int64_t>(sizeof(NestBox)) + plan.box(i)->bytes();
   if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
   if (const BoxStage* stage = plan.stage(i)) {
     bytes += static_cast<int64_t>(sizeof(BoxStage) + stage->runs.size() * sizeof(StageRun));
@@ -114,7 +102,6 @@ int64_t nest_bytes(const ReorderPlan& plan, size_t i) {
 int64_t plan_bytes(const ReorderPlan& plan) {
   int64_t bytes = sizeof(ReorderPlan);
   for (size_t i = 0; i < plan.nests().size(); ++i) bytes += nest_bytes(plan, i);
-  if (plan.units() != nullptr) bytes += plan_bytes(*plan.units());
   if (const FusedCast* cast = plan.cast()) {
     bytes += plan_bytes(cast->moves()) + cast->cast().footprint();
     for (const ReorderPlan* other : {cast->narrow_moves(), cast->coverage()}) {
@@ -122,13 +109,6 @@ int64_t plan_bytes(const ReorderPlan& plan) {
     }
   }
   return bytes;
-}
-
-// Size of the plan, with room for its parts for threads.
-int64_t footprint_of(const ReorderPlan& plan) {
-  // Only plans of large tensors are split.
-  const bool is_cut = plan.source_bytes() >= kThreadedBytes || plan.destination_bytes() >= kThreadedBytes;
-  return plan_bytes(plan) + (is_cut ? ReorderParts::kMostBytes : 0);
 }
 
 int64_t iterations_of(const LoopNest& nest) {
@@ -196,7 +176,7 @@ ReorderPlanObject::ReorderPlanObject(const Napi::CallbackInfo& info)
   define("sourceBytes", plan_->source_bytes());
   define("destinationBytes", plan_->destination_bytes());
   define("rangeQuantum", plan_->range_quantum());
-  footprint_ = footprint_of(*plan_);
+  footprint_ = plan_bytes(*plan_);
   define("footprint", footprint_);
   if (plan_->copy_offset()) define("copyOffset", *plan_->copy_offset());
   // Last: nothing undoes it if this constructor throws.
@@ -284,7 +264,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
     Napi::Object result = Napi::Object::New(env);
     result.Set("kernel", cast == nullptr ? plan_->kernel().name : cast->kernels());
     result.Set("reason", plan_->reason());
-    result.Set("kind", kind_of(plan_->nest_class()));
+    result.Set("kind", kind_of(*plan_));
     Napi::Array nodes = Napi::Array::New(env);
     if (const LoopNest* nest = largest_nest(cast == nullptr ? *plan_ : cast->moves())) {
       for (const Node& node : nest->nodes) nodes.Set(nodes.Length(), explain_node(env, node, *nest));

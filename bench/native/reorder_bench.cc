@@ -71,18 +71,14 @@ const ReorderKernel& reference_of(const ReorderPlan& plan) {
   return *last;
 }
 
-const char* name_of(NestClass nest_class) {
-  switch (nest_class) {
-    case NestClass::kIdentity:
-      return "identity";
-    case NestClass::kView:
-      return "view";
-    case NestClass::kRuns:
-      return "runs";
-    case NestClass::kTiles:
+const char* name_of(Moves moves) {
+  switch (moves) {
+    case Moves::kRange:
+      return "range";
+    case Moves::kWholeBytes:
       return "tiles";
-    case NestClass::kLoopNest:
-      return "loop nest";
+    case Moves::kNibbles:
+      return "4-bit";
   }
   return "unknown";
 }
@@ -183,7 +179,7 @@ void Measurement::add_onednn() {
 
 void Measurement::print() const {
   std::printf(R"({"threads":%d,"bytes":%zu,"class":"%s","kernel":"%s","equal":%s)", options_.threads, moved_,
-              name_of(plan_.nest_class()), plan_.kernel().name, equal_ ? "true" : "false");
+              name_of(plan_.moves()), plan_.kernel().name, equal_ ? "true" : "false");
   for (const Candidate& candidate : candidates_) {
     std::printf(R"(,"%s":%.3f)", candidate.name, static_cast<double>(candidate.bytes) / candidate.best / 1e9);
   }

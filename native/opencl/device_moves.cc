@@ -7,7 +7,6 @@
 
 #include "layout/loop_nest.h"
 #include "reorder/fused_cast.h"
-#include "reorder/nest_class.h"
 
 namespace tilework::cl {
 namespace {
@@ -28,6 +27,20 @@ int64_t common_unit(const LoopNest& nest, int64_t max_unit) {
     divisor = std::gcd(divisor, std::gcd(std::abs(node.source_stride), node.destination_stride));
   }
   return divisor;
+}
+
+// The nest over units of so many elements, which its innermost loop has.
+LoopNest over_units(const LoopNest& nest, int64_t elements) {
+  LoopNest units = nest;
+  units.source_base /= elements;
+  units.destination_base /= elements;
+  units.nodes.back().count = 1;
+  for (Node& node : units.nodes) {
+    node.source_stride /= elements;
+    node.destination_stride /= elements;
+  }
+  finish_nest(units);
+  return units;
 }
 
 LoopNest widened(LoopNest nest, int64_t unit) {

@@ -6,7 +6,6 @@
 #include "opencl/offset_text.h"
 #include "opencl/steps_text.h"
 #include "opencl/tile_text.h"
-#include "reorder/nest_class.h"
 
 namespace tilework::cl {
 namespace {
@@ -98,11 +97,11 @@ std::string word_text(const DeviceMoves& moves, KernelText& result) {
 const char* shape_of(const DeviceMoves& moves) {
   if (moves.source_bits < 8) return "nibbles";
   if (moves.nests.empty()) return "zeros";
-  const InnerLoops inner = inner_loops(moves.nests.front());
-  if (inner.nest_class == NestClass::kRuns || moves.nests.front().nodes.back().source_stride == 1)
-    return "runs";
-  if (inner.nest_class != NestClass::kTiles) return "gather";
-  return inner.chain == InnerLoops::Chain::kInterleaved ? "interleave" : "transpose";
+  const std::vector<Node>& nodes = moves.nests.front().nodes;
+  if (nodes.back().source_stride == 1) return "runs";
+  const bool has_rows = std::ranges::any_of(
+      nodes, [](const Node& node) { return std::abs(node.source_stride) == 1 && node.lookup == kNone; });
+  return has_rows ? "transpose" : "gather";
 }
 
 }  // namespace

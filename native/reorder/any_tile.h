@@ -75,9 +75,6 @@ class NarrowTranspose {
 // For instruction sets without a way of their own for few rows or columns.
 struct NoChannels {
   static bool run(const Tile&) { return false; }
-  static bool run_pieces(const Tile&, int64_t, int64_t) { return false; }
-  static bool fits_pieces(int64_t, int64_t, int64_t) { return false; }
-  static void take_pieces_apart(const Tile&, int64_t, int64_t) {}
 };
 
 // `Channels` for a few rows or columns, else `Wide` blocks where they fit, else `Narrow` ones, else, where

@@ -90,19 +90,7 @@ RunPacking pack_source(const LoopNest& nest, const NestBox& box, LoopNest& packe
 
 }  // namespace
 
-bool turns_steps(const LoopNest& nest, const NestBox& box) {
-  // Above, a line of the source has few elements.
-  constexpr int64_t kLongStep = 8;
-  // No tile has steps along its rows.
-  if (nest.nodes.back().destination_stride != 1) return false;
-  const std::vector<size_t> levels = by_source(nest, box);
-  if (levels.empty() || levels.front() + 1 == nest.nodes.size()) return false;
-  return std::abs(nest.nodes[levels.front()].source_stride) <= kLongStep &&
-         box.passes[levels.front()] >= kFewPasses && box.passes.back() >= kFewPasses;
-}
-
-std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box, int element_bits,
-                                           StageDestination destination) {
+std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box) {
   for (size_t level = 0; level < box.passes.size(); ++level) {
     const Node& node = nest.nodes[level];
     const bool is_still = node.source_stride == 0 || node.lookup != kNone;
@@ -115,15 +103,13 @@ std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& 
   for (size_t level = box.passes.size(); level-- > 0;) {
     Node& node = packed.nodes[level];
     node.count = box.passes[level];
-    node.destination_stride =
-        destination == StageDestination::kDense ? dense : nest.nodes[level].destination_stride;
+    node.destination_stride = dense;
     dense *= node.count;
   }
   finish_nest(packed);
-  const int64_t span = destination == StageDestination::kDense ? dense : box.destination.back() + 1;
   const int64_t elements = packing.elements();
   auto plan =
-      std::make_shared<const ReorderPlan>(element_bits, std::move(packed), elements, span, Staging::kNone);
+      std::make_shared<const ReorderPlan>(8, std::vector<LoopNest>{std::move(packed)}, elements, dense);
   return std::make_shared<const BoxStage>(BoxStage{packing.take(), elements, std::move(plan)});
 }
 

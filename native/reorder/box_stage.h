@@ -1,6 +1,5 @@
-// The way of a box through the first-level cache: its source is packed there without gaps, as runs, and a
-// plan of its own moves it from there. So kernels for runs and tiles serve nests that have neither: where the
-// source is read in steps, and where elements are smaller than a byte.
+// The way of a box of 4-bit elements through the first-level cache: its source is unpacked there to bytes
+// without gaps, and a plan of bytes moves it from there.
 #pragma once
 
 #include <cstdint>
@@ -24,18 +23,11 @@ struct StageRun {
 struct BoxStage {
   std::vector<StageRun> runs;
   int64_t packed = 0;
-  // Moves packed elements to where `destination` of the box says, or one after the other in that order.
+  // Moves packed elements, a byte each, one after the other into the order of the destination.
   std::shared_ptr<const ReorderPlan> plan;
 };
 
-// Whether a box is read in small steps along another loop than it is written along, so that packed it is made
-// of tiles.
-bool turns_steps(const LoopNest& nest, const NestBox& box);
-
-enum class StageDestination { kInPlace, kDense };
-
 // Null where lookups scatter the source.
-std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box, int element_bits,
-                                           StageDestination destination);
+std::shared_ptr<const BoxStage> make_stage(const LoopNest& nest, const NestBox& box);
 
 }  // namespace tilework

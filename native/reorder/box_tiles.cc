@@ -307,9 +307,9 @@ PackedTile BoxTiles::at(int64_t tile) const {
   count_passes_of(box, packed);
   packed.all_zero = !source;
   finish_nest(packed);
-  return {
-      ReorderPlan(plan_->element_bits(), std::move(packed), source ? source->size() : 0, destination.size()),
-      std::move(source), std::move(destination)};
+  return {ReorderPlan(plan_->element_bits(), {std::move(packed)}, source ? source->size() : 0,
+                      destination.size()),
+          std::move(source), std::move(destination)};
 }
 
 }  // namespace tilework

@@ -231,28 +231,11 @@ std::vector<int64_t> lines_of(const std::vector<int64_t>& places, int64_t run_by
   return lines;
 }
 
-void drop_repeated(std::vector<int64_t>& lines) {
-  std::sort(lines.begin(), lines.end());
-  lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-}
-
 bool crowd_cache(const std::vector<int64_t>& lines) {
   int64_t used[kSets] = {};
   return std::any_of(lines.begin(), lines.end(), [&used](int64_t line) {
     return ++used[static_cast<size_t>(line / kLineBytes) % kSets] > kFewWays;
   });
-}
-
-bool fills_lines(int64_t bytes) {
-  return bytes >= kLineBytes && 4 * (ceil_div(bytes, kLineBytes) * kLineBytes - bytes) <= bytes;
-}
-
-std::vector<BoxRange> zeros_of(const LoopNest& nest, const NestBox& box) {
-  const BoxState uncut = state_of_uncut(nest, box);
-  if (is_full(nest, box, uncut)) return {};
-  BoxMoves moves;
-  moves.list(nest, box, uncut);
-  return std::move(moves.zeros);
 }
 
 // The least that an instruction set transposes: 16 bytes one way, 32 the other.
@@ -264,40 +247,9 @@ bool fills_registers(int64_t row_bytes, int64_t column_bytes) {
 
 int64_t BoxTranspose::bytes() const {
   return static_cast<int64_t>(sizeof(BoxTranspose) +
-                              (rows.size() + columns.size() + source_lines.size() + destination_lines.size() +
-                               packed_rows.size() + odd_columns.size()) *
+                              (rows.size() + columns.size() + packed_rows.size() + odd_columns.size()) *
                                   sizeof(int64_t) +
-                              rectangles.size() * sizeof(Rectangle) + zeros.size() * sizeof(BoxRange));
-}
-
-std::shared_ptr<const BoxTranspose> make_transpose(const LoopNest& nest, const NestBox& box,
-                                                   int64_t element_bytes) {
-  // Of fewer elements, rectangles cost more to begin than to move.
-  constexpr int64_t kFewElements = 32;
-  const RectangleSteps steps(nest, box);
-  const int64_t row_bytes = steps.row_elements() * element_bytes;
-  const int64_t column_bytes = steps.column_elements() * element_bytes;
-  if (!fills_registers(row_bytes, column_bytes)) return nullptr;
-  if (steps.row_elements() * steps.column_elements() < kFewElements) return nullptr;
-  auto made = std::make_shared<BoxTranspose>();
-  made->rows = places_of(steps.of_column(), &Steps::source, element_bytes);
-  made->columns = places_of(steps.of_row(), &Steps::destination, element_bytes);
-  made->strip = steps.row_elements();
-  made->fills_lines = fills_lines(row_bytes) && column_bytes >= kLineBytes;
-  std::vector<int64_t> source_lines = lines_of(made->rows, row_bytes);
-  std::vector<int64_t> destination_lines = lines_of(made->columns, column_bytes);
-  made->shares_lines = crowd_cache(source_lines) || crowd_cache(destination_lines);
-  drop_repeated(source_lines);
-  drop_repeated(destination_lines);
-  if (crowd_cache(source_lines) || crowd_cache(destination_lines)) {
-    made->shares_lines = false;
-    made->by_lines = true;
-    made->source_lines = std::move(source_lines);
-    made->destination_lines = std::move(destination_lines);
-  }
-  if (!list_rectangles(steps, element_bytes, made->rectangles)) return nullptr;
-  made->zeros = zeros_of(nest, box);
-  return made;
+                              rectangles.size() * sizeof(Rectangle));
 }
 
 std::shared_ptr<const BoxTranspose> make_nibble_transpose(const LoopNest& nest, const NestBox& box) {

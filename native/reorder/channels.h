@@ -52,40 +52,6 @@ class Channels {
     });
   }
 
-  // Whether take_pieces_apart is a way for so many pixels of `slots` elements, `piece` in a place.
-  static bool fits_pieces(int64_t slots, int64_t pixels, int64_t piece) {
-    const bool is_power = (piece & (piece - 1)) == 0;
-    return piece * kSize >= 16 && is_power && pixels >= kPixels + piece && dispatch(slots, [](auto) {});
-  }
-
-  // Takes all rows apart, of which each `piece` come from a place `piece_stride` bytes from that of the ones
-  // before.
-  static void take_pieces_apart(const Tile& tile, int64_t piece, int64_t piece_stride) {
-    const int shift = std::countr_zero(static_cast<uint64_t>(piece));
-    dispatch(tile.source_row / kSize, [&](auto count) {
-      constexpr int64_t kPixel = decltype(count)::value * kSize;
-      take_all_apart<decltype(count)::value>(
-          tile, piece, [from = tile.source, piece, piece_stride, shift](int64_t p) {
-            return from + (p >> shift) * piece_stride + (p & (piece - 1)) * kPixel;
-          });
-    });
-  }
-
-  // Interleaves all columns, of which each `piece` go to a place `piece_stride` bytes from that of the ones
-  // before. False where that is none of its ways; pieces are powers of two.
-  static bool run_pieces(const Tile& tile, int64_t piece, int64_t piece_stride) {
-    const bool is_power = (piece & (piece - 1)) == 0;
-    if (piece * kSize < 16 || !is_power || tile.columns < kPixels) return false;
-    const int shift = std::countr_zero(static_cast<uint64_t>(piece));
-    return dispatch(tile.rows, [&](auto count) {
-      constexpr int64_t kPixel = decltype(count)::value * kSize;
-      interleave_all<decltype(count)::value>(
-          tile, [to = tile.destination, piece, piece_stride, shift](int64_t p) {
-            return to + (p >> shift) * piece_stride + (p & (piece - 1)) * kPixel;
-          });
-    });
-  }
-
  private:
   static constexpr int64_t kSize = sizeof(T);
   static constexpr int64_t kPixels = Groups::kPixels;

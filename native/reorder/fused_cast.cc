@@ -303,18 +303,19 @@ void FusedCast::run_cast(const uint8_t* source, uint8_t* destination, Elements e
 
 // `piece` is a range of the moves, with the place of its elements after the cast.
 void FusedCast::run_piece(const ReorderArguments& piece) const {
-  const auto& [plan, source, destination, begin, end, stores] = piece;
+  const int64_t begin = piece.begin;
+  const int64_t end = piece.end;
   uint8_t* moved = moved_buffer(end - begin);
-  moves_.run(source, moved, begin, end);
+  moves_.run(piece.source, moved, begin, end);
   const int bits = info_of(cast_.from()).bits;
   const int64_t first = begin * 8 / bits;
   const int64_t last = std::min(end * 8 / bits, moves_.destination_elements());
-  run_cast(moved, destination, {first, last}, coverage_ == nullptr ? stores : Stores::kCached);
+  run_cast(moved, piece.destination, {first, last}, coverage_ == nullptr ? piece.stores : Stores::kCached);
   if (coverage_ == nullptr) return;
   constexpr uint8_t kOnes = 0xff;
   uint8_t* covered = coverage_buffer(last - first);
   coverage_->run(&kOnes, covered, first, last);
-  clear_holes(covered, destination, info_of(cast_.to()).bits, last - first);
+  clear_holes(covered, piece.destination, info_of(cast_.to()).bits, last - first);
 }
 
 }  // namespace tilework

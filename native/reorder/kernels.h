@@ -7,14 +7,22 @@
 
 namespace tilework {
 
-#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, isa, reason) \
-  void name(const ReorderArguments& arguments);
+#define TILEWORK_REORDER_KERNEL(name, bits, moves, isa, reason) void name(const ReorderArguments& arguments);
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 
-// Moves one nest of a plan, of elements of whole bytes, for destination elements [begin, end): what the
-// gather kernels do with each nest, and all kernels with one that has another class than theirs.
-void gather_nest(const ReorderArguments& arguments, size_t nest, int64_t begin, int64_t end);
+// The leaves of each instruction set, and those of the widest that kernels may use.
+const Leaves& leaves();
+#if defined(__x86_64__)
+const Leaves& leaves__avx2();
+#elif defined(__aarch64__)
+const Leaves& leaves__neon();
+#endif
+const Leaves& best_leaves();
+
+// Moves the nests of a plan of whole bytes with the leaves of one instruction set: by the plan's programs if
+// they were made with these leaves.
+void run_programs(const ReorderArguments& arguments, const Leaves& leaves);
 
 // All kernels, fastest first.
 std::span<const ReorderKernel> reorder_kernels();

@@ -57,17 +57,6 @@ class NestRange {
     return passes;
   }
 
-  // Whether every pass of a loop has a source, and lies in the range with all that is below it.
-  bool holds_all(const Node& node, int64_t d, const Passes& passes) const {
-    return passes.valid_lo == 0 && passes.valid_hi == node.count && holds(node, d, passes);
-  }
-
-  // Whether all passes that have a source lie in the range with all that is below them.
-  bool holds(const Node& node, int64_t d, const Passes& passes) const {
-    return d + passes.valid_lo * node.destination_stride >= begin_ &&
-           d + (passes.valid_hi - 1) * node.destination_stride + node.span <= end_;
-  }
-
   // Calls body(node) with the indices as they are in pass `i` of a loop.
   template <class Body>
   void in_pass(size_t level, int64_t i, Body body) {

@@ -335,8 +335,10 @@ class NibbleMover {
 // Shorter runs cost more to walk than to move by boxes.
 constexpr int64_t kLongNibbleRun = 64;
 
-inline bool has_long_runs(const LoopNest& nest, const InnerLoops& inner) {
-  return inner.nest_class == NestClass::kRuns && nest.nodes.back().count >= kLongNibbleRun;
+inline bool has_long_runs(const LoopNest& nest) {
+  const Node& inner = nest.nodes.back();
+  return inner.source_stride == 1 && inner.destination_stride == 1 && inner.lookup == kNone &&
+         inner.below == 0 && inner.count >= kLongNibbleRun;
 }
 
 }  // namespace

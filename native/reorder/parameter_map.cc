@@ -82,9 +82,7 @@ void NestParameterMap::find(int64_t first, int64_t last, std::vector<ParameterRu
   RunList list(runs);
   // Positions that the walk gives count from the beginning of its range.
   for (const LoopNest& nest : nests_) {
-    NestWalk<RowsToList, NoRectangles>(nest, {}, nullptr, reinterpret_cast<uint8_t*>(&list), Stores::kCached,
-                                       first, last)
-        .run();
+    NestWalk<RowsToList>(nest, nullptr, reinterpret_cast<uint8_t*>(&list), first, last).run();
   }
   for (ParameterRun& run : runs) run.at += first;
   sort_and_fill(first, last, runs);

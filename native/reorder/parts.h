@@ -1,8 +1,6 @@
-// How a run of a plan is cut for threads. Parts are ranges of the destination that end where rectangles end,
-// so that no two threads write a cache line and no kernel meets half a rectangle. Where such ranges are too
-// few (a picture of three planes is one rectangle), parts are passes of the innermost loop: some pixels of
-// every plane, so that no thread reads what another reads; and passes of another inner loop where blocks are
-// taken apart to places that no range has together. What is written does not depend on the cut.
+// How a run of a plan is cut for threads: into iterations of a loop around its tiles, or, for casts, 4-bit
+// elements and parts of a destination, into ranges of the destination that end where tiles end. No two parts
+// write the same cache line but where a tile has no whole lines. What is written does not depend on the cut.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +31,6 @@ class ReorderParts {
   // How the destination is cut.
   enum class Cut { kWhole, kRanges, kLoop };
 
-  // Plans that are made and kept to cut a loop, each of about a KiB; more parts would gain nothing.
-  static constexpr int64_t kMaxLoopParts = 64;
-  static constexpr int64_t kMostBytes = kMaxLoopParts << 10;
-
   // Destination bytes [begin, end), for which `plan.check_range` holds, for so many threads. Parts are small
   // enough that a run that is to stop stops at once.
   ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end, size_t threads,
@@ -59,9 +53,7 @@ class ReorderParts {
 
  private:
   void cut_at_units(int64_t unit, int64_t share);
-  bool cut_innermost_loop(int64_t parts);
-  bool cut_between_columns(int64_t parts);
-  bool cut_loop(const ReorderPlan& plan, size_t level, int64_t parts);
+  bool cut_loop(int64_t wanted, int64_t share);
 
   std::shared_ptr<const ReorderPlan> plan_;
   int64_t begin_;
@@ -70,8 +62,9 @@ class ReorderParts {
   Cut cut_ = Cut::kWhole;
   int64_t count_ = 1;
   int64_t part_bytes_;
-  // Plans of parts of a loop.
-  std::vector<ReorderPlan> loop_parts_;
+  // Of a cut loop: which outer loop of the tiling, and how many of its iterations a part has.
+  size_t loop_level_ = 0;
+  int64_t loop_step_ = 0;
 };
 
 }  // namespace tilework

@@ -16,8 +16,8 @@ namespace tilework {
 namespace {
 
 constexpr ReorderKernel kKernels[] = {
-#define TILEWORK_REORDER_KERNEL(name, bits, nest_class, isa, reason) \
-  {#name, bits, NestClass::nest_class, Isa::isa, &name, reason},
+#define TILEWORK_REORDER_KERNEL(name, bits, moves, isa, reason) \
+  {#name, bits, Moves::moves, Isa::isa, &name, reason},
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 };
@@ -57,10 +57,6 @@ std::optional<int64_t> copy_offset_of(const ReorderPlan& plan) {
   return is_whole ? std::optional(nest.source_base / per_byte) : std::nullopt;
 }
 
-bool is_copy(NestClass nest_class) {
-  return nest_class == NestClass::kIdentity || nest_class == NestClass::kView;
-}
-
 double passes_of(const LoopNest& nest) {
   double passes = 1;
   for (const Node& node : nest.nodes) passes *= static_cast<double>(node.count);
@@ -76,47 +72,6 @@ std::optional<size_t> largest_nest(const std::vector<LoopNest>& nests) {
   return static_cast<size_t>(largest - nests.begin());
 }
 
-NestClass class_of(const ReorderPlan& plan) {
-  if (plan.copy_offset()) {
-    const bool is_all = plan.source_bytes() == plan.destination_bytes();
-    return is_all ? NestClass::kIdentity : NestClass::kView;
-  }
-  const std::optional<size_t> largest = largest_nest(plan.nests());
-  return largest ? plan.inner_loops()[*largest].nest_class : NestClass::kLoopNest;
-}
-
-// The rectangles of the largest nest: "; 3136 x 16 at a time".
-std::string rectangle_text(const ReorderPlan& plan) {
-  const std::optional<size_t> largest = largest_nest(plan.nests());
-  if (!largest || !plan.inner_loops()[*largest].column_level) return {};
-  const std::vector<Node>& nodes = plan.nests()[*largest].nodes;
-  const Node& column = nodes[*plan.inner_loops()[*largest].column_level];
-  return "; " + std::to_string(column.count) + " x " + std::to_string(nodes.back().count) + " at a time";
-}
-
-// Wider elements are moved one by one as well.
-constexpr int kMaxTransposedBits = 64;
-
-// Kernels exist up to this width.
-constexpr int kMaxUnitBits = 128;
-
-// The plan in units that all its nests keep together, or null.
-std::shared_ptr<const ReorderPlan> units_of(const ReorderPlan& plan, Staging staging) {
-  if (plan.copy_offset() || plan.nests().empty()) return nullptr;
-  const int64_t most = kMaxUnitBits / plan.element_bits();
-  const int64_t elements = unit_elements(plan.nests().front(), most);
-  const bool is_common = std::all_of(plan.nests().begin(), plan.nests().end(), [=](const LoopNest& nest) {
-    return unit_elements(nest, most) == elements;
-  });
-  const int64_t bits = elements * plan.element_bits();
-  if (!is_common || elements == 1 || bits < 8) return nullptr;
-  std::vector<LoopNest> nests;
-  for (const LoopNest& nest : plan.nests()) nests.push_back(over_units(nest, elements));
-  return std::make_shared<ReorderPlan>(static_cast<int>(bits), std::move(nests),
-                                       plan.source_elements() / elements,
-                                       plan.destination_elements() / elements, staging);
-}
-
 // Bytes that boxes reach over: ranges that begin and end at multiples of them cut none.
 int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
   int64_t reach = 1;
@@ -127,21 +82,40 @@ int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
   return bytes_of(reach, plan.element_bits());
 }
 
-// The same; a cache line where they are more than `most`.
-int64_t box_unit(const ReorderPlan& plan, size_t nest, int64_t most) {
-  const int64_t bytes = reach_of_box(plan, nest);
-  return bytes < kLineBytes || bytes > most ? kLineBytes : bytes;
-}
-
 }  // namespace
 
 std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
 
+const Leaves& best_leaves() {
+  switch (best_isa()) {
+#if defined(__x86_64__)
+    case Isa::kAvx2:
+      return leaves__avx2();
+#elif defined(__aarch64__)
+    case Isa::kNeon:
+      return leaves__neon();
+#endif
+    default:
+      return leaves();
+  }
+}
+
 bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
   if (kernel.element_bits != 0 && kernel.element_bits != plan.element_bits()) return false;
-  if (!can_run(kernel.isa)) return false;
-  if (kernel.nest_class == NestClass::kLoopNest) return !is_copy(plan.nest_class());
-  return kernel.nest_class == plan.nest_class();
+  return kernel.moves == plan.moves() && can_run(kernel.isa);
+}
+
+void run_programs(const ReorderArguments& a, const Leaves& leaves) {
+  for (size_t i = 0; i < a.plan.nests().size(); ++i) {
+    const TileProgram& made = *a.plan.programs()[i];
+    if (&made.leaves() == &leaves) {
+      made.run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
+    } else {
+      const TileProgram program(a.plan.nests()[i], a.plan.element_bits() / 8, a.plan.destination_bytes(),
+                                leaves);
+      program.run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
+    }
+  }
 }
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)
@@ -168,9 +142,8 @@ ReorderPlan::ReorderPlan(const ReorderDescription& description)
 }
 
 ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
-                         int64_t destination_elements, Staging staging)
+                         int64_t destination_elements)
     : element_bits_(element_bits),
-      staging_(staging),
       source_elements_(source_elements),
       destination_elements_(destination_elements),
       source_bytes_(bytes_of(source_elements, element_bits)),
@@ -179,42 +152,12 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
   choose_kernel();
 }
 
-ReorderPlan::ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements,
-                         int64_t destination_elements, Staging staging)
-    : ReorderPlan(element_bits, std::vector<LoopNest>{std::move(nest)}, source_elements, destination_elements,
-                  staging) {}
-
-// Chains go through a buffer or touch short pieces; boxes of the same loops have more of both sides at once.
-bool ReorderPlan::is_better_in_boxes(const LoopNest& nest) const {
-  constexpr double kManyElements = 16384;
-  const InnerLoops& inner = inner_loops_.back();
-  const bool is_candidate = inner.nest_class == NestClass::kTiles && element_bits_ >= 8 &&
-                            element_bits_ <= kMaxTransposedBits && passes_of(nest) >= kManyElements;
-  if (!is_candidate) return false;
-  const int64_t size = element_bits_ / 8;
-  const bool wastes = wastes_lines(nest, inner, size, stores_of_whole(1));
-  if (!wastes && inner.chain == InnerLoops::Chain::kNone && !inner.pixel_level) return false;
-  const NestBox box(nest, box_limits(element_bits_), source_elements_);
-  const auto transpose = make_transpose(nest, box, size);
-  if (transpose == nullptr || wastes) return transpose != nullptr;
-  // Tails are moved by lists, and no box is streamed.
-  const std::vector<BoxState> states = first_states(nest, box, 2);
-  const bool is_whole = states.size() == 1 && is_uncut(nest, box, states.front());
-  if (!is_whole || stores_of_whole(1) == Stores::kStreaming) return false;
-  if (fits_lists(nest, inner, size)) return false;
-  // Pixels are moved well, until their lines push each other out of the cache.
-  if (inner.pixel_level) return transpose->by_lines;
-  if (transpose->shares_lines) return inner.chain == InnerLoops::Chain::kInterleaved;
-  return !transpose->by_lines || transpose->fills_lines;
+Moves ReorderPlan::moves() const {
+  if (copy_offset_) return Moves::kRange;
+  return element_bits_ < 8 ? Moves::kNibbles : Moves::kWholeBytes;
 }
 
 void ReorderPlan::choose_kernel() {
-  for (const LoopNest& nest : nests_) {
-    inner_loops_.push_back(tilework::inner_loops(nest));
-    if (is_better_in_boxes(nest)) inner_loops_.back() = {};
-    ordered_.push_back(in_source_order(nest, inner_loops_.back(), element_bits_ / 8));
-  }
-  nest_class_ = class_of(*this);
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
                                    [this](const ReorderKernel& at) { return fits(at, *this); });
   if (kernel == std::end(kKernels)) {
@@ -222,34 +165,24 @@ void ReorderPlan::choose_kernel() {
                 "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
   }
   kernel_ = kernel;
-  units_ = units_of(*this, staging_);
+  if (moves() == Moves::kNibbles) make_boxes();
+  if (moves() != Moves::kWholeBytes) return;
+  for (const LoopNest& nest : nests_) {
+    programs_.push_back(
+        std::make_shared<const TileProgram>(nest, element_bits_ / 8, destination_bytes_, best_leaves()));
+  }
+}
+
+void ReorderPlan::make_boxes() {
   boxes_.resize(nests_.size());
   stages_.resize(nests_.size());
   transposes_.resize(nests_.size());
-  gather_moves_.resize(nests_.size());
-  if (!copy_offset_) make_boxes();
-}
-
-// Nests that have another class than the kernel's are moved by boxes as well.
-void ReorderPlan::make_boxes() {
   for (size_t i = 0; i < nests_.size(); ++i) {
-    const NestClass nest_class = inner_loops_[i].nest_class;
-    if (nest_class == kernel_->nest_class && nest_class != NestClass::kLoopNest) continue;
     boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
-    if (element_bits_ < 8) {
-      stages_[i] = make_stage(nests_[i], *boxes_[i], 8, StageDestination::kDense);
-      transposes_[i] = make_nibble_transpose(nests_[i], *boxes_[i]);
-      continue;
-    }
-    if (element_bits_ <= kMaxTransposedBits)
-      transposes_[i] = make_transpose(nests_[i], *boxes_[i], element_bits_ / 8);
-    const bool may_stage = staging_ == Staging::kAllowed && transposes_[i] == nullptr;
-    if (may_stage && turns_steps(nests_[i], *boxes_[i])) {
-      stages_[i] = make_stage(nests_[i], *boxes_[i], element_bits_, StageDestination::kInPlace);
-    }
-    list_moves(i);
+    stages_[i] = make_stage(nests_[i], *boxes_[i]);
+    transposes_[i] = make_nibble_transpose(nests_[i], *boxes_[i]);
   }
-  if (element_bits_ < 8) note_whole_boxes();
+  note_whole_boxes();
 }
 
 void ReorderPlan::note_whole_boxes() {
@@ -260,35 +193,13 @@ void ReorderPlan::note_whole_boxes() {
   if (is_whole) bytes_of_whole_boxes_ = reach_of_box(*this, 0);
 }
 
-// Of as many states as there is room for beside the box: lists take longer to make than to follow.
-void ReorderPlan::list_moves(size_t nest) {
-  const NestBox& box = *boxes_[nest];
-  int64_t room = kMaxBoxTableBytes - box.bytes();
-  for (BoxState& state : first_states(nests_[nest], box, kKnownStates)) {
-    GatherMoves moves;
-    list_gather(moves, nests_[nest], box, state, stages_[nest].get(), transposes_[nest].get(),
-                element_bits_ / 8);
-    room -= moves.bytes();
-    if (room < 0) return;
-    gather_moves_[nest].push_back({std::move(state), std::move(moves)});
+void ReorderPlan::run(const ReorderArguments& arguments) const {
+  if (cast_) {
+    cast_->run(arguments);
+  } else {
+    kernel_->run(arguments);
   }
 }
-
-// A range may cut units; what it cuts off is moved by elements.
-void ReorderPlan::run_units(const ReorderArguments& all) const {
-  const int64_t unit = units_->element_bits_ / 8;
-  const int64_t first = std::min(ceil_div(all.begin, unit) * unit, all.end);
-  const int64_t last = std::max(all.end / unit * unit, first);
-  const auto run_part = [&all](const ReorderPlan& plan, int64_t begin, int64_t end) {
-    if (begin >= end) return;
-    plan.kernel_->run({plan, all.source, all.destination + (begin - all.begin), begin, end, all.stores});
-  };
-  run_part(*this, all.begin, first);
-  run_part(*units_, first, last);
-  run_part(*this, last, all.end);
-}
-
-void ReorderPlan::run_cast(const ReorderArguments& arguments) const { cast_->run(arguments); }
 
 int64_t ReorderPlan::range_quantum() const {
   return cast_ ? cast_->range_quantum() : std::max(element_bits_ / 8, 1);
@@ -296,18 +207,11 @@ int64_t ReorderPlan::range_quantum() const {
 
 int64_t ReorderPlan::range_unit(int64_t most) const {
   if (cast_) return cast_->range_unit(most);
-  if (units_) return units_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
-  if (largest && boxes_[*largest] != nullptr) return box_unit(*this, *largest, most);
-  // No kernel makes rectangles of elements below a byte.
-  if (nest_class_ != NestClass::kTiles || element_bits_ < 8 || !largest) return kLineBytes;
-  const Node& column = nests_[*largest].nodes[*inner_loops_[*largest].column_level];
-  const int64_t bytes = column.destination_stride * (element_bits_ / 8);
-  // As many columns as make a line of the source.
-  const int64_t line = std::min(std::max<int64_t>(kLineBytes * 8 / element_bits_, 1), column.count);
-  const int64_t columns = std::min(line, most / bytes);
-  const int64_t unit = columns * bytes;
-  return unit < kLineBytes ? kLineBytes : unit;
+  if (!largest || copy_offset_) return kLineBytes;
+  const int64_t bytes =
+      programs_.empty() ? reach_of_box(*this, *largest) : reach_of(programs_[*largest]->tiling());
+  return bytes < kLineBytes || bytes > most ? kLineBytes : bytes;
 }
 
 Stores ReorderPlan::stores_of_whole(size_t threads) const {
@@ -321,21 +225,18 @@ Stores ReorderPlan::stores_of_whole(size_t threads) const {
 
 std::string ReorderPlan::reason() const {
   if (cast_) return cast_->reason();
-  if (units_) {
-    return units_->reason() + "; " + std::to_string(units_->element_bits_ / element_bits_) +
-           " elements are moved as one";
-  }
   std::string reason = kernel_->reason;
-  if (nest_class_ == NestClass::kView) reason += ", from byte " + std::to_string(*copy_offset_) + " on";
-  if (kernel_->nest_class == NestClass::kTiles || kernel_->nest_class == NestClass::kRuns) {
-    reason += rectangle_text(*this);
+  if (copy_offset_) {
+    const bool is_all = source_bytes_ == destination_bytes_;
+    return is_all ? "both storages are equal byte for byte"
+                  : reason + ", from byte " + std::to_string(*copy_offset_) + " on";
   }
-  bool lookup = false;
-  for (const LoopNest& nest : nests_) lookup = lookup || !nest.lookups.empty();
-  const bool is_packed =
-      std::any_of(stages_.begin(), stages_.end(), [](const auto& stage) { return stage != nullptr; });
-  if (is_packed && element_bits_ >= 8) reason += "; a box is packed in the cache first";
-  if (lookup) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";
+  if (const std::optional<size_t> largest = largest_nest(nests_); largest && !programs_.empty()) {
+    reason += "; " + programs_[*largest]->summary();
+  }
+  const bool looks_up =
+      std::any_of(nests_.begin(), nests_.end(), [](const LoopNest& nest) { return !nest.lookups.empty(); });
+  if (looks_up) reason += "; extents, paddings and blocks do not divide each other, so offsets are looked up";
   if (nests_.size() > 1) {
     reason +=
         "; " + std::to_string(nests_.size()) + " nests, as a layout stores a part of the tensor differently";

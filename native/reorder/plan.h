@@ -14,9 +14,8 @@
 #include "dtype/scaling.h"
 #include "layout/join.h"
 #include "memory/streaming_copy.h"
-#include "reorder/gather_moves.h"
 #include "reorder/nest_box.h"
-#include "reorder/nest_class.h"
+#include "reorder/tile_program.h"
 
 namespace tilework {
 
@@ -50,6 +49,17 @@ struct ReorderArguments {
   int64_t begin;
   int64_t end;
   Stores stores = Stores::kCached;
+  OuterRange part = {};
+};
+
+// What a kernel moves.
+enum class Moves {
+  // The destination as one range of the source, of elements of any size.
+  kRange,
+  // Elements of whole bytes.
+  kWholeBytes,
+  // Elements of 4 bits.
+  kNibbles,
 };
 
 // One line of kernels.def.
@@ -57,26 +67,19 @@ struct ReorderKernel {
   const char* name;
   // 0: any.
   int element_bits;
-  // kLoopNest: any that is no copy.
-  NestClass nest_class;
+  Moves moves;
   Isa isa;
   void (*run)(const ReorderArguments&);
   const char* reason;
 };
 
-// Whether boxes may go by way of a stage (box_stage.h). The plan of a stage has none, or it would be staged
-// again.
-enum class Staging { kAllowed, kNone };
-
 class ReorderPlan {
  public:
   // Errors: ERR_ARGUMENT, ERR_OVERFLOW, ERR_RANGE (see bind_side and bind_slice).
   explicit ReorderPlan(const ReorderDescription& description);
-  // A part of another plan, as one finished nest that writes all of its destination.
-  ReorderPlan(int element_bits, LoopNest nest, int64_t source_elements, int64_t destination_elements,
-              Staging staging = Staging::kAllowed);
+  // A part of another plan, as finished nests that together write all of its destination.
   ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t source_elements,
-              int64_t destination_elements, Staging staging = Staging::kAllowed);
+              int64_t destination_elements);
 
   int element_bits() const { return element_bits_; }
   int64_t source_elements() const { return source_elements_; }
@@ -84,29 +87,20 @@ class ReorderPlan {
   // Bytes of the storage; 4-bit elements fill the low half of a byte first, the last half byte is zero.
   int64_t source_bytes() const { return source_bytes_; }
   int64_t destination_bytes() const { return destination_bytes_; }
-  NestClass nest_class() const { return nest_class_; }
+  Moves moves() const;
   // Byte of the source at which the destination begins, for identities and views.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
-  // One a nest.
-  const std::vector<InnerLoops>& inner_loops() const { return inner_loops_; }
-  // A nest in the order in which rectangles are moved, where that is another.
-  const std::optional<OrderedLoops>& ordered(size_t nest) const { return ordered_[nest]; }
-  // The box of a nest that is moved box by box, else null.
+  // The programs of the nests, of elements of whole bytes; none for ranges.
+  std::span<const std::shared_ptr<const TileProgram>> programs() const { return programs_; }
+  // Of 4-bit elements: the box of a nest, its way through the cache, or its rectangles; else null.
   const NestBox* box(size_t nest) const { return boxes_[nest].get(); }
-  // The way of such a box through the cache, or null.
   const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
-  // The rectangles of such a box, or null.
   const BoxTranspose* transpose(size_t nest) const { return transposes_[nest].get(); }
   // Of 4-bit elements: so many bytes of the destination, and multiples of them, are whole boxes that go by
   // rectangles and leave no half of a byte. None where any box of the plan goes another way.
   std::optional<int64_t> bytes_of_whole_boxes() const { return bytes_of_whole_boxes_; }
-  // Moves of some states of such a box.
-  std::span<const KnownMoves<GatherMoves>> gather_moves(size_t nest) const { return gather_moves_[nest]; }
-  // The same plan over units of several elements that both sides keep together, or null.
-  const ReorderPlan* units() const { return units_.get(); }
-  // The kernel that does the work, which moves units where there are any.
-  const ReorderKernel& kernel() const { return units_ ? units_->kernel() : *kernel_; }
+  const ReorderKernel& kernel() const { return *kernel_; }
   // The moves and casts of a plan that casts, whose own nests are none; else null.
   const FusedCast* cast() const { return cast_.get(); }
   std::string reason() const;
@@ -130,43 +124,29 @@ class ReorderPlan {
   void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
            Stores stores = Stores::kCached) const {
     if (begin >= end) return;
-    const ReorderArguments arguments{*this, source, destination, begin, end, stores};
-    if (cast_) {
-      run_cast(arguments);
-    } else if (units_) {
-      run_units(arguments);
-    } else {
-      kernel_->run(arguments);
-    }
+    run({*this, source, destination, begin, end, stores});
   }
+  // The same for a part of a plan of one program.
+  void run(const ReorderArguments& arguments) const;
 
  private:
   void choose_kernel();
-  bool is_better_in_boxes(const LoopNest& nest) const;
-  void list_moves(size_t nest);
   void make_boxes();
   void note_whole_boxes();
-  void run_units(const ReorderArguments& arguments) const;
-  void run_cast(const ReorderArguments& arguments) const;
 
   int element_bits_;
-  Staging staging_ = Staging::kAllowed;
   int64_t source_elements_;
   int64_t destination_elements_;
   int64_t source_bytes_;
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
-  std::vector<InnerLoops> inner_loops_;
-  std::vector<std::optional<OrderedLoops>> ordered_;
+  std::vector<std::shared_ptr<const TileProgram>> programs_;
   std::vector<std::shared_ptr<const NestBox>> boxes_;
   std::vector<std::shared_ptr<const BoxStage>> stages_;
   std::vector<std::shared_ptr<const BoxTranspose>> transposes_;
-  std::vector<std::vector<KnownMoves<GatherMoves>>> gather_moves_;
   std::optional<int64_t> copy_offset_;
   std::optional<int64_t> bytes_of_whole_boxes_;
-  NestClass nest_class_ = NestClass::kLoopNest;
   const ReorderKernel* kernel_ = nullptr;
-  std::shared_ptr<const ReorderPlan> units_;
   std::shared_ptr<const FusedCast> cast_;
 };
 

@@ -5,12 +5,11 @@
 // Interleaving 2, 3 or 4 rows is one instruction of this architecture (st2 to st4), and so is the way back.
 #include <arm_neon.h>
 
+#include "reorder/byte_elements.h"
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
-#include "reorder/nest_walk.h"
+#include "reorder/leaves.h"
 #include "reorder/run_copy.h"
-#include "reorder/run_kernel.h"
-#include "reorder/tile_kernel.h"
 
 namespace tilework {
 namespace {
@@ -201,9 +200,6 @@ class PixelsNeon {
   static constexpr int kSize = sizeof(T);
 };
 
-template <class T>
-using Tiles = TileKernel<SquareBlock<T>, FlatBlock<T>, Channels<T, PixelsNeon<T>>>;
-
 // A pair of registers, which one instruction loads or stores.
 struct Pair {
   static constexpr int64_t kBytes = 32;
@@ -232,24 +228,30 @@ struct Pair {
   static void stream(uint8_t* destination, const uint8_t* source) { stream32(destination, source); }
 };
 
+struct Neon {
+  template <class T>
+  using Wide = SquareBlock<T>;
+  template <class T>
+  using Narrow = std::conditional_t<sizeof(T) <= 4, FlatBlock<T>, SquareBlock<T>>;
+  template <class T>
+  using Half = void;
+  template <class T>
+  using Thin = void;
+  template <class T>
+  using Special = Channels<T, PixelsNeon<T>>;
+  using LaneTiles = AnyTile<RegisterBlock, RegisterBlock, NoChannels, void>;
+  using Vector = Pair;
+  static constexpr bool kZips = false;
+  static constexpr bool kPacks = false;
+};
+
+constexpr Leaves kLeaves{PanelLeaves<Neon>::of, PanelLeaves<Neon>::of_runs};
+
 }  // namespace
 
-void reorder_x8_tiles__neon(const ReorderArguments& a) { walk_bytes<uint8_t, Tiles<uint8_t>>(a); }
-void reorder_x16_tiles__neon(const ReorderArguments& a) { walk_bytes<uint16_t, Tiles<uint16_t>>(a); }
-void reorder_x32_tiles__neon(const ReorderArguments& a) { walk_bytes<uint32_t, Tiles<uint32_t>>(a); }
-void reorder_x64_tiles__neon(const ReorderArguments& a) {
-  walk_bytes<uint64_t, TileKernel<SquareBlock<uint64_t>, SquareBlock<uint64_t>,
-                                  Channels<uint64_t, PixelsNeon<uint64_t>>>>(a);
-}
-void reorder_x128_tiles__neon(const ReorderArguments& a) {
-  walk_bytes<Unit128, TileKernel<RegisterBlock, RegisterBlock>>(a);
-}
+const Leaves& leaves__neon() { return kLeaves; }
 
-void reorder_x8_runs__neon(const ReorderArguments& a) { walk_bytes<uint8_t, RunKernel<Pair, uint8_t>>(a); }
-void reorder_x16_runs__neon(const ReorderArguments& a) { walk_bytes<uint16_t, RunKernel<Pair, uint16_t>>(a); }
-void reorder_x32_runs__neon(const ReorderArguments& a) { walk_bytes<uint32_t, RunKernel<Pair, uint32_t>>(a); }
-void reorder_x64_runs__neon(const ReorderArguments& a) { walk_bytes<uint64_t, RunKernel<Pair, uint64_t>>(a); }
-void reorder_x128_runs__neon(const ReorderArguments& a) { walk_bytes<Unit128, RunKernel<Pair, Unit128>>(a); }
+void reorder_tiles__neon(const ReorderArguments& a) { run_programs(a, kLeaves); }
 
 void copy__neon(const ReorderArguments& a) {
   copy_run<Pair>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);

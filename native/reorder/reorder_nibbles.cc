@@ -21,9 +21,8 @@ void move_nibbles(const ReorderArguments& a, TransposeNibbles transpose_nibbles)
   for (size_t i = 0; i < plan.nests().size(); ++i) {
     const LoopNest& nest = plan.nests()[i];
     if (nest.all_zero) continue;
-    const InnerLoops& inner = plan.inner_loops()[i];
-    if (has_long_runs(nest, inner)) {
-      NestWalk<NibbleRuns, NoRectangles>(nest, inner, a, begin, end).run();
+    if (has_long_runs(nest)) {
+      NestWalk<NibbleRuns>(nest, a.source, a.destination, begin, end).run();
       continue;
     }
     NibbleMover mover(a, i, transpose_nibbles, begin, end);

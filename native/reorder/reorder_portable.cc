@@ -1,9 +1,9 @@
 // Tile transposes in plain C++, for processors without a kernel of their own.
+#include "reorder/byte_elements.h"
 #include "reorder/kernels.h"
+#include "reorder/leaves.h"
 #include "reorder/listed_transpose.h"
-#include "reorder/nest_walk.h"
 #include "reorder/nibble_transpose.h"
-#include "reorder/tile_kernel.h"
 
 namespace tilework {
 namespace {
@@ -36,17 +36,54 @@ struct PlainBlock {
   }
 };
 
-// A cache line each way, or 16 bytes.
-template <class T>
-using PlainTiles = TileKernel<PlainBlock<T, kLineBytes / sizeof(T)>, PlainBlock<T, 16 / sizeof(T)>>;
+// A vector of run_copy.h, as the compiler knows it.
+struct PlainVector {
+  static constexpr int64_t kBytes = 32;
+  static void copy(uint8_t* destination, const uint8_t* source) { std::memcpy(destination, source, kBytes); }
+  static void copy_half(uint8_t* destination, const uint8_t* source) {
+    std::memcpy(destination, source, kHalfBytes);
+  }
+  static void zero(uint8_t* destination) { std::memset(destination, 0, kBytes); }
+  static void zero_half(uint8_t* destination) { std::memset(destination, 0, kHalfBytes); }
+  static void stream_zero_half(uint8_t* destination) { zero_half(destination); }
+  static void copy_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    for (int64_t i = 0; i < kHalfBytes; ++i) destination[i] = source[i] & mask[i];
+  }
+  static void copy_completed(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    copy_masked(destination, source, mask);
+    zero_half(destination + kHalfBytes);
+  }
+  static void stream_masked(uint8_t* destination, const uint8_t* source, const uint8_t* mask) {
+    copy_masked(destination, source, mask);
+  }
+  static void stream(uint8_t* destination, const uint8_t* source) { copy(destination, source); }
+};
+
+struct Portable {
+  // A cache line each way, or 16 bytes.
+  template <class T>
+  using Wide = PlainBlock<T, kLineBytes / sizeof(T)>;
+  template <class T>
+  using Narrow = PlainBlock<T, 16 / sizeof(T)>;
+  template <class T>
+  using Half = void;
+  template <class T>
+  using Thin = void;
+  template <class T>
+  using Special = NoChannels;
+  using LaneTiles = AnyTile<PlainBlock<Unit128, 4>, PlainBlock<Unit128, 1>, NoChannels, void>;
+  using Vector = PlainVector;
+  static constexpr bool kZips = false;
+  static constexpr bool kPacks = false;
+};
+
+constexpr Leaves kLeaves{PanelLeaves<Portable>::of, PanelLeaves<Portable>::of_runs};
 
 }  // namespace
 
-void reorder_x8_tiles(const ReorderArguments& a) { walk_bytes<uint8_t, PlainTiles<uint8_t>>(a); }
-void reorder_x16_tiles(const ReorderArguments& a) { walk_bytes<uint16_t, PlainTiles<uint16_t>>(a); }
-void reorder_x32_tiles(const ReorderArguments& a) { walk_bytes<uint32_t, PlainTiles<uint32_t>>(a); }
-void reorder_x64_tiles(const ReorderArguments& a) { walk_bytes<uint64_t, PlainTiles<uint64_t>>(a); }
-void reorder_x128_tiles(const ReorderArguments& a) { walk_bytes<Unit128, PlainTiles<Unit128>>(a); }
+const Leaves& leaves() { return kLeaves; }
+
+void reorder_tiles(const ReorderArguments& a) { run_programs(a, kLeaves); }
 
 void transpose_listed_x4(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
                          uint8_t* pairs) {
@@ -56,17 +93,4 @@ void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint
   transpose_listed<PlainBlock<uint8_t, kLineBytes / sizeof(uint8_t)>,
                    PlainBlock<uint8_t, 16 / sizeof(uint8_t)>>(places, source, destination);
 }
-void transpose_listed_x16(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  transpose_listed<PlainBlock<uint16_t, kLineBytes / sizeof(uint16_t)>,
-                   PlainBlock<uint16_t, 16 / sizeof(uint16_t)>>(places, source, destination);
-}
-void transpose_listed_x32(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  transpose_listed<PlainBlock<uint32_t, kLineBytes / sizeof(uint32_t)>,
-                   PlainBlock<uint32_t, 16 / sizeof(uint32_t)>>(places, source, destination);
-}
-void transpose_listed_x64(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  transpose_listed<PlainBlock<uint64_t, kLineBytes / sizeof(uint64_t)>,
-                   PlainBlock<uint64_t, 16 / sizeof(uint64_t)>>(places, source, destination);
-}
-
 }  // namespace tilework

@@ -39,13 +39,22 @@ void copy_reference(const ReorderArguments& a) {
 
 void reorder_x4_reference(const ReorderArguments& a) {
   std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
-  walk_nests<Nibbles, NoRectangles>(a, a.begin * 2, std::min(a.end * 2, a.plan.destination_elements()));
+  walk_nests<Nibbles>(a, a.begin * 2, std::min(a.end * 2, a.plan.destination_elements()));
 }
 
-void reorder_x8_reference(const ReorderArguments& a) { walk_bytes<uint8_t, NoRectangles>(a); }
-void reorder_x16_reference(const ReorderArguments& a) { walk_bytes<uint16_t, NoRectangles>(a); }
-void reorder_x32_reference(const ReorderArguments& a) { walk_bytes<uint32_t, NoRectangles>(a); }
-void reorder_x64_reference(const ReorderArguments& a) { walk_bytes<uint64_t, NoRectangles>(a); }
-void reorder_x128_reference(const ReorderArguments& a) { walk_bytes<Unit128, NoRectangles>(a); }
+void reorder_reference(const ReorderArguments& a) {
+  switch (a.plan.element_bits()) {
+    case 8:
+      return walk_bytes<uint8_t>(a);
+    case 16:
+      return walk_bytes<uint16_t>(a);
+    case 32:
+      return walk_bytes<uint32_t>(a);
+    case 64:
+      return walk_bytes<uint64_t>(a);
+    default:
+      return walk_bytes<Unit128>(a);
+  }
+}
 
 }  // namespace tilework

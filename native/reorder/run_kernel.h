@@ -17,12 +17,6 @@ namespace {
 // `Vector` as in run_copy.h; elements of `Unit`.
 template <class Vector, class Unit>
 struct RunKernel {
-  static constexpr NestClass kClass = NestClass::kRuns;
-
-  static bool move_chain(const Rectangle& rectangle, const RectangleChain& chain) {
-    return RunChain<Vector, Unit>::move(rectangle, chain);
-  }
-
   static void move(const Rectangle& rectangle) {
     // Moved as half a vector, with what lies behind them in the source.
     if (rectangle.rows * kSize < kHalfBytes && is_loose(rectangle)) return move_short(rectangle);

@@ -75,14 +75,5 @@ struct Listed {
   }
 }
 
-// Asks for what comes behind a few rows that are far apart: the next tile, more often than not. No processor
-// follows as many rows by itself.
-inline void fetch_behind(const Tile& tile, int64_t rows, int64_t element_bytes) {
-  const int64_t bytes = tile.columns * element_bytes;
-  for (int64_t r = 0; r < rows; ++r) {
-    fetch_piece(tile.source + r * tile.source_row + bytes, bytes);
-  }
-}
-
 }  // namespace
 }  // namespace tilework

@@ -136,7 +136,7 @@ describe('explain', () => {
     const { text, parts, threads, cut, stores, kernel, nodes } = plan.explain()
     expect(parts).toBeGreaterThan(1)
     expect(threads).toBeGreaterThanOrEqual(1)
-    expect([cut, stores]).toEqual(['ranges', 'cached'])
+    expect([cut, stores]).toEqual(['loop', 'cached'])
     const lines = text.split('\n')
     expect(lines[0]).toBe('bfyx to b_fs_yx_fsv16')
     expect(lines[1]).toContain(kernel)

@@ -83,7 +83,6 @@ class CaseCheck {
       });
       check_parts();
       check_kernels(plan_);
-      if (plan_.units() != nullptr) check_kernels(*plan_.units());
     }
   }
 

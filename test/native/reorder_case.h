@@ -171,4 +171,16 @@ inline Side feature_blocks(const std::vector<int64_t>& shape, int64_t block) {
   return side;
 }
 
+// Weights o, i, y, x whose inputs are blocked twice, around a block of outputs:
+// os_is_yx_isa<a>_osv<o>_isv<v>.
+inline Side interleaved_blocks(const std::vector<int64_t>& shape, int64_t a, int64_t o, int64_t v) {
+  Side side = row_major(shape);
+  const int64_t outputs = (shape[0] + o - 1) / o;
+  const int64_t inputs = (shape[1] + a * v - 1) / (a * v);
+  side.pieces[0].digits = {{{0}, outputs, o}, {{1}, inputs, a * v}, {{2}, shape[2], 1}, {{3}, shape[3], 1},
+                           {{1}, a, v},       {{0}, o, 1},          {{1}, v, 1}};
+  side.elements = outputs * o * inputs * a * v * shape[2] * shape[3];
+  return side;
+}
+
 }  // namespace tilework::test

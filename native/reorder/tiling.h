@@ -72,8 +72,11 @@ inline constexpr int64_t kMaxGapBytes = 16;
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
 // that reach `row_bytes` and `column_bytes`.
-Tiling tile_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes = kTileEdgeBytes,
-               int64_t column_bytes = kTileEdgeBytes);
+Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes = kTileEdgeBytes,
+                 int64_t column_bytes = kTileEdgeBytes);
+
+// Destination bytes over which a tile reaches: ranges that begin and end at multiples of them cut no tile.
+int64_t reach_of(const Tiling& tiling);
 
 // One line per list, for explain() and for tests.
 std::string describe(const Tiling& tiling);

@@ -1,4 +1,4 @@
-#include "tiling.h"
+#include "reorder/tiling.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,8 +23,9 @@ struct Loop {
 
 class Tiler {
  public:
-  Tiler(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes)
-      : row_bytes_(row_bytes), column_bytes_(column_bytes) {
+  Tiler(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes,
+        bool columns_first)
+      : row_bytes_(row_bytes), column_bytes_(column_bytes), columns_first_(columns_first) {
     tiling_.unit_bytes = element_bytes;
     for (const Node& node : nest.nodes) {
       loops_.push_back(
@@ -80,7 +81,6 @@ class Tiler {
     int64_t reach;
     // Bytes of the list alone.
     int64_t bytes;
-    bool crossed = false;
     bool ended = false;
   };
 
@@ -154,17 +154,18 @@ class Tiler {
   }
 
   // Whether `columns` take the next loop before `rows`: as long as they alone are shorter than a register.
-  static bool is_first(const Chain& columns, const Chain& rows) {
+  bool is_first(const Chain& columns, const Chain& rows) const {
     if (columns.ended || rows.ended) return rows.ended;
-    return columns.direct % kRegisterBytes != 0 && rows.direct >= kRegisterBytes;
+    return columns_first_ && columns.direct % kRegisterBytes != 0;
   }
 
   void grow(Chain& chain) {
-    if (chain.bytes >= chain.wanted) chain.ended = true;
+    // A list is made once and ends with a block that is not full: the longer it is, the less both cost.
+    const int64_t wanted = chain.list.size() > 1 ? std::max(chain.wanted, kMaxListedBytes / 2) : chain.wanted;
+    if (chain.bytes >= wanted) chain.ended = true;
     if (chain.ended) return;
     Loop* next = loop_at(chain.reach, chain.stride);
-    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty() && !chain.crossed)
-      next = sparse_columns();
+    if (next == nullptr && chain.owner == Owner::kColumns && chain.list.empty()) next = sparse_columns();
     if (next == nullptr && chain.owner == Owner::kColumns && !chain.list.empty())
       next = columns_after_gap(chain);
     if (next == nullptr || (chain.owner == Owner::kColumns && next->loop.lookup != kNone)) {
@@ -182,21 +183,9 @@ class Tiler {
       chain.ended = true;
     } else if (next->owner == Owner::kNobody) {
       take(chain, *next);
-    } else if (next->owner == chain.owner || next->owner == Owner::kUnit) {
-      chain.ended = true;
     } else {
-      cross(chain, *next);
-    }
-  }
-
-  void cross(Chain& chain, const Loop& other) {
-    chain.crossed = true;
-    // A block of the other list is no whole loop: what follows the loop does not follow the block.
-    if (other.loop.whole_count != 0) {
       chain.ended = true;
-      return;
     }
-    chain.reach *= other.loop.count;
   }
 
   // Of the next loop of a chain, all of which may stay in the tile.
@@ -232,7 +221,7 @@ class Tiler {
     if (chain.owner == Owner::kColumns && tiling_.column_step > tiling_.unit_bytes) chain.ended = true;
     chain.reach = std::abs(loop.*chain.stride) * loop.count;
     chain.bytes *= loop.count;
-    if (!chain.crossed) chain.direct = chain.bytes;
+    chain.direct = chain.bytes;
   }
 
   // Loops with shorter steps in the source go inside, so that what shares lines and pages is moved together.
@@ -309,7 +298,35 @@ class Tiler {
   std::vector<Loop> loops_;
   int64_t row_bytes_;
   int64_t column_bytes_;
+  // Who takes a loop that both could.
+  bool columns_first_;
 };
+
+int64_t bytes_of(const std::vector<TileLoop>& list, int64_t unit) {
+  for (const TileLoop& loop : list) unit *= loop.count;
+  return unit;
+}
+
+// Instructions per byte to move a tile in the register blocks that fit it best.
+double cost_of(const Tiling& tiling) {
+  struct Block {
+    int64_t row_bytes, column_bytes;
+    double instructions;
+  };
+  constexpr Block kBlocks[] = {{32, 16, 100}, {16, 32, 90}, {8, 32, 60}, {32, 8, 60}};
+  constexpr double kByUnit = 3;
+  const int64_t rows = bytes_of(tiling.rows, tiling.unit_bytes);
+  const int64_t columns = bytes_of(tiling.columns, tiling.unit_bytes);
+  const int64_t unit = tiling.unit_bytes;
+  double best = kByUnit * static_cast<double>(rows / unit * (columns / unit));
+  for (const Block& block : kBlocks) {
+    if (rows < block.row_bytes || columns < block.column_bytes) continue;
+    const auto blocks =
+        static_cast<double>(ceil_div(rows, block.row_bytes) * ceil_div(columns, block.column_bytes));
+    best = std::min(best, blocks * block.instructions / static_cast<double>(unit));
+  }
+  return best / static_cast<double>(rows * columns / unit);
+}
 
 std::string describe(const TileLoop& loop) {
   std::string text = std::to_string(loop.count);
@@ -323,8 +340,18 @@ std::string describe(const TileLoop& loop) {
 
 }  // namespace
 
-Tiling tile_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes) {
-  return Tiler(nest, element_bytes, row_bytes, column_bytes).run();
+Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes) {
+  Tiling rows_first = Tiler(nest, element_bytes, row_bytes, column_bytes, false).run();
+  Tiling columns_first = Tiler(nest, element_bytes, row_bytes, column_bytes, true).run();
+  return cost_of(columns_first) < cost_of(rows_first) ? columns_first : rows_first;
+}
+
+int64_t reach_of(const Tiling& tiling) {
+  int64_t reach = tiling.unit_bytes;
+  for (const auto* list : {&tiling.rows, &tiling.columns}) {
+    for (const TileLoop& loop : *list) reach = std::max(reach, loop.count * loop.destination_stride);
+  }
+  return reach;
 }
 
 std::string describe(const Tiling& tiling) {

@@ -78,8 +78,11 @@ struct PanelShape {
   int64_t column_stride;
 };
 
-Leaf leaf_for(const PanelShape& shape);
-// Of panels of one column, whose units may have any size.
-Leaf leaf_of_runs();
+// The leaves of one instruction set.
+struct Leaves {
+  Leaf (*of)(const PanelShape& shape);
+  // Of panels of one column, whose units may have any size.
+  Leaf (*of_runs)();
+};
 
 }  // namespace tilework

@@ -1,0 +1,392 @@
+// Leaves of panels, put together from what one instruction set moves: register blocks, channels and runs.
+// Shared by all instruction sets; each brings:
+//
+//   struct Machine {
+//     // Blocks of transpose_places.h; Half and Thin may be void.
+//     template <class T> using Wide, Narrow, Half, Thin;
+//     // Tiles that are no register blocks alone, as Channels of channels.h.
+//     template <class T> using Special;
+//     // Tiles of units of 16 bytes.
+//     using LaneTiles;
+//     // As in run_copy.h.
+//     using Vector;
+//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows, and
+//     that
+//     // pack every kSlots-th unit.
+//     static constexpr bool kZips, kPacks;
+//     template <class T, int kCount> static void zip(const Panel&);
+//     template <class T, int kCount> static void unzip(const Panel&);
+//     template <class T, int kSlots> static void pack(const uint8_t* source, uint8_t* packed, int64_t count);
+//   };
+//
+// Internal to each file, as transpose_places.h.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "reorder/any_tile.h"
+#include "reorder/panel.h"
+#include "reorder/panel_steps.h"
+#include "reorder/run_chain.h"
+#include "reorder/run_copy.h"
+#include "reorder/run_kernel.h"
+
+namespace tilework {
+namespace {
+
+template <class Machine, class T>
+using TilesOf = AnyTile<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
+                        typename Machine::template Special<T>, typename Machine::template Half<T>>;
+
+// Rows and columns with constant distances.
+template <class AnyTiles>
+void move_even(const Panel& panel) {
+  const Panel one = merged(panel);
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
+                   one.column_stride, one.stores});
+  });
+}
+
+// Zeros that rows without a source are read from.
+constexpr int64_t kZeroBytes = 4096;
+alignas(kLineBytes) constexpr uint8_t kZeros[kZeroBytes] = {};
+constexpr int64_t kMostListed = 1024;
+
+template <class Block>
+void move_listed(const Panel& panel) {
+  Panel one = merged(panel);
+  if (one.holes > 0 && one.columns * int64_t{sizeof(typename Block::Unit)} > kZeroBytes) one = panel;
+  // Whole blocks of zeros are stored; the others are read as rows.
+  const int64_t zeros = one.zero_rows / Block::kRows * Block::kRows;
+  const bool stores_zeros = zeros > 0 && one.rows - zeros >= Block::kRows && one.dropped == 0;
+  if (stores_zeros) {
+    one.rows -= zeros;
+    one.zero_rows -= zeros;
+    one.holes -= zeros;
+  }
+  const int64_t bytes = one.rows * one.columns * int64_t{sizeof(typename Block::Unit)};
+  const int64_t strip = one.columns;
+  int64_t rows[kMostListed];
+  int64_t columns[kMostListed];
+  alignas(kLineBytes) uint8_t dropped[2 * kLineBytes];
+  const int64_t valid = one.rows - one.zero_rows;
+  const auto list_rows = [&](const uint8_t* source) {
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    for (int64_t r = 0; r < one.rows; ++r) {
+      const int64_t at = one.row_at == nullptr ? r * one.row_stride : one.row_at[r];
+      rows[r] = r >= valid || at == kNoSource ? zeros : at;
+    }
+    return Listed{rows};
+  };
+  // Rows that are written to `dropped` begin there, whichever they are.
+  const auto list_columns = [&](uint8_t* destination) {
+    const auto nowhere =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(dropped) - reinterpret_cast<intptr_t>(destination));
+    for (int64_t c = 0; c < one.columns; ++c)
+      columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
+    return Listed{columns};
+  };
+  const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
+    const LineRequests next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
+                            one.columns / Block::kColumns);
+    if (one.dropped > 0) {
+      // As many rows at a time as one block has, so that a dropped column needs room for no more.
+      for (int64_t r = 0; r < one.rows; r += Block::kRows) {
+        const int64_t row = std::min(r, one.rows - Block::kRows);
+        uint8_t* to = destination + row * int64_t{sizeof(typename Block::Unit)};
+        transpose_places<Block>(source, row_at.from(row), Block::kRows, to, list_columns(to), one.columns,
+                                strip, next);
+      }
+    } else if (one.column_at == nullptr) {
+      transpose_places<Block>(source, row_at, one.rows, destination, Strided{one.column_stride}, one.columns,
+                              strip, next);
+    } else {
+      transpose_places<Block>(source, row_at, one.rows, destination, Listed{one.column_at}, one.columns,
+                              strip, next);
+    }
+  };
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    if (one.holes > 0) {
+      with_columns(source, destination, list_rows(source));
+    } else if (one.row_at == nullptr) {
+      with_columns(source, destination, Strided{one.row_stride});
+    } else {
+      with_columns(source, destination, Listed{one.row_at});
+    }
+    if (stores_zeros) {
+      constexpr int64_t kSize = sizeof(typename Block::Unit);
+      const At column_at{one.column_at, one.column_stride};
+      for (int64_t c = 0; c < one.columns; ++c)
+        std::memset(destination + column_at(c) + one.rows * kSize, 0, static_cast<size_t>(zeros * kSize));
+    }
+  });
+}
+
+// Units of any size: even ones as chains of runs, others one by one.
+template <int64_t kUnit>
+void move_units(const Panel& panel) {
+  const Panel one = merged(panel);
+  const int64_t unit = kUnit == 0 ? one.unit_bytes : kUnit;
+  const At row_at{one.row_at, one.row_stride};
+  const At column_at{one.column_at, one.column_stride};
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    for (int64_t c = 0; c < one.columns; ++c) {
+      if (column_at(c) == kDropped) continue;
+      const uint8_t* from = source + c * one.column_step;
+      uint8_t* to = destination + column_at(c);
+      for (int64_t r = 0; r < one.rows; ++r) {
+        const bool is_hole = r >= one.rows - one.zero_rows || row_at(r) == kNoSource;
+        if (is_hole) {
+          std::memset(to + r * unit, 0, static_cast<size_t>(unit));
+        } else {
+          std::memcpy(to + r * unit, from + row_at(r), static_cast<size_t>(unit));
+        }
+      }
+    }
+  });
+}
+
+template <class Vector>
+void move_runs(const Panel& panel) {
+  // Steps cannot continue a unit that something follows.
+  const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
+  if (one.holes > 0 || one.row_at != nullptr || one.column_at != nullptr ||
+      one.column_step != one.unit_bytes) {
+    switch (one.unit_bytes) {
+      case 16:
+        return move_units<16>(panel);
+      case 32:
+        return move_units<32>(panel);
+      case 64:
+        return move_units<64>(panel);
+      default:
+        return move_units<0>(panel);
+    }
+  }
+  if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
+    // The longer of the two steps is the inner one.
+    for (int64_t o = 0; o < one.outer.count; ++o) {
+      RunKernel<Vector, uint8_t>::move(
+          {one.source + o * one.outer.source, one.destination + o * one.outer.destination, one.inner.count,
+           one.unit_bytes, one.zero_bytes, one.inner.source, one.inner.destination, one.stores});
+    }
+    return;
+  }
+  if (one.columns == 1) {
+    for (int64_t o = 0; o < one.outer.count; ++o) {
+      const RectangleChain chain{one.rows, one.row_stride, one.unit_bytes, one.rest_bytes};
+      const Rectangle runs{one.source + o * one.outer.source,
+                           one.destination + o * one.outer.destination,
+                           one.inner.count,
+                           one.unit_bytes,
+                           0,
+                           one.inner.source,
+                           one.inner.destination,
+                           one.stores};
+      if (RunChain<Vector, uint8_t>::move(runs, chain)) continue;
+      for (int64_t i = 0; i < one.inner.count; ++i) {
+        const uint8_t* from = runs.source + i * one.inner.source;
+        uint8_t* to = runs.destination + i * one.inner.destination;
+        for (int64_t r = 0; r < one.rows; ++r)
+          copy_run<Vector>(to + r * one.unit_bytes, from + r * one.row_stride, one.unit_bytes,
+                           Stores::kCached);
+        copy_run<Vector>(to + one.rows * one.unit_bytes, from + one.rows * one.row_stride, one.rest_bytes,
+                         Stores::kCached);
+      }
+    }
+    return;
+  }
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    const RectangleChain chain{one.rows, one.row_stride, one.unit_bytes};
+    RunChain<Vector, uint8_t>::move(
+        {source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, one.column_stride, one.stores},
+        chain);
+  });
+}
+
+template <class Machine, class T>
+void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
+  constexpr int64_t kSize = sizeof(T);
+  if constexpr (kSize <= 4 && Machine::kPacks) {
+    switch (step / kSize) {
+      case 2:
+        return Machine::template pack<T, 2>(source, packed, count);
+      case 3:
+        return Machine::template pack<T, 3>(source, packed, count);
+      case 4:
+        return Machine::template pack<T, 4>(source, packed, count);
+      default:
+        break;
+    }
+  }
+  for (int64_t i = 0; i < count; ++i) std::memcpy(packed + i * kSize, source + i * step, kSize);
+}
+
+// Columns with gaps in the source: rows are packed first.
+template <class Machine, class T>
+void move_sparse(const Panel& panel) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kWide = 512 / kSize;
+  constexpr int64_t kBufferBytes = 16 << 10;
+  alignas(kLineBytes) uint8_t buffer[kBufferBytes];
+  const Panel one = merged(panel);
+  const At row_at{one.row_at, one.row_stride};
+  const int64_t wide = std::min(one.columns, kWide);
+  const int64_t stride = ceil_div(wide * kSize, kLineBytes) * kLineBytes;
+  const int64_t high = kBufferBytes / stride;
+  const int64_t valid = one.rows - one.zero_rows;
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    for (int64_t r = 0; r < one.rows; r += high) {
+      const int64_t rows = std::min(high, one.rows - r);
+      for (int64_t c = 0; c < one.columns; c += wide) {
+        const int64_t columns = std::min(wide, one.columns - c);
+        for (int64_t i = 0; i < rows; ++i) {
+          uint8_t* packed = buffer + i * stride;
+          if (r + i >= valid || row_at(r + i) == kNoSource) {
+            std::memset(packed, 0, static_cast<size_t>(columns * kSize));
+          } else {
+            pack<Machine, T>(source + row_at(r + i) + c * one.column_step, one.column_step, packed, columns);
+          }
+        }
+        if (one.column_at == nullptr) {
+          TilesOf<Machine, T>::run({buffer, destination + r * kSize + c * one.column_stride, columns, rows, 0,
+                                    stride, one.column_stride, Stores::kCached});
+        } else {
+          for (int64_t k = 0; k < columns; ++k) {
+            for (int64_t i = 0; i < rows; ++i) {
+              std::memcpy(destination + one.column_at[c + k] + (r + i) * kSize,
+                          buffer + i * stride + k * kSize, kSize);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+// One column, whose rows have gaps in the source.
+template <class Machine, class T>
+void move_every(const Panel& panel) {
+  const Panel one = merged(panel);
+  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+    pack<Machine, T>(source, one.row_stride, destination, one.rows);
+  });
+}
+
+// Chooses the leaf of a panel by its extents.
+template <class Machine>
+class PanelLeaves {
+ public:
+  static Leaf of(const PanelShape& shape) {
+    const Leaf leaf = of_units(shape);
+    if (leaf.run != nullptr) return leaf;
+    switch (shape.unit_bytes) {
+      case 1:
+        return {"units", move_units<1>};
+      case 2:
+        return {"units", move_units<2>};
+      case 4:
+        return {"units", move_units<4>};
+      case 8:
+        return {"units", move_units<8>};
+      default:
+        return of_runs();
+    }
+  }
+
+  // Of panels of one column, whose units may have any size.
+  static Leaf of_runs() { return {"runs", move_runs<typename Machine::Vector>}; }
+
+ private:
+  static Leaf of_units(const PanelShape& shape) {
+    switch (shape.unit_bytes) {
+      case 1:
+        return of_elements<uint8_t>(shape);
+      case 2:
+        return of_elements<uint16_t>(shape);
+      case 4:
+        return of_elements<uint32_t>(shape);
+      case 8:
+        return of_elements<uint64_t>(shape);
+      case 16:
+        return of_lanes(shape);
+      default:
+        return {};
+    }
+  }
+
+  static Leaf of_lanes(const PanelShape& shape) {
+    const bool is_tile = shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns &&
+                         (shape.rows > 1 || shape.columns > 1);
+    return is_tile ? Leaf{"even", move_even<typename Machine::LaneTiles>} : Leaf{};
+  }
+
+  template <class T>
+  static Leaf of_elements(const PanelShape& shape) {
+    constexpr int64_t kSize = sizeof(T);
+    constexpr int64_t kWidth = 32 / kSize;
+    if (shape.column_step != kSize) return {"sparse", move_sparse<Machine, T>};
+    const bool is_every = shape.columns == 1 && shape.has_even_rows && shape.holes == 0 &&
+                          shape.rows >= kWidth && shape.row_stride > kSize && shape.row_stride <= 4 * kSize;
+    if (is_every) return {"every", move_every<Machine, T>};
+    if constexpr (Machine::kZips) {
+      const Leaf leaf = of_few<T>(shape);
+      if (leaf.run != nullptr) return leaf;
+    }
+    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<TilesOf<Machine, T>>};
+    if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
+    Leaf leaf{};
+    with_block<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
+               typename Machine::template Half<T>, typename Machine::template Thin<T>>(
+        shape.rows, shape.columns, [&](auto block) {
+          leaf = {"listed", move_listed<typename decltype(block)::type>};
+        });
+    return leaf;
+  }
+
+  // A few rows, or columns, without gaps on the other side.
+  template <class T>
+  static Leaf of_few(const PanelShape& shape) {
+    constexpr int64_t kSize = sizeof(T);
+    constexpr int64_t kWidth = 32 / kSize;
+    Leaf leaf{};
+    const bool interleaves = shape.columns >= kWidth && shape.has_even_columns && !shape.has_even_rows &&
+                             shape.column_stride == shape.rows * kSize;
+    if (interleaves) {
+      with_count<T>(shape.rows, [&](auto count) {
+        leaf = {"zip", Machine::template zip<T, decltype(count)::value>};
+      });
+      return leaf;
+    }
+    const bool deinterleaves = shape.holes == 0 && shape.dropped == 0 && shape.rows >= kWidth &&
+                               shape.has_even_rows && !shape.has_even_columns &&
+                               shape.row_stride == shape.columns * kSize;
+    if (deinterleaves) {
+      with_count<T>(shape.columns, [&](auto count) {
+        leaf = {"unzip", Machine::template unzip<T, decltype(count)::value>};
+      });
+    }
+    return leaf;
+  }
+
+  // Calls body for a count that the instruction set has steps for.
+  template <class T, class Body>
+  static void with_count(int64_t count, Body body) {
+    constexpr int64_t kSize = sizeof(T);
+    if (count == 2) body(std::integral_constant<int, 2>{});
+    if constexpr (kSize <= 4) {
+      if (count == 3) body(std::integral_constant<int, 3>{});
+      if (count == 4) body(std::integral_constant<int, 4>{});
+    }
+    if constexpr (kSize <= 2) {
+      if (count == 8) body(std::integral_constant<int, 8>{});
+    }
+  }
+};
+
+}  // namespace
+}  // namespace tilework

@@ -1,0 +1,494 @@
+#include "reorder/tile_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "io/checked_math.h"
+
+namespace tilework {
+namespace {
+
+// States that a run keeps: of 30,000 nests that were looked at, none has more than 16.
+constexpr size_t kKeptStates = 16;
+
+// The end of a range that ends with the storage: no tile reaches beyond it.
+constexpr int64_t kNoEnd = INT64_MAX / 2;
+
+}  // namespace
+
+class TileRun {
+ public:
+  TileRun(const TileProgram& program, const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end,
+          Stores stores, OuterRange range)
+      : program_(program),
+        nest_(program.nest_),
+        tiling_(program.tiling_),
+        source_(source),
+        destination_(destination - begin),
+        begin_(begin),
+        end_(end == program.destination_bytes_ ? kNoEnd : end),
+        stores_(stores),
+        range_(range) {}
+
+  // The states that a walk finds, each once.
+  std::vector<std::shared_ptr<const TileState>> foresee() {
+    foresee_at(0, nest_.all_zero);
+    return std::move(kept_);
+  }
+
+  void run() {
+    const int64_t e = program_.context_.element_bytes;
+    walk(0, nest_.source_base * e, nest_.destination_base * e, nest_.all_zero);
+  }
+
+  // Of the first panel of the first tile.
+  const char* first_leaf() {
+    const TileState& state = state_now(nest_.all_zero);
+    return state.is_shared ? "units by guard" : state.panels.empty() ? "zeros" : state.panels[0].leaf.name;
+  }
+
+ private:
+  // Enough for all states of the nests that were looked at.
+  static constexpr int kMostForeseen = 256;
+
+  // Visits the first iteration of each segment of each loop.
+  void foresee_at(size_t level, bool hole) {
+    if (foreseen_ >= kMostForeseen || kept_.size() >= kKeptStates) return;
+    if (level == tiling_.outer.size()) {
+      ++foreseen_;
+      static_cast<void>(state_now(hole));
+      return;
+    }
+    const TileLoop& loop = tiling_.outer[level].loop;
+    const auto [lo, hi] = iterations(level, 0);
+    int64_t next = lo;
+    for (int64_t i = lo; i < hi && foreseen_ < kMostForeseen; i = next) {
+      at_iteration(level, i, [&] {
+        next = loop.lookup == kNone ? segment_at(level, i, hi, 0, 0).to : hi;
+        foresee_at(level + 1, hole);
+      });
+    }
+  }
+
+  using Outer = Tiling::Outer;
+  using BlockOf = Tiling::Outer::BlockOf;
+
+  // Ends before iteration `to`.
+  struct Segment {
+    int64_t to;
+    // Every tile lies inside of the range.
+    bool is_whole;
+  };
+
+  const TileLoop& block_of(const Outer& outer) const {
+    return (outer.block_of == BlockOf::kRows ? tiling_.rows : tiling_.columns).back();
+  }
+  // Blocks of the list that a loop continues, the last one incomplete.
+  int64_t blocks_of(const Outer& outer) const {
+    return ceil_div(block_of(outer).whole_count, block_of(outer).count);
+  }
+  int64_t block_index(const Outer& outer) const {
+    return outer.block_of == BlockOf::kRows ? position_.row_block : position_.column_block;
+  }
+
+  // Iterations that are written and reach into the range.
+  std::pair<int64_t, int64_t> iterations(size_t level, int64_t d) const {
+    const Outer& outer = tiling_.outer[level];
+    const TileLoop& loop = outer.loop;
+    int64_t lo = 0;
+    int64_t hi = loop.count;
+    if (outer.block_of != BlockOf::kNone) {
+      const int64_t left = blocks_of(outer) - block_index(outer);
+      hi = std::min(hi, ceil_div(left, outer.blocks));
+    }
+    if (loop.variable != kNone) {
+      const Variable& variable = nest_.variables[loop.variable];
+      const int64_t base = position_.index[loop.variable];
+      lo = std::max(lo, ceil_div(variable.write_lo - base - program_.facts_[level].below, loop.weight));
+      hi = std::min(hi, ceil_div(variable.write_hi - base, loop.weight));
+    }
+    const int64_t stride = loop.destination_stride;
+    if (d < begin_) lo = std::max(lo, floor_div(begin_ - d - outer.span, stride) + 1);
+    if (d + (hi - 1) * stride >= end_) hi = std::min(hi, ceil_div(end_ - d, stride));
+    if (level == range_.level) {
+      lo = std::max(lo, range_.first);
+      hi = std::min(hi, range_.last);
+    }
+    return {lo, hi};
+  }
+
+  // Iterations from `i`, the one that the indices are at, on, below `hi`, that find the tile in the same
+  // state.
+  Segment segment_at(size_t level, int64_t i, int64_t hi, int64_t d, int64_t span) const {
+    const Outer& outer = tiling_.outer[level];
+    const TileLoop& loop = outer.loop;
+    Segment segment{hi, true};
+    if (outer.block_of != BlockOf::kNone) {
+      const int64_t left = block_of(outer).whole_count / block_of(outer).count - block_index(outer);
+      segment.to = std::min(segment.to, i + std::max<int64_t>(left / outer.blocks, 1));
+    }
+    if (loop.variable != kNone) {
+      const Variable& variable = nest_.variables[loop.variable];
+      const int64_t reach = program_.facts_[level].below;
+      const int64_t index = position_.index[loop.variable];
+      for (int64_t bound : {variable.write_lo, variable.write_hi, variable.valid_lo, variable.valid_hi}) {
+        const int64_t left = bound - index;
+        if (left <= 0) continue;
+        const int64_t same = left > reach ? floor_div(left - reach - 1, loop.weight) + 1 : 1;
+        segment.to = std::min(segment.to, i + same);
+      }
+    }
+    const int64_t stride = loop.destination_stride;
+    const int64_t at = d + i * stride;
+    if (at < begin_ || at + span > end_) {
+      segment.to = i + 1;
+      segment.is_whole = false;
+    } else if (d + (segment.to - 1) * stride + span > end_) {
+      segment.to = floor_div(end_ - span - d, stride) + 1;
+    }
+    return segment;
+  }
+
+  template <class Body>
+  void at_iteration(size_t level, int64_t i, Body body) {
+    const Outer& outer = tiling_.outer[level];
+    const TileLoop& loop = outer.loop;
+    if (loop.variable != kNone) position_.index[loop.variable] += i * loop.weight;
+    if (loop.lookup != kNone) position_.lookup_index[loop.lookup] += i * loop.lookup_stride;
+    if (outer.block_of == BlockOf::kRows) position_.row_block += i * outer.blocks;
+    if (outer.block_of == BlockOf::kColumns) position_.column_block += i * outer.blocks;
+    body();
+    if (loop.variable != kNone) position_.index[loop.variable] -= i * loop.weight;
+    if (loop.lookup != kNone) position_.lookup_index[loop.lookup] -= i * loop.lookup_stride;
+    if (outer.block_of == BlockOf::kRows) position_.row_block -= i * outer.blocks;
+    if (outer.block_of == BlockOf::kColumns) position_.column_block -= i * outer.blocks;
+  }
+
+  void walk(size_t level, int64_t s, int64_t d, bool hole) {
+    const size_t levels = tiling_.outer.size();
+    if (level == levels) {
+      const TileState& state = state_now(hole);
+      run_tiles(state, s, d, {}, {}, d >= begin_ && d + state.span <= end_);
+      return;
+    }
+    const TileLoop& loop = tiling_.outer[level].loop;
+    const auto [lo, hi] = iterations(level, d);
+    if (loop.lookup == kNone && level + 1 == levels) {
+      strips(level, lo, hi, s, d, hole, {}, true);
+      return;
+    }
+    if (level + 2 == levels && can_pair()) {
+      pairs(level, lo, hi, s, d, hole);
+      return;
+    }
+    for (int64_t i = lo; i < hi; ++i) {
+      at_iteration(level, i, [&] {
+        int64_t from = s + i * loop.source_stride;
+        bool in_hole = hole;
+        if (program_.facts_[level].looks_up && !hole) {
+          const int64_t offset = nest_.lookups[loop.lookup].at(position_.lookup_index[loop.lookup]);
+          if (offset == kSkip) return;
+          in_hole = offset == kHole;
+          if (!in_hole) from += offset * program_.context_.element_bytes;
+        }
+        walk(level + 1, from, d + i * loop.destination_stride, in_hole);
+      });
+    }
+  }
+
+  // All iterations of the innermost outer loop; the steps of the loop around it come with each.
+  void strips(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole, const Steps& around,
+              bool is_whole) {
+    const TileLoop& loop = tiling_.outer[level].loop;
+    int64_t next = lo;
+    for (int64_t i = lo; i < hi; i = next) {
+      at_iteration(level, i, [&] {
+        const TileState& state = state_now(hole);
+        Segment segment = segment_at(level, i, hi, d, around.count > 1 ? 0 : state.span);
+        if (around.count > 1 || around.tail > 0) segment.is_whole = is_whole;
+        Steps steps{segment.to - i, loop.source_stride, loop.destination_stride};
+        next = segment.to;
+        if (segment.is_whole && add_tail(level, i, hi, state, steps)) ++next;
+        run_tiles(state, s + i * loop.source_stride, d + i * loop.destination_stride, steps, around,
+                  segment.is_whole);
+      });
+    }
+  }
+
+  // Adds the iteration behind the steps, in which the block is not complete, where that is all that differs.
+  bool add_tail(size_t level, int64_t first, int64_t hi, const TileState& state, Steps& steps) {
+    const Outer& outer = tiling_.outer[level];
+    const int64_t last = first + steps.count;
+    if (outer.block_of == BlockOf::kNone || outer.blocks != 1 || last + 1 != hi || end_ != kNoEnd ||
+        state.panels.size() != 1 || !state.zeros.empty()) {
+      return false;
+    }
+    const bool are_rows = outer.block_of == BlockOf::kRows;
+    const TileLoop& block = block_of(outer);
+    const int64_t tail = block.whole_count - (block_index(outer) + steps.count) * block.count;
+    const StatePanel& panel = state.panels[0];
+    if ((are_rows ? tiling_.rows : tiling_.columns).size() != 1 || tail >= block.count) return false;
+    const bool goes_on = are_rows ? continues_rows(panel, steps) : continues_columns(panel, steps);
+    if (!goes_on) return false;
+    const TileLoop& loop = outer.loop;
+    if (loop.variable != kNone) {
+      // The guard must leave the tail whole, as it does the blocks before.
+      const Variable& variable = nest_.variables[loop.variable];
+      const int64_t index = position_.index[loop.variable] + steps.count * loop.weight;
+      const int64_t reach = program_.facts_[level].below - (block.count - tail) * block.weight;
+      if (index + reach >= std::min(variable.write_hi, variable.valid_hi)) return false;
+    }
+    steps.tail = tail;
+    steps.tail_of = are_rows ? Edge::kRows : Edge::kColumns;
+    return true;
+  }
+
+  // Whether steps only make the rows, or the columns, of a panel more.
+  bool continues_rows(const StatePanel& panel, const Steps& steps) const {
+    const PanelShape& shape = panel.shape;
+    return shape.has_even_rows && panel.zero_rows == 0 &&
+           steps.destination == shape.rows * tiling_.unit_bytes &&
+           (shape.rows == 1 || steps.source == shape.rows * shape.row_stride);
+  }
+  bool continues_columns(const StatePanel& panel, const Steps& steps) const {
+    const PanelShape& shape = panel.shape;
+    return shape.has_even_columns && steps.source == shape.columns * shape.column_step &&
+           (shape.columns == 1 || steps.destination == shape.columns * shape.column_stride);
+  }
+
+  // Whether the two innermost outer loops cut a rectangle of tiles in one state.
+  bool can_pair() const {
+    const size_t levels = tiling_.outer.size();
+    const TileLoop& outer = tiling_.outer[levels - 2].loop;
+    const TileLoop& inner = tiling_.outer[levels - 1].loop;
+    if (outer.lookup != kNone || inner.lookup != kNone) return false;
+    return outer.variable == kNone || outer.variable != inner.variable;
+  }
+
+  // The state that all iterations of the innermost outer loop find the tile in, but for a tail of its own;
+  // null if there are several.
+  const TileState* common_state(size_t level, int64_t lo, int64_t hi, int64_t d, bool hole) {
+    const TileState* common = nullptr;
+    at_iteration(level, lo, [&] {
+      const TileState& state = state_now(hole);
+      const Segment segment = segment_at(level, lo, hi, d, 0);
+      Steps steps{segment.to - lo};
+      if (segment.to == hi || add_tail(level, lo, hi, state, steps)) common = &state;
+    });
+    return common;
+  }
+
+  void pairs(size_t level, int64_t lo, int64_t hi, int64_t s, int64_t d, bool hole) {
+    const Outer& outer = tiling_.outer[level];
+    const TileLoop& loop = outer.loop;
+    int64_t next = lo;
+    for (int64_t i = lo; i < hi; i = next) {
+      const int64_t di = d + i * loop.destination_stride;
+      const int64_t si = s + i * loop.source_stride;
+      at_iteration(level, i, [&] {
+        const Segment segment = segment_at(level, i, hi, d, outer.span);
+        next = segment.to;
+        const auto [inner_lo, inner_hi] = iterations(level + 1, di);
+        Steps around{segment.to - i, loop.source_stride, loop.destination_stride};
+        if (segment.is_whole && inner_lo < inner_hi && outer.block_of != BlockOf::kNone) {
+          const TileState* state = common_state(level + 1, inner_lo, inner_hi, di, hole);
+          if (state != nullptr && add_tail(level, i, hi, *state, around)) ++next;
+        }
+        strips(level + 1, inner_lo, inner_hi, si, di, hole, around, segment.is_whole);
+      });
+    }
+  }
+
+  // Tiles in one state: `inner` steps of each of `outer` steps.
+  void run_tiles(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer,
+                 bool is_whole) {
+    if (state.is_shared || !is_whole) {
+      for (int64_t o = 0; o < outer.count; ++o) {
+        for (int64_t i = 0; i < inner.count; ++i) {
+          const int64_t source = s + o * outer.source + i * inner.source;
+          const int64_t destination = d + o * outer.destination + i * inner.destination;
+          if (state.is_shared) {
+            run_shared(state, source, destination);
+          } else {
+            run_cut(state, source, destination);
+          }
+        }
+      }
+      return;
+    }
+    if (state.panels.size() + state.zeros.size() == 1) {
+      run_state(state, s, d, inner, outer);
+      return;
+    }
+    // Several panels share cache lines: all of them come before the steps go on.
+    constexpr int64_t kChunkBytes = 16 << 10;
+    const int64_t bytes = static_cast<int64_t>(state.rows.size() * state.columns.size()) * tiling_.unit_bytes;
+    const int64_t chunk = std::max<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1);
+    for (int64_t o = 0; o < outer.count; ++o) {
+      for (int64_t i = 0; i < inner.count; i += chunk) {
+        run_state(state, s + o * outer.source + i * inner.source,
+                  d + o * outer.destination + i * inner.destination,
+                  {std::min(chunk, inner.count - i), inner.source, inner.destination}, {});
+      }
+    }
+  }
+
+  void run_state(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) {
+    for (const ZeroRun& zero : state.zeros) {
+      for (int64_t o = 0; o < outer.count; ++o) {
+        if (zero.bytes == inner.destination) {
+          std::memset(destination_ + d + zero.destination + o * outer.destination, 0,
+                      static_cast<size_t>(zero.bytes * inner.count));
+          continue;
+        }
+        for (int64_t i = 0; i < inner.count; ++i) {
+          std::memset(destination_ + d + zero.destination + o * outer.destination + i * inner.destination, 0,
+                      static_cast<size_t>(zero.bytes));
+        }
+      }
+    }
+    for (const StatePanel& panel : state.panels) {
+      panel.leaf.run({source_ + s + panel.source, destination_ + d + panel.destination,
+                      panel.shape.unit_bytes, panel.shape.column_step, panel.shape.rows, panel.zero_rows,
+                      panel.shape.holes, panel.shape.dropped, panel.rest_bytes, panel.zero_bytes,
+                      panel.shape.columns,
+                      panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
+                      panel.shape.row_stride,
+                      panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
+                      panel.shape.column_stride, inner, outer, stores_});
+    }
+  }
+
+  // The units of a tile that lie in the range.
+  void run_cut(const TileState& state, int64_t s, int64_t d) {
+    for (const Entry& column : state.columns) {
+      for (const Entry& row : state.rows) move_unit(row, column, s, d, row.has_source && column.has_source);
+    }
+  }
+
+  void run_shared(const TileState& state, int64_t s, int64_t d) {
+    for (size_t c = 0; c < state.columns.size(); ++c) {
+      for (size_t r = 0; r < state.rows.size(); ++r) {
+        bool written = true;
+        bool valid = state.rows[r].has_source && state.columns[c].has_source;
+        for (size_t v = 0; v < nest_.variables.size(); ++v) {
+          const int64_t index =
+              position_.index[v] + state.shared_rows.guard[v][r] + state.shared_columns.guard[v][c];
+          const Variable& variable = nest_.variables[v];
+          written = written && index >= variable.write_lo && index < variable.write_hi;
+          valid = valid && index >= variable.valid_lo && index < variable.valid_hi;
+        }
+        if (written) move_unit(state.rows[r], state.columns[c], s, d, valid);
+      }
+    }
+  }
+
+  void move_unit(const Entry& row, const Entry& column, int64_t s, int64_t d, bool valid) {
+    const int64_t at = d + row.destination + column.destination;
+    const int64_t lo = std::max(at, begin_);
+    const int64_t hi = std::min(at + tiling_.unit_bytes, end_);
+    if (lo >= hi) return;
+    if (valid) {
+      std::memcpy(destination_ + lo, source_ + s + row.source + column.source + (lo - at),
+                  static_cast<size_t>(hi - lo));
+    } else {
+      std::memset(destination_ + lo, 0, static_cast<size_t>(hi - lo));
+    }
+  }
+
+  const TileState& state_now(bool hole) {
+    const StateKey key = key_of(program_.context_, position_, hole);
+    if (last_ != nullptr && last_->key == key) return *last_;
+    for (const auto& state : program_.states_) {
+      if (state->key == key) return *(last_ = state.get());
+    }
+    for (const auto& state : kept_) {
+      if (state->key == key) return *(last_ = state.get());
+    }
+    auto state = std::make_shared<const TileState>(build_state(program_.context_, position_, hole));
+    last_ = state.get();
+    if (kept_.size() < kKeptStates) {
+      kept_.push_back(std::move(state));
+    } else {
+      kept_[next_] = std::move(state);
+      next_ = (next_ + 1) % kKeptStates;
+    }
+    return *last_;
+  }
+
+  const TileProgram& program_;
+  const LoopNest& nest_;
+  const Tiling& tiling_;
+  const uint8_t* source_;
+  uint8_t* destination_;
+  int64_t begin_;
+  int64_t end_;
+  Stores stores_;
+  OuterRange range_;
+  TilePosition position_;
+  std::vector<std::shared_ptr<const TileState>> kept_;
+  const TileState* last_ = nullptr;
+  int foreseen_ = 0;
+  size_t next_ = 0;
+};
+
+TileProgram::TileProgram(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes,
+                         const Leaves& leaves)
+    : nest_(nest),
+      destination_bytes_(destination_bytes),
+      tiling_(tiling_of(nest, element_bytes)),
+      context_(nest_, tiling_, element_bytes, leaves) {
+  facts_.resize(tiling_.outer.size());
+  std::vector<int64_t> below = context_.reach;
+  std::vector<bool> has_lookup = context_.looks_up;
+  for (size_t i = tiling_.outer.size(); i-- > 0;) {
+    const TileLoop& loop = tiling_.outer[i].loop;
+    if (loop.variable != kNone) {
+      facts_[i].below = below[loop.variable];
+      below[loop.variable] += (loop.count - 1) * loop.weight;
+    }
+    if (loop.lookup != kNone && !has_lookup[loop.lookup]) {
+      facts_[i].looks_up = true;
+      has_lookup[loop.lookup] = true;
+    }
+  }
+  states_ = TileRun(*this, nullptr, nullptr, 0, destination_bytes, Stores::kCached, {}).foresee();
+}
+
+void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
+                      OuterRange range) const {
+  TileRun(*this, source, destination, begin, end, stores, range).run();
+}
+
+std::string TileProgram::summary() const {
+  const auto units = [](const std::vector<TileLoop>& loops) {
+    int64_t count = 1;
+    for (const TileLoop& loop : loops) count *= loop.count;
+    return std::to_string(count);
+  };
+  TileRun run(*this, nullptr, nullptr, 0, destination_bytes_, Stores::kCached, {});
+  return units(tiling_.rows) + " x " + units(tiling_.columns) + " units of " +
+         std::to_string(tiling_.unit_bytes) + " bytes at a time (" + run.first_leaf() + ")";
+}
+
+int64_t TileProgram::footprint() const {
+  auto bytes = static_cast<int64_t>(sizeof(TileProgram));
+  const auto add = [&bytes](const auto& list) {
+    bytes += static_cast<int64_t>(list.capacity() * sizeof(list[0]));
+  };
+  for (const Lookup& lookup : nest_.lookups) add(lookup.table);
+  for (const auto& state : states_) {
+    bytes += static_cast<int64_t>(sizeof(TileState));
+    add(state->panels);
+    add(state->zeros);
+    add(state->row_lists);
+    add(state->column_lists);
+    add(state->rows);
+    add(state->columns);
+    add(state->panel_columns);
+  }
+  return bytes;
+}
+
+}  // namespace tilework

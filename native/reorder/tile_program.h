@@ -1,0 +1,59 @@
+// The program of one loop nest: its tiling, the panels of each guard state, and the walk over the loops
+// around the tile that hands them to their leaves. Immutable; any number of threads may run it at the same
+// time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory/streaming_copy.h"
+#include "reorder/tile_state.h"
+
+namespace tilework {
+
+// Some iterations of one outer loop of a tiling: a part of a program for a thread. Default: all.
+struct OuterRange {
+  size_t level = 0;
+  int64_t first = 0;
+  int64_t last = INT64_MAX;
+};
+
+class TileProgram {
+ public:
+  // Elements of 1, 2, 4, 8 or 16 bytes.
+  TileProgram(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes, const Leaves& leaves);
+  TileProgram(const TileProgram&) = delete;
+  TileProgram& operator=(const TileProgram&) = delete;
+
+  // Writes destination bytes [begin, end) to `destination`.
+  void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
+           OuterRange range) const;
+
+  const Tiling& tiling() const { return tiling_; }
+  const Leaves& leaves() const { return context_.leaves; }
+  // The tile and its leaf: "3136 x 16 units of 4 bytes at a time, transposed".
+  std::string summary() const;
+  // Memory of the program itself.
+  int64_t footprint() const;
+
+ private:
+  friend class TileRun;
+  LoopNest nest_;
+  int64_t destination_bytes_;
+  Tiling tiling_;
+  TileContext context_;
+  // By outer loop.
+  struct OuterFacts {
+    // Sum that deeper loops, the tile included, add to its variable at most.
+    int64_t below = 0;
+    // The innermost outer loop of its lookup.
+    bool looks_up = false;
+  };
+  std::vector<OuterFacts> facts_;
+  // States of the tile that a walk finds, as far as they were foreseen; a run builds the others itself.
+  std::vector<std::shared_ptr<const TileState>> states_;
+};
+
+}  // namespace tilework
