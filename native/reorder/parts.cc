@@ -30,10 +30,11 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
                       static_cast<double>(std::max<int64_t>(plan_->destination_bytes(), 1));
   if (bytes == 0 || read + static_cast<double>(bytes) < static_cast<double>(limits.threaded)) return;
   const int64_t wanted = static_cast<int64_t>(threads) * kPartsPerThread;
-  const int64_t share = std::clamp(bytes / wanted, limits.least, limits.most);
+  // One thread gains nothing by parts, but that a run can be stopped.
+  const int64_t share = threads == 1 ? limits.most : std::clamp(bytes / wanted, limits.least, limits.most);
   // Of a smaller range most iterations have nothing to do.
   const bool is_most = bytes >= plan_->destination_bytes() / 2;
-  if (is_most && cut_loop(wanted, share)) return;
+  if (is_most && cut_loops(ceil_div(bytes, share))) return;
   cut_at_units(plan_->range_unit(limits.most), share);
 }
 
@@ -47,31 +48,47 @@ void ReorderParts::cut_at_units(int64_t unit, int64_t share) {
   cut_ = count_ > 1 ? Cut::kRanges : Cut::kWhole;
 }
 
-// Iterations of the outermost loop that has enough of them: loops around tiles are in the order in which
-// lines and pages of the source are used up, which ranges of the destination would break.
-bool ReorderParts::cut_loop(int64_t wanted, int64_t share) {
-  if (plan_->programs().size() != 1) return false;
+// Iterations of the outermost loops: these are in the order in which lines and pages of the source are used
+// up, which ranges of the destination would break. As many loops as it takes; the last one is cut into
+// pieces.
+bool ReorderParts::cut_loops(int64_t parts) {
+  if (plan_->programs().size() != 1 || parts < 2) return false;
   const std::vector<Tiling::Outer>& outer = plan_->programs().front()->tiling().outer;
-  const auto count = [](const Tiling::Outer& at) { return at.loop.count; };
-  auto at = std::find_if(outer.begin(), outer.end(), [&](const auto& each) { return count(each) >= wanted; });
-  if (at == outer.end()) at = std::ranges::max_element(outer, {}, count);
-  if (at == outer.end()) return false;
-  const int64_t parts = ceil_div(end_ - begin_, share);
-  // As many iterations as end with a cache line.
-  const int64_t line = kLineBytes / std::gcd(at->loop.destination_stride, kLineBytes);
-  loop_step_ = ceil_div(ceil_div(at->loop.count, parts), line) * line;
-  if (loop_step_ >= at->loop.count) return false;
-  loop_level_ = static_cast<size_t>(at - outer.begin());
+  count_ = 1;
+  for (const Tiling::Outer& each : outer) {
+    if (loops_.size() == OuterRange::kMostLevels || count_ >= parts) break;
+    const int64_t iterations = each.loop.count;
+    // As many iterations as end with a cache line.
+    const int64_t line = kLineBytes / std::gcd(each.loop.destination_stride, kLineBytes);
+    const int64_t wanted = std::min(ceil_div(parts, count_), iterations);
+    const int64_t step = std::min(ceil_div(iterations / wanted, line) * line, iterations);
+    loops_.push_back({iterations, step});
+    count_ *= ceil_div(iterations, step);
+  }
+  if (count_ == 1) {
+    loops_.clear();
+    return false;
+  }
   cut_ = Cut::kLoop;
-  count_ = ceil_div(at->loop.count, loop_step_);
-  part_bytes_ = ceil_div(plan_->destination_bytes(), at->loop.count) * loop_step_;
+  part_bytes_ = ceil_div(plan_->destination_bytes(), count_);
   return true;
+}
+
+OuterRange ReorderParts::iterations_of(int64_t part) const {
+  OuterRange range{loops_.size(), {}};
+  for (size_t level = loops_.size(); level-- > 0;) {
+    const auto& [iterations, step] = loops_[level];
+    const int64_t pieces = ceil_div(iterations, step);
+    const int64_t first = part % pieces * step;
+    range.of_level[level] = {first, first + step};
+    part /= pieces;
+  }
+  return range;
 }
 
 void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination) const {
   if (cut_ == Cut::kLoop) {
-    const OuterRange iterations{loop_level_, part * loop_step_, (part + 1) * loop_step_};
-    plan_->run({*plan_, source, destination, begin_, end_, stores_, iterations});
+    plan_->run({*plan_, source, destination, begin_, end_, stores_, iterations_of(part)});
     return;
   }
   if (cut_ == Cut::kWhole) {

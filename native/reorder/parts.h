@@ -53,7 +53,8 @@ class ReorderParts {
 
  private:
   void cut_at_units(int64_t unit, int64_t share);
-  bool cut_loop(int64_t wanted, int64_t share);
+  bool cut_loops(int64_t parts);
+  OuterRange iterations_of(int64_t part) const;
 
   std::shared_ptr<const ReorderPlan> plan_;
   int64_t begin_;
@@ -62,9 +63,12 @@ class ReorderParts {
   Cut cut_ = Cut::kWhole;
   int64_t count_ = 1;
   int64_t part_bytes_;
-  // Of a cut loop: which outer loop of the tiling, and how many of its iterations a part has.
-  size_t loop_level_ = 0;
-  int64_t loop_step_ = 0;
+  // Of the loops that are cut, outermost first: how many of its iterations a part has.
+  struct CutLoop {
+    int64_t iterations;
+    int64_t step;
+  };
+  std::vector<CutLoop> loops_;
 };
 
 }  // namespace tilework

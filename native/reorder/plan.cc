@@ -7,6 +7,7 @@
 #include "cpu/cache.h"
 #include "error.h"
 #include "io/checked_math.h"
+#include "layout/loop_nest.h"
 #include "reorder/box_stage.h"
 #include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
@@ -72,6 +73,40 @@ std::optional<size_t> largest_nest(const std::vector<LoopNest>& nests) {
   return static_cast<size_t>(largest - nests.begin());
 }
 
+bool is_even(int64_t value) { return value % 2 == 0; }
+
+// A nest of 4-bit elements as one of bytes, where no byte is split; else null.
+std::optional<LoopNest> over_bytes(const LoopNest& nest) {
+  LoopNest bytes = nest;
+  Node& inner = bytes.nodes.back();
+  const bool is_run = inner.source_stride == 1 && inner.destination_stride == 1 && inner.variable == kNone &&
+                      inner.lookup == kNone && is_even(inner.count);
+  if (!is_run || !nest.lookups.empty() || !is_even(nest.source_base) || !is_even(nest.destination_base))
+    return std::nullopt;
+  inner.count /= 2;
+  bytes.source_base /= 2;
+  bytes.destination_base /= 2;
+  for (size_t i = 0; i + 1 < bytes.nodes.size(); ++i) {
+    Node& node = bytes.nodes[i];
+    if (!is_even(node.source_stride) || !is_even(node.destination_stride)) return std::nullopt;
+    node.source_stride /= 2;
+    node.destination_stride /= 2;
+  }
+  return finish_nest(bytes) ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+// Nests that move whole bytes, which those of 4-bit elements may do; else none.
+std::vector<LoopNest> nests_of_bytes(const ReorderPlan& plan) {
+  if (plan.element_bits() >= 8) return plan.nests();
+  std::vector<LoopNest> all;
+  for (const LoopNest& nest : plan.nests()) {
+    std::optional<LoopNest> bytes = over_bytes(nest);
+    if (!bytes) return {};
+    all.push_back(std::move(*bytes));
+  }
+  return all;
+}
+
 // Bytes that boxes reach over: ranges that begin and end at multiples of them cut none.
 int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
   int64_t reach = 1;
@@ -106,14 +141,11 @@ bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
 }
 
 void run_programs(const ReorderArguments& a, const Leaves& leaves) {
-  for (size_t i = 0; i < a.plan.nests().size(); ++i) {
-    const TileProgram& made = *a.plan.programs()[i];
-    if (&made.leaves() == &leaves) {
-      made.run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
+  for (const auto& made : a.plan.programs()) {
+    if (&made->leaves() == &leaves) {
+      made->run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
     } else {
-      const TileProgram program(a.plan.nests()[i], a.plan.element_bits() / 8, a.plan.destination_bytes(),
-                                leaves);
-      program.run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
+      made->with(leaves)->run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
     }
   }
 }
@@ -154,10 +186,18 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
 
 Moves ReorderPlan::moves() const {
   if (copy_offset_) return Moves::kRange;
-  return element_bits_ < 8 ? Moves::kNibbles : Moves::kWholeBytes;
+  return element_bits_ < 8 && programs_.empty() ? Moves::kNibbles : Moves::kWholeBytes;
 }
 
 void ReorderPlan::choose_kernel() {
+  // Elements of 2 bits are copied only.
+  if (!copy_offset_ && element_bits_ >= 4) {
+    const int64_t bytes = std::max(element_bits_ / 8, 1);
+    for (const LoopNest& nest : nests_of_bytes(*this)) {
+      programs_.push_back(
+          std::make_shared<const TileProgram>(nest, bytes, destination_bytes_, best_leaves()));
+    }
+  }
   const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
                                    [this](const ReorderKernel& at) { return fits(at, *this); });
   if (kernel == std::end(kKernels)) {
@@ -166,11 +206,6 @@ void ReorderPlan::choose_kernel() {
   }
   kernel_ = kernel;
   if (moves() == Moves::kNibbles) make_boxes();
-  if (moves() != Moves::kWholeBytes) return;
-  for (const LoopNest& nest : nests_) {
-    programs_.push_back(
-        std::make_shared<const TileProgram>(nest, element_bits_ / 8, destination_bytes_, best_leaves()));
-  }
 }
 
 void ReorderPlan::make_boxes() {

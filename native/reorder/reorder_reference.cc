@@ -44,6 +44,8 @@ void reorder_x4_reference(const ReorderArguments& a) {
 
 void reorder_reference(const ReorderArguments& a) {
   switch (a.plan.element_bits()) {
+    case 4:
+      return reorder_x4_reference(a);
     case 8:
       return walk_bytes<uint8_t>(a);
     case 16:

@@ -111,9 +111,9 @@ class TileRun {
     const int64_t stride = loop.destination_stride;
     if (d < begin_) lo = std::max(lo, floor_div(begin_ - d - outer.span, stride) + 1);
     if (d + (hi - 1) * stride >= end_) hi = std::min(hi, ceil_div(end_ - d, stride));
-    if (level == range_.level) {
-      lo = std::max(lo, range_.first);
-      hi = std::min(hi, range_.last);
+    if (level < range_.levels) {
+      lo = std::max(lo, range_.of_level[level].first);
+      hi = std::min(hi, range_.of_level[level].last);
     }
     return {lo, hi};
   }
@@ -459,6 +459,10 @@ TileProgram::TileProgram(const LoopNest& nest, int64_t element_bytes, int64_t de
 void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
                       OuterRange range) const {
   TileRun(*this, source, destination, begin, end, stores, range).run();
+}
+
+std::shared_ptr<const TileProgram> TileProgram::with(const Leaves& leaves) const {
+  return std::make_shared<const TileProgram>(nest_, context_.element_bytes, destination_bytes_, leaves);
 }
 
 std::string TileProgram::summary() const {

@@ -3,6 +3,7 @@
 // time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -13,11 +14,15 @@
 
 namespace tilework {
 
-// Some iterations of one outer loop of a tiling: a part of a program for a thread. Default: all.
+// Some iterations of the outermost loops around a tile: a part of a program for a thread. Default: all.
 struct OuterRange {
-  size_t level = 0;
-  int64_t first = 0;
-  int64_t last = INT64_MAX;
+  struct Iterations {
+    int64_t first;
+    int64_t last;
+  };
+  static constexpr size_t kMostLevels = 4;
+  size_t levels = 0;
+  std::array<Iterations, kMostLevels> of_level{};
 };
 
 class TileProgram {
@@ -33,6 +38,8 @@ class TileProgram {
 
   const Tiling& tiling() const { return tiling_; }
   const Leaves& leaves() const { return context_.leaves; }
+  // The same program with the leaves of another instruction set.
+  std::shared_ptr<const TileProgram> with(const Leaves& leaves) const;
   // The tile and its leaf: "3136 x 16 units of 4 bytes at a time, transposed".
   std::string summary() const;
   // Memory of the program itself.
