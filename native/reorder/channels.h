@@ -41,6 +41,7 @@ class Channels {
       });
     }
     const int64_t slots = tile.source_row / kSize;
+    if (tile.source_row % kSize != 0) return false;
     if (tile.zero_rows > 0 || tile.rows <= kPixels || slots * kSize > kMostBytes || tile.source_row <= 0)
       return false;
     // Holes of eight bytes could be left out, and it would be wrong to read them.

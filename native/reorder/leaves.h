@@ -331,7 +331,8 @@ class PanelLeaves {
     constexpr int64_t kWidth = 32 / kSize;
     if (shape.column_step != kSize) return {"sparse", move_sparse<Machine, T>};
     const bool is_every = shape.columns == 1 && shape.has_even_rows && shape.holes == 0 &&
-                          shape.rows >= kWidth && shape.row_stride > kSize && shape.row_stride <= 4 * kSize;
+                          shape.rows >= kWidth && shape.row_stride > kSize && shape.row_stride <= 4 * kSize &&
+                          shape.row_stride % kSize == 0;
     if (is_every) return {"every", move_every<Machine, T>};
     if constexpr (Machine::kZips) {
       const Leaf leaf = of_few<T>(shape);

@@ -295,6 +295,28 @@ void test_transposed_blocks() {
   }
 }
 
+// Pieces of a few bytes at distances that are not multiples of their size: a narrow part of each row, in the
+// source or in the destination.
+void test_narrow_slices() {
+  std::mt19937_64 random(20261123);
+  for (int bits : {4, 8, 16, 32}) {
+    for (int64_t bytes : {1, 2, 4, 8, 16}) {
+      const int64_t elements = bytes * 8 / bits;
+      if (elements == 0) continue;
+      for (int64_t gap : {1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24}) {
+        const std::vector<int64_t> shape = {70, elements};
+        const std::vector<int64_t> whole = {70, elements + gap};
+        const Slice slice{whole, {0, gap / 2}, {1, 1}};
+        check_reorder({bits, shape, row_major(whole), row_major(shape), slice}, random);
+        Side padded = row_major(whole);
+        padded.upper[1] = gap;
+        check_reorder({bits, shape, row_major(shape), padded}, random);
+        check_reorder({bits, shape, padded, padded}, random);
+      }
+    }
+  }
+}
+
 // The pixels of windows of odd size in groups of two or four: each window ends with padding, so every block
 // has a hole.
 void test_blocks_with_holes() {
@@ -737,6 +759,7 @@ int main(int count, char** arguments) {
   test_large_periods(random);
   test_units_of_lanes();
   test_transposed_blocks();
+  test_narrow_slices();
   test_blocks_with_holes();
   test_windows_of_huge_padding();
   test_conflicting_tiles();
