@@ -11,8 +11,6 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "opencl.h"
-#include "reorder/box_stage.h"
-#include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
 #include "reorder/source_ranges.h"
 #include "reorder_description.h"
@@ -80,22 +78,13 @@ const char* kind_of(const ReorderPlan& plan) {
   return plan.source_bytes() == plan.destination_bytes() ? "identity" : "view";
 }
 
-int64_t plan_bytes(const ReorderPlan& plan);
-
 int64_t nest_bytes(const ReorderPlan& plan, size_t i) {
   const LoopNest& nest = plan.nests()[i];
   auto bytes = static_cast<int64_t>(sizeof(LoopNest) + nest.nodes.size() * sizeof(Node));
   for (const Lookup& lookup : nest.lookups) {
     bytes += static_cast<int64_t>(sizeof(Lookup) + lookup.table.size() * sizeof(int64_t));
   }
-  if (plan.moves() == Moves::kWholeBytes) bytes += plan.programs()[i]->footprint();
-  if (plan.moves() != Moves::kNibbles) return bytes;
-  bytes += static_cast<int64_t>(sizeof(NestBox)) + plan.box(i)->bytes();
-  if (plan.transpose(i) != nullptr) bytes += plan.transpose(i)->bytes();
-  if (const BoxStage* stage = plan.stage(i)) {
-    bytes += static_cast<int64_t>(sizeof(BoxStage) + stage->runs.size() * sizeof(StageRun));
-    bytes += plan_bytes(*stage->plan);
-  }
+  if (plan.moves() == Moves::kTiles) bytes += plan.programs()[i]->footprint();
   return bytes;
 }
 

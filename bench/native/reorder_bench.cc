@@ -75,10 +75,8 @@ const char* name_of(Moves moves) {
   switch (moves) {
     case Moves::kRange:
       return "range";
-    case Moves::kWholeBytes:
+    case Moves::kTiles:
       return "tiles";
-    case Moves::kNibbles:
-      return "4-bit";
   }
   return "unknown";
 }

@@ -7,7 +7,7 @@
 
 namespace tilework {
 
-#define TILEWORK_REORDER_KERNEL(name, bits, moves, isa, reason) void name(const ReorderArguments& arguments);
+#define TILEWORK_REORDER_KERNEL(name, moves, isa, reason) void name(const ReorderArguments& arguments);
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 
@@ -20,7 +20,7 @@ const Leaves& leaves__neon();
 #endif
 const Leaves& best_leaves();
 
-// Moves the nests of a plan of whole bytes with the leaves of one instruction set: by the plan's programs if
+// Moves the nests of a plan with the leaves of one instruction set: by the plan's programs if
 // they were made with these leaves.
 void run_programs(const ReorderArguments& arguments, const Leaves& leaves);
 

@@ -1,5 +1,5 @@
 // A panel: rows that follow each other in the destination times columns that follow each other in the source.
-// What a leaf moves. Offsets and strides are in bytes.
+// What a leaf moves. Offsets and strides are in bytes; of 4-bit elements, in half bytes.
 #pragma once
 
 #include <cstdint>
@@ -35,23 +35,26 @@ struct Panel {
   int64_t column_step;
   int64_t rows;
   // Of these, the last ones without a source.
-  int64_t zero_rows;
+  int64_t zero_rows = 0;
   // Listed rows without a source, wherever they are.
-  int64_t holes;
+  int64_t holes = 0;
   // Columns that are dropped.
-  int64_t dropped;
+  int64_t dropped = 0;
   // Bytes of a shorter unit behind the rows of a panel of one column; zeros behind it, in bytes.
-  int64_t rest_bytes;
-  int64_t zero_bytes;
+  int64_t rest_bytes = 0;
+  int64_t zero_bytes = 0;
   int64_t columns;
-  const int64_t* row_at;
-  int64_t row_stride;
-  const int64_t* column_at;
-  int64_t column_stride;
+  const int64_t* row_at = nullptr;
+  int64_t row_stride = 0;
+  const int64_t* column_at = nullptr;
+  int64_t column_stride = 0;
   // The panel comes again at each step.
-  Steps inner;
-  Steps outer;
-  Stores stores;
+  Steps inner = {};
+  Steps outer = {};
+  Stores stores = Stores::kCached;
+  // Of 4-bit elements, which have no address of their own: where the panel begins.
+  int64_t source_nibble = 0;
+  int64_t destination_nibble = 0;
 };
 
 // Moves all steps of a panel.
@@ -83,6 +86,9 @@ struct Leaves {
   Leaf (*of)(const PanelShape& shape);
   // Of panels of one column, whose units may have any size.
   Leaf (*of_runs)();
+  // The same of 4-bit elements.
+  Leaf (*of_nibbles)(const PanelShape& shape);
+  Leaf (*of_nibble_runs)();
 };
 
 }  // namespace tilework

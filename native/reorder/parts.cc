@@ -52,7 +52,9 @@ void ReorderParts::cut_at_units(int64_t unit, int64_t share) {
 // up, which ranges of the destination would break. As many loops as it takes; the last one is cut into
 // pieces.
 bool ReorderParts::cut_loops(int64_t parts) {
-  if (plan_->programs().size() != 1 || parts < 2) return false;
+  // Iterations might share a byte of 4-bit elements.
+  const bool can_cut = plan_->programs().size() == 1 && !plan_->programs().front()->has_nibbles();
+  if (!can_cut || parts < 2) return false;
   const std::vector<Tiling::Outer>& outer = plan_->programs().front()->tiling().outer;
   count_ = 1;
   for (const Tiling::Outer& each : outer) {

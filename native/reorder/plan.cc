@@ -8,8 +8,6 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
-#include "reorder/box_stage.h"
-#include "reorder/box_transpose.h"
 #include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 
@@ -17,8 +15,7 @@ namespace tilework {
 namespace {
 
 constexpr ReorderKernel kKernels[] = {
-#define TILEWORK_REORDER_KERNEL(name, bits, moves, isa, reason) \
-  {#name, bits, Moves::moves, Isa::isa, &name, reason},
+#define TILEWORK_REORDER_KERNEL(name, moves, isa, reason) {#name, Moves::moves, Isa::isa, &name, reason},
 #include "reorder/kernels.def"
 #undef TILEWORK_REORDER_KERNEL
 };
@@ -95,28 +92,6 @@ std::optional<LoopNest> over_bytes(const LoopNest& nest) {
   return finish_nest(bytes) ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
-// Nests that move whole bytes, which those of 4-bit elements may do; else none.
-std::vector<LoopNest> nests_of_bytes(const ReorderPlan& plan) {
-  if (plan.element_bits() >= 8) return plan.nests();
-  std::vector<LoopNest> all;
-  for (const LoopNest& nest : plan.nests()) {
-    std::optional<LoopNest> bytes = over_bytes(nest);
-    if (!bytes) return {};
-    all.push_back(std::move(*bytes));
-  }
-  return all;
-}
-
-// Bytes that boxes reach over: ranges that begin and end at multiples of them cut none.
-int64_t reach_of_box(const ReorderPlan& plan, size_t nest) {
-  int64_t reach = 1;
-  for (size_t level = 0; level < plan.nests()[nest].nodes.size(); ++level) {
-    const int64_t passes = plan.box(nest)->passes[level];
-    if (passes > 1) reach = std::max(reach, passes * plan.nests()[nest].nodes[level].destination_stride);
-  }
-  return bytes_of(reach, plan.element_bits());
-}
-
 }  // namespace
 
 std::span<const ReorderKernel> reorder_kernels() { return kKernels; }
@@ -136,9 +111,18 @@ const Leaves& best_leaves() {
 }
 
 bool fits(const ReorderKernel& kernel, const ReorderPlan& plan) {
-  if (kernel.element_bits != 0 && kernel.element_bits != plan.element_bits()) return false;
   return kernel.moves == plan.moves() && can_run(kernel.isa);
 }
+
+namespace {
+
+// The half byte behind an odd number of 4-bit elements.
+void clear_last_half(const ReorderArguments& a) {
+  const bool has_half = a.plan.element_bits() == 4 && a.plan.destination_elements() % 2 != 0;
+  if (has_half && a.end == a.plan.destination_bytes()) a.destination[a.end - a.begin - 1] &= 0x0F;
+}
+
+}  // namespace
 
 void run_programs(const ReorderArguments& a, const Leaves& leaves) {
   for (const auto& made : a.plan.programs()) {
@@ -148,6 +132,7 @@ void run_programs(const ReorderArguments& a, const Leaves& leaves) {
       made->with(leaves)->run(a.source, a.destination, a.begin, a.end, a.stores, a.part);
     }
   }
+  clear_last_half(a);
 }
 
 ReorderPlan::ReorderPlan(const ReorderDescription& description)
@@ -184,48 +169,22 @@ ReorderPlan::ReorderPlan(int element_bits, std::vector<LoopNest> nests, int64_t 
   choose_kernel();
 }
 
-Moves ReorderPlan::moves() const {
-  if (copy_offset_) return Moves::kRange;
-  return element_bits_ < 8 && programs_.empty() ? Moves::kNibbles : Moves::kWholeBytes;
-}
-
 void ReorderPlan::choose_kernel() {
   // Elements of 2 bits are copied only.
-  if (!copy_offset_ && element_bits_ >= 4) {
-    const int64_t bytes = std::max(element_bits_ / 8, 1);
-    for (const LoopNest& nest : nests_of_bytes(*this)) {
-      programs_.push_back(
-          std::make_shared<const TileProgram>(nest, bytes, destination_bytes_, best_leaves()));
-    }
+  if (!copy_offset_ && element_bits_ < 4) {
+    throw Error(ErrorCode::kUnsupported, "No reorder kernel moves elements of 2 bits.");
   }
-  const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
-                                   [this](const ReorderKernel& at) { return fits(at, *this); });
-  if (kernel == std::end(kKernels)) {
-    throw Error(ErrorCode::kUnsupported,
-                "No reorder kernel moves elements of " + std::to_string(element_bits_) + " bits.");
-  }
-  kernel_ = kernel;
-  if (moves() == Moves::kNibbles) make_boxes();
+  if (!copy_offset_) make_programs();
+  kernel_ = std::find_if(std::begin(kKernels), std::end(kKernels),
+                         [this](const ReorderKernel& at) { return fits(at, *this); });
 }
 
-void ReorderPlan::make_boxes() {
-  boxes_.resize(nests_.size());
-  stages_.resize(nests_.size());
-  transposes_.resize(nests_.size());
-  for (size_t i = 0; i < nests_.size(); ++i) {
-    boxes_[i] = std::make_shared<NestBox>(nests_[i], box_limits(element_bits_), source_elements_);
-    stages_[i] = make_stage(nests_[i], *boxes_[i]);
-    transposes_[i] = make_nibble_transpose(nests_[i], *boxes_[i]);
+void ReorderPlan::make_programs() {
+  for (const LoopNest& nest : nests_) {
+    const std::optional<LoopNest> bytes = element_bits_ < 8 ? over_bytes(nest) : std::nullopt;
+    programs_.push_back(std::make_shared<const TileProgram>(bytes ? *bytes : nest, bytes ? 8 : element_bits_,
+                                                            destination_bytes_, best_leaves()));
   }
-  note_whole_boxes();
-}
-
-void ReorderPlan::note_whole_boxes() {
-  if (nests_.size() != 1 || transposes_.front() == nullptr) return;
-  if (passes_of(nests_.front()) != static_cast<double>(destination_elements_)) return;
-  const std::vector<BoxState> states = first_states(nests_.front(), *boxes_.front(), 2);
-  const bool is_whole = states.size() == 1 && is_full(nests_.front(), *boxes_.front(), states.front());
-  if (is_whole) bytes_of_whole_boxes_ = reach_of_box(*this, 0);
 }
 
 void ReorderPlan::run(const ReorderArguments& arguments) const {
@@ -244,8 +203,7 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   if (cast_) return cast_->range_unit(most);
   const std::optional<size_t> largest = largest_nest(nests_);
   if (!largest || copy_offset_) return kLineBytes;
-  const int64_t bytes =
-      programs_.empty() ? reach_of_box(*this, *largest) : reach_of(programs_[*largest]->tiling());
+  const int64_t bytes = programs_[*largest]->reach_bytes();
   return bytes < kLineBytes || bytes > most ? kLineBytes : bytes;
 }
 

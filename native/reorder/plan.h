@@ -14,7 +14,6 @@
 #include "dtype/scaling.h"
 #include "layout/join.h"
 #include "memory/streaming_copy.h"
-#include "reorder/nest_box.h"
 #include "reorder/tile_program.h"
 
 namespace tilework {
@@ -38,8 +37,6 @@ struct ReorderDescription {
 
 class ReorderPlan;
 class FusedCast;
-struct BoxStage;
-struct BoxTranspose;
 
 // What a kernel gets: the whole source, and the place of destination bytes [begin, end).
 struct ReorderArguments {
@@ -56,17 +53,13 @@ struct ReorderArguments {
 enum class Moves {
   // The destination as one range of the source, of elements of any size.
   kRange,
-  // Elements of whole bytes.
-  kWholeBytes,
-  // Elements of 4 bits.
-  kNibbles,
+  // Tiles of elements of 4 or more bits.
+  kTiles,
 };
 
 // One line of kernels.def.
 struct ReorderKernel {
   const char* name;
-  // 0: any.
-  int element_bits;
   Moves moves;
   Isa isa;
   void (*run)(const ReorderArguments&);
@@ -87,19 +80,12 @@ class ReorderPlan {
   // Bytes of the storage; 4-bit elements fill the low half of a byte first, the last half byte is zero.
   int64_t source_bytes() const { return source_bytes_; }
   int64_t destination_bytes() const { return destination_bytes_; }
-  Moves moves() const;
+  Moves moves() const { return copy_offset_ ? Moves::kRange : Moves::kTiles; }
   // Byte of the source at which the destination begins, for identities and views.
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
-  // The programs of the nests, of elements of whole bytes; none for ranges.
+  // The programs of the nests; none for ranges.
   std::span<const std::shared_ptr<const TileProgram>> programs() const { return programs_; }
-  // Of 4-bit elements: the box of a nest, its way through the cache, or its rectangles; else null.
-  const NestBox* box(size_t nest) const { return boxes_[nest].get(); }
-  const BoxStage* stage(size_t nest) const { return stages_[nest].get(); }
-  const BoxTranspose* transpose(size_t nest) const { return transposes_[nest].get(); }
-  // Of 4-bit elements: so many bytes of the destination, and multiples of them, are whole boxes that go by
-  // rectangles and leave no half of a byte. None where any box of the plan goes another way.
-  std::optional<int64_t> bytes_of_whole_boxes() const { return bytes_of_whole_boxes_; }
   const ReorderKernel& kernel() const { return *kernel_; }
   // The moves and casts of a plan that casts, whose own nests are none; else null.
   const FusedCast* cast() const { return cast_.get(); }
@@ -131,8 +117,7 @@ class ReorderPlan {
 
  private:
   void choose_kernel();
-  void make_boxes();
-  void note_whole_boxes();
+  void make_programs();
 
   int element_bits_;
   int64_t source_elements_;
@@ -141,11 +126,7 @@ class ReorderPlan {
   int64_t destination_bytes_;
   std::vector<LoopNest> nests_;
   std::vector<std::shared_ptr<const TileProgram>> programs_;
-  std::vector<std::shared_ptr<const NestBox>> boxes_;
-  std::vector<std::shared_ptr<const BoxStage>> stages_;
-  std::vector<std::shared_ptr<const BoxTranspose>> transposes_;
   std::optional<int64_t> copy_offset_;
-  std::optional<int64_t> bytes_of_whole_boxes_;
   const ReorderKernel* kernel_ = nullptr;
   std::shared_ptr<const FusedCast> cast_;
 };

@@ -2,8 +2,7 @@
 // processor, and must not define anything that others might link to: all of it but the kernels is internal.
 #include "reorder/kernels.h"
 #include "reorder/leaves.h"
-#include "reorder/listed_transpose.h"
-#include "reorder/nibble_transpose.h"
+#include "reorder/nibble_leaves.h"
 #include "reorder/run_copy.h"
 #include "reorder/streamed_lanes_avx2.h"
 #include "reorder/tiles_avx2.h"
@@ -41,7 +40,8 @@ struct Avx2 {
   }
 };
 
-constexpr Leaves kLeaves{PanelLeaves<Avx2>::of, PanelLeaves<Avx2>::of_runs};
+constexpr Leaves kLeaves{PanelLeaves<Avx2>::of, PanelLeaves<Avx2>::of_runs, NibbleLeaves<Avx2>::of,
+                         NibbleLeaves<Avx2>::of_runs};
 
 // Streaming stores are not ordered with those that tell others that the work is done.
 void end_streaming(const ReorderArguments& arguments) {
@@ -57,13 +57,6 @@ void reorder_tiles__avx2(const ReorderArguments& a) {
   end_streaming(a);
 }
 
-void transpose_listed_x4__avx2(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
-                               uint8_t* pairs) {
-  transpose_nibbles(places, transpose_listed_x8__avx2, source, destination, pairs);
-}
-void transpose_listed_x8__avx2(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  transpose_listed<WideBlock<uint8_t>, NarrowBlock<uint8_t>>(places, source, destination);
-}
 void copy__avx2(const ReorderArguments& a) {
   copy_run<Vector>(a.destination, a.source + *a.plan.copy_offset() + a.begin, a.end - a.begin, a.stores);
   end_streaming(a);

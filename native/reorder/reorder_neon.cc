@@ -9,6 +9,7 @@
 #include "reorder/channels.h"
 #include "reorder/kernels.h"
 #include "reorder/leaves.h"
+#include "reorder/nibble_leaves.h"
 #include "reorder/run_copy.h"
 
 namespace tilework {
@@ -245,7 +246,8 @@ struct Neon {
   static constexpr bool kPacks = false;
 };
 
-constexpr Leaves kLeaves{PanelLeaves<Neon>::of, PanelLeaves<Neon>::of_runs};
+constexpr Leaves kLeaves{PanelLeaves<Neon>::of, PanelLeaves<Neon>::of_runs, NibbleLeaves<Neon>::of,
+                         NibbleLeaves<Neon>::of_runs};
 
 }  // namespace
 

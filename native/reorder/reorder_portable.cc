@@ -2,8 +2,7 @@
 #include "reorder/byte_elements.h"
 #include "reorder/kernels.h"
 #include "reorder/leaves.h"
-#include "reorder/listed_transpose.h"
-#include "reorder/nibble_transpose.h"
+#include "reorder/nibble_leaves.h"
 
 namespace tilework {
 namespace {
@@ -77,7 +76,8 @@ struct Portable {
   static constexpr bool kPacks = false;
 };
 
-constexpr Leaves kLeaves{PanelLeaves<Portable>::of, PanelLeaves<Portable>::of_runs};
+constexpr Leaves kLeaves{PanelLeaves<Portable>::of, PanelLeaves<Portable>::of_runs,
+                         NibbleLeaves<Portable>::of, NibbleLeaves<Portable>::of_runs};
 
 }  // namespace
 
@@ -85,12 +85,4 @@ const Leaves& leaves() { return kLeaves; }
 
 void reorder_tiles(const ReorderArguments& a) { run_programs(a, kLeaves); }
 
-void transpose_listed_x4(const NibblePlaces& places, const uint8_t* source, uint8_t* destination,
-                         uint8_t* pairs) {
-  transpose_nibbles(places, transpose_listed_x8, source, destination, pairs);
-}
-void transpose_listed_x8(const ListedPlaces& places, const uint8_t* source, uint8_t* destination) {
-  transpose_listed<PlainBlock<uint8_t, kLineBytes / sizeof(uint8_t)>,
-                   PlainBlock<uint8_t, 16 / sizeof(uint8_t)>>(places, source, destination);
-}
 }  // namespace tilework

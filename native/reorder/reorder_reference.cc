@@ -30,6 +30,11 @@ struct Nibbles {
   static void zero_run(uint8_t*, int64_t, int64_t) {}
 };
 
+void move_nibbles(const ReorderArguments& a) {
+  std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
+  walk_nests<Nibbles>(a, a.begin * 2, std::min(a.end * 2, a.plan.destination_elements()));
+}
+
 }  // namespace
 
 void copy_reference(const ReorderArguments& a) {
@@ -37,15 +42,10 @@ void copy_reference(const ReorderArguments& a) {
   std::memcpy(a.destination, a.source + begin, static_cast<size_t>(a.end - a.begin));
 }
 
-void reorder_x4_reference(const ReorderArguments& a) {
-  std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
-  walk_nests<Nibbles>(a, a.begin * 2, std::min(a.end * 2, a.plan.destination_elements()));
-}
-
 void reorder_reference(const ReorderArguments& a) {
   switch (a.plan.element_bits()) {
     case 4:
-      return reorder_x4_reference(a);
+      return move_nibbles(a);
     case 8:
       return walk_bytes<uint8_t>(a);
     case 16:

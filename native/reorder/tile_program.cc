@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "reorder/nibbles.h"
 
 namespace tilework {
 namespace {
@@ -14,6 +15,12 @@ constexpr size_t kKeptStates = 16;
 
 // The end of a range that ends with the storage: no tile reaches beyond it.
 constexpr int64_t kNoEnd = INT64_MAX / 2;
+
+// Tiles of 4-bit elements have two lines of elements a side, as elements are counted in half bytes.
+Tiling make_tiling(const LoopNest& nest, int element_bits) {
+  const int64_t edge = element_bits < 8 ? 2 * kTileEdgeBytes : kTileEdgeBytes;
+  return tiling_of(nest, offsets_of_element(element_bits), edge, edge);
+}
 
 }  // namespace
 
@@ -26,8 +33,11 @@ class TileRun {
         tiling_(program.tiling_),
         source_(source),
         destination_(destination - begin),
-        begin_(begin),
-        end_(end == program.destination_bytes_ ? kNoEnd : end),
+        has_nibbles_(program.context_.has_nibbles),
+        begin_(has_nibbles_ ? begin * 2 : begin),
+        end_(end == program.destination_bytes_ ? kNoEnd
+             : has_nibbles_                    ? end * 2
+                                               : end),
         stores_(stores),
         range_(range) {}
 
@@ -337,26 +347,37 @@ class TileRun {
   void run_state(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) {
     for (const ZeroRun& zero : state.zeros) {
       for (int64_t o = 0; o < outer.count; ++o) {
+        const int64_t at = d + zero.destination + o * outer.destination;
         if (zero.bytes == inner.destination) {
-          std::memset(destination_ + d + zero.destination + o * outer.destination, 0,
-                      static_cast<size_t>(zero.bytes * inner.count));
+          clear(at, zero.bytes * inner.count);
           continue;
         }
-        for (int64_t i = 0; i < inner.count; ++i) {
-          std::memset(destination_ + d + zero.destination + o * outer.destination + i * inner.destination, 0,
-                      static_cast<size_t>(zero.bytes));
-        }
+        for (int64_t i = 0; i < inner.count; ++i) clear(at + i * inner.destination, zero.bytes);
       }
     }
     for (const StatePanel& panel : state.panels) {
-      panel.leaf.run({source_ + s + panel.source, destination_ + d + panel.destination,
-                      panel.shape.unit_bytes, panel.shape.column_step, panel.shape.rows, panel.zero_rows,
-                      panel.shape.holes, panel.shape.dropped, panel.rest_bytes, panel.zero_bytes,
+      const int64_t from = s + panel.source;
+      const int64_t to = d + panel.destination;
+      panel.leaf.run({has_nibbles_ ? source_ : source_ + from,
+                      has_nibbles_ ? destination_ : destination_ + to,
+                      panel.shape.unit_bytes,
+                      panel.shape.column_step,
+                      panel.shape.rows,
+                      panel.zero_rows,
+                      panel.shape.holes,
+                      panel.shape.dropped,
+                      panel.rest_bytes,
+                      panel.zero_bytes,
                       panel.shape.columns,
                       panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
                       panel.shape.row_stride,
                       panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
-                      panel.shape.column_stride, inner, outer, stores_});
+                      panel.shape.column_stride,
+                      inner,
+                      outer,
+                      stores_,
+                      from,
+                      to});
     }
   }
 
@@ -389,12 +410,19 @@ class TileRun {
     const int64_t lo = std::max(at, begin_);
     const int64_t hi = std::min(at + tiling_.unit_bytes, end_);
     if (lo >= hi) return;
-    if (valid) {
-      std::memcpy(destination_ + lo, source_ + s + row.source + column.source + (lo - at),
-                  static_cast<size_t>(hi - lo));
+    const int64_t from = s + row.source + column.source + (lo - at);
+    if (!valid) {
+      clear(lo, hi - lo);
+    } else if (has_nibbles_) {
+      copy_nibbles(source_, from, destination_, lo, hi - lo);
     } else {
-      std::memset(destination_ + lo, 0, static_cast<size_t>(hi - lo));
+      std::memcpy(destination_ + lo, source_ + from, static_cast<size_t>(hi - lo));
     }
+  }
+
+  void clear(int64_t d, int64_t count) {
+    if (has_nibbles_) return zero_nibbles(destination_, d, count);
+    std::memset(destination_ + d, 0, static_cast<size_t>(count));
   }
 
   const TileState& state_now(bool hole) {
@@ -422,6 +450,8 @@ class TileRun {
   const Tiling& tiling_;
   const uint8_t* source_;
   uint8_t* destination_;
+  // Offsets, the range's too, count half bytes.
+  bool has_nibbles_;
   int64_t begin_;
   int64_t end_;
   Stores stores_;
@@ -433,12 +463,13 @@ class TileRun {
   size_t next_ = 0;
 };
 
-TileProgram::TileProgram(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes,
+TileProgram::TileProgram(const LoopNest& nest, int element_bits, int64_t destination_bytes,
                          const Leaves& leaves)
     : nest_(nest),
+      element_bits_(element_bits),
       destination_bytes_(destination_bytes),
-      tiling_(tiling_of(nest, element_bytes)),
-      context_(nest_, tiling_, element_bytes, leaves) {
+      tiling_(make_tiling(nest, element_bits)),
+      context_(nest_, tiling_, element_bits, leaves) {
   facts_.resize(tiling_.outer.size());
   std::vector<int64_t> below = context_.reach;
   std::vector<bool> has_lookup = context_.looks_up;
@@ -462,7 +493,7 @@ void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin
 }
 
 std::shared_ptr<const TileProgram> TileProgram::with(const Leaves& leaves) const {
-  return std::make_shared<const TileProgram>(nest_, context_.element_bytes, destination_bytes_, leaves);
+  return std::make_shared<const TileProgram>(nest_, element_bits_, destination_bytes_, leaves);
 }
 
 std::string TileProgram::summary() const {
@@ -473,7 +504,13 @@ std::string TileProgram::summary() const {
   };
   TileRun run(*this, nullptr, nullptr, 0, destination_bytes_, Stores::kCached, {});
   return units(tiling_.rows) + " x " + units(tiling_.columns) + " units of " +
-         std::to_string(tiling_.unit_bytes) + " bytes at a time (" + run.first_leaf() + ")";
+         std::to_string(tiling_.unit_bytes) + (context_.has_nibbles ? " x 4 bits" : " bytes") +
+         " at a time (" + run.first_leaf() + ")";
+}
+
+int64_t TileProgram::reach_bytes() const {
+  const int64_t reach = reach_of(tiling_);
+  return has_nibbles() ? ceil_div(reach, 2) : reach;
 }
 
 int64_t TileProgram::footprint() const {

@@ -27,8 +27,8 @@ struct OuterRange {
 
 class TileProgram {
  public:
-  // Elements of 1, 2, 4, 8 or 16 bytes.
-  TileProgram(const LoopNest& nest, int64_t element_bytes, int64_t destination_bytes, const Leaves& leaves);
+  // Elements of 4, 8, 16, 32, 64 or 128 bits.
+  TileProgram(const LoopNest& nest, int element_bits, int64_t destination_bytes, const Leaves& leaves);
   TileProgram(const TileProgram&) = delete;
   TileProgram& operator=(const TileProgram&) = delete;
 
@@ -37,6 +37,9 @@ class TileProgram {
            OuterRange range) const;
 
   const Tiling& tiling() const { return tiling_; }
+  bool has_nibbles() const { return context_.has_nibbles; }
+  // Bytes of the destination over which a tile reaches.
+  int64_t reach_bytes() const;
   const Leaves& leaves() const { return context_.leaves; }
   // The same program with the leaves of another instruction set.
   std::shared_ptr<const TileProgram> with(const Leaves& leaves) const;
@@ -48,6 +51,7 @@ class TileProgram {
  private:
   friend class TileRun;
   LoopNest nest_;
+  int element_bits_;
   int64_t destination_bytes_;
   Tiling tiling_;
   TileContext context_;

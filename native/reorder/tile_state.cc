@@ -259,7 +259,7 @@ class StateBuilder {
       panel.shape = {bytes, bytes, static_cast<int64_t>(last - first), 1, true, true, 0, 0, stride, 0};
       if (goes_on(last) && runs[last].bytes < bytes) panel.rest_bytes = runs[last++].bytes;
       if (last == runs.size() && last == 1) panel.zero_bytes = static_cast<int64_t>(zero_rows) * unit;
-      panel.leaf = context_.leaves.of_runs();
+      panel.leaf = context_.has_nibbles ? context_.leaves.of_nibble_runs() : context_.leaves.of_runs();
       state.panels.push_back(panel);
       first = last;
     }
@@ -306,7 +306,8 @@ class StateBuilder {
       state.column_lists.push_back(is_dropped ? kDropped
                                               : columns[c].destination - columns[column.first].destination);
     }
-    panel.leaf = context_.leaves.of(panel.shape);
+    panel.leaf =
+        context_.has_nibbles ? context_.leaves.of_nibbles(panel.shape) : context_.leaves.of(panel.shape);
     state.panels.push_back(panel);
   }
 
@@ -318,10 +319,12 @@ class StateBuilder {
 
 }  // namespace
 
-TileContext::TileContext(const LoopNest& nest_of, const Tiling& tiling_of, int64_t bytes, const Leaves& table)
+TileContext::TileContext(const LoopNest& nest_of, const Tiling& tiling_of, int element_bits,
+                         const Leaves& table)
     : nest(nest_of),
       tiling(tiling_of),
-      element_bytes(bytes),
+      element_bytes(offsets_of_element(element_bits)),
+      has_nibbles(element_bits < 8),
       leaves(table),
       reach(nest.variables.size(), 0),
       is_shared(nest.variables.size(), false),

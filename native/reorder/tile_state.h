@@ -23,11 +23,14 @@ struct TilePosition {
 
 // What all states of a tile share.
 struct TileContext {
-  TileContext(const LoopNest& nest, const Tiling& tiling, int64_t element_bytes, const Leaves& leaves);
+  // Elements of 4, 8, 16, 32, 64 or 128 bits.
+  TileContext(const LoopNest& nest, const Tiling& tiling, int element_bits, const Leaves& leaves);
 
   const LoopNest& nest;
   const Tiling& tiling;
+  // Offsets count bytes, or, of 4-bit elements, half bytes.
   int64_t element_bytes;
+  bool has_nibbles;
   const Leaves& leaves;
   // Sum that the loops of the tile add to each variable at most.
   std::vector<int64_t> reach;

@@ -14,7 +14,10 @@
 
 namespace tilework {
 
-// One loop of a tile or around it. Strides are in bytes.
+// Bytes of an element of 8 or more bits, half bytes of one of 4: what strides and offsets count.
+inline int64_t offsets_of_element(int element_bits) { return element_bits < 8 ? 1 : element_bits / 8; }
+
+// One loop of a tile or around it. Strides are in bytes; of 4-bit elements, in half bytes.
 struct TileLoop {
   int64_t count = 1;
   int64_t source_stride = 0;

@@ -1,0 +1,251 @@
+// Leaves of panels of 4-bit elements. Of two rows that follow each other in the destination each column gets
+// one byte, so pairs of rows are made rows of bytes, and these are moved as tiles of bytes. Internal to each
+// file, as leaves.h.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "reorder/leaves.h"
+#include "reorder/nibbles.h"
+#include "reorder/tiling.h"
+
+namespace tilework {
+namespace {
+
+template <class Body>
+[[gnu::always_inline]] inline void at_nibble_steps(const Panel& panel, Body body) {
+  for (int64_t o = 0; o < panel.outer.count; ++o) {
+    for (int64_t i = 0; i < panel.inner.count; ++i) {
+      body(panel.source_nibble + o * panel.outer.source + i * panel.inner.source,
+           panel.destination_nibble + o * panel.outer.destination + i * panel.inner.destination);
+    }
+  }
+}
+
+// Units of any size, one by one.
+void move_nibble_units(const Panel& panel) {
+  // Steps cannot continue a unit that something follows.
+  const Panel one = panel.rest_bytes > 0 || panel.zero_bytes > 0 ? panel : merged(panel);
+  const At row_at{one.row_at, one.row_stride};
+  const At column_at{one.column_at, one.column_stride};
+  const int64_t unit = one.unit_bytes;
+  const int64_t valid = one.rows - one.zero_rows;
+  at_nibble_steps(one, [&](int64_t s, int64_t d) {
+    for (int64_t c = 0; c < one.columns; ++c) {
+      if (column_at(c) == kDropped) continue;
+      const int64_t from = s + c * one.column_step;
+      const int64_t to = d + column_at(c);
+      for (int64_t r = 0; r < one.rows; ++r) {
+        if (r >= valid || row_at(r) == kNoSource) {
+          zero_nibbles(one.destination, to + r * unit, unit);
+        } else {
+          copy_nibbles(one.source, from + row_at(r), one.destination, to + r * unit, unit);
+        }
+      }
+    }
+    if (one.rest_bytes == 0 && one.zero_bytes == 0) return;
+    const int64_t end = d + one.rows * unit;
+    copy_nibbles(one.source, s + row_at(one.rows), one.destination, end, one.rest_bytes);
+    zero_nibbles(one.destination, end + one.rest_bytes, one.zero_bytes);
+  });
+}
+
+template <class Machine>
+class NibbleTiles {
+ public:
+  explicit NibbleTiles(const Panel& panel)
+      : panel_(merged(panel)),
+        row_at_{panel_.row_at, panel_.row_stride},
+        column_at_{panel_.column_at, panel_.column_stride},
+        has_whole_bytes_(panel_.holes == 0 && panel_.column_step == 1 && has_even_rows()) {}
+
+  void run() {
+    at_nibble_steps(panel_, [&](int64_t s, int64_t d) {
+      for (int64_t c = 0; c < panel_.columns; c += kWide) {
+        // Columns that begin with the low half of a byte, then those that begin with the high one.
+        for (int64_t half : {0, 1}) {
+          list_columns(d, c, std::min(kWide, panel_.columns - c), half);
+          if (dropped_ < columns_) move_rows(s + c * panel_.column_step, d, c, half);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int64_t kWide = 128;
+  static constexpr int64_t kPairs = 64;
+  // Elements of a register.
+  static constexpr int64_t kRegister = 2 * sizeof(Bytes16);
+  static constexpr int64_t kRowBytes = kWide + 32;
+  // Columns with gaps in the source are packed from so many of it.
+  static constexpr int64_t kWindow = kWide * kMaxSparseStep;
+
+  bool has_even_rows() const {
+    if (panel_.row_at == nullptr) return panel_.row_stride % 2 == 0;
+    return std::none_of(panel_.row_at, panel_.row_at + panel_.rows, [](int64_t at) { return at % 2 != 0; });
+  }
+
+  // Bytes of the destination at which the first pair of rows of each column goes.
+  void list_columns(int64_t d, int64_t first, int64_t columns, int64_t half) {
+    columns_ = columns;
+    const int64_t begin = d + half + (panel_.column_at == nullptr ? first * panel_.column_stride : 0);
+    is_even_ = panel_.column_at == nullptr && (columns == 1 || panel_.column_stride % 2 == 0);
+    if (is_even_) {
+      dropped_ = begin % 2 == 0 ? 0 : columns;
+      base_ = begin / 2;
+      return;
+    }
+    dropped_ = 0;
+    base_ = d / 2;
+    for (int64_t c = 0; c < columns; ++c) {
+      const int64_t at = column_at_(first + c);
+      const bool is_other = at == kDropped || (d + half + at) % 2 != 0;
+      list_[c] = is_other ? kDropped : (d + half + at) / 2 - base_;
+      dropped_ += is_other;
+    }
+  }
+
+  void move_rows(int64_t s, int64_t d, int64_t first_column, int64_t half) {
+    if (half != 0) move_row(s, d, first_column, half, 0);
+    int64_t r = half;
+    while (r + 2 <= panel_.rows) {
+      const int64_t pairs = std::min(kPairs, (panel_.rows - r) / 2);
+      if (!try_whole_bytes(s, r, pairs)) {
+        for (int64_t i = 0; i < pairs; ++i)
+          pair_rows(place(s, r + 2 * i), place(s, r + 2 * i + 1), buffer_ + i * kRowBytes);
+      }
+      move_bytes(pairs, panel_.destination + base_ + (r - half) / 2);
+      r += 2 * pairs;
+    }
+    if (r < panel_.rows) move_row(s, d, first_column, half, r);
+  }
+
+  // Rows of whole registers, which begin with the low half of a byte.
+  template <class Bytes, class Rows>
+  void pair_whole_bytes(const uint8_t* source, Rows row_at, int64_t r, int64_t pairs) {
+    const int64_t row_bytes = columns_ / 2;
+    for (int64_t i = 0; i < pairs; ++i) {
+      const uint8_t* low = source + row_at(r + 2 * i) / 2;
+      const uint8_t* high = source + row_at(r + 2 * i + 1) / 2;
+      for (int64_t at = 0; at < row_bytes; at += sizeof(Bytes)) {
+        Bytes low_halves;
+        Bytes high_halves;
+        std::memcpy(&low_halves, low + at, sizeof(Bytes));
+        std::memcpy(&high_halves, high + at, sizeof(Bytes));
+        store_pairs(low_halves, high_halves, buffer_ + i * kRowBytes + 2 * at);
+      }
+    }
+  }
+
+  bool try_whole_bytes(int64_t s, int64_t r, int64_t pairs) {
+    if (!has_whole_bytes_ || s % 2 != 0 || columns_ % kRegister != 0) return false;
+    const auto pair = [&](auto row_at) {
+      if (columns_ % (2 * kRegister) == 0) {
+        pair_whole_bytes<Bytes32>(panel_.source + s / 2, row_at, r, pairs);
+      } else {
+        pair_whole_bytes<Bytes16>(panel_.source + s / 2, row_at, r, pairs);
+      }
+    };
+    panel_.row_at == nullptr ? pair(Strided{panel_.row_stride}) : pair(Listed{panel_.row_at});
+    return true;
+  }
+
+  int64_t place(int64_t s, int64_t r) const {
+    const bool is_hole = r >= panel_.rows - panel_.zero_rows || row_at_(r) == kNoSource;
+    return is_hole ? kNoNibbles : s + row_at_(r);
+  }
+
+  void pair_rows(int64_t low, int64_t high, uint8_t* bytes) {
+    if (panel_.column_step == 1) return pair_nibbles(panel_.source, low, high, columns_, bytes);
+    pair_nibbles(panel_.source, low, high, (columns_ - 1) * panel_.column_step + 1, window_);
+    pack<Machine, uint8_t>(window_, panel_.column_step, bytes, columns_);
+  }
+
+  void move_bytes(int64_t pairs, uint8_t* destination) {
+    const int64_t stride = panel_.column_stride / 2;
+    if (pairs == 1 && is_even_ && stride == 1) {
+      std::memcpy(destination, buffer_, static_cast<size_t>(columns_));
+      return;
+    }
+    const PanelShape shape{1, 1, pairs, columns_, true, is_even_, 0, dropped_, kRowBytes, stride};
+    PanelLeaves<Machine>::of(shape).run({.source = buffer_,
+                                         .destination = destination,
+                                         .unit_bytes = 1,
+                                         .column_step = 1,
+                                         .rows = pairs,
+                                         .dropped = dropped_,
+                                         .columns = columns_,
+                                         .row_stride = kRowBytes,
+                                         .column_at = is_even_ ? nullptr : list_,
+                                         .column_stride = stride});
+  }
+
+  // A row without another one in its bytes.
+  void move_row(int64_t s, int64_t d, int64_t first_column, int64_t half, int64_t r) {
+    pair_rows(place(s, r), kNoNibbles, buffer_);
+    for (int64_t c = 0; c < columns_; ++c) {
+      const int64_t at = column_at_(first_column + c);
+      if (at != kDropped && (d + half + at) % 2 == 0) set_nibble(panel_.destination, d + at + r, buffer_[c]);
+    }
+  }
+
+  const Panel panel_;
+  const At row_at_;
+  const At column_at_;
+  const bool has_whole_bytes_;
+  int64_t columns_ = 0;
+  int64_t dropped_ = 0;
+  bool is_even_ = false;
+  int64_t base_ = 0;
+  int64_t list_[kWide];
+  alignas(kLineBytes) uint8_t buffer_[kPairs * kRowBytes];
+  alignas(kLineBytes) uint8_t window_[kWindow];
+};
+
+template <class Machine>
+void move_nibble_tiles(const Panel& panel) {
+  NibbleTiles<Machine>(panel).run();
+}
+
+// A few columns of rows with a constant distance in the source, which are read with what lies between them.
+template <class Machine>
+void move_nibbles_every(const Panel& panel) {
+  constexpr int64_t kAtOnce = 256;
+  uint8_t window[kAtOnce * kMaxSparseStep];
+  uint8_t bytes[kAtOnce];
+  const Panel one = merged(panel);
+  const At column_at{one.column_at, one.column_stride};
+  const int64_t step = one.row_stride;
+  at_nibble_steps(one, [&](int64_t s, int64_t d) {
+    for (int64_t c = 0; c < one.columns; ++c) {
+      for (int64_t r = 0; r < one.rows; r += kAtOnce) {
+        const int64_t rows = std::min(kAtOnce, one.rows - r);
+        pair_nibbles(one.source, s + c * one.column_step + r * step, kNoNibbles, (rows - 1) * step + 1,
+                     window);
+        pack<Machine, uint8_t>(window, step, bytes, rows);
+        pack_nibbles(bytes, one.destination, d + column_at(c) + r, rows);
+      }
+    }
+  });
+}
+
+template <class Machine>
+struct NibbleLeaves {
+  static Leaf of(const PanelShape& shape) {
+    constexpr int64_t kFewest = 4;
+    if (shape.unit_bytes != 1) return of_runs();
+    if (shape.rows >= kFewest && shape.columns >= kFewest) return {"pairs", move_nibble_tiles<Machine>};
+    const bool is_every = shape.has_even_rows && shape.holes == 0 && shape.dropped == 0 &&
+                          shape.rows >= kFewest && shape.row_stride > 0 && shape.row_stride <= kMaxSparseStep;
+    if (is_every) return {"every", move_nibbles_every<Machine>};
+    if (shape.columns >= kFewest) return {"pairs", move_nibble_tiles<Machine>};
+    return of_runs();
+  }
+
+  // Of panels of one column, whose units may have any size.
+  static Leaf of_runs() { return {"runs", move_nibble_units}; }
+};
+
+}  // namespace
+}  // namespace tilework
