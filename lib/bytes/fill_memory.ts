@@ -1,18 +1,33 @@
 /**
- * Reads bytes of a source into memory that exists already. A caller may transfer its memory or change its length during the
- * read. The addon writes only to buffers of fixed length; resizable ones are filled window by window.
+ * Reads bytes of a source into memory that exists already.
+ *
+ * A caller may transfer, shrink or drop its memory while work on it is pending, and Node-API can neither prevent that nor keep
+ * the memory. So other threads touch memory only if tilework holds it alone, or if it is shared, which nobody can transfer.
+ * Everything else is read and written on the thread that owns it, in slices between which the event loop runs: each slice
+ * finds the memory as it is then.
  */
 import { TileworkError } from '../errors.js'
 import { asyncOnlyError, lostBytesError } from './check_range.js'
 import type { ByteSource } from './source.js'
-import { allocateBytes } from './view_limit.js'
+import { unfilledBytes } from './view_limit.js'
 
-/** Bytes that are copied at a time into a resizable buffer. */
-const WINDOW_BYTES = 1024 * 1024
+/** Bytes that are read at a time for memory of a caller. Two such windows exist at a time. */
+const WINDOW_BYTES = 4 * 1024 * 1024
+
+/** True for memory that no thread can take away: other threads may read and write it without holding it. */
+export function isPinned({ buffer }: Uint8Array): boolean {
+  return buffer instanceof SharedArrayBuffer && (buffer as { readonly growable?: boolean }).growable !== true
+}
 
 /** True for a view whose buffer its owner may shrink at any time. */
-export function isResizable({ buffer }: Uint8Array): boolean {
+function isResizable({ buffer }: Uint8Array): boolean {
   return (buffer as { readonly resizable?: boolean }).resizable === true
+}
+
+/** A source of tilework's own whose `readInto` may use only the calling thread. */
+interface OnThread {
+  /** True where `readInto` writes to the target on the calling thread alone, and so may get a caller's memory. */
+  readonly fillsOnThread: boolean
 }
 
 /**
@@ -34,9 +49,10 @@ export async function readInto(source: ByteSource, start: number, target: Uint8A
  */
 export async function fillMemory(source: ByteSource, start: number, target: Uint8Array): Promise<void> {
   const { byteLength } = target
+  const isDirect = isPinned(target) || (source as Partial<OnThread>).fillsOnThread === true
   try {
-    if (isResizable(target)) await fillByWindows(source, start, target)
-    else await readInto(source, start, target)
+    if (isDirect) await readInto(source, start, target)
+    else await fillByWindows(source, start, target)
   } catch (cause) {
     // The engine's error for detached memory does not say whose memory it was.
     checkLength(target, byteLength, cause)
@@ -45,11 +61,19 @@ export async function fillMemory(source: ByteSource, start: number, target: Uint
   checkLength(target, byteLength)
 }
 
+/** Reads a window while the one before it is copied. */
 async function fillByWindows(source: ByteSource, start: number, target: Uint8Array): Promise<void> {
-  for (const { at, window } of windowsOf(target.byteLength)) {
-    await readInto(source, start + at, window)
-    target.set(window, at)
+  let before: { readonly at: number; readonly window: Uint8Array } | undefined
+  for (const next of windowsOf(target.byteLength, 2)) {
+    const reading = readInto(source, start + next.at, next.window)
+    try {
+      if (before) target.set(before.window, before.at)
+    } finally {
+      await reading
+    }
+    before = next
   }
+  if (before) target.set(before.window, before.at)
 }
 
 /** As `fillMemory`, synchronously. @throws TileworkError ERR_ASYNC_ONLY for a source without synchronous reads */
@@ -64,15 +88,21 @@ export function fillMemorySync(source: ByteSource, start: number, target: Uint8A
     target.set(source.readSync(start, start + byteLength))
     return
   }
-  for (const { at, window } of windowsOf(byteLength)) {
+  for (const { at, window } of windowsOf(byteLength, 1)) {
     target.set(source.readSync(start + at, start + at + window.byteLength), at)
   }
 }
 
-function* windowsOf(byteLength: number): Generator<{ readonly at: number; readonly window: Uint8Array }> {
-  const whole = allocateBytes(Math.min(WINDOW_BYTES, byteLength))
-  for (let at = 0; at < byteLength; at += WINDOW_BYTES) {
-    yield { at, window: whole.subarray(0, Math.min(WINDOW_BYTES, byteLength - at)) }
+/** `count` windows by turns over `byteLength` bytes. */
+function* windowsOf(
+  byteLength: number,
+  count: number,
+): Generator<{ readonly at: number; readonly window: Uint8Array }> {
+  const windows: Uint8Array[] = []
+  for (let at = 0, turn = 0; at < byteLength; at += WINDOW_BYTES, turn = (turn + 1) % count) {
+    windows[turn] ??= unfilledBytes(Math.min(WINDOW_BYTES, byteLength - at))
+    const window = windows[turn]!
+    yield { at, window: window.subarray(0, Math.min(WINDOW_BYTES, byteLength - at)) }
   }
 }
 

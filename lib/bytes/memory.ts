@@ -6,6 +6,8 @@ import type { ByteSource } from './source.js'
 import { bytesOfView } from './view_bytes.js'
 
 export class MemorySource implements ByteSource {
+  /** See `fillMemory`. */
+  readonly fillsOnThread = true
   readonly byteLength: number
   readonly label: string
   #bytes: Uint8Array | undefined

@@ -2,10 +2,13 @@
  * Joins two layouts of the same logical axes into a native reorder plan. A plan is immutable: it is made once and may run
  * many times, also concurrently.
  */
+import { isPinned } from '../bytes/fill_memory.js'
+import { inSlices, SLICE_BYTES } from '../bytes/slices.js'
 import { systemError } from '../bytes/system_error.js'
 import { byteLengthOf } from '../bytes/view_bytes.js'
+import { unfilledBytes } from '../bytes/view_limit.js'
 import { checkObject, checkOptions, readInput } from '../caller_input.js'
-import { withCancelFlag } from '../cancel.js'
+import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { DevicePlan } from '../device/device_plan.js'
 import type { DeviceChoice } from '../device/devices.js'
 import { type ElementStep, isScaling } from '../dtype/cast_step.js'
@@ -81,7 +84,9 @@ export interface ReorderPlan {
    */
   runSync(source: Uint8Array, destination: Uint8Array): void
   /**
-   * As `runSync`, on tilework's own threads or on a device. Neither buffer may be transferred while it runs.
+   * As `runSync`, without blocking the event loop for long, or on a device. Buffers on a SharedArrayBuffer are worked on by
+   * tilework's own threads. Other memory could be transferred or collected meanwhile; it is worked on by the calling thread and
+   * its helpers in slices of some milliseconds, or copied for a device. A buffer that is transferred is ERR_ARGUMENT.
    *
    * @throws TileworkError as `runSync`; ERR_ABORTED; with a device ERR_NO_DEVICE, ERR_DEVICE_MEMORY, ERR_DEVICE_BUILD,
    * ERR_DEVICE_LOST
@@ -131,11 +136,13 @@ export function planReorder(options: PlanReorderOptions): ReorderPlan {
       checkBuffers(plan, source, destination)
       const { signal, device } = readRunOptions(options)
       const runner = device === undefined ? plan : new DevicePlan(plan, device)
-      await withCancelFlag(signal, (cancel) =>
-        systemError.wrapAsync('reorder', () =>
-          runner.run(source, destination, 0, plan.destinationBytes, cancel),
-        ),
-      )
+      const run = (from: Uint8Array, to: Uint8Array) =>
+        withCancelFlag(signal, (cancel) =>
+          systemError.wrapAsync('reorder', () => runner.run(from, to, 0, plan.destinationBytes, cancel)),
+        )
+      if (isPinned(source) && isPinned(destination)) await run(source, destination)
+      else if (device === undefined) await runBySlices(plan, source, destination, signal)
+      else await runOnCopies(plan, source, destination, run)
     },
     explain: () => explain(joined),
   }
@@ -361,6 +368,52 @@ function movableBits(dtype: Dtype): number {
     throw new TileworkError('ERR_UNSUPPORTED', `elements of type ${dtype} cannot be reordered: ${reason}`)
   }
   return bits
+}
+
+/** On the calling thread: the caller may transfer a buffer between two slices. */
+async function runBySlices(
+  plan: NativeReorderPlan,
+  source: Uint8Array,
+  destination: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { destinationBytes, rangeQuantum } = plan
+  const size = Math.ceil(SLICE_BYTES / rangeQuantum) * rangeQuantum
+  throwIfAborted(signal)
+  checkApart(source, destination)
+  const slice = (from: number, to: number): void => {
+    checkBuffers(plan, source, destination)
+    systemError.wrap('reorder', () => {
+      // The addon reads two arguments faster than four.
+      if (to - from === destinationBytes) plan.runSync(source, destination)
+      else plan.runSync(source, destination.subarray(from, to), from, to)
+    })
+  }
+  await inSlices(0, destinationBytes, size, slice, signal)
+}
+
+/** The addon sees one slice at a time, and a later one could overlap what earlier ones have written already. */
+function checkApart(source: Uint8Array, destination: Uint8Array): void {
+  if (source.buffer !== destination.buffer || source.byteLength === 0 || destination.byteLength === 0) return
+  const [first, second] =
+    source.byteOffset < destination.byteOffset ? [source, destination] : [destination, source]
+  if (first.byteOffset + first.byteLength <= second.byteOffset) return
+  throw new TileworkError('ERR_ARGUMENT', "'source' and 'destination' overlap.")
+}
+
+/** For a device, which reads and writes memory while JavaScript runs. */
+async function runOnCopies(
+  plan: NativeReorderPlan,
+  source: Uint8Array,
+  destination: Uint8Array,
+  run: (source: Uint8Array, destination: Uint8Array) => Promise<void>,
+): Promise<void> {
+  const from = unfilledBytes(plan.sourceBytes)
+  const to = unfilledBytes(plan.destinationBytes)
+  from.set(source)
+  await run(from, to)
+  checkBuffers(plan, source, destination)
+  destination.set(to)
 }
 
 function checkBuffers(plan: NativeReorderPlan, source: Uint8Array, destination: Uint8Array): void {

@@ -1,7 +1,9 @@
 /** The targets of a save: a path, a stream, or memory. */
 import { systemError } from '../bytes/system_error.js'
 import { untilAborted } from '../cancel.js'
+import { TileworkError } from '../errors.js'
 import { native } from '../native/addon.js'
+import type { NativeOutputFile } from '../native/types.js'
 import type { Chunk } from './chunks.js'
 
 export type NativeChunk = Extract<Chunk, { kind: 'copied' | 'computed' }>
@@ -35,12 +37,34 @@ export function pathSink(path: string, byteLength: number): Sink {
   }
   return {
     isOrdered: false,
-    write: (bytes, position) => systemError.wrapAsync(path, () => output.write(bytes, position)),
+    write: (bytes, position) => writeAll(output, path, bytes, position),
     run: (chunk, cancel) => systemError.wrapAsync(path, () => run(chunk, cancel)),
     sync: () => systemError.wrapAsync(path, () => output.sync()),
     commit: () => systemError.wrapAsync(path, () => output.commit()),
     abort: async () => output.abort(),
   }
+}
+
+/** The bytes may be the memory of a caller that transfers it. A system call on lost memory fails or writes other bytes. */
+async function writeAll(
+  output: NativeOutputFile,
+  path: string,
+  bytes: Uint8Array,
+  position: number,
+): Promise<void> {
+  const { byteLength } = bytes
+  const isLost = (): boolean => bytes.byteLength !== byteLength
+  try {
+    await systemError.wrapAsync(path, () => output.write(bytes, position))
+  } catch (cause) {
+    throw isLost() ? lostMemoryError(path, cause) : cause
+  }
+  if (isLost()) throw lostMemoryError(path)
+}
+
+function lostMemoryError(path: string, cause?: unknown): TileworkError {
+  const message = 'the memory of a tensor was transferred or shrunk while it was written.'
+  return new TileworkError('ERR_FILE_CHANGED', message, { path, cause })
 }
 
 /** Names a stream in error messages, in place of a path. */

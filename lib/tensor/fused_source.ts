@@ -3,9 +3,10 @@
  * other source, only the ranges that a tile of the result needs are fetched, so a tensor of any size takes bounded memory.
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
-import { isResizable } from '../bytes/fill_memory.js'
+import { isPinned } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
+import { inSlices, SLICE_BYTES } from '../bytes/slices.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { systemError } from '../bytes/system_error.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
@@ -61,6 +62,12 @@ export class FusedSource implements ByteSource {
     const { layout, storage } = joined.to
     this.byteLength = storage.byteLength
     this.label = `tensor "${base.name}" as ${layout.name}`
+  }
+
+  /** See `fillMemory`: true over memory that its owner may transfer, unless a device computes. */
+  get fillsOnThread(): boolean {
+    const { source } = this.#base
+    return this.#device === undefined && source instanceof MemorySource && !isPinned(this.#base.bytesSync())
   }
 
   get #plan(): NativeReorderPlan {
@@ -161,9 +168,19 @@ export class FusedSource implements ByteSource {
     const { fromFile } = this
     await systemError.wrapAsync(this.label, async () => {
       if (fromFile) await this.#runner.runFile(fromFile.file, fromFile.offset, target, start, end)
-      else if (this.#base.source instanceof MemorySource && !isResizable(this.#base.bytesSync())) {
+      else if (this.fillsOnThread) await this.#fillBySlices(start, target)
+      else if (this.#base.source instanceof MemorySource && isPinned(this.#base.bytesSync())) {
         await this.#runner.run(this.#base.bytesSync(), target, start, end)
       } else await this.#fillFromRanges(start, target)
+    })
+  }
+
+  /** From memory that its owner may transfer between two slices. */
+  async #fillBySlices(start: number, target: Uint8Array): Promise<void> {
+    const slice = this.chunkBytes(SLICE_BYTES)
+    await inSlices(start, start + target.byteLength, slice, (from, to) => {
+      const part = to - from === target.byteLength ? target : partOf(target, start, { start: from, end: to })
+      this.#fillSync(from, part)
     })
   }
 
@@ -184,16 +201,10 @@ export class FusedSource implements ByteSource {
   async #fillFromRanges(start: number, target: Uint8Array): Promise<void> {
     const fetched = native().createSparseBuffer(this.#plan.sourceBytes)
     for (const { tile, ranges } of this.#tiles(start, start + target.byteLength)) {
-      for (const range of ranges) fetched.fill(await this.#fixedBytes(range), range.start)
+      for (const range of ranges) fetched.fill(await this.#base.bytes(range), range.start)
       await this.#runner.run(fetched, partOf(target, start, tile), tile.start, tile.end)
       fetched.clear()
     }
-  }
-
-  /** The addon takes only buffers of fixed length. */
-  async #fixedBytes(range: ByteRange): Promise<Uint8Array> {
-    const bytes = await this.#base.bytes(range)
-    return isResizable(bytes) ? new Uint8Array(bytes) : bytes
   }
 
   #fillFromRangesSync(start: number, target: Uint8Array): void {

@@ -1,4 +1,5 @@
 /** Turns a lazy tensor, or a tensor of a file, into one that owns its memory. */
+import { readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
@@ -18,7 +19,7 @@ export interface MaterializeOptions {
   readonly device?: DeviceChoice
   /**
    * Memory of the caller that gets the storage, `tensor.storage.byteLength` bytes: a typed array of any class. The result shares
-   * it, so it must not be written to or transferred as long as the result is used. By default new memory.
+   * it: a write changes its elements, and once it is transferred, reads are ERR_FILE_CHANGED. By default new memory.
    */
   readonly out?: ArrayBufferView
 }
@@ -46,7 +47,8 @@ export async function materialize(
   const stored = asStored(device === undefined ? dense : onDevice(dense, device))
   const { storage, name, dtype, shape, metadata, doc, quantization } = stored
   const bytes = out === undefined ? unfilledBytes(storage.byteLength) : outBytes(out, storage.byteLength)
-  await stored.copyTo(bytes)
+  if (out === undefined) await readInto(stored.source, stored.start, bytes)
+  else await stored.copyTo(bytes)
   return new StoredTensor({
     source: new MemorySource(bytes),
     start: 0,

@@ -1,6 +1,6 @@
 /** Statistics of a tensor's elements, counted natively in one pass and in bounded memory, whatever source holds them. */
 
-import { isResizable, readInto } from '../bytes/fill_memory.js'
+import { isPinned, readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
 import { systemError } from '../bytes/system_error.js'
@@ -117,10 +117,10 @@ async function countAll(
   }
 }
 
-/** Memory that other threads may read; undefined where its owner may shrink it. */
+/** Memory that other threads may read; undefined where its owner may take it away. */
 function heldBytes(tensor: DenseTensor): Uint8Array | undefined {
   const bytes = tensor.bytesSync()
-  return isResizable(bytes) ? undefined : bytes
+  return isPinned(bytes) ? bytes : undefined
 }
 
 /** Counts one window while it reads the next. */

@@ -15,9 +15,9 @@ type Float16ArrayOf<D extends Dtype> = { [Name in Dtype]: Name extends 'float16'
 
 export interface TypedArrayOptions {
   /**
-   * Memory of the caller that gets the values and is returned: of the class and the length that the result has without it. It
-   * must not be transferred before the promise settles. Memory that is kept needs no page faults, which take longer than the
-   * work on large results.
+   * Memory of the caller that gets the values and is returned: of the class and the length that the result has without it.
+   * Memory that is kept needs no page faults, which take longer than the work on large results. Memory that is transferred
+   * before the promise settles is ERR_ARGUMENT.
    */
   readonly out?: TypedArray | Float16Numbers
   /** Elements of float16 in a `Float16Array`, as they are stored. Node has that class from version 24 on. Default false. */
@@ -86,8 +86,9 @@ export interface DenseTensor<D extends Dtype = Dtype> extends TensorInfo<D> {
   /** As `bytes`, synchronously. ERR_ASYNC_ONLY where the source has no synchronous reads. */
   bytesSync(range?: ByteRange): Uint8Array
   /**
-   * Copies storage bytes into the caller's memory: `target.byteLength` bytes from `start` (default 0). Allocates nothing, so a
-   * loop over windows can reuse one buffer.
+   * Copies storage bytes into the caller's memory: `target.byteLength` bytes from `start` (default 0). A loop over windows
+   * can reuse one buffer. Of a file, copies through at most two windows of 4 MiB; a target on a SharedArrayBuffer is filled
+   * directly. A target that is transferred before the promise settles is ERR_ARGUMENT.
    */
   copyTo(target: Uint8Array, options?: { readonly start?: number }): Promise<void>
   /** As `copyTo`, synchronously. ERR_ASYNC_ONLY where the source has no synchronous reads. */
