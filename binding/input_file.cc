@@ -87,7 +87,6 @@ Napi::Function InputFileObject::define(Napi::Env env) {
       {InstanceMethod<&InputFileObject::view>("view"), InstanceMethod<&InputFileObject::read>("read"),
        InstanceMethod<&InputFileObject::read_sync>("readSync"),
        InstanceMethod<&InputFileObject::verify_unchanged>("verifyUnchanged"),
-       InstanceMethod<&InputFileObject::identity>("identity"),
        InstanceMethod<&InputFileObject::close>("close")});
 }
 
@@ -98,6 +97,19 @@ Napi::Value InputFileObject::open(const Napi::CallbackInfo& info) {
     const InputOptions chosen{options.Get("mapped").ToBoolean(), options.Get("guard").ToBoolean()};
     environment.next_input_file =
         InputFile::open(path_text(info[0], "path"), chosen, environment.live_mappings);
+    return environment.input_file_class.New({});
+  });
+}
+
+Napi::Value InputFileObject::open_below(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    Environment& environment = Environment::of(info.Env());
+    const Napi::Object options = object(info[2], "options");
+    const InputOptions chosen{options.Get("mapped").ToBoolean(), options.Get("guard").ToBoolean()};
+    const HardLinks hard_links = options.Get("isSole").ToBoolean() ? HardLinks::kRefuse : HardLinks::kAllow;
+    environment.next_input_file =
+        InputFile::open_below(path_text(info[0], "folder"), path_text(info[1], "name"), hard_links, chosen,
+                              environment.live_mappings);
     return environment.input_file_class.New({});
   });
 }
@@ -169,17 +181,6 @@ Napi::Value InputFileObject::verify_unchanged(const Napi::CallbackInfo& info) {
   return guarded(info.Env(), [&] {
     opened()->verify_unchanged();
     return info.Env().Undefined();
-  });
-}
-
-Napi::Value InputFileObject::identity(const Napi::CallbackInfo& info) {
-  return guarded(info.Env(), [&]() -> Napi::Value {
-    const FileIdentity found = opened()->identity();
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("device", Napi::BigInt::New(info.Env(), found.device));
-    result.Set("inode", Napi::BigInt::New(info.Env(), found.inode));
-    result.Set("links", Napi::BigInt::New(info.Env(), found.links));
-    return result;
   });
 }
 

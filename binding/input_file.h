@@ -22,6 +22,8 @@ class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
   static Napi::Function define(Napi::Env env);
   // openInput(path, { mapped, guard })
   static Napi::Value open(const Napi::CallbackInfo& info);
+  // openInputBelow(folder, name, { mapped, guard, isSole })
+  static Napi::Value open_below(const Napi::CallbackInfo& info);
   // The open file of an argument. Errors: ERR_ARGUMENT for any other value, ERR_CLOSED.
   static std::shared_ptr<InputFile> file_of(const Napi::Value& value, const char* name);
 
@@ -33,7 +35,6 @@ class InputFileObject : public Napi::ObjectWrap<InputFileObject> {
   Napi::Value read(const Napi::CallbackInfo& info);
   Napi::Value read_sync(const Napi::CallbackInfo& info);
   Napi::Value verify_unchanged(const Napi::CallbackInfo& info);
-  Napi::Value identity(const Napi::CallbackInfo& info);
   Napi::Value close(const Napi::CallbackInfo& info);
 
   const std::shared_ptr<InputFile>& opened() const;

@@ -8,6 +8,7 @@
 #include "cpu/isa.h"
 #include "dlpack.h"
 #include "environment.h"
+#include "folder.h"
 #include "input_file.h"
 #include "memory/huge_pages.h"
 #include "memory/place_rows.h"
@@ -112,11 +113,17 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   environment->sparse_buffer_class = Napi::Persistent(SparseBufferObject::define(env));
   environment->statistics_class = Napi::Persistent(StatisticsObject::define(env));
   exports.Set("openInput", Napi::Function::New<InputFileObject::open>(env, "openInput"));
+  exports.Set("openInputBelow", Napi::Function::New<InputFileObject::open_below>(env, "openInputBelow"));
   exports.Set("planReorder", Napi::Function::New<ReorderPlanObject::plan>(env, "planReorder"));
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
+  exports.Set("createOutputBelow",
+              Napi::Function::New<OutputFileObject::create_below>(env, "createOutputBelow"));
+  exports.Set("outputPaths", Napi::Function::New<output_paths>(env, "outputPaths"));
+  exports.Set("removeBelow", Napi::Function::New<remove_below>(env, "removeBelow"));
+  exports.Set("tryLock", Napi::Function::New<try_lock>(env, "tryLock"));
   exports.Set("threads", Napi::Function::New<threads>(env, "threads"));
   exports.Set("setThreads", Napi::Function::New<set_threads>(env, "setThreads"));
   exports.Set("setExternalBuffers", Napi::Function::New<set_external_buffers>(env, "setExternalBuffers"));

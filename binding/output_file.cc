@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "environment.h"
 #include "error.h"
+#include "folder.h"
 #include "input_file.h"
 #include "io/checked_math.h"
 #include "job.h"
@@ -110,6 +111,7 @@ Napi::Function OutputFileObject::define(Napi::Env env) {
       {InstanceMethod<&OutputFileObject::write>("write"),
        InstanceMethod<&OutputFileObject::copy_from>("copyFrom"),
        InstanceMethod<&OutputFileObject::sync>("sync"), InstanceMethod<&OutputFileObject::commit>("commit"),
+       InstanceMethod<&OutputFileObject::identity>("identity"),
        InstanceMethod<&OutputFileObject::abort>("abort")});
 }
 
@@ -118,6 +120,18 @@ Napi::Value OutputFileObject::create(const Napi::CallbackInfo& info) {
     Environment& environment = Environment::of(info.Env());
     const std::string path = path_text(info[0], "path");
     environment.next_output_file = OutputFile::create(path, whole_number(info[1], "byteLength"));
+    return environment.output_file_class.New({});
+  });
+}
+
+Napi::Value OutputFileObject::create_below(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value {
+    Environment& environment = Environment::of(info.Env());
+    const std::string folder = path_text(info[0], "folder");
+    const std::string name = path_text(info[1], "name");
+    const int64_t byte_length = whole_number(info[2], "byteLength");
+    const Target target = info[3].ToBoolean() ? Target::kNew : Target::kAny;
+    environment.next_output_file = OutputFile::create_below(folder, name, target, byte_length);
     return environment.output_file_class.New({});
   });
 }
@@ -200,6 +214,10 @@ Napi::Value OutputFileObject::commit(const Napi::CallbackInfo& info) {
       throw;
     }
   });
+}
+
+Napi::Value OutputFileObject::identity(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&]() -> Napi::Value { return to_javascript(info.Env(), file_->identity()); });
 }
 
 Napi::Value OutputFileObject::abort(const Napi::CallbackInfo& info) {

@@ -33,6 +33,8 @@ class OutputFileObject : public Napi::ObjectWrap<OutputFileObject> {
   static Napi::Function define(Napi::Env env);
   // createOutput(path, byteLength)
   static Napi::Value create(const Napi::CallbackInfo& info);
+  // createOutputBelow(folder, name, byteLength, isNew)
+  static Napi::Value create_below(const Napi::CallbackInfo& info);
   // The output of an argument. Errors: ERR_ARGUMENT for any other value.
   static std::shared_ptr<OutputFile> file_of(const Napi::Value& value, const char* name);
 
@@ -45,6 +47,7 @@ class OutputFileObject : public Napi::ObjectWrap<OutputFileObject> {
   Napi::Value copy_from(const Napi::CallbackInfo& info);
   Napi::Value sync(const Napi::CallbackInfo& info);
   Napi::Value commit(const Napi::CallbackInfo& info);
+  Napi::Value identity(const Napi::CallbackInfo& info);
   Napi::Value abort(const Napi::CallbackInfo& info);
 
   std::shared_ptr<OutputFile> file_;

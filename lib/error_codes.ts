@@ -37,6 +37,7 @@ export const ERROR_CODES = {
   ERR_OVERFLOW: 'A number in the file, or a product of such numbers, is too large.',
   ERR_OVERLAP: 'Two records of the file share bytes.',
   ERR_PATH_ESCAPE: 'A file refers to a file outside its folder.',
+  ERR_PERMISSION: "Node's permission model does not grant access to a file.",
   ERR_QUANTIZATION: 'Quantization parameters are invalid, or do not fit their tensor.',
   ERR_RANGE: 'A requested range or index lies outside the data.',
   ERR_RANK: 'The number of axes exceeds the limit of the format.',

@@ -4,9 +4,9 @@
  * descriptor, so that only code that reads a view is exposed to the truncation of the file.
  */
 import { yieldToEventLoop } from '../event_loop.js'
-import { native } from '../native/addon.js'
 import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'
+import { type FileBelow, openNativeFile, pathOfFile } from './open_native.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 import { unfilledBytes } from './view_limit.js'
@@ -30,13 +30,10 @@ export class MappedFileSource implements ByteSource {
   #closed = false
 
   /** @throws TileworkError ERR_IO, ERR_NATIVE_LOAD */
-  constructor(path: string, options: MappedFileOptions = {}) {
-    const addon = native()
-    this.native = systemError.wrap(path, () =>
-      addon.openInput(path, { mapped: true, guard: options.guard === true }),
-    )
+  constructor(file: string | FileBelow, options: MappedFileOptions = {}) {
+    this.label = pathOfFile(file)
+    this.native = openNativeFile(file, { mapped: true, guard: options.guard === true })
     this.byteLength = this.native.byteLength
-    this.label = path
   }
 
   view(start: number, end: number): Uint8Array {

@@ -6,6 +6,7 @@ import { valueText } from '../value_text.js'
 import { BlobSource } from './blob_source.js'
 import { MappedFileSource } from './mapped_file.js'
 import { MemorySource } from './memory.js'
+import type { FileBelow } from './open_native.js'
 import { RangedFileSource } from './ranged_file.js'
 import { DEFAULT_INPUT_BYTES, isReceivedInput, type ReceivedInput, receive } from './receive.js'
 import type { ByteSource } from './source.js'
@@ -51,8 +52,14 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
   )
 }
 
-function openPath(path: string, mode: 'map' | 'read', guard: boolean): ByteSource {
-  return mode === 'map' ? new MappedFileSource(path, { guard }) : new RangedFileSource(path)
+/** As `openSource`, for a file that another file names. @throws TileworkError also ERR_PATH_ESCAPE, ERR_FILE_CHANGED */
+export async function openSourceBelow(file: FileBelow, options: OpenSourceOptions): Promise<ByteSource> {
+  const { mode = 'map', guard = false } = options
+  return openPath(file, mode, guard)
+}
+
+function openPath(file: string | FileBelow, mode: 'map' | 'read', guard: boolean): ByteSource {
+  return mode === 'map' ? new MappedFileSource(file, { guard }) : new RangedFileSource(file)
 }
 
 /** @throws TileworkError ERR_ARGUMENT for a URL that names no path of this machine */

@@ -2,9 +2,9 @@
  * A file that is read by ranges and never mapped: for untrusted writers, who could truncate a mapped file during a read, and
  * for network shares. Every read copies, and verifies that the file has not changed since it was opened.
  */
-import { native } from '../native/addon.js'
 import type { NativeInputFile } from '../native/types.js'
 import { checkRange, closedError } from './check_range.js'
+import { type FileBelow, openNativeFile, pathOfFile } from './open_native.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 import { unfilledBytes } from './view_limit.js'
@@ -17,11 +17,10 @@ export class RangedFileSource implements ByteSource {
   #closed = false
 
   /** @throws TileworkError ERR_IO, also for folders; ERR_ARGUMENT for pipes and devices, whose length is not fixed; ERR_NATIVE_LOAD */
-  constructor(path: string) {
-    const addon = native()
-    this.native = systemError.wrap(path, () => addon.openInput(path, { mapped: false, guard: false }))
+  constructor(file: string | FileBelow) {
+    this.label = pathOfFile(file)
+    this.native = openNativeFile(file, { mapped: false, guard: false })
     this.byteLength = this.native.byteLength
-    this.label = path
   }
 
   async read(start: number, end: number): Promise<Uint8Array> {

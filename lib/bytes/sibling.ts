@@ -1,12 +1,11 @@
 /**
  * Opens a file that another file names. The writer of that file may be untrusted, so the name must not lead out of its
- * folder: neither by its text nor by links in the folder.
+ * folder: neither by its text, which is checked here, nor by links in the folder, which the addon checks on what it has open.
  */
-import { lstat, realpath } from 'node:fs/promises'
+import { realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, sep } from 'node:path'
 import { TileworkError } from '../errors.js'
-import { nativeFileOf } from './native_file.js'
-import { type OpenSourceOptions, openSource } from './open_source.js'
+import { type OpenSourceOptions, openSource, openSourceBelow } from './open_source.js'
 import type { ByteSource } from './source.js'
 import { systemError } from './system_error.js'
 
@@ -37,53 +36,8 @@ export async function openSibling(
 ): Promise<ByteSource> {
   checkSiblingName(name)
   const folder = dirname(path)
-  const named = join(folder, name)
-  if (symlinks === 'follow') return openSource(named, options)
-  const real = await insidePath(folder, named, name)
-  const source = await openSource(real, options)
-  try {
-    await checkOpened(source, { folder, named, name, hardLinks })
-    return source
-  } catch (error) {
-    source.close?.()
-    throw error
-  }
-}
-
-/** The path with all links resolved. @throws TileworkError ERR_PATH_ESCAPE for a path outside the folder */
-async function insidePath(folder: string, named: string, name: string): Promise<string> {
-  const [realFolder, real] = await realPaths(folder, named)
-  if (isInside(realFolder, real)) return real
-  throw new TileworkError(
-    'ERR_PATH_ESCAPE',
-    `${JSON.stringify(name)} is a link that leads out of its folder; symlinks: 'follow' allows it.`,
-    { path: name },
-  )
-}
-
-/**
- * Between the check of a path and its opening, any part of the path may become a link (TOCTOU). So the opened file itself is
- * checked: it must be the file inside the folder, which a file from elsewhere can only be through a hard link.
- */
-async function checkOpened(
-  source: ByteSource,
-  {
-    folder,
-    named,
-    name,
-    hardLinks,
-  }: { folder: string; named: string; name: string; hardLinks: HardLinkPolicy },
-): Promise<void> {
-  const { device, inode, links } = nativeFileOf(source)!.identity()
-  const real = await insidePath(folder, named, name)
-  const { dev, ino } = await systemError.wrapAsync(real, () => lstat(real, { bigint: true }))
-  if (dev !== device || ino !== inode) {
-    const message = `${JSON.stringify(name)} was replaced while it was opened.`
-    throw new TileworkError('ERR_FILE_CHANGED', message, { path: name })
-  }
-  if (hardLinks === 'allow' || links <= 1n) return
-  const message = `${JSON.stringify(name)} has ${links} names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.`
-  throw new TileworkError('ERR_PATH_ESCAPE', message, { path: name })
+  if (symlinks === 'follow') return openSource(join(folder, name), options)
+  return openSourceBelow({ folder, name, isSole: hardLinks === 'refuse' }, options)
 }
 
 /**

@@ -14,6 +14,10 @@ function from(path: string, error: unknown): TileworkError {
     // The addon's own path identifies which of two files failed.
     return new TileworkError(code as ErrorCode, message, { path: ownPath ?? path, cause: error })
   }
+  if (code === 'ERR_ACCESS_DENIED') {
+    const said = `${path}: Node's permission model does not grant access: ${message}`
+    return new TileworkError('ERR_PERMISSION', said, { path, cause: error })
+  }
   return new TileworkError('ERR_IO', `${path}: ${reason(path, error)}`, { path, cause: error })
 }
 

@@ -40,6 +40,7 @@ const EXIT_BY_ERROR: Record<ErrorCode, ExitCode> = {
   ERR_OVERFLOW: EXIT.usage,
   ERR_OVERLAP: EXIT.unreadable,
   ERR_PATH_ESCAPE: EXIT.unreadable,
+  ERR_PERMISSION: EXIT.io,
   ERR_QUANTIZATION: EXIT.usage,
   ERR_RANGE: EXIT.usage,
   ERR_RANK: EXIT.usage,
@@ -58,6 +59,7 @@ const NOT_ABOUT_THE_BYTES: ReadonlySet<ErrorCode> = new Set([
   'ERR_FILE_CHANGED',
   'ERR_IO',
   'ERR_NATIVE_LOAD',
+  'ERR_PERMISSION',
 ])
 
 /** The exit code of a failure. One code, for example ERR_RANK, blames the file at open and the request later. */

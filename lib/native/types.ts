@@ -32,8 +32,6 @@ export interface NativeInputFile {
   readSync(start: number, target: Uint8Array): void
   /** Throws ERR_FILE_CHANGED if the size or modification time changed since the file was opened. */
   verifyUnchanged(): void
-  /** Device, inode and number of hard links of the open file itself, whatever its path names now. Throws ERR_CLOSED. */
-  identity(): { readonly device: bigint; readonly inode: bigint; readonly links: bigint }
   /** Ends use through this object; the mapping is unmapped after its last user. `revoke` also detaches all views. */
   close(revoke: boolean): void
 }
@@ -380,8 +378,24 @@ export interface NativeOutputFile {
   sync(): Promise<void>
   /** Syncs what is not synced, renames the file over its target and syncs the folder. Frees disk and descriptor on failure. */
   commit(): Promise<void>
+  /** The file under its name. After `sync` or `commit`; throws ERR_CLOSED after `abort`. */
+  identity(): NativeFileIdentity
   /** Frees disk and descriptor once no write uses them. May be called twice, and after `commit`. */
   abort(): void
+}
+
+/** Identifies a file with its content: renaming and linking leave all four numbers as they are. */
+export interface NativeFileIdentity {
+  readonly device: bigint
+  readonly inode: bigint
+  readonly size: bigint
+  /** Time of the last change in nanoseconds since 1970. */
+  readonly modified: bigint
+}
+
+export interface NativeInputOptions {
+  readonly mapped: boolean
+  readonly guard: boolean
 }
 
 /** The content of a DLPack capsule in row-major order, sub-byte elements packed. */
@@ -400,7 +414,16 @@ export interface NativeAddon {
    * Opens a regular file; an empty one has byteLength 0. With `guard`, a read beyond the end of a mapped file that was
    * truncated gives zeros and ERR_FILE_CHANGED; without it, the system kills the process with SIGBUS.
    */
-  openInput(path: string, options: { readonly mapped: boolean; readonly guard: boolean }): NativeInputFile
+  openInput(path: string, options: NativeInputOptions): NativeInputFile
+  /**
+   * As `openInput`, for a relative name. No link leads out of the folder, whatever others do to it meanwhile: ERR_PATH_ESCAPE.
+   * With `isSole` neither does a hard link; ERR_FILE_CHANGED where the name changes too often to tell.
+   */
+  openInputBelow(
+    folder: string,
+    name: string,
+    options: NativeInputOptions & { readonly isSole: boolean },
+  ): NativeInputFile
   planReorder(description: NativePlanDescription): NativeReorderPlan
   /** Reserves addresses only; no page is resident before `fill`. Throws ERR_LIMIT when the address space has no room. */
   createSparseBuffer(byteLength: number): NativeSparseBuffer
@@ -408,6 +431,20 @@ export interface NativeAddon {
   createStatistics(dtype: string, bins: number): NativeStatistics
   /** Creates an unnamed or temporary file beside `path` and reserves `byteLength` bytes: a full disk is ENOSPC at once. */
   createOutput(path: string, byteLength: number): NativeOutputFile
+  /**
+   * As `createOutput`, for a relative name. Throws ERR_PATH_ESCAPE as `openInputBelow`. A link of that name is itself replaced.
+   * With `isNew` the commit throws EEXIST where the name is taken by then.
+   */
+  createOutputBelow(folder: string, name: string, byteLength: number, isNew: boolean): NativeOutputFile
+  /** All paths that `createOutput` may create or replace: the file that links lead to first, then temporary files. */
+  outputPaths(path: string): readonly string[]
+  /** Removes a file below a folder if it is still this one, regular and without further names. */
+  removeBelow(folder: string, name: string, identity: NativeFileIdentity): boolean
+  /**
+   * Takes the lock of an open file or folder if it is free; closing the descriptor releases it. `unknown` where the file
+   * system has no locks.
+   */
+  tryLock(descriptor: number): 'taken' | 'busy' | 'unknown'
   /** Threads of the addon's pool: from CPU affinity and cgroup quota, or TILEWORK_THREADS, or `setThreads`. */
   threads(): number
   setThreads(count: number): void

@@ -33,7 +33,7 @@ import { chunksOf } from './chunks.js'
 import { completedSaves, saveThatWrites, whileWriting } from './concurrent_saves.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
-import { memorySink, pathSink, type Sink, streamSink } from './sink.js'
+import { memorySink, pathSink, type Sink, siblingSink, streamSink } from './sink.js'
 import { type WriteContext, writeChunks } from './write_chunks.js'
 
 /** Memory that a running save takes from the budget: its chunks in flight and the buffers of its threads. */
@@ -296,7 +296,7 @@ function openFiles(path: string, plan: WritePlan): OutputFile[] {
       const isNew = !existsSync(siblingPath)
       files.push({
         ...sibling,
-        sink: pathSink(siblingPath, sibling.byteLength),
+        sink: siblingSink(dirname(path), sibling.name, sibling.byteLength),
         ...(isNew && { newPath: siblingPath }),
       })
     }

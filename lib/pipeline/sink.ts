@@ -1,8 +1,9 @@
 /** The targets of a save: a path, a stream, or memory. */
+import { join } from 'node:path'
+import { openOutput, openOutputBelow } from '../bytes/open_native.js'
 import { systemError } from '../bytes/system_error.js'
 import { untilAborted } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import { native } from '../native/addon.js'
 import type { NativeOutputFile } from '../native/types.js'
 import type { Chunk } from './chunks.js'
 
@@ -28,7 +29,15 @@ export interface Sink {
 
 /** A file that appears under its name on commit, complete. Errors: ERR_IO. */
 export function pathSink(path: string, byteLength: number): Sink {
-  const output = systemError.wrap(path, () => native().createOutput(path, byteLength))
+  return outputSink(path, openOutput(path, byteLength))
+}
+
+/** As `pathSink`, for a file below a folder. Errors: ERR_PATH_ESCAPE for a name behind a link that leads out of it. */
+export function siblingSink(folder: string, name: string, byteLength: number): Sink {
+  return outputSink(join(folder, name), openOutputBelow({ folder, name }, byteLength))
+}
+
+function outputSink(path: string, output: NativeOutputFile): Sink {
   const run = (chunk: NativeChunk, cancel: Int32Array | undefined): Promise<void> => {
     const { file, start, position } = chunk
     const end = start + chunk.byteLength

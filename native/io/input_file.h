@@ -13,6 +13,8 @@
 
 namespace tilework {
 
+class Folder;
+
 // Changes when someone writes to the file. The status change time is not part of it: renaming a file or
 // changing its mode moves that time without touching the bytes.
 struct FileStamp {
@@ -23,19 +25,14 @@ struct FileStamp {
   bool operator==(const FileStamp&) const = default;
 };
 
-// Identifies a file independently of its names.
-struct FileIdentity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  // Number of hard links.
-  uint64_t links = 0;
-};
-
 struct InputOptions {
   bool mapped = true;
   // Reads of a truncated mapping give zeros and ERR_FILE_CHANGED instead of SIGBUS; see fault_guard.h.
   bool guard = false;
 };
+
+// Whether a file below a folder may have further names, which may lie outside.
+enum class HardLinks { kAllow, kRefuse };
 
 class InputFile {
  public:
@@ -44,6 +41,12 @@ class InputFile {
   // Opens a regular file. `live` counts the mapped files of one owner. Errors: a system error (EISDIR for a
   // folder), ERR_ARGUMENT for any other kind of file, ERR_OVERFLOW.
   static std::shared_ptr<InputFile> open(const std::string& path, InputOptions options, LiveCount live);
+
+  // Opens `name` below a folder. What is checked is what is open: neither a link that appears meanwhile nor a
+  // folder that is replaced leads outside. Errors: as `open`, ERR_PATH_ESCAPE, ERR_FILE_CHANGED where the
+  // name keeps changing.
+  static std::shared_ptr<InputFile> open_below(const std::string& folder, const std::string& name,
+                                               HardLinks hard_links, InputOptions options, LiveCount live);
 
   // The open file whose mapping contains all of [data, data + size), or null. A job that receives such memory
   // as plain bytes holds the file through this.
@@ -86,9 +89,6 @@ class InputFile {
   // zeros. Without a descriptor only the guard is checked. Any thread.
   void verify_unchanged() const;
 
-  // Identity of the open file, not of the file that has its name by now. Errors: ERR_CLOSED, a system error.
-  FileIdentity identity() const;
-
   // For callers that read the descriptor themselves: ERR_CLOSED if it is missing, ERR_FILE_CHANGED if the
   // file ends early.
   Error closed() const;
@@ -96,6 +96,9 @@ class InputFile {
 
  private:
   InputFile(std::string path, InputOptions options, int descriptor, LiveCount live);
+  static std::shared_ptr<InputFile> from_descriptor(int descriptor, const std::string& path,
+                                                    InputOptions options, LiveCount live);
+  bool is_sole_file(const Folder& folder, const std::string& name) const;
   void take_stamp();
   void map();
   Error changed(const std::string& how) const;

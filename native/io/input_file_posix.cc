@@ -13,6 +13,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "io/descriptor_io.h"
+#include "io/folder.h"
 #include "io/input_file.h"
 
 namespace tilework {
@@ -37,6 +38,12 @@ Registry& registry() {
   return *instance;
 }
 
+// Without O_NONBLOCK, opening a FIFO would wait for a writer before it can be refused.
+constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+// Attempts to open a name whose file is replaced again and again.
+constexpr int kMaxTries = 8;
+
 struct stat status_of(int descriptor, const std::string& path) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) throw system_error(errno, "fstat", path);
@@ -53,12 +60,66 @@ FileStamp stamp_of(const struct stat& status) {
           static_cast<int64_t>(time.tv_nsec)};
 }
 
+// Moves when the file gets or loses a name.
+std::pair<time_t, long> change_time(const struct stat& status) {
+#ifdef __APPLE__
+  return {status.st_ctimespec.tv_sec, status.st_ctimespec.tv_nsec};
+#else
+  return {status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
+#endif
+}
+
 }  // namespace
 
 std::shared_ptr<InputFile> InputFile::open(const std::string& path, InputOptions options, LiveCount live) {
-  // Without O_NONBLOCK, opening a FIFO would wait for a writer before it can be refused.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  const int descriptor = ::open(path.c_str(), kOpenFlags);
   if (descriptor < 0) throw system_error(errno, "open", path);
+  return from_descriptor(descriptor, path, options, std::move(live));
+}
+
+std::shared_ptr<InputFile> InputFile::open_below(const std::string& folder, const std::string& name,
+                                                 HardLinks hard_links, InputOptions options, LiveCount live) {
+  const std::string path = folder + "/" + name;
+  const std::shared_ptr<Folder> opened = Folder::open(folder, path);
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    const int descriptor = opened->open_below(name, kOpenFlags);
+    if (descriptor < 0 && errno == EXDEV) {
+      throw Error(ErrorCode::kPathEscape,
+                  "'" + name + "' is a link that leads out of its folder; symlinks: 'follow' allows it.",
+                  name);
+    }
+    if (descriptor < 0) throw system_error(errno, "open", path);
+    std::shared_ptr<InputFile> file = from_descriptor(descriptor, path, options, live);
+    if (hard_links == HardLinks::kAllow || file->is_sole_file(*opened, name)) return file;
+  }
+  throw Error(ErrorCode::kFileChanged, "'" + name + "' was replaced while it was opened.", name);
+}
+
+// A hard link shows in no path, only in the number of names. A file from outside that is given a name below
+// the folder has two, but another process can take that name away again before they are counted. Then the
+// name leads to another file, or, if it was given back since, the status change time is another. False where
+// the answer is not certain.
+bool InputFile::is_sole_file(const Folder& folder, const std::string& name) const {
+  const int descriptor = owned_descriptor_->number();
+  const struct stat before = status_of(descriptor, path_);
+  if (before.st_nlink > 1) {
+    throw Error(ErrorCode::kPathEscape,
+                "'" + name + "' has " + std::to_string(before.st_nlink) +
+                    " names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.",
+                name);
+  }
+  const int by_name = folder.open_below(name, kOpenFlags);
+  if (by_name < 0) return false;
+  struct stat named {};
+  const bool is_known = fstat(by_name, &named) == 0;
+  close(by_name);
+  const struct stat after = status_of(descriptor, path_);
+  return is_known && named.st_dev == before.st_dev && named.st_ino == before.st_ino && named.st_nlink == 1 &&
+         after.st_nlink == 1 && change_time(after) == change_time(before);
+}
+
+std::shared_ptr<InputFile> InputFile::from_descriptor(int descriptor, const std::string& path,
+                                                      InputOptions options, LiveCount live) {
   std::shared_ptr<InputFile> file(new InputFile(path, options, descriptor, std::move(live)));
   file->take_stamp();
   if (options.mapped && file->size() > 0) {
@@ -151,14 +212,6 @@ void InputFile::verify_unchanged() const {
   throw changed(now.size == stamp_.size ? "its modification time changed"
                                         : "it had " + std::to_string(stamp_.size) + " bytes and now has " +
                                               std::to_string(now.size));
-}
-
-FileIdentity InputFile::identity() const {
-  const std::shared_ptr<Descriptor> open = descriptor();
-  if (open == nullptr) throw closed();
-  const struct stat status = status_of(open->number(), path_);
-  return {static_cast<uint64_t>(status.st_dev), static_cast<uint64_t>(status.st_ino),
-          static_cast<uint64_t>(status.st_nlink)};
 }
 
 Error InputFile::closed() const {

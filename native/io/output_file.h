@@ -8,19 +8,34 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
+#include "io/file_identity.h"
+#include "io/folder.h"
 #include "io/input_file.h"
 #include "io/temporary_file.h"
 
 namespace tilework {
 
+enum class Target { kAny, kNew };
+
 class OutputFile {
  public:
   // Creates the temporary file and reserves `byte_length` bytes, so that a full disk is noticed now. Follows
-  // a symbolic link: its target is replaced, not the link. Keeps the permissions of an existing target.
-  // Errors name `path`: a system error (EISDIR, ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is not a
-  // regular file.
+  // a symbolic link: its target is replaced, not the link. Takes over owner, group, permissions, access
+  // control list and extended attributes of an existing target. Errors name `path`: a system error (EISDIR,
+  // ENOSPC, ENOENT, ...), ERR_ARGUMENT for a target that is not a regular file.
   static std::shared_ptr<OutputFile> create(const std::string& path, int64_t byte_length);
+
+  // As `create`, for a name below a folder: links that lead out of the folder are refused whenever they
+  // appear, and a link of that name is itself replaced. With `kNew` the commit fails with EEXIST if a file
+  // has the name by then. Errors: also ERR_PATH_ESCAPE.
+  static std::shared_ptr<OutputFile> create_below(const std::string& folder, const std::string& name,
+                                                  Target target, int64_t byte_length);
+
+  // All paths that `create` may create or replace: the file at the end of a chain of links first, then
+  // temporary files. Errors: a system error.
+  static std::vector<std::string> paths_of(const std::string& path);
 
   // Aborts.
   ~OutputFile() = default;
@@ -56,6 +71,8 @@ class OutputFile {
   // Waits for announced writes and syncs, calls fsync if bytes are not synced yet, renames over the target,
   // and calls fsync on the folder. Then closes the descriptor. A failure aborts.
   void commit();
+  // Identifies the file under its name. After sync(), or a commit. Errors: ERR_CLOSED.
+  FileIdentity identity() const;
   // Releases disk space and descriptor as soon as no write or commit uses them. Does nothing after commit or
   // a second time.
   void abort();
@@ -65,7 +82,8 @@ class OutputFile {
 
   OutputFile() = default;
   void reserve(int64_t byte_length);
-  void hand_down_permissions(int old_mode);
+  static std::shared_ptr<OutputFile> create_at(const std::string& path, std::shared_ptr<const Folder> folder,
+                                               const std::string& name, Target target, int64_t byte_length);
   std::shared_ptr<TemporaryFile> opened() const;
   std::shared_ptr<TemporaryFile> finish_writes();
   void start_writeback(const TemporaryFile& temporary, int64_t written);
@@ -75,7 +93,9 @@ class OutputFile {
   Error closed() const;
 
   std::string path_;
-  std::string folder_;
+  Target target_ = Target::kAny;
+  // Released with the temporary file.
+  std::shared_ptr<const Folder> folder_;
   mutable std::mutex mutex_;
   // Notified at the end of a sync too.
   std::condition_variable writes_ended_;
@@ -85,6 +105,8 @@ class OutputFile {
   bool write_failed_ = false;
   // No write since the last fsync.
   bool is_synced_ = false;
+  // Once it is committed.
+  FileIdentity identity_;
   // Written bytes whose writeback was not started yet.
   std::atomic<int64_t> not_started_{0};
   // Null after commit and abort; running writes hold it too.

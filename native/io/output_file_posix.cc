@@ -10,6 +10,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "io/descriptor_io.h"
+#include "io/file_attributes.h"
 #include "io/output_file.h"
 
 namespace tilework {
@@ -21,17 +22,6 @@ constexpr int64_t kWritebackBytes = int64_t{32} << 20;
 
 // Linux follows this many symbolic links before it reports ELOOP.
 constexpr int kMaxLinks = 40;
-
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-std::string name_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
 
 // End of a chain of symbolic links; the file need not exist.
 std::string follow_links(const std::string& asked) {
@@ -48,60 +38,87 @@ std::string follow_links(const std::string& asked) {
   throw system_error(ELOOP, "readlink", asked);
 }
 
-std::string absolute_folder(const std::string& folder, const std::string& asked) {
-  char resolved[PATH_MAX];
-  if (realpath(folder.c_str(), resolved) == nullptr) throw system_error(errno, "realpath", asked);
-  return resolved;
-}
+// The file that will be replaced, where there is one.
+struct OldFile {
+  explicit OldFile(const Folder& folder, const std::string& name, const std::string& asked) {
+    if (fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+      if (errno == ENOENT) return;
+      throw system_error(errno, "stat", asked);
+    }
+    if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", asked);
+    // What a link leads to stays as it is, so there is nothing to take over.
+    if (S_ISLNK(status.st_mode)) return;
+    if (!S_ISREG(status.st_mode)) {
+      throw Error(ErrorCode::kArgument, "'" + asked + "' is not a regular file and cannot be replaced.",
+                  asked);
+    }
+    exists = true;
+    constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    descriptor = openat(folder.descriptor(), name.c_str(), kFlags);
+    // The name may have changed hands since.
+    if (descriptor >= 0) fstat(descriptor, &status);
+  }
+  ~OldFile() {
+    if (descriptor >= 0) close(descriptor);
+  }
+  OldFile(const OldFile&) = delete;
+  OldFile& operator=(const OldFile&) = delete;
 
-// Permissions of the file that will be replaced; -1 if there is none.
-int mode_of_target(const std::string& target, const std::string& asked) {
+  bool exists = false;
   struct stat status {};
-  if (stat(target.c_str(), &status) != 0) {
-    if (errno == ENOENT) return -1;
-    throw system_error(errno, "stat", asked);
-  }
-  if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, "open", asked);
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::kArgument, "'" + asked + "' is not a regular file and cannot be replaced.", asked);
-  }
-  return static_cast<int>(status.st_mode & 0777);
-}
-
-// Makes the rename durable. Some file systems cannot sync a folder; then the rename is as durable as they
-// make it.
-void sync_folder(const std::string& folder, const std::string& asked) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY);
-  if (descriptor < 0) return;
-  const int failed = fsync(descriptor) != 0 ? errno : 0;
-  close(descriptor);
-  if (failed == EIO || failed == ENOSPC) throw system_error(failed, "fsync", asked);
-}
+  // -1 where it may not be read.
+  int descriptor = -1;
+};
 
 }  // namespace
 
 std::shared_ptr<OutputFile> OutputFile::create(const std::string& path, int64_t byte_length) {
   const std::string target = follow_links(path);
-  const std::string name = name_of(target);
+  const std::string name = name_of_path(target);
   if (name.empty() || name == "." || name == "..")
     throw system_error(path.empty() ? ENOENT : EISDIR, "open", path);
-  const int old_mode = mode_of_target(target, path);
-  std::shared_ptr<OutputFile> file(new OutputFile);
-  file->path_ = path;
-  // Absolute: the working directory may change before the commit.
-  file->folder_ = absolute_folder(folder_of(target), path);
-  // Never wider than the old target's, not even before the exact permissions are set.
-  const mode_t mode = old_mode < 0 ? 0666 : static_cast<mode_t>(old_mode | 0200);
-  file->temporary_ = std::make_shared<TemporaryFile>(file->folder_, name, mode, path);
-  if (old_mode >= 0) file->hand_down_permissions(old_mode);
-  if (byte_length > 0) file->reserve(byte_length);
-  return file;
+  return create_at(path, Folder::open(folder_of(target), path), name, Target::kAny, byte_length);
 }
 
-void OutputFile::hand_down_permissions(int old_mode) {
-  if (fchmod(temporary_->descriptor(), static_cast<mode_t>(old_mode)) == 0) return;
-  // File systems without permissions (FAT, some network shares) refuse; then there is nothing to keep.
-  if (errno != EPERM && errno != ENOTSUP && errno != ENOSYS) throw system_error(errno, "fchmod", path_);
+std::vector<std::string> OutputFile::paths_of(const std::string& path) {
+  const std::string target = follow_links(path);
+  const std::string parent = folder_of(target);
+  const std::string prefix = parent.ends_with('/') ? parent : parent + "/";
+  std::vector<std::string> paths = {target};
+  const auto folder = Folder::open(parent, path);
+  for (const std::string& name : TemporaryFile::all_names(*folder, name_of_path(target))) {
+    paths.push_back(prefix + name);
+  }
+  return paths;
+}
+
+std::shared_ptr<OutputFile> OutputFile::create_below(const std::string& folder, const std::string& name,
+                                                     Target target, int64_t byte_length) {
+  const std::string path = folder + "/" + name;
+  const auto below = Folder::open(folder, path)->folder_below(folder_of(name));
+  if (below == nullptr && errno == EXDEV) {
+    throw Error(ErrorCode::kPathEscape, "'" + name + "' lies behind a link that leads out of the folder.",
+                name);
+  }
+  if (below == nullptr) throw system_error(errno, "open", path);
+  return create_at(path, below, name_of_path(name), target, byte_length);
+}
+
+std::shared_ptr<OutputFile> OutputFile::create_at(const std::string& path,
+                                                  std::shared_ptr<const Folder> folder,
+                                                  const std::string& name, Target target,
+                                                  int64_t byte_length) {
+  const OldFile old(*folder, name, path);
+  std::shared_ptr<OutputFile> file(new OutputFile);
+  file->path_ = path;
+  file->target_ = target;
+  file->folder_ = std::move(folder);
+  // Never wider than the old file's, not even before the exact permissions are set.
+  const mode_t mode = old.exists ? 0600 : 0666;
+  file->temporary_ = std::make_shared<TemporaryFile>(file->folder_, name, mode, path);
+  if (old.exists) hand_down_attributes(old.descriptor, old.status, file->temporary_->descriptor(), path);
+  if (byte_length > 0) file->reserve(byte_length);
+  return file;
 }
 
 void OutputFile::reserve(int64_t byte_length) {
@@ -222,13 +239,13 @@ void OutputFile::commit() {
     wait_for_syncs();
     const std::shared_ptr<TemporaryFile> temporary = finish_writes();
     sync_once(*temporary);
-    temporary->take_name();
+    if (target_ == Target::kAny) temporary->take_name();
     replace_target(*temporary);
   } catch (...) {
     abort();
     throw;
   }
-  sync_folder(folder_, path_);
+  std::exchange(folder_, nullptr)->sync(path_);
 }
 
 // take_name() may replace the descriptor, which a running sync still needs.
@@ -250,9 +267,21 @@ std::shared_ptr<TemporaryFile> OutputFile::finish_writes() {
 void OutputFile::replace_target(TemporaryFile& temporary) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::kAborted) throw closed();
-  temporary.replace_target();
+  if (target_ == Target::kNew) {
+    temporary.take_target_name();
+  } else {
+    temporary.replace_target();
+  }
+  identity_ = identity_of(temporary.descriptor(), path_);
   state_ = State::kCommitted;
   temporary_.reset();
+}
+
+FileIdentity OutputFile::identity() const {
+  const std::lock_guard lock(mutex_);
+  if (state_ == State::kCommitted) return identity_;
+  if (temporary_ == nullptr) throw closed();
+  return identity_of(temporary_->descriptor(), path_);
 }
 
 void OutputFile::abort() {
@@ -261,6 +290,7 @@ void OutputFile::abort() {
   if (state_ == State::kCommitted || state_ == State::kAborted) return;
   state_ = State::kAborted;
   temporary = std::move(temporary_);
+  folder_.reset();
 }
 
 }  // namespace tilework

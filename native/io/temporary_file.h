@@ -13,15 +13,20 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <string>
+#include <vector>
+
+#include "io/folder.h"
 
 namespace tilework {
 
 class TemporaryFile {
  public:
-  // `folder` is absolute, `target` a name in it, `mode` as for open(), and `asked` the caller's path for
-  // errors. Errors: a system error; EEXIST if all names are in use.
-  TemporaryFile(const std::string& folder, const std::string& target, mode_t mode, const std::string& asked);
+  // `target` is a name in `folder`, `mode` as for open(), and `asked` the caller's path for errors. Errors: a
+  // system error; EEXIST if all names are in use.
+  TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, mode_t mode,
+                const std::string& asked);
   // Removes the file unless it replaced the target.
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile&) = delete;
@@ -34,26 +39,30 @@ class TemporaryFile {
   void take_name();
   // Renames the file, which has a name, over the target. Errors: a system error.
   void replace_target();
+  // Gives the file, which may have no name, that of the target, unless another file has it: EEXIST.
+  void take_target_name();
 
+  // All names that a save of `target` may use for a while.
+  static std::vector<std::string> all_names(const Folder& folder, const std::string& target);
   // Removes the named temporary files of this process. For process exit, where destructors do not run.
   static void remove_all_names();
 
  private:
-  std::string numbered_path(int number) const;
   void remove_abandoned() const;
   void open_without_name(mode_t mode);
   void open_with_name(mode_t mode);
-  bool link_name(const std::string& path);
+  bool link_name(const std::string& name);
   void copy_under_a_name();
+  void rename_to_target();
   void remove_name();
 
-  std::string folder_;
+  std::shared_ptr<const Folder> folder_;
   std::string target_;
   std::string asked_;
   // Common part of the names.
   std::string stem_;
   // Empty while the file has no name.
-  std::string path_;
+  std::string name_;
   int descriptor_ = -1;
 };
 

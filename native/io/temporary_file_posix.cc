@@ -1,6 +1,5 @@
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,9 +9,12 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "error.h"
 #include "io/descriptor_io.h"
+#include "io/file_attributes.h"
+#include "io/file_lock.h"
 #include "io/temporary_file.h"
 
 namespace tilework {
@@ -31,7 +33,8 @@ constexpr size_t kUsualNameBytes = 255;
 // Never destroyed: needed until the process is gone.
 struct Names {
   std::mutex mutex;
-  std::set<std::string> paths;
+  // Descriptor of the folder, which its temporary file holds, and name.
+  std::set<std::pair<int, std::string>> of_folders;
 };
 
 Names& names() {
@@ -39,12 +42,12 @@ Names& names() {
   return *instance;
 }
 
+bool is_failure_of_disk(int number) {
+  return number == ENOSPC || number == EDQUOT || number == EIO || number == EROFS;
+}
+
 // Set once the system refused to link an unnamed file; later files have a name from the start.
 std::atomic<bool> names_are_refused{false};
-
-std::string join_path(const std::string& folder, const std::string& name) {
-  return folder.ends_with('/') ? folder + name : folder + "/" + name;
-}
 
 // FNV-1a in hexadecimal digits.
 std::string hash_of(const std::string& text) {
@@ -56,8 +59,8 @@ std::string hash_of(const std::string& text) {
 }
 
 // A long name is cut; its hash distinguishes it from other names with the same start.
-std::string stem_of(const std::string& folder, const std::string& target) {
-  const long limit = pathconf(folder.c_str(), _PC_NAME_MAX);
+std::string stem_of(const Folder& folder, const std::string& target) {
+  const long limit = fpathconf(folder.descriptor(), _PC_NAME_MAX);
   const size_t bytes = limit > 0 ? static_cast<size_t>(limit) : kUsualNameBytes;
   if (target.size() + kAroundStem <= bytes) return target;
   const size_t around = kAroundStem + 1 + kHashDigits;
@@ -67,52 +70,58 @@ std::string stem_of(const std::string& folder, const std::string& target) {
   return target.substr(0, length) + "." + hash_of(target);
 }
 
-enum class Lock { kTaken, kBusy, kUnknown };
-
-// The lock is held until the descriptor is closed, also by the end of the process. Unknown where the file
-// system has no locks.
-Lock take_lock(int descriptor) {
-  while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    return errno == EWOULDBLOCK ? Lock::kBusy : Lock::kUnknown;
-  }
-  return Lock::kTaken;
+std::string numbered_name(const std::string& stem, int number) {
+  const std::string digits = number == 0 ? "" : "." + std::to_string(number);
+  return "." + stem + digits + kSuffix;
 }
 
-// Whether the path is the only name of the open file.
-bool is_only_name(const std::string& path, int descriptor) {
+bool status_at(const Folder& folder, const std::string& name, struct stat& status) {
+  return fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+// Whether the open file has this name and no other.
+bool is_only_name(const Folder& folder, const std::string& name, int descriptor) {
   struct stat by_name {};
   struct stat by_descriptor {};
-  return lstat(path.c_str(), &by_name) == 0 && fstat(descriptor, &by_descriptor) == 0 &&
+  return status_at(folder, name, by_name) && fstat(descriptor, &by_descriptor) == 0 &&
          by_name.st_dev == by_descriptor.st_dev && by_name.st_ino == by_descriptor.st_ino &&
          by_name.st_nlink == 1;
 }
 
-// A regular file of this user with a single name: possibly the leftover of a killed save.
-bool may_be_ours(const std::string& path) {
+// The owner that a save gives its file: that of the target, where it may; else the user of this process.
+uid_t owner_of(const Folder& folder, const std::string& target) {
   struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-         status.st_nlink == 1;
+  return status_at(folder, target, status) && S_ISREG(status.st_mode) ? status.st_uid : geteuid();
 }
 
-void remove_if_abandoned(const std::string& path) {
-  if (!may_be_ours(path)) return;
+// A regular file of this user or the target's owner, with a single name: possibly the leftover of a killed
+// save.
+bool may_be_ours(const Folder& folder, const std::string& name, uid_t owner) {
+  struct stat status {};
+  return status_at(folder, name, status) && S_ISREG(status.st_mode) && status.st_nlink == 1 &&
+         (status.st_uid == geteuid() || status.st_uid == owner);
+}
+
+void remove_if_abandoned(const Folder& folder, const std::string& name, uid_t owner) {
+  if (!may_be_ours(folder, name, owner)) return;
   constexpr int kFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   // Opened for writing where permissions allow: network file systems lock nothing else.
-  int descriptor = open(path.c_str(), O_RDWR | kFlags);
-  if (descriptor < 0) descriptor = open(path.c_str(), O_RDONLY | kFlags);
+  int descriptor = openat(folder.descriptor(), name.c_str(), O_RDWR | kFlags);
+  if (descriptor < 0) descriptor = openat(folder.descriptor(), name.c_str(), O_RDONLY | kFlags);
   if (descriptor < 0) return;
   // Check the name again under the lock: its owner may have committed in between and another save taken the
   // name.
-  if (take_lock(descriptor) == Lock::kTaken && is_only_name(path, descriptor)) unlink(path.c_str());
+  if (try_lock(descriptor) == Lock::kTaken && is_only_name(folder, name, descriptor)) {
+    unlinkat(folder.descriptor(), name.c_str(), 0);
+  }
   close(descriptor);
 }
 
 }  // namespace
 
-TemporaryFile::TemporaryFile(const std::string& folder, const std::string& target, mode_t mode,
+TemporaryFile::TemporaryFile(std::shared_ptr<const Folder> folder, const std::string& target, mode_t mode,
                              const std::string& asked)
-    : folder_(folder), target_(target), asked_(asked), stem_(stem_of(folder, target)) {
+    : folder_(std::move(folder)), target_(target), asked_(asked), stem_(stem_of(*folder_, target)) {
   // Before disk space is reserved: leftovers may fill the disk.
   remove_abandoned();
   if (!names_are_refused) open_without_name(mode);
@@ -124,37 +133,44 @@ TemporaryFile::~TemporaryFile() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-std::string TemporaryFile::numbered_path(int number) const {
-  const std::string digits = number == 0 ? "" : "." + std::to_string(number);
-  return join_path(folder_, "." + stem_ + digits + kSuffix);
+std::vector<std::string> TemporaryFile::all_names(const Folder& folder, const std::string& target) {
+  const std::string stem = stem_of(folder, target);
+  std::vector<std::string> all;
+  for (int number = 0; number < kMaxNames; ++number) all.push_back(numbered_name(stem, number));
+  return all;
 }
 
 void TemporaryFile::remove_abandoned() const {
-  for (int number = 0; number < kMaxNames; ++number) remove_if_abandoned(numbered_path(number));
+  const uid_t owner = owner_of(*folder_, target_);
+  for (int number = 0; number < kMaxNames; ++number) {
+    remove_if_abandoned(*folder_, numbered_name(stem_, number), owner);
+  }
 }
 
 #ifdef O_TMPFILE
+namespace {
+
+// The only path to a file without a name.
+std::string descriptor_path(int descriptor) { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+}  // namespace
+
 void TemporaryFile::open_without_name(mode_t mode) {
   // Any failure shows up again in the attempt with a name, which reports it.
-  const int descriptor = open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  const int descriptor = openat(folder_->descriptor(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
   if (descriptor < 0) return;
   // Without /proc the file could never get a name.
-  const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
-  if (access(link.c_str(), F_OK) != 0) {
+  if (access(descriptor_path(descriptor).c_str(), F_OK) != 0) {
     close(descriptor);
     return;
   }
-  take_lock(descriptor);
+  try_lock(descriptor);
   descriptor_ = descriptor;
 }
 
-bool TemporaryFile::link_name(const std::string& path) {
-  const std::string link = "/proc/self/fd/" + std::to_string(descriptor_);
-  const std::lock_guard lock(names().mutex);
-  if (linkat(AT_FDCWD, link.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0) return false;
-  path_ = path;
-  names().paths.insert(path_);
-  return true;
+bool TemporaryFile::link_name(const std::string& name) {
+  const std::string link = descriptor_path(descriptor_);
+  return linkat(AT_FDCWD, link.c_str(), folder_->descriptor(), name.c_str(), AT_SYMLINK_FOLLOW) == 0;
 }
 #else
 void TemporaryFile::open_without_name(mode_t) {}
@@ -167,16 +183,17 @@ bool TemporaryFile::link_name(const std::string&) {
 
 void TemporaryFile::open_with_name(mode_t mode) {
   for (int number = 0; number < kMaxNames; ++number) {
-    const std::string path = numbered_path(number);
+    const std::string name = numbered_name(stem_, number);
     const std::lock_guard lock(names().mutex);
-    const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    const int descriptor = openat(folder_->descriptor(), name.c_str(), kFlags, mode);
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) throw system_error(errno, "open", asked_);
     // Another save may have removed the name in between, because it saw a file without a lock.
-    if (take_lock(descriptor) != Lock::kBusy && is_only_name(path, descriptor)) {
+    if (try_lock(descriptor) != Lock::kBusy && is_only_name(*folder_, name, descriptor)) {
       descriptor_ = descriptor;
-      path_ = path;
-      names().paths.insert(path_);
+      name_ = name;
+      names().of_folders.insert({folder_->descriptor(), name_});
       return;
     }
     close(descriptor);
@@ -185,14 +202,19 @@ void TemporaryFile::open_with_name(mode_t mode) {
 }
 
 void TemporaryFile::take_name() {
-  if (!path_.empty()) return;
+  if (!name_.empty()) return;
   for (int number = 0; number < kMaxNames; ++number) {
-    const std::string path = numbered_path(number);
-    if (link_name(path)) return;
-    if (errno == EEXIST) continue;
-    if (errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EROFS) {
-      throw system_error(errno, "linkat", asked_);
+    const std::string name = numbered_name(stem_, number);
+    {
+      const std::lock_guard lock(names().mutex);
+      if (link_name(name)) {
+        name_ = name;
+        names().of_folders.insert({folder_->descriptor(), name_});
+        return;
+      }
     }
+    if (errno == EEXIST) continue;
+    if (is_failure_of_disk(errno)) throw system_error(errno, "linkat", asked_);
     // A security module or a file system refuses to link; if the folder is gone, the copy finds out.
     return copy_under_a_name();
   }
@@ -205,8 +227,8 @@ void TemporaryFile::copy_under_a_name() {
   const int unnamed = descriptor_;
   descriptor_ = -1;
   try {
-    open_with_name(status.st_mode & 0777);
-    if (fchmod(descriptor_, status.st_mode & 0777) != 0) throw system_error(errno, "fchmod", asked_);
+    open_with_name(status.st_mode & 0700);
+    hand_down_attributes(unnamed, status, descriptor_, asked_);
     const auto size = static_cast<int64_t>(status.st_size);
     if (copy_fully({unnamed, 0, asked_}, {descriptor_, 0, asked_}, size) != size) {
       throw system_error(EIO, "pread", asked_);
@@ -221,23 +243,50 @@ void TemporaryFile::copy_under_a_name() {
 }
 
 void TemporaryFile::replace_target() {
-  const std::string target = join_path(folder_, target_);
   const std::lock_guard lock(names().mutex);
-  if (rename(path_.c_str(), target.c_str()) != 0) throw system_error(errno, "rename", asked_);
-  names().paths.erase(path_);
-  path_.clear();
+  rename_to_target();
+}
+
+void TemporaryFile::take_target_name() {
+  // Straight from no name to the final one: a kill leaves nothing in between.
+  if (name_.empty() && link_name(target_)) return;
+  if (name_.empty() && (errno == EEXIST || is_failure_of_disk(errno)))
+    throw system_error(errno, "linkat", asked_);
+  take_name();
+  const std::lock_guard lock(names().mutex);
+  const int folder = folder_->descriptor();
+  if (linkat(folder, name_.c_str(), folder, target_.c_str(), 0) == 0) {
+    unlinkat(folder, name_.c_str(), 0);
+    names().of_folders.erase({folder, name_});
+    name_.clear();
+    return;
+  }
+  if (errno == EEXIST || is_failure_of_disk(errno)) throw system_error(errno, "linkat", asked_);
+  // A file system without hard links. Another save may take the name between the question and the rename.
+  struct stat status {};
+  if (status_at(*folder_, target_, status)) throw system_error(EEXIST, "rename", asked_);
+  rename_to_target();
+}
+
+void TemporaryFile::rename_to_target() {
+  const int folder = folder_->descriptor();
+  if (renameat(folder, name_.c_str(), folder, target_.c_str()) != 0)
+    throw system_error(errno, "rename", asked_);
+  names().of_folders.erase({folder, name_});
+  name_.clear();
 }
 
 void TemporaryFile::remove_name() {
   const std::lock_guard lock(names().mutex);
+  const int folder = folder_->descriptor();
   // Only a name that is still ours: at process exit it may be removed already and taken by another process.
-  if (names().paths.erase(path_) > 0) unlink(path_.c_str());
+  if (names().of_folders.erase({folder, name_}) > 0) unlinkat(folder, name_.c_str(), 0);
 }
 
 void TemporaryFile::remove_all_names() {
   const std::lock_guard lock(names().mutex);
-  for (const std::string& path : names().paths) unlink(path.c_str());
-  names().paths.clear();
+  for (const auto& [folder, name] : names().of_folders) unlinkat(folder, name.c_str(), 0);
+  names().of_folders.clear();
 }
 
 }  // namespace tilework

@@ -11,6 +11,7 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/xattr.h>
 #endif
 
 #include "check.h"
@@ -226,7 +227,8 @@ void test_descriptors_go_back() {
   const TemporaryFolder folder;
   const size_t before = open_descriptors();
   const auto committed = OutputFile::create(folder.path("committed"), 10);
-  CHECK(open_descriptors() == before + 1);
+  // The file and its folder.
+  CHECK(open_descriptors() == before + 2);
   commit(*committed);
   CHECK(open_descriptors() == before);
   const auto aborted = OutputFile::create(folder.path("aborted"), 10);
@@ -281,6 +283,89 @@ int verdict(const std::string& path, const std::string& code, const std::string&
     return as_expected ? 0 : 1;
   }
   return 2;
+}
+
+void replace(const std::string& path) {
+  const auto file = OutputFile::create(path, 3);
+  put(*file, "new", 0);
+  commit(*file);
+}
+
+void test_attributes() {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("target", "old");
+  // A mode that no usual mask gives.
+  CHECK(chmod(path.c_str(), 0714) == 0);
+#ifdef __linux__
+  const bool has_extended = setxattr(path.c_str(), "user.note", "kept", 4, 0) == 0;
+  // Version 2; owner rwx, user 12345 r--, group --x, mask r-x, others r--.
+  const uint8_t list[] = {2, 0,  0,   0,   1,   0,   7,  0, 255, 255, 255, 255, 2,   0,  4,
+                          0, 57, 48,  0,   0,   4,   0,  1, 0,   255, 255, 255, 255, 16, 0,
+                          5, 0,  255, 255, 255, 255, 32, 0, 4,   0,   255, 255, 255, 255};
+  const bool has_list = setxattr(path.c_str(), "system.posix_acl_access", list, sizeof(list), 0) == 0;
+#endif
+  const bool is_root = geteuid() == 0;
+  if (is_root) CHECK(chown(path.c_str(), 12345, 23456) == 0);
+  if (is_root) CHECK(chmod(path.c_str(), 04754) == 0);
+  struct stat before {};
+  CHECK(stat(path.c_str(), &before) == 0);
+  replace(path);
+  struct stat after {};
+  CHECK(stat(path.c_str(), &after) == 0);
+  CHECK(folder.read("target") == "new");
+  CHECK(after.st_ino != before.st_ino);
+  CHECK(after.st_mode == before.st_mode && after.st_uid == before.st_uid && after.st_gid == before.st_gid);
+#ifdef __linux__
+  char value[64];
+  if (has_extended) CHECK(getxattr(path.c_str(), "user.note", value, sizeof(value)) == 4);
+  if (has_list)
+    CHECK(getxattr(path.c_str(), "system.posix_acl_access", value, sizeof(value)) == sizeof(list));
+  if (!has_extended || !has_list) std::puts("Not all attributes are tested: the file system has none.");
+#endif
+}
+
+// What an unprivileged process may not keep never widens access.
+void test_attributes_of_another_owner() {
+  if (geteuid() != 0) return;
+  const TemporaryFolder folder;
+  const std::string path = folder.write("target", "old");
+  CHECK(chown(path.c_str(), 12345, 23456) == 0);
+  CHECK(chmod(path.c_str(), 06664) == 0);
+  CHECK(chmod(folder.path("").c_str(), 0777) == 0);
+  const int status = status_of_child([&] {
+    if (setgid(54321) != 0 || setuid(54321) != 0) _exit(1);
+    replace(path);
+  });
+  CHECK(ended_with(status, 0));
+  struct stat after {};
+  CHECK(stat(path.c_str(), &after) == 0);
+  CHECK(after.st_uid == 54321 && after.st_gid == 54321);
+  CHECK((after.st_mode & 07777) == 0644);
+}
+
+void test_below_a_folder() {
+  const TemporaryFolder folder;
+  CHECK(mkdir(folder.path("in").c_str(), 0755) == 0);
+  CHECK(mkdir(folder.path("in/sub").c_str(), 0755) == 0);
+  CHECK(symlink("..", folder.path("in/out").c_str()) == 0);
+  folder.write("outside", "outside");
+  CHECK(symlink("../outside", folder.path("in/link").c_str()) == 0);
+  const auto write = [&](const std::string& name, Target target) {
+    const auto file = OutputFile::create_below(folder.path("in"), name, target, 3);
+    put(*file, "new", 0);
+    commit(*file);
+    return file->identity();
+  };
+  CHECK(code_of([&] { write("out/file", Target::kAny); }) == "ERR_PATH_ESCAPE");
+  CHECK(code_of([&] { write("none/file", Target::kAny); }) == "ENOENT");
+  const FileIdentity identity = write("sub/file", Target::kNew);
+  CHECK(folder.read("in/sub/file") == "new");
+  CHECK(code_of([&] { write("sub/file", Target::kNew); }) == "EEXIST");
+  write("link", Target::kAny);
+  CHECK(folder.read("in/link") == "new");
+  CHECK(folder.read("outside") == "outside");
+  CHECK(remove_below(folder.path("in"), "sub/file", identity));
+  CHECK(!std::filesystem::exists(folder.path("in/sub/file")));
 }
 
 // A folder without permission. Root may write anywhere, so root changes to another user first.
@@ -351,9 +436,9 @@ void test_full_disk_and_read_only() { std::puts("A full disk is not tested: it n
 void test_errors_name_what_was_asked_for() {
   const TemporaryFolder folder;
   const std::string missing = folder.path("no/such/target");
-  CHECK(verdict(missing, "ENOENT", "realpath", [&] { OutputFile::create(missing, 0); }) == 0);
+  CHECK(verdict(missing, "ENOENT", "open", [&] { OutputFile::create(missing, 0); }) == 0);
   const std::string under_file = folder.write("file", "x") + "/target";
-  CHECK(verdict(under_file, "ENOTDIR", "stat", [&] { OutputFile::create(under_file, 0); }) == 0);
+  CHECK(verdict(under_file, "ENOTDIR", "open", [&] { OutputFile::create(under_file, 0); }) == 0);
   const std::string path = folder.path("target");
   const auto file = OutputFile::create(path, 0);
   CHECK(code_of([&] { file->write(nullptr, 2, kMaxSafeInteger); }) == "ERR_OVERFLOW");
@@ -377,6 +462,9 @@ int main() {
   test_descriptors_go_back();
   test_abort_under_writes();
   test_errors_name_what_was_asked_for();
+  test_attributes();
+  test_attributes_of_another_owner();
+  test_below_a_folder();
   test_forbidden_folder();
   test_full_disk_and_read_only();
   const char* memory = "/dev/shm";

@@ -30,7 +30,8 @@ std::vector<std::string> names_in(const TemporaryFolder& folder) {
 }
 
 std::unique_ptr<TemporaryFile> named(const TemporaryFolder& folder, const std::string& target) {
-  auto file = std::make_unique<TemporaryFile>(folder.path(""), target, kMode, folder.path(target));
+  auto file = std::make_unique<TemporaryFile>(Folder::open(folder.path(""), folder.path(target)), target,
+                                              kMode, folder.path(target));
   file->take_name();
   return file;
 }

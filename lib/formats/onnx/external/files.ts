@@ -115,7 +115,8 @@ export class ExternalFiles {
       this.#budget.addFile(source.byteLength)
       return source
     } catch (error) {
-      if (!(error instanceof TileworkError)) throw error
+      // A model must not lose its values silently because of a flag.
+      if (!(error instanceof TileworkError) || error.code === 'ERR_PERMISSION') throw error
       if (error.code === 'ERR_PATH_ESCAPE') this.#report.broken(error.code, error.message, place)
       else this.#report.deviation(error.code, `${quote(location)} cannot be opened: ${error.message}`, place)
       return undefined

@@ -1,0 +1,63 @@
+/** Opens files by the addon, with the permission of Node's permission model. */
+import { join } from 'node:path'
+import { native } from '../native/addon.js'
+import { hasPermissions, requirePermission } from '../native/permission.js'
+import type { NativeInputFile, NativeInputOptions, NativeOutputFile } from '../native/types.js'
+import { systemError } from './system_error.js'
+
+/** A file that another file names. No link leads out of the folder. */
+export interface FileBelow {
+  readonly folder: string
+  /** Relative to the folder. */
+  readonly name: string
+  /** A file with several names (hard links) is refused. */
+  readonly isSole: boolean
+}
+
+export function pathOfFile(file: string | FileBelow): string {
+  return typeof file === 'string' ? file : join(file.folder, file.name)
+}
+
+/** @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_PERMISSION, ERR_NATIVE_LOAD; below a folder ERR_PATH_ESCAPE, ERR_FILE_CHANGED */
+export function openNativeFile(file: string | FileBelow, options: NativeInputOptions): NativeInputFile {
+  const path = pathOfFile(file)
+  const addon = native()
+  requirePermission('fs.read', path)
+  return systemError.wrap(path, () => {
+    if (typeof file === 'string') return addon.openInput(path, options)
+    return addon.openInputBelow(file.folder, file.name, { ...options, isSole: file.isSole })
+  })
+}
+
+/**
+ * A file that will replace `path`, or what the links at `path` lead to.
+ *
+ * @throws TileworkError ERR_IO, ERR_ARGUMENT, ERR_PERMISSION, ERR_NATIVE_LOAD
+ */
+export function openOutput(path: string, byteLength: number): NativeOutputFile {
+  const addon = native()
+  requirePermission('fs.write', path)
+  return systemError.wrap(path, () => {
+    requireTemporaries(path)
+    return addon.createOutput(path, byteLength)
+  })
+}
+
+/** As `openOutput`, for a file that another file names. @throws TileworkError also ERR_PATH_ESCAPE */
+export function openOutputBelow(
+  { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
+  byteLength: number,
+): NativeOutputFile {
+  const addon = native()
+  const path = join(folder, name)
+  requirePermission('fs.write', path)
+  return systemError.wrap(path, () => {
+    requireTemporaries(path)
+    return addon.createOutputBelow(folder, name, byteLength, false)
+  })
+}
+
+/** The addon writes temporary files beside the file that a link leads to. */
+function requireTemporaries(path: string): void {
+  if (hasPermissions()) requirePermission('fs.write', ...native().outputPaths(path))
+}

@@ -1,0 +1,50 @@
+// Files below an open folder. The names come from files that others wrote, so no name leads out of the
+// folder, whatever happens to the folder meanwhile: every step starts from an open descriptor and never from
+// a path that was checked before.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tilework {
+
+// An open folder. It stays the same one when its path is renamed or replaced.
+class Folder {
+ public:
+  // Errors: a system error that names `asked`.
+  static std::shared_ptr<Folder> open(const std::string& path, const std::string& asked);
+  // A folder below this one: `name` is relative, and "." is this folder. Null with errno as for `open_below`.
+  std::shared_ptr<Folder> folder_below(const std::string& name) const;
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  int descriptor() const { return descriptor_; }
+
+  // Opens `name`, a relative path. Symbolic links are followed while they stay below this folder. Returns the
+  // descriptor, or -1 with errno: EXDEV for a name that leads out of the folder.
+  //
+  // On Linux by openat2; where the kernel lacks or forbids that, and elsewhere, by `walk_below`.
+  int open_below(const std::string& name, int flags) const;
+  // As `open_below`: opens one component after the other and resolves each link itself.
+  int walk_below(const std::string& name, int flags) const;
+
+  // Makes renames in this folder durable. Some file systems cannot sync a folder; then they are as durable as
+  // the file system makes them. Errors: a system error that names `asked`.
+  void sync(const std::string& asked) const;
+
+ private:
+  static std::shared_ptr<Folder> shared(int descriptor, const std::string& path);
+  Folder(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_;
+  // The path that it was opened by. Only absolute links need it.
+  std::string path_;
+};
+
+// The part of a path before and after its last slash.
+std::string folder_of(const std::string& path);
+std::string name_of_path(const std::string& path);
+
+}  // namespace tilework
