@@ -10,6 +10,7 @@ import { closeSync, existsSync, openSync, readdirSync, readSync, statSync } from
 import { dirname, join } from 'node:path'
 import { TileworkError } from '../errors.js'
 import { codeFolders, packageRoot } from '../package_root.js'
+import { hasPermissions } from './permission.js'
 import type { NativeAddon } from './types.js'
 
 /** Names a folder that holds `prebuilds/`; then no other place is searched. */
@@ -59,7 +60,7 @@ function* candidatesIn(folders: readonly string[], attempts: Attempt[]): Generat
 
 /** Undefined in a bundle, which has no node-gyp-build, and where it finds no binary for this platform. */
 function chosenByNodeGypBuild(folder: string | undefined): string | undefined {
-  if (folder === undefined || !existsSync(join(folder, 'package.json'))) return undefined
+  if (folder === undefined || !exists(join(folder, 'package.json'))) return undefined
   // Without LIBC it takes musl systems other than Alpine for glibc.
   process.env.LIBC ??= ownLibc()
   try {
@@ -96,8 +97,17 @@ function* binariesIn(folders: readonly string[], attempts: Attempt[]): Generator
   }
 }
 
+/** False also for a path that Node's permission model hides: Node 20 throws there. */
+function exists(path: string): boolean {
+  try {
+    return existsSync(path)
+  } catch {
+    return false
+  }
+}
+
 function emptyReason(folder: string): string {
-  return existsSync(folder) ? 'holds no build/Release and no prebuilds' : 'does not exist'
+  return exists(folder) ? 'holds no build/Release and no prebuilds' : 'does not exist'
 }
 
 function* prebuiltIn(folder: string, attempts: Attempt[]): Generator<string> {
@@ -179,10 +189,18 @@ function readHead(path: string, byteLength: number): Buffer {
   return head
 }
 
+/** The code of Node's error where its permission model, or `--no-addons`, forbids addons. */
+const NO_ADDONS = 'ERR_DLOPEN_DISABLED'
+
+function codeOf(cause: unknown): unknown {
+  return (Object(cause) as { code?: unknown }).code
+}
+
 /** What a failed load means. The loader's own message stays, and an explanation precedes it where the cause is known. */
 function reasonOf(cause: unknown): string {
   const message = cause instanceof Error ? cause.message : String(cause)
   const said = message.split('\n')[0]!
+  if (codeOf(cause) === NO_ADDONS) return `may not be loaded (${said})`
   const glibc = /GLIBC_([\d.]+)'? not found/.exec(message)?.[1]
   if (glibc !== undefined) return `needs glibc ${glibc} or newer; this system has ${glibcVersion()} (${said})`
   if (/GLIBCXX_|CXXABI_/.test(message)) return `needs a newer libstdc++ (${said})`
@@ -221,14 +239,19 @@ function weightOf({ reason, cause }: Attempt): number {
 
 function adviceFor({ path, cause }: Attempt, folders: readonly string[]): string {
   const [root] = folders
+  if (codeOf(cause) === NO_ADDONS) {
+    return hasPermissions()
+      ? "Node's permission model forbids addons: start Node with --allow-addons beside --permission."
+      : 'Start Node without --no-addons.'
+  }
   if (process.env[VARIABLE] === root) {
     return `Set ${VARIABLE} to the folder that holds prebuilds/ (an installed package: node_modules/tilework), or unset it.`
   }
   if (path.includes('.asar')) return 'Unpack *.node files from the archive (electron-builder: asarUnpack).'
-  if (existsSync(join(root!, 'CMakeLists.txt'))) {
+  if (exists(join(root!, 'CMakeLists.txt'))) {
     return 'Run "npm run build:all" in the checkout; it needs a C++ compiler and cmake.'
   }
-  const isInstalled = existsSync(join(root!, 'package.json'))
+  const isInstalled = exists(join(root!, 'package.json'))
   if (isInstalled || cause !== undefined) {
     return 'Install tilework again on this machine ("npm install tilework"): its package holds one binary per platform.'
   }
