@@ -25,7 +25,10 @@ class Tiler {
  public:
   Tiler(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes,
         bool columns_first)
-      : row_bytes_(row_bytes), column_bytes_(column_bytes), columns_first_(columns_first) {
+      : variables_(nest.variables),
+        row_bytes_(row_bytes),
+        column_bytes_(column_bytes),
+        columns_first_(columns_first) {
     tiling_.unit_bytes = element_bytes;
     for (const Node& node : nest.nodes) {
       loops_.push_back(
@@ -219,7 +222,7 @@ class Tiler {
     }
     chain.list.push_back(loop);
     if (chain.owner == Owner::kColumns && tiling_.column_step > tiling_.unit_bytes) chain.ended = true;
-    chain.reach = std::abs(loop.*chain.stride) * loop.count;
+    chain.reach = reach_of(chain, loop);
     chain.bytes *= loop.count;
     chain.direct = chain.bytes;
   }
@@ -265,6 +268,18 @@ class Tiler {
     tiling_.outer.insert(tiling_.outer.end(), kept.begin(), kept.end());
   }
 
+  // Contiguous bytes of a chain that ends with this loop: of a guarded one, what its guard leaves.
+  int64_t reach_of(const Chain& chain, const TileLoop& loop) const {
+    const int64_t stride = std::abs(loop.*chain.stride);
+    const int64_t whole = stride * loop.count;
+    if (loop.variable == kNone || stride % loop.weight != 0) return whole;
+    const Variable& variable = variables_[static_cast<size_t>(loop.variable)];
+    const bool are_rows = chain.owner == Owner::kRows;
+    const int64_t lo = are_rows ? variable.write_lo : variable.valid_lo;
+    const int64_t hi = are_rows ? variable.write_hi : variable.valid_hi;
+    return lo == 0 ? std::min(whole, hi * (stride / loop.weight)) : whole;
+  }
+
   void add_outer_loops() {
     for (const Loop& each : loops_) {
       if (each.owner == Owner::kNobody) {
@@ -294,6 +309,7 @@ class Tiler {
     }
   }
 
+  const std::vector<Variable>& variables_;
   Tiling tiling_;
   std::vector<Loop> loops_;
   int64_t row_bytes_;
