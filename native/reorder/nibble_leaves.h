@@ -17,8 +17,8 @@ template <class Body>
 [[gnu::always_inline]] inline void at_nibble_steps(const Panel& panel, Body body) {
   for (int64_t o = 0; o < panel.outer.count; ++o) {
     for (int64_t i = 0; i < panel.inner.count; ++i) {
-      body(panel.source_nibble + o * panel.outer.source + i * panel.inner.source,
-           panel.destination_nibble + o * panel.outer.destination + i * panel.inner.destination);
+      body(panel.source_offset + o * panel.outer.source + i * panel.inner.source,
+           panel.destination_offset + o * panel.outer.destination + i * panel.inner.destination);
     }
   }
 }

@@ -52,9 +52,10 @@ struct Panel {
   Steps inner = {};
   Steps outer = {};
   Stores stores = Stores::kCached;
-  // Of 4-bit elements, which have no address of their own: where the panel begins.
-  int64_t source_nibble = 0;
-  int64_t destination_nibble = 0;
+  // Where the panel begins, of elements that have no address of their own (4 bits): `source` and
+  // `destination` are the storages then.
+  int64_t source_offset = 0;
+  int64_t destination_offset = 0;
 };
 
 // Moves all steps of a panel.

@@ -356,36 +356,111 @@ class TileRun {
       }
     }
     for (const StatePanel& panel : state.panels) {
-      const int64_t from = s + panel.source;
-      const int64_t to = d + panel.destination;
-      panel.leaf.run({has_nibbles_ ? source_ : source_ + from,
-                      has_nibbles_ ? destination_ : destination_ + to,
-                      panel.shape.unit_bytes,
-                      panel.shape.column_step,
-                      panel.shape.rows,
-                      panel.zero_rows,
-                      panel.shape.holes,
-                      panel.shape.dropped,
-                      panel.rest_bytes,
-                      panel.zero_bytes,
-                      panel.shape.columns,
-                      panel.shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
-                      panel.shape.row_stride,
-                      panel.shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
-                      panel.shape.column_stride,
-                      inner,
-                      outer,
-                      stores_,
-                      from,
-                      to});
+      panel.leaf.run(panel_of(state, panel, s, d, inner, outer));
     }
   }
 
-  // The units of a tile that lie in the range.
+  Panel panel_of(const TileState& state, const StatePanel& panel, int64_t s, int64_t d, const Steps& inner,
+                 const Steps& outer) const {
+    const int64_t from = s + panel.source;
+    const int64_t to = d + panel.destination;
+    const PanelShape& shape = panel.shape;
+    return {has_nibbles_ ? source_ : source_ + from,
+            has_nibbles_ ? destination_ : destination_ + to,
+            shape.unit_bytes,
+            shape.column_step,
+            shape.rows,
+            panel.zero_rows,
+            shape.holes,
+            shape.dropped,
+            panel.rest_bytes,
+            panel.zero_bytes,
+            shape.columns,
+            shape.has_even_rows ? nullptr : state.row_lists.data() + panel.row_list,
+            shape.row_stride,
+            shape.has_even_columns ? nullptr : state.column_lists.data() + panel.column_list,
+            shape.column_stride,
+            inner,
+            outer,
+            stores_,
+            from,
+            to};
+  }
+
+  // What lies in the range of a tile that reaches beyond it.
   void run_cut(const TileState& state, int64_t s, int64_t d) {
-    for (const Entry& column : state.columns) {
-      for (const Entry& row : state.rows) move_unit(row, column, s, d, row.has_source && column.has_source);
+    for (const ZeroRun& zero : state.zeros) {
+      const int64_t lo = std::max(d + zero.destination, begin_);
+      const int64_t hi = std::min(d + zero.destination + zero.bytes, end_);
+      if (lo < hi) clear(lo, hi - lo);
     }
+    for (const StatePanel& panel : state.panels) run_cut(panel, panel_of(state, panel, s, d, {}, {}));
+  }
+
+  // Columns that lie in the range move together, those that it cuts unit by unit.
+  void run_cut(const StatePanel& state, const Panel& panel) {
+    const int64_t bytes = panel.rows * panel.unit_bytes + panel.rest_bytes + panel.zero_bytes;
+    int64_t first = 0;
+    const auto move_before = [&](int64_t column) {
+      if (first < column) run_columns(state, panel, first, column - first);
+    };
+    for (int64_t c = 0; c < panel.columns; ++c) {
+      const int64_t at = column_at(panel, c);
+      if (at != kDropped) {
+        const int64_t to = panel.destination_offset + at;
+        if (to >= begin_ && to + bytes <= end_) continue;
+        move_before(c);
+        if (to < end_ && to + bytes > begin_) move_units(panel, c);
+      } else {
+        move_before(c);
+      }
+      first = c + 1;
+    }
+    move_before(panel.columns);
+  }
+
+  static int64_t column_at(const Panel& panel, int64_t c) {
+    return panel.column_at == nullptr ? c * panel.column_stride : panel.column_at[c];
+  }
+
+  void run_columns(const StatePanel& state, const Panel& panel, int64_t first, int64_t count) {
+    Panel part = panel;
+    part.columns = count;
+    part.dropped = 0;
+    part.source_offset += first * panel.column_step;
+    PanelShape shape = state.shape;
+    shape.columns = count;
+    shape.dropped = 0;
+    if (count == 1 || panel.column_at == nullptr) {
+      // Leaves of a single column do not ask where it is.
+      part.destination_offset += column_at(panel, first);
+      part.column_at = nullptr;
+      shape.has_even_columns = true;
+    } else {
+      part.column_at += first;
+    }
+    if (!has_nibbles_) {
+      part.source = source_ + part.source_offset;
+      part.destination = destination_ + part.destination_offset;
+    }
+    const Leaves& leaves = program_.context_.leaves;
+    const Leaf leaf = count == panel.columns ? state.leaf
+                      : has_nibbles_         ? leaves.of_nibbles(shape)
+                                             : leaves.of(shape);
+    leaf.run(part);
+  }
+
+  void move_units(const Panel& panel, int64_t c) {
+    const int64_t s = panel.source_offset + c * panel.column_step;
+    const int64_t d = panel.destination_offset + column_at(panel, c);
+    const int64_t valid = panel.rows - panel.zero_rows;
+    for (int64_t r = 0; r < panel.rows; ++r) {
+      const int64_t row = panel.row_at == nullptr ? r * panel.row_stride : panel.row_at[r];
+      move_bytes(s + row, d + r * panel.unit_bytes, panel.unit_bytes, r < valid && row != kNoSource);
+    }
+    const int64_t end = d + panel.rows * panel.unit_bytes;
+    move_bytes(s + panel.rows * panel.row_stride, end, panel.rest_bytes, true);
+    move_bytes(0, end + panel.rest_bytes, panel.zero_bytes, false);
   }
 
   void run_shared(const TileState& state, int64_t s, int64_t d) {
@@ -400,18 +475,22 @@ class TileRun {
           written = written && index >= variable.write_lo && index < variable.write_hi;
           valid = valid && index >= variable.valid_lo && index < variable.valid_hi;
         }
-        if (written) move_unit(state.rows[r], state.columns[c], s, d, valid);
+        const Entry& row = state.rows[r];
+        const Entry& column = state.columns[c];
+        if (written)
+          move_bytes(s + row.source + column.source, d + row.destination + column.destination,
+                     tiling_.unit_bytes, valid);
       }
     }
   }
 
-  void move_unit(const Entry& row, const Entry& column, int64_t s, int64_t d, bool valid) {
-    const int64_t at = d + row.destination + column.destination;
-    const int64_t lo = std::max(at, begin_);
-    const int64_t hi = std::min(at + tiling_.unit_bytes, end_);
+  // Bytes that both sides keep together, as far as they lie in the range.
+  void move_bytes(int64_t s, int64_t d, int64_t bytes, bool has_source) {
+    const int64_t lo = std::max(d, begin_);
+    const int64_t hi = std::min(d + bytes, end_);
     if (lo >= hi) return;
-    const int64_t from = s + row.source + column.source + (lo - at);
-    if (!valid) {
+    const int64_t from = s + (lo - d);
+    if (!has_source) {
       clear(lo, hi - lo);
     } else if (has_nibbles_) {
       copy_nibbles(source_, from, destination_, lo, hi - lo);
