@@ -22,7 +22,13 @@ export type Pixels = Uint8Array | Uint8ClampedArray
 /** What `sharp(path).raw().toBuffer({ resolveWithObject: true })` gives. */
 export interface PixelsWithInfo {
   readonly data: Pixels
-  readonly info: { readonly width: number; readonly height: number; readonly channels: number }
+  readonly info: {
+    readonly width: number
+    readonly height: number
+    readonly channels: number
+    /** `uchar`; samples of another type are refused. */
+    readonly depth?: string
+  }
 }
 
 export interface ImageToTensorOptions<Name extends DtypeName = DtypeName> {
@@ -192,12 +198,18 @@ interface Image {
 
 function readImage(image: Pixels | PixelsWithInfo, asked: AskedOptions, name: string): Image {
   const hasInfo = !ArrayBuffer.isView(image) && typeof image === 'object' && image !== null
-  const data: unknown = hasInfo ? image.data : image
+  const data: unknown = hasInfo ? (image.data ?? image) : image
   if (dtypeOfTypedArray(data) !== 'uint8') {
-    const message = `${name} is ${valueText(data)}; it must be a Uint8Array of raw pixels, or { data, info } of sharp.`
+    const isPromise = hasInfo && 'then' in image
+    const what = isPromise ? 'a promise (await it first)' : valueText(data)
+    const message = `${name} is ${what}; it must be a Uint8Array of raw pixels, or { data, info } of sharp.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   const info: Partial<PixelsWithInfo['info']> = hasInfo ? (image.info ?? {}) : {}
+  if (info.depth !== undefined && info.depth !== 'uchar') {
+    const message = `${name} has samples of type ${valueText(info.depth)}; sharp's raw() without depth gives "uchar".`
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
   const bytes = bytesOfView(data as Uint8Array, name)
   const width = asked.width ?? checkSize(info.width, 'width')
   const height = asked.height ?? checkSize(info.height, 'height')
@@ -208,11 +220,15 @@ function readImage(image: Pixels | PixelsWithInfo, asked: AskedOptions, name: st
   if (isWhole && bytes.byteLength > 0 && bytes.byteLength % needed === 0) {
     return { name, bytes, width, height, channels }
   }
-  const expected = given === undefined ? '1 to 4 bytes per pixel' : `a multiple of ${needed} bytes`
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${name} has ${bytes.byteLength} bytes; ${width} × ${height} pixels${given === undefined ? '' : ` of ${channels} channels`} are ${expected}.`,
-  )
+  const size = `${width} × ${height} pixels`
+  const expected =
+    given === undefined
+      ? `${size} are 1 to 4 bytes per pixel`
+      : `${size} of ${channels} channels are a multiple of ${needed} bytes`
+  // An image file is mostly smaller than its pixels.
+  const isFile = bytes.byteLength < width * height
+  const advice = isFile ? ' Decode image files first: sharp(…).raw().toBuffer().' : ''
+  throw new TileworkError('ERR_ARGUMENT', `${name} has ${bytes.byteLength} bytes; ${expected}.${advice}`)
 }
 
 /** Planar results take pixels by the axes N, C, H, W, in the order in which they lie; others by N, H, W, C. */

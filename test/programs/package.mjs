@@ -4,6 +4,7 @@
  * command line. `-- --keep-prebuilds` packs the binaries of an earlier run.
  */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import {
   mkdirSync,
   mkdtempSync,
@@ -45,6 +46,7 @@ try {
   await step('its types compile in both kinds of module', compileTypes)
   await step('the command line works', useCommandLine)
   await step('a binary that cannot be loaded ends in advice', loadNothing)
+  await step('an uncaught error prints a short line of source', throwUncaught)
   console.log(`package: ${passed} passed, 0 failed`)
 } finally {
   rmSync(work, { recursive: true, force: true })
@@ -151,6 +153,15 @@ function loadNothing() {
     console.log(error.code, error.message))`
   const answer = runAsUser('node', ['-e', script], { TILEWORK_PREBUILD: join(work, 'nothing') })
   assert.match(answer, /^ERR_NATIVE_LOAD .*nothing does not exist\.\n.*TILEWORK_PREBUILD/)
+}
+
+/** Node prints the line that threw; of a minified file that is the whole file. */
+function throwUncaught() {
+  const script = `import('tilework').then(({ cast }) => cast(1, 'float16'))`
+  const { stderr } = spawnSync(process.execPath, ['-e', script], { cwd: user, encoding: 'utf8' })
+  assert.match(stderr, /TileworkError: /)
+  const longest = Math.max(...stderr.split('\n').map((line) => line.length))
+  assert.ok(longest < 300, `a line of stderr has ${longest} characters`)
 }
 
 async function step(name, test) {

@@ -128,6 +128,15 @@ describe('imageToTensor', () => {
     expect(imageToTensor(pixels, { width: 4, height: 6 }).shape).toEqual([1, 1, 6, 4])
   })
 
+  it('refuses samples of 16 bits where info reports them', () => {
+    const info = { width: 2, height: 2, channels: 3 }
+    const data = new Uint8Array(24)
+    expect(() => imageToTensor({ data, info: { ...info, depth: 'ushort' } })).toThrow(
+      'pixels has samples of type "ushort"; sharp\'s raw() without depth gives "uchar".',
+    )
+    expect(imageToTensor({ data, info: { ...info, depth: 'uchar' } }).shape).toEqual([2, 3, 2, 2])
+  })
+
   it('refuses pixels that do not fit, naming the image', () => {
     const options = { width: 2, height: 2 }
     expect(() => imageToTensor(new Uint8Array(13), options)).toThrow(
@@ -139,7 +148,12 @@ describe('imageToTensor', () => {
     expect(() => imageToTensor([new Uint8Array(12), new Uint8Array(16)], options)).toThrow(
       'pixels[1] is 2 × 2 × 4 and pixels[0] is 2 × 2 × 3; images of one batch have one size.',
     )
+    expect(() => imageToTensor(new Uint8Array(3), options)).toThrow('Decode image files first')
     expect(() => imageToTensor([], options)).toThrow('pixels is an empty list of images.')
+    expect(() => imageToTensor([Promise.resolve(new Uint8Array(12))] as never, options)).toThrow(
+      'pixels[0] is a promise (await it first); it must be a Uint8Array of raw pixels',
+    )
+    expect(() => imageToTensor({ raw() {} } as never, options)).toThrow('pixels is an object; it must be')
     expect(() => imageToTensor(new Float32Array(12) as never, options)).toThrow('it must be a Uint8Array')
     expect(() => imageToTensor(new Uint8Array(12), { width: 2 })).toThrow('height is undefined')
     expect(() => imageToTensor(new Uint8Array(12), { ...options, mean: [1, 2] })).toThrow(
