@@ -106,12 +106,16 @@ async function quantizeTensor(
     axis: groups.axis,
     ...(blockSize !== undefined && { blockSize }),
   }
-  const listOf = (numbers: typeof scale): number[] =>
-    typeof numbers === 'number' ? [numbers] : Array.from(numbers)
+  const listOf = (numbers: typeof scale): ArrayLike<number> =>
+    typeof numbers === 'number' ? [numbers] : numbers
+  const zeroPoints = tensorOf(Float64Array.from(listOf(zeroPoint)), {
+    name: tensor.name + ZERO_POINT_SUFFIX,
+    shape,
+  })
   return [
     naming(dense, () => quantize(dense, codeType, { scale, zeroPoint, ...place })),
     tensorOf(Float32Array.from(listOf(scale)), { name: tensor.name + SCALE_SUFFIX, shape }),
-    tensorOf(listOf(zeroPoint), { dtype: codeType, name: tensor.name + ZERO_POINT_SUFFIX, shape }),
+    cast(zeroPoints, codeType),
   ]
 }
 
@@ -187,6 +191,10 @@ async function groupRanges(
     throwIfAborted(signal)
     const values = window.subarray(0, Math.min(window.length, dense.size - start))
     await numbers.copyTo(new Uint8Array(values.buffer, 0, values.byteLength), { start: start * 4 })
+    if (blockSize !== undefined && groups.inner === 1) {
+      widenBlocks(values, start, { min, max }, extent, blockSize)
+      continue
+    }
     for (let at = 0; at < values.length; ) {
       const { length, group, step } = runAt(start + at, groups, blocks)
       const end = Math.min(values.length, at + length)
@@ -227,6 +235,33 @@ interface Ranges {
   readonly max: Float32Array
 }
 
+/** Blocks along the last axis, the usual case: each starts where the one before ends, and so does its group. */
+function widenBlocks(
+  values: Float32Array,
+  start: number,
+  { min, max }: Ranges,
+  extent: number,
+  blockSize: number,
+): void {
+  let index = start % extent
+  let group = Math.floor(start / extent) * Math.ceil(extent / blockSize) + Math.floor(index / blockSize)
+  let end = Math.min(blockSize - (index % blockSize), extent - index)
+  for (let at = 0; at < values.length; group++) {
+    const stop = Math.min(end, values.length)
+    index += stop - at
+    let [low, high] = [min[group]!, max[group]!]
+    for (; at < stop; at++) {
+      const value = values[at]!
+      if (value < low) low = value
+      if (value > high) high = value
+    }
+    min[group] = low
+    max[group] = high
+    if (index === extent) index = 0
+    end = at + Math.min(blockSize, extent - index)
+  }
+}
+
 function widen(
   values: Float32Array,
   start: number,
@@ -235,7 +270,18 @@ function widen(
   group: number,
   step: 0 | 1,
 ): void {
-  for (let at = start, to = group; at < end; at++, to += step) {
+  if (step === 0) {
+    let [low, high] = [min[group]!, max[group]!]
+    for (let at = start; at < end; at++) {
+      const value = values[at]!
+      if (value < low) low = value
+      if (value > high) high = value
+    }
+    min[group] = low
+    max[group] = high
+    return
+  }
+  for (let at = start, to = group; at < end; at++, to++) {
     const value = values[at]!
     if (value < min[to]!) min[to] = value
     if (value > max[to]!) max[to] = value

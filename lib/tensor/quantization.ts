@@ -79,18 +79,22 @@ function numbersOf(
         `${name} is ${valueText(value)}; it must be a number or a list of numbers.`,
       )
     }
-    return Float64Array.from({ length: list.length }, (_, at) => numberOf(list[at], `${name}[${at}]`))
+    const copy = new Float64Array(list.length)
+    for (let at = 0; at < copy.length; at++) {
+      const number = list[at]
+      if (typeof number !== 'number' && typeof number !== 'bigint') {
+        const message = `${name}[${at}] is ${valueText(number)}; it must be a number.`
+        throw new TileworkError('ERR_ARGUMENT', message)
+      }
+      copy[at] = Number(number)
+    }
+    return copy
   })
-  for (const [at, number] of numbers.entries()) {
-    const reason = refuse(number)
-    if (reason) throw quantizationError(`${name}[${at}] is ${number}; ${reason}`)
+  for (let at = 0; at < numbers.length; at++) {
+    const reason = refuse(numbers[at]!)
+    if (reason) throw quantizationError(`${name}[${at}] is ${numbers[at]}; ${reason}`)
   }
   return numbers
-}
-
-function numberOf(value: unknown, name: string): number {
-  if (typeof value === 'number' || typeof value === 'bigint') return Number(value)
-  throw new TileworkError('ERR_ARGUMENT', `${name} is ${valueText(value)}; it must be a number.`)
 }
 
 function blocksOf(

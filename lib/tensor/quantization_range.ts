@@ -53,8 +53,14 @@ export function quantizationParameters(
         `min has ${least.length} numbers and max has ${most.length}; both need equally many, at least one`,
       )
     }
-    const all = least.map((low, at) => parametersOf(low, most[at]!, to, rules))
-    return { scale: all.map(({ scale }) => scale), zeroPoint: all.map(({ zeroPoint }) => zeroPoint) }
+    const scale = new Array<number>(least.length)
+    const zeroPoint = new Array<number>(least.length)
+    for (let at = 0; at < scale.length; at++) {
+      const each = parametersOf(least[at]!, most[at]!, to, rules)
+      scale[at] = each.scale
+      zeroPoint[at] = each.zeroPoint
+    }
+    return { scale, zeroPoint }
   })
 }
 
@@ -69,14 +75,18 @@ const isNumber = (value: unknown): value is number | bigint =>
   typeof value === 'number' || typeof value === 'bigint'
 
 /** @param name - of the list in messages */
-function numbersOf(list: unknown, name: string): number[] {
-  const numbers = listOf(list, name)
-  const bad = numbers.findIndex((number) => !isNumber(number))
-  if (bad < 0) return numbers.map(Number)
-  throw new TileworkError(
-    'ERR_ARGUMENT',
-    `${name}[${bad}] is ${valueText(numbers[bad])}; it must be a number.`,
-  )
+function numbersOf(list: unknown, name: string): Float64Array {
+  const given = listOf(list, name)
+  const numbers = new Float64Array(given.length)
+  for (let at = 0; at < numbers.length; at++) {
+    const number = given[at]
+    if (!isNumber(number)) {
+      const message = `${name}[${at}] is ${valueText(number)}; it must be a number.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    numbers[at] = Number(number)
+  }
+  return numbers
 }
 
 function parametersOf(
@@ -157,9 +167,9 @@ export function checkBiasScales(
   const tolerance = readInput('The options of checkBiasScales', () => checkTolerance(options))
   return readInput('The parameters', () => {
     const [biases, inputs, weights] = given.map(([name, { scale }]) => scalesOf(scale, `${name}.scale`)) as [
-      number[],
-      number[],
-      number[],
+      Float64Array,
+      Float64Array,
+      Float64Array,
     ]
     if (inputs.length !== 1 || biases.length !== weights.length) {
       throw quantizationError(
@@ -172,7 +182,7 @@ export function checkBiasScales(
         `the bias has ${biases.length} scales and ${zeros.length} zero points; the counts must be equal, or 1 zero point`,
       )
     }
-    return biases.flatMap((scale, index) => {
+    return Array.from(biases).flatMap((scale, index) => {
       const expected = Math.fround(Math.fround(inputs[0]!) * Math.fround(weights[index]!))
       const zeroPoint = zeros[index] ?? zeros[0]!
       const isRight = Math.abs(scale - expected) <= tolerance * expected && zeroPoint === 0
@@ -187,13 +197,13 @@ function checkTolerance({ tolerance = PRODUCT_TOLERANCE }: { readonly tolerance?
   throw new TileworkError('ERR_ARGUMENT', message)
 }
 
-function scalesOf(numbers: unknown, name: string): number[] {
-  return isNumber(numbers) ? [Number(numbers)] : numbersOf(numbers, name)
+function scalesOf(numbers: unknown, name: string): Float64Array {
+  return isNumber(numbers) ? Float64Array.of(Number(numbers)) : numbersOf(numbers, name)
 }
 
-function listOf(list: unknown, name: string): unknown[] {
+function listOf(list: unknown, name: string): ArrayLike<unknown> {
   if (Array.isArray(list) || (ArrayBuffer.isView(list) && !(list instanceof DataView))) {
-    return Array.from(list as ArrayLike<unknown>)
+    return list as ArrayLike<unknown>
   }
   const message = `${name} is ${valueText(list)}; it must be a number or a list of numbers.`
   throw new TileworkError('ERR_ARGUMENT', message)

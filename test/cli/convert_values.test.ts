@@ -8,6 +8,7 @@ import {
   dequantize,
   lazyTensor,
   open,
+  quantizationParameters,
   save,
   serialize,
   type TensorLosses,
@@ -165,6 +166,33 @@ describe('--quantize', () => {
     file.close()
   })
 
+  // The first has more elements than are read at a time, and no multiple of a block in a row.
+  it.each([
+    [[3, 1_500_007], undefined, 32],
+    [[5, 7], undefined, 4],
+    [[2, 9, 5], 1, 4],
+    [[3, 8, 1], 1, 4],
+    [[4, 6], 0, undefined],
+    [[4, 6], 1, undefined],
+  ])('takes the range of each block: %j, axis %s, block %s', async (shape, axis, blockSize) => {
+    const size = shape.reduce((product, extent) => product * extent)
+    const values = Float32Array.from({ length: size }, (_, at) => Math.fround(Math.sin(at) * (1 + (at % 97))))
+    values[3] = Number.NaN
+    const place = { ...(axis !== undefined && { axis }), ...(blockSize !== undefined && { blockSize }) }
+    const output = inFolder('blocks.safetensors')
+    await convert(await serialize([tensor(values, { shape, name: 'w' })], { format: 'npy' }), output, {
+      quantizeTo: { dtype: 'uint8', symmetric: false, ...place },
+    })
+    const { scale, zeroPoint } = quantizationParameters(rangesOf(values, shape, place), 'uint8')
+    using file = await open(output)
+    const scales = await file.dense('arr_0_scale').toTypedArray()
+    const zeroPoints = await file.dense('arr_0_zero_point').toTypedArray()
+    expect(Buffer.from(scales.buffer).equals(Buffer.from(Float32Array.from(scale as number[]).buffer))).toBe(
+      true,
+    )
+    expect(Buffer.from(zeroPoints.buffer).equals(Buffer.from(zeroPoint as number[]))).toBe(true)
+  })
+
   it('leaves vectors and integers as they are, but quantizes a named vector', async () => {
     await prepare()
     const output = inFolder('some.safetensors')
@@ -215,4 +243,28 @@ function indexOf(flat: number, shape: readonly number[]): number[] {
     flat = Math.floor(flat / extent)
   }
   return index
+}
+
+/** The ranges that scales stand for, element by element. */
+function rangesOf(
+  values: Float32Array,
+  shape: readonly number[],
+  { blockSize, axis = shape.length - 1 }: { axis?: number; blockSize?: number },
+) {
+  const inner = shape.slice(axis + 1).reduce((product, extent) => product * extent, 1)
+  const extent = shape[axis]!
+  const blocks = Math.ceil(extent / (blockSize ?? extent))
+  const groups = blockSize === undefined ? extent : (values.length / extent) * blocks
+  const min = new Float32Array(groups)
+  const max = new Float32Array(groups)
+  for (const [at, value] of values.entries()) {
+    const index = Math.floor(at / inner) % extent
+    const outer = Math.floor(at / inner / extent)
+    const block = (outer * blocks + Math.floor(index / blockSize!)) * inner + (at % inner)
+    const group = blockSize === undefined ? index : block
+    // A range contains 0.
+    if (value < min[group]!) min[group] = value
+    if (value > max[group]!) max[group] = value
+  }
+  return { min, max }
 }
