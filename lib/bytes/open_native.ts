@@ -2,7 +2,12 @@
 import { join } from 'node:path'
 import { native } from '../native/addon.js'
 import { hasPermissions, requirePermission } from '../native/permission.js'
-import type { NativeInputFile, NativeInputOptions, NativeOutputFile } from '../native/types.js'
+import type {
+  NativeFileIdentity,
+  NativeInputFile,
+  NativeInputOptions,
+  NativeOutputFile,
+} from '../native/types.js'
 import { systemError } from './system_error.js'
 
 /** A file that another file names. No link leads out of the folder. */
@@ -43,21 +48,32 @@ export function openOutput(path: string, byteLength: number): NativeOutputFile {
   })
 }
 
-/** As `openOutput`, for a file that another file names. @throws TileworkError also ERR_PATH_ESCAPE */
+/** As `openOutput`, for a file that another file names. With `isNew` the commit fails if the name is taken. @throws TileworkError also ERR_PATH_ESCAPE */
 export function openOutputBelow(
   { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
   byteLength: number,
+  isNew: boolean,
 ): NativeOutputFile {
   const addon = native()
   const path = join(folder, name)
   requirePermission('fs.write', path)
   return systemError.wrap(path, () => {
     requireTemporaries(path)
-    return addon.createOutputBelow(folder, name, byteLength, false)
+    return addon.createOutputBelow(folder, name, byteLength, isNew)
   })
 }
 
 /** The addon writes temporary files beside the file that a link leads to. */
 function requireTemporaries(path: string): void {
   if (hasPermissions()) requirePermission('fs.write', ...native().outputPaths(path))
+}
+
+/** Removes a file if it is still this one. @throws TileworkError ERR_IO, ERR_PERMISSION */
+export function removeBelow(
+  { folder, name }: Pick<FileBelow, 'folder' | 'name'>,
+  identity: NativeFileIdentity,
+): void {
+  const path = join(folder, name)
+  requirePermission('fs.write', path)
+  systemError.wrap(path, () => native().removeBelow(folder, name, identity))
 }

@@ -2,10 +2,12 @@
  * The contract of a file format, in two halves: its entry in the registry, which is always loaded, and its
  * implementation, which is loaded when a file of the format is read or written.
  */
+import type { IdentifiedFile } from '../bytes/file_identity.js'
 import type { ByteSource } from '../bytes/source.js'
 import type { Finding, Level } from '../errors.js'
 import type { DenseStorage, DenseTensor, Tensor } from '../tensor/tensor.js'
 import type { FileHead } from './file_head.js'
+import type { NamingFormat } from './named_files.js'
 
 /** Upper bounds for a read. The schema of each format gives the default and the reason for it. */
 export interface Limits {
@@ -75,20 +77,18 @@ export interface WritePlan {
    * path can be their target.
    */
   readonly siblings?: readonly SiblingPlan[]
-  /** Files that the replaced file referred to and that may be unused once every file of this plan has its name. */
-  readonly replaced?: ReplacedFiles
-}
-
-export interface ReplacedFiles {
-  /** File names in the folder of the main file. */
-  readonly names: readonly string[]
-  /** Removes the files that are still unused. Never fails: a file that cannot be removed stays. */
-  remove(): Promise<void>
+  /**
+   * Files that the replaced file names. Those that no file names any more are removed once every file of this plan has its
+   * name.
+   */
+  readonly replaced?: readonly IdentifiedFile[]
 }
 
 export interface SiblingPlan extends WritePlan {
   /** File name in the folder of the main file. */
   readonly name: string
+  /** True where a file of that name may be replaced. Else the save fails if the name is taken by then. */
+  readonly replaces?: boolean
 }
 
 /** What a plan knows of its destination. */
@@ -124,6 +124,8 @@ export interface FormatEntry<WriteOptions = unknown> {
    */
   keepsLayout?(storage: DenseStorage): boolean
   load(): Promise<Format<WriteOptions>>
+  /** True where files of the format may name others: `Format.naming` says how. */
+  readonly namesFiles?: boolean
 }
 
 /** The entry of a format that gives an open file a model. */
@@ -141,6 +143,8 @@ export interface Format<WriteOptions = unknown> {
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot represent, before anything is written. */
   plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
+  /** How files of the format name others; absent for formats of one file. */
+  readonly naming?: NamingFormat
   /**
    * Plans a copy of an open file and of the files it refers to, by their names in it; the target has a path. Where a
    * name belongs to an unrelated file in the target folder, the copy gets another one and the copied file refers to

@@ -101,7 +101,16 @@ const TENSOR_OPTIONS = {
 
 /** Names of all options of a conversion. */
 export function convertOptionNames(): string[] {
-  const own = ['format', 'signal', 'onProgress', 'open', 'weightsOnly', 'quantizeTo', 'countLosses']
+  const own = [
+    'format',
+    'signal',
+    'onProgress',
+    'keepOldData',
+    'open',
+    'weightsOnly',
+    'quantizeTo',
+    'countLosses',
+  ]
   return [...Object.keys(TENSOR_OPTIONS), ...own, ...writeOptionNames()]
 }
 
@@ -149,7 +158,7 @@ export function readConvertOptions<Options extends ConvertOptions>(
   checkListener(options.onProgress, 'onProgress')
   readInput('The tensor options', () => checkTensorChanges(options))
   if (options.format !== undefined) formatByName(options.format)
-  for (const name of ['weightsOnly', 'countLosses'] as const) {
+  for (const name of ['weightsOnly', 'countLosses', 'keepOldData'] as const) {
     const value: unknown = options[name]
     if (value === undefined || typeof value === 'boolean') continue
     throw new TileworkError('ERR_ARGUMENT', `${name} must be true or false; it is ${valueText(value)}.`)
@@ -347,7 +356,7 @@ async function write(
 ): Promise<number> {
   let byteLength = 0
   const saveOptions = Object.fromEntries(
-    [...writeOptionNames(), 'signal'].flatMap((name) => {
+    [...writeOptionNames(), 'signal', 'keepOldData'].flatMap((name) => {
       const value = (options as Record<string, unknown>)[name]
       return value === undefined ? [] : [[name, value]]
     }),

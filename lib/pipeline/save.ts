@@ -5,14 +5,16 @@
  * A path is written through a temporary file in the same folder, which replaces the target only when every byte is on
  * disk: a failed write leaves the old file as it was.
  */
-import { existsSync, rmSync } from 'node:fs'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { Writable } from 'node:stream'
+import { Allowance } from '../bytes/allowance.js'
+import type { IdentifiedFile } from '../bytes/file_identity.js'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
+import { removeBelow } from '../bytes/open_native.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, readInput } from '../caller_input.js'
-import { throwIfAborted, untilAborted, withCancelFlag } from '../cancel.js'
+import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { FormatEntry, ModelFormatEntry, WritePlan } from '../formats/format.js'
 import type { OnnxModel } from '../formats/onnx/index.js'
@@ -30,14 +32,19 @@ import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
 import { valueText } from '../value_text.js'
 import { chunksOf } from './chunks.js'
-import { completedSaves, saveThatWrites, whileWriting } from './concurrent_saves.js'
+import { withFolder } from './folder_lock.js'
 import { type OpenedFile, type OpenFile, openedFile, pathOf } from './open.js'
 import { ProgressReport, type SaveProgress } from './progress.js'
-import { memorySink, pathSink, type Sink, siblingSink, streamSink } from './sink.js'
-import { type WriteContext, writeChunks } from './write_chunks.js'
+import { endJournal, hasJournal, removeLeftovers, removeUnnamed, writeJournal } from './save_journal.js'
+import { memorySink, pathSink, type SiblingSink, type Sink, siblingSink, streamSink } from './sink.js'
+import { writeChunks } from './write_chunks.js'
 
 /** Memory that a running save takes from the budget: its chunks in flight and the buffers of its threads. */
 const WORKING_BYTES = 8 * 1024 * 1024
+
+/** Files that all saves together may have open for writing: many systems allow a process 1,024 descriptors. */
+const MAX_OUTPUT_FILES = 256
+const openFiles = new Allowance(MAX_OUTPUT_FILES)
 
 export type SerializeOptions = {
   /**
@@ -49,7 +56,13 @@ export type SerializeOptions = {
   readonly onProgress?: (progress: SaveProgress) => void
 } & Partial<WriteOptions>
 
-export type SaveOptions = SerializeOptions
+export type SaveOptions = SerializeOptions & {
+  /**
+   * Keeps data files and shards that only the replaced file refers to. Default false: those with names that tilework chose
+   * are removed once the new file has its name.
+   */
+  readonly keepOldData?: boolean
+}
 
 /**
  * What can be saved: tensors; an open file, which is copied byte for byte in its own format; or a model, also that of an
@@ -60,6 +73,7 @@ export type Saveable = OpenFile | OnnxModel | TmfileModel | Tensor | Iterable<Te
 /** A file that is planned but not written. */
 interface PlannedFile {
   readonly plan: WritePlan
+  readonly format: FormatEntry
   readonly tensorsTotal: number
   /** Number of tensors in a range that is copied whole. */
   readonly tensorsOfRanges: number
@@ -82,7 +96,9 @@ export async function save(
   if (path !== undefined) return saveToPath(path, content, options)
   const planned = await planFile(content, options, path)
   refuseSiblings(planned.plan)
-  await writeFiles(() => [{ ...planned.plan, sink: openStream(target, options.signal) }], planned, options)
+  await withMeans(planned, options.signal, async () =>
+    writeFile(openStream(target, options.signal), planned, options),
+  )
 }
 
 /**
@@ -91,10 +107,18 @@ export async function save(
  * @throws TileworkError ERR_ARGUMENT for an option that neither a save nor any writer has, and a listener that is none
  */
 function readSaveOptions<Options extends SaveOptions>(given: Options, call: string): Options {
-  const known = ['format', 'signal', 'onProgress', ...writeOptionNames()]
+  const own = ['format', 'signal', 'onProgress', ...(call === 'save' ? ['keepOldData'] : [])]
+  const known = [...own, ...writeOptionNames()]
   checkOptions<Record<string, unknown>>(given, call, known)
   const options = readInput(`The options of ${call}`, () => ({ ...given }))
   checkListener(options.onProgress, 'onProgress')
+  const { keepOldData } = options
+  if (keepOldData !== undefined && typeof keepOldData !== 'boolean') {
+    throw new TileworkError(
+      'ERR_ARGUMENT',
+      `keepOldData must be true or false; it is ${valueText(keepOldData)}.`,
+    )
+  }
   return options
 }
 
@@ -104,21 +128,20 @@ async function saveToPath(path: string, content: Saveable, options: SaveOptions)
     openedFile(content) || formatOfModel(content)
       ? content
       : listTensors(content as Tensor | Iterable<Tensor>)
-  let ended = completedSaves()
-  for (;;) {
-    const planned = await planFile(again, options, path)
-    const { siblings = [], replaced } = planned.plan
-    const names = [...siblings.map(({ name }) => name), ...(replaced?.names ?? [])]
-    const shards = names.map((name) => resolve(dirname(path), name))
-    const isStale = shards.length > 0 && completedSaves() !== ended
-    const other = saveThatWrites(shards)
-    if (!other && !isStale) {
-      return whileWriting(shards, () => writeFiles(() => openFiles(path, planned.plan), planned, options))
-    }
-    // Plan again: the names that the other save has taken are now visible in the folder.
-    if (other) await untilAborted(other, options.signal)
-    ended = completedSaves()
+  const planned = await planFile(again, options, path)
+  const { siblings = [], replaced = [] } = planned.plan
+  if (siblings.length === 0 && replaced.length === 0 && !hasJournal(path)) {
+    return withMeans(planned, options.signal, () =>
+      writeFile(pathSink(path, planned.plan.byteLength), planned, options),
+    )
   }
+  await withMeans(planned, options.signal, () =>
+    withFolder(dirname(path), options.signal, async (isAlone) => {
+      const leftovers = isAlone ? await removeLeftovers(path, planned.format) : []
+      // The names of the first plan may be taken by now.
+      await writeModel(path, await planFile(again, options, path), options, { isAlone, leftovers })
+    }),
+  )
 }
 
 /**
@@ -132,13 +155,13 @@ export async function serialize(content: Saveable, given: SerializeOptions = {})
   const planned = await planFile(content, options, undefined)
   refuseSiblings(planned.plan)
   const bytes = resultBytes(planned.plan.byteLength)
-  await writeFiles(() => [{ ...planned.plan, sink: memorySink(bytes) }], planned, options)
+  await withMeans(planned, options.signal, () => writeFile(memorySink(bytes), planned, options))
   return bytes
 }
 
 async function planFile(
   content: Saveable,
-  options: SerializeOptions,
+  options: SaveOptions,
   path: string | undefined,
 ): Promise<PlannedFile> {
   const opened = openedFile(content)
@@ -168,7 +191,7 @@ async function planTensors(
 ): Promise<PlannedFile> {
   const format = await entry.load()
   const plan = await format.plan(tensors, options, path === undefined ? {} : { path })
-  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
+  return { plan, format: entry, tensorsTotal: tensors.length, tensorsOfRanges: 0 }
 }
 
 function modelOf(file: OpenFile): unknown {
@@ -192,7 +215,7 @@ async function planModel(
       segments.filter(({ kind }) => kind === 'tensor'),
     )
     const tensorsTotal = inFile.length + beside.length
-    return { plan, tensorsTotal, tensorsOfRanges: 1 }
+    return { plan, format: own, tensorsTotal, tensorsOfRanges: 1 }
   }
   return planTensors(ownFormat.weightsOf(model), entry, options, path)
 }
@@ -202,7 +225,7 @@ function isUnchanged(
   { source }: OpenedFile,
   path: string | undefined,
   format: FormatEntry,
-  { format: _, signal, onProgress, ...writeOptions }: SerializeOptions,
+  { format: _, signal, onProgress, keepOldData, ...writeOptions }: SaveOptions,
 ): boolean {
   if (Object.values(writeOptions).some((value) => value !== undefined)) return false
   const [from, to] = [source.label, path].map((name) => extensionOf(format, name))
@@ -221,7 +244,7 @@ async function unchanged(
 ): Promise<PlannedFile> {
   const planCopy = siblings.size > 0 && path !== undefined ? (await format.load()).planCopy : undefined
   const plan = planCopy ? await planCopy(source, siblings, { path: path! }) : copyOf(source, siblings)
-  return { plan, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
+  return { plan, format, tensorsTotal: tensors.length, tensorsOfRanges: tensors.length }
 }
 
 function copyOf(source: ByteSource, siblings: ReadonlyMap<string, ByteSource>): WritePlan {
@@ -231,7 +254,7 @@ function copyOf(source: ByteSource, siblings: ReadonlyMap<string, ByteSource>): 
   })
   return {
     ...whole(source),
-    siblings: [...siblings].map(([name, sibling]) => ({ ...whole(sibling), name })),
+    siblings: [...siblings].map(([name, sibling]) => ({ ...whole(sibling), name, replaces: true })),
   }
 }
 
@@ -279,28 +302,28 @@ function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
 /** A file that is being written. */
 interface OutputFile extends WritePlan {
   readonly sink: Sink
-  /** Set where the file is new: it is removed again when a later file of the same save fails. */
-  readonly newPath?: string
 }
 
-/** The files of a save in the order of their commits. The file that refers to the others is last. */
-function openFiles(path: string, plan: WritePlan): OutputFile[] {
-  const files: OutputFile[] = []
+/** A file beside the main file. */
+interface OutputSibling extends OutputFile {
+  readonly name: string
+  readonly isNew: boolean
+  readonly sink: SiblingSink
+}
+
+/** The siblings in the order of their commits. */
+function openSiblings(path: string, { siblings = [] }: WritePlan): OutputSibling[] {
+  const files: OutputSibling[] = []
   try {
-    for (const sibling of plan.siblings ?? []) {
-      if (isSameName(sibling.name, basename(path))) {
-        const message = `The file would take the name of ${JSON.stringify(sibling.name)}, which it refers to; save it under another name.`
+    for (const sibling of siblings) {
+      const { name, byteLength, replaces = false } = sibling
+      if (isSameName(name, basename(path))) {
+        const message = `The file would take the name of ${JSON.stringify(name)}, which it refers to; save it under another name.`
         throw new TileworkError('ERR_ARGUMENT', message, { path })
       }
-      const siblingPath = join(dirname(path), sibling.name)
-      const isNew = !existsSync(siblingPath)
-      files.push({
-        ...sibling,
-        sink: siblingSink(dirname(path), sibling.name, sibling.byteLength),
-        ...(isNew && { newPath: siblingPath }),
-      })
+      const isNew = !replaces
+      files.push({ ...sibling, isNew, sink: siblingSink(dirname(path), name, { byteLength, isNew }) })
     }
-    files.push({ ...plan, sink: pathSink(path, plan.byteLength) })
     return files
   } catch (error) {
     for (const { sink } of files) sink.abort(error)
@@ -313,54 +336,102 @@ function isSameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-async function writeFiles(
-  openAll: () => readonly OutputFile[],
-  planned: PlannedFile,
-  { signal, onProgress }: SerializeOptions,
+/** Runs `job` when the memory and the open files that it needs are free. */
+async function withMeans(
+  { plan }: PlannedFile,
+  signal: AbortSignal | undefined,
+  job: () => Promise<void>,
 ): Promise<void> {
-  const { plan, tensorsTotal } = planned
-  const bytesTotal = [plan, ...(plan.siblings ?? [])].reduce((sum, { byteLength }) => sum + byteLength, 0)
-  await withBorrowedMemory(Math.min(WORKING_BYTES, bytesTotal), signal, async () => {
-    let files: readonly OutputFile[] = []
-    try {
-      files = openAll()
-      const progress = new ProgressReport(bytesTotal, tensorsTotal, onProgress)
-      await withCancelFlag(signal, (cancel) => writeContents(files, planned, { progress, signal, cancel }))
-      await commitAll(files)
-      await plan.replaced?.remove()
-    } catch (error) {
-      await Promise.all(files.map(({ sink }) => sink.abort(error)))
-      throw error
+  const memory = Math.min(WORKING_BYTES, totalBytes(plan))
+  const files = 1 + (plan.siblings?.length ?? 0)
+  await withBorrowedMemory(memory, signal, () => openFiles.lend(files, signal, job))
+}
+
+function totalBytes({ byteLength, siblings = [] }: WritePlan): number {
+  return siblings.reduce((sum, sibling) => sum + sibling.byteLength, byteLength)
+}
+
+/** Writes a file that refers to no other. */
+async function writeFile(sink: Sink, planned: PlannedFile, options: SaveOptions): Promise<void> {
+  const files = [{ ...planned.plan, sink }]
+  await orAbort(files, async () => {
+    await writeContents(files, planned, options)
+    await sink.commit()
+  })
+}
+
+/** Writes a file and those that it refers to, and removes those that only the replaced file referred to. */
+async function writeModel(
+  path: string,
+  planned: PlannedFile,
+  options: SaveOptions,
+  { isAlone, leftovers }: { readonly isAlone: boolean; readonly leftovers: readonly IdentifiedFile[] },
+): Promise<void> {
+  const { plan, format } = planned
+  const siblings = openSiblings(path, plan)
+  await orAbort(siblings, async () => {
+    const main = { ...plan, sink: pathSink(path, plan.byteLength) }
+    await orAbort([main], async () => {
+      await writeContents([...siblings, main], planned, options)
+      // All data are on disk before the first file takes its name, so that a kill between two names is unlikely.
+      if (siblings.length > 0) await Promise.all([...siblings, main].map(({ sink }) => sink.sync?.()))
+      const replaced = options.keepOldData ? [] : (plan.replaced ?? [])
+      if (isAlone) writeJournal(path, [...leftovers, ...newFiles(siblings), ...replaced])
+      try {
+        await commitAll(path, siblings, main)
+        await removeUnnamed(path, format, replaced)
+      } finally {
+        if (isAlone) endJournal(path, leftovers)
+      }
+    })
+  })
+}
+
+function newFiles(siblings: readonly OutputSibling[]): IdentifiedFile[] {
+  return siblings.filter(({ isNew }) => isNew).map(({ name, sink }) => ({ name, identity: sink.identity() }))
+}
+
+/** Runs `job`; an error aborts the files. */
+async function orAbort(files: readonly OutputFile[], job: () => Promise<void>): Promise<void> {
+  try {
+    await job()
+  } catch (error) {
+    await Promise.all(files.map(({ sink }) => sink.abort(error)))
+    throw error
+  }
+}
+
+/** The main file is last in `files`. */
+async function writeContents(
+  files: readonly OutputFile[],
+  { plan, tensorsTotal, tensorsOfRanges }: PlannedFile,
+  { signal, onProgress }: SaveOptions,
+): Promise<void> {
+  const progress = new ProgressReport(totalBytes(plan), tensorsTotal, onProgress)
+  await withCancelFlag(signal, async (cancel) => {
+    for (const [index, { segments, sink, byteLength }] of files.entries()) {
+      const isLast = index === files.length - 1
+      const chunks = chunksOf(segments, {
+        isNative: sink.run !== undefined,
+        tensorsOfRanges: isLast ? tensorsOfRanges : 0,
+      })
+      await writeChunks(chunks, { progress, signal, cancel, sink, byteLength })
     }
   })
 }
 
-async function writeContents(
-  files: readonly OutputFile[],
-  { tensorsOfRanges }: PlannedFile,
-  context: Omit<WriteContext, 'sink' | 'byteLength'>,
-): Promise<void> {
-  for (const [index, { segments, sink, byteLength }] of files.entries()) {
-    const isLast = index === files.length - 1
-    const chunks = chunksOf(segments, {
-      isNative: sink.run !== undefined,
-      tensorsOfRanges: isLast ? tensorsOfRanges : 0,
-    })
-    await writeChunks(chunks, { ...context, sink, byteLength })
-  }
-}
-
-/** Flushes all files before the first commit, so that a kill between two commits is unlikely. */
-async function commitAll(files: readonly OutputFile[]): Promise<void> {
-  if (files.length > 1) await Promise.all(files.map(({ sink }) => sink.sync?.()))
-  const committed: OutputFile[] = []
+/** The file that refers to the others takes its name last. Siblings that are new are removed where a later file fails. */
+async function commitAll(path: string, siblings: readonly OutputSibling[], main: OutputFile): Promise<void> {
+  const committed: OutputSibling[] = []
   try {
-    for (const file of files) {
-      await file.sink.commit()
-      committed.push(file)
+    for (const sibling of siblings) {
+      await sibling.sink.commit()
+      committed.push(sibling)
     }
+    await main.sink.commit()
   } catch (error) {
-    for (const { newPath } of committed) if (newPath !== undefined) rmSync(newPath, { force: true })
+    for (const { name, identity } of newFiles(committed))
+      removeBelow({ folder: dirname(path), name }, identity)
     throw error
   }
 }

@@ -1,5 +1,6 @@
 /** The targets of a save: a path, a stream, or memory. */
 import { join } from 'node:path'
+import type { FileIdentity } from '../bytes/file_identity.js'
 import { openOutput, openOutputBelow } from '../bytes/open_native.js'
 import { systemError } from '../bytes/system_error.js'
 import { untilAborted } from '../cancel.js'
@@ -32,9 +33,29 @@ export function pathSink(path: string, byteLength: number): Sink {
   return outputSink(path, openOutput(path, byteLength))
 }
 
-/** As `pathSink`, for a file below a folder. Errors: ERR_PATH_ESCAPE for a name behind a link that leads out of it. */
-export function siblingSink(folder: string, name: string, byteLength: number): Sink {
-  return outputSink(join(folder, name), openOutputBelow({ folder, name }, byteLength))
+/** A file below a folder. */
+export interface SiblingSink extends Sink {
+  /** The file under its name, after `sync` or `commit`. */
+  identity(): FileIdentity
+}
+
+/**
+ * As `pathSink`, for a file below a folder.
+ *
+ * @param isNew - the commit fails where the name is taken
+ * @throws TileworkError also ERR_PATH_ESCAPE for a name behind a link that leads out of the folder
+ */
+export function siblingSink(
+  folder: string,
+  name: string,
+  { byteLength, isNew }: { readonly byteLength: number; readonly isNew: boolean },
+): SiblingSink {
+  const path = join(folder, name)
+  const output = openOutputBelow({ folder, name }, byteLength, isNew)
+  return {
+    ...outputSink(path, output),
+    identity: () => systemError.wrap(path, () => output.identity()),
+  }
 }
 
 function outputSink(path: string, output: NativeOutputFile): Sink {

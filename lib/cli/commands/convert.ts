@@ -36,6 +36,7 @@ import {
   selectsTensors,
   undoCommands,
 } from './convert_options.js'
+import { KEEP_OLD_DATA } from './keep_old_data.js'
 import { UndoFile } from './undo_file.js'
 
 const EXAMPLES = `
@@ -121,6 +122,7 @@ function addTensorOptions(command: Command): void {
     )
     .option('--format <name>', 'file format to write (default: by the extension of OUT, else as IN)')
     .option('--weights-only', 'write the weights of a model without its graph')
+    .option(...KEEP_OLD_DATA)
     .option('--device <id>', 'compute on an OpenCL device: "opencl", or an id of "tilework devices"')
     .addOption(
       new Option(

@@ -29,6 +29,7 @@ export interface TensorFlags {
   readonly format?: string
   readonly device?: string
   readonly weightsOnly?: boolean
+  readonly keepOldData?: boolean
   readonly quantize?: ValueQuantization
 }
 
@@ -127,7 +128,7 @@ export function selectsTensors({ tensor, weightsOnly }: TensorFlags): boolean {
 /** The options of the library for one file. */
 export function libraryOptions(flags: ConvertFlags): LibraryOptions {
   const { tensor, layout, fromLayout, shape, padLower, padUpper, fromPadLower, fromPadUpper } = flags
-  const { as, dtype, format, device, weightsOnly, quantize } = flags
+  const { as, dtype, format, device, weightsOnly, keepOldData, quantize } = flags
   const isTargetPadding = layout !== undefined
   const options: { -readonly [Name in keyof LibraryOptions]?: LibraryOptions[Name] | undefined } = {
     tensors: tensor?.map(parseSelector),
@@ -143,6 +144,7 @@ export function libraryOptions(flags: ConvertFlags): LibraryOptions {
     format: format as FormatName | undefined,
     device,
     weightsOnly,
+    keepOldData,
     quantizeTo: quantize,
     // A cast is silent in the library, and a surprise on the command line.
     countLosses: dtype === undefined ? undefined : true,

@@ -1,4 +1,5 @@
 /** `tilework edit FILE -o OUT`: changes to the graph of a model. */
+
 import { extname } from 'node:path'
 import { type Command, Option } from 'commander'
 import { type FormatName, type OpenFile, save, TileworkError } from '../../index.js'
@@ -22,8 +23,9 @@ import {
 import { type EditChoice, ModelChanges } from './edit_changes.js'
 import { ConstantFiles } from './edit_constants.js'
 import { OnnxChanges } from './edit_onnx.js'
+import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
 
-export interface EditOptions extends ReadChoice, EditChoice {
+export interface EditOptions extends ReadChoice, EditChoice, KeepOldData {
   readonly output: string
   readonly json?: boolean
 }
@@ -83,6 +85,7 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
   addConstantOptions(command)
   addModelOptions(command)
   addReadOptions(command)
+    .option(...KEEP_OLD_DATA)
     .option('--json', 'print JSON')
     .addHelpText('after', EXAMPLES)
     .action(async (file: string, options: EditOptions) => finish(await edit(file, options, terminal)))
@@ -203,7 +206,7 @@ async function editFile(
   options: EditOptions,
   signal: AbortSignal,
 ): Promise<EditReport> {
-  const { output, write } = options
+  const { output, write, keepOldData } = options
   const { format } = file
   if (!file.tmfile && !file.onnx) {
     throw new TileworkError('ERR_UNSUPPORTED', `${input} is ${format}; edit changes tmfile and ONNX models.`)
@@ -217,6 +220,7 @@ async function editFile(
     await save(output, changes.model, {
       format,
       signal,
+      ...(keepOldData && { keepOldData }),
       ...(file.tmfile && write && { mode: write }),
       onProgress: ({ bytesTotal }) => {
         byteLength = bytesTotal

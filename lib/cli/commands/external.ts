@@ -1,4 +1,5 @@
 /** `tilework externalize FILE` and `tilework internalize FILE`: move the values of an ONNX model to other files and back. */
+
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
 import { type ExternalOptions, type OpenFile, type SaveOptions, save, TileworkError } from '../../index.js'
@@ -8,8 +9,9 @@ import { formatBytes } from '../text/byte_count.js'
 import { printable, printJson } from '../text/printable.js'
 import { startProgress } from '../text/progress.js'
 import type { Terminal } from '../text/terminal.js'
+import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
 
-interface WriteChoice extends ReadChoice {
+interface WriteChoice extends ReadChoice, KeepOldData {
   readonly output: string
   readonly json?: boolean
 }
@@ -35,15 +37,16 @@ Examples:
   tilework externalize model.onnx -o out.onnx
   tilework externalize model.onnx -o out.onnx --shard-bytes 2000000000
 
-Values go to OUT.data, or to the file of --location. No existing file is overwritten but OUT itself:
-where the name is taken, a number is added to its stem. Data files of a model that OUT replaces
-remain, because other models may use them.`
+Values go to OUT.data, or to the file of --location. Where the name is taken, a number is added to
+its stem; --location replaces a file that only the replaced OUT used. Data files that nothing uses
+any more are removed, if they have such a name: see --keep-old-data.`
 
 const INTERNALIZE_HELP = `
 Examples:
   tilework internalize model.onnx -o whole.onnx
 
-Such a file has at most 2 GiB. The old data files remain.`
+Such a file has at most 2 GiB. Where OUT is the model itself, its data files are removed if tilework
+chose their names: see --keep-old-data.`
 
 export function addExternalize(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -87,7 +90,11 @@ function finishCommand<Options>(
   help: string,
   action: (file: string, options: Options) => Promise<void>,
 ): void {
-  addReadOptions(command).option('--json', 'print JSON').addHelpText('after', help).action(action)
+  addReadOptions(command)
+    .option(...KEEP_OLD_DATA)
+    .option('--json', 'print JSON')
+    .addHelpText('after', help)
+    .action(action)
 }
 
 function bytesOf(flag: string): (text: string) => number {
@@ -142,6 +149,7 @@ async function run(
     await save(output, file, {
       format: 'onnx',
       external,
+      ...(options.keepOldData && { keepOldData: true }),
       signal: terminal.signal,
       onProgress: (now) => {
         byteLength = now.bytesTotal

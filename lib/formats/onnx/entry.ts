@@ -10,6 +10,7 @@ export const onnxEntry = {
   extensions: ['.onnx', '.pb'],
   writeOptions: { message: true, external: true },
   modelProperty: 'onnx',
+  namesFiles: true,
   detect,
   load: async () => (await import('./index.js')).onnx,
 } as const satisfies ModelFormatEntry<OnnxModel, OnnxWriteOptions>

@@ -1,8 +1,9 @@
 /** Entry of the ONNX folder: everything that other folders import. Loaded when an ONNX file is read or written. */
 
-import type { ModelFormat } from '../format.js'
+import type { ModelFormat, WritePlan, WriteTarget } from '../format.js'
 import { check } from './check.js'
 import { planCopy } from './external/copy.js'
+import { namingModels, replacedData } from './external/named_files.js'
 import type { OnnxModel } from './model/model.js'
 import { planModel } from './plan_model.js'
 import { read } from './read.js'
@@ -47,9 +48,25 @@ export type { OnnxWriteOptions } from './write.js'
 export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
   read,
   check,
-  plan,
-  planCopy,
+  plan: async (tensors, options, target) =>
+    withReplaced(await plan(tensors, options, target), target, options),
+  planCopy: async (source, siblings, target) =>
+    withReplaced(await planCopy(source, siblings, target), target),
+  naming: namingModels,
   isUnchanged: (model) => !model.isChanged,
   weightsOf: (model) => [...model.graph.initializers()],
-  planModel,
+  planModel: async (model, options, target) =>
+    withReplaced(await planModel(model, options, target), target, options),
+}
+
+async function withReplaced(
+  plan: WritePlan,
+  { path }: WriteTarget = {},
+  { external }: OnnxWriteOptions = {},
+): Promise<WritePlan> {
+  if (path === undefined) return plan
+  const location = external === false ? undefined : external?.location
+  const kept = new Set((plan.siblings ?? []).map(({ name }) => name))
+  const replaced = (await replacedData(path, location)).filter(({ name }) => !kept.has(name))
+  return { ...plan, replaced }
 }

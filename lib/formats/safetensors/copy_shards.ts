@@ -27,10 +27,10 @@ export async function planCopy(
   const index = renames ? await renamed(source, weightMap, renames) : undefined
   return {
     ...(index ? inMemory(index) : whole(source)),
-    siblings: [...siblings].map(([name, sibling]) => ({
-      ...whole(sibling),
-      name: renames?.get(name) ?? name,
-    })),
+    siblings: [...siblings].map(([name, sibling]) => {
+      const own = renames?.get(name) ?? name
+      return { ...whole(sibling), name: own, replaces: folder.has(own) }
+    }),
     replaced: await folder.replacedShards(),
   }
 }

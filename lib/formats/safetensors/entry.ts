@@ -8,6 +8,7 @@ export const safetensorsEntry = {
   name: FORMAT_NAME,
   extensions: ['.safetensors', '.safetensors.index.json'],
   writeOptions: { metadata: true, maxShardBytes: true, alignment: true },
+  namesFiles: true,
   detect,
   isDamaged,
   // The metadata of a file hold the layout and the logical shape of every blocked tensor.

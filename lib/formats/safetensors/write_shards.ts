@@ -47,7 +47,13 @@ export async function planShards<T extends ShardedTensor>(
   }
   const folder = await ShardFolder.of(path)
   const names = await folder.freeNames(parts.length)
-  const siblings = parts.map((part, at): SiblingPlan => ({ name: names[at]!, ...write(part) }))
+  const siblings = parts.map(
+    (part, at): SiblingPlan => ({
+      ...write(part),
+      name: names[at]!,
+      replaces: folder.has(names[at]!),
+    }),
+  )
   const bytes = indexOf(parts, names)
   const segments = [{ kind: 'bytes', bytes } as const]
   return { byteLength: bytes.byteLength, segments, siblings, replaced: await folder.replacedShards() }

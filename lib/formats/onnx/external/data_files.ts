@@ -80,12 +80,9 @@ export class ExternalData {
       const message = 'External data is stored in files beside the model; save to a path.'
       throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })
     }
-    this.#names = await namesForData(path, this.#options.location, this.#files.length)
-    return this.#files.map(({ segments, byteLength }, at) => ({
-      name: this.#names[at]!,
-      segments,
-      byteLength,
-    }))
+    const names = await namesForData(path, this.#options.location, this.#files.length)
+    this.#names = names.map(({ name }) => name)
+    return this.#files.map(({ segments, byteLength }, at) => ({ ...names[at]!, segments, byteLength }))
   }
 
   /** The fields of a TensorProto that locate its values. @param others - further properties to write */

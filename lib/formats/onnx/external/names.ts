@@ -1,15 +1,22 @@
 /**
- * Names of new external data files. Existing files are never overwritten: until the new model replaces the old one, the
- * old model needs its data, and other models in the folder may share it.
+ * Names of new external data files. Files of other models are never overwritten. Until the new model replaces the old one,
+ * the old model needs its data, so the new data have other names, unless the caller asks for the old name.
  */
 import { lstat } from 'node:fs/promises'
 import { basename, dirname, join, posix } from 'node:path'
 import { checkNewSibling } from '../../../bytes/sibling.js'
 import { TileworkError } from '../../../errors.js'
 import { FORMAT_NAME, MAX_EXTERNAL_FILES, quote } from '../schema.js'
+import { ownData } from './named_files.js'
+
+/** A name, and whether a file that has it is replaced. */
+export interface DataName {
+  readonly name: string
+  readonly replaces: boolean
+}
 
 /**
- * Unused names for `count` data files.
+ * Names for `count` data files: unused ones, and with `location` also those of the data of the replaced model.
  *
  * @param path - path of the model
  * @param location - the requested name, relative to the model's folder; default `<model>.data`
@@ -20,7 +27,7 @@ export async function namesForData(
   path: string,
   location: string | undefined,
   count: number,
-): Promise<readonly string[]> {
+): Promise<readonly DataName[]> {
   if (count > MAX_EXTERNAL_FILES) {
     const message = `The values need ${count} files; the limit is ${MAX_EXTERNAL_FILES}.`
     throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, path })
@@ -38,8 +45,12 @@ export async function namesForData(
   }
   for (let generation = 0; ; generation++) {
     const names = Array.from({ length: count }, (_, at) => nameOf(wanted, at, count, generation))
-    const taken = await Promise.all(names.map((name) => isThere(join(dirname(path), name))))
-    if (!taken.includes(true)) return names
+    const isTaken = await Promise.all(names.map((name) => isThere(join(dirname(path), name))))
+    const taken = names.filter((_, at) => isTaken[at])
+    const own = location !== undefined && taken.length > 0 ? await ownData(path, taken) : new Set()
+    if (taken.every((name) => own.has(name))) {
+      return names.map((name, at) => ({ name, replaces: isTaken[at]! }))
+    }
   }
 }
 

@@ -45,7 +45,8 @@ export async function openFilesOfUnlisted(
   }
 }
 
-class LocationFinder {
+/** Collects the locations of all external tensors of a message. */
+export class LocationFinder {
   readonly cursor: WireCursor
   /** Byte offset of the first mention of each location. */
   readonly locations = new Map<string, number>()
