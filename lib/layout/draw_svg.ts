@@ -132,7 +132,8 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
   const bottom = top + Math.max(tensor.height, memoryHeight) + 24
   const memoryWidth = Math.max(LEGEND_WIDTH, ...memories.map(({ width }) => width))
   const inside = Math.max(memoryLeft - MARGIN + memoryWidth, overview.width)
-  const legend = drawLegend(layout, options, picture, bottom, inside)
+  const isRelative = pictures.some((each) => each.isRelative)
+  const legend = drawLegend(layout, options, picture, isRelative, bottom, inside)
   const width = inside + 2 * MARGIN
   const height = bottom + legend.height + MARGIN
   const title = `${layout.name} ${formatShape(shape)}`
@@ -156,8 +157,8 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
 function picturesOf(layout: Layout, shape: readonly number[], options: DrawOptions): MemoryPicture[] {
   const limits = {
     maxRows: MAX_ROWS,
-    fits: (cells: number, labelLength: number, gapCount: number) =>
-      cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
+    fits: (cells: number, labelLength: number, gapCount: number, margin: number) =>
+      margin * CHARACTER + cells * cellWidth(labelLength) + gapCount * GAP <= MEMORY_WIDTH,
   }
   const whole = memoryPicture(layout, shape, options, limits)
   if (whole.omittedSlots === 0) return [whole]
@@ -520,6 +521,7 @@ function drawLegend(
   layout: Layout,
   options: DrawOptions,
   picture: MemoryPicture,
+  isRelative: boolean,
   top: number,
   width: number,
 ): Drawn {
@@ -532,6 +534,7 @@ function drawLegend(
     colourName === ''
       ? ''
       : `Hue: the index along ${colourName}; light and dark alternate from slot to slot. Both halves agree.`,
+    isRelative ? 'After an index with +, such as f1008+, cells count from this index.' : '',
     ...layout.notes,
     ...(example === undefined ? [] : [`Example: ${example}`]),
   ].filter((sentence) => sentence !== '')

@@ -50,7 +50,10 @@ function drawText(layout: Layout, shape: readonly number[], options: DrawOptions
   const storage = layout.storage(shape, options)
   const pictures = picturesOf(layout, shape, options, (maxRows, gap, firstDigit) => {
     const margin = marginOf(storage, firstDigit)
-    return { maxRows, fits: (cells, length, gaps) => margin + cells * (length + gap) + gaps <= width }
+    return {
+      maxRows,
+      fits: (cells, length, gaps, more) => margin + more + cells * (length + gap) + gaps <= width,
+    }
   })
   const example = workExample(pictures[0]!.picture)
   return [
@@ -238,6 +241,9 @@ function legendLines(layout: Layout, options: DrawOptions, pictures: readonly Dr
     'How to read it',
     '  A row is a range of memory; its first number is the offset of its first slot, in elements.',
     '  Coordinates that a whole row shares come before it; a cell has the others.',
+    ...(pictures.some(({ picture }) => picture.isRelative)
+      ? ['  After an index with +, such as f1008+, cells count from this index.']
+      : []),
     ...(hasHole
       ? [
           `  ${HOLE} is a hole: a slot with no element, ${padded ? 'from explicit padding or rounding up, ' : ''}written as zero and never read.`,

@@ -49,6 +49,8 @@ export interface MemoryPicture {
   readonly names: readonly string[]
   /** Label of a cell: the coordinates that its row does not share. */
   readonly label: (coordinate: readonly number[]) => string
+  /** Whether labels count from the first index of the block, which the rows name. */
+  readonly isRelative: boolean
   /** `f5 y0 x1` for any coordinate. */
   readonly fullLabel: (coordinate: readonly number[]) => string
 }
@@ -58,8 +60,8 @@ export const HUES = 4
 
 /** Size limits of a drawing. */
 export interface PictureLimits {
-  /** Whether a row of `cells` cells with labels of `labelLength` characters and `gaps` gaps fits. */
-  readonly fits: (cells: number, labelLength: number, gaps: number) => boolean
+  /** Whether a row of `cells` cells with labels of `labelLength` characters, `gaps` gaps and `margin` more characters fits. */
+  readonly fits: (cells: number, labelLength: number, gaps: number, margin: number) => boolean
   readonly maxRows: number
 }
 
@@ -72,7 +74,12 @@ export function memoryPicture(
 ): MemoryPicture {
   const storage = layout.storage(shape, options)
   const names = axisNames(layout, storage)
-  const row = chooseRow(storage, names, limits, 0)
+  const longest = storage.extents.map((extent) => Math.max(0, extent - 1))
+  const labels = {
+    text: (axes: readonly number[], at: readonly number[]) => labelOf(names, axes, at, ''),
+    longest,
+  }
+  const row = chooseRow(storage, labels, limits, 0)
   const digitsInGroupTitle = chooseGroup(storage.digits, row)
   const shared = visibleAxes(storage).filter((axis) => !row.axes.includes(axis))
   const { groups, slotsShown } = readGroups(
@@ -92,7 +99,13 @@ export function memoryPicture(
   })
 }
 
-/** As `memoryPicture`, for one block, whose title says where it lies. */
+/** Cells that a row of a block should have. */
+const BLOCK_ROW = 16
+
+/**
+ * As `memoryPicture`, for one block, whose title says where it lies. Where long indices would split 16 slots into several
+ * rows, the cells count from the first index of the block, which each row names: `f1008+`.
+ */
 export function blockPicture(
   layout: Layout,
   shape: readonly number[],
@@ -103,7 +116,17 @@ export function blockPicture(
   const storage = layout.storage(shape, options)
   const names = axisNames(layout, storage)
   const { firstDigit, slots, count, noun } = blocksOf(storage)
-  const row = chooseRow(storage, names, limits, firstDigit)
+  const { low, high } = blockRanges(storage, index)
+  const full: Labels = { text: (axes, coordinate) => labelOf(names, axes, coordinate, ''), longest: high }
+  const relative: Labels = {
+    text: (axes, coordinate) => axes.map((axis) => coordinate[axis]! - low[axis]!).join(','),
+    longest: high,
+    start: (axes) => `${labelOf(names, axes, low, ' ')}+`,
+  }
+  const fullRow = chooseRow(storage, full, limits, firstDigit)
+  const relativeRow = chooseRow(storage, relative, limits, firstDigit)
+  const isSplit = fullRow.length < Math.min(BLOCK_ROW, slots)
+  const row = isSplit && relativeRow.length > fullRow.length ? relativeRow : fullRow
   const inside = storage.digits.slice(firstDigit).filter(({ radix }) => radix > 1)
   const axes = visibleAxes(storage).filter((axis) => inside.some(({ positions }) => positions.includes(axis)))
   const shared = axes.filter((axis) => !row.axes.includes(axis))
@@ -111,7 +134,10 @@ export function blockPicture(
   const title = `${noun} ${index} of ${count}: slots ${start} to ${start + slots - 1}`
   const { groups, slotsShown } = readGroups(storage, row, { start, slots }, limits, () => ({
     title: [title, blockLabel(storage, names, index)].filter((part) => part !== '').join(', '),
-    shared: (coordinate) => labelOf(names, shared, coordinate, ' '),
+    shared: (coordinate) =>
+      [labelOf(names, shared, coordinate, ' '), row.labels.start?.(row.axes) ?? '']
+        .filter((part) => part !== '')
+        .join(' '),
   }))
   return pictureOf(layout, storage, row, { groups, omittedSlots: start + slots - slotsShown, isBlock: true })
 }
@@ -139,7 +165,8 @@ function pictureOf(
       return ((line + (inRun % row.length)) % 2) as 0 | 1
     },
     names,
-    label: (coordinate) => labelOf(names, row.axes, coordinate, '') || '0',
+    label: (coordinate) => row.labels.text(row.axes, coordinate) || '0',
+    isRelative: row.labels.start !== undefined,
     fullLabel: (coordinate) => labelOf(names, visibleAxes(storage), coordinate, ' ') || 'the element',
   }
 }
@@ -181,10 +208,9 @@ export function blocksOf({ digits, elements }: LayoutStorage): Blocks {
 /** Most slots that are read to find the ends of a block's indices. */
 const MAX_LABELLED_SLOTS = 4096
 
-/** The elements of a block by the ranges of their indices: `f16–31 y0 x2`; `holes` for a block without elements. */
-export function blockLabel(storage: LayoutStorage, names: readonly string[], index: number): string {
+/** The first and the last index of each axis among the elements of a block; Infinity and -1 without elements. */
+function blockRanges(storage: LayoutStorage, index: number): { low: number[]; high: number[] } {
   const { slots } = blocksOf(storage)
-  const axes = visibleAxes(storage)
   const low = storage.extents.map(() => Number.POSITIVE_INFINITY)
   const high = storage.extents.map(() => -1)
   for (let slot = 0; slot < Math.min(slots, MAX_LABELLED_SLOTS); slot++) {
@@ -194,6 +220,13 @@ export function blockLabel(storage: LayoutStorage, names: readonly string[], ind
       high[axis] = Math.max(high[axis]!, position)
     })
   }
+  return { low, high }
+}
+
+/** The elements of a block by the ranges of their indices: `f16–31 y0 x2`; `holes` for a block without elements. */
+export function blockLabel(storage: LayoutStorage, names: readonly string[], index: number): string {
+  const axes = visibleAxes(storage)
+  const { low, high } = blockRanges(storage, index)
   if (axes.length === 0) return ''
   if (high.every((position) => position === -1)) return 'holes'
   return axes
@@ -221,7 +254,18 @@ function visibleAxes({ extents, digits }: LayoutStorage): number[] {
   return extents.flatMap((_, axis) => (long.includes(axis) || blocked.includes(axis) ? [axis] : []))
 }
 
+/** How cells are labelled. */
+interface Labels {
+  /** Of a cell, by the axes that its row does not share. */
+  readonly text: (axes: readonly number[], coordinate: readonly number[]) => string
+  /** The coordinate with the longest label. */
+  readonly longest: readonly number[]
+  /** What each row says where labels are relative. */
+  readonly start?: (axes: readonly number[]) => string
+}
+
 interface RowChoice {
+  readonly labels: Labels
   /** Most cells of a row. */
   readonly length: number
   /** Slots of all digits that the row holds; more than `length` where they are split into several rows. */
@@ -236,11 +280,12 @@ interface RowChoice {
 /** Adds digits from the innermost outwards while the row fits, then a part of the first digit that does not fit. */
 function chooseRow(
   storage: LayoutStorage,
-  names: readonly string[],
+  labels: Labels,
   limits: PictureLimits,
   firstDigit: number,
 ): RowChoice {
   let choice: RowChoice = {
+    labels,
     length: 1,
     run: 1,
     gapEvery: 1,
@@ -252,13 +297,15 @@ function chooseRow(
     const { radix, positions } = storage.digits[position]!
     if (radix <= 1) continue
     const axes = [...new Set([...choice.axes, ...positions])].sort((one, other) => one - other)
-    const labelLength = longestLabel(storage, names, axes)
+    const labelLength = labels.text(axes, labels.longest).length
+    const margin = labels.start === undefined ? 0 : labels.start(axes).length + 2
     const part = largestPart(radix, (count) =>
-      limits.fits(choice.length * count, labelLength, choice.length > 1 ? count - 1 : 0),
+      limits.fits(choice.length * count, labelLength, choice.length > 1 ? count - 1 : 0, margin),
     )
     if (part === 1 && choice.length > 1) break
     const length = choice.length * part
     choice = {
+      labels,
       length,
       run: choice.length * radix,
       gapEvery: choice.length,
@@ -280,15 +327,6 @@ function largestPart(radix: number, fits: (count: number) => boolean): number {
     if (radix % count === 0) return count
   }
   return maxCount
-}
-
-function longestLabel({ extents }: LayoutStorage, names: readonly string[], axes: readonly number[]): number {
-  return labelOf(
-    names,
-    axes,
-    extents.map((extent) => Math.max(0, extent - 1)),
-    '',
-  ).length
 }
 
 /** Number of outer digits in the title of a group: up to the last slice, or all but the last two digits. */

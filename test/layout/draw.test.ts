@@ -91,6 +91,13 @@ describe('drawLayoutText', () => {
     ['os_is_yx_osv16_isv16', [512, 512, 3, 3]],
     ['b_fs_zyx_fsv16', [1, 999, 10, 10, 10]],
     ['os_iyx_osv32', [64, 20], 'int4'],
+    ['b_fs_yx_fsv16', [1, 1024, 1, 1]],
+    ['b_fs_yx_fsv16', [1, 1020, 1, 1]],
+    ['b_fs_yx_fsv16', [1, 200_001, 7, 7]],
+    ['os_is_yx_osv16_isv16', [1032, 1048, 3, 3]],
+    ['bs_fs_yx_bsv16_fsv16', [12_000, 50_001, 1, 1]],
+    ['os_is_yx_osv4_isv4', [1030, 1030, 1, 1]],
+    ['os_iyx_osv32', [70_001, 2000], 'int4'],
   ])('a block of 16 of %s %j is one row of 100 columns', (name, shape, dtype) => {
     const text = drawLayoutText(
       parseLayout(name),
@@ -100,7 +107,21 @@ describe('drawLayoutText', () => {
     for (const line of text.split('\n')) expect(line.length, line).toBeLessThanOrEqual(100)
     const rows = text.split('\n').filter((line) => /^ *\d+ {2}.* [a-z]\d/.test(line) && !line.includes('['))
     expect(rows.length).toBeGreaterThan(0)
-    for (const row of rows) expect(row.match(/(?<= )([a-z]\d+|·)(?= |$)/g)!.length).toBeGreaterThanOrEqual(16)
+    for (const row of rows) {
+      const [, relative] = row.split('+ ')
+      const cells = relative?.trim().split(/ +/) ?? row.match(/(?<= )(([a-z]\d+)+|·)(?= |$)/g)!
+      expect(cells.length, row).toBeGreaterThanOrEqual(16)
+    }
+  })
+
+  it('counts from the first index of a block where long indices would split it', () => {
+    const text = drawLayoutText(parseLayout('b_fs_yx_fsv16'), [1, 100_004, 1, 1])
+    expect(text).toContain('0   f0   f1   f2 ')
+    expect(text).toContain('\n100000  f100000+   0  1  2  3  ·  · ')
+    expect(text).toContain('  After an index with +, such as f1008+, cells count from this index.\n')
+    const svg = drawLayoutSvg(parseLayout('b_fs_yx_fsv16'), [1, 100_004, 1, 1])
+    expect(svg).toContain('>f100000+<')
+    expect(svg).toContain('After an index with +')
   })
 
   it('colours only on request, and gives no neighbours of a block one colour', () => {
