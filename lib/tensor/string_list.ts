@@ -1,6 +1,7 @@
 /** Tensors of strings in memory. */
 import { checkName, checkOptions, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
+import { isWellFormed } from '../utf8.js'
 import { valueText } from '../value_text.js'
 import { BaseTensor } from './base_tensor.js'
 import { checkShape, sizeExactOf } from './shape.js'
@@ -38,11 +39,11 @@ export function stringTensor(
 }
 
 function bytesOf(value: unknown, at: number): Uint8Array {
-  if (typeof value === 'string') return new Uint8Array(Buffer.from(value, 'utf8'))
+  if (typeof value === 'string' && isWellFormed(value)) return new Uint8Array(Buffer.from(value, 'utf8'))
   if (value instanceof Uint8Array) return new Uint8Array(value)
   throw new TileworkError(
     'ERR_ARGUMENT',
-    `values[${at}] is ${valueText(value)}; it must be a string or a Uint8Array.`,
+    `values[${at}] is ${valueText(value)}; it must be a string without lone surrogates, or a Uint8Array.`,
   )
 }
 

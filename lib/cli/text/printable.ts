@@ -4,9 +4,9 @@
  */
 import type { Terminal } from './terminal.js'
 
-// Control characters of ISO 6429 (C0, DEL, C1), line separators, and marks that change the writing direction.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
-const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+// Control characters of ISO 6429 (C0, DEL, C1), line and paragraph separators, format characters (marks of the writing direction,
+// zero-width spaces and joiners, tags), other characters without a glyph, and lone surrogates.
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /** True for text that a terminal displays as it is. */
 export function isPrintable(text: string): boolean {
@@ -18,7 +18,7 @@ export function escapeUnsafe(text: string, replacement: (character: string) => s
   return text.replace(UNSAFE, replacement)
 }
 
-/** `text` with every unsafe character written as `\uXXXX`. */
+/** `text` with every unsafe character written as `\uXXXX`, above U+FFFF as two of them. */
 export function printable(text: string): string {
   return text.replace(UNSAFE, escapeCharacter)
 }
@@ -36,5 +36,6 @@ export function printJson(value: unknown, terminal: Terminal): void {
 }
 
 function escapeCharacter(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const units = Array.from({ length: character.length }, (_, at) => character.charCodeAt(at))
+  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
 }

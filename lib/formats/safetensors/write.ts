@@ -2,11 +2,11 @@
  * Plans a safetensors file, byte for byte as the reference writes it: entries by element type, then name; the header
  * without blanks, padded with spaces to a multiple of 8. The plan refers to payloads and does not copy them.
  */
-import { toUSVString } from 'node:util'
 import { DTYPES } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
+import { isWellFormed } from '../../utf8.js'
 import { exactSizeOf } from '../exact_size.js'
 import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
 import { checkHasData, checkStorageBytes, uniqueNames } from '../write_checks.js'
@@ -173,7 +173,7 @@ function unsupported(message: string): TileworkError {
 
 /** A header is UTF-8, which cannot represent an unpaired surrogate. */
 function checkUnicode(text: string, what: string): void {
-  if (toUSVString(text) === text) return
+  if (isWellFormed(text)) return
   throw unsupported(`The ${what} ${quote(text)} has an unpaired surrogate, which UTF-8 cannot represent.`)
 }
 

@@ -11,6 +11,7 @@ import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import type { Tensor } from '../../../tensor/tensor.js'
+import { isWellFormed } from '../../../utf8.js'
 import type { WritePlan, WriteSegment } from '../../format.js'
 import { uniqueNames } from '../../write_checks.js'
 import { contentOf, type NpyContent } from '../content.js'
@@ -146,7 +147,7 @@ function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
 
 /** Why a name cannot be a member name: it could not be read back, or would be unpacked outside the folder. */
 function nameFault(name: string): string | undefined {
-  if (Buffer.from(name).toString() !== name) return 'is not valid Unicode'
+  if (!isWellFormed(name)) return 'is not valid Unicode'
   if (name.includes('\0')) return 'contains NUL'
   if (name.startsWith('/') || name.includes('\\')) return 'is not a relative path'
   if (name.split('/').includes('..')) return 'leads out of the target folder'

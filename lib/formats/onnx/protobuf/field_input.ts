@@ -2,16 +2,14 @@
  * Checks field values from callers before anything is changed, so that an invalid value leaves the message as it was.
  */
 import { TileworkError } from '../../../errors.js'
+import { isWellFormed } from '../../../utf8.js'
 import { valueText } from '../../../value_text.js'
-
-/** A lone UTF-16 surrogate, which UTF-8 cannot encode. */
-const LONE_SURROGATE = /\p{Surrogate}/u
 
 const INT64_LIMIT = 2n ** 63n
 
 /** @param what - start of the error text. @throws TileworkError ERR_ARGUMENT unless it is a string that UTF-8 can encode */
 export function checkText(what: string, value: unknown): string {
-  if (typeof value === 'string' && !LONE_SURROGATE.test(value)) return value
+  if (typeof value === 'string' && isWellFormed(value)) return value
   throw wrong(what, 'a string', value)
 }
 

@@ -1,4 +1,5 @@
 /** Writes the protobuf wire format; varints have their shortest form. */
+import { encodeUtf8 } from '../../../utf8.js'
 import { FIXED32, FIXED64, LENGTH, VARINT } from './wire.js'
 
 const TWO_POW_32 = 2 ** 32
@@ -21,8 +22,9 @@ export class WireWriter {
     return this.#append(varintBytes(value))
   }
 
+  /** @throws TileworkError ERR_UNSUPPORTED for a lone surrogate */
   text(number: number, value: string): this {
-    return this.bytes(number, Buffer.from(value, 'utf8'))
+    return this.bytes(number, encodeUtf8(value, 'A text of the model', 'onnx'))
   }
 
   bytes(number: number, value: Uint8Array): this {

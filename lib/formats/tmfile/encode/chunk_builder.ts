@@ -1,13 +1,19 @@
 /** Builds the chunks of a file in the order in which the reference writes them. */
 import { TileworkError } from '../../../errors.js'
 import { asStored } from '../../../tensor/dense.js'
+import { encodeUtf8 } from '../../../utf8.js'
 import type { RawTextRecord, TextRecord, VectorRecord } from '../decode/records.js'
 import type { TmfileBuffer } from '../model/types.js'
-import { ALIGNMENT, STRUCT_LAYOUTS, type StructName, type StructValues, WORD_BYTES } from '../schema.js'
+import {
+  ALIGNMENT,
+  FORMAT_NAME,
+  STRUCT_LAYOUTS,
+  type StructName,
+  type StructValues,
+  WORD_BYTES,
+} from '../schema.js'
 import { ELEMENT_BYTES, type ScalarType, type VectorType } from '../struct_layout.js'
 import { type Chunk, type EncodeChunk, encodeField, type OriginalRange } from './chunk.js'
-
-const encoder = new TextEncoder()
 
 /** Elements of a vector: numbers, or chunks whose offsets it lists. */
 type Entries = readonly number[] | readonly Chunk[]
@@ -154,5 +160,5 @@ function encodeText(text: string, path: string): Uint8Array {
     const message = `${path} contains a NUL, which ends a text in this format.`
     throw new TileworkError('ERR_ARGUMENT', message, { path })
   }
-  return encoder.encode(`${text}\0`)
+  return Buffer.concat([encodeUtf8(text, path, FORMAT_NAME), Buffer.alloc(1)])
 }
