@@ -3,6 +3,7 @@
  * other source, only the ranges that a tile of the result needs are fetched, so a tensor of any size takes bounded memory.
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { depthAbove } from '../bytes/depth.js'
 import { isPinned } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import { nativeFileOf } from '../bytes/native_file.js'
@@ -43,6 +44,8 @@ export interface FusedBase extends Pick<DenseTensor, 'name' | 'dtype' | 'bytes' 
 export class FusedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
+  /** See `depthAbove`. */
+  readonly depth: number
   readonly #base: FusedBase
   /** Makes its plan with the first byte that is requested. */
   readonly #joined: JoinedLayouts
@@ -53,8 +56,10 @@ export class FusedSource implements ByteSource {
   /**
    * @param dtype - element type of the result
    * @param device - computes asynchronous reads; by default, and for synchronous reads, the CPU computes
+   * @throws TileworkError ERR_LIMIT for too many lazy tensors on top of each other
    */
   constructor(base: FusedBase, joined: JoinedLayouts, dtype: Dtype = base.dtype, device?: string) {
+    this.depth = depthAbove([base.source])
     this.#base = base
     this.#joined = joined
     this.#device = device

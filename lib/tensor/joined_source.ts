@@ -4,6 +4,7 @@
  * time, and copied row by row.
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
+import { depthAbove } from '../bytes/depth.js'
 import { fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
@@ -40,6 +41,8 @@ interface Copy {
 export class JoinedSource implements ByteSource {
   readonly byteLength: number
   readonly label: string
+  /** See `depthAbove`. */
+  readonly depth: number
   readonly #parts: readonly JoinedPart[]
   /** Bytes of one chunk of every part. */
   readonly #rowBytes: number
@@ -49,6 +52,7 @@ export class JoinedSource implements ByteSource {
 
   /** @param rows - chunks of each part */
   constructor(parts: readonly JoinedPart[], rows: number, label: string) {
+    this.depth = depthAbove(parts.map(({ source }) => source))
     this.#parts = parts.filter(({ chunkBytes }) => chunkBytes > 0)
     this.#rowBytes = this.#parts.reduce((sum, { chunkBytes }) => sum + chunkBytes, 0)
     this.#hasShortChunks = this.#parts.some(({ chunkBytes }) => chunkBytes < DIRECT_BYTES)

@@ -11,6 +11,8 @@ export class Cover {
   /** End offset of all data so far, and the record that ends there. */
   #end: number
   #owner = -1
+  /** End offset of the padding after `#end`: a misaligned record may be padded to a multiple of 8 from its own start. */
+  #paddedEnd: number
   /** False while `#end` does not belong to the last record added: its padding is then unknown, or checked already. */
   #hasPadding = false
   /** False after a record whose end is unknown: gaps cannot be found any more. */
@@ -20,6 +22,7 @@ export class Cover {
 
   constructor(byteLength: number, count: number, report: Report) {
     this.#end = U64_BYTES + U64_BYTES * count
+    this.#paddedEnd = this.#end
     this.#byteLength = byteLength
     this.#report = report
   }
@@ -32,7 +35,7 @@ export class Cover {
   /** Number of padding bytes at `end`, when the next record, or the end of the file, is at `next`. */
   paddingBefore(next: number): number {
     // A misaligned record may start inside the padding; its header is not padding.
-    return this.#hasPadding ? Math.max(0, Math.min(alignUp(this.#end), next) - this.#end) : 0
+    return this.#hasPadding ? Math.max(0, Math.min(this.#paddedEnd, next) - this.#end) : 0
   }
 
   /** Checks `length` bytes of padding at the reader's position; the reader holds them. */
@@ -53,7 +56,8 @@ export class Cover {
     if (offset < this.#end) {
       const owner = this.#owner
       const end = this.#end
-      this.#report.deviation(
+      // Refused at both levels: shared bytes let a small file stand for any number of tensors.
+      this.#report.broken(
         'ERR_OVERLAP',
         () => `tensors[${index}] starts at ${offset}, inside tensors[${owner}], which ends at ${end}.`,
         () => ({ path: `tensors[${index}]`, offset }),
@@ -65,6 +69,7 @@ export class Cover {
     if (extent === undefined) this.#isEndKnown = false
     else if (extent.end >= this.#end) {
       this.#end = extent.end
+      this.#paddedEnd = Math.max(alignUp(extent.end), offset + alignUp(extent.end - offset))
       this.#owner = index
       this.#hasPadding = true
     }
@@ -83,7 +88,7 @@ export class Cover {
   }
 
   #checkGap(next: number): void {
-    const padded = alignUp(this.#end)
+    const padded = this.#paddedEnd
     if (!this.#isEndKnown || next <= padded) return
     this.#report.deviation('ERR_GAP', () => `${next - padded} bytes at ${padded} belong to no record.`, {
       path: '',

@@ -60,8 +60,8 @@ export const DEFAULT_LIMITS = {
    */
   headerBytes: { perFileByte: 1, atMost: 2 ** 32 },
   /**
-   * Without overlap the sum is at most one file size. TFRT allows records to share data; a file that uses each byte more
-   * than four times is made to exhaust whoever loads all of it.
+   * Without overlap, which is refused, the sum is at most one file size. The bound ends a check of a file whose records share
+   * data: such a file is made to exhaust whoever loads all of it.
    */
   totalBytes: { perFileByte: 4 },
 } as const satisfies DefaultLimits

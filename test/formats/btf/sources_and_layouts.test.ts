@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { MemorySource } from '../../../lib/bytes/memory.js'
 import { openSource } from '../../../lib/bytes/open_source.js'
 import type { ByteSource } from '../../../lib/bytes/source.js'
+import { TileworkError } from '../../../lib/errors.js'
 import { btf } from '../../../lib/formats/btf/index.js'
 import { asLayout } from '../../../lib/tensor/as_layout.js'
 import { tensor } from '../../../lib/tensor/from_values.js'
@@ -26,7 +27,10 @@ const lenient = readOptions('lenient')
 
 /** Everything that a reader reports about a file. */
 async function describeFile(source: ByteSource): Promise<unknown> {
-  const { tensors, findings } = await btf.read(source, lenient)
+  const opened = await btf.read(source, lenient).catch((error: unknown) => error)
+  const checked = await btf.check(source, lenient)
+  if (opened instanceof TileworkError) return { refused: opened.code, path: opened.path, checked }
+  const { tensors, findings } = opened as Awaited<ReturnType<typeof btf.read>>
   const described = []
   for (const each of tensors) {
     const stored =
@@ -36,7 +40,7 @@ async function describeFile(source: ByteSource): Promise<unknown> {
     const { name, kind, dtype, shape } = each
     described.push({ name, kind, dtype, shape, digest: createHash('sha256').update(stored).digest('hex') })
   }
-  return { tensors: described, findings, checked: await btf.check(source, lenient) }
+  return { tensors: described, findings, checked }
 }
 
 async function throughEverySource(path: string, bytes: Uint8Array): Promise<unknown[]> {
