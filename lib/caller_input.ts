@@ -58,6 +58,24 @@ function objectError(expected: string, value: unknown): TileworkError {
   return new TileworkError('ERR_ARGUMENT', `${expected}; ${valueText(value)} was given.`)
 }
 
+/** As `instanceof`; false for a revoked Proxy, on which `instanceof` throws. */
+export function isInstance<T>(value: unknown, of: { readonly prototype: T }): value is T {
+  try {
+    return value instanceof (of as never)
+  } catch {
+    return false
+  }
+}
+
+/** As `Array.isArray`; false for a revoked Proxy, on which that throws. */
+export function isList(value: unknown): value is readonly unknown[] {
+  try {
+    return Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
 /** @throws TileworkError ERR_ARGUMENT unless `listener` is a function, or undefined for none */
 export function checkListener(listener: unknown, name: string): void {
   if (listener === undefined || typeof listener === 'function') return

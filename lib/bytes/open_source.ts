@@ -1,6 +1,6 @@
 /** Chooses the source for the input of `open`. */
 import { fileURLToPath } from 'node:url'
-import { readInput } from '../caller_input.js'
+import { isInstance, readInput } from '../caller_input.js'
 import { TileworkError } from '../errors.js'
 import { valueText } from '../value_text.js'
 import { BlobSource } from './blob_source.js'
@@ -37,11 +37,11 @@ export async function openSource(input: SourceInput, options: OpenSourceOptions 
     throw new TileworkError('ERR_ARGUMENT', `mode is ${valueText(mode)}; it must be "map" or "read".`)
   }
   if (typeof input === 'string') return openPath(input, mode, guard)
-  if (input instanceof URL) return openPath(pathOfUrl(input), mode, guard)
-  if (input instanceof Uint8Array) return new MemorySource(input)
-  if (input instanceof ArrayBuffer) return new MemorySource(bytesOfBuffer(input, 'memory'))
+  if (isInstance(input, URL)) return openPath(pathOfUrl(input), mode, guard)
+  if (isInstance(input, Uint8Array)) return new MemorySource(input)
+  if (isInstance(input, ArrayBuffer)) return new MemorySource(bytesOfBuffer(input, 'memory'))
   if (isOwnSource(input)) return input
-  if (input instanceof Blob) return new BlobSource(input)
+  if (isInstance(input, Blob)) return new BlobSource(input)
   if (readInput('The input', () => isReceivedInput(input))) {
     return receive(input as ReceivedInput, options.maxInputBytes ?? DEFAULT_INPUT_BYTES)
   }
@@ -79,11 +79,11 @@ export function pathOfUrl(url: URL): string {
 
 function isOwnSource(input: unknown): input is ByteSource {
   return (
-    input instanceof MappedFileSource ||
-    input instanceof RangedFileSource ||
-    input instanceof MemorySource ||
-    input instanceof BlobSource ||
-    input instanceof UserSource
+    isInstance(input, MappedFileSource) ||
+    isInstance(input, RangedFileSource) ||
+    isInstance(input, MemorySource) ||
+    isInstance(input, BlobSource) ||
+    isInstance(input, UserSource)
   )
 }
 

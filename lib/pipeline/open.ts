@@ -3,7 +3,7 @@
 import { type OpenSourceOptions, openSource, pathOfUrl, type SourceInput } from '../bytes/open_source.js'
 import { checkSiblingName, type HardLinkPolicy, openSibling, type SymlinkPolicy } from '../bytes/sibling.js'
 import type { ByteSource } from '../bytes/source.js'
-import { readInput } from '../caller_input.js'
+import { isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, untilAborted } from '../cancel.js'
 import { type Finding, type Level, TileworkError } from '../errors.js'
 import type { ReadOptions, TensorList } from '../formats/format.js'
@@ -347,5 +347,5 @@ function checkChoice(option: string, value: unknown, choices: readonly [string, 
  */
 export function pathOf(input: unknown): string | undefined {
   if (typeof input === 'string') return input
-  return input instanceof URL ? pathOfUrl(input) : undefined
+  return isInstance(input, URL) ? pathOfUrl(input) : undefined
 }

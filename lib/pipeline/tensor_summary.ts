@@ -34,20 +34,19 @@ const INDEX_BYTES = 8
 export function summarizeTensor(tensor: Tensor): TensorSummary {
   checkTensor(tensor, 'summarizeTensor')
   const { name, kind, dtype, shape, hasData } = tensor
-  const common = { name, kind, dtype, shape }
   if (tensor.kind === 'dense') {
     const { layout, byteLength } = tensor.storage
     const { quantization } = tensor
-    const parameters = quantization && { quantization: summarizeQuantization(quantization) }
-    return { ...common, layout, byteLength, hasData, ...parameters }
+    const summary = { name, kind, dtype, shape, layout, byteLength, hasData }
+    return quantization ? { ...summary, quantization: summarizeQuantization(quantization) } : summary
   }
   if (tensor.kind === 'sparse') {
     const { entryCount } = tensor
     const byteLength =
       entryCount * shape.length * INDEX_BYTES + Math.ceil((entryCount * DTYPES[dtype].bits) / 8)
-    return { ...common, layout: 'coo', byteLength, hasData, entryCount }
+    return { name, kind, dtype, shape, layout: 'coo', byteLength, hasData, entryCount }
   }
-  return { ...common, layout: null, byteLength: null, hasData }
+  return { name, kind, dtype, shape, layout: null, byteLength: null, hasData }
 }
 
 function summarizeQuantization({ scale, zeroPoint = 0, axis }: QuantizationParameters): QuantizationSummary {

@@ -8,7 +8,7 @@ import { fillMemory, fillMemorySync, readInto } from '../bytes/fill_memory.js'
 import type { ByteRange, ByteSource } from '../bytes/source.js'
 import { bytesOfView } from '../bytes/view_bytes.js'
 import { checkViewLength, unfilledBytes } from '../bytes/view_limit.js'
-import { checkOptions, readInput } from '../caller_input.js'
+import { checkOptions, isInstance, readInput } from '../caller_input.js'
 import type { CastStep } from '../dtype/cast_step.js'
 import { decodeAll, decodeCodes, decodeElement, packedByteLength, typedArrayFor } from '../dtype/decode.js'
 import { DTYPES, type Dtype, isNarrowFloat, resolveDtype } from '../dtype/dtypes.js'
@@ -63,6 +63,7 @@ function exactCast(from: Dtype, to: Dtype): CastStep {
   return { from, to, mode: 'spec', saturate: true, round: 'up' }
 }
 
+const NO_COUNTS: readonly number[] = Object.freeze([])
 const NO_PADDING: Padding = Object.freeze({})
 const NO_METADATA: ReadonlyMap<string, string> = new Map()
 
@@ -100,15 +101,19 @@ export class StoredTensor extends BaseTensor implements DenseTensor {
     this.source = init.source
     this.start = init.start
     const layout = typeof init.layout === 'string' ? parseLayout(init.layout) : init.layout
-    this.#lower = init.lower ?? []
-    this.#upper = init.upper ?? []
+    this.#lower = init.lower ?? NO_COUNTS
+    this.#upper = init.upper ?? NO_COUNTS
     const placed = layout ?? parseLayout('row_major')
     this.#layout =
       placed.kind === 'row_major' && !isPadded({ lower: this.#lower, upper: this.#upper })
         ? undefined
         : placed
     this.#storage = init.storage
-    const { byteLength } = this.storage
+    // Of most tensors of a large file nobody asks for the storage, so it is not made yet.
+    const byteLength =
+      this.#layout || this.#storage
+        ? this.storage.byteLength
+        : packedByteLength(this.dtype, sizeOf(this.shape))
     if (init.start + byteLength > init.source.byteLength) {
       throw new TileworkError(
         'ERR_RANGE',
@@ -295,7 +300,7 @@ type CopyOptions = NonNullable<Parameters<DenseTensor['copyTo']>[1]>
 function rangeFor(target: Uint8Array, options: CopyOptions): ByteRange {
   checkOptions(options, 'copyTo', ['start'])
   const start = readInput('The options of copyTo', () => options.start ?? 0)
-  if (target instanceof Uint8Array && typeof start === 'number') {
+  if (isInstance(target, Uint8Array) && typeof start === 'number') {
     return { start, end: start + bytesOfView(target, 'the target').byteLength }
   }
   throw new TileworkError('ERR_ARGUMENT', 'copyTo takes a Uint8Array and { start }, a byte offset.')

@@ -8,6 +8,7 @@ import {
   nearestNames,
   type OpenFile,
   type Tensor,
+  type TensorList,
   type TensorSummary,
   TileworkError,
 } from '../../index.js'
@@ -134,7 +135,7 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
       ...{ file: path, format, byteLength, summary },
       ...(options.filter !== undefined && { matching: summarizeFile(matching) }),
       ...(matching.length === 0 && nearestTo(options.filter, all)),
-      tensors: await reportTensors(listed, options, terminal),
+      tensors: await reportTensors(file.tensors, listed, options, terminal),
       findings: file.findings,
       ...modelReport(file),
     }
@@ -167,11 +168,12 @@ function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<Inspe
 }
 
 async function reportTensors(
+  tensors: TensorList,
   listed: readonly Listed[],
   options: InspectOptions,
   terminal: Terminal,
 ): Promise<TensorReport[]> {
-  const reports = listed.map(({ index, summary }) => ({ index, ...summary }))
+  const reports = listed.map(({ summary }) => summary)
   if (!options.digest && !options.stats && !options.values) return reports
   const reads = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
   const bytesTotal = reads * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
@@ -179,8 +181,8 @@ async function reportTensors(
   const reader = new TensorReader(options, terminal.signal, progress, bytesTotal)
   try {
     const completed: TensorReport[] = []
-    for (const [at, { tensor }] of listed.entries())
-      completed.push(await reader.complete(tensor, reports[at]!))
+    for (const [at, { index }] of listed.entries())
+      completed.push(await reader.complete(tensors.at(index)!, reports[at]!))
     return completed
   } finally {
     progress.stop()
@@ -311,7 +313,7 @@ function formatTensors(
     ...(options.stats ? STATISTICS_COLUMNS : []),
     ...(options.digest ? [{ title: 'sha256' }] : []),
   ]
-  const rows = tensors.map((report) => [
+  const rowOf = (report: TensorReport): string[] => [
     String(report.index),
     printable(report.name),
     report.kind,
@@ -322,7 +324,13 @@ function formatTensors(
     dataCell(report),
     ...(options.stats ? statisticsCells(report.stats) : []),
     ...(options.digest ? [report.sha256 ?? '-'] : []),
-  ])
+  ]
+  // Rows are made twice, for their widths and for their lines: kept, they would take more memory than most files.
+  const rows = {
+    *[Symbol.iterator]() {
+      for (const report of tensors) yield rowOf(report)
+    },
+  }
   return formatTable(columns, rows, terminal.colors, widthOf(terminal))
 }
 

@@ -12,8 +12,7 @@ export interface SelectionOptions {
 /** A tensor of the file and its place there, which `--tensor '#INDEX'` takes. */
 export interface Listed {
   readonly index: number
-  readonly tensor: Tensor
-  readonly summary: TensorSummary
+  readonly summary: TensorSummary & { readonly index: number }
 }
 
 export interface Selection {
@@ -30,7 +29,10 @@ export function selectListed(
   { filter, sort, limit }: SelectionOptions,
 ): Selection {
   const all: Listed[] = []
-  for (const tensor of tensors) all.push({ index: all.length, tensor, summary: summarizeTensor(tensor) })
+  for (const tensor of tensors) {
+    const index = all.length
+    all.push({ index, summary: { index, ...summarizeTensor(tensor) } })
+  }
   const matches = filter === undefined ? undefined : nameFilter(filter)
   const matching = matches ? all.filter(({ summary }) => matches(summary.name)) : all
   const sorted = sort === undefined ? matching : sortedBy(sort, matching)

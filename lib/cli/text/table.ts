@@ -20,18 +20,23 @@ const MIN_COLUMN_WIDTH = 12
 /**
  * One line per row, linear in the number of rows.
  *
+ * @param rows - iterated up to four times
  * @param maxWidth - columns of the terminal; absent for a pipe, whose reader needs whole names
  */
 export function formatTable(
   columns: readonly Column[],
-  rows: readonly string[][],
+  rows: Iterable<readonly string[]>,
   colors: Colors,
   maxWidth = Number.POSITIVE_INFINITY,
 ): string {
   const natural = widthsOf(columns, rows)
   const needed = widthOf(natural) > maxWidth ? unusualColumns(columns, rows) : [...columns.keys()]
   if (needed.length < columns.length) {
-    const kept = rows.map((row) => needed.map((at) => row[at]!))
+    const kept = {
+      *[Symbol.iterator]() {
+        for (const row of rows) yield needed.map((at) => row[at]!)
+      },
+    }
     return formatTable(
       needed.map((at) => columns[at]!),
       kept,
@@ -49,7 +54,7 @@ export function formatTable(
   return `${lines.join('\n')}\n`
 }
 
-function widthsOf(columns: readonly Column[], rows: readonly string[][]): number[] {
+function widthsOf(columns: readonly Column[], rows: Iterable<readonly string[]>): number[] {
   const widths = columns.map(({ title }) => displayWidth(title))
   for (const row of rows) {
     for (let at = 0; at < widths.length; at++) {
@@ -64,11 +69,12 @@ function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width, (widths.length - 1) * GAP.length)
 }
 
-function unusualColumns(columns: readonly Column[], rows: readonly string[][]): number[] {
-  return [...columns.keys()].filter((at) => {
-    const { usual } = columns[at]!
-    return usual === undefined || rows.some((row) => row[at] !== usual)
-  })
+function unusualColumns(columns: readonly Column[], rows: Iterable<readonly string[]>): number[] {
+  const isUsual = columns.map(({ usual }) => usual !== undefined)
+  for (const row of rows) {
+    for (let at = 0; at < isUsual.length; at++) if (row[at] !== columns[at]!.usual) isUsual[at] = false
+  }
+  return [...columns.keys()].filter((at) => !isUsual[at])
 }
 
 /** Narrows the widest columns that may shrink until the table fits, or nothing is left to cut. */

@@ -7,6 +7,7 @@ import type { ByteSource } from '../../bytes/source.js'
 import { allocateBytes } from '../../bytes/view_limit.js'
 import { TileworkError } from '../../errors.js'
 import { BaseTensor } from '../../tensor/base_tensor.js'
+import { eachRawString } from '../../tensor/raw_strings.js'
 import type { StringTensor } from '../../tensor/tensor.js'
 import type { ItemType } from './descr.js'
 import { DESCR_KEY } from './schema.js'
@@ -53,17 +54,33 @@ export class FixedStringTensor extends BaseTensor implements StringTensor {
     return this.#items((item, index) => encoder.encode(this.#text(item, index)))
   }
 
-  /** The items in row-major order, without trailing zeros. */
+  /** See `eachRawString`. */
+  async eachRawString(): Promise<Iterable<Uint8Array>> {
+    const bytes = await this.#read()
+    const encoder = new TextEncoder()
+    const isText = this.#init.type.kind === 'text'
+    const encode = (item: Uint8Array, index: number) =>
+      isText ? encoder.encode(this.#text(item, index)) : item
+    return { [Symbol.iterator]: () => this.#each(bytes, encode) }
+  }
+
   async #items<Item>(read: (item: Uint8Array, index: number) => Item): Promise<Item[]> {
+    return Array.from(this.#each(await this.#read(), read))
+  }
+
+  #read(): Promise<Uint8Array> {
     const { source, start, type } = this.#init
-    const { itemBytes } = type
-    const bytes = await source.read(start, start + this.size * itemBytes)
-    const items: Item[] = []
+    return source.read(start, start + this.size * type.itemBytes)
+  }
+
+  /** The items in row-major order, without trailing zeros. */
+  *#each<Item>(bytes: Uint8Array, read: (item: Uint8Array, index: number) => Item): Generator<Item> {
+    const { itemBytes, kind } = this.#init.type
+    let index = 0
     for (const slot of this.#slots()) {
       const item = bytes.subarray(slot * itemBytes, (slot + 1) * itemBytes)
-      items.push(read(type.kind === 'text' ? item : cutZeros(item), items.length))
+      yield read(kind === 'text' ? item : cutZeros(item), index++)
     }
-    return items
   }
 
   /** Storage positions of the items, in row-major order of their indices. */
@@ -157,22 +174,29 @@ export async function encodeStrings(
   tensor: StringTensor,
   kept: ItemType | undefined,
 ): Promise<EncodedStrings> {
-  const raw = await tensor.rawStrings()
-  if (raw.length !== tensor.size) {
-    const message = `Tensor "${tensor.name}" gave ${raw.length} strings; its shape has ${tensor.size}.`
+  const raw = await eachRawString(tensor)
+  let count = 0
+  let isText = kept?.kind !== 'bytes'
+  let longest = 1
+  let longestText = 1
+  for (const item of raw) {
+    if (item.at(-1) === 0) {
+      const message = `String ${count} of tensor "${tensor.name}" ends in a zero; numpy strips it as padding.`
+      throw new TileworkError('ERR_UNSUPPORTED', message)
+    }
+    count += 1
+    isText &&= isUtf8(item)
+    longest = Math.max(longest, item.length)
+    if (isText) longestText = Math.max(longestText, codePoints(item))
+  }
+  if (count !== tensor.size) {
+    const message = `Tensor "${tensor.name}" gave ${count} strings; its shape has ${tensor.size}.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  const ending = raw.findIndex((item) => item.at(-1) === 0)
-  if (ending >= 0) {
-    const message = `String ${ending} of tensor "${tensor.name}" ends in a zero; numpy strips it as padding.`
-    throw new TileworkError('ERR_UNSUPPORTED', message)
-  }
-  const isText = kept?.kind !== 'bytes' && raw.every(isUtf8)
-  const longest = raw.reduce((most, item) => Math.max(most, isText ? codePoints(item) : item.length), 1)
-  const length = kept === undefined ? longest : Math.max(longest, lengthOf(kept))
+  const length = Math.max(isText ? longestText : longest, kept === undefined ? 1 : lengthOf(kept))
   return isText
-    ? { descr: `<U${length}`, bytes: packText(raw, length) }
-    : { descr: `|S${length}`, bytes: packBytes(raw, length) }
+    ? { descr: `<U${length}`, bytes: packText(raw, count, length) }
+    : { descr: `|S${length}`, bytes: packBytes(raw, count, length) }
 }
 
 /** Characters of an item. */
@@ -193,12 +217,13 @@ function isContinuation(byte: number): boolean {
 }
 
 /** Decodes valid UTF-8 to code points of four bytes in place: an object per string would take most of the memory. */
-function packText(texts: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = allocateBytes(texts.length * length * 4)
+function packText(texts: Iterable<Uint8Array>, count: number, length: number): Uint8Array {
+  const bytes = allocateBytes(count * length * 4)
   const view = new DataView(bytes.buffer)
-  for (const [item, utf8] of texts.entries()) {
+  let item = 0
+  for (const utf8 of texts) {
     let code = 0
-    let at = item * length * 4
+    let at = item++ * length * 4
     for (const [index, byte] of utf8.entries()) {
       code = isContinuation(byte) ? (code << 6) | (byte & 0b0011_1111) : leadingBits(byte)
       const next = utf8[index + 1]
@@ -217,8 +242,9 @@ function leadingBits(byte: number): number {
   return byte < 0b1111_0000 ? byte & 0b0000_1111 : byte & 0b0000_0111
 }
 
-function packBytes(items: readonly Uint8Array[], length: number): Uint8Array {
-  const bytes = allocateBytes(items.length * length)
-  for (const [item, content] of items.entries()) bytes.set(content, item * length)
+function packBytes(items: Iterable<Uint8Array>, count: number, length: number): Uint8Array {
+  const bytes = allocateBytes(count * length)
+  let item = 0
+  for (const content of items) bytes.set(content, item++ * length)
   return bytes
 }

@@ -1,4 +1,5 @@
 /** Summary of a model for `tilework inspect`: versions, inputs, outputs, operators, and where values are stored. */
+import { isInstance } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
 import { valueText } from '../../value_text.js'
 import { OnnxModel } from './model/model.js'
@@ -59,7 +60,7 @@ const OWN_DOMAIN = 'ai.onnx'
  * ERR_TRUNCATED for broken messages
  */
 export function summarizeOnnx(model: OnnxModel): OnnxSummary {
-  if (!(model instanceof OnnxModel)) {
+  if (!isInstance(model, OnnxModel)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
       `summarizeOnnx takes an OnnxModel; ${valueText(model)} was given.`,

@@ -15,7 +15,7 @@ import { FORMAT_NAME } from './zip_schema.js'
 /** @throws TileworkError only what the source throws: ERR_IO, ERR_FILE_CHANGED, ERR_CLOSED */
 export async function check(source: ByteSource, { level, limits }: ReadOptions): Promise<Finding[]> {
   const report = new Report(FORMAT_NAME, level, 'collect')
-  for (const content of (await walkMembers(source, limits, report)) ?? []) await checkContent(content, report)
+  await walkMembers(source, limits, report, (content) => checkContent(content, report))
   return report.findings()
 }
 

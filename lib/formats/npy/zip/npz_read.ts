@@ -19,9 +19,9 @@ import { FORMAT_NAME } from './zip_schema.js'
 export async function read(source: ByteSource, { level, limits }: ReadOptions): Promise<ReadResult> {
   const report = new Report(FORMAT_NAME, level, 'throw')
   // The list is undefined only where the report has thrown.
-  const contents = (await walkMembers(source, limits, report)) ?? []
-  const tensors = contents.flatMap(({ array, source: content, start }) =>
-    array ? [tensorOf(array.header, content, start, array.name)] : [],
+  const made = await walkMembers(source, limits, report, ({ array, source: content, start }) =>
+    array ? tensorOf(array.header, content, start, array.name) : undefined,
   )
+  const tensors = (made ?? []).filter((tensor) => tensor !== undefined)
   return { tensors: new TensorArray(tensors), findings: report.findings() }
 }

@@ -33,35 +33,46 @@ export interface NamedArray {
   readonly span: ArraySpan
 }
 
-/** Members in the order of the directory; undefined when there is no directory, which is reported. */
-export async function walkMembers(
+/** What is kept of a member. */
+interface Kept<Made> {
+  readonly entry: DirectoryEntry
+  readonly made: Made
+}
+
+/**
+ * What `make` returns for each member, in the order of the directory; undefined when there is no directory, which is reported.
+ * Members are made one by one: an archive may have more of them than memory has room for their contents.
+ */
+export async function walkMembers<Made>(
   source: ByteSource,
   limits: Limits,
   report: Report,
-): Promise<Content[] | undefined> {
+  make: (content: Content) => Made | Promise<Made>,
+): Promise<Made[] | undefined> {
   const budget = new Budget(limits, DEFAULT_NPZ_LIMITS, source.byteLength)
   const directory = await readDirectory(source, budget, report)
   if (!directory) return undefined
   const walk = new Walk(source, directory, { budget, report, maxHeaderBytes: maxHeaderBytes(limits) })
   const byOffset = directory.entries.toSorted((one, other) => one.localOffset - other.localOffset)
-  const contents: Content[] = []
+  const kept: Kept<Made>[] = []
   for (const [position, entry] of byOffset.entries()) {
     const next = byOffset[position + 1]?.localOffset ?? directory.start
     const content = await walk.member(entry, next)
     if (walk.isOverLimit) return undefined
-    if (content) contents.push(content)
+    if (content) kept.push({ entry, made: await make(content) })
   }
   walk.finish()
-  contents.sort((one, other) => one.entry.index - other.entry.index)
-  return withoutRepeated(contents, report)
+  kept.sort((one, other) => one.entry.index - other.entry.index)
+  return withoutRepeated(kept, report).map(({ made }) => made)
 }
 
 /** Keeps the last of several members with one name, as numpy does. */
-function withoutRepeated(contents: readonly Content[], report: Report): Content[] {
-  const last = new Map(contents.map((content) => [content.entry.name, content]))
-  return contents.filter((content) => {
-    const { entry, place } = content
-    if (last.get(entry.name) === content) return true
+function withoutRepeated<Made>(kept: readonly Kept<Made>[], report: Report): Kept<Made>[] {
+  const last = new Map<string, number>()
+  for (const { entry } of kept) last.set(entry.name, entry.index)
+  return kept.filter(({ entry }) => {
+    if (last.get(entry.name) === entry.index) return true
+    const place = { path: `members[${entry.index}]`, offset: entry.localOffset }
     const message = `${place.path} has the name ${quote(entry.name)} of a later member, which numpy reads instead.`
     report.deviation('ERR_DUPLICATE', message, place)
     return false

@@ -26,7 +26,6 @@ export interface DirectoryEntry {
   /** Index in the directory. */
   readonly index: number
   readonly name: string
-  readonly nameBytes: Uint8Array
   readonly flags: number
   readonly method: typeof STORED | typeof DEFLATED
   readonly crc: number
@@ -101,7 +100,7 @@ async function readFields(
   }
   const bytes = await takes(DIRECTORY_ENTRY.bytes)
   if (!bytes) return undefined
-  const fixed = viewOf(bytes.slice())
+  const fixed = viewOf(bytes)
   if (fixed.getUint32(0, true) !== DIRECTORY_ENTRY.signature) {
     report.broken('ERR_HEADER', `members[${index}]: there is no directory entry at ${place.offset}.`, place)
     return undefined
@@ -109,9 +108,9 @@ async function readFields(
   const [nameLength, extraLength] = [fixed.getUint16(28, true), fixed.getUint16(30, true)]
   const variable = await takes(nameLength + extraLength + fixed.getUint16(32, true))
   if (!variable) return undefined
-  // Copies, because a view of a name would keep the reader's whole window in memory.
-  const nameBytes = variable.slice(0, nameLength)
-  return { index, fixed, nameBytes, extra: variable.slice(nameLength, nameLength + extraLength) }
+  // Views of the reader's window, which are dropped when the entry is checked.
+  const nameBytes = variable.subarray(0, nameLength)
+  return { index, fixed, nameBytes, extra: variable.subarray(nameLength, nameLength + extraLength) }
 }
 
 /** Undefined for a member that cannot be read, which is reported; other members may be fine. */
@@ -145,7 +144,6 @@ function checkEntry(
     return {
       index,
       name,
-      nameBytes,
       flags,
       method: method as 0 | 8,
       crc,
@@ -160,10 +158,12 @@ function checkEntry(
   }
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function decodeName(bytes: Uint8Array, flags: number): string {
   let name: string
   try {
-    name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    name = utf8.decode(bytes)
   } catch (cause) {
     const message = `A member's name is not valid UTF-8${(flags & FLAG_UTF8) === 0 ? ' and has no other encoding that readers agree on' : ''}.`
     throw new TileworkError('ERR_HEADER', message, { cause })

@@ -68,7 +68,7 @@ function differenceOf(
   const flags = fixed.getUint16(6, true)
   if (((flags ^ entry.flags) & ~FLAG_UTF8) !== 0) return differs('set of flags')
   if (fixed.getUint16(8, true) !== entry.method) return differs('method')
-  if (Buffer.compare(name, entry.nameBytes) !== 0) return differs('name')
+  if (Buffer.compare(name, Buffer.from(entry.name)) !== 0) return differs('name')
   const sizes = resolveZip64(extra, {
     compressedBytes: fixed.getUint32(18, true),
     bytes: fixed.getUint32(22, true),

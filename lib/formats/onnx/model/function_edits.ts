@@ -69,6 +69,8 @@ export function addFunction(model: EditableModel, added: NewFunction): ModelFunc
 
 /** See `OnnxModel.removeFunction`. */
 export function removeFunction(model: EditableModel, domain: string, name: string, overload: string): void {
+  for (const [what, text] of Object.entries({ domain, name, overload }))
+    checkText(`The ${what} of removeFunction`, text)
   const key = keyOf(domain, name, overload)
   const found = model.functions.find((each) => keyOf(each.domain, each.name, each.overload) === key)
   if (!found) throw wrong(`The model has no function ${valueText(name)} in the domain ${valueText(domain)}`)

@@ -3,6 +3,7 @@
  *
  * A message has names only. Look-ups by name go through an index that single-node edits update and other edits discard.
  */
+import { isInstance } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { nearestText } from '../../../nearest_names.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
@@ -268,7 +269,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   removeNode(node: Node): void {
-    if (!(node instanceof ProtoNode)) {
+    if (!isInstance(node, ProtoNode)) {
       throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
     }
     const field = node.message.parent === this.message ? this.message.fieldOf(node.message) : undefined

@@ -1,4 +1,5 @@
 /** Values of a graph, looked up in the graph by name at each access; see the interface `Value`. */
+import { readInput } from '../../../caller_input.js'
 import { tensor as tensorOf } from '../../../tensor/from_values.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import type { Attribute, Graph, Node, Use, Value, ValueType } from './types.js'
@@ -47,7 +48,8 @@ export class GraphValue implements Value {
   }
 
   replaceAllUses(other: Value | string): void {
-    this.graph.replaceAllUses(this.name, typeof other === 'string' ? other : other.name)
+    const name = readInput('The other value', () => (typeof other === 'string' ? other : other.name))
+    this.graph.replaceAllUses(this.name, name)
   }
 
   rename(name: string): Value {

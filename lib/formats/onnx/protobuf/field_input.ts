@@ -1,6 +1,7 @@
 /**
  * Checks field values from callers before anything is changed, so that an invalid value leaves the message as it was.
  */
+import { isInstance, isList } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { isWellFormed } from '../../../utf8.js'
 import { valueText } from '../../../value_text.js'
@@ -34,12 +35,12 @@ export function checkFloat(what: string, value: unknown): number {
 
 /** @throws TileworkError ERR_ARGUMENT unless it is a string or bytes */
 export function checkBytes(what: string, value: unknown): string | Uint8Array {
-  return value instanceof Uint8Array ? value : checkText(what, value)
+  return isInstance(value, Uint8Array) ? value : checkText(what, value)
 }
 
 /** @throws TileworkError ERR_ARGUMENT unless it is an array */
 export function checkList(what: string, values: unknown): readonly unknown[] {
-  if (Array.isArray(values)) return values
+  if (isList(values)) return values
   throw wrong(what, 'an array', values)
 }
 

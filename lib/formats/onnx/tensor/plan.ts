@@ -3,14 +3,16 @@
  *
  * Fields are ordered by number, as the Python packages write them.
  */
+import { allocateBytes } from '../../../bytes/view_limit.js'
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
+import { eachRawString } from '../../../tensor/raw_strings.js'
 import { sortEntries } from '../../../tensor/sort_entries.js'
 import { storedShape } from '../../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../../tensor/tensor.js'
 import type { WriteSegment } from '../../format.js'
-import { VARINT } from '../protobuf/wire.js'
-import { WireWriter } from '../protobuf/wire_writer.js'
+import { LENGTH, VARINT } from '../protobuf/wire.js'
+import { varintBytes, WireWriter } from '../protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, quote } from '../schema.js'
 import { storageOf, TENSOR } from './header.js'
 import { StrippedTensor } from './stripped.js'
@@ -73,7 +75,7 @@ export async function planTensor(
   const shape = tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape
   const head = headOf(shape, tensor.dtype)
   if (tensor.kind === 'string') {
-    for (const text of await stringsOf(tensor)) head.bytes(TENSOR.stringData, text)
+    head.raw(await stringField(tensor))
   }
   const isInternal = tensor.kind === 'dense' && external === undefined
   const typed = isInternal && !raw && !isStripped ? await typedField(tensor) : undefined
@@ -117,11 +119,29 @@ function entryAt(bytes: Uint8Array, at: number, entryBytes: number, isSigned: bo
   return isSigned ? view.getInt8(at) : view.getUint8(at)
 }
 
-async function stringsOf(tensor: StringTensor): Promise<readonly Uint8Array[]> {
-  const strings = await tensor.rawStrings()
-  if (strings.length === tensor.size) return strings
-  const message = `${nameOf(tensor)} returned ${strings.length} strings; its shape has ${tensor.size}.`
-  throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+/** All strings as fields, in memory of the length that they need: a chunk for each would take many times as much. */
+async function stringField(tensor: StringTensor): Promise<Uint8Array> {
+  const strings = await eachRawString(tensor)
+  const tagBytes = varintBytes(TENSOR.stringData * 8 + LENGTH)
+  let count = 0
+  let byteLength = 0
+  for (const text of strings) {
+    count += 1
+    byteLength += tagBytes.length + varintBytes(text.byteLength).length + text.byteLength
+  }
+  if (count !== tensor.size) {
+    const message = `${nameOf(tensor)} returned ${count} strings; its shape has ${tensor.size}.`
+    throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
+  }
+  const bytes = allocateBytes(byteLength)
+  let at = 0
+  for (const text of strings) {
+    for (const byte of tagBytes) bytes[at++] = byte
+    for (const byte of varintBytes(text.byteLength)) bytes[at++] = byte
+    bytes.set(text, at)
+    at += text.byteLength
+  }
+  return bytes
 }
 
 function headOf(shape: readonly number[], dtype: Dtype): WireWriter {

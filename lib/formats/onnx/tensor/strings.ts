@@ -1,5 +1,7 @@
 /** String tensors: each element is an occurrence of `string_data`, bytes that should be UTF-8 but may be invalid. */
 import { isUtf8 } from 'node:buffer'
+import { lostBytesError } from '../../../bytes/check_range.js'
+import { allocateBytes } from '../../../bytes/view_limit.js'
 import { TileworkError } from '../../../errors.js'
 import { BaseTensor } from '../../../tensor/base_tensor.js'
 import type { StringTensor } from '../../../tensor/tensor.js'
@@ -60,6 +62,34 @@ export class StringFieldTensor extends BaseTensor implements StringTensor {
       strings.push(bytes.byteLength === 0 ? NO_BYTES : new Uint8Array(bytes))
     })
     return strings
+  }
+
+  /** See `eachRawString`. @throws TileworkError as `rawStrings` */
+  async eachRawString(): Promise<Iterable<Uint8Array>> {
+    if (!this.hasData) return this.rawStrings()
+    let count = 0
+    let byteLength = 0
+    await this.#each((bytes) => {
+      count += 1
+      byteLength += bytes.byteLength
+    })
+    const packed = allocateBytes(byteLength)
+    const ends = new Float64Array(allocateBytes(8 * count).buffer)
+    let index = 0
+    let end = 0
+    await this.#each((bytes) => {
+      // A source may give other bytes the second time.
+      if (index >= count || end + bytes.byteLength > byteLength)
+        throw lostBytesError(this.#message.source.label)
+      packed.set(bytes, end)
+      end += bytes.byteLength
+      ends[index++] = end
+    })
+    return {
+      *[Symbol.iterator]() {
+        for (let at = 0; at < count; at++) yield packed.subarray(at === 0 ? 0 : ends[at - 1], ends[at])
+      },
+    }
   }
 
   /** Index of the first string that is invalid UTF-8 or contains a NUL. @throws errors of the source */

@@ -2,7 +2,7 @@
 import { MemorySource } from '../../../bytes/memory.js'
 import { bytesOfView } from '../../../bytes/view_bytes.js'
 import { allocateBytes } from '../../../bytes/view_limit.js'
-import { checkOptions, readInput } from '../../../caller_input.js'
+import { checkOptions, isInstance, readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { checkTensor as checkIsTensor } from '../../../tensor/check_tensor.js'
 import { isPlain } from '../../../tensor/plain_storage.js'
@@ -47,9 +47,12 @@ export function decodeTensorProto(message: Uint8Array | TensorProtoObject): Dens
 }
 
 function bytesOf(message: unknown): Uint8Array {
-  if (message instanceof Uint8Array) return bytesOfView(message, 'the message')
+  if (isInstance(message, Uint8Array)) return bytesOfView(message, 'the message')
   const isObject = typeof message === 'object' && message !== null && !ArrayBuffer.isView(message)
-  const isMessage = isObject && ('data_type' in message || 'dataType' in message)
+  const isMessage = readInput(
+    'The message',
+    () => isObject && ('data_type' in message || 'dataType' in message),
+  )
   if (isMessage) return readInput('The message', () => messageOfObject(message as TensorProtoObject))
   throw new TileworkError(
     'ERR_ARGUMENT',

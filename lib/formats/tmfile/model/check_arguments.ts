@@ -2,7 +2,7 @@
  * Checks the types of the objects that a caller passes in: models, nodes, tensors, buffers. The values of their fields are
  * checked where they are used.
  */
-import { readInput } from '../../../caller_input.js'
+import { isList, readInput } from '../../../caller_input.js'
 import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { isDenseTensor } from '../../../tensor/check_tensor.js'
@@ -153,7 +153,7 @@ export function checkModelFields(model: TmfileModelFields): void {
  */
 export function checkKeys<T>(keys: readonly T[], name: string): readonly T[] {
   // Array.from turns holes into undefined, which the caller then rejects; map would skip them.
-  if (Array.isArray(keys)) return Array.from(keys)
+  if (isList(keys)) return readInput(name, () => Array.from(keys))
   const message = `${name} is ${valueText(keys)}; it must be an array of tensors or their names.`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }

@@ -1,4 +1,5 @@
 /** Finds the nodes and tensors of a graph by name, and the nodes that produce and consume each tensor. */
+import { readInput } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import { nearestText } from '../../../nearest_names.js'
 import { valueText } from '../../../value_text.js'
@@ -37,7 +38,9 @@ function find<T extends { readonly name: string | null }>(
   const found =
     typeof key === 'string' ? list.find(({ name }) => name === key) : list.find((entry) => entry === key)
   if (found) return found
-  const name = typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key)
+  const name = readInput(`The ${what}`, () =>
+    typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key),
+  )
   const known = list.map((entry) => entry.name ?? '')
   const end = nearestText(key, known, `; it has ${list.length} ${what}s`)
   const message = `The graph has no ${what} ${name}${end}`

@@ -2,6 +2,7 @@
  * The editable model. Its objects refer to each other directly; indices are assigned when the model is written. Each
  * method delegates to an edit function on the graph.
  */
+import { isInstance } from '../../../caller_input.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
@@ -224,6 +225,6 @@ function emptyGraph(): TmfileGraph {
 
 /** @throws TileworkError ERR_ARGUMENT unless `model` is a TmfileModel */
 export function checkModel(model: TmfileModel, caller: string): void {
-  if (model instanceof TmfileModel) return
+  if (isInstance(model, TmfileModel)) return
   throw new TileworkError('ERR_ARGUMENT', `${caller} takes a TmfileModel; ${valueText(model)} was given.`)
 }
