@@ -14,7 +14,7 @@ namespace tilework::binding {
 namespace {
 
 // Type tag of our instances, so that an argument can be unwrapped safely.
-constexpr napi_type_tag kTypeTag = {0x6d1c5f0a9be84c27, 0xa3f2e1d47c80b596};
+constexpr napi_type_tag kInputFileTag = {0x6d1c5f0a9be84c27, 0xa3f2e1d47c80b596};
 
 // Collected views are removed when the list has this many, or twice as many as the last sweep left.
 constexpr size_t kViewsBeforeSweep = 64;
@@ -116,7 +116,7 @@ Napi::Value InputFileObject::open_below(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<InputFile> InputFileObject::file_of(const Napi::Value& value, const char* name) {
   bool ours = false;
-  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
+  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kInputFileTag, &ours);
   if (!ours)
     throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be a file from openInput().");
   return Unwrap(value.As<Napi::Object>())->opened();
@@ -127,7 +127,7 @@ InputFileObject::InputFileObject(const Napi::CallbackInfo& info)
       file_(std::exchange(Environment::of(info.Env()).next_input_file, nullptr)) {
   if (file_ == nullptr) throw Napi::TypeError::New(info.Env(), "Files are opened by openInput() only.");
   Napi::Object self = info.This().As<Napi::Object>();
-  napi_type_tag_object(info.Env(), self, &kTypeTag);
+  napi_type_tag_object(info.Env(), self, &kInputFileTag);
   self.DefineProperty(Napi::PropertyDescriptor::Value(
       "isMapped", Napi::Boolean::New(info.Env(), file_->is_mapped()), napi_enumerable));
   self.DefineProperty(Napi::PropertyDescriptor::Value(

@@ -91,7 +91,7 @@ class CommitJob : public AsyncJob {
 };
 
 // Type tag of our instances, so that an argument can be unwrapped safely.
-constexpr napi_type_tag kTypeTag = {0x3e8a74b1c90f4d52, 0xb05d6c29f1e8a347};
+constexpr napi_type_tag kOutputFileTag = {0x3e8a74b1c90f4d52, 0xb05d6c29f1e8a347};
 
 }  // namespace
 
@@ -130,7 +130,7 @@ Napi::Value OutputFileObject::create_below(const Napi::CallbackInfo& info) {
     const std::string folder = path_text(info[0], "folder");
     const std::string name = path_text(info[1], "name");
     const int64_t byte_length = whole_number(info[2], "byteLength");
-    const Target target = info[3].ToBoolean() ? Target::kNew : Target::kAny;
+    const auto target = info[3].ToBoolean() ? tilework::Target::kNew : tilework::Target::kAny;
     environment.next_output_file = OutputFile::create_below(folder, name, target, byte_length);
     return environment.output_file_class.New({});
   });
@@ -138,7 +138,7 @@ Napi::Value OutputFileObject::create_below(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<OutputFile> OutputFileObject::file_of(const Napi::Value& value, const char* name) {
   bool ours = false;
-  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
+  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kOutputFileTag, &ours);
   if (!ours)
     throw Error(ErrorCode::kArgument, std::string("'") + name + "' must be a file from createOutput().");
   return Unwrap(value.As<Napi::Object>())->file_;
@@ -149,7 +149,7 @@ OutputFileObject::OutputFileObject(const Napi::CallbackInfo& info)
       file_(std::exchange(Environment::of(info.Env()).next_output_file, nullptr)) {
   if (file_ == nullptr) throw Napi::TypeError::New(info.Env(), "Outputs are made by createOutput() only.");
   Napi::Object self = info.This().As<Napi::Object>();
-  napi_type_tag_object(info.Env(), self, &kTypeTag);
+  napi_type_tag_object(info.Env(), self, &kOutputFileTag);
 }
 
 OutputFileObject::~OutputFileObject() {

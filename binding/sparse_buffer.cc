@@ -10,7 +10,7 @@ namespace tilework::binding {
 namespace {
 
 // Type tag of our instances, so that an argument can be unwrapped safely.
-constexpr napi_type_tag kTypeTag = {0x51a7c2e8d4036bf9, 0x8e1f9b46027ac5d3};
+constexpr napi_type_tag kSparseBufferTag = {0x51a7c2e8d4036bf9, 0x8e1f9b46027ac5d3};
 
 }  // namespace
 
@@ -31,7 +31,7 @@ Napi::Value SparseBufferObject::create(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<SharedSparseBuffer> SparseBufferObject::buffer_of(const Napi::Value& value) {
   bool ours = false;
-  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kTypeTag, &ours);
+  if (value.IsObject()) napi_check_object_type_tag(value.Env(), value, &kSparseBufferTag, &ours);
   return ours ? Unwrap(value.As<Napi::Object>())->shared_ : nullptr;
 }
 
@@ -42,7 +42,7 @@ SparseBufferObject::SparseBufferObject(const Napi::CallbackInfo& info)
     throw Napi::TypeError::New(info.Env(), "Sparse buffers are made by createSparseBuffer() only.");
   }
   Napi::Object self = info.This().As<Napi::Object>();
-  napi_type_tag_object(info.Env(), self, &kTypeTag);
+  napi_type_tag_object(info.Env(), self, &kSparseBufferTag);
   self.DefineProperty(Napi::PropertyDescriptor::Value(
       "byteLength", Napi::Number::New(info.Env(), static_cast<double>(shared_->buffer.size())),
       napi_enumerable));

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kCommonBytes = int64_t{16} << 20;
 
 #if defined(__APPLE__)
-int64_t probe() {
+int64_t probe_cache() {
   for (const char* name : {"hw.l3cachesize", "hw.perflevel0.l2cachesize", "hw.l2cachesize"}) {
     int64_t bytes = 0;
     size_t size = sizeof(bytes);
@@ -37,7 +37,7 @@ int64_t size_in(const std::string& path) {
   return number;
 }
 
-int64_t probe() {
+int64_t probe_cache() {
   // sysconf comes second: on several CPUs it reports the sum over all L3 caches of the socket, although a
   // core reaches only one of them.
   int64_t largest = 0;
@@ -59,7 +59,7 @@ int64_t probe() {
 }  // namespace
 
 int64_t last_level_cache_bytes() {
-  static const int64_t bytes = probe();
+  static const int64_t bytes = probe_cache();
   return bytes;
 }
 

@@ -5,7 +5,7 @@
 namespace tilework {
 namespace {
 
-std::vector<std::string> probe() {
+std::vector<std::string> probe_features() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -37,7 +37,7 @@ const char* cpu_architecture() {
 }
 
 const std::vector<std::string>& cpu_features() {
-  static const std::vector<std::string>* features = new std::vector<std::string>(probe());
+  static const std::vector<std::string>* features = new std::vector<std::string>(probe_features());
   return *features;
 }
 

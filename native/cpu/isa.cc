@@ -20,7 +20,7 @@ constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable, Isa::kNeon};
 constexpr Isa kLadder[] = {Isa::kReference, Isa::kPortable};
 #endif
 
-Isa probe() {
+Isa probe_isa() {
   if (cpu_has("avx2") && cpu_has("f16c") && cpu_has("fma")) return Isa::kAvx2;
   if (cpu_has("neon")) return Isa::kNeon;
   return Isa::kPortable;
@@ -55,7 +55,7 @@ Isa limited_isa(Isa best, const char* max) {
 }
 
 Isa best_isa() {
-  static const Isa best = limited_isa(probe(), std::getenv("TILEWORK_MAX_ISA"));
+  static const Isa best = limited_isa(probe_isa(), std::getenv("TILEWORK_MAX_ISA"));
   return best;
 }
 

@@ -15,7 +15,7 @@ namespace {
 #define TILEWORK_RUN_kPortable cast_portable
 #define TILEWORK_RUN_kAvx2 cast_avx2
 #define TILEWORK_RUN_kNeon cast_neon
-constexpr CastKernel kKernels[] = {
+constexpr CastKernel kCastKernels[] = {
 #define TILEWORK_CAST_KERNEL(from, to, isa, rounding)        \
   {Dtype::from, Dtype::to, Isa::isa, CastRounding::rounding, \
    TILEWORK_RUN_##isa<Dtype::from, Dtype::to, CastRounding::rounding>},
@@ -25,16 +25,17 @@ constexpr CastKernel kKernels[] = {
 #undef TILEWORK_CAST_REFERENCE
 };
 
-const CastKernel& reference() { return *(std::end(kKernels) - 1); }
+const CastKernel& reference() { return *(std::end(kCastKernels) - 1); }
 
 // Kernels in execution order; empty if the pair is left to the reference.
 using Route = std::vector<const CastKernel*>;
 
 const CastKernel* kernel_for(Dtype from, Dtype to, CastRounding rounding = CastRounding::kNearest) {
-  const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const CastKernel& at) {
-    return at.from == from && at.to == to && at.rounding == rounding && can_run(at.isa);
-  });
-  return kernel == std::end(kKernels) ? nullptr : kernel;
+  const auto kernel =
+      std::find_if(std::begin(kCastKernels), std::end(kCastKernels), [=](const CastKernel& at) {
+        return at.from == from && at.to == to && at.rounding == rounding && can_run(at.isa);
+      });
+  return kernel == std::end(kCastKernels) ? nullptr : kernel;
 }
 
 // Number of bits up to which a type holds every integer exactly.
@@ -126,12 +127,12 @@ Route route(Dtype from, Dtype to, const CastOptions& options) {
 }
 
 // Elements of an intermediate result that stay in the L1 cache until the next step reads them.
-constexpr int64_t kBlockElements = 1024;
-constexpr int64_t kMaxElementBytes = 8;
+constexpr int64_t kCastBlockElements = 1024;
+constexpr int64_t kMaxCastBytes = 8;
 
 }  // namespace
 
-std::span<const CastKernel> cast_kernels() { return kKernels; }
+std::span<const CastKernel> cast_kernels() { return kCastKernels; }
 
 std::string name_of(const CastKernel& kernel) {
   std::string name = "cast";
@@ -161,9 +162,9 @@ std::string Cast::kernels() const {
 void Cast::run(const uint8_t* source, uint8_t* destination, int64_t count, Stores stores) const {
   if (count == 0) return;
   if (steps_.size() == 1) return steps_[0]->run({source, destination, count, from_, to_, options_, stores});
-  alignas(64) uint8_t blocks[2][kBlockElements * kMaxElementBytes];
-  for (int64_t at = 0; at < count; at += kBlockElements) {
-    const int64_t size = std::min(kBlockElements, count - at);
+  alignas(64) uint8_t blocks[2][kCastBlockElements * kMaxCastBytes];
+  for (int64_t at = 0; at < count; at += kCastBlockElements) {
+    const int64_t size = std::min(kCastBlockElements, count - at);
     const uint8_t* input = source + packed_bytes(from_, at);
     for (size_t i = 0; i < steps_.size(); ++i) {
       const bool is_last = i + 1 == steps_.size();

@@ -13,7 +13,7 @@ namespace {
 #define TILEWORK_SCALE_kReference scale_reference
 #define TILEWORK_SCALE_kPortable scale_portable
 #define TILEWORK_SCALE_kAvx2 scale_avx2
-constexpr ScalingKernel kKernels[] = {
+constexpr ScalingKernel kScalingKernels[] = {
 #define TILEWORK_SCALING_KERNEL(kind, from, to, isa)    \
   {ScalingKind::kind, Dtype::from, Dtype::to, Isa::isa, \
    TILEWORK_SCALE_##isa<ScalingKind::kind, Dtype::from, Dtype::to>},
@@ -105,10 +105,11 @@ KernelTypes kernel_types(const ScalingDescription& description) {
 }
 
 const ScalingKernel& kernel_for(ScalingKind kind, Dtype from, Dtype to) {
-  const auto kernel = std::find_if(std::begin(kKernels), std::end(kKernels), [=](const ScalingKernel& at) {
-    return at.kind == kind && at.from == from && at.to == to && can_run(at.isa);
-  });
-  if (kernel == std::end(kKernels))
+  const auto kernel =
+      std::find_if(std::begin(kScalingKernels), std::end(kScalingKernels), [=](const ScalingKernel& at) {
+        return at.kind == kind && at.from == from && at.to == to && can_run(at.isa);
+      });
+  if (kernel == std::end(kScalingKernels))
     throw Error(ErrorCode::kDtype, "No kernel scales " + std::string(info_of(from).name) + " to " +
                                        std::string(info_of(to).name) + ".");
   return *kernel;
@@ -167,7 +168,7 @@ class Spread {
 
 }  // namespace
 
-std::span<const ScalingKernel> scaling_kernels() { return kKernels; }
+std::span<const ScalingKernel> scaling_kernels() { return kScalingKernels; }
 
 std::string name_of(const ScalingKernel& kernel) {
   constexpr const char* kKinds[] = {"quantize_", "dequantize_", "affine_"};

@@ -42,7 +42,7 @@ Registry& registry() {
 constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 // Attempts to open a name whose file is replaced again and again.
-constexpr int kMaxTries = 8;
+constexpr int kMaxSizeTries = 8;
 
 struct stat status_of(int descriptor, const std::string& path) {
   struct stat status {};
@@ -81,7 +81,7 @@ std::shared_ptr<InputFile> InputFile::open_below(const std::string& folder, cons
                                                  HardLinks hard_links, InputOptions options, LiveCount live) {
   const std::string path = folder + "/" + name;
   const std::shared_ptr<Folder> opened = Folder::open(folder, path);
-  for (int tries = 0; tries < kMaxTries; ++tries) {
+  for (int tries = 0; tries < kMaxSizeTries; ++tries) {
     const int descriptor = opened->open_below(name, kOpenFlags);
     if (descriptor < 0 && errno == EXDEV) {
       throw Error(ErrorCode::kPathEscape,

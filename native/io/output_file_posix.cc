@@ -21,12 +21,12 @@ namespace {
 constexpr int64_t kWritebackBytes = int64_t{32} << 20;
 
 // Linux follows this many symbolic links before it reports ELOOP.
-constexpr int kMaxLinks = 40;
+constexpr int kMaxTargetLinks = 40;
 
 // End of a chain of symbolic links; the file need not exist.
 std::string follow_links(const std::string& asked) {
   std::string path = asked;
-  for (int i = 0; i < kMaxLinks; ++i) {
+  for (int i = 0; i < kMaxTargetLinks; ++i) {
     struct stat status {};
     if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode)) return path;
     char link[PATH_MAX];

@@ -14,23 +14,22 @@ namespace {
   throw Error(ErrorCode::kArgument, std::string("In '") + side + "': " + sentence);
 }
 
-std::string text(int64_t value) { return std::to_string(value); }
-
 void check_digit(const Digit& digit, size_t rank, const char* side) {
   if (digit.axes.empty() || digit.axes.size() > rank)
-    refuse(side, "a digit names " + text(static_cast<int64_t>(digit.axes.size())) + " axes; the shape has " +
-                     text(static_cast<int64_t>(rank)) + ".");
+    refuse(side, "a digit names " + std::to_string(static_cast<int64_t>(digit.axes.size())) +
+                     " axes; the shape has " + std::to_string(static_cast<int64_t>(rank)) + ".");
   for (size_t i = 0; i < digit.axes.size(); ++i) {
     const int axis = digit.axes[i];
     if (axis < 0 || static_cast<size_t>(axis) >= rank)
-      refuse(side, "a digit names axis " + text(axis) + "; the shape has " +
-                       text(static_cast<int64_t>(rank)) + " axes.");
+      refuse(side, "a digit names axis " + std::to_string(axis) + "; the shape has " +
+                       std::to_string(static_cast<int64_t>(rank)) + " axes.");
     if (std::count(digit.axes.begin(), digit.axes.end(), axis) > 1) {
-      refuse(side, "a digit names axis " + text(axis) + " twice.");
+      refuse(side, "a digit names axis " + std::to_string(axis) + " twice.");
     }
   }
-  if (digit.radix < 0) refuse(side, "the radix " + text(digit.radix) + " of a digit is negative.");
-  if (digit.weight < 1) refuse(side, "the weight " + text(digit.weight) + " of a digit is not positive.");
+  if (digit.radix < 0) refuse(side, "the radix " + std::to_string(digit.radix) + " of a digit is negative.");
+  if (digit.weight < 1)
+    refuse(side, "the weight " + std::to_string(digit.weight) + " of a digit is not positive.");
 }
 
 Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, const char* side) {
@@ -38,7 +37,7 @@ Dimset& dimset_of(std::vector<Dimset>& dimsets, const std::vector<int>& axes, co
     if (dimset.axes == axes) return dimset;
     for (int axis : axes) {
       if (std::find(dimset.axes.begin(), dimset.axes.end(), axis) != dimset.axes.end()) {
-        refuse(side, "axis " + text(axis) + " is in two digits with different axes.");
+        refuse(side, "axis " + std::to_string(axis) + " is in two digits with different axes.");
       }
     }
   }
@@ -60,24 +59,25 @@ void close_dimset(Dimset& dimset, const std::vector<int64_t>& padded, const char
             [](const PlacedDigit& a, const PlacedDigit& b) { return a.weight < b.weight; });
   for (const PlacedDigit& digit : dimset.digits) {
     if (digit.weight != dimset.slots) {
-      refuse(side, "the weights of axis " + text(dimset.axes[0]) +
-                       " do not form a mixed radix: a digit has weight " + text(digit.weight) + " where " +
-                       text(dimset.slots) + " is expected.");
+      refuse(side, "the weights of axis " + std::to_string(dimset.axes[0]) +
+                       " do not form a mixed radix: a digit has weight " + std::to_string(digit.weight) +
+                       " where " + std::to_string(dimset.slots) + " is expected.");
     }
     dimset.slots = checked_mul(dimset.slots, digit.radix, "The padded extent of an axis");
   }
   const int64_t extent = extent_of(dimset.axes, padded);
   if (extent > dimset.slots) {
-    refuse(side, "the digits of axis " + text(dimset.axes[0]) + " hold " + text(dimset.slots) +
-                     " index values; the shape needs " + text(extent) + ".");
+    refuse(side, "the digits of axis " + std::to_string(dimset.axes[0]) + " hold " +
+                     std::to_string(dimset.slots) + " index values; the shape needs " +
+                     std::to_string(extent) + ".");
   }
 }
 
 BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* side) {
   const size_t rank = bound.padded.size();
   if (piece.digits.size() > kMaxDigits)
-    refuse(side, "a piece has " + text(static_cast<int64_t>(piece.digits.size())) + " digits; the limit is " +
-                     text(kMaxDigits) + ".");
+    refuse(side, "a piece has " + std::to_string(static_cast<int64_t>(piece.digits.size())) +
+                     " digits; the limit is " + std::to_string(kMaxDigits) + ".");
   BoundPiece result{piece.axis, piece.lo, piece.hi, {}};
   const bool is_empty = std::any_of(piece.digits.begin(), piece.digits.end(),
                                     [](const Digit& digit) { return digit.radix == 0; });
@@ -91,7 +91,8 @@ BoundPiece bind_piece(const Piece& piece, const BoundSide& bound, const char* si
     stride = checked_mul(stride, digit.radix, "The number of storage elements");
   }
   if (stride != bound.elements) {
-    refuse(side, "the digits span " + text(stride) + " slots; 'elements' is " + text(bound.elements) + ".");
+    refuse(side, "the digits span " + std::to_string(stride) + " slots; 'elements' is " +
+                     std::to_string(bound.elements) + ".");
   }
   for (size_t axis = 0; axis < rank; ++axis) {
     const int number = static_cast<int>(axis);
@@ -123,7 +124,8 @@ void check_pieces(const BoundSide& bound, const char* side) {
   for (const BoundPiece& piece : bound.pieces) {
     for (const Dimset& dimset : piece.dimsets) {
       if (dimset.axes.front() == piece.axis && dimset.slots > end) {
-        refuse(side, "the pieces end at " + text(end) + "; the axis has " + text(dimset.slots) + " slots.");
+        refuse(side, "the pieces end at " + std::to_string(end) + "; the axis has " +
+                         std::to_string(dimset.slots) + " slots.");
       }
     }
   }
@@ -168,7 +170,7 @@ void check_apart(const BoundSide& bound, const char* side) {
   for (const BoundPiece& piece : bound.pieces) {
     const bool whole = top != nullptr && piece.lo % top->weight == 0;
     if (whole && outer_digits(piece, top->stride) == outer_digits(first, top->stride)) continue;
-    refuse(side, "the pieces share slots: up to the outermost digit of axis " + text(first.axis) +
+    refuse(side, "the pieces share slots: up to the outermost digit of axis " + std::to_string(first.axis) +
                      " their digits must be equal, and their bounds multiples of its weight.");
   }
 }
@@ -178,20 +180,21 @@ void check_apart(const BoundSide& bound, const char* side) {
 BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const char* name) {
   const size_t rank = shape.size();
   if (rank > kMaxPlannedAxes)
-    refuse(name, "there are " + text(static_cast<int64_t>(rank)) + " axes; the limit is " +
-                     text(kMaxPlannedAxes) + ".");
+    refuse(name, "there are " + std::to_string(static_cast<int64_t>(rank)) + " axes; the limit is " +
+                     std::to_string(kMaxPlannedAxes) + ".");
   if (side.lower.size() != rank || side.upper.size() != rank) {
-    refuse(name, "'lower' and 'upper' must have one count for each of the " + text(rank) + " axes.");
+    refuse(name,
+           "'lower' and 'upper' must have one count for each of the " + std::to_string(rank) + " axes.");
   }
   if (side.pieces.empty() || side.pieces.size() > kMaxDigitLists) {
-    refuse(name, "there are " + text(static_cast<int64_t>(side.pieces.size())) +
-                     " pieces; there must be from 1 to " + text(kMaxDigitLists) + ".");
+    refuse(name, "there are " + std::to_string(static_cast<int64_t>(side.pieces.size())) +
+                     " pieces; there must be from 1 to " + std::to_string(kMaxDigitLists) + ".");
   }
   if (side.elements < 0 || side.elements > kMaxSafeInteger) throw_overflow("The number of storage elements");
   BoundSide bound{side.lower, {}, {}, side.elements};
   for (size_t axis = 0; axis < rank; ++axis) {
     if (shape[axis] < 0 || side.lower[axis] < 0 || side.upper[axis] < 0) {
-      refuse(name, "an extent or padding of axis " + text(axis) + " is negative.");
+      refuse(name, "an extent or padding of axis " + std::to_string(axis) + " is negative.");
     }
     const int64_t end = checked_add(side.lower[axis], shape[axis], "A padded extent");
     bound.padded.push_back(checked_add(end, side.upper[axis], "A padded extent"));
@@ -199,8 +202,8 @@ BoundSide bind_side(const std::vector<int64_t>& shape, const Side& side, const c
   for (const Piece& piece : side.pieces) {
     if (piece.axis < 0 || (rank > 0 && static_cast<size_t>(piece.axis) >= rank) ||
         (rank == 0 && piece.axis != 0)) {
-      refuse(name, "a piece names axis " + text(piece.axis) + "; the shape has " +
-                       text(static_cast<int64_t>(rank)) + " axes.");
+      refuse(name, "a piece names axis " + std::to_string(piece.axis) + "; the shape has " +
+                       std::to_string(static_cast<int64_t>(rank)) + " axes.");
     }
     bound.pieces.push_back(bind_piece(piece, bound, name));
   }

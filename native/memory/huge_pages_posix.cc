@@ -20,7 +20,7 @@ constexpr int kPopulate = 23;
 #endif
 
 // Bytes that an allocator keeps for itself at the start of a mapping.
-constexpr uintptr_t kMaxHeaderBytes = 64;
+constexpr uintptr_t kMaxMallocHeaderBytes = 64;
 
 void populate(uintptr_t begin, uintptr_t end) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, kPopulate);
@@ -32,7 +32,7 @@ void prepare_pages(void* memory, size_t bytes) {
   static const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto address = reinterpret_cast<uintptr_t>(memory);
   // A large allocation that starts in the middle of a page reuses older memory, which has its pages.
-  if (bytes < kHugePageBytes || address % page > kMaxHeaderBytes) return;
+  if (bytes < kHugePageBytes || address % page > kMaxMallocHeaderBytes) return;
   const uintptr_t begin = address / page * page;
   // The last page may hold other data already.
   const uintptr_t end = (address + bytes) / page * page;

@@ -8,8 +8,6 @@
 namespace tilework::cl {
 namespace {
 
-const Api& api() { return *library().api; }
-
 template <class Value>
 Value number_of(Device device, Uint what) {
   Value value{};

@@ -16,8 +16,6 @@
 namespace tilework::cl {
 namespace {
 
-const Api& api() { return *library().api; }
-
 // Alignment of the ends of slices and windows; a multiple of the widest element.
 constexpr int64_t kAlignment = 64;
 // Alignment of memory that is used in place: that of the widest load of a kernel.

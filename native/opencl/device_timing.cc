@@ -10,8 +10,6 @@
 namespace tilework::cl {
 namespace {
 
-const Api& api() { return *library().api; }
-
 double seconds_of(const EventHandle& event) {
   Event waited = event.get();
   check(api().clWaitForEvents(1, &waited), "clWaitForEvents");

@@ -7,8 +7,6 @@
 namespace tilework::cl {
 namespace {
 
-const Api& api() { return *library().api; }
-
 // Work-items per group of a kWords or kTable kernel.
 constexpr int64_t kWordGroup = 64;
 

@@ -131,20 +131,18 @@ void add_term(std::string& sum, size_t node, int64_t factor) {
   sum += " + (OFFSET)p" + std::to_string(node) + " * " + std::to_string(factor);
 }
 
-std::string number(int64_t value) { return std::to_string(value); }
-
 // Declares the iterations of the loops over a digit.
 std::string digit_text(const SlotDigit& digit, size_t which) {
   const std::string name = "q" + std::to_string(which);
-  std::string text = "    const INDEX " + name + " = remainder / " + number(digit.stride) + ";\n    if (" +
-                     name + " >= " + number(digit.count) + ") break;\n    remainder -= " + name + " * " +
-                     number(digit.stride) + ";\n";
-  std::string left = digit.first == 0 ? name : "(" + name + " + " + number(digit.first) + ")";
+  std::string text = "    const INDEX " + name + " = remainder / " + std::to_string(digit.stride) +
+                     ";\n    if (" + name + " >= " + std::to_string(digit.count) +
+                     ") break;\n    remainder -= " + name + " * " + std::to_string(digit.stride) + ";\n";
+  std::string left = digit.first == 0 ? name : "(" + name + " + " + std::to_string(digit.first) + ")";
   for (const auto& [loop, weight] : digit.loops) {
     const std::string iteration = "p" + std::to_string(loop);
-    text +=
-        "    const INDEX " + iteration + " = " + left + (weight == 1 ? "" : " / " + number(weight)) + ";\n";
-    left = "(" + left + " % " + number(weight) + ")";
+    text += "    const INDEX " + iteration + " = " + left +
+            (weight == 1 ? "" : " / " + std::to_string(weight)) + ";\n";
+    left = "(" + left + " % " + std::to_string(weight) + ")";
   }
   return text;
 }
@@ -153,10 +151,10 @@ std::string digit_text(const SlotDigit& digit, size_t which) {
 std::string nest_text(const LoopNest& nest, std::vector<int64_t>& table) {
   const SlotDigits slots = slot_digits(nest);
   std::string text = "  do {\n";
-  if (slots.base > 0) text += "    if (slot < " + number(slots.base) + ") break;\n";
-  text += "    INDEX remainder = slot - " + number(slots.base) + ";\n";
+  if (slots.base > 0) text += "    if (slot < " + std::to_string(slots.base) + ") break;\n";
+  text += "    INDEX remainder = slot - " + std::to_string(slots.base) + ";\n";
   for (size_t i = 0; i < slots.digits.size(); ++i) text += digit_text(slots.digits[i], i);
-  std::string source = number(nest.source_base);
+  std::string source = std::to_string(nest.source_base);
   std::vector<std::string> index(nest.variables.size(), "0");
   std::vector<std::string> looked_up(nest.lookups.size(), "0");
   for (size_t i = 0; i < nest.nodes.size(); ++i) {

@@ -19,6 +19,9 @@ struct Library {
 // The library named by TILEWORK_OPENCL_LIBRARY ("none" disables OpenCL), else the system's. Any thread.
 const Library& library();
 
+// Its functions. Only after `library()` had them.
+inline const Api& api() { return *library().api; }
+
 // Name of a status in the specification, or its number.
 std::string status_name(Int status);
 

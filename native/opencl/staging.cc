@@ -15,8 +15,8 @@ uint8_t* PinnedBuffer::of_size(const ComputeDevice::Session& session, Queue queu
   reset();
   MemoryHandle buffer = session.buffer(kMemoryReadWrite | kMemoryAllocateHostPointer, size);
   Int status = kSuccess;
-  void* data = library().api->clEnqueueMapBuffer(queue, buffer.get(), 1, kMapRead | kMapWrite, 0,
-                                                 static_cast<size_t>(size), 0, nullptr, nullptr, &status);
+  void* data = api().clEnqueueMapBuffer(queue, buffer.get(), 1, kMapRead | kMapWrite, 0,
+                                        static_cast<size_t>(size), 0, nullptr, nullptr, &status);
   check(status, "clEnqueueMapBuffer");
   buffer_ = std::move(buffer);
   queue_ = queue;
@@ -27,8 +27,7 @@ uint8_t* PinnedBuffer::of_size(const ComputeDevice::Session& session, Queue queu
 
 void PinnedBuffer::reset() {
   in_use.reset();
-  if (data_ != nullptr)
-    library().api->clEnqueueUnmapMemObject(queue_, buffer_.get(), data_, 0, nullptr, nullptr);
+  if (data_ != nullptr) api().clEnqueueUnmapMemObject(queue_, buffer_.get(), data_, 0, nullptr, nullptr);
   data_ = nullptr;
   size_ = 0;
   buffer_.reset();
@@ -48,7 +47,7 @@ void DeviceBuffer::reset() {
 }
 
 void Lane::finish() const {
-  for (const QueueHandle* queue : {&upload, &compute, &download}) library().api->clFinish(queue->get());
+  for (const QueueHandle* queue : {&upload, &compute, &download}) api().clFinish(queue->get());
 }
 
 void Lane::trim() {

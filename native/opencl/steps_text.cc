@@ -13,8 +13,6 @@
 namespace tilework::cl {
 namespace {
 
-std::string number(int64_t value) { return std::to_string(value); }
-
 // Nests that find the parameters; null if all elements share one pair.
 const NestParameterMap* parameter_map_of(const ElementStep& step) {
   const auto* scaling = std::get_if<Scaling>(&step);
@@ -33,15 +31,16 @@ std::array<int64_t, 3> scaling_numbers(const Scaling& scaling) {
 }
 
 std::string text_of(const std::array<int64_t, 3>& numbers) {
-  return number(numbers[0]) + ", " + number(numbers[1]) + ", " + number(numbers[2]);
+  return std::to_string(numbers[0]) + ", " + std::to_string(numbers[1]) + ", " + std::to_string(numbers[2]);
 }
 
 // Pairs of codes.
 void add_parameters(std::vector<int64_t>& table, const Scaling& scaling) {
   if (2 * scaling.entries() > kMaxDeviceTableEntries - static_cast<int64_t>(table.size())) {
-    throw Error(ErrorCode::kLimit,
-                "A scaling has " + number(scaling.entries()) + " parameter pairs; a device takes at most " +
-                    number(kMaxDeviceTableEntries / 2) + " for all scalings; convert on the CPU instead.");
+    throw Error(ErrorCode::kLimit, "A scaling has " + std::to_string(scaling.entries()) +
+                                       " parameter pairs; a device takes at most " +
+                                       std::to_string(kMaxDeviceTableEntries / 2) +
+                                       " for all scalings; convert on the CPU instead.");
   }
   for (int64_t i = 0; i < scaling.entries(); ++i) {
     table.push_back(static_cast<int64_t>(scaling.scale_code(i)));
@@ -67,15 +66,15 @@ std::string step_text(const Scaling& scaling, const std::string& finder, std::ve
   std::string scale = std::to_string(scaling.scale_code(0)) + "ul";
   std::string offset = std::to_string(scaling.offset_code(0)) + "ul";
   if (!finder.empty()) {
-    const std::string first = number(static_cast<int64_t>(table.size()));
+    const std::string first = std::to_string(static_cast<int64_t>(table.size()));
     add_parameters(table, scaling);
     text +=
         "    __global const long* entry = table + " + first + " + 2 * (long)" + finder + "(slot, table);\n";
     scale = "(ulong)entry[0]";
     offset = "(ulong)entry[1]";
   }
-  return text + "    code = scaled(" + number(static_cast<int64_t>(scaling.kind())) + ", from, to, code, " +
-         scale + ", " + offset + ", " + text_of(scaling_numbers(scaling)) + ");\n";
+  return text + "    code = scaled(" + std::to_string(static_cast<int64_t>(scaling.kind())) +
+         ", from, to, code, " + scale + ", " + offset + ", " + text_of(scaling_numbers(scaling)) + ");\n";
 }
 
 constexpr const char* kTableSteps = R"cl(

@@ -129,12 +129,12 @@ std::optional<Tile> best_tile(const DeviceMoves& moves) {
   return best;
 }
 
-std::string number(int64_t value) { return std::to_string(value); }
-
-std::string name(const char* prefix, size_t level) { return prefix + number(static_cast<int64_t>(level)); }
+std::string name(const char* prefix, size_t level) {
+  return prefix + std::to_string(static_cast<int64_t>(level));
+}
 
 std::string constant(const char* name, int64_t value) {
-  return std::string("#define ") + name + " " + number(value) + "\n";
+  return std::string("#define ") + name + " " + std::to_string(value) + "\n";
 }
 
 // The parts of a nest that the text depends on.
@@ -208,15 +208,16 @@ std::string iterations_text(const TileText& text_of, KernelText& result) {
   std::string text = "  INDEX group = (INDEX)get_group_id(0);\n";
   int64_t groups = 1;
   const auto declare = [&](size_t level, const std::string& tile) {
-    text += "  const INDEX " + name("p", level) + " = " + tile + " * " + number(text_of.count(level)) + ";\n";
+    text += "  const INDEX " + name("p", level) + " = " + tile + " * " +
+            std::to_string(text_of.count(level)) + ";\n";
   };
   const auto tiles = [&](size_t level) {
     return (nodes[level].count + text_of.count(level) - 1) / text_of.count(level);
   };
   const auto add = [&](size_t level) {
     const int64_t count = tiles(level);
-    declare(level, "group % " + number(count));
-    text += "  group /= " + number(count) + ";\n";
+    declare(level, "group % " + std::to_string(count));
+    text += "  group /= " + std::to_string(count) + ";\n";
     groups *= count;
   };
   // Consecutive tiles continue in the destination first, then in the source.
@@ -239,7 +240,7 @@ std::string sum_text(const LoopNest& nest, const char* prefix, const std::string
   std::string text = base;
   for (size_t i = 0; i < nest.nodes.size(); ++i) {
     const int64_t by = factor(i);
-    if (by != 0) text += " + (OFFSET)" + name(prefix, i) + " * " + number(by);
+    if (by != 0) text += " + (OFFSET)" + name(prefix, i) + " * " + std::to_string(by);
   }
   return text;
 }
@@ -248,7 +249,7 @@ std::string sum_text(const LoopNest& nest, const char* prefix, const std::string
 std::string digits_text(const TileText& text_of, const std::vector<size_t>& order) {
   std::string text = "    uint remainder = i;\n";
   for (size_t k = 0; k < order.size(); ++k) {
-    const std::string count = number(text_of.count(order[k]));
+    const std::string count = std::to_string(text_of.count(order[k]));
     const bool is_last = k + 1 == order.size();
     text += "    const uint " + name("d", order[k]) + " = remainder" + (is_last ? "" : " % " + count) + ";\n";
     if (!is_last) text += "    remainder /= " + count + ";\n";
@@ -263,7 +264,7 @@ std::string inside_text(const TileText& text_of, bool is_valid) {
   for (size_t level = 0; level < nest.nodes.size(); ++level) {
     const int64_t count = nest.nodes[level].count;
     if (!text_of.is_in_tile(level) || count % text_of.count(level) == 0) continue;
-    text += " && " + name("p", level) + " + " + name("d", level) + " < " + number(count);
+    text += " && " + name("p", level) + " + " + name("d", level) + " < " + std::to_string(count);
   }
   for (size_t i = 0; i < nest.variables.size(); ++i) {
     const Variable& variable = nest.variables[i];
@@ -273,7 +274,7 @@ std::string inside_text(const TileText& text_of, bool is_valid) {
       const Node& node = nest.nodes[level];
       return text_of.is_in_tile(level) && node.variable == static_cast<int>(i) ? node.weight : 0;
     });
-    text += " && (" + value + ") >= " + number(lo) + " && (" + value + ") < " + number(hi);
+    text += " && (" + value + ") >= " + std::to_string(lo) + " && (" + value + ") < " + std::to_string(hi);
   }
   return text;
 }
@@ -305,7 +306,7 @@ std::string local_text(const TileText& text_of) {
   std::string text = "0";
   for (size_t level = 0; level < text_of.nest.nodes.size(); ++level) {
     if (text_of.is_in_tile(level))
-      text += " + " + name("d", level) + " * " + number(text_of.local_stride(level));
+      text += " + " + name("d", level) + " * " + std::to_string(text_of.local_stride(level));
   }
   return text;
 }
@@ -367,8 +368,8 @@ constexpr const char* kStoreWords = R"cl(
 )cl";
 
 std::string loop_text(int64_t elements, int64_t step) {
-  return "  for (uint i = get_local_id(0) * " + number(step) + "; i < " + number(elements) +
-         "; i += GROUP * " + number(step) + ") {\n";
+  return "  for (uint i = get_local_id(0) * " + std::to_string(step) + "; i < " + std::to_string(elements) +
+         "; i += GROUP * " + std::to_string(step) + ") {\n";
 }
 
 std::string macro(const char* name, const std::string& value) {
@@ -402,9 +403,10 @@ std::string tile_text(const DeviceMoves& moves, KernelText& result) {
     return [&nest, side](size_t level) { return nest.nodes[level].*side; };
   };
   text += "  const long from_tile = " +
-          sum_text(nest, "p", number(nest.source_base), stride(&Node::source_stride)) + ";\n";
+          sum_text(nest, "p", std::to_string(nest.source_base), stride(&Node::source_stride)) + ";\n";
   text += "  const long to_tile = " +
-          sum_text(nest, "p", number(nest.destination_base), stride(&Node::destination_stride)) + ";\n";
+          sum_text(nest, "p", std::to_string(nest.destination_base), stride(&Node::destination_stride)) +
+          ";\n";
   text += variables_text(nest) + loop_text(elements, 1) + digits_text(text_of, text_of.order(true)) + kLoad;
   text += loop_text(elements, has_words ? per_word : 1) + digits_text(text_of, by_destination);
   return text + (has_words ? kStoreWords : kStore);
