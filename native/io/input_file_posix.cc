@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -44,6 +45,9 @@ constexpr int kOpenFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 // Attempts to open a name whose file is replaced again and again.
 constexpr int kMaxSizeTries = 8;
 
+// Pauses of a millisecond: two ticks of the slowest kernels.
+constexpr int kMaxWaits = 20;
+
 struct stat status_of(int descriptor, const std::string& path) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) throw system_error(errno, "fstat", path);
@@ -67,6 +71,34 @@ std::pair<time_t, long> change_time(const struct stat& status) {
 #else
   return {status.st_ctim.tv_sec, status.st_ctim.tv_nsec};
 #endif
+}
+
+// Linux counts a name that is replaced as gone a moment before look-ups no longer find it. It holds the lock
+// of the file's inode until both are done, and a read or a seek for data takes that lock, depending on the
+// file system.
+void wait_for_renames(int descriptor) {
+  char byte = 0;
+  (void)!pread(descriptor, &byte, 1, 0);
+#ifdef SEEK_DATA
+  (void)lseek(descriptor, 0, SEEK_DATA);
+#endif
+}
+
+// Waits until a change of a file gets a later time than this: at most a few milliseconds, and for most files
+// not at all. The time of a network share may be ahead, so the wait has an end.
+void wait_for_clock(const std::pair<time_t, long>& time) {
+#ifdef CLOCK_REALTIME_COARSE
+  // The clock of file systems. It moves on with each tick of the kernel.
+  constexpr clockid_t kClock = CLOCK_REALTIME_COARSE;
+#else
+  constexpr clockid_t kClock = CLOCK_REALTIME;
+#endif
+  for (int waits = 0; waits < kMaxWaits; ++waits) {
+    timespec now{};
+    if (clock_gettime(kClock, &now) != 0 || std::pair<time_t, long>(now.tv_sec, now.tv_nsec) > time) return;
+    const timespec pause{0, 1'000'000};
+    nanosleep(&pause, nullptr);
+  }
 }
 
 }  // namespace
@@ -108,6 +140,8 @@ bool InputFile::is_sole_file(const Folder& folder, const std::string& name) cons
                     " names (hard links), so it may belong to another folder; hardLinks: 'allow' allows it.",
                 name);
   }
+  wait_for_clock(change_time(before));
+  wait_for_renames(descriptor);
   const int by_name = folder.open_below(name, kOpenFlags);
   if (by_name < 0) return false;
   struct stat named {};
