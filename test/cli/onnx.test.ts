@@ -106,6 +106,22 @@ it('lists the data files, and only the model where there are none', async () => 
   expect(again.stdout).toMatch(/^\S+whole\.onnx: [\d.]+ KiB\n$/)
 })
 
+it('removes the data of a replaced model unless they are kept', async () => {
+  const [model, out] = [join(folder, 'm.onnx'), join(folder, 'out.onnx')]
+  const values = tensorProto({ dims: [2], type: 2, name: 'w', values: raw(1, 2) })
+  writeFileSync(model, modelProto({ initializers: [values] }))
+  const externalize = ['externalize', model, '-o', out, '--threshold', '1']
+  const dataFiles = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.data'))
+  for (const [flags, expected] of [
+    [[], ['out.onnx.data']],
+    [[], ['out.onnx-1.data']],
+    [['--keep-old-data'], ['out.onnx-1.data', 'out.onnx.data']],
+  ] as const) {
+    expect((await runCli([...externalize, ...flags])).code).toBe(0)
+    expect(dataFiles().sort()).toEqual(expected)
+  }
+})
+
 describe('inspect', () => {
   const shaped = (...dims: Uint8Array[]): Uint8Array =>
     field(1, joinBytes(int(1, 1), field(2, joinBytes(...dims.map((dim) => field(1, dim))))))
