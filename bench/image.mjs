@@ -3,7 +3,9 @@
  * blobFromImages and the image processor of transformers.js. What is not installed is skipped with the reason.
  */
 import { spawnSync } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { imageToTensor, setThreads } from '../dist/index.js'
 import { bestOfRounds, report } from './rounds.mjs'
 
@@ -24,12 +26,13 @@ export function addImage(program) {
     .option('--batch <list>', 'images in a batch', list, [1, 8, 64])
     .option('--size <list>', 'width and height', list, [224, 640])
     .option('--rounds <n>', 'rounds', Number, 10)
+    .option('--modules <folder>', 'folder whose node_modules has @huggingface/transformers')
     .option('--python <command>', 'a Python with numpy and opencv-python-headless', 'python3')
     .option('--json', 'print JSON')
     .action(run)
 }
 
-async function run({ threads, batch, size, rounds, python, json }) {
+async function run({ threads, batch, size, rounds, modules, python, json }) {
   const cases = size.flatMap((side) =>
     batch.flatMap((images) =>
       [
@@ -39,7 +42,7 @@ async function run({ threads, batch, size, rounds, python, json }) {
       ].map((each) => ({ size: side, batch: images, ...each })),
     ),
   )
-  const transformers = await processor()
+  const transformers = await processor(resolve(modules ?? '.'))
   const rows = []
   for (const count of threads) {
     setThreads(count)
@@ -113,9 +116,10 @@ function loop(images, size, order, out) {
 }
 
 /** transformers.js without its resize, which the others do not do either; undefined where it is not installed. */
-async function processor() {
+async function processor(folder) {
   try {
-    const { ImageProcessor, RawImage } = await import('@huggingface/transformers')
+    const path = createRequire(join(folder, 'package.json')).resolve('@huggingface/transformers')
+    const { ImageProcessor, RawImage } = await import(pathToFileURL(path).href)
     const make = new ImageProcessor({
       do_resize: false,
       do_rescale: true,
