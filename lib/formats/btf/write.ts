@@ -12,10 +12,12 @@ import type { CooTensor } from '../../tensor/sparse.js'
 import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
+import { exactSizeOf } from '../exact_size.js'
 import type { WritePlan, WriteSegment } from '../format.js'
 import { checkHasData, checkStorageBytes } from '../write_checks.js'
 import {
   alignUp,
+  DIM_LIMIT,
   DTYPE_BY_CODE,
   FORMAT_NAME,
   LAYOUT_COO,
@@ -74,6 +76,11 @@ function checkWritable(tensor: Tensor, index: number): void {
   // No layout has near as many digits, so only the axes count.
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF takes up to ${MAX_RANK}.`)
+  // A reader refuses it, because a reader that multiplies in order overflows; an extent of 0 allows any others.
+  const { nonZero } = exactSizeOf(tensor.shape)
+  if (nonZero >= DIM_LIMIT) {
+    throw unsupported(`${what} has extents with the product ${nonZero}; BTF takes products below 2^63.`)
+  }
 }
 
 function unsupported(message: string): TileworkError {

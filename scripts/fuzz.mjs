@@ -1,0 +1,20 @@
+/** `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`. See fuzz/README.md. */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { build } from 'esbuild'
+import { ROOT } from './toolchain.mjs'
+
+const outfile = join(ROOT, 'build', 'fuzz.mjs')
+await build({
+  ...{ entryPoints: [join(ROOT, 'fuzz', 'main.ts')], outfile, bundle: true },
+  ...{ format: 'esm', platform: 'node', target: 'node20', logLevel: 'error' },
+})
+const entry = pathToFileURL(join(ROOT, 'dist', 'index.js')).href
+const env = { ...process.env, TILEWORK_ENTRY: entry }
+const { status } = spawnSync(process.execPath, [outfile, ...process.argv.slice(2)], {
+  cwd: ROOT,
+  env,
+  stdio: 'inherit',
+})
+process.exit(status ?? 1)

@@ -1,0 +1,79 @@
+/**
+ * Peak memory of a call above an empty process, for files that once took many times their size: at most 8 times the file and
+ * 64 MiB. Each call has a process of its own. Reads `dist`.
+ */
+import { execFileSync } from 'node:child_process'
+import { statSync, writeFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { crc32 } from 'node:zlib'
+import { expect, it } from 'vitest'
+import { temporaryFolder } from '../cli/temporary_folder.js'
+
+const CHILD = fileURLToPath(new URL('peak_child.mjs', import.meta.url))
+const ENTRY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
+const inFolder = temporaryFolder()
+
+function npy(descr: string, shape: string, data: Uint8Array): Buffer {
+  const header = Buffer.from(`{'descr': '${descr}', 'fortran_order': False, 'shape': ${shape}}\n`)
+  const head = Buffer.from([0x93, ...Buffer.from('NUMPY'), 1, 0, header.length % 256, header.length >> 8])
+  return Buffer.concat([head, header, data])
+}
+
+function word(value: number, width: number): Buffer {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(value))
+  return bytes.subarray(0, width)
+}
+
+function manyMembers(count: number): Buffer {
+  const data = npy('|u1', '()', new Uint8Array(1))
+  const sizes = Buffer.concat([word(crc32(data), 4), word(data.length, 4), word(data.length, 4)])
+  const locals: Buffer[] = []
+  const entries: Buffer[] = []
+  let at = 0
+  for (let i = 0; i < count; i++) {
+    const name = Buffer.from(`${i.toString(36)}.npy`)
+    const fields = Buffer.concat([word(20, 2), Buffer.alloc(8), sizes, word(name.length, 4)])
+    const local = Buffer.concat([word(0x04034b50, 4), fields, name, data])
+    locals.push(local)
+    entries.push(
+      Buffer.concat([word(0x02014b50, 4), word(20, 2), fields, Buffer.alloc(10), word(at, 4), name]),
+    )
+    at += local.length
+  }
+  const directory = Buffer.concat(entries)
+  const end = [
+    word(0x06054b50, 4),
+    Buffer.alloc(4),
+    word(count, 2),
+    word(count, 2),
+    word(directory.length, 4),
+    word(at, 4),
+  ]
+  return Buffer.concat([...locals, directory, ...end, Buffer.alloc(2)])
+}
+
+function manyRecords(count: number): Buffer {
+  const bytes = Buffer.alloc(8 + 32 * count)
+  bytes.writeBigUInt64LE(BigInt(count))
+  for (let i = 0; i < count; i++) {
+    const offset = 8 + 8 * count + 24 * i
+    bytes.writeBigUInt64LE(BigInt(offset), 8 + 8 * i)
+    bytes.writeBigUInt64LE(1n, offset)
+  }
+  return bytes
+}
+
+it.each([
+  ['strings.npy', 'convert', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
+  ['strings.npy', 'open', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
+  ['members.npz', 'open', () => manyMembers(65_000)],
+  ['members.npz', 'check', () => manyMembers(65_000)],
+  ['records.btf', 'open', () => manyRecords(400_000)],
+  ['records.btf', 'check', () => manyRecords(400_000)],
+] as const)('%s: %s', { timeout: 120_000 }, (name, call, bytes) => {
+  const file = inFolder(`${call}-${name}`)
+  writeFileSync(file, bytes())
+  const grown = Number(execFileSync(process.execPath, [CHILD, ENTRY, call, file], { encoding: 'utf8' }))
+  expect(grown / 2 ** 20).toBeLessThan((8 * statSync(file).size) / 2 ** 20 + 64)
+})
