@@ -13,7 +13,7 @@ import { withBorrowedMemory } from '../bytes/memory_budget.js'
 import { removeBelow } from '../bytes/open_native.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
-import { checkListener, checkOptions, readInput } from '../caller_input.js'
+import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
 import type { FormatEntry, ModelFormatEntry, WritePlan } from '../formats/format.js'
@@ -280,7 +280,7 @@ function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
 }
 
 function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
-  if (target instanceof Writable) {
+  if (isInstance(target, Writable)) {
     if (!target.writable) {
       throw new TileworkError(
         'ERR_ARGUMENT',
@@ -289,7 +289,7 @@ function openStream(target: unknown, signal: AbortSignal | undefined): Sink {
     }
     return streamSink(Writable.toWeb(target) as WritableStream<Uint8Array>, signal)
   }
-  if (!(target instanceof WritableStream)) {
+  if (!isInstance(target, WritableStream)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
       `The target is ${valueText(target)}; it must be a path, a file: URL or a writable stream.`,

@@ -181,3 +181,9 @@ describe.each(Object.entries(OBJECTS))('%s', (_, make) => {
     expect(faults).toEqual([])
   })
 })
+
+it('save refuses a revoked Proxy as its target', async () => {
+  const target = revoked({}) as never
+  expect(await fault(() => tilework.save(target, [small()]))).toBe(undefined)
+  await expect(tilework.save(target, [small()], { format: 'btf' })).rejects.toThrow(TileworkError)
+})
