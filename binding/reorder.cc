@@ -93,9 +93,8 @@ int64_t plan_bytes(const ReorderPlan& plan) {
   for (size_t i = 0; i < plan.nests().size(); ++i) bytes += nest_bytes(plan, i);
   if (const FusedCast* cast = plan.cast()) {
     bytes += plan_bytes(cast->moves()) + cast->cast().footprint();
-    for (const ReorderPlan* other : {cast->narrow_moves(), cast->coverage()}) {
-      if (other != nullptr) bytes += plan_bytes(*other);
-    }
+    if (cast->coverage() != nullptr) bytes += plan_bytes(*cast->coverage());
+    for (const auto& program : cast->programs()) bytes += program->footprint();
   }
   return bytes;
 }

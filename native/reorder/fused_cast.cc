@@ -9,6 +9,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "memory/streaming_copy.h"
+#include "reorder/kernels.h"
 #include "reorder/parameter_map.h"
 
 namespace tilework {
@@ -19,22 +20,6 @@ namespace {
 constexpr int64_t kBufferBytes = int64_t{64} << 10;
 // As much where rectangles are larger: cut into planes, each line of the source would be read again for each.
 constexpr int64_t kMostBufferBytes = int64_t{1} << 20;
-
-// What is written at a time where elements are cast before they move: a part of a second-level cache.
-constexpr int64_t kNarrowBytes = int64_t{256} << 10;
-// At least, where pieces are passes of a loop.
-constexpr int64_t kLeastNarrowBytes = int64_t{32} << 10;
-// The most that the source between the first and the last element of a piece may become: memory that a thread
-// may keep.
-constexpr int64_t kMostNarrowSpan = int64_t{4} << 20;
-// Elements that are not needed are cast as well where the next that are come so soon.
-constexpr int64_t kCastGapBytes = 256;
-// Pieces that read more than so many times what they are made of are no use, nor are those that jump about:
-// each range of the source costs a call, and pages that are left soon are read slowly.
-constexpr double kMostWaste = 1.25;
-constexpr int64_t kLeastRangeBytes = int64_t{8} << 10;
-// Kernels that move read whole vectors; a multiple of the lines of caches.
-constexpr int64_t kNarrowMargin = 256;
 
 // Memory of a thread, got with its first run that needs so much.
 class ThreadBuffer {
@@ -57,13 +42,6 @@ uint8_t* moved_buffer(int64_t bytes) {
   return buffer.of(std::max(bytes, kBufferBytes));
 }
 
-uint8_t* narrow_buffer(int64_t bytes) {
-  thread_local ThreadBuffer buffer;
-  uint8_t* memory = buffer.of(bytes + 3 * kNarrowMargin) + kNarrowMargin;
-  const auto past_line = static_cast<int64_t>(reinterpret_cast<uintptr_t>(memory) % kNarrowMargin);
-  return memory + (kNarrowMargin - past_line) % kNarrowMargin;
-}
-
 uint8_t* coverage_buffer(int64_t elements) {
   thread_local ThreadBuffer buffer;
   return buffer.of(elements);
@@ -72,18 +50,6 @@ uint8_t* coverage_buffer(int64_t elements) {
 ReorderDescription moves_of(ReorderDescription description) {
   description.casts.clear();
   return description;
-}
-
-// The moves of elements that were cast before, where that makes less to move and where it may be done: what
-// becomes of an element must not depend on its place in the result.
-std::unique_ptr<const ReorderPlan> narrow_moves_of(const ReorderDescription& description,
-                                                   const ReorderPlan& moves, const CastChain& cast) {
-  const int from = info_of(cast.from()).bits;
-  const int to = info_of(cast.to()).bits;
-  if (moves.copy_offset() || to >= from || to < 8 || cast.depends_on_position()) return nullptr;
-  ReorderDescription narrow = moves_of(description);
-  narrow.element_bits = to;
-  return std::make_unique<const ReorderPlan>(narrow);
 }
 
 std::vector<ElementStep> steps_of(const ReorderDescription& description) {
@@ -154,9 +120,7 @@ FusedCast::FusedCast(const ReorderDescription& description)
   pixels_ = PixelCast::make(moves_, cast_);
   const bool has_holes = moves_.destination_elements() > volume_of(description.shape);
   if (has_holes && !cast_.keeps_zero_bits()) coverage_ = coverage_of(moves_);
-  narrow_moves_ = narrow_moves_of(description, moves_, cast_);
-  narrow_piece_ = narrow_piece();
-  if (narrow_piece_ == 0) narrow_moves_ = nullptr;
+  if (!moves_.copy_offset() && pixels_ == nullptr) make_programs();
 }
 
 int64_t FusedCast::destination_bytes() const {
@@ -171,7 +135,10 @@ int64_t FusedCast::moved_bytes(int64_t at) const {
 }
 
 int64_t FusedCast::range_unit(int64_t most) const {
-  if (narrow_moves_ != nullptr && narrow_piece_ <= most) return narrow_piece_;
+  if (!programs_.empty()) {
+    const int64_t bytes = conversion_->destination_bytes(reach_of(programs_.front()->tiling()));
+    return bytes < kLineBytes || bytes > most || bytes % range_quantum() != 0 ? kLineBytes : bytes;
+  }
   const int64_t from = info_of(cast_.from()).bits;
   const int64_t to = info_of(cast_.to()).bits;
   // Whole units of the moves that are whole cache lines of the destination, where that is not too much.
@@ -185,7 +152,7 @@ int64_t FusedCast::range_unit(int64_t most) const {
 std::string FusedCast::kernels() const {
   if (moves_.copy_offset()) return cast_.kernels();
   if (pixels_ != nullptr) return pixels_->kernel();
-  if (narrow_moves_ != nullptr) return cast_.kernels() + ", " + narrow_moves_->kernel().name;
+  if (is_cast_first()) return cast_.kernels() + ", " + moves_.kernel().name;
   return moves_.kernel().name + std::string(", ") + cast_.kernels();
 }
 
@@ -194,7 +161,7 @@ std::string FusedCast::reason() const {
       "cast from " + std::string(info_of(cast_.from()).name) + " to " + std::string(info_of(cast_.to()).name);
   if (moves_.copy_offset()) return what + " in the order of the source";
   if (pixels_ != nullptr) return moves_.reason() + "; " + what + " in registers";
-  if (narrow_moves_ != nullptr) return narrow_moves_->reason() + "; " + what + " before the elements move";
+  if (is_cast_first()) return moves_.reason() + "; " + what + " before the elements move";
   return moves_.reason() + "; " + what + " before the elements leave the caches";
 }
 
@@ -209,72 +176,51 @@ void FusedCast::run(const ReorderArguments& all) const {
                     all.stores);
   }
   if (pixels_ != nullptr) return pixels_->run(all);
-  if (narrow_moves_ != nullptr) return run_narrow(all);
+  if (!programs_.empty()) return run_programs(all);
   run_wide(all);
 }
 
-// The smallest pieces of the destination that are made of pieces of the source: a few units of the moves, or
-// all passes of some of the loops.
-int64_t FusedCast::narrow_piece() const {
-  if (narrow_moves_ == nullptr) return 0;
-  const int64_t all = destination_bytes();
-  const int64_t unit = std::clamp<int64_t>(narrow_moves_->range_unit(kNarrowBytes), 1, kNarrowBytes);
-  std::vector<int64_t> sizes = {std::min(kNarrowBytes / unit * unit, all), all};
-  for (const LoopNest& nest : narrow_moves_->nests()) {
-    for (const Node& node : nest.nodes) {
-      const int64_t bytes = packed_bytes(cast_.to(), node.destination_stride);
-      if (bytes >= kLeastNarrowBytes && bytes < all) sizes.push_back(bytes);
-    }
+bool FusedCast::is_cast_first() const {
+  return !programs_.empty() && conversion_->order() == PanelConversion::Order::kCastFirst;
+}
+
+// Narrow elements move faster, so what becomes narrower is cast first: where the source keeps enough of a
+// tile together for a call of the cast, and where what becomes of an element does not depend on its place.
+void FusedCast::make_programs() {
+  using Order = PanelConversion::Order;
+  const int from = info_of(cast_.from()).bits;
+  const int to = info_of(cast_.to()).bits;
+  if (from < 4 || to < 8) return;
+  const bool can_cast_first = from >= 8 && to <= from && !cast_.depends_on_position();
+  if (can_cast_first && add_programs(Order::kCastFirst)) return;
+  add_programs(Order::kMoveFirst);
+}
+
+// False where a program would cast too few elements at a time before they move.
+bool FusedCast::add_programs(PanelConversion::Order order) {
+  constexpr int64_t kFewestElements = 16;
+  const bool is_cast_first = order == PanelConversion::Order::kCastFirst;
+  conversion_ = std::make_unique<const PanelConversion>(cast_, order);
+  const int bits = conversion_->base_bits();
+  programs_.clear();
+  for (const LoopNest& nest : moves_.nests()) {
+    programs_.push_back(std::make_shared<const TileProgram>(
+        nest, bits, is_cast_first ? destination_bytes() : moves_.destination_bytes(), best_leaves(),
+        conversion_.get()));
+    const int64_t together = programs_.back()->tiling().direct_column_bytes / offsets_of_element(bits);
+    if (is_cast_first && together < kFewestElements) return false;
   }
-  std::sort(sizes.begin(), sizes.end());
-  const auto fits = [this](int64_t size) { return fits_narrow({0, size}, ranges_of({0, size})); };
-  const auto found = std::find_if(sizes.begin(), sizes.end(), fits);
-  return found == sizes.end() ? 0 : *found;
-}
-
-std::vector<ByteRange> FusedCast::ranges_of(const ByteRange& destination) const {
-  return source_ranges(moves_, moved_bytes(destination.begin), moved_bytes(destination.end), kCastGapBytes);
-}
-
-bool FusedCast::fits_narrow(const ByteRange& destination, const std::vector<ByteRange>& ranges) const {
-  if (ranges.empty()) return true;
-  const int64_t from = info_of(cast_.from()).bits;
-  const int64_t to = info_of(cast_.to()).bits;
-  int64_t read = 0;
-  for (const ByteRange& range : ranges) read += range.size();
-  const double needed = static_cast<double>(destination.size() / to * from);
-  const auto count = static_cast<int64_t>(ranges.size());
-  if (count > 1 && read < count * kLeastRangeBytes) return false;
-  const int64_t span = (ranges.back().end - ranges.front().begin) / from * to;
-  return static_cast<double>(read) <= kMostWaste * needed && span <= kMostNarrowSpan;
-}
-
-void FusedCast::run_narrow(const ReorderArguments& all) const {
-  for (int64_t at = all.begin; at < all.end;) {
-    const int64_t next = std::min((at / narrow_piece_ + 1) * narrow_piece_, all.end);
-    const ReorderArguments part{moves_, all.source, all.destination + (at - all.begin), at, next, all.stores};
-    if (!run_narrow_piece(part)) run_wide(part);
-    at = next;
-  }
-}
-
-// Casts what a range of the destination is made of to the places that it would have in a source of the other
-// type, and moves it from there. False where that is no use: the range may be a part of a piece.
-bool FusedCast::run_narrow_piece(const ReorderArguments& piece) const {
-  const ByteRange destination{piece.begin, piece.end};
-  const std::vector<ByteRange> ranges = ranges_of(destination);
-  if (!fits_narrow(destination, ranges)) return false;
-  const int64_t from = info_of(cast_.from()).bits / 8;
-  const int64_t to = info_of(cast_.to()).bits / 8;
-  const int64_t first = ranges.empty() ? 0 : ranges.front().begin / from;
-  const int64_t last = ranges.empty() ? 0 : ranges.back().end / from;
-  uint8_t* narrow = narrow_buffer((last - first) * to);
-  for (const ByteRange& range : ranges) {
-    const int64_t element = range.begin / from;
-    cast_.run(piece.source + range.begin, narrow + (element - first) * to, element, range.size() / from);
-  }
-  narrow_moves_->run(narrow - first * to, piece.destination, piece.begin, piece.end, piece.stores);
   return true;
+}
+
+void FusedCast::run_programs(const ReorderArguments& all) const {
+  const bool has_base_of_target = is_cast_first();
+  const int64_t begin = has_base_of_target ? all.begin : moved_bytes(all.begin);
+  const int64_t end = has_base_of_target ? all.end : moved_bytes(all.end);
+  for (const auto& program : programs_) {
+    program->run(all.source, all.destination, begin, end, all.stores, all.part);
+  }
+  if (all.stores == Stores::kStreaming) end_streaming();
 }
 
 void FusedCast::run_wide(const ReorderArguments& all) const {

@@ -1,7 +1,6 @@
-// A reorder whose elements change their type on the way. The elements of a piece of the destination are moved
-// at the width they have in the source, into a buffer that stays in the caches, and cast from there; or,
-// where they become narrower, cast into the buffer and moved from there, as narrow elements move faster. So
-// every kernel that moves and every kernel that casts works with every other, and memory is gone over once.
+// A reorder whose elements change their type on the way: by the tile programs of the nests, whose panels are
+// cast in the L1 cache (panel_conversion.h). Types of fewer than 8 bits are moved at the width they have in
+// the source, a piece of the destination at a time, and cast from there.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +10,9 @@
 #include <vector>
 
 #include "dtype/cast_chain.h"
+#include "reorder/panel_conversion.h"
 #include "reorder/pixels.h"
 #include "reorder/plan.h"
-#include "reorder/source_ranges.h"
 
 namespace tilework {
 
@@ -25,8 +24,8 @@ class FusedCast {
 
   // From the source to the places of the destination, at the width of the source.
   const ReorderPlan& moves() const { return moves_; }
-  // The same of elements that were cast before, at the width of the destination; null where these move first.
-  const ReorderPlan* narrow_moves() const { return narrow_moves_.get(); }
+  // The programs that move and cast; none where the pieces of moves() are cast.
+  std::span<const std::shared_ptr<const TileProgram>> programs() const { return programs_; }
   // Writes a byte of ones for each element, and zeros for holes; null where those need not be looked for.
   const ReorderPlan* coverage() const { return coverage_.get(); }
   const CastChain& cast() const { return cast_; }
@@ -49,12 +48,10 @@ class FusedCast {
  private:
   void run_wide(const ReorderArguments& all) const;
   void run_piece(const ReorderArguments& piece) const;
-  void run_narrow(const ReorderArguments& all) const;
-  bool run_narrow_piece(const ReorderArguments& piece) const;
-  int64_t narrow_piece() const;
-  // Of the source, for a range of destination bytes.
-  std::vector<ByteRange> ranges_of(const ByteRange& destination) const;
-  bool fits_narrow(const ByteRange& destination, const std::vector<ByteRange>& ranges) const;
+  bool is_cast_first() const;
+  void make_programs();
+  bool add_programs(PanelConversion::Order order);
+  void run_programs(const ReorderArguments& all) const;
   // Elements [first, last) of the result.
   struct Elements {
     int64_t first;
@@ -66,10 +63,9 @@ class FusedCast {
   CastChain cast_;
   // The kernel that moves and casts at once, or null.
   std::unique_ptr<const PixelCast> pixels_;
-  // Null where elements move before they are cast.
-  std::unique_ptr<const ReorderPlan> narrow_moves_;
-  // Destination bytes that are cast and moved at a time.
-  int64_t narrow_piece_ = 0;
+  // Null where there are no programs.
+  std::unique_ptr<const PanelConversion> conversion_;
+  std::vector<std::shared_ptr<const TileProgram>> programs_;
   std::unique_ptr<const ReorderPlan> coverage_;
 };
 

@@ -13,16 +13,6 @@
 namespace tilework {
 namespace {
 
-template <class Body>
-[[gnu::always_inline]] inline void at_nibble_steps(const Panel& panel, Body body) {
-  for (int64_t o = 0; o < panel.outer.count; ++o) {
-    for (int64_t i = 0; i < panel.inner.count; ++i) {
-      body(panel.source_offset + o * panel.outer.source + i * panel.inner.source,
-           panel.destination_offset + o * panel.outer.destination + i * panel.inner.destination);
-    }
-  }
-}
-
 // Units of any size, one by one.
 void move_nibble_units(const Panel& panel) {
   // Steps cannot continue a unit that something follows.
@@ -31,7 +21,7 @@ void move_nibble_units(const Panel& panel) {
   const At column_at{one.column_at, one.column_stride};
   const int64_t unit = one.unit_bytes;
   const int64_t valid = one.rows - one.zero_rows;
-  at_nibble_steps(one, [&](int64_t s, int64_t d) {
+  at_offsets(one, [&](int64_t s, int64_t d) {
     for (int64_t c = 0; c < one.columns; ++c) {
       if (column_at(c) == kDropped) continue;
       const int64_t from = s + c * one.column_step;
@@ -61,7 +51,7 @@ class NibbleTiles {
         has_whole_bytes_(panel_.holes == 0 && panel_.column_step == 1 && has_even_rows()) {}
 
   void run() {
-    at_nibble_steps(panel_, [&](int64_t s, int64_t d) {
+    at_offsets(panel_, [&](int64_t s, int64_t d) {
       for (int64_t c = 0; c < panel_.columns; c += kWide) {
         // Columns that begin with the low half of a byte, then those that begin with the high one.
         for (int64_t half : {0, 1}) {
@@ -217,7 +207,7 @@ void move_nibbles_every(const Panel& panel) {
   const Panel one = merged(panel);
   const At column_at{one.column_at, one.column_stride};
   const int64_t step = one.row_stride;
-  at_nibble_steps(one, [&](int64_t s, int64_t d) {
+  at_offsets(one, [&](int64_t s, int64_t d) {
     for (int64_t c = 0; c < one.columns; ++c) {
       for (int64_t r = 0; r < one.rows; r += kAtOnce) {
         const int64_t rows = std::min(kAtOnce, one.rows - r);

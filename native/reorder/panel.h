@@ -52,8 +52,8 @@ struct Panel {
   Steps inner = {};
   Steps outer = {};
   Stores stores = Stores::kCached;
-  // Where the panel begins, of elements that have no address of their own (4 bits): `source` and
-  // `destination` are the storages then.
+  // Where the panel begins, if elements have 4 bits, and so no address of their own, or change their type:
+  // `source` and `destination` are the storages then.
   int64_t source_offset = 0;
   int64_t destination_offset = 0;
 };

@@ -48,6 +48,17 @@ template <class Body>
   }
 }
 
+// The same, of panels that begin at offsets of the storages.
+template <class Body>
+[[gnu::always_inline]] inline void at_offsets(const Panel& panel, Body body) {
+  for (int64_t o = 0; o < panel.outer.count; ++o) {
+    for (int64_t i = 0; i < panel.inner.count; ++i) {
+      body(panel.source_offset + o * panel.outer.source + i * panel.inner.source,
+           panel.destination_offset + o * panel.outer.destination + i * panel.inner.destination);
+    }
+  }
+}
+
 // Rows or columns, or both, from lists.
 struct At {
   const int64_t* list;

@@ -53,7 +53,7 @@ void ReorderParts::cut_at_units(int64_t unit, int64_t share) {
 // pieces.
 bool ReorderParts::cut_loops(int64_t parts) {
   // Iterations might share a byte of 4-bit elements.
-  const bool can_cut = plan_->programs().size() == 1 && !plan_->programs().front()->has_nibbles();
+  const bool can_cut = plan_->programs().size() == 1 && !plan_->programs().front()->shares_bytes();
   if (!can_cut || parts < 2) return false;
   const std::vector<Tiling::Outer>& outer = plan_->programs().front()->tiling().outer;
   count_ = 1;

@@ -187,6 +187,10 @@ void ReorderPlan::make_programs() {
   }
 }
 
+std::span<const std::shared_ptr<const TileProgram>> ReorderPlan::programs() const {
+  return cast_ ? cast_->programs() : programs_;
+}
+
 void ReorderPlan::run(const ReorderArguments& arguments) const {
   if (cast_) {
     cast_->run(arguments);

@@ -85,7 +85,7 @@ class ReorderPlan {
   std::optional<int64_t> copy_offset() const { return copy_offset_; }
   const std::vector<LoopNest>& nests() const { return nests_; }
   // The programs of the nests; none for ranges.
-  std::span<const std::shared_ptr<const TileProgram>> programs() const { return programs_; }
+  std::span<const std::shared_ptr<const TileProgram>> programs() const;
   const ReorderKernel& kernel() const { return *kernel_; }
   // The moves and casts of a plan that casts, whose own nests are none; else null.
   const FusedCast* cast() const { return cast_.get(); }

@@ -16,10 +16,17 @@ constexpr size_t kKeptStates = 16;
 // The end of a range that ends with the storage: no tile reaches beyond it.
 constexpr int64_t kNoEnd = INT64_MAX / 2;
 
-// Tiles of 4-bit elements have two lines of elements a side, as elements are counted in half bytes.
-Tiling make_tiling(const LoopNest& nest, int element_bits) {
+// Tiles of 4-bit elements have two lines of elements a side, as elements are counted in half bytes. The side
+// that is cast is longer, as each call of a cast has a cost.
+Tiling make_tiling(const LoopNest& nest, int element_bits, const PanelConversion* conversion) {
+  using Order = PanelConversion::Order;
+  constexpr int64_t kCastEdgeBytes = 4 * kTileEdgeBytes;
   const int64_t edge = element_bits < 8 ? 2 * kTileEdgeBytes : kTileEdgeBytes;
-  return tiling_of(nest, offsets_of_element(element_bits), edge, edge);
+  const auto edge_of = [&](Order cast) {
+    return conversion != nullptr && conversion->order() == cast ? kCastEdgeBytes : edge;
+  };
+  return tiling_of(nest, offsets_of_element(element_bits), edge_of(Order::kMoveFirst),
+                   edge_of(Order::kCastFirst));
 }
 
 }  // namespace
@@ -32,8 +39,12 @@ class TileRun {
         nest_(program.nest_),
         tiling_(program.tiling_),
         source_(source),
-        destination_(destination - begin),
         has_nibbles_(program.context_.has_nibbles),
+        conversion_(program.conversion_),
+        // Offsets count from the storage, of which the range is a part.
+        destination_(destination - (conversion_ == nullptr
+                                        ? begin
+                                        : conversion_->destination_bytes(has_nibbles_ ? begin * 2 : begin))),
         begin_(has_nibbles_ ? begin * 2 : begin),
         end_(end == program.destination_bytes_ ? kNoEnd
              : has_nibbles_                    ? end * 2
@@ -356,17 +367,25 @@ class TileRun {
       }
     }
     for (const StatePanel& panel : state.panels) {
-      panel.leaf.run(panel_of(state, panel, s, d, inner, outer));
+      move(panel_of(state, panel, s, d, inner, outer), panel.leaf);
     }
   }
+
+  void move(const Panel& panel, const Leaf& leaf) const {
+    if (conversion_ != nullptr) return conversion_->run(panel, program_.context_.leaves);
+    leaf.run(panel);
+  }
+
+  // Whether panels begin at offsets of the storages.
+  bool has_offsets() const { return has_nibbles_ || conversion_ != nullptr; }
 
   Panel panel_of(const TileState& state, const StatePanel& panel, int64_t s, int64_t d, const Steps& inner,
                  const Steps& outer) const {
     const int64_t from = s + panel.source;
     const int64_t to = d + panel.destination;
     const PanelShape& shape = panel.shape;
-    return {has_nibbles_ ? source_ : source_ + from,
-            has_nibbles_ ? destination_ : destination_ + to,
+    return {has_offsets() ? source_ : source_ + from,
+            has_offsets() ? destination_ : destination_ + to,
             shape.unit_bytes,
             shape.column_step,
             shape.rows,
@@ -439,7 +458,7 @@ class TileRun {
     } else {
       part.column_at += first;
     }
-    if (!has_nibbles_) {
+    if (!has_offsets()) {
       part.source = source_ + part.source_offset;
       part.destination = destination_ + part.destination_offset;
     }
@@ -447,7 +466,7 @@ class TileRun {
     const Leaf leaf = count == panel.columns ? state.leaf
                       : has_nibbles_         ? leaves.of_nibbles(shape)
                                              : leaves.of(shape);
-    leaf.run(part);
+    move(part, leaf);
   }
 
   void move_units(const Panel& panel, int64_t c) {
@@ -492,6 +511,8 @@ class TileRun {
     const int64_t from = s + (lo - d);
     if (!has_source) {
       clear(lo, hi - lo);
+    } else if (conversion_ != nullptr) {
+      conversion_->move(source_, from, destination_, lo, hi - lo);
     } else if (has_nibbles_) {
       copy_nibbles(source_, from, destination_, lo, hi - lo);
     } else {
@@ -500,6 +521,7 @@ class TileRun {
   }
 
   void clear(int64_t d, int64_t count) {
+    if (conversion_ != nullptr) return conversion_->clear(destination_, d, count);
     if (has_nibbles_) return zero_nibbles(destination_, d, count);
     std::memset(destination_ + d, 0, static_cast<size_t>(count));
   }
@@ -528,9 +550,10 @@ class TileRun {
   const LoopNest& nest_;
   const Tiling& tiling_;
   const uint8_t* source_;
-  uint8_t* destination_;
   // Offsets, the range's too, count half bytes.
   bool has_nibbles_;
+  const PanelConversion* conversion_;
+  uint8_t* destination_;
   int64_t begin_;
   int64_t end_;
   Stores stores_;
@@ -543,11 +566,12 @@ class TileRun {
 };
 
 TileProgram::TileProgram(const LoopNest& nest, int element_bits, int64_t destination_bytes,
-                         const Leaves& leaves)
+                         const Leaves& leaves, const PanelConversion* conversion)
     : nest_(nest),
       element_bits_(element_bits),
       destination_bytes_(destination_bytes),
-      tiling_(make_tiling(nest, element_bits)),
+      conversion_(conversion),
+      tiling_(make_tiling(nest, element_bits, conversion)),
       context_(nest_, tiling_, element_bits, leaves) {
   facts_.resize(tiling_.outer.size());
   std::vector<int64_t> below = context_.reach;
@@ -572,7 +596,7 @@ void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin
 }
 
 std::shared_ptr<const TileProgram> TileProgram::with(const Leaves& leaves) const {
-  return std::make_shared<const TileProgram>(nest_, element_bits_, destination_bytes_, leaves);
+  return std::make_shared<const TileProgram>(nest_, element_bits_, destination_bytes_, leaves, conversion_);
 }
 
 std::string TileProgram::summary() const {
@@ -589,7 +613,7 @@ std::string TileProgram::summary() const {
 
 int64_t TileProgram::reach_bytes() const {
   const int64_t reach = reach_of(tiling_);
-  return has_nibbles() ? ceil_div(reach, 2) : reach;
+  return context_.has_nibbles ? ceil_div(reach, 2) : reach;
 }
 
 int64_t TileProgram::footprint() const {

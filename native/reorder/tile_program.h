@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memory/streaming_copy.h"
+#include "reorder/panel_conversion.h"
 #include "reorder/tile_state.h"
 
 namespace tilework {
@@ -27,8 +28,11 @@ struct OuterRange {
 
 class TileProgram {
  public:
-  // Elements of 4, 8, 16, 32, 64 or 128 bits.
-  TileProgram(const LoopNest& nest, int element_bits, int64_t destination_bytes, const Leaves& leaves);
+  // Elements of 4, 8, 16, 32, 64 or 128 bits. Where `conversion` is set they change their type on the way;
+  // `element_bits`, `destination_bytes` and the range of a run are those of its base type then, and it must
+  // outlive the program.
+  TileProgram(const LoopNest& nest, int element_bits, int64_t destination_bytes, const Leaves& leaves,
+              const PanelConversion* conversion = nullptr);
   TileProgram(const TileProgram&) = delete;
   TileProgram& operator=(const TileProgram&) = delete;
 
@@ -37,7 +41,8 @@ class TileProgram {
            OuterRange range) const;
 
   const Tiling& tiling() const { return tiling_; }
-  bool has_nibbles() const { return context_.has_nibbles; }
+  // Whether two elements of the destination may share a byte.
+  bool shares_bytes() const { return context_.has_nibbles && conversion_ == nullptr; }
   // Bytes of the destination over which a tile reaches.
   int64_t reach_bytes() const;
   const Leaves& leaves() const { return context_.leaves; }
@@ -53,6 +58,7 @@ class TileProgram {
   LoopNest nest_;
   int element_bits_;
   int64_t destination_bytes_;
+  const PanelConversion* conversion_;
   Tiling tiling_;
   TileContext context_;
   // By outer loop.
