@@ -335,7 +335,7 @@ export interface NativeStatisticsResult {
 
 /** How a plan runs. */
 export interface NativeExplanation {
-  /** Name from the kernel table, for example `reorder_x32_reference`. */
+  /** Name from the kernel table, for example `reorder_tiles__avx2`. */
   readonly kernel: string
   /** Why the planner chose this kernel. */
   readonly reason: string
