@@ -26,6 +26,11 @@ constexpr int64_t kMostDenseBytes = 512;
 constexpr int64_t kMostLines = kPanelBufferBytes / kCallBytes;
 constexpr int64_t kSpacedBufferBytes = kPanelBufferBytes + kMostLines * kLineBytes;
 
+// Whole lines for a unit of so many bytes, and for a call.
+int64_t least_room(int64_t unit_bytes) {
+  return ceil_div(std::max(unit_bytes, kCallBytes), kLineBytes) * kLineBytes;
+}
+
 bool is_hole(const Panel& panel, int64_t r) {
   return r >= panel.rows - panel.zero_rows || At{panel.row_at, panel.row_stride}(r) == kNoSource;
 }
@@ -106,8 +111,8 @@ void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const 
   const int64_t row_bytes = panel.columns * step;
   const bool is_dense = panel.row_at == nullptr && panel.holes == 0 && panel.row_stride == row_bytes &&
                         row_bytes <= kMostDenseBytes && step == panel.unit_bytes;
-  const int64_t most_rows = std::clamp<int64_t>(
-      kPanelBufferBytes / (is_dense ? row_bytes : std::max(step, kCallBytes)), 1, panel.rows);
+  const int64_t most_rows =
+      std::clamp<int64_t>(kPanelBufferBytes / (is_dense ? row_bytes : least_room(step)), 1, panel.rows);
   const int64_t room = kPanelBufferBytes / most_rows / kLineBytes * kLineBytes;
   const int64_t stride = is_dense ? row_bytes : room + kLineBytes;
   const int64_t most_columns = is_dense ? panel.columns : std::min(panel.columns, room / step);
@@ -165,9 +170,10 @@ void PanelConversion::cast_columns(const Panel& panel, const Leaves& leaves) con
   const int64_t column_offsets = panel.rows * unit;
   const bool is_dense = panel.column_at == nullptr && panel.column_stride == column_offsets &&
                         column_offsets <= kMostDenseBytes * per_byte && column_offsets % per_byte == 0;
-  const int64_t most_columns = std::clamp<int64_t>(
-      kPanelBufferBytes * per_byte / (is_dense ? column_offsets : std::max(unit, kCallBytes * per_byte)), 1,
-      panel.columns);
+  const int64_t most_columns =
+      std::clamp<int64_t>(kPanelBufferBytes * per_byte /
+                              (is_dense ? column_offsets : least_room(ceil_div(unit, per_byte)) * per_byte),
+                          1, panel.columns);
   const int64_t room = kPanelBufferBytes / most_columns / kLineBytes * kLineBytes;
   const int64_t stride = is_dense ? column_offsets : (room + kLineBytes) * per_byte;
   const int64_t most_rows = is_dense ? panel.rows : std::min(panel.rows, room * per_byte / unit);

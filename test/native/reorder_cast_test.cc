@@ -329,6 +329,26 @@ void test_images() {
   }
 }
 
+// Units of every size that passes through the buffer, with several of them in rows and columns.
+void test_unit_sizes() {
+  std::mt19937_64 random(79);
+  for (const auto& [from, to] :
+       {std::pair{Dtype::kFloat64, Dtype::kFloat32}, std::pair{Dtype::kFloat32, Dtype::kFloat64},
+        std::pair{Dtype::kInt4, Dtype::kFloat32}}) {
+    for (int64_t unit : {1, 3, 33, 40, 75, 127}) {
+      const std::vector<int64_t> shape = {60, 58, unit};
+      ReorderDescription description = plain(from, to, shape);
+      description.to = plain_order(shape, {1, 0, 2});
+      const ReorderPlan plan(description);
+      const std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+      const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+      std::vector<uint8_t> found(expected.size(), 0xA5);
+      plan.run(source.data(), found.data(), 0, plan.destination_bytes(), Stores::kCached);
+      CHECK_IN(text(description.casts) + " unit " + std::to_string(unit), found == expected);
+    }
+  }
+}
+
 // Holes stay zero even if the cast maps zero to another value.
 void test_holes() {
   for (const auto& [from, to] : {std::pair{Dtype::kFloat8E8m0fnu, Dtype::kFloat32},
@@ -410,6 +430,7 @@ int main(int count, char** arguments) {
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 2000);
   test_large();
   test_images();
+  test_unit_sizes();
   test_holes();
   test_two_bits();
   test_unused_bits();
