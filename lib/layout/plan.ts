@@ -392,7 +392,7 @@ async function runBySlices(
   await inSlices(0, destinationBytes, size, slice, signal)
 }
 
-/** The addon sees one slice at a time, and a later one could overlap what earlier ones have written already. */
+/** The addon sees slices and copies, of which none shows that the whole buffers overlap. */
 function checkApart(source: Uint8Array, destination: Uint8Array): void {
   if (source.buffer !== destination.buffer || source.byteLength === 0 || destination.byteLength === 0) return
   const [first, second] =
@@ -408,6 +408,7 @@ async function runOnCopies(
   destination: Uint8Array,
   run: (source: Uint8Array, destination: Uint8Array) => Promise<void>,
 ): Promise<void> {
+  checkApart(source, destination)
   const from = unfilledBytes(plan.sourceBytes)
   const to = unfilledBytes(plan.destinationBytes)
   from.set(source)

@@ -1,6 +1,7 @@
 // Compares every plan and every kernel that fits it with the oracle: random layouts, all element widths, the
 // whole destination and ranges of it, on one thread and on several. Buffers have the exact size, and padding
-// of 8- and 16-byte sources is poisoned, so that the address sanitizer reports a kernel that reads it.
+// of 8- and 16-byte sources is poisoned, so that the address sanitizer reports a kernel that reads far into
+// it.
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
