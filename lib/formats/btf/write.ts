@@ -6,6 +6,7 @@
 
 import { readInput } from '../../caller_input.js'
 import { TileworkError } from '../../errors.js'
+import { copyExtents } from '../../layout/extents.js'
 import { checkTensor } from '../../tensor/check_tensor.js'
 import { sortEntries } from '../../tensor/sort_entries.js'
 import type { CooTensor } from '../../tensor/sparse.js'
@@ -77,7 +78,7 @@ function checkWritable(tensor: Tensor, index: number): void {
   const rank = tensor.shape.length
   if (rank > MAX_RANK) throw unsupported(`${what} has rank ${rank}; BTF takes up to ${MAX_RANK}.`)
   // A reader refuses it, because a reader that multiplies in order overflows; an extent of 0 allows any others.
-  const { nonZero } = exactSizeOf(tensor.shape)
+  const { nonZero } = exactSizeOf(copyExtents('shape', tensor.shape))
   if (nonZero >= DIM_LIMIT) {
     throw unsupported(`${what} has extents with the product ${nonZero}; BTF takes products below 2^63.`)
   }
