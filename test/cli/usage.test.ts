@@ -149,7 +149,7 @@ describe('errors of files', () => {
     const header = Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 255, 255, 0, 0)
     writeFileSync(path, Buffer.concat([header, new Uint8Array(100)]))
     const { stdout } = await runCli(['check', path])
-    expect(stdout).toContain('error ERR_OFFSET_RANGE @65535 The root of root is missing')
+    expect(stdout).toContain('error ERR_OFFSET_RANGE @65535 The root is missing')
     const [finding] = await check(path)
     const { severity, code, message } = finding!
     const moved = { severity, code, message, path: 'tensors[3]', offset: 7 }

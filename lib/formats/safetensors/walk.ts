@@ -120,7 +120,11 @@ export function spendHeader(byteLength: number | bigint, budget: Budget, report:
   const place = { path: '', offset: 0 }
   const excess = budget.spend('headerBytes', Number(byteLength))
   if (excess !== undefined) {
-    report.broken('ERR_LIMIT', excess, place)
+    // The budget counts in doubles, which round a hostile length.
+    const limit = budget.limit('headerBytes')
+    const message =
+      byteLength > limit ? `The header has ${byteLength} bytes; limits.headerBytes is ${limit}.` : excess
+    report.broken('ERR_LIMIT', message, place)
     return false
   }
   if (byteLength > FORMAT_HEADER_BYTES) {

@@ -169,8 +169,11 @@ export class PagedFile {
   }
 }
 
-/** Names a struct at the start of a sentence. */
+/** Names a struct at the start of a sentence. A path may name it already: `root`, or `nodes[3]` for a node. */
 function titleOf(what: string, { path }: Place): string {
+  if (path === what) return `The ${what}`
+  const last = path.slice(path.lastIndexOf('.') + 1)
+  if (last === what || last.startsWith(`${what}s[`)) return path
   return `The ${what} of ${path || 'the file'}`
 }
 
