@@ -118,6 +118,7 @@ Napi::Object initialize(Napi::Env env, Napi::Object exports) {
   exports.Set("createSparseBuffer",
               Napi::Function::New<SparseBufferObject::create>(env, "createSparseBuffer"));
   exports.Set("createStatistics", Napi::Function::New<StatisticsObject::create>(env, "createStatistics"));
+  exports.Set("extendBlockRanges", Napi::Function::New<extend_block_ranges>(env, "extendBlockRanges"));
   exports.Set("createOutput", Napi::Function::New<OutputFileObject::create>(env, "createOutput"));
   exports.Set("createOutputBelow",
               Napi::Function::New<OutputFileObject::create_below>(env, "createOutputBelow"));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "arguments.h"
+#include "dtype/block_ranges.h"
 #include "environment.h"
 #include "error.h"
 #include "input_file.h"
@@ -157,6 +158,21 @@ Napi::Object histogram_of(Napi::Env env, const BinCounts& bins) {
   return result;
 }
 
+struct FloatArray {
+  float* data;
+  int64_t count;
+};
+
+// Bytes of a Float32Array, during a call.
+FloatArray float_array(const Napi::Value& value, const char* name) {
+  const Bytes memory = bytes_during_call(value, name);
+  const bool is_aligned = reinterpret_cast<uintptr_t>(memory.data) % alignof(float) == 0;
+  if (!is_aligned || memory.size % sizeof(float) != 0) {
+    throw Error(ErrorCode::kArgument, "'" + std::string(name) + "' must be the bytes of a Float32Array.");
+  }
+  return {reinterpret_cast<float*>(memory.data), static_cast<int64_t>(memory.size / sizeof(float))};
+}
+
 }  // namespace
 
 Napi::Function StatisticsObject::define(Napi::Env env) {
@@ -229,6 +245,28 @@ Napi::Value StatisticsObject::result(const Napi::CallbackInfo& info) {
       result.Set("histogram", histogram_of(env, total_->histogram()));
     }
     return result;
+  });
+}
+
+Napi::Value extend_block_ranges(const Napi::CallbackInfo& info) {
+  return guarded(info.Env(), [&] {
+    const FloatArray numbers = float_array(info[0], "numbers");
+    const int64_t first = whole_number(info[1], "first");
+    const RowBlocks blocks{whole_number(info[2], "rowLength"), whole_number(info[3], "blockLength")};
+    const FloatArray min = float_array(info[4], "min");
+    const FloatArray max = float_array(info[5], "max");
+    if (blocks.row_length == 0 || blocks.block_length == 0) {
+      throw Error(ErrorCode::kArgument, "'rowLength' and 'blockLength' must be at least 1.");
+    }
+    if (numbers.count == 0) return info.Env().Undefined();
+    const int64_t last =
+        blocks.block_of(checked_add(first, numbers.count - 1, "The index of the last number"));
+    if (last >= min.count || last >= max.count) {
+      throw Error(ErrorCode::kArgument,
+                  "'min' and 'max' have no entry for block " + std::to_string(last) + ".");
+    }
+    tilework::extend_block_ranges(blocks, first, numbers.data, numbers.count, {min.data, max.data});
+    return info.Env().Undefined();
   });
 }
 

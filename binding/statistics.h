@@ -27,4 +27,7 @@ class StatisticsObject : public Napi::ObjectWrap<StatisticsObject> {
   std::shared_ptr<std::atomic<bool>> is_busy_ = std::make_shared<std::atomic<bool>>(false);
 };
 
+// extendBlockRanges(numbers, first, rowLength, blockLength, min, max): in one synchronous call.
+Napi::Value extend_block_ranges(const Napi::CallbackInfo& info);
+
 }  // namespace tilework::binding

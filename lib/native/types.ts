@@ -429,6 +429,18 @@ export interface NativeAddon {
   createSparseBuffer(byteLength: number): NativeSparseBuffer
   /** Statistics of elements of a fixed size, with a histogram of at most `bins` bins (2 to 1024). */
   createStatistics(dtype: string, bins: number): NativeStatistics
+  /**
+   * Extends the minimum and maximum of each block along rows by consecutive numbers, the first of which has the row-major index
+   * `first`; NaN is ignored. The arrays are the bytes of Float32Arrays. Throws ERR_ARGUMENT, ERR_OVERFLOW.
+   */
+  extendBlockRanges(
+    numbers: Uint8Array,
+    first: number,
+    rowLength: number,
+    blockLength: number,
+    min: Uint8Array,
+    max: Uint8Array,
+  ): void
   /** Creates an unnamed or temporary file beside `path` and reserves `byteLength` bytes: a full disk is ENOSPC at once. */
   createOutput(path: string, byteLength: number): NativeOutputFile
   /**

@@ -1,12 +1,16 @@
 /** Quantizes the tensors of a conversion with parameters from their own values; scales and zero points become tensors. */
+import { readInto } from '../bytes/fill_memory.js'
+import { allocateBytes } from '../bytes/view_limit.js'
 import { checkOptions } from '../caller_input.js'
 import { throwIfAborted } from '../cancel.js'
 import { DTYPES, type DtypeName } from '../dtype/dtypes.js'
 import { TileworkError } from '../errors.js'
+import { native } from '../native/addon.js'
 import { cast } from '../tensor/cast.js'
+import { asStored } from '../tensor/dense.js'
 import { tensor as tensorOf } from '../tensor/from_values.js'
 import { resolveCodeType } from '../tensor/quantization.js'
-import { quantizationParameters } from '../tensor/quantization_range.js'
+import { type Ranges, rangeParameters } from '../tensor/quantization_range.js'
 import { quantize } from '../tensor/quantize.js'
 import { reorder } from '../tensor/reorder.js'
 import { stats } from '../tensor/stats.js'
@@ -99,22 +103,17 @@ async function quantizeTensor(
   const isSymmetric = symmetric ?? DTYPES[codeType].kind !== 'uint'
   const range = groups ? await groupRanges(dense, groups, signal) : await wholeRange(dense, signal)
   const { scale, zeroPoint } = naming(dense, () =>
-    quantizationParameters(range, codeType, { symmetric: isSymmetric }),
+    rangeParameters(range, codeType, { symmetric: isSymmetric, rules: 'onnx' }),
   )
   const shape = groups?.shape ?? []
   const place = groups && {
     axis: groups.axis,
     ...(blockSize !== undefined && { blockSize }),
   }
-  const listOf = (numbers: typeof scale): ArrayLike<number> =>
-    typeof numbers === 'number' ? [numbers] : numbers
-  const zeroPoints = tensorOf(Float64Array.from(listOf(zeroPoint)), {
-    name: tensor.name + ZERO_POINT_SUFFIX,
-    shape,
-  })
+  const zeroPoints = tensorOf(zeroPoint, { name: tensor.name + ZERO_POINT_SUFFIX, shape })
   return [
     naming(dense, () => quantize(dense, codeType, { scale, zeroPoint, ...place })),
-    tensorOf(Float32Array.from(listOf(scale)), { name: tensor.name + SCALE_SUFFIX, shape }),
+    tensorOf(Float32Array.from(scale), { name: tensor.name + SCALE_SUFFIX, shape }),
     cast(zeroPoints, codeType),
   ]
 }
@@ -129,15 +128,10 @@ function naming<Result>({ name }: DenseTensor, compute: () => Result): Result {
   }
 }
 
-interface Range {
-  readonly min: number | Float32Array
-  readonly max: number | Float32Array
-}
-
-async function wholeRange(dense: DenseTensor, signal: AbortSignal | undefined): Promise<Range> {
+async function wholeRange(dense: DenseTensor, signal: AbortSignal | undefined): Promise<Ranges> {
   const { min, max, infinities } = await stats(dense, { bins: 2, ...(signal && { signal }) })
   if (infinities > 0) throw infinite(dense)
-  return { min: Number(min ?? 0), max: Number(max ?? 0) }
+  return { min: Float64Array.of(Number(min ?? 0)), max: Float64Array.of(Number(max ?? 0)) }
 }
 
 function infinite({ name }: DenseTensor): TileworkError {
@@ -172,27 +166,23 @@ function groupsOf({ name, shape }: DenseTensor, given: number, blockSize: number
   return { axis, extent, inner, blockSize, shape: blockSize === undefined ? [extent] : blocked }
 }
 
-/** Elements that are read at a time. */
-const WINDOW = 4 * 1024 * 1024
+/** Elements that are read while those before them are compared. */
+const WINDOW = 1024 * 1024
 
 async function groupRanges(
   dense: DenseTensor,
   groups: Groups,
   signal: AbortSignal | undefined,
-): Promise<Range> {
+): Promise<Ranges> {
   const { extent, blockSize, shape } = groups
   const count = shape.reduce((product, each) => product * each, 1)
   const min = new Float32Array(count).fill(Number.POSITIVE_INFINITY)
   const max = new Float32Array(count).fill(Number.NEGATIVE_INFINITY)
-  const numbers = cast(dense, 'float32')
-  const window = new Float32Array(Math.min(WINDOW, dense.size))
   const blocks = blockSize === undefined ? 0 : Math.ceil(extent / blockSize)
-  for (let start = 0; start < dense.size; start += window.length) {
-    throwIfAborted(signal)
-    const values = window.subarray(0, Math.min(window.length, dense.size - start))
-    await numbers.copyTo(new Uint8Array(values.buffer, 0, values.byteLength), { start: start * 4 })
-    if (blockSize !== undefined && groups.inner === 1) {
-      widenBlocks(values, start, { min, max }, extent, blockSize)
+  const rows = rowBlocksOf(groups, dense.size)
+  for await (const { start, values } of windowsOf(dense, signal)) {
+    if (rows) {
+      native().extendBlockRanges(bytesOf(values), start, rows.row, rows.block, bytesOf(min), bytesOf(max))
       continue
     }
     for (let at = 0; at < values.length; ) {
@@ -208,6 +198,45 @@ async function groupRanges(
     if (!Number.isFinite(min[at]) || !Number.isFinite(max[at])) throw infinite(dense)
   }
   return { min, max }
+}
+
+const bytesOf = ({ buffer, byteLength }: Float32Array<ArrayBuffer>): Uint8Array =>
+  new Uint8Array(buffer, 0, byteLength)
+
+/** The elements as float32. A window is valid until the next one is asked for, and the one after it is read meanwhile. */
+async function* windowsOf(
+  dense: DenseTensor,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<{ readonly start: number; readonly values: Float32Array<ArrayBuffer> }> {
+  const numbers = asStored(cast(dense, 'float32'))
+  const memory = [0, 1].map(() => new Float32Array(allocateBytes(4 * Math.min(WINDOW, dense.size)).buffer))
+  const read = async (start: number): Promise<Float32Array<ArrayBuffer>> => {
+    const values = memory[(start / WINDOW) % 2]!.subarray(0, dense.size - start)
+    await readInto(numbers.source, numbers.start + start * 4, bytesOf(values))
+    return values
+  }
+  let next = read(0)
+  try {
+    for (let start = 0; start < dense.size; start += WINDOW) {
+      throwIfAborted(signal)
+      const values = await next
+      if (start + WINDOW < dense.size) next = read(start + WINDOW)
+      // Awaited in the next iteration; until then Node would report a failure as an unhandled rejection.
+      next.catch(() => undefined)
+      yield { start, values }
+    }
+  } finally {
+    await next.catch(() => undefined)
+  }
+}
+
+/** Lengths of rows and their blocks where each group is one run of elements; undefined for other groups. */
+function rowBlocksOf(
+  { extent, inner, blockSize }: Groups,
+  size: number,
+): { readonly row: number; readonly block: number } | undefined {
+  if (blockSize !== undefined) return inner === 1 ? { row: extent, block: blockSize } : undefined
+  return extent * inner === size ? { row: size, block: inner } : undefined
 }
 
 /** Consecutive elements that share a group (step 0), or of which each has the group after that of the one before. */
@@ -230,43 +259,11 @@ function runAt(flat: number, { extent, inner, blockSize }: Groups, blocks: numbe
   return { length: Math.min(blockSize - (index % blockSize), extent - index), group: block, step: 0 }
 }
 
-interface Ranges {
-  readonly min: Float32Array
-  readonly max: Float32Array
-}
-
-/** Blocks along the last axis, the usual case: each starts where the one before ends, and so does its group. */
-function widenBlocks(
-  values: Float32Array,
-  start: number,
-  { min, max }: Ranges,
-  extent: number,
-  blockSize: number,
-): void {
-  let index = start % extent
-  let group = Math.floor(start / extent) * Math.ceil(extent / blockSize) + Math.floor(index / blockSize)
-  let end = Math.min(blockSize - (index % blockSize), extent - index)
-  for (let at = 0; at < values.length; group++) {
-    const stop = Math.min(end, values.length)
-    index += stop - at
-    let [low, high] = [min[group]!, max[group]!]
-    for (; at < stop; at++) {
-      const value = values[at]!
-      if (value < low) low = value
-      if (value > high) high = value
-    }
-    min[group] = low
-    max[group] = high
-    if (index === extent) index = 0
-    end = at + Math.min(blockSize, extent - index)
-  }
-}
-
 function widen(
   values: Float32Array,
   start: number,
   end: number,
-  { min, max }: Ranges,
+  { min, max }: { readonly min: Float32Array; readonly max: Float32Array },
   group: number,
   step: 0 | 1,
 ): void {

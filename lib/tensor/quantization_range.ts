@@ -53,15 +53,31 @@ export function quantizationParameters(
         `min has ${least.length} numbers and max has ${most.length}; both need equally many, at least one`,
       )
     }
-    const scale = new Array<number>(least.length)
-    const zeroPoint = new Array<number>(least.length)
-    for (let at = 0; at < scale.length; at++) {
-      const each = parametersOf(least[at]!, most[at]!, to, rules)
-      scale[at] = each.scale
-      zeroPoint[at] = each.zeroPoint
-    }
-    return { scale, zeroPoint }
+    const { scale, zeroPoint } = rangeParameters({ min: least, max: most }, to, rules)
+    return { scale: Array.from(scale), zeroPoint: Array.from(zeroPoint) }
   })
+}
+
+/** Equally many minima and maxima. */
+export interface Ranges {
+  readonly min: Float32Array | Float64Array
+  readonly max: Float32Array | Float64Array
+}
+
+/** As `quantizationParameters`, of numbers that were checked. */
+export function rangeParameters(
+  { min, max }: Ranges,
+  dtype: Dtype,
+  rules: Required<RangeOptions>,
+): { readonly scale: Float64Array; readonly zeroPoint: Float64Array } {
+  const scale = new Float64Array(min.length)
+  const zeroPoint = new Float64Array(min.length)
+  for (let at = 0; at < scale.length; at++) {
+    const each = parametersOf(min[at]!, max[at]!, dtype, rules)
+    scale[at] = each.scale
+    zeroPoint[at] = each.zeroPoint
+  }
+  return { scale, zeroPoint }
 }
 
 function readRules({ symmetric = false, rules = 'onnx' }: RangeOptions): Required<RangeOptions> {

@@ -174,6 +174,8 @@ describe('--quantize', () => {
     [[3, 8, 1], 1, 4],
     [[4, 6], 0, undefined],
     [[4, 6], 1, undefined],
+    [[3, 700_001], 0, undefined],
+    [[2, 3, 400_001], 1, undefined],
   ])('takes the range of each block: %j, axis %s, block %s', async (shape, axis, blockSize) => {
     const size = shape.reduce((product, extent) => product * extent)
     const values = Float32Array.from({ length: size }, (_, at) => Math.fround(Math.sin(at) * (1 + (at % 97))))

@@ -455,3 +455,30 @@ describe('settings', () => {
     expect(native().cpu().features.length).toBeGreaterThan(0)
   })
 })
+
+test('ranges of blocks are refused where they do not fit', () => {
+  const bytes = (count: number): Uint8Array => new Uint8Array(new Float32Array(count).buffer)
+  const extend = (numbers: Uint8Array, first: number, row: number, block: number, min = 2, max = min): void =>
+    native().extendBlockRanges(numbers, first, row, block, bytes(min), bytes(max))
+  expect(() => extend(bytes(8), 0, 8, 4)).not.toThrow()
+  expect(() => extend(bytes(0), 100, 8, 4)).not.toThrow()
+  const refused = (message: string) => expect.objectContaining({ code: 'ERR_ARGUMENT', message })
+  const none = (block: number) => refused(`'min' and 'max' have no entry for block ${block}.`)
+  expect(() => extend(bytes(8), 1, 8, 4)).toThrow(none(2))
+  expect(() => extend(bytes(8), 0, 8, 4, 2, 1)).toThrow(none(1))
+  expect(() => extend(bytes(1), Number.MAX_SAFE_INTEGER, 1, 1)).toThrow(none(Number.MAX_SAFE_INTEGER))
+  expect(() => extend(bytes(2), Number.MAX_SAFE_INTEGER, 1, 1)).toThrow(
+    expect.objectContaining({ code: 'ERR_OVERFLOW' }),
+  )
+  for (const [row, block] of [
+    [0, 4],
+    [8, 0],
+  ] as const) {
+    expect(() => extend(bytes(8), 0, row, block)).toThrow(
+      refused("'rowLength' and 'blockLength' must be at least 1."),
+    )
+  }
+  const odd = refused("'numbers' must be the bytes of a Float32Array.")
+  expect(() => extend(bytes(8).subarray(1, 5), 0, 8, 4)).toThrow(odd)
+  expect(() => extend(new Uint8Array(7), 0, 8, 4)).toThrow(odd)
+})
