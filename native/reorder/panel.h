@@ -53,9 +53,11 @@ struct Panel {
   Steps outer = {};
   Stores stores = Stores::kCached;
   // Where the panel begins, if elements have 4 bits, and so no address of their own, or change their type:
-  // `source` and `destination` are the storages then.
+  // `source` is the storage then, and `destination` the range that is written.
   int64_t source_offset = 0;
   int64_t destination_offset = 0;
+  // Of `destination` itself in the whole destination, for conversions that depend on an element's position.
+  int64_t origin = 0;
 };
 
 // Moves all steps of a panel.

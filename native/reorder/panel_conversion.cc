@@ -57,22 +57,22 @@ void PanelConversion::run(const Panel& panel, const Leaves& leaves) const {
 }
 
 void PanelConversion::move(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count,
-                           Stores stores) const {
+                           int64_t origin, Stores stores) const {
   if (count == 0) return;
-  if (source_bits_ < 8 && s % 2 != 0) return move_from_high_half(source, s, destination, d, count);
-  chain_.run(source + source_bytes(s), destination + destination_bytes(d), elements_of(d), elements_of(count),
-             stores);
+  if (source_bits_ < 8 && s % 2 != 0) return move_from_high_half(source, s, destination, d, count, origin);
+  chain_.run(source + source_bytes(s), destination + destination_bytes(d), elements_of(origin + d),
+             elements_of(count), stores);
 }
 
 // A cast begins with the low half of a byte.
 void PanelConversion::move_from_high_half(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d,
-                                          int64_t count) const {
+                                          int64_t count, int64_t origin) const {
   constexpr int64_t kAtOnce = 1024;
   uint8_t nibbles[kAtOnce / 2];
   for (int64_t i = 0; i < count; i += kAtOnce) {
     const int64_t part = std::min(kAtOnce, count - i);
     copy_nibbles(source, s + i, nibbles, 0, part);
-    chain_.run(nibbles, destination + destination_bytes(d + i), elements_of(d + i), part);
+    chain_.run(nibbles, destination + destination_bytes(d + i), elements_of(origin + d + i), part);
   }
 }
 
@@ -94,12 +94,13 @@ void PanelConversion::move_units(const Panel& panel) const {
           clear(one.destination, to + r * one.unit_bytes, one.unit_bytes);
         } else {
           move(one.source, s + c * one.column_step + row_at(r), one.destination, to + r * one.unit_bytes,
-               one.unit_bytes, one.stores);
+               one.unit_bytes, one.origin, one.stores);
         }
       }
     }
     const int64_t end = d + one.rows * one.unit_bytes;
-    if (one.rest_bytes > 0) move(one.source, s + row_at(one.rows), one.destination, end, one.rest_bytes);
+    if (one.rest_bytes > 0)
+      move(one.source, s + row_at(one.rows), one.destination, end, one.rest_bytes, one.origin);
     clear(one.destination, end + one.rest_bytes, one.zero_bytes);
   });
 }
@@ -254,8 +255,8 @@ void PanelConversion::cast_run(const Panel& panel, const Leaves& leaves) const {
 void PanelConversion::cast_from_buffer(const uint8_t* buffer, const Panel& panel, int64_t d,
                                        int64_t count) const {
   const bool is_long = destination_bytes(count) >= kLongUnitBytes;
-  chain_.run(buffer, panel.destination + destination_bytes(d), elements_of(d), elements_of(count),
-             is_long ? panel.stores : Stores::kCached);
+  chain_.run(buffer, panel.destination + destination_bytes(d), elements_of(panel.origin + d),
+             elements_of(count), is_long ? panel.stores : Stores::kCached);
 }
 
 // Zeros that were cast.

@@ -23,12 +23,14 @@ class PanelConversion {
   // Bits of an element of the base type.
   int base_bits() const { return info_of(order_ == Order::kCastFirst ? chain_.to() : chain_.from()).bits; }
 
-  // `panel.source` and `panel.destination` are the storages; both offsets of the panel are set.
+  // `panel.source` is the storage, `panel.destination` the range that is written; all offsets of the panel
+  // are set.
   void run(const Panel& panel, const Leaves& leaves) const;
   // Bytes of the destination before a base offset.
   int64_t destination_bytes(int64_t offset) const { return elements_of(offset) * destination_bytes_; }
-  // `count` base offsets from `s` and `d` on, which both sides keep together.
-  void move(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count,
+  // `count` base offsets from `s` and `d` on, which both sides keep together. `destination` has the offset
+  // `origin`.
+  void move(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count, int64_t origin,
             Stores stores = Stores::kCached) const;
   void clear(uint8_t* destination, int64_t d, int64_t count) const;
 
@@ -37,8 +39,8 @@ class PanelConversion {
   int64_t elements_of(int64_t offsets) const { return offsets / base_offsets_; }
   int64_t source_bytes(int64_t offset) const { return elements_of(offset) * source_bits_ / 8; }
 
-  void move_from_high_half(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d,
-                           int64_t count) const;
+  void move_from_high_half(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count,
+                           int64_t origin) const;
   void move_units(const Panel& panel) const;
   void fetch(const uint8_t* source, int64_t s, int64_t count) const;
   void cast_rows(const Panel& panel, const Leaves& leaves) const;

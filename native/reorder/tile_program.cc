@@ -41,14 +41,11 @@ class TileRun {
         source_(source),
         has_nibbles_(program.context_.has_nibbles),
         conversion_(program.conversion_),
-        // Offsets count from the storage, of which the range is a part.
-        destination_(destination - (conversion_ == nullptr
-                                        ? begin
-                                        : conversion_->destination_bytes(has_nibbles_ ? begin * 2 : begin))),
-        begin_(has_nibbles_ ? begin * 2 : begin),
+        destination_(destination),
+        origin_(has_nibbles_ ? begin * 2 : begin),
         end_(end == program.destination_bytes_ ? kNoEnd
-             : has_nibbles_                    ? end * 2
-                                               : end),
+             : has_nibbles_                    ? (end - begin) * 2
+                                               : end - begin),
         stores_(stores),
         range_(range) {}
 
@@ -60,7 +57,7 @@ class TileRun {
 
   void run() {
     const int64_t e = program_.context_.element_bytes;
-    walk(0, nest_.source_base * e, nest_.destination_base * e, nest_.all_zero);
+    walk(0, nest_.source_base * e, nest_.destination_base * e - origin_, nest_.all_zero);
   }
 
   // Of the first panel of the first tile.
@@ -130,7 +127,7 @@ class TileRun {
       hi = std::min(hi, ceil_div(variable.write_hi - base, loop.weight));
     }
     const int64_t stride = loop.destination_stride;
-    if (d < begin_) lo = std::max(lo, floor_div(begin_ - d - outer.span, stride) + 1);
+    if (d < 0) lo = std::max(lo, floor_div(-d - outer.span, stride) + 1);
     if (d + (hi - 1) * stride >= end_) hi = std::min(hi, ceil_div(end_ - d, stride));
     if (level < range_.levels) {
       lo = std::max(lo, range_.of_level[level].first);
@@ -162,7 +159,7 @@ class TileRun {
     }
     const int64_t stride = loop.destination_stride;
     const int64_t at = d + i * stride;
-    if (at < begin_ || at + span > end_) {
+    if (at < 0 || at + span > end_) {
       segment.to = i + 1;
       segment.is_whole = false;
     } else if (d + (segment.to - 1) * stride + span > end_) {
@@ -190,7 +187,7 @@ class TileRun {
     const size_t levels = tiling_.outer.size();
     if (level == levels) {
       const TileState& state = state_now(hole);
-      run_tiles(state, s, d, {}, {}, d >= begin_ && d + state.span <= end_);
+      run_tiles(state, s, d, {}, {}, d >= 0 && d + state.span <= end_);
       return;
     }
     const TileLoop& loop = tiling_.outer[level].loop;
@@ -403,13 +400,14 @@ class TileRun {
             outer,
             stores_,
             from,
-            to};
+            to,
+            origin_};
   }
 
   // What lies in the range of a tile that reaches beyond it.
   void run_cut(const TileState& state, int64_t s, int64_t d) {
     for (const ZeroRun& zero : state.zeros) {
-      const int64_t lo = std::max(d + zero.destination, begin_);
+      const int64_t lo = std::max<int64_t>(d + zero.destination, 0);
       const int64_t hi = std::min(d + zero.destination + zero.bytes, end_);
       if (lo < hi) clear(lo, hi - lo);
     }
@@ -427,9 +425,9 @@ class TileRun {
       const int64_t at = column_at(panel, c);
       if (at != kDropped) {
         const int64_t to = panel.destination_offset + at;
-        if (to >= begin_ && to + bytes <= end_) continue;
+        if (to >= 0 && to + bytes <= end_) continue;
         move_before(c);
-        if (to < end_ && to + bytes > begin_) move_units(panel, c);
+        if (to < end_ && to + bytes > 0) move_units(panel, c);
       } else {
         move_before(c);
       }
@@ -505,14 +503,14 @@ class TileRun {
 
   // Bytes that both sides keep together, as far as they lie in the range.
   void move_bytes(int64_t s, int64_t d, int64_t bytes, bool has_source) {
-    const int64_t lo = std::max(d, begin_);
+    const int64_t lo = std::max<int64_t>(d, 0);
     const int64_t hi = std::min(d + bytes, end_);
     if (lo >= hi) return;
     const int64_t from = s + (lo - d);
     if (!has_source) {
       clear(lo, hi - lo);
     } else if (conversion_ != nullptr) {
-      conversion_->move(source_, from, destination_, lo, hi - lo);
+      conversion_->move(source_, from, destination_, lo, hi - lo, origin_);
     } else if (has_nibbles_) {
       copy_nibbles(source_, from, destination_, lo, hi - lo);
     } else {
@@ -554,7 +552,8 @@ class TileRun {
   bool has_nibbles_;
   const PanelConversion* conversion_;
   uint8_t* destination_;
-  int64_t begin_;
+  // Of the range in the storage; offsets of the destination count from here.
+  int64_t origin_;
   int64_t end_;
   Stores stores_;
   OuterRange range_;
