@@ -210,6 +210,7 @@ describe('edit of an ONNX model', () => {
     [['--opset', 'x'], '--opset takes VERSION or DOMAIN=VERSION'],
     [['--metadata', 'x'], '--metadata takes KEY=VALUE'],
     [['--rename', 'sun=b'], 'No value or node has the name "sun"; did you mean "sum"?'],
+    [['--rename', 'fc.=b'], 'has the name "fc."; did you mean "fc.bias" or "fc.weight"?'],
     [['--remove-node', 'reshap'], 'The graph has no node "reshap"; did you mean "reshape"?'],
     [['--remove-node', 'matmul', '--from', 'x', '--to', 'summ'], 'no value "summ"; did you mean "sum"'],
     [['--replace-constant', `fc.wieght=${MODEL}#fc.bias`], 'did you mean "fc.weight"'],

@@ -279,8 +279,10 @@ describe('edit', () => {
   it.each([
     [['--rename', 'cnv=b'], 'No tensor or node has the name "cnv"; did you mean "conv"?'],
     [['--remove-node', 'cnv'], 'no node "cnv"; did you mean "conv"?'],
-    [['--outputs', 'conv/x'], 'no tensor "conv/x"; did you mean '],
+    [['--outputs', 'conv/x'], 'no tensor "conv/x"; did you mean "conv/w", "conv/b" or "conv"?'],
     [['--insert-node', '{"operator":"Relu6x","name":"r"}'], 'did you mean "ReLu6"'],
+    [['--set-input', 'pixels=1,3,4,4'], 'The graph has no tensor "pixels"; inputs: "data".'],
+    [['--set-input', 'conv=1'], 'Tensor "conv" is not an input of the graph; inputs: "data".'],
     [['--metadata', 'a=b'], 'a tmfile has no metadata'],
     [['--opset', '3'], 'a tmfile has no operator sets'],
   ])('%j is refused with advice', async (args, advice) => {

@@ -35,9 +35,7 @@ export function setInputShape(
   key: TmfileTensor | string,
   shape: readonly number[],
 ): ShapeChange {
-  const tensor = findTensor(graph, key)
-  const isInput = graph.inputs.some(({ outputs }) => outputs.includes(tensor))
-  if (!isInput) refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is not an input of the graph.`)
+  const tensor = findInput(graph, key)
   checkExtents(shape)
   const old = tensor.shape
   // Some files store an unknown shape as rank 0.
@@ -56,6 +54,20 @@ export function setInputShape(
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
   const { unknown, failed } = inferMissing(graph, dependent)
   return { reshaped: [], blocked: failed.filter(isFixedReshape), unknown }
+}
+
+/** Input names that an error lists. */
+const MAX_LISTED = 8
+
+function findInput(graph: TmfileGraph, key: TmfileTensor | string): TmfileTensor {
+  const inputs = graph.inputs.flatMap(({ outputs }) => outputs)
+  const names = inputs.slice(0, MAX_LISTED).map(({ name }) => JSON.stringify(name))
+  const list = `inputs: ${names.join(', ')}${inputs.length > MAX_LISTED ? ', …' : ''}`
+  const tensor = findTensor(graph, key, `; ${list}`)
+  if (!inputs.includes(tensor)) {
+    refuseEdit(`Tensor ${JSON.stringify(tensor.name)} is not an input of the graph; ${list}.`)
+  }
+  return tensor
 }
 
 interface Inferred {
@@ -102,7 +114,7 @@ export function setBatch(graph: TmfileGraph, batch: number): ShapeChange {
     .map((tensor) => {
       if (!tensor.shape || tensor.shape.length === 0) {
         return refuseEdit(
-          `Input ${JSON.stringify(tensor.name)} has no shape; set all its dimensions with setInputShape.`,
+          `Input ${JSON.stringify(tensor.name)} has no shape; set all its dimensions first (setInputShape, --set-input).`,
         )
       }
       return setInputShape(graph, tensor, [batch, ...tensor.shape.slice(1)])

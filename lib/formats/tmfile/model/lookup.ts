@@ -12,9 +12,14 @@ export function findNode(graph: TmfileGraph, key: TmfileNode | string): TmfileNo
   return find(graph.nodes, key, 'node')
 }
 
-/** The tensor itself, or the first tensor with the name. @throws TileworkError ERR_ARGUMENT where it is not in the graph */
-export function findTensor(graph: TmfileGraph, key: TmfileTensor | string): TmfileTensor {
-  return find(graph.tensors, key, 'tensor')
+/**
+ * The tensor itself, or the first tensor with the name.
+ *
+ * @param otherwise - the end of the message where no name is near
+ * @throws TileworkError ERR_ARGUMENT where it is not in the graph
+ */
+export function findTensor(graph: TmfileGraph, key: TmfileTensor | string, otherwise?: string): TmfileTensor {
+  return find(graph.tensors, key, 'tensor', otherwise)
 }
 
 /**
@@ -34,6 +39,7 @@ function find<T extends { readonly name: string | null }>(
   list: readonly T[],
   key: T | string,
   what: string,
+  otherwise = `; it has ${list.length} ${what}s`,
 ): T {
   const found =
     typeof key === 'string' ? list.find(({ name }) => name === key) : list.find((entry) => entry === key)
@@ -42,7 +48,7 @@ function find<T extends { readonly name: string | null }>(
     typeof key === 'object' && key !== null ? valueText(key.name) : valueText(key),
   )
   const known = list.map((entry) => entry.name ?? '')
-  const end = nearestText(key, known, `; it has ${list.length} ${what}s`)
+  const end = nearestText(key, known, otherwise)
   const message = `The graph has no ${what} ${name}${end}`
   throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }
