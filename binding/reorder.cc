@@ -261,6 +261,7 @@ Napi::Value ReorderPlanObject::explain(const Napi::CallbackInfo& info) {
     const size_t threads = Environment::of(env).pools().compute.threads();
     const auto parts = cut_plan_.parts(0, plan_->destination_bytes(), threads);
     result.Set("stores", parts->stores() == Stores::kStreaming ? "streaming" : "cached");
+    result.Set("storesReason", parts->stores_reason());
     result.Set("cut", cut_of(parts->cut()));
     result.Set("parts", static_cast<double>(parts->count()));
     result.Set("threads", static_cast<double>(std::min(static_cast<int64_t>(threads), parts->count())));

@@ -15,11 +15,6 @@ const CUTS: Record<NativeExplanation['cut'], string> = {
   loop: 'by iterations of a loop',
 }
 
-const STORES: Record<NativeExplanation['stores'], string> = {
-  cached: 'cached',
-  streaming: 'streaming, as source and destination together are larger than the caches',
-}
-
 /** Several lines, without a trailing line break. */
 export function explanationText(plan: NativeExplanation, { from, to, axes, notes }: ExplainedSides): string {
   const letters = (positions: readonly number[]): string =>
@@ -37,7 +32,7 @@ export function explanationText(plan: NativeExplanation, { from, to, axes, notes
     `  kernel  ${plan.kernel}: ${plan.reason}`,
     ...columns(loops).map((line, i) => `  ${i === 0 ? 'loops ' : '      '}  ${line}`),
     `  parts   ${work}`,
-    `  stores  ${STORES[plan.stores]}`,
+    `  stores  ${plan.stores}: ${plan.storesReason}`,
     ...notes.map((note) => `  note    ${note}`),
   ].join('\n')
 }

@@ -349,8 +349,10 @@ export interface NativeExplanation {
     readonly destinationStride: number
     readonly tail: boolean
   }[]
-  /** `streaming` stores bypass the caches; used for destinations larger than the caches. */
+  /** `streaming` stores bypass the caches; for sources and destinations that together are larger than these. */
   readonly stores: 'cached' | 'streaming'
+  /** The numbers by which they were chosen. */
+  readonly storesReason: string
   /** How a run of the whole destination is divided among the current number of threads. */
   readonly cut: 'whole' | 'ranges' | 'loop'
   /** Number of parts of that division. */

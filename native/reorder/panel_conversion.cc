@@ -7,6 +7,7 @@
 #include "cpu/cache.h"
 #include "io/checked_math.h"
 #include "reorder/cache_lines.h"
+#include "reorder/cost_model.h"
 #include "reorder/nibbles.h"
 #include "reorder/panel_steps.h"
 #include "reorder/tiling.h"
@@ -14,21 +15,13 @@
 namespace tilework {
 namespace {
 
-// Half of a small L1 cache.
-constexpr int64_t kPanelBufferBytes = 16 << 10;
-// A call of a cast costs about as much as so many bytes: longer units need no buffer.
-constexpr int64_t kLongUnitBytes = 512;
-// Bytes of a row, or a column, that are cast by one call, where there are as many.
-constexpr int64_t kCallBytes = 256;
-// Shorter rows, or columns, that follow each other without gaps are cast together.
-constexpr int64_t kMostDenseBytes = 512;
 // Rows, or columns, in the buffer begin in different sets of the cache.
-constexpr int64_t kMostLines = kPanelBufferBytes / kCallBytes;
+constexpr int64_t kMostLines = kPanelBufferBytes / kCastCallBytes;
 constexpr int64_t kSpacedBufferBytes = kPanelBufferBytes + kMostLines * kLineBytes;
 
 // Whole lines for a unit of so many bytes, and for a call.
 int64_t least_room(int64_t unit_bytes) {
-  return ceil_div(std::max(unit_bytes, kCallBytes), kLineBytes) * kLineBytes;
+  return ceil_div(std::max(unit_bytes, kCastCallBytes), kLineBytes) * kLineBytes;
 }
 
 bool is_hole(const Panel& panel, int64_t r) {

@@ -11,18 +11,12 @@
 #include "io/checked_math.h"
 
 namespace tilework {
-namespace {
-
-// Parts a thread, so that threads that are held up do not hold up the rest.
-constexpr int64_t kPartsPerThread = 4;
-
-}  // namespace
-
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
                            size_t threads, PartLimits limits)
     : plan_(std::move(plan)),
       begin_(begin),
       end_(end),
+      threads_(threads),
       stores_(plan_->stores_of_whole(threads)),
       part_bytes_(end - begin) {
   const int64_t bytes = end - begin;
@@ -40,6 +34,10 @@ ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, int64_t begi
 
 ReorderParts::ReorderParts(std::shared_ptr<const ReorderPlan> plan, size_t threads, PartLimits limits)
     : ReorderParts(plan, 0, plan->destination_bytes(), threads, limits) {}
+
+std::string ReorderParts::stores_reason() const {
+  return tilework::stores_reason(plan_->source_bytes() + plan_->destination_bytes(), threads_);
+}
 
 void ReorderParts::cut_at_units(int64_t unit, int64_t share) {
   part_bytes_ = ceil_div(share, unit) * unit;

@@ -5,14 +5,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "reorder/cost_model.h"
 #include "reorder/plan.h"
 
 namespace tilework {
-
-// Bytes of source and destination from which on a second thread gains more than it costs.
-inline constexpr int64_t kThreadedBytes = int64_t{256} << 10;
 
 struct PartLimits {
   // Bytes of source and destination from which on a run is cut at all.
@@ -22,9 +21,7 @@ struct PartLimits {
   int64_t most;
 };
 
-// Against 64 KiB to start a part costs next to nothing; after 4 MiB, which take a millisecond, a run can be
-// stopped.
-inline constexpr PartLimits kPartLimits{kThreadedBytes, int64_t{64} << 10, int64_t{4} << 20};
+inline constexpr PartLimits kPartLimits{kThreadedBytes, kLeastPartBytes, kMostPartBytes};
 
 class ReorderParts {
  public:
@@ -43,6 +40,7 @@ class ReorderParts {
   int64_t end() const { return end_; }
   Cut cut() const { return cut_; }
   Stores stores() const { return stores_; }
+  std::string stores_reason() const;
   int64_t count() const { return count_; }
   // Bytes of the destination that most parts have.
   int64_t part_bytes() const { return part_bytes_; }
@@ -59,6 +57,7 @@ class ReorderParts {
   std::shared_ptr<const ReorderPlan> plan_;
   int64_t begin_;
   int64_t end_;
+  size_t threads_;
   Stores stores_;
   Cut cut_ = Cut::kWhole;
   int64_t count_ = 1;

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "io/checked_math.h"
 #include "layout/loop_nest.h"
+#include "reorder/cost_model.h"
 #include "reorder/fused_cast.h"
 #include "reorder/kernels.h"
 
@@ -212,12 +213,7 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
 }
 
 Stores ReorderPlan::stores_of_whole(size_t threads) const {
-  // Others use a part of the cache: from half of it on a thread's plain stores are no faster than these, even
-  // for a copy. The buffers in which streamed lines wait are few, and hardware threads share them: there
-  // plain stores are faster up to three quarters (docs/performance.md).
-  const int64_t quarter = last_level_cache_bytes() / 4;
-  const int64_t most = threads > 1 ? 3 * quarter : 2 * quarter;
-  return source_bytes_ + destination_bytes_ > most ? Stores::kStreaming : Stores::kCached;
+  return choose_stores(source_bytes_ + destination_bytes_, threads);
 }
 
 std::string ReorderPlan::reason() const {

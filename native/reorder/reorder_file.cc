@@ -11,10 +11,6 @@
 namespace tilework {
 namespace {
 
-// A gap is read through as long as the window is filled by a single call with at least a quarter of use: that
-// costs less than the page faults of a sparse buffer.
-constexpr int64_t kMaxGapShare = 4;
-
 int64_t resident_bytes(const std::vector<ByteRange>& ranges) {
   int64_t bytes = 0;
   for (const ByteRange& range : ranges) bytes += SparseBuffer::resident_bytes(range.begin, range.size());

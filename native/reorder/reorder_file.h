@@ -13,15 +13,13 @@
 #include "io/input_file.h"
 #include "io/output_file.h"
 #include "reorder/box_tiles.h"
+#include "reorder/cost_model.h"
 #include "reorder/plan.h"
 #include "reorder/sparse_buffer.h"
 
 namespace tilework {
 
-// What a tile has in memory: 2 MiB a thread together. The larger the tile, the longer the runs that it reads
-// and writes and the fewer the system calls; from about half a MiB on little is gained, and a thread's share
-// of the second-level cache is not larger. The source has more room, as it comes with gaps and whole pages.
-inline constexpr TileLimits kFileTileLimits{int64_t{768} << 10, int64_t{1152} << 10};
+inline constexpr TileLimits kFileTileLimits{kFileTileBytes, kFileSourceBytes};
 
 // Buffers of one thread. They get memory on first use.
 class FileScratch {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "reorder/cost_model.h"
 #include "reorder/plan.h"
 
 namespace tilework {
@@ -18,9 +19,6 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// A system call costs about as much as copying 4 KiB, and memory comes in pages of that size: to leave out a
-// smaller gap would save nothing.
-inline constexpr int64_t kMergeGapBytes = 4096;
 // More ranges are merged over wider gaps until they are as few as this: the list stays below 64 KiB and its
 // making below a few milliseconds.
 inline constexpr size_t kMaxSourceRanges = 4096;

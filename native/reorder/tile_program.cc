@@ -20,7 +20,6 @@ constexpr int64_t kNoEnd = INT64_MAX / 2;
 // that is cast is longer, as each call of a cast has a cost.
 Tiling make_tiling(const LoopNest& nest, int element_bits, const PanelConversion* conversion) {
   using Order = PanelConversion::Order;
-  constexpr int64_t kCastEdgeBytes = 4 * kTileEdgeBytes;
   const int64_t edge = element_bits < 8 ? 2 * kTileEdgeBytes : kTileEdgeBytes;
   const auto edge_of = [&](Order cast) {
     return conversion != nullptr && conversion->order() == cast ? kCastEdgeBytes : edge;

@@ -9,11 +9,6 @@
 namespace tilework {
 namespace {
 
-// A unit from this size on is copied; smaller ones are moved as elements of a tile.
-constexpr int64_t kCopiedUnitBytes = 1024;
-
-constexpr int64_t kRegisterBytes = 16;
-
 enum class Owner : uint8_t { kNobody, kUnit, kRows, kColumns };
 
 struct Loop {
@@ -40,9 +35,6 @@ class Tiler {
   Tiling run() {
     take_unit();
     tiling_.column_step = tiling_.unit_bytes;
-    // Units of whole vectors make rows and columns as well, so that a leaf chooses in which order lines are
-    // used up.
-    constexpr int64_t kFewestUnits = 4;
     row_bytes_ = std::max(row_bytes_, kFewestUnits * tiling_.unit_bytes);
     column_bytes_ = std::max(column_bytes_, kFewestUnits * tiling_.unit_bytes);
     if (tiling_.unit_bytes < kCopiedUnitBytes) grow_lists();
@@ -111,13 +103,12 @@ class Tiler {
   }
 
   Loop* sparse_columns() {
-    constexpr int64_t kFewestColumns = 8;
     Loop* best = nullptr;
     for (Loop& each : loops_) {
       const int64_t step = each.loop.source_stride;
       const bool fits = each.owner == Owner::kNobody && each.loop.lookup == kNone &&
                         step > tiling_.unit_bytes && step <= kMaxSparseStep &&
-                        step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestColumns;
+                        step % tiling_.unit_bytes == 0 && each.loop.count >= kFewestSparseColumns;
       if (fits && (best == nullptr || step < best->loop.source_stride)) best = &each;
     }
     if (best != nullptr) tiling_.column_step = best->loop.source_stride;
@@ -230,15 +221,13 @@ class Tiler {
   // Loops with shorter steps in the source go inside, so that what shares lines and pages is moved together.
   // The destination is still written in long pieces: that many blocks of rows stay innermost.
   void put_in_source_order() {
-    constexpr int64_t kNearBytes = 4096;
-    constexpr int64_t kLongPieceBytes = 256;
     // A tile that is one run takes its speed from long strips of one state.
     if (tiling_.outer.empty() || tiling_.has_guarded_run) return;
     const bool looks_up = std::any_of(tiling_.outer.begin(), tiling_.outer.end(),
                                       [](const Tiling::Outer& outer) { return outer.loop.lookup != kNone; });
     if (looks_up) return;
     const auto distance = [=](const Tiling::Outer& outer) {
-      return std::min(std::abs(outer.loop.source_stride), kNearBytes);
+      return std::min(std::abs(outer.loop.source_stride), kFarStepBytes);
     };
     const auto is_farther = [&](const Tiling::Outer& a, const Tiling::Outer& b) {
       return distance(a) > distance(b);
@@ -318,32 +307,6 @@ class Tiler {
   bool columns_first_;
 };
 
-int64_t bytes_of(const std::vector<TileLoop>& list, int64_t unit) {
-  for (const TileLoop& loop : list) unit *= loop.count;
-  return unit;
-}
-
-// Instructions per byte to move a tile in the register blocks that fit it best.
-double cost_of(const Tiling& tiling) {
-  struct Block {
-    int64_t row_bytes, column_bytes;
-    double instructions;
-  };
-  constexpr Block kBlocks[] = {{32, 16, 100}, {16, 32, 90}, {8, 32, 60}, {32, 8, 60}};
-  constexpr double kByUnit = 3;
-  const int64_t rows = bytes_of(tiling.rows, tiling.unit_bytes);
-  const int64_t columns = bytes_of(tiling.columns, tiling.unit_bytes);
-  const int64_t unit = tiling.unit_bytes;
-  double best = kByUnit * static_cast<double>(rows / unit * (columns / unit));
-  for (const Block& block : kBlocks) {
-    if (rows < block.row_bytes || columns < block.column_bytes) continue;
-    const auto blocks =
-        static_cast<double>(ceil_div(rows, block.row_bytes) * ceil_div(columns, block.column_bytes));
-    best = std::min(best, blocks * block.instructions / static_cast<double>(unit));
-  }
-  return best / static_cast<double>(rows * columns / unit);
-}
-
 std::string describe(const TileLoop& loop) {
   std::string text = std::to_string(loop.count);
   if (loop.whole_count != 0) text += "/" + std::to_string(loop.whole_count);
@@ -359,7 +322,8 @@ std::string describe(const TileLoop& loop) {
 Tiling tiling_of(const LoopNest& nest, int64_t element_bytes, int64_t row_bytes, int64_t column_bytes) {
   Tiling rows_first = Tiler(nest, element_bytes, row_bytes, column_bytes, false).run();
   Tiling columns_first = Tiler(nest, element_bytes, row_bytes, column_bytes, true).run();
-  return cost_of(columns_first) < cost_of(rows_first) ? columns_first : rows_first;
+  return instructions_per_byte(columns_first) < instructions_per_byte(rows_first) ? columns_first
+                                                                                  : rows_first;
 }
 
 int64_t reach_of(const Tiling& tiling) {

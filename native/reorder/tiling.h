@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layout/join.h"
+#include "reorder/cost_model.h"
 
 namespace tilework {
 
@@ -58,20 +59,6 @@ struct Tiling {
   int64_t direct_row_bytes = 0;
   int64_t direct_column_bytes = 0;
 };
-
-// Bytes that rows, and columns, of a tile should reach: a cache line.
-inline constexpr int64_t kTileEdgeBytes = 64;
-// The first loop of a list stays whole up to this many bytes: cutting it would only add states.
-inline constexpr int64_t kMaxEdgeBytes = 256;
-inline constexpr int64_t kMaxEdgeUnits = 16;
-// The same for a loop behind others in its list, whose blocks cannot be joined again, and for the whole tile:
-// source and destination of a tile stay in the L1 cache.
-inline constexpr int64_t kMaxListedBytes = 1024;
-inline constexpr int64_t kMaxTileBytes = 16 << 10;
-// A loop with a longer step in the source reads a line for each unit anyway.
-inline constexpr int64_t kMaxSparseStep = 32;
-// Bytes between two units that may be read with them.
-inline constexpr int64_t kMaxGapBytes = 16;
 
 // `element_bytes` is 1, 2, 4, 8 or 16. Row and column blocks are the least multiples of the register block
 // that reach `row_bytes` and `column_bytes`.

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "check.h"
-#include "cpu/cache.h"
 #include "reorder/kernels.h"
 #include "reorder_case.h"
 
@@ -647,21 +646,6 @@ void test_range_units() {
   CHECK(unit_of({1, 64, 1, 1}, 1 << 20, 8) == 64);
 }
 
-// Streaming stores are used for data that the cache of a thread cannot hold.
-void test_stores() {
-  CHECK(last_level_cache_bytes() >= 64 << 10);
-  const auto stores_of = [](int64_t bytes, size_t threads) {
-    return ReorderPlan({8, {bytes}, row_major({bytes}), row_major({bytes})}).stores_of_whole(threads);
-  };
-  for (size_t threads : {1, 2, 64}) {
-    CHECK(stores_of(1000, threads) == Stores::kCached);
-    CHECK(stores_of(last_level_cache_bytes(), threads) == Stores::kStreaming);
-  }
-  // Source and destination together fill five eighths of the cache.
-  CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 1) == Stores::kStreaming);
-  CHECK(stores_of(last_level_cache_bytes() / 16 * 5, 2) == Stores::kCached);
-}
-
 void test_merging() {
   const std::vector<int64_t> shape = {2, 32, 30, 50};
   const ReorderPlan plan({32, shape, row_major(shape), feature_blocks(shape, 16)});
@@ -773,7 +757,6 @@ int main(int count, char** arguments) {
   test_slices_are_checked();
   test_far_offsets_are_refused();
   test_reasons();
-  test_stores();
   test_range_units();
   test_merging();
   test_threads();
