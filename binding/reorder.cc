@@ -188,7 +188,9 @@ Napi::Value ReorderPlanObject::run_sync(const Napi::CallbackInfo& info) {
     const Run run = run_of(target, source.data);
     const std::shared_ptr<InputFile> mapping = InputFile::find(source.bytes.data, source.bytes.size);
     if (mapping != nullptr) mapping->verify_unchanged();
-    run_now(run, cut_plan_, Environment::of(info.Env()).pools().compute);
+    const bool is_part = info.Length() > 4 && !info[4].IsUndefined();
+    const int64_t result_bytes = is_part ? whole_number(info[4], "resultBytes") : 0;
+    run_now(run, cut_plan_, Environment::of(info.Env()).pools().compute, result_bytes);
     if (mapping != nullptr) mapping->verify_unchanged();
     return info.Env().Undefined();
   });

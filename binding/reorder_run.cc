@@ -67,19 +67,20 @@ Run run_of(const Target& target, const uint8_t* source) {
   return {target, source};
 }
 
-void run_now(const Run& run, CutPlan& plan, ThreadPool& pool) {
+void run_now(const Run& run, CutPlan& plan, ThreadPool& pool, int64_t result_bytes) {
   const Target& target = run.target;
   const int64_t bytes = target.end - target.begin;
   const bool is_small = target.plan->source_bytes() < kThreadedBytes && bytes < kThreadedBytes &&
                         target.plan->source_bytes() + bytes < kThreadedBytes;
   if (is_small) {
     target.plan->run(run.source, target.destination, target.begin, target.end,
-                     target.plan->stores_of_whole(1));
+                     target.plan->stores_of_whole(1, result_bytes));
     return;
   }
   // Also on one thread: parts group what is read or written together.
   const std::shared_ptr<const ReorderParts> parts = plan.parts(target.begin, target.end, pool.threads());
-  pool.run(parts->count(), [&](int64_t part) { parts->run(part, run.source, target.destination); });
+  const Stores stores = target.plan->stores_of_whole(pool.threads(), result_bytes);
+  pool.run(parts->count(), [&](int64_t part) { parts->run(part, run.source, target.destination, stores); });
 }
 
 ReorderJob::ReorderJob(Environment& environment, Napi::Env env, std::shared_ptr<const ReorderParts> parts,

@@ -55,8 +55,9 @@ struct Run {
 // Errors: ERR_ARGUMENT if source and destination overlap.
 Run run_of(const Target& target, const uint8_t* source);
 
-// Runs on this thread, and on threads of the pool where that pays off.
-void run_now(const Run& run, CutPlan& plan, ThreadPool& pool);
+// Runs on this thread, and on threads of the pool where that pays off. `result_bytes` as for
+// ReorderPlan::stores_of_whole.
+void run_now(const Run& run, CutPlan& plan, ThreadPool& pool, int64_t result_bytes);
 
 class ReorderJob : public AsyncJob {
  public:

@@ -30,6 +30,11 @@ interface OnThread {
   readonly fillsOnThread: boolean
 }
 
+/** See `OnThread`. */
+export function fillsOnThread(source: ByteSource): boolean {
+  return (source as Partial<OnThread>).fillsOnThread === true
+}
+
 /**
  * Fills `target`, which is tilework's own, with the bytes from offset `start`.
  *
@@ -49,7 +54,7 @@ export async function readInto(source: ByteSource, start: number, target: Uint8A
  */
 export async function fillMemory(source: ByteSource, start: number, target: Uint8Array): Promise<void> {
   const { byteLength } = target
-  const isDirect = isPinned(target) || (source as Partial<OnThread>).fillsOnThread === true
+  const isDirect = isPinned(target) || fillsOnThread(source)
   try {
     if (isDirect) await readInto(source, start, target)
     else await fillByWindows(source, start, target)

@@ -173,14 +173,16 @@ export interface NativeReorderPlan {
   readonly copyOffset?: number
   /**
    * Writes destination bytes `[start, end)` to `destination`, which has exactly `end - start` bytes; without a range, all of
-   * the destination. `source` has all `sourceBytes`. From 256 KiB of both together, idle threads of the addon help. Throws
-   * ERR_ARGUMENT for wrong sizes.
+   * the destination. `source` has all `sourceBytes`. From 256 KiB of both together, idle threads of the addon help.
+   * `resultBytes` are those of a larger result that the destination is a part of, which decides whether stores bypass the
+   * caches. Throws ERR_ARGUMENT for wrong sizes.
    */
   runSync(
     source: Uint8Array | NativeSparseBuffer,
     destination: Uint8Array,
     start?: number,
     end?: number,
+    resultBytes?: number,
   ): void
   /**
    * As `runSync`, on the addon's own threads. `cancel` is polled once per tile; a non-zero first element ends the run with

@@ -38,6 +38,8 @@ export class ConstantTensor extends StoredTensor {
 }
 
 class ConstantSource implements ByteSource {
+  /** See `fillMemory`. */
+  readonly fillsOnThread = true
   readonly byteLength: number
   readonly label = 'a constant'
   readonly #element: Uint8Array

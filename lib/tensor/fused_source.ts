@@ -140,13 +140,18 @@ export class FusedSource implements ByteSource {
     return bytes.byteLength === end - start ? bytes : bytes.subarray(start - from, end - from)
   }
 
-  /** As `read`, into existing memory. */
-  async readInto(start: number, target: Uint8Array): Promise<void> {
+  /**
+   * As `read`, into existing memory.
+   *
+   * @param resultBytes - bytes of the result of which the target is a part, where it is; from memory, a result that exceeds
+   * the caches is written past them
+   */
+  async readInto(start: number, target: Uint8Array, resultBytes?: number): Promise<void> {
     const end = start + target.byteLength
     checkRange(start, end, this.byteLength, this.label)
     const { from, to } = this.#wholeElements(start, end)
     const isDirect = this.#plan.copyOffset === undefined && from === start && to === end
-    if (isDirect) await this.#fill(start, target)
+    if (isDirect) await this.#fill(start, target, resultBytes)
     else target.set(await this.read(start, end))
   }
 
@@ -168,12 +173,12 @@ export class FusedSource implements ByteSource {
     }
   }
 
-  async #fill(start: number, target: Uint8Array): Promise<void> {
+  async #fill(start: number, target: Uint8Array, resultBytes?: number): Promise<void> {
     const end = start + target.byteLength
     const { fromFile } = this
     await systemError.wrapAsync(this.label, async () => {
       if (fromFile) await this.#runner.runFile(fromFile.file, fromFile.offset, target, start, end)
-      else if (this.fillsOnThread) await this.#fillBySlices(start, target)
+      else if (this.fillsOnThread) await this.#fillBySlices(start, target, resultBytes)
       else if (this.#base.source instanceof MemorySource && isPinned(this.#base.bytesSync())) {
         await this.#runner.run(this.#base.bytesSync(), target, start, end)
       } else await this.#fillFromRanges(start, target)
@@ -181,21 +186,22 @@ export class FusedSource implements ByteSource {
   }
 
   /** From memory that its owner may transfer between two slices. */
-  async #fillBySlices(start: number, target: Uint8Array): Promise<void> {
+  async #fillBySlices(start: number, target: Uint8Array, resultBytes?: number): Promise<void> {
     const slice = this.chunkBytes(SLICE_BYTES)
     await inSlices(start, start + target.byteLength, slice, (from, to) => {
       const part = to - from === target.byteLength ? target : partOf(target, start, { start: from, end: to })
-      this.#fillSync(from, part)
+      this.#fillSync(from, part, resultBytes)
     })
   }
 
-  #fillSync(start: number, target: Uint8Array): void {
+  #fillSync(start: number, target: Uint8Array, resultBytes?: number): void {
     const end = start + target.byteLength
     if (this.#base.source instanceof MemorySource) {
       const source = this.#base.bytesSync()
       // The addon reads two arguments faster than four.
-      if (target.byteLength === this.byteLength) this.#plan.runSync(source, target)
-      else this.#plan.runSync(source, target, start, end)
+      if (target.byteLength === this.byteLength && resultBytes === undefined) {
+        this.#plan.runSync(source, target)
+      } else this.#plan.runSync(source, target, start, end, resultBytes)
       return
     }
     const { fromFile } = this

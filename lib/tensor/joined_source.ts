@@ -5,11 +5,12 @@
  */
 import { asyncOnlyError, checkRange } from '../bytes/check_range.js'
 import { depthAbove } from '../bytes/depth.js'
-import { fillMemorySync, readInto } from '../bytes/fill_memory.js'
+import { fillMemorySync, fillsOnThread, readInto } from '../bytes/fill_memory.js'
 import { MemorySource } from '../bytes/memory.js'
 import type { ByteSource } from '../bytes/source.js'
 import { unfilledBytes } from '../bytes/view_limit.js'
 import { native } from '../native/addon.js'
+import { FusedSource } from './fused_source.js'
 
 /** From this length on, a chunk is a read of its own. */
 const DIRECT_BYTES = 32 * 1024
@@ -71,6 +72,11 @@ export class JoinedSource implements ByteSource {
     }
   }
 
+  /** See `fillMemory`. */
+  get fillsOnThread(): boolean {
+    return this.#parts.every(({ source }) => fillsOnThread(source))
+  }
+
   async read(start: number, end: number): Promise<Uint8Array> {
     checkRange(start, end, this.byteLength, this.label)
     const bytes = unfilledBytes(end - start)
@@ -89,7 +95,9 @@ export class JoinedSource implements ByteSource {
     for (const copy of this.#copies(start, start + target.byteLength)) {
       const { part, from, bytes, rows, at } = copy
       if (rows === 1) {
-        reads.push(readInto(part, from, target.subarray(at, at + bytes)))
+        const chunk = target.subarray(at, at + bytes)
+        const isComputed = part instanceof FusedSource
+        reads.push(isComputed ? part.readInto(from, chunk, this.byteLength) : readInto(part, from, chunk))
         if (reads.length === MAX_READS) await allOf(reads.splice(0))
       } else if (part instanceof MemorySource) {
         this.#place(copy, part.readSync(from, from + rows * bytes), target)

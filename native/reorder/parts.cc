@@ -86,19 +86,19 @@ OuterRange ReorderParts::iterations_of(int64_t part) const {
   return range;
 }
 
-void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination) const {
+void ReorderParts::run(int64_t part, const uint8_t* source, uint8_t* destination, Stores stores) const {
   if (cut_ == Cut::kLoop) {
-    plan_->run({*plan_, source, destination, begin_, end_, stores_, iterations_of(part)});
+    plan_->run({*plan_, source, destination, begin_, end_, stores, iterations_of(part)});
     return;
   }
   if (cut_ == Cut::kWhole) {
-    plan_->run(source, destination, begin_, end_, stores_);
+    plan_->run(source, destination, begin_, end_, stores);
     return;
   }
   const int64_t first = (begin_ / part_bytes_ + part) * part_bytes_;
   const int64_t from = std::max(first, begin_);
   const int64_t to = std::min(first + part_bytes_, end_);
-  plan_->run(source, destination + (from - begin_), from, to, stores_);
+  plan_->run(source, destination + (from - begin_), from, to, stores);
 }
 
 }  // namespace tilework

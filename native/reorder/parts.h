@@ -47,7 +47,11 @@ class ReorderParts {
 
   // Parts may run in any order and at the same time. `source` has all of the plan's bytes, `destination`
   // those from begin() to end().
-  void run(int64_t part, const uint8_t* source, uint8_t* destination) const;
+  void run(int64_t part, const uint8_t* source, uint8_t* destination) const {
+    run(part, source, destination, stores_);
+  }
+  // As above, with the stores of a larger result that the destination is a part of.
+  void run(int64_t part, const uint8_t* source, uint8_t* destination, Stores stores) const;
 
  private:
   void cut_at_units(int64_t unit, int64_t share);

@@ -212,8 +212,8 @@ int64_t ReorderPlan::range_unit(int64_t most) const {
   return bytes < kLineBytes || bytes > most ? kLineBytes : bytes;
 }
 
-Stores ReorderPlan::stores_of_whole(size_t threads) const {
-  return choose_stores(source_bytes_ + destination_bytes_, threads);
+Stores ReorderPlan::stores_of_whole(size_t threads, int64_t result_bytes) const {
+  return choose_stores(source_bytes_ + std::max(destination_bytes_, result_bytes), threads);
 }
 
 std::string ReorderPlan::reason() const {

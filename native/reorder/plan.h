@@ -102,7 +102,8 @@ class ReorderPlan {
   int64_t range_unit(int64_t most) const;
 
   // The stores for a caller that writes the whole destination from memory to memory, on so many threads.
-  Stores stores_of_whole(size_t threads) const;
+  // `result_bytes` are those of a larger result that the destination is a part of.
+  Stores stores_of_whole(size_t threads, int64_t result_bytes = 0) const;
 
   // Writes destination bytes [begin, end) to `destination`; `source` has all source_bytes(). Reads no byte of
   // the source outside the elements that belong there, but for up to 16 bytes beside one, between two of

@@ -8,7 +8,10 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
+  cast,
+  concat,
   type DenseTensor,
+  imageToTensor,
   materialize,
   open,
   planReorder,
@@ -37,6 +40,15 @@ beforeAll(async () => {
 afterAll(() => rmSync(path(), { force: true }))
 
 const blocked = (numbers: Float32Array) => reorder(tensor(numbers, { shape: SHAPE }), 'b_fs_yx_fsv16')
+/** Two tensors that are cast on the way. */
+const halves = (numbers: Float32Array) =>
+  [0, 1].map((half) => {
+    const part = numbers.subarray((half * COUNT) / 2, ((half + 1) * COUNT) / 2)
+    return cast(
+      tensor(new Int32Array(part.buffer, part.byteOffset, part.length), { shape: [4, 64, 64, 128] }),
+      'float32',
+    )
+  })
 const plan = () => planReorder({ dtype: 'float32', shape: SHAPE, from: 'bfyx', to: 'b_fs_yx_fsv16' })
 
 interface Work {
@@ -71,6 +83,17 @@ const WORK: Record<string, () => Work | Promise<Work>> = {
   'the out of toTypedArray': () =>
     ofFile((dense, memory) => dense.toTypedArray({ out: new Float32Array(memory.buffer) })),
   'the out of materialize': () => ofFile((dense, out) => materialize(dense, { out })),
+  'the target of copyTo of joined tensors': () =>
+    ofTarget((memory) => concat(halves(new Float32Array(COUNT)), { axis: 0 }).copyTo(memory)),
+  'the target of copyTo of tensors joined in short chunks': () =>
+    ofTarget((memory) => concat(halves(new Float32Array(COUNT)), { axis: 3 }).copyTo(memory)),
+  'joined tensors': () => ofSource((numbers) => concat(halves(numbers), { axis: 0 }).toTypedArray()),
+  'the out of an image batch': () =>
+    ofTarget((memory) => {
+      const images = Array.from({ length: 4 }, () => new Uint8Array(512 * 512 * 4))
+      const batch = imageToTensor(images, { width: 512, height: 512, channels: 4 })
+      return batch.toTypedArray({ out: new Float32Array(memory.buffer, 0, batch.size) })
+    }),
   'a reordered tensor': () => ofSource((numbers) => blocked(numbers).toTypedArray()),
   'a tensor under stats': () => ofSource((numbers) => stats(tensor(numbers, { shape: SHAPE }))),
   'a tensor that is saved': () =>

@@ -77,6 +77,10 @@ void test_plans_ask() {
   };
   CHECK(stores_of(bytes / 2) == choose_stores(bytes / 2 * 2, 1));
   CHECK(stores_of(bytes / 2 + 1) == choose_stores(bytes + 2, 1));
+  // A part of a result is written as the whole result is.
+  const ReorderPlan part({8, {1000}, row_major({1000}), row_major({1000})});
+  CHECK(part.stores_of_whole(1, bytes) == choose_stores(bytes + 1000, 1));
+  CHECK(part.stores_of_whole(1, 10) == choose_stores(2000, 1));
 }
 
 }  // namespace

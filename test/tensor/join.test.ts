@@ -184,6 +184,20 @@ describe('concat', () => {
     file.close()
   })
 
+  it('fills memory of a caller directly where every part computes on its thread', async () => {
+    const parts = [ramp([300, 50, 40], 3, 'uint8'), ramp([200, 50, 40], 9, 'uint8')]
+    const onThread = (given: DenseTensor) =>
+      ((given as StoredTensor).source as { fillsOnThread?: boolean }).fillsOnThread
+    const whole = cast(concat(parts), 'float32')
+    for (const each of [concat(parts), whole, pad(whole, [1, 1, 1]), concat([whole, whole])]) {
+      expect(onThread(each)).toBe(true)
+      const target = new Uint8Array(each.storage.byteLength)
+      await each.copyTo(target)
+      expect(Buffer.from(target.buffer).equals(each.bytesSync())).toBe(true)
+    }
+    expect(onThread(cast(concat([parts[0]!, ranged(parts[1]!)]), 'float32'))).not.toBe(true)
+  })
+
   it('takes empty tensors, and a single one', async () => {
     const empty = ramp([0, 3])
     expect(await valuesOf(concat([empty, ramp([1, 3]), empty]))).toEqual([1, 2, 3])
