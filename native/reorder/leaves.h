@@ -170,24 +170,24 @@ void move_runs(const Panel& panel) {
   if (one.columns == 1 && one.rows == 1 && one.rest_bytes == 0) {
     // The longer of the two steps is the inner one.
     for (int64_t o = 0; o < one.outer.count; ++o) {
-      RunKernel<Vector, uint8_t>::move(
-          {one.source + o * one.outer.source, one.destination + o * one.outer.destination, one.inner.count,
-           one.unit_bytes, one.zero_bytes, one.inner.source, one.inner.destination, one.stores});
+      RunKernel<Vector>::move({one.source + o * one.outer.source, one.destination + o * one.outer.destination,
+                               one.inner.count, one.unit_bytes, one.zero_bytes, one.inner.source,
+                               one.inner.destination, one.stores});
     }
     return;
   }
   if (one.columns == 1) {
     for (int64_t o = 0; o < one.outer.count; ++o) {
-      const RectangleChain chain{one.rows, one.row_stride, one.unit_bytes, one.rest_bytes};
-      const Rectangle runs{one.source + o * one.outer.source,
-                           one.destination + o * one.outer.destination,
-                           one.inner.count,
-                           one.unit_bytes,
-                           0,
-                           one.inner.source,
-                           one.inner.destination,
-                           one.stores};
-      if (RunChain<Vector, uint8_t>::move(runs, chain)) continue;
+      const Chain chain{one.rows, one.row_stride, one.rest_bytes};
+      const EvenRuns runs{one.source + o * one.outer.source,
+                          one.destination + o * one.outer.destination,
+                          one.inner.count,
+                          one.unit_bytes,
+                          0,
+                          one.inner.source,
+                          one.inner.destination,
+                          one.stores};
+      if (RunChain<Vector>::move(runs, chain)) continue;
       for (int64_t i = 0; i < one.inner.count; ++i) {
         const uint8_t* from = runs.source + i * one.inner.source;
         uint8_t* to = runs.destination + i * one.inner.destination;
@@ -201,8 +201,8 @@ void move_runs(const Panel& panel) {
     return;
   }
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    const RectangleChain chain{one.rows, one.row_stride, one.unit_bytes};
-    RunChain<Vector, uint8_t>::move(
+    const Chain chain{one.rows, one.row_stride};
+    RunChain<Vector>::move(
         {source, destination, one.columns, one.unit_bytes, 0, one.unit_bytes, one.column_stride, one.stores},
         chain);
   });

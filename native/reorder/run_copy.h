@@ -60,8 +60,8 @@ void copy_short(uint8_t* destination, const uint8_t* source, int64_t size) {
 }
 
 // Calls `body` with a size below half a vector as a constant, for which the compiler finds the fewest moves;
-// false for others. Sizes are multiples of `kUnitBytes`.
-template <int64_t kUnitBytes, class Body>
+// false for others.
+template <class Body>
 bool with_short_size(int64_t size, Body body) {
   const auto with_one = [&](auto constant) {
     if (size != constant) return false;
@@ -69,9 +69,9 @@ bool with_short_size(int64_t size, Body body) {
     return true;
   };
   return [&]<size_t... kCounts>(std::index_sequence<kCounts...>) {
-    return (... || with_one(std::integral_constant<int64_t, (kCounts + 1) * kUnitBytes>{}));
+    return (... || with_one(std::integral_constant<int64_t, kCounts + 1>{}));
   }
-  (std::make_index_sequence<(kHalfBytes - 1) / kUnitBytes>());
+  (std::make_index_sequence<kHalfBytes - 1>());
 }
 
 // Any size. Stores are aligned, as others take two lines each.

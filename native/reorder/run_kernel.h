@@ -1,5 +1,4 @@
-// The kernel of runs: rectangles whose rows are contiguous on both sides, of which the destination may be
-// completed with zeros. Internal to each file, as nest_walk.h.
+// Moves even runs, which zeros may follow in the destination. Internal to each file, as nest_walk.h.
 #pragma once
 
 #include <algorithm>
@@ -7,68 +6,66 @@
 #include <cstring>
 
 #include "io/checked_math.h"
-#include "reorder/rectangle.h"
+#include "reorder/even_runs.h"
 #include "reorder/run_chain.h"
 #include "reorder/run_copy.h"
 
 namespace tilework {
 namespace {
 
-// `Vector` as in run_copy.h; elements of `Unit`.
-template <class Vector, class Unit>
+// `Vector` as in run_copy.h.
+template <class Vector>
 struct RunKernel {
-  static void move(const Rectangle& rectangle) {
+  static void move(const EvenRuns& runs) {
     // Moved as half a vector, with what lies behind them in the source.
-    if (rectangle.rows * kSize < kHalfBytes && is_loose(rectangle)) return move_short(rectangle);
-    switch (rectangle.rows * kSize) {
+    if (runs.bytes < kHalfBytes && is_loose(runs)) return move_short(runs);
+    switch (runs.bytes) {
       case 16:
-        return move_fixed<16>(rectangle);
+        return move_fixed<16>(runs);
       case 32:
-        return move_fixed<32>(rectangle);
+        return move_fixed<32>(runs);
       case 64:
-        return move_fixed<64>(rectangle);
+        return move_fixed<64>(runs);
       case 128:
-        return move_fixed<128>(rectangle);
+        return move_fixed<128>(runs);
       default:
-        if (!move_few(rectangle)) move_any(rectangle);
+        if (!move_few(runs)) move_any(runs);
     }
   }
 
  private:
-  static constexpr int64_t kSize = sizeof(Unit);
   // Whether there is something behind each run but the last few: in the source the next one, and in the
   // destination zeros, or the next run, which is written later.
-  static bool is_loose(const Rectangle& rectangle) {
-    const int64_t end = rectangle.rows + rectangle.zero_rows;
-    const bool has_room = end * kSize >= kHalfBytes || rectangle.destination_column == end;
-    return kSize <= 4 && rectangle.source_column >= rectangle.rows && has_room;
+  static bool is_loose(const EvenRuns& runs) {
+    const int64_t end = runs.bytes + runs.zero_bytes;
+    const bool has_room = end >= kHalfBytes || runs.destination_step == end;
+    return runs.source_step >= runs.bytes && has_room;
   }
 
-  // Columns before the last few, whose pieces would reach behind the memory of the rectangle.
+  // Columns before the last few, whose pieces would reach behind the memory of the runs.
   static int64_t loose_columns(int64_t columns, int64_t column, int64_t run) {
     return run >= kHalfBytes ? columns : std::max<int64_t>(columns - ceil_div(kHalfBytes - run, column), 0);
   }
 
-  static void move_short(const Rectangle& rectangle) {
-    const int64_t run = rectangle.rows * kSize;
-    const int64_t end = run + rectangle.zero_rows * kSize;
-    const int64_t loose =
-        std::min(loose_columns(rectangle.columns, rectangle.source_column * kSize, run),
-                 loose_columns(rectangle.columns, rectangle.destination_column * kSize, end));
-    const bool streams = rectangle.stores == Stores::kStreaming && end % kHalfBytes == 0 &&
-                         rectangle.destination_column == rectangle.rows + rectangle.zero_rows &&
-                         is_aligned(rectangle.destination, kHalfBytes);
+  static void move_short(const EvenRuns& runs) {
+    const int64_t run = runs.bytes;
+    const int64_t end = run + runs.zero_bytes;
+    const int64_t loose = std::min(loose_columns(runs.count, runs.source_step, run),
+                                   loose_columns(runs.count, runs.destination_step, end));
+    const bool streams = runs.stores == Stores::kStreaming && end % kHalfBytes == 0 &&
+                         runs.destination_step == runs.bytes + runs.zero_bytes &&
+                         is_aligned(runs.destination, kHalfBytes);
     if (streams) {
-      move_masked<Zeros::kStreamed>(rectangle, loose, run, end);
+      move_masked<Zeros::kStreamed>(runs, loose, run, end);
     } else if (end >= Vector::kBytes) {
-      move_masked<Zeros::kVectors>(rectangle, loose, run, end);
+      move_masked<Zeros::kVectors>(runs, loose, run, end);
     } else {
-      move_masked<Zeros::kHalves>(rectangle, loose, run, end);
+      move_masked<Zeros::kHalves>(runs, loose, run, end);
     }
-    Rectangle rest = rectangle;
-    rest.columns -= loose;
-    rest.source += loose * rectangle.source_column * kSize;
-    rest.destination += loose * rectangle.destination_column * kSize;
+    EvenRuns rest = runs;
+    rest.count -= loose;
+    rest.source += loose * runs.source_step;
+    rest.destination += loose * runs.destination_step;
     move_any(rest);
   }
 
@@ -76,14 +73,13 @@ struct RunKernel {
   enum class Zeros { kHalves, kVectors, kStreamed };
 
   template <Zeros kZeros>
-  [[gnu::noinline]] static void move_masked(const Rectangle& rectangle, int64_t columns, int64_t run,
-                                            int64_t end) {
+  [[gnu::noinline]] static void move_masked(const EvenRuns& runs, int64_t columns, int64_t run, int64_t end) {
     uint8_t mask[kHalfBytes] = {};
     std::memset(mask, 0xFF, static_cast<size_t>(run));
-    const int64_t source_column = rectangle.source_column * kSize;
-    const int64_t destination_column = rectangle.destination_column * kSize;
-    const uint8_t* from = rectangle.source;
-    uint8_t* to = rectangle.destination;
+    const int64_t source_column = runs.source_step;
+    const int64_t destination_column = runs.destination_step;
+    const uint8_t* from = runs.source;
+    uint8_t* to = runs.destination;
     for (int64_t c = 0; c < columns; ++c, from += source_column, to += destination_column) {
       if constexpr (kZeros == Zeros::kStreamed) {
         Vector::stream_masked(to, from, mask);
@@ -104,51 +100,50 @@ struct RunKernel {
 
   // The compiler unrolls runs of a known size.
   template <int64_t kBytes>
-  static void move_fixed(const Rectangle& rectangle) {
+  static void move_fixed(const EvenRuns& runs) {
     // Shorter runs fill lines together where they lie side by side.
-    const bool is_dense = rectangle.destination_column * kSize == kBytes;
+    const bool is_dense = runs.destination_step == kBytes;
     const bool fills_lines = kBytes % kLineBytes == 0 || (is_dense && kBytes % Vector::kBytes == 0);
-    if (rectangle.stores == Stores::kStreaming && fills_lines &&
-        are_columns_aligned(rectangle, kSize, std::min(kBytes, kLineBytes))) {
-      each_column(rectangle, [](uint8_t* to, const uint8_t* from) {
+    if (runs.stores == Stores::kStreaming && fills_lines &&
+        are_runs_aligned(runs, std::min(kBytes, kLineBytes))) {
+      each_column(runs, [](uint8_t* to, const uint8_t* from) {
         for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::stream(to + i, from + i);
       });
     } else if constexpr (kBytes < Vector::kBytes) {
-      each_column(rectangle, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
+      each_column(runs, [](uint8_t* to, const uint8_t* from) { Vector::copy_half(to, from); });
     } else {
-      each_column(rectangle, [](uint8_t* to, const uint8_t* from) {
+      each_column(runs, [](uint8_t* to, const uint8_t* from) {
         for (int64_t i = 0; i < kBytes; i += Vector::kBytes) Vector::copy(to + i, from + i);
       });
     }
   }
 
   // Runs below a piece that cannot be moved as one; false for longer ones.
-  static bool move_few(const Rectangle& rectangle) {
-    return with_short_size<kSize>(rectangle.rows * kSize, [&](auto size) {
-      each_column(rectangle,
+  static bool move_few(const EvenRuns& runs) {
+    return with_short_size(runs.bytes, [&](auto size) {
+      each_column(runs,
                   [](uint8_t* to, const uint8_t* from) { std::memcpy(to, from, decltype(size)::value); });
     });
   }
 
-  static void move_any(const Rectangle& rectangle) {
+  static void move_any(const EvenRuns& runs) {
     // Lines that two runs share would be written to memory twice.
     constexpr int64_t kLongRun = 1024;
-    const Stores stores = rectangle.rows * kSize >= kLongRun ? rectangle.stores : Stores::kCached;
-    each_column(rectangle, [&](uint8_t* to, const uint8_t* from) {
-      copy_run<Vector>(to, from, rectangle.rows * kSize, stores);
-    });
+    const Stores stores = runs.bytes >= kLongRun ? runs.stores : Stores::kCached;
+    each_column(runs,
+                [&](uint8_t* to, const uint8_t* from) { copy_run<Vector>(to, from, runs.bytes, stores); });
   }
 
   // A function of its own: among the loops around it there are no registers left for its places.
   template <class Body>
-  [[gnu::noinline]] static void each_column(const Rectangle& rectangle, Body body) {
-    const int64_t run = rectangle.rows * kSize;
-    const int64_t zeros = rectangle.zero_rows * kSize;
-    const int64_t source_column = rectangle.source_column * kSize;
-    const int64_t destination_column = rectangle.destination_column * kSize;
-    const uint8_t* from = rectangle.source;
-    uint8_t* to = rectangle.destination;
-    int64_t c = rectangle.columns;
+  [[gnu::noinline]] static void each_column(const EvenRuns& runs, Body body) {
+    const int64_t run = runs.bytes;
+    const int64_t zeros = runs.zero_bytes;
+    const int64_t source_column = runs.source_step;
+    const int64_t destination_column = runs.destination_step;
+    const uint8_t* from = runs.source;
+    uint8_t* to = runs.destination;
+    int64_t c = runs.count;
     // A loop of a few instructions takes a tenth longer with a question in it.
     if (zeros == 0) {
       for (; c > 0; --c, from += source_column, to += destination_column) body(to, from);
