@@ -268,12 +268,15 @@ void move_sparse(const Panel& panel) {
   });
 }
 
-// One column, whose rows have gaps in the source.
+// One column, whose rows have gaps in the source. Steps may continue it by further columns.
 template <class Machine, class T>
 void move_every(const Panel& panel) {
   const Panel one = merged(panel);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    pack<Machine, T>(source, one.row_stride, destination, one.rows);
+    for (int64_t c = 0; c < one.columns; ++c) {
+      pack<Machine, T>(source + c * one.column_step, one.row_stride, destination + c * one.column_stride,
+                       one.rows);
+    }
   });
 }
 

@@ -468,6 +468,20 @@ void test_shuffles() {
   }
 }
 
+// Interleaved planes become planes of one fused axis that ends in a hole: its guard covers the planes too, so
+// each is a panel of one column, and the next plane is the next column of the source.
+void test_fused_planes_with_a_hole(std::mt19937_64& random) {
+  for (const int bits : {8, 16, 32, 64}) {
+    for (const int64_t channels : {2, 3, 4}) {
+      const std::vector<int64_t> shape = {7, 5, channels};
+      Side planes = row_major(shape);
+      planes.elements = 35 * channels + 1;
+      planes.pieces[0].digits = {{{2, 0, 1}, planes.elements, 1}};
+      check_reorder({bits, shape, row_major(shape), planes}, random);
+    }
+  }
+}
+
 void test_identity() {
   const std::vector<int64_t> shape = {2, 32, 3, 5};
   const Side row = row_major(shape);
@@ -749,6 +763,7 @@ int main(int count, char** arguments) {
   test_reversed_channels();
   test_steps_into_padding();
   test_shuffles();
+  test_fused_planes_with_a_hole(random);
   test_identity();
   test_half_bytes();
   test_runs_of_half_bytes();
