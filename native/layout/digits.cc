@@ -121,6 +121,11 @@ void check_pieces(const BoundSide& bound, const char* side) {
       if (named && dimset.axes.size() > 1) refuse(side, "the axis of the pieces is fused with another axis.");
     }
   }
+  // Of a fused axis no dimset says how long it is.
+  if (!bound.padded.empty() && bound.padded[first.axis] > end) {
+    refuse(side, "the pieces end at " + std::to_string(end) + "; the padded extent of the axis is " +
+                     std::to_string(bound.padded[first.axis]) + ".");
+  }
   for (const BoundPiece& piece : bound.pieces) {
     for (const Dimset& dimset : piece.dimsets) {
       if (dimset.axes.front() == piece.axis && dimset.slots > end) {

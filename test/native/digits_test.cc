@@ -53,6 +53,15 @@ void test_each_rule() {
 }
 
 // Pieces with overlapping slots would leave other slots unwritten.
+void test_pieces_reach_the_end_of_a_fused_axis() {
+  Side side = valid();
+  side.elements = 26;
+  side.pieces = {Piece{0, 0, INT64_MAX, {{{1, 0}, 26, 1}}}};
+  CHECK(code_of([&] { bind_side({2, 13}, side, "from"); }).empty());
+  side.pieces[0].hi = 1;
+  CHECK(code_of([&] { bind_side({2, 13}, side, "from"); }) == "ERR_ARGUMENT");
+}
+
 void test_pieces_are_apart() {
   // Layouts that store an odd last column separately: x in pairs, the last one alone.
   Side side = valid();
@@ -179,6 +188,7 @@ void test_damaged_descriptions() {
 int main() {
   using namespace tilework::test;
   test_each_rule();
+  test_pieces_reach_the_end_of_a_fused_axis();
   test_pieces_are_apart();
   test_overflow_of_products();
   test_damaged_descriptions();
