@@ -81,17 +81,20 @@ std::string mebibytes(int64_t bytes) {
 }  // namespace
 
 double instructions_per_byte(const Tiling& tiling) {
-  const int64_t unit = tiling.unit_bytes;
-  const int64_t rows = bytes_of(tiling.rows, unit);
-  const int64_t columns = bytes_of(tiling.columns, unit);
-  double best = kInstructionsByUnit * static_cast<double>(rows / unit * (columns / unit));
+  const int64_t rows = bytes_of(tiling.rows, tiling.unit_bytes);
+  const int64_t columns = bytes_of(tiling.columns, tiling.unit_bytes);
+  // In double: both are a unit of any size where the unit is copied, and products of two of them overflow.
+  const auto unit = static_cast<double>(tiling.unit_bytes);
+  const auto units =
+      static_cast<double>(rows / tiling.unit_bytes) * static_cast<double>(columns / tiling.unit_bytes);
+  double best = kInstructionsByUnit * units;
   for (const BlockCost& block : kBlockCosts) {
     if (rows < block.row_bytes || columns < block.column_bytes) continue;
-    const auto blocks =
-        static_cast<double>(ceil_div(rows, block.row_bytes) * ceil_div(columns, block.column_bytes));
-    best = std::min(best, blocks * block.instructions / static_cast<double>(unit));
+    const double blocks = static_cast<double>(ceil_div(rows, block.row_bytes)) *
+                          static_cast<double>(ceil_div(columns, block.column_bytes));
+    best = std::min(best, blocks * block.instructions / unit);
   }
-  return best / static_cast<double>(rows * columns / unit);
+  return best / (units * unit);
 }
 
 const MemoryFacts& memory_facts() {
