@@ -81,7 +81,7 @@ class TileRun {
     const auto [lo, hi] = iterations(level, 0);
     int64_t next = lo;
     for (int64_t i = lo; i < hi && foreseen_ < kMostForeseen; i = next) {
-      at_iteration(level, i, [&] {
+      at_iteration(level, i, [&, hi = hi] {  // Clang 15 captures no structured bindings.
         next = loop.lookup == kNone ? segment_at(level, i, hi, 0, 0).to : hi;
         foresee_at(level + 1, hole);
       });
