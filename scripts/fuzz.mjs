@@ -1,9 +1,12 @@
-/** `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`. See fuzz/README.md. */
+/** `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`; `--native` runs the C++ targets. See fuzz/README.md. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 import { ROOT } from './toolchain.mjs'
+
+// Does not return.
+if (process.argv.includes('--native')) await import('./fuzz_native.mjs')
 
 const outfile = join(ROOT, 'build', 'fuzz.mjs')
 await build({

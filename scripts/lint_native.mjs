@@ -9,7 +9,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fail, ROOT } from './toolchain.mjs'
 
-const FOLDERS = ['native', 'binding', 'test/native']
+const FOLDERS = ['native', 'binding', 'test/native', 'fuzz/native']
 const CXX_FILE = /\.(cc|h|def)$/
 
 const files = FOLDERS.flatMap(sources)

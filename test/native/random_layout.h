@@ -13,9 +13,11 @@
 
 namespace tilework::test {
 
-class RandomLayout {
+// `Random` is a generator of the standard library, or the bytes of a fuzzer.
+template <class Random>
+class BasicRandomLayout {
  public:
-  explicit RandomLayout(std::mt19937_64& random) : random_(random) {}
+  explicit BasicRandomLayout(Random& random) : random_(random) {}
 
   std::vector<int64_t> shape() {
     std::vector<int64_t> shape(static_cast<size_t>(below(5)) + (below(20) > 0 ? 1 : 0));
@@ -111,7 +113,9 @@ class RandomLayout {
     }
   }
 
-  std::mt19937_64& random_;
+  Random& random_;
 };
+
+using RandomLayout = BasicRandomLayout<std::mt19937_64>;
 
 }  // namespace tilework::test

@@ -39,7 +39,8 @@ struct Storage {
 inline std::string describe(const Side& side) {
   std::string text;
   for (const Piece& piece : side.pieces) {
-    text += " [axis " + std::to_string(piece.axis) + " from " + std::to_string(piece.lo) + ":";
+    text += " [axis " + std::to_string(piece.axis) + " from " + std::to_string(piece.lo) + " to " +
+            std::to_string(piece.hi) + ":";
     for (const Digit& digit : piece.digits) {
       text += " ";
       for (int axis : digit.axes) text += static_cast<char>('a' + axis);
@@ -127,7 +128,8 @@ inline bool is_small(const ReorderDescription& description) {
 }
 
 // A description of any element width; two of three are slices.
-inline ReorderDescription random_description(RandomLayout& layouts, int round) {
+template <class Random>
+ReorderDescription random_description(BasicRandomLayout<Random>& layouts, int round) {
   static constexpr int kBits[] = {4, 8, 16, 32, 64, 128};
   ReorderDescription description;
   description.element_bits = kBits[round % 6];
