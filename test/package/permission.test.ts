@@ -37,10 +37,11 @@ function runWith(flags: readonly string[], body: string): Outcome {
       (value) => ({ value }),
       ({ code, path, message }) => ({ code, path, message }),
     )))`
-  const read = `--allow-fs-read=${ROOT}/`
+  // Dependencies may be linked from elsewhere.
+  const read = [ROOT, realpathSync(join(ROOT, 'node_modules'))].map((path) => `--allow-fs-read=${path}/`)
   const { stdout, stderr } = spawnSync(
     process.execPath,
-    ['--no-warnings', PERMISSION, read, ...flags, '--input-type=module', '-e', script],
+    ['--no-warnings', PERMISSION, ...read, ...flags, '--input-type=module', '-e', script],
     { encoding: 'utf8', cwd: ROOT },
   )
   expect(stderr).toBe('')

@@ -8,7 +8,7 @@ import { expect, it } from 'vitest'
 import { check, type FormatName, open, serialize, tensor } from '../../lib/index.js'
 import { OnnxModel } from '../../lib/onnx.js'
 import { temporaryFolder } from '../cli/temporary_folder.js'
-import { thirdPartyFiles, thirdPartyPath } from '../shared_fixtures.js'
+import { THIRD_PARTY, thirdPartyPath } from '../shared_fixtures.js'
 
 const inFolder = temporaryFolder()
 const FORMATS_READ = 'the formats that are read are npy, npz, safetensors, tmfile, onnx and btf.'
@@ -73,10 +73,8 @@ it.each<FormatName>(['npy', 'npz', 'safetensors', 'onnx', 'btf'])(
   },
 )
 
-it('a cut tmfile has the error of a file', async () => {
-  const fixture = thirdPartyFiles('tmfile')[0]
-  if (!fixture) return
-  const bytes = readFileSync(thirdPartyPath(fixture.path))
+it('a cut tmfile has the error of a file', THIRD_PARTY, async () => {
+  const bytes = readFileSync(thirdPartyPath('tmfile/mnist.tmfile'))
   for (const length of [20, 100, bytes.length >> 1]) {
     await expectSameError(copy(bytes.subarray(0, length)), 'tmfile')
   }
