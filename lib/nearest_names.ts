@@ -18,15 +18,22 @@ const MAX_SUGGESTIONS = 3
  */
 export function nearestNames(name: string, known: Iterable<string>): string[] {
   if (typeof name !== 'string') throw wrongType('name', 'a string', name)
-  const names = readInput('known', () => [...known])
-  const wrong = names.findIndex((each) => typeof each !== 'string')
-  if (wrong >= 0) throw wrongType(`known[${wrong}]`, 'a string', names[wrong])
   const wanted = name.toLowerCase()
-  if (wanted.length === 0 || wanted.length > MAX_COMPARED_LENGTH) return []
+  const isCompared = wanted.length > 0 && wanted.length <= MAX_COMPARED_LENGTH
   const maxDistance = Math.min(wanted.length - 1, Math.max(2, Math.ceil(wanted.length / 2)), 8)
-  return names
-    .map((candidate) => ({ candidate, distance: distanceTo(candidate.toLowerCase(), wanted, maxDistance) }))
-    .filter(({ distance }) => distance <= maxDistance)
+  const near = readInput('known', () => {
+    const found: { readonly candidate: string; readonly distance: number }[] = []
+    let index = 0
+    for (const candidate of known) {
+      if (typeof candidate !== 'string') throw wrongType(`known[${index}]`, 'a string', candidate)
+      index++
+      if (!isCompared) continue
+      const distance = distanceTo(candidate.toLowerCase(), wanted, maxDistance)
+      if (distance <= maxDistance) found.push({ candidate, distance })
+    }
+    return found
+  })
+  return near
     .sort((a, b) => a.distance - b.distance)
     .filter(({ distance }, _, [nearest]) => nearest!.distance > SAME || distance === SAME)
     .slice(0, MAX_SUGGESTIONS)

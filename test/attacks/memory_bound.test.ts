@@ -10,7 +10,7 @@ import { expect, it } from 'vitest'
 import { temporaryFolder } from '../cli/temporary_folder.js'
 
 const CHILD = fileURLToPath(new URL('peak_child.mjs', import.meta.url))
-const ENTRY = fileURLToPath(new URL('../../dist/index.js', import.meta.url))
+const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const inFolder = temporaryFolder()
 
 function npy(descr: string, shape: string, data: Uint8Array): Buffer {
@@ -64,6 +64,13 @@ function manyRecords(count: number): Buffer {
   return bytes
 }
 
+function manyEntries(count: number): Buffer {
+  const entry = (_: unknown, at: number): string =>
+    `"${at.toString(36)}":{"dtype":"U8","shape":[1],"data_offsets":[${at},${at + 1}]}`
+  const json = Buffer.from(`{${Array.from({ length: count }, entry).join(',')}}`)
+  return Buffer.concat([word(json.length, 8), json, Buffer.alloc(count)])
+}
+
 it.each([
   ['strings.npy', 'convert', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
   ['strings.npy', 'open', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
@@ -71,9 +78,12 @@ it.each([
   ['members.npz', 'check', () => manyMembers(65_000)],
   ['records.btf', 'open', () => manyRecords(400_000)],
   ['records.btf', 'check', () => manyRecords(400_000)],
+  ['records.btf', 'inspect', () => manyRecords(250_000)],
+  ['records.btf', 'inspect --json', () => manyRecords(250_000)],
+  ['entries.safetensors', 'inspect', () => manyEntries(180_000)],
 ] as const)('%s: %s', { timeout: 120_000 }, (name, call, bytes) => {
-  const file = inFolder(`${call}-${name}`)
+  const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)
   writeFileSync(file, bytes())
-  const grown = Number(execFileSync(process.execPath, [CHILD, ENTRY, call, file], { encoding: 'utf8' }))
+  const grown = Number(execFileSync(process.execPath, [CHILD, DIST, call, file], { encoding: 'utf8' }))
   expect(grown / 2 ** 20).toBeLessThan((8 * statSync(file).size) / 2 ** 20 + 64)
 })

@@ -76,9 +76,13 @@ function exitCodeOfFindings({ findings }: CheckReport): ExitCode {
   return findings.some(({ severity }) => severity === 'error') ? EXIT.findings : EXIT.ok
 }
 
-function formatReport({ file, findings }: CheckReport, withFile: boolean, { colors }: Terminal): string {
+function formatReport(
+  { file, findings }: CheckReport,
+  withFile: boolean,
+  { colors }: Terminal,
+): readonly string[] {
   const prefix = withFile ? `${printable(file)}: ` : ''
   const lines =
     findings.length === 0 ? ['no findings'] : findings.map((finding) => findingLine(finding, colors))
-  return lines.map((line) => `${prefix}${line}\n`).join('')
+  return lines.map((line) => `${prefix}${line}\n`)
 }

@@ -24,17 +24,17 @@ import { modelLines, onnxLines } from '../text/model_lines.js'
 import { formatShape } from '../text/parse_shape.js'
 import { printable } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
-import { type Column, formatTable } from '../text/table.js'
+import { type Column, tableLines } from '../text/table.js'
 import type { Colors, Terminal } from '../text/terminal.js'
 import { type ElementStatistics, elementStatistics, histogramBars } from './element_statistics.js'
 import {
-  type Listed,
+  type ListedTensors,
   parseLimit,
   type SelectionOptions,
   SORT_KEYS,
   selectListed,
 } from './inspect_selection.js'
-import { type FileSummary, summarizeFile, summaryLines } from './inspect_summary.js'
+import { type FileSummary, summaryLines } from './inspect_summary.js'
 import { type Corner, cornerLines, cornerOf } from './inspect_values.js'
 
 export interface InspectOptions extends ReadChoice, SelectionOptions {
@@ -54,6 +54,9 @@ export interface TensorReport extends TensorSummary {
   readonly values?: Corner | null
 }
 
+/** Reports that each iteration makes anew, or that are kept because they took reading. */
+type TensorReports = Iterable<TensorReport> & { readonly length: number }
+
 interface InspectReport {
   readonly file: string
   readonly format: string
@@ -71,7 +74,7 @@ interface InspectReport {
   readonly graph?: TmfileDump
   /** Summary of the graph of an ONNX model. */
   readonly onnx?: OnnxSummary
-  readonly tensors: readonly TensorReport[]
+  readonly tensors: TensorReports
   readonly findings: readonly Finding[]
 }
 
@@ -129,12 +132,11 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   const file = await openInput(path, options)
   try {
     const { all, matching, listed } = selectListed(file.tensors, options)
-    const summary = summarizeFile(all)
     const { format, byteLength } = file
     const report = {
-      ...{ file: path, format, byteLength, summary },
-      ...(options.filter !== undefined && { matching: summarizeFile(matching) }),
-      ...(matching.length === 0 && nearestTo(options.filter, all)),
+      ...{ file: path, format, byteLength, summary: all },
+      ...(options.filter !== undefined && { matching }),
+      ...(matching.tensors === 0 && nearestTo(options.filter, file.tensors)),
       tensors: await reportTensors(file.tensors, listed, options, terminal),
       findings: file.findings,
       ...modelReport(file),
@@ -145,13 +147,14 @@ async function reportFile(path: string, options: InspectOptions, terminal: Termi
   }
 }
 
-function nearestTo(filter: string | undefined, all: readonly Listed[]): { nearest?: string[] } {
-  if (filter === undefined || all.length === 0) return {}
-  const names = nearestNames(
-    filter,
-    all.map(({ summary }) => summary.name),
-  )
+function nearestTo(filter: string | undefined, tensors: TensorList): { nearest?: string[] } {
+  if (filter === undefined || tensors.length === 0) return {}
+  const names = nearestNames(filter, namesOf(tensors))
   return names.length === 0 ? {} : { nearest: names }
+}
+
+function* namesOf(tensors: TensorList): Generator<string> {
+  for (const { name } of tensors) yield name
 }
 
 /** The tensors stay readable where the graph is not; the error becomes a finding. */
@@ -169,20 +172,19 @@ function modelReport({ tmfile: model, onnx, findings }: OpenFile): Partial<Inspe
 
 async function reportTensors(
   tensors: TensorList,
-  listed: readonly Listed[],
+  listed: ListedTensors,
   options: InspectOptions,
   terminal: Terminal,
-): Promise<TensorReport[]> {
-  const reports = listed.map(({ summary }) => summary)
-  if (!options.digest && !options.stats && !options.values) return reports
+): Promise<TensorReports> {
+  if (!options.digest && !options.stats && !options.values) return listed
   const reads = (options.digest ? 1 : 0) + (options.stats ? 1 : 0)
-  const bytesTotal = reads * reports.reduce((sum, report) => sum + (report.byteLength ?? 0), 0)
+  let byteLength = 0
+  for (const report of listed) byteLength += report.byteLength ?? 0
   const progress = startProgress('Reading', terminal)
-  const reader = new TensorReader(options, terminal.signal, progress, bytesTotal)
+  const reader = new TensorReader(options, terminal.signal, progress, reads * byteLength)
   try {
     const completed: TensorReport[] = []
-    for (const [at, { index }] of listed.entries())
-      completed.push(await reader.complete(tensors.at(index)!, reports[at]!))
+    for (const report of listed) completed.push(await reader.complete(tensors.at(report.index)!, report))
     return completed
   } finally {
     progress.stop()
@@ -216,7 +218,11 @@ class TensorReader {
   }
 }
 
-function formatReport(report: InspectReport, options: InspectOptions, terminal: Terminal): string {
+function* formatReport(
+  report: InspectReport,
+  options: InspectOptions,
+  terminal: Terminal,
+): Generator<string> {
   const { colors } = terminal
   const { file, format, byteLength, summary, model, onnx, tensors, findings } = report
   const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
@@ -230,11 +236,10 @@ function formatReport(report: InspectReport, options: InspectOptions, terminal: 
   const lines = [`${colors.bold(printable(file))}: ${format}, ${size}`]
   for (const fact of facts)
     lines.push(...wrapList(fact, widthOf(terminal)).map((line) => labelled(line, colors)))
-  const texts = lines.map((line) => `${line}\n`)
-  if (tensors.length > 0) texts.push(formatTensors(tensors, options, terminal))
-  if (options.values) texts.push(formatValues(tensors, colors))
-  for (const finding of findings) texts.push(`${findingLine(finding, colors)}\n`)
-  return texts.join('')
+  for (const line of lines) yield `${line}\n`
+  if (tensors.length > 0) yield* formatTensors(tensors, options, terminal)
+  if (options.values) yield formatValues(tensors, colors)
+  for (const finding of findings) yield `${findingLine(finding, colors)}\n`
 }
 
 /** Lines are wrapped and names are cut for a terminal only: another program needs them whole. */
@@ -304,10 +309,10 @@ function paintDtype(text: string, colors: Colors): string {
 }
 
 function formatTensors(
-  tensors: readonly TensorReport[],
+  tensors: TensorReports,
   options: InspectOptions,
   terminal: Terminal,
-): string {
+): Iterable<string> {
   const columns = [
     ...COLUMNS,
     ...(options.stats ? STATISTICS_COLUMNS : []),
@@ -331,11 +336,11 @@ function formatTensors(
       for (const report of tensors) yield rowOf(report)
     },
   }
-  return formatTable(columns, rows, terminal.colors, widthOf(terminal))
+  return tableLines(columns, rows, terminal.colors, widthOf(terminal))
 }
 
-function formatValues(tensors: readonly TensorReport[], colors: Colors): string {
-  const blocks = tensors.map(({ index, name, shape, values = null }) => {
+function formatValues(tensors: TensorReports, colors: Colors): string {
+  const blocks = Array.from(tensors, ({ index, name, shape, values = null }) => {
     const title = `#${index} ${colors.bold(printable(name))} ${colors.dim(`[${formatShape(shape)}]`)}`
     return `${[title, ...cornerLines(values, shape)].join('\n')}\n`
   })

@@ -1,5 +1,9 @@
-/** Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. */
-import { summarizeTensor, type Tensor, type TensorSummary, TileworkError } from '../../index.js'
+/**
+ * Which tensors `inspect` lists, and in which order: `--filter`, `--sort`, `--limit`. A selection holds numbers and no
+ * summaries: those of a million small tensors would take many times the size of their file.
+ */
+import { summarizeTensor, type Tensor, type TensorList, TileworkError } from '../../index.js'
+import { type FileSummary, type Listed, SummaryOfFile } from './inspect_summary.js'
 
 export const SORT_KEYS = ['name', 'bytes', 'dtype'] as const
 
@@ -9,34 +13,60 @@ export interface SelectionOptions {
   readonly limit?: number
 }
 
-/** A tensor of the file and its place there, which `--tensor '#INDEX'` takes. */
-export interface Listed {
-  readonly index: number
-  readonly summary: TensorSummary & { readonly index: number }
-}
-
 export interface Selection {
-  /** Every tensor of the file, in file order. */
-  readonly all: readonly Listed[]
-  /** Those that match the filter. */
-  readonly matching: readonly Listed[]
-  /** Those of them that are listed, in order. */
-  readonly listed: readonly Listed[]
+  /** Of every tensor of the file. */
+  readonly all: FileSummary
+  /** Of those that match the filter. */
+  readonly matching: FileSummary
+  /** Those of them that are listed, in order. Made anew by each iteration. */
+  readonly listed: ListedTensors
 }
 
-export function selectListed(
-  tensors: Iterable<Tensor>,
-  { filter, sort, limit }: SelectionOptions,
-): Selection {
-  const all: Listed[] = []
+export function selectListed(tensors: TensorList, { filter, sort, limit }: SelectionOptions): Selection {
+  const all = new SummaryOfFile()
+  const matching = filter === undefined ? all : new SummaryOfFile()
+  const matches = filter === undefined ? () => true : nameFilter(filter)
+  const positions = new Uint32Array(tensors.length)
+  const keys = sort === undefined ? undefined : new SortKeys(sort, tensors.length)
+  let count = 0
+  let index = 0
   for (const tensor of tensors) {
-    const index = all.length
-    all.push({ index, summary: { index, ...summarizeTensor(tensor) } })
+    const listed = listedTensor(tensor, index)
+    all.add(listed)
+    if (matches(tensor.name)) {
+      if (matching !== all) matching.add(listed)
+      positions[count++] = index
+      keys?.add(listed)
+    }
+    index++
   }
-  const matches = filter === undefined ? undefined : nameFilter(filter)
-  const matching = matches ? all.filter(({ summary }) => matches(summary.name)) : all
-  const sorted = sort === undefined ? matching : sortedBy(sort, matching)
-  return { all, matching, listed: limit === undefined ? sorted : sorted.slice(0, limit) }
+  const sorted = positions.subarray(0, count)
+  if (keys) sorted.sort((one, other) => keys.compare(one, other))
+  const listed = new ListedTensors(tensors, limit === undefined ? sorted : sorted.subarray(0, limit))
+  return { all: all.finish(), matching: matching.finish(), listed }
+}
+
+function listedTensor(tensor: Tensor, index: number): Listed {
+  return { index, ...summarizeTensor(tensor) }
+}
+
+/** Some tensors of a list, summarized one after the other. */
+export class ListedTensors implements Iterable<Listed> {
+  readonly #tensors: TensorList
+  readonly #positions: Uint32Array
+
+  constructor(tensors: TensorList, positions: Uint32Array) {
+    this.#tensors = tensors
+    this.#positions = positions
+  }
+
+  get length(): number {
+    return this.#positions.length
+  }
+
+  *[Symbol.iterator](): Iterator<Listed> {
+    for (const position of this.#positions) yield listedTensor(this.#tensors.at(position)!, position)
+  }
 }
 
 /** With `*` or `?` a pattern for the whole name, of which `*` matches any characters; otherwise a part of the name. */
@@ -54,24 +84,40 @@ function nameFilter(pattern: string): (name: string) => boolean {
 /** Longest run of digits in a key: layer.2 sorts before layer.10. */
 const DIGITS = 12
 
-function sortedBy(sort: (typeof SORT_KEYS)[number], tensors: readonly Listed[]): Listed[] {
-  const keyed = tensors.map((listed) => ({ listed, key: nameKey(listed.summary.name) }))
-  keyed.sort((one, other) => compare(sort, one, other))
-  return keyed.map(({ listed }) => listed)
-}
+/** What the tensors are sorted by. Largest first by bytes; names decide between equals, then the order of the file. */
+class SortKeys {
+  readonly #sort: (typeof SORT_KEYS)[number]
+  /** By position in the file. */
+  readonly #names: string[]
+  readonly #dtypes: string[]
+  readonly #byteLengths: Float64Array
 
-interface Keyed {
-  readonly listed: Listed
-  readonly key: string
-}
+  constructor(sort: (typeof SORT_KEYS)[number], length: number) {
+    this.#sort = sort
+    this.#names = new Array<string>(length)
+    this.#dtypes = new Array<string>(sort === 'dtype' ? length : 0)
+    this.#byteLengths = new Float64Array(sort === 'bytes' ? length : 0)
+  }
 
-/** Largest first by bytes; names decide between equals, then the order of the file. */
-function compare(sort: (typeof SORT_KEYS)[number], one: Keyed, other: Keyed): number {
-  const [a, b] = [one.listed.summary, other.listed.summary]
-  if (sort === 'bytes' && a.byteLength !== b.byteLength) return (b.byteLength ?? -1) - (a.byteLength ?? -1)
-  if (sort === 'dtype' && a.dtype !== b.dtype) return a.dtype < b.dtype ? -1 : 1
-  if (one.key !== other.key) return one.key < other.key ? -1 : 1
-  return one.listed.index - other.listed.index
+  add({ index, name, dtype, byteLength }: Listed): void {
+    this.#names[index] = nameKey(name)
+    if (this.#sort === 'dtype') this.#dtypes[index] = dtype
+    if (this.#sort === 'bytes') this.#byteLengths[index] = byteLength ?? -1
+  }
+
+  compare(one: number, other: number): number {
+    if (this.#sort === 'bytes') {
+      const difference = this.#byteLengths[other]! - this.#byteLengths[one]!
+      if (difference !== 0) return difference
+    }
+    if (this.#sort === 'dtype') {
+      const [a, b] = [this.#dtypes[one]!, this.#dtypes[other]!]
+      if (a !== b) return a < b ? -1 : 1
+    }
+    const [a, b] = [this.#names[one]!, this.#names[other]!]
+    if (a !== b) return a < b ? -1 : 1
+    return one - other
+  }
 }
 
 function nameKey(name: string): string {

@@ -2,7 +2,11 @@
 import type { TensorSummary } from '../../index.js'
 import { formatBytes, formatNumber } from '../text/byte_count.js'
 import { printable } from '../text/printable.js'
-import type { Listed } from './inspect_selection.js'
+
+/** A tensor of the file and its place there, which `--tensor '#INDEX'` takes. */
+export interface Listed extends TensorSummary {
+  readonly index: number
+}
 
 interface Totals {
   tensors: number
@@ -25,29 +29,34 @@ export interface FileSummary extends Readonly<Totals> {
 
 const LARGEST = 3
 
-export function summarizeFile(tensors: readonly Listed[]): FileSummary {
-  const totals = emptyTotals()
-  const dtypes = new Map<string, Totals>()
-  const largest: Listed[] = []
-  for (const listed of tensors) {
-    const { summary } = listed
-    let ofDtype = dtypes.get(summary.dtype)
+/** The summary of a file whose tensors are added one after the other. */
+export class SummaryOfFile {
+  readonly #totals = emptyTotals()
+  readonly #dtypes = new Map<string, Totals>()
+  readonly #largest: Listed[] = []
+
+  add(listed: Listed): void {
+    let ofDtype = this.#dtypes.get(listed.dtype)
     if (ofDtype === undefined) {
       ofDtype = emptyTotals()
-      dtypes.set(summary.dtype, ofDtype)
+      this.#dtypes.set(listed.dtype, ofDtype)
     }
-    add(totals, summary)
-    add(ofDtype, summary)
-    keepLargest(largest, listed)
+    add(this.#totals, listed)
+    add(ofDtype, listed)
+    keepLargest(this.#largest, listed)
   }
-  return {
-    ...totals,
-    dtypes: Object.fromEntries([...dtypes].sort(([, one], [, other]) => other.byteLength - one.byteLength)),
-    largest: largest.map(({ index, summary }) => ({
-      index,
-      name: summary.name,
-      byteLength: summary.byteLength ?? 0,
-    })),
+
+  finish(): FileSummary {
+    const dtypes = [...this.#dtypes].sort(([, one], [, other]) => other.byteLength - one.byteLength)
+    return {
+      ...this.#totals,
+      dtypes: Object.fromEntries(dtypes),
+      largest: this.#largest.map(({ index, name, byteLength }) => ({
+        index,
+        name,
+        byteLength: byteLength ?? 0,
+      })),
+    }
   }
 }
 
@@ -62,7 +71,7 @@ function add(totals: Totals, { shape, entryCount, byteLength }: TensorSummary): 
 }
 
 function keepLargest(largest: Listed[], listed: Listed): void {
-  const bytesOf = ({ summary }: Listed): number => summary.byteLength ?? 0
+  const bytesOf = ({ byteLength }: Listed): number => byteLength ?? 0
   if (bytesOf(listed) === 0) return
   if (largest.length === LARGEST && bytesOf(largest[LARGEST - 1]!) >= bytesOf(listed)) return
   const at = largest.findIndex((other) => bytesOf(other) < bytesOf(listed))

@@ -1,7 +1,7 @@
 /** Runs a command over several files. The most severe outcome is the exit code. */
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
-import { printJson } from '../text/printable.js'
+import { printJson, writeTexts } from '../text/printable.js'
 import { type ErrorReport, errorReport, printError } from '../text/report_error.js'
 import type { Terminal } from '../text/terminal.js'
 
@@ -10,8 +10,8 @@ export interface FileWork<Report> {
   readonly json: boolean
   /** The report as JSON. A failure of one file does not stop the others. */
   report(file: string): Promise<Report>
-  /** The report as text. */
-  format(report: Report): string
+  /** The report as text, in parts. */
+  format(report: Report): Generator<string> | readonly string[]
   exitCode(report: Report): ExitCode
 }
 
@@ -34,7 +34,7 @@ export async function eachFile<Report extends object>(
       const report = await work.report(file)
       exitCode = worse(exitCode, work.exitCode(report))
       if (json) reports.push(report)
-      else terminal.stdout.write(work.format(report))
+      else writeTexts(work.format(report), terminal.stdout)
     } catch (error) {
       const code = exitCodeOf(error)
       if (files.length === 1 || code === EXIT.cancelled || code === EXIT.fault) throw error

@@ -2,7 +2,7 @@
  * Text of files made safe for a terminal: names and messages may contain escape sequences that move the cursor, change the
  * title or hide other text (CWE-150).
  */
-import type { Terminal } from './terminal.js'
+import type { OutputStream, Terminal } from './terminal.js'
 
 // Control characters of ISO 6429 (C0, DEL, C1), line and paragraph separators, format characters (marks of the writing direction,
 // zero-width spaces and joiners, tags), other characters without a glyph, and lone surrogates.
@@ -30,9 +30,87 @@ export function printableJson(value: unknown, indent?: number): string {
   return text.replace(UNSAFE, (character) => (character === '\n' ? character : escapeCharacter(character)))
 }
 
-/** Writes the JSON of a command: indented on a terminal, on one line for a program. */
-export function printJson(value: unknown, terminal: Terminal): void {
-  terminal.stdout.write(`${printableJson(value, terminal.stdoutIsTerminal ? 2 : undefined)}\n`)
+/**
+ * Writes the JSON of a command: indented on a terminal, on one line for a program.
+ *
+ * @param value - a value of JSON, or an array of them. A property may also be a list that is no array: its elements are written one
+ * after the other, so that they need not be in memory together.
+ */
+export function printJson(value: unknown, { stdout, stdoutIsTerminal }: Terminal): void {
+  const indent = stdoutIsTerminal ? 2 : 0
+  writeTexts(
+    (function* () {
+      yield* reportTexts(value, '', indent)
+      yield '\n'
+    })(),
+    stdout,
+  )
+}
+
+function* reportTexts(value: unknown, margin: string, indent: number): Generator<string> {
+  if (Array.isArray(value)) yield* listTexts(value, margin, indent, reportTexts)
+  else if (isObject(value) && Object.values(value).some(isList)) yield* objectTexts(value, margin, indent)
+  else yield* valueTexts(value, margin, indent)
+}
+
+function* objectTexts(object: object, margin: string, indent: number): Generator<string> {
+  const [lineBreak, inner] = indent === 0 ? ['', ''] : ['\n', margin + ' '.repeat(indent)]
+  let separator = '{'
+  for (const [key, value] of Object.entries(object)) {
+    if (value === undefined) continue
+    yield `${separator}${lineBreak}${inner}${printableJson(key)}:${indent === 0 ? '' : ' '}`
+    yield* isList(value) ? listTexts(value, inner, indent, valueTexts) : valueTexts(value, inner, indent)
+    separator = ','
+  }
+  yield `${lineBreak}${margin}}`
+}
+
+function* listTexts(
+  list: Iterable<unknown>,
+  margin: string,
+  indent: number,
+  textsOf: (value: unknown, margin: string, indent: number) => Iterable<string>,
+): Generator<string> {
+  const [lineBreak, inner] = indent === 0 ? ['', ''] : ['\n', margin + ' '.repeat(indent)]
+  let separator = '['
+  for (const value of list) {
+    yield separator + lineBreak + inner
+    yield* textsOf(value, inner, indent)
+    separator = ','
+  }
+  yield separator === '[' ? '[]' : `${lineBreak}${margin}]`
+}
+
+function* valueTexts(value: unknown, margin: string, indent: number): Generator<string> {
+  // A line break in a text is escaped, so each one here is followed by indentation.
+  yield printableJson(value, indent).replaceAll('\n', `\n${margin}`)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** True for a list that is no array. */
+function isList(value: unknown): value is Iterable<unknown> {
+  return isObject(value) && !Array.isArray(value) && Symbol.iterator in value
+}
+
+/** Characters that are collected for a write. */
+const WRITE_LENGTH = 2 ** 16
+
+/** Writes many short texts by few calls. */
+export function writeTexts(texts: Iterable<string>, stdout: Pick<OutputStream, 'write'>): void {
+  let collected: string[] = []
+  let length = 0
+  for (const text of texts) {
+    collected.push(text)
+    length += text.length
+    if (length < WRITE_LENGTH) continue
+    stdout.write(collected.join(''))
+    collected = []
+    length = 0
+  }
+  if (length > 0) stdout.write(collected.join(''))
 }
 
 function escapeCharacter(character: string): string {

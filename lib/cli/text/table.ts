@@ -17,18 +17,28 @@ const GAP = '  '
 /** A column is never cut below this, because a name of fewer characters says nothing. */
 const MIN_COLUMN_WIDTH = 12
 
-/**
- * One line per row, linear in the number of rows.
- *
- * @param rows - iterated up to four times
- * @param maxWidth - columns of the terminal; absent for a pipe, whose reader needs whole names
- */
+/** A table of few rows. */
 export function formatTable(
   columns: readonly Column[],
   rows: Iterable<readonly string[]>,
   colors: Colors,
-  maxWidth = Number.POSITIVE_INFINITY,
+  maxWidth?: number,
 ): string {
+  return [...tableLines(columns, rows, colors, maxWidth)].join('')
+}
+
+/**
+ * The lines of a table: the titles, and one line per row. Linear in the number of rows, none of which is kept.
+ *
+ * @param rows - iterated up to four times
+ * @param maxWidth - columns of the terminal; absent for a pipe, whose reader needs whole names
+ */
+export function* tableLines(
+  columns: readonly Column[],
+  rows: Iterable<readonly string[]>,
+  colors: Colors,
+  maxWidth = Number.POSITIVE_INFINITY,
+): Generator<string> {
   const natural = widthsOf(columns, rows)
   const needed = widthOf(natural) > maxWidth ? unusualColumns(columns, rows) : [...columns.keys()]
   if (needed.length < columns.length) {
@@ -37,21 +47,17 @@ export function formatTable(
         for (const row of rows) yield needed.map((at) => row[at]!)
       },
     }
-    return formatTable(
-      needed.map((at) => columns[at]!),
-      kept,
-      colors,
-      maxWidth,
-    )
+    const shown = needed.map((at) => columns[at]!)
+    yield* tableLines(shown, kept, colors, maxWidth)
+    return
   }
   const widths = fit(columns, natural, maxWidth)
   const head = columns.map(({ title, align }, at) =>
     // Without a column behind it, the last title needs no padding.
     pad(title, colors.dim(title), widths[at]!, align, at === columns.length - 1),
   )
-  const lines = [head.join(GAP)]
-  for (const row of rows) lines.push(formatRow(columns, row, widths, colors))
-  return `${lines.join('\n')}\n`
+  yield `${head.join(GAP)}\n`
+  for (const row of rows) yield `${formatRow(columns, row, widths, colors)}\n`
 }
 
 function widthsOf(columns: readonly Column[], rows: Iterable<readonly string[]>): number[] {
