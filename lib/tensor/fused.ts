@@ -32,6 +32,7 @@ export interface FusedRecipe {
 export class FusedTensor extends StoredTensor {
   readonly recipe: FusedRecipe
   declare readonly source: FusedSource
+  readonly #joined: JoinedLayouts
 
   /**
    * The recipe of a fused tensor, or one that reads all of the tensor unchanged.
@@ -45,11 +46,14 @@ export class FusedTensor extends StoredTensor {
     return { base, region: wholeRegion(base.shape), to: base.placement }
   }
 
-  /** @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_UNSUPPORTED, ERR_OVERFLOW */
-  constructor(asked: FusedRecipe) {
+  /**
+   * @param known - what joins the layouts of the recipe, where the caller has it already
+   * @throws TileworkError ERR_LAYOUT_NAME, ERR_LAYOUT_SHAPE, ERR_LAYOUT_JOIN, ERR_DTYPE, ERR_UNSUPPORTED, ERR_OVERFLOW
+   */
+  constructor(asked: FusedRecipe, known?: JoinedLayouts) {
     const recipe = castFirst(asked)
     const { base, region } = recipe
-    const joined = join(recipe)
+    const joined = known ?? join(recipe)
     const { layout, storage } = joined.to
     const { lower, upper } = joined
     const { elements, byteLength } = storage
@@ -68,6 +72,12 @@ export class FusedTensor extends StoredTensor {
       storage: { layout: layout.name, elements, byteLength, lower, upper, bitOrder: 'low-first' },
     })
     this.recipe = recipe
+    this.#joined = joined
+  }
+
+  /** The same recipe on a base of the same element type, shape and storage as its own, sharing the plan. */
+  onBase(base: StoredTensor): FusedTensor {
+    return new FusedTensor({ ...this.recipe, base }, this.#joined)
   }
 
   /** Without conversions the element is an element of the base, so it is read there. */

@@ -10,6 +10,7 @@ import { asLayout } from './as_layout.js'
 import { checkOnlyDense } from './check_tensor.js'
 import { joined } from './concat.js'
 import { StoredTensor } from './dense.js'
+import { FusedTensor } from './fused.js'
 import { quantize } from './quantize.js'
 import { reorder } from './reorder.js'
 import { slice } from './slice.js'
@@ -88,15 +89,7 @@ export function imageToTensor(
     const message = `${name} is ${width} × ${height} × ${channels} and ${first.name} is ${first.width} × ${first.height} × ${first.channels}; images of one batch have one size.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
-  const isPlanar = asked.layout === 'nchw'
-  const batch = joined(
-    images.map((image) => stored(image, isPlanar)),
-    0,
-  )
-  const axis = isPlanar ? 1 : 3
-  const coloured = selectChannels(batch, axis, first.channels, asked.order)
-  const normal = affine(coloured, { ...asked.numbers, ...axisOf(asked.numbers, axis) })
-  return isPlanar ? reorder(normal, 'row_major') : normal
+  return joined(normalized(images, asked), 0)
 }
 
 export interface TensorToImageOptions {
@@ -229,6 +222,30 @@ function readImage(image: Pixels | PixelsWithInfo, asked: AskedOptions, name: st
   const isFile = bytes.byteLength < width * height
   const advice = isFile ? ' Decode image files first: sharp(…).raw().toBuffer().' : ''
   throw new TileworkError('ERR_ARGUMENT', `${name} has ${bytes.byteLength} bytes; ${expected}.${advice}`)
+}
+
+/** Each image as the part of the batch that it becomes. Images of one length share their plan. */
+function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor[] {
+  const isPlanar = asked.layout === 'nchw'
+  const axis = isPlanar ? 1 : 3
+  const scaling = { ...asked.numbers, ...axisOf(asked.numbers, axis) }
+  let before: FusedTensor | undefined
+  return images.map((image) => {
+    if (before?.recipe.base.source.byteLength === image.bytes.byteLength) {
+      return before.onBase(onBytes(before.recipe.base, image.bytes))
+    }
+    const coloured = selectChannels(stored(image, isPlanar), axis, image.channels, asked.order)
+    const normal = affine(coloured, scaling)
+    const part = (isPlanar ? reorder(normal, 'row_major') : normal) as StoredTensor
+    if (part instanceof FusedTensor) before = part
+    return part
+  })
+}
+
+/** A tensor like another one, on other bytes of the same length. */
+function onBytes({ dtype, shape, storage, placement }: StoredTensor, bytes: Uint8Array): StoredTensor {
+  const source = new MemorySource(bytes)
+  return new StoredTensor({ source, start: 0, dtype, shape, storage, ...placement })
 }
 
 /** Planar results take pixels by the axes N, C, H, W, in the order in which they lie; others by N, H, W, C. */

@@ -241,8 +241,11 @@ function rowsOf({ parts, axis, layout }: JoinedRecipe): number | undefined {
   if (joined?.positions.length !== 1) return undefined
   const rows = whole.digits.slice(0, at).reduce((product, { radix }) => product * radix, 1)
   let radix = 0
+  let own = layout.storage(parts[0]!.shape, { dtype })
   for (const [number, part] of parts.entries()) {
-    const own = layout.storage(part.shape, { dtype })
+    // The images of a batch have one shape.
+    const isAsBefore = parts[Math.max(0, number - 1)]!.shape.every((extent, at) => extent === part.shape[at])
+    if (!isAsBefore) own = layout.storage(part.shape, { dtype })
     const isLast = number === parts.length - 1
     const isAlike =
       own.side.pieces.length === 1 &&
