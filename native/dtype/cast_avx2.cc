@@ -13,47 +13,15 @@
 #include "dtype/cast_blocks.h"
 #include "dtype/cast_numbers.h"
 #include "dtype/casts.h"
+#include "dtype/lanes_avx2.h"
 
 namespace tilework {
 namespace {
-
-#define TILEWORK_INLINE [[gnu::always_inline]] inline
 
 // Elements per block: 32 byte codes fill a register.
 constexpr int64_t kBlock = 32;
 // Blocks that some kernels test at once for special values (see kIsTogether).
 constexpr int64_t kBlocksTogether = 4;
-
-struct Block {
-  __m256 lanes[4];
-};
-
-TILEWORK_INLINE __m256i load32(const uint8_t* at) {
-  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-}
-TILEWORK_INLINE __m128i load16(const uint8_t* at) {
-  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-}
-TILEWORK_INLINE __m128i load8(const uint8_t* at) {
-  return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at));
-}
-TILEWORK_INLINE void store32(uint8_t* at, __m256i value) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), value);
-}
-TILEWORK_INLINE void store16(uint8_t* at, __m128i value) {
-  _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value);
-}
-TILEWORK_INLINE __m256i all(int value) { return _mm256_set1_epi32(value); }
-TILEWORK_INLINE __m256i bits_of(__m256 value) { return _mm256_castps_si256(value); }
-TILEWORK_INLINE __m256 floats_of(__m256i bits) { return _mm256_castsi256_ps(bits); }
-
-// Packs the eight lanes of two registers to 16 bits each, in order.
-TILEWORK_INLINE __m256i in_order(__m256i interleaved) { return _mm256_permute4x64_epi64(interleaved, 0xD8); }
-
-// Restores the order of 32 bytes after two packs, which leave groups of four.
-TILEWORK_INLINE __m256i bytes_in_order(__m256i packed) {
-  return _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-}
 
 // Packs lanes between 0 and 255.
 TILEWORK_INLINE __m256i pack_bytes(const __m256i (&lanes)[4]) {
@@ -127,16 +95,6 @@ struct Fields;
 #undef TILEWORK_DTYPE
 #undef TILEWORK_FIELDS
 
-// Decodes eight codes of e8m0, one per lane.
-TILEWORK_INLINE __m256 decode_scale(__m256i codes) {
-  const __m256i normal = _mm256_slli_epi32(codes, 23);
-  const __m256i is_zero = _mm256_cmpeq_epi32(codes, _mm256_setzero_si256());
-  const __m256i is_nan = _mm256_cmpeq_epi32(codes, all(0xff));
-  // 2^-127 is a subnormal.
-  const __m256i numbers = _mm256_blendv_epi8(normal, all(1 << 22), is_zero);
-  return floats_of(_mm256_blendv_epi8(numbers, all(0x7fc00000), is_nan));
-}
-
 // Widens 16 float16 to two registers of float32.
 TILEWORK_INLINE void widen_halves(__m256i halves, float scale, __m256* lanes) {
   lanes[0] = _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
@@ -201,13 +159,6 @@ TILEWORK_INLINE void decode_e5m2fnuz(__m128i bytes, __m256* lanes) {
 // Keeps a signaling NaN; for kernels that replace NaN themselves.
 TILEWORK_INLINE __m256 widen_bfloat16(__m256i codes) { return floats_of(_mm256_slli_epi32(codes, 16)); }
 
-TILEWORK_INLINE __m256 decode_bfloat16(__m256i codes) {
-  const __m256i bits = _mm256_slli_epi32(codes, 16);
-  const __m256i magnitude = _mm256_and_si256(bits, all(0x7fffffff));
-  const __m256i is_nan = _mm256_cmpgt_epi32(magnitude, all(0x7f800000));
-  return floats_of(_mm256_or_si256(bits, _mm256_and_si256(is_nan, all(0x400000))));
-}
-
 // Decodes 32 codes of float4 by looking up the upper two bytes of their values. First spreads the codes so
 // that the registers are in order after interleaving bytes and then 16-bit halves, which works per half
 // register.
@@ -242,19 +193,6 @@ TILEWORK_INLINE Block float_block(__m256i bytes, bool is_signed) {
     block.lanes[i] = _mm256_cvtepi32_ps(is_signed ? _mm256_cvtepi8_epi32(part) : _mm256_cvtepu8_epi32(part));
   }
   return block;
-}
-
-// Loads eight elements of whole bytes.
-template <Dtype from>
-TILEWORK_INLINE __m256 load_lanes(const uint8_t* at) {
-  if constexpr (from == Dtype::kFloat32) return floats_of(load32(at));
-  if constexpr (from == Dtype::kFloat16) return _mm256_cvtph_ps(load16(at));
-  if constexpr (from == Dtype::kBfloat16) return decode_bfloat16(_mm256_cvtepu16_epi32(load16(at)));
-  if constexpr (from == Dtype::kInt8) return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(load8(at)));
-  if constexpr (from == Dtype::kUint8) return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(load8(at)));
-  if constexpr (from == Dtype::kInt16) return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(load16(at)));
-  if constexpr (from == Dtype::kUint16) return _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(load16(at)));
-  if constexpr (from == Dtype::kFloat8E8m0fnu) return decode_scale(_mm256_cvtepu8_epi32(load8(at)));
 }
 
 // Marks codes that are NaN, or that differ from the float16 of the same bits by more than a power of two.
@@ -302,7 +240,8 @@ TILEWORK_INLINE Block load_block(const uint8_t* at) {
     return decode_small_float<from>(load32(at));
   } else if constexpr (kElementBits<from> >= 8) {
     Block block;
-    for (int i = 0; i < 4; ++i) block.lanes[i] = load_lanes<from>(at + i * kElementBits<from>);
+    for (int i = 0; i < 4; ++i)
+      block.lanes[i] = load_lanes<from, kElementBits<from>>(at + i * kElementBits<from>);
     return block;
   }
 }
@@ -313,25 +252,6 @@ TILEWORK_INLINE bool has_nan(const Block& block) {
   const __m256 first = _mm256_cmp_ps(block.lanes[0], block.lanes[1], _CMP_UNORD_Q);
   const __m256 second = _mm256_cmp_ps(block.lanes[2], block.lanes[3], _CMP_UNORD_Q);
   return _mm256_movemask_ps(_mm256_or_ps(first, second)) != 0;
-}
-
-// Rounds to nearest even by a carry; the result is in the upper half of each lane. The carry would destroy
-// NaN.
-TILEWORK_INLINE __m256i round_bfloat16(__m256i bits) {
-  const __m256i even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), all(1));
-  return _mm256_add_epi32(_mm256_add_epi32(bits, all(0x7fff)), even);
-}
-
-TILEWORK_INLINE __m256i round_bfloat16_or_nan(__m256 value) {
-  const __m256i bits = bits_of(value);
-  const __m256i sign = _mm256_and_si256(bits, all(static_cast<int>(0x80000000)));
-  const __m256i is_nan = bits_of(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
-  return _mm256_blendv_epi8(round_bfloat16(bits), _mm256_or_si256(sign, all(0x7fc00000)), is_nan);
-}
-
-// Packs the upper halves of the lanes of two registers, in order.
-TILEWORK_INLINE __m256i upper_halves(__m256i first, __m256i second) {
-  return in_order(_mm256_packus_epi32(_mm256_srli_epi32(first, 16), _mm256_srli_epi32(second, 16)));
 }
 
 TILEWORK_INLINE void store_bfloat16(uint8_t* at, const Block& block) {
@@ -487,59 +407,11 @@ TILEWORK_INLINE __m128i encode_float4(const Block& block, CastMode mode) {
   return codes;
 }
 
-// Rounds toward zero; NaN gives 0. Values that do not fit an int32 become the smallest int32, or `max` if
-// they are positive.
-TILEWORK_INLINE __m256i truncate(__m256 value, float max) {
-  const __m256 number = _mm256_and_ps(value, _mm256_cmp_ps(value, value, _CMP_ORD_Q));
-  return _mm256_cvttps_epi32(_mm256_min_ps(number, _mm256_set1_ps(max)));
-}
-
 TILEWORK_INLINE __m256i truncate_to_int32(__m256 value) {
   const __m256 number = _mm256_and_ps(value, _mm256_cmp_ps(value, value, _CMP_ORD_Q));
   const __m256i is_beyond = bits_of(_mm256_cmp_ps(number, _mm256_set1_ps(2147483648.0f), _CMP_GE_OQ));
   // The conversion gives the smallest int32 for values that do not fit; the xor makes it the largest.
   return _mm256_xor_si256(_mm256_cvttps_epi32(number), is_beyond);
-}
-
-// Saturates int16 lanes in pack order to bytes in order.
-template <Dtype to>
-TILEWORK_INLINE __m256i pack_bytes_of(__m256i low, __m256i high) {
-  return bytes_in_order(to == Dtype::kInt8 ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high));
-}
-
-template <Dtype to>
-TILEWORK_INLINE __m256i encode_bytes_or_nan(const Block& block) {
-  __m256i whole[4];
-  for (int i = 0; i < 4; ++i) whole[i] = truncate(block.lanes[i], to == Dtype::kInt8 ? 127 : 255);
-  return pack_bytes_of<to>(_mm256_packs_epi32(whole[0], whole[1]), _mm256_packs_epi32(whole[2], whole[3]));
-}
-
-template <Dtype to>
-TILEWORK_INLINE __m256i encode_bytes(const Block& block) {
-  __m256i whole[4];
-  for (int i = 0; i < 4; ++i) whole[i] = _mm256_cvttps_epi32(block.lanes[i]);
-  const __m256i low = _mm256_packs_epi32(whole[0], whole[1]);
-  const __m256i high = _mm256_packs_epi32(whole[2], whole[3]);
-  // The conversion gives the smallest int32 for NaN and for values that do not fit; the packs saturate it to
-  // the smallest int16.
-  const __m256i is_least =
-      _mm256_cmpeq_epi16(_mm256_min_epi16(low, high), _mm256_set1_epi16(static_cast<int16_t>(0x8000)));
-  if (__builtin_expect(_mm256_movemask_epi8(is_least) != 0, 0)) return encode_bytes_or_nan<to>(block);
-  return pack_bytes_of<to>(low, high);
-}
-
-template <Dtype to>
-TILEWORK_INLINE __m256i encode_words(__m256 first, __m256 second) {
-  if constexpr (to == Dtype::kInt16) {
-    return in_order(_mm256_packs_epi32(truncate(first, 32767), truncate(second, 32767)));
-  }
-  if constexpr (to == Dtype::kUint16) {
-    return in_order(_mm256_packus_epi32(truncate(first, 65535), truncate(second, 65535)));
-  }
-  if constexpr (to == Dtype::kFloat16) {
-    return _mm256_set_m128i(_mm256_cvtps_ph(second, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-                            _mm256_cvtps_ph(first, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-  }
 }
 
 // Low bits of the integer nearest to each lane, as bytes. NaN and values that do not fit an int32 give 0,

@@ -38,10 +38,11 @@ class BlockTranspose {
  private:
   using Unit = typename Block::Unit;
   static constexpr int64_t kSize = sizeof(Unit);
-  static constexpr int64_t kLine = std::max(kLineBytes / kSize, Block::kColumns);
+  static constexpr int64_t kSourceSize = Block::kSourceSize;
+  static constexpr int64_t kLine = std::max(kLineBytes / kSourceSize, Block::kColumns);
   // Longer pieces of a row are read faster, until a strip of few rows no longer fits into a first-level
   // cache.
-  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSize), kLine);
+  static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSourceSize), kLine);
   // Rows that make a line of the destination.
   static constexpr int64_t kLineRows = kLineBytes / kSize;
 
@@ -60,7 +61,7 @@ class BlockTranspose {
     const int64_t end = first + lines * kLineRows;
     const bool is_near = are_near(tile, kLineRows);
     const int64_t panel = (is_near ? 1 : kPanelLines) * kLineRows;
-    const int64_t ahead = is_near ? panel * tile.source_row : kStripsAhead * kLine * kSize;
+    const int64_t ahead = is_near ? panel * tile.source_row : kStripsAhead * kLine * kSourceSize;
     const int64_t width = std::min(kLine, tile.columns);
     if (first > 0) run_direct(tile, 0, std::max(first, Block::kRows), kMaxStrip);
     for (int64_t r = first; r < end; r += panel) {
@@ -83,11 +84,12 @@ class BlockTranspose {
   }
 
   // Whether rows lie side by side, and so near that `rows` of them and the next ones fit into a second-level
-  // cache.
+  // cache, and so do their elements in the destination.
   static bool are_near(const Tile& tile, int64_t rows) {
     constexpr int64_t kMostPanelBytes = 128 << 10;
-    const int64_t row = tile.columns * kSize;
-    return tile.source_row >= row && tile.source_row <= 2 * row && tile.source_row * rows <= kMostPanelBytes;
+    const int64_t row = tile.columns * kSourceSize;
+    const int64_t room = kMostPanelBytes / std::max(kSize, kSourceSize) * kSourceSize;
+    return tile.source_row >= row && tile.source_row <= 2 * row && tile.source_row * rows <= room;
   }
 
   // `rows` rows from row `r` on, a line or more of each of `columns` columns.
@@ -96,7 +98,7 @@ class BlockTranspose {
     alignas(kLineBytes) uint8_t lines[kPanelLines * kLine * kLineBytes];
     const int64_t bytes = rows * kSize;
     for (int64_t part = 0; part < rows; part += Block::kRows) {
-      fetch(tile.source + (r + part) * tile.source_row + first * kSize + ahead, tile.source_row);
+      fetch(tile.source + (r + part) * tile.source_row + first * kSourceSize + ahead, tile.source_row);
       move_rows(tile, first, columns, r + part, lines + part * kSize, bytes);
     }
     uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
@@ -107,9 +109,12 @@ class BlockTranspose {
     }
   }
 
-  // A line of each row of a block.
+  // `kLine` columns of each row of a block.
   [[gnu::always_inline]] static void fetch(const uint8_t* source, int64_t source_row) {
-    for (int64_t r = 0; r < Block::kRows; ++r) __builtin_prefetch(source + r * source_row, 0, kSecondLevel);
+    for (int64_t r = 0; r < Block::kRows; ++r) {
+      for (int64_t i = 0; i < std::max(kLine * kSourceSize, kLineBytes); i += kLineBytes)
+        __builtin_prefetch(source + r * source_row + i, 0, kSecondLevel);
+    }
   }
 
   // Columns whose places share a set of the cache are written a few at a time, from a piece of the source
@@ -168,7 +173,7 @@ class BlockTranspose {
   template <int64_t kCount>
   [[gnu::noinline]] static void run_last(const Tile tile, int64_t few, int64_t begin, int64_t end) {
     const int64_t first = tile.columns + few - Block::kColumns;
-    const uint8_t* source = tile.source + first * kSize;
+    const uint8_t* source = tile.source + first * kSourceSize;
     uint8_t* destination = tile.destination + first * tile.destination_column;
     for (int64_t r = begin; r < end; r += Block::kRows) {
       const int64_t row = std::min(r, tile.rows - Block::kRows);
@@ -199,11 +204,11 @@ class BlockTranspose {
 
   // A line of each column.
   [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
-    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
     uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose_lines(source + at * kSize, Strided{tile.source_row},
+      Block::transpose_lines(source + at * kSourceSize, Strided{tile.source_row},
                              destination + at * tile.destination_column, Strided{tile.destination_column});
     }
   }
@@ -212,7 +217,7 @@ class BlockTranspose {
   [[gnu::always_inline]] static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r,
                                                uint8_t* destination, int64_t destination_column) {
     const int64_t valid = tile.rows - tile.zero_rows - r;
-    const uint8_t* source = tile.source + r * tile.source_row + first * kSize;
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
     if (valid >= Block::kRows) {
       run_strip(source, Strided{tile.source_row}, destination, destination_column, columns);
     } else {
@@ -225,7 +230,7 @@ class BlockTranspose {
   [[gnu::noinline]] static void run_completed(int64_t valid, const uint8_t* source, int64_t source_row,
                                               uint8_t* destination, int64_t destination_column,
                                               int64_t columns) {
-    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSize] = {};
+    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSourceSize] = {};
     const auto zeros =
         static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
     int64_t places[Block::kRows];
@@ -237,7 +242,7 @@ class BlockTranspose {
         for (int64_t c = 0; c < columns; c += Block::kColumns) {
           const int64_t at = std::min(c, columns - Block::kColumns);
           Block::template transpose_few_rows<kFew>(
-              source + at * kSize, Strided{source_row}, Listed{places + kHalf},
+              source + at * kSourceSize, Strided{source_row}, Listed{places + kHalf},
               destination + at * destination_column, Strided{destination_column});
         }
         return;
@@ -252,7 +257,7 @@ class BlockTranspose {
                                                int64_t destination_column, int64_t columns) {
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose(source + at * kSize, row_at, destination + at * destination_column,
+      Block::transpose(source + at * kSourceSize, row_at, destination + at * destination_column,
                        Strided{destination_column});
     }
   }

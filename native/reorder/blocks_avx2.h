@@ -35,10 +35,24 @@ struct LineStores {
   }
 };
 
-// Columns of 32 bytes.
+// How blocks read rows: elements of the destination that fill a register, or half of one. Others cast on the
+// way (cast_tiles_avx2.cc).
 template <class T>
+struct PlainLoad {
+  using Unit = T;
+  static constexpr int64_t kSourceSize = sizeof(T);
+  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return load16(at); }
+  TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
+    return load_lanes(low, high);
+  }
+  TILEWORK_INLINE static __m256i whole(const uint8_t* at) { return load32(at); }
+};
+
+// Columns of 32 bytes.
+template <class T, class Load = PlainLoad<T>>
 struct WideBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = Load::kSourceSize;
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = 2 * kCount;
   static constexpr int64_t kColumns = kCount;
@@ -58,8 +72,8 @@ struct WideBlock : LineStores {
                                                  uint8_t* destination, Columns column_at) {
     __m256i rows[kCount];
     for (int r = 0; r < kCount; ++r) {
-      rows[r] = r < kHigh ? load_lanes(source + row_at(r), source + high_at(r))
-                          : _mm256_zextsi128_si256(load16(source + row_at(r)));
+      rows[r] = r < kHigh ? Load::halves(source + row_at(r), source + high_at(r))
+                          : _mm256_zextsi128_si256(Load::half(source + row_at(r)));
     }
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) store32(destination + column_at(c), rows[c]);
@@ -104,7 +118,7 @@ struct WideBlock : LineStores {
   template <class Rows>
   TILEWORK_INLINE static void load_rows(const uint8_t* source, Rows row_at, __m256i (&rows)[kCount]) {
     for (int r = 0; r < kCount; ++r) {
-      rows[r] = load_lanes(source + row_at(r), source + row_at(r + kCount));
+      rows[r] = Load::halves(source + row_at(r), source + row_at(r + kCount));
     }
   }
   template <class Rows>
@@ -115,9 +129,10 @@ struct WideBlock : LineStores {
 };
 
 // Columns of 16 bytes.
-template <class T>
+template <class T, class Load = PlainLoad<T>>
 struct NarrowBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = Load::kSourceSize;
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 2 * kCount;
@@ -125,7 +140,7 @@ struct NarrowBlock : LineStores {
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     __m256i rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
+    for (int r = 0; r < kCount; ++r) rows[r] = Load::whole(source + row_at(r));
     transpose_lanes<sizeof(T)>(rows);
     for (int c = 0; c < kCount; ++c) {
       store16(destination + column_at(c), _mm256_castsi256_si128(rows[c]));
@@ -135,9 +150,10 @@ struct NarrowBlock : LineStores {
 };
 
 // Columns of 8 bytes, two of which follow each other in each lane.
-template <class T>
+template <class T, class Load = PlainLoad<T>>
 struct HalfBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = Load::kSourceSize;
   static constexpr int kCount = 8 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 32 / sizeof(T);
@@ -145,7 +161,7 @@ struct HalfBlock : LineStores {
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     __m256i rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = load32(source + row_at(r));
+    for (int r = 0; r < kCount; ++r) rows[r] = Load::whole(source + row_at(r));
     interleave<sizeof(T)>(rows);
     for (int r = 0; r < kCount; ++r) {
       store_pair(destination, column_at, 2 * r, _mm256_castsi256_si128(rows[r]));
@@ -168,6 +184,7 @@ struct HalfBlock : LineStores {
 template <class T>
 struct ThinBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = sizeof(T);
   static constexpr int kCount = 8 / sizeof(T);
   static constexpr int64_t kRows = 32 / sizeof(T);
   static constexpr int64_t kColumns = kCount;
@@ -203,13 +220,14 @@ using ThinOrNone = std::conditional_t<sizeof(T) <= 4, ThinBlock<T>, void>;
 // Units of a whole lane.
 struct LaneBlock : LineStores {
   using Unit = Unit128;
+  static constexpr int64_t kSourceSize = sizeof(Unit);
   static constexpr int64_t kRows = 2;
   static constexpr int64_t kColumns = 2;
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
     for (int64_t c = 0; c < kColumns; ++c) {
-      const uint8_t* from = source + c * int64_t{sizeof(Unit)};
+      const uint8_t* from = source + c * kSourceSize;
       store32(destination + column_at(c), load_lanes(from + row_at(0), from + row_at(1)));
     }
   }

@@ -35,9 +35,9 @@ class PackedTranspose {
         const Part part{row, valid, high, column, wide, streams};
         uint8_t* to = destination + row * kSize;
         if (wide == kPiece) {
-          pack(packed, source, row_at, part, kPiece * kSize, to, column_at);
+          pack(packed, source, row_at, part, kPiece * kSourceSize, to, column_at);
         } else {
-          pack(packed, source, row_at, part, wide * kSize, to, column_at);
+          pack(packed, source, row_at, part, wide * kSourceSize, to, column_at);
         }
         write(packed, source, row_at, part, to, column_at, c + wide < columns);
       }
@@ -46,10 +46,13 @@ class PackedTranspose {
 
  private:
   static constexpr int64_t kSize = sizeof(typename Block::Unit);
+  static constexpr int64_t kSourceSize = Block::kSourceSize;
   static constexpr int64_t kRows = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kRows);
-  static constexpr int64_t kPiece = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kColumns);
+  static constexpr int64_t kPiece =
+      std::max<int64_t>(std::min<int64_t>(256 / kSourceSize, 128), Block::kColumns);
   // A line more than the columns, so that rows do not share a set of the cache.
-  static constexpr int64_t kStride = (kPiece * kSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
+  static constexpr int64_t kStride =
+      (kPiece * kSourceSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;
 
   // Rows [row, row + high), of which `valid` have a source, and columns [column, column + wide).
   struct Part {
@@ -64,7 +67,7 @@ class PackedTranspose {
   [[gnu::always_inline]] static void pack(uint8_t* packed, const uint8_t* source, Rows row_at,
                                           const Part& part, int64_t bytes, const uint8_t* destination,
                                           Columns column_at) {
-    const uint8_t* from = source + part.column * kSize;
+    const uint8_t* from = source + part.column * kSourceSize;
     const int64_t columns_a_row = (part.wide + part.high - 1) / part.high;
     const int64_t to_fetch = part.streams ? 0 : part.wide;
     int64_t next = 0;
@@ -79,16 +82,16 @@ class PackedTranspose {
   [[gnu::always_inline]] static void write(const uint8_t* packed, const uint8_t* source, Rows row_at,
                                            const Part& part, uint8_t* destination, Columns column_at,
                                            bool has_next) {
-    const uint8_t* behind = source + (part.column + part.wide) * kSize;
+    const uint8_t* behind = source + (part.column + part.wide) * kSourceSize;
     const int64_t blocks = (part.wide + Block::kColumns - 1) / Block::kColumns;
     const int64_t rows_a_block = has_next ? (part.valid + blocks - 1) / blocks : 0;
     int64_t next = 0;
     for (int64_t c = 0; c < part.wide; c += Block::kColumns) {
       for (const int64_t end = std::min(next + rows_a_block, part.valid); next < end; ++next) {
-        fetch_piece(behind + row_at(part.row + next), part.wide * kSize);
+        fetch_piece(behind + row_at(part.row + next), part.wide * kSourceSize);
       }
       const int64_t column = std::min(c, part.wide - Block::kColumns);
-      const uint8_t* from = packed + column * kSize;
+      const uint8_t* from = packed + column * kSourceSize;
       const Columns to = column_at.from(part.column + column);
       if (part.streams) {
         stream_columns(from, part.high, destination, to);

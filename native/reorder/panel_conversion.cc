@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <variant>
 #include <vector>
 
 #include "cpu/cache.h"
@@ -32,6 +33,11 @@ Leaf leaf_of(const Leaves& leaves, const PanelShape& shape, bool has_nibbles) {
   return has_nibbles ? leaves.of_nibbles(shape) : leaves.of(shape);
 }
 
+CastLeaf leaf_of_chain(const CastChain& chain) {
+  const bool is_cast = chain.steps().size() == 1 && std::holds_alternative<Cast>(chain.steps().front());
+  return is_cast ? cast_leaf(chain.from(), chain.to()) : nullptr;
+}
+
 }  // namespace
 
 PanelConversion::PanelConversion(const CastChain& chain, Order order)
@@ -40,9 +46,11 @@ PanelConversion::PanelConversion(const CastChain& chain, Order order)
       base_offsets_(offsets_of_element(base_bits())),
       source_bits_(info_of(chain.from()).bits),
       destination_bytes_(info_of(chain.to()).bits / 8),
-      keeps_zero_bits_(chain.keeps_zero_bits()) {}
+      keeps_zero_bits_(chain.keeps_zero_bits()),
+      in_registers_(leaf_of_chain(chain)) {}
 
 void PanelConversion::run(const Panel& panel, const Leaves& leaves) const {
+  if (in_registers_ != nullptr && cast_in_registers(panel)) return;
   const bool is_run = panel.columns == 1 && (panel.rest_bytes > 0 || panel.zero_bytes > 0);
   if (panel.unit_bytes >= kLongUnitBytes || (is_run && order_ == Order::kCastFirst)) return move_units(panel);
   if (is_run) return cast_run(panel, leaves);
@@ -96,6 +104,24 @@ void PanelConversion::move_units(const Panel& panel) const {
       move(one.source, s + row_at(one.rows), one.destination, end, one.rest_bytes, one.origin);
     clear(one.destination, end + one.rest_bytes, one.zero_bytes);
   });
+}
+
+bool PanelConversion::cast_in_registers(const Panel& panel) const {
+  const bool is_even =
+      panel.row_at == nullptr && panel.column_at == nullptr && panel.holes <= panel.zero_rows;
+  if (!is_even || panel.unit_bytes != base_offsets_ || panel.column_step != base_offsets_) return false;
+  Panel one = panel;
+  one.source += source_bytes(panel.source_offset);
+  one.destination += destination_bytes(panel.destination_offset);
+  one.unit_bytes = destination_bytes_;
+  one.column_step = source_bits_ / 8;
+  one.row_stride = source_bytes(panel.row_stride);
+  one.column_stride = destination_bytes(panel.column_stride);
+  for (Steps* steps : {&one.inner, &one.outer}) {
+    steps->source = source_bytes(steps->source);
+    steps->destination = destination_bytes(steps->destination);
+  }
+  return in_registers_(one);
 }
 
 void PanelConversion::cast_rows(const Panel& panel, const Leaves& leaves) const {

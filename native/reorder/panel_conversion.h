@@ -1,5 +1,6 @@
-// Panels whose elements change their type on the way, by way of a buffer in the L1 cache: rows are cast into
-// it and moved from there, or columns are moved into it and cast from there. Offsets of a panel count
+// Panels whose elements change their type on the way: in registers (cast_tiles.h), else by way of a buffer in
+// the L1 cache: rows are cast into it and moved from there, or columns are moved into it and cast from there.
+// Offsets of a panel count
 // elements of the base type, which is the one that is moved: the target type in the first case, the source
 // type in the second.
 #pragma once
@@ -7,6 +8,7 @@
 #include <cstdint>
 
 #include "dtype/cast_chain.h"
+#include "reorder/cast_tiles.h"
 #include "reorder/panel.h"
 
 namespace tilework {
@@ -20,6 +22,8 @@ class PanelConversion {
   PanelConversion(const CastChain& chain, Order order);
 
   Order order() const { return order_; }
+  // Whether panels of whole register blocks are cast in registers.
+  bool has_registers() const { return in_registers_ != nullptr; }
   // Bits of an element of the base type.
   int base_bits() const { return info_of(order_ == Order::kCastFirst ? chain_.to() : chain_.from()).bits; }
 
@@ -43,6 +47,7 @@ class PanelConversion {
                            int64_t origin) const;
   void move_units(const Panel& panel) const;
   void fetch(const uint8_t* source, int64_t s, int64_t count) const;
+  bool cast_in_registers(const Panel& panel) const;
   void cast_rows(const Panel& panel, const Leaves& leaves) const;
   void cast_columns(const Panel& panel, const Leaves& leaves) const;
   void cast_run(const Panel& panel, const Leaves& leaves) const;
@@ -56,6 +61,8 @@ class PanelConversion {
   int64_t source_bits_;
   int64_t destination_bytes_;
   bool keeps_zero_bits_;
+  // Null where the chain has no such leaf.
+  CastLeaf in_registers_;
 };
 
 }  // namespace tilework

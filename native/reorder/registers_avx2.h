@@ -12,26 +12,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpu/registers_avx2.h"
 #include "reorder/cache_lines.h"
 
 namespace tilework {
 namespace {
 
-inline __m128i load16(const uint8_t* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
-inline __m256i load32(const uint8_t* at) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at)); }
-inline void store16(uint8_t* at, __m128i value) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value); }
-inline void store32(uint8_t* at, __m256i value) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), value);
-}
-
 // 16 bytes in each lane.
 inline __m256i load_lanes(const uint8_t* low, const uint8_t* high) {
   return _mm256_inserti128_si256(_mm256_castsi128_si256(load16(low)), load16(high), 1);
 }
-
-// The registers of a transpose are arrays in the source; they are registers only where all steps are inlined,
-// which the compiler is not sure of for so much code.
-#define TILEWORK_INLINE [[gnu::always_inline]] inline
 
 // Interleaves units of `kSize` bytes of the low, or of the high, halves of the lanes.
 template <int kSize>

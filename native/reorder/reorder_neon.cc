@@ -84,6 +84,7 @@ struct LineStores {
 template <class T>
 struct SquareBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = sizeof(T);
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = kCount;
@@ -101,6 +102,7 @@ struct SquareBlock : LineStores {
 template <class T>
 struct FlatBlock : LineStores {
   using Unit = T;
+  static constexpr int64_t kSourceSize = sizeof(T);
   static constexpr int kCount = 8 / sizeof(T);
   static constexpr int64_t kRows = kCount;
   static constexpr int64_t kColumns = 2 * kCount;
@@ -120,6 +122,7 @@ struct FlatBlock : LineStores {
 // Units of a whole register.
 struct RegisterBlock : LineStores {
   using Unit = Unit128;
+  static constexpr int64_t kSourceSize = sizeof(Unit);
   static constexpr int64_t kRows = 2;
   static constexpr int64_t kColumns = 2;
   template <class Rows, class Columns>

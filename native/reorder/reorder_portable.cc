@@ -13,6 +13,7 @@ namespace {
 template <class T, int64_t kSide>
 struct PlainBlock {
   using Unit = T;
+  static constexpr int64_t kSourceSize = sizeof(T);
   static constexpr int64_t kRows = kSide;
   static constexpr int64_t kColumns = kSide;
   static constexpr bool kMakesLines = false;

@@ -12,13 +12,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "reorder/blocks_avx2.h"
 #include "reorder/registers_avx2.h"
 #include "reorder/tile.h"
 
 namespace tilework {
 namespace {
 
-template <class T>
+template <class T, class Load = PlainLoad<T>>
 class StreamedBlocks {
  public:
   // False where the tile is of another kind.
@@ -49,32 +50,37 @@ class StreamedBlocks {
   static constexpr int64_t kSize = sizeof(T);
   // Rows, or columns, that 16 bytes hold.
   static constexpr int kCount = 16 / sizeof(T);
-  // Columns of a line of the source.
-  static constexpr int64_t kStrip = kLineBytes / kSize;
+  static constexpr int64_t kSourceSize = Load::kSourceSize;
+  // Columns of a line of the source, and of two blocks at least.
+  static constexpr int64_t kStrip = std::max<int64_t>(kLineBytes / kSourceSize, 2 * kCount);
+  static constexpr int64_t kStripBytes = kStrip * kSourceSize;
 
   // The last strip overlaps the one before, which leaves it aligned.
   template <int64_t kBlock>
   [[gnu::noinline]] static void run_strips(const Tile tile) {
     for (int64_t c = 0; c < tile.columns; c += kStrip) {
       const int64_t first = std::min(c, tile.columns - kStrip);
-      const uint8_t* from = tile.source + first * kSize;
+      const uint8_t* from = tile.source + first * kSourceSize;
       uint8_t* to = tile.destination + first * kBlock;
       fetch_ahead(tile, first);
       constexpr int64_t kColumns = kBlock == 16 ? 2 * kCount : kCount;
       for (int64_t i = 0; i < kStrip; i += kColumns) {
-        put_columns<kBlock>(from + i * kSize, tile.source_row, to + i * kBlock);
+        put_columns<kBlock>(from + i * kSourceSize, tile.source_row, to + i * kBlock);
       }
     }
   }
 
-  // A line of each row, a few strips ahead; behind the last strip comes the first one of the next tile, which
-  // most often lies behind the last row.
+  // A strip of each row, a few strips ahead; behind the last strip comes the first one of the next tile,
+  // which most often lies behind the last row.
   TILEWORK_INLINE static void fetch_ahead(const Tile& tile, int64_t first) {
     constexpr int64_t kAhead = 4 * kStrip;
     const bool is_next = first + kAhead >= tile.columns;
-    const uint8_t* from = tile.source + (first + kAhead) * kSize;
-    if (is_next) from += tile.rows * tile.source_row - tile.columns * kSize;
-    for (int64_t r = 0; r < tile.rows; ++r) __builtin_prefetch(from + r * tile.source_row, 0, kSecondLevel);
+    const uint8_t* from = tile.source + (first + kAhead) * kSourceSize;
+    if (is_next) from += tile.rows * tile.source_row - tile.columns * kSourceSize;
+    for (int64_t r = 0; r < tile.rows; ++r) {
+      for (int64_t i = 0; i < kStripBytes; i += kLineBytes)
+        __builtin_prefetch(from + r * tile.source_row + i, 0, kSecondLevel);
+    }
   }
 
   template <int64_t kBlock>
@@ -95,7 +101,7 @@ class StreamedBlocks {
   // Columns of 16 bytes, twice as many.
   TILEWORK_INLINE static void put_short(const uint8_t* from, int64_t row, uint8_t* to) {
     __m256i columns[kCount];
-    for (int r = 0; r < kCount; ++r) columns[r] = load32(from + r * row);
+    for (int r = 0; r < kCount; ++r) columns[r] = Load::whole(from + r * row);
     transpose_lanes<int{kSize}>(columns);
     for (int c = 0; c < kCount; ++c) put16(to + c * 16, _mm256_castsi256_si128(columns[c]), true);
     to += kCount * 16;
@@ -117,7 +123,7 @@ class StreamedBlocks {
 
   // 32 bytes of each column.
   TILEWORK_INLINE static void load_columns(const uint8_t* from, int64_t row, __m256i (&columns)[kCount]) {
-    for (int r = 0; r < kCount; ++r) columns[r] = load_lanes(from + r * row, from + (r + kCount) * row);
+    for (int r = 0; r < kCount; ++r) columns[r] = Load::halves(from + r * row, from + (r + kCount) * row);
     transpose_lanes<int{kSize}>(columns);
   }
 };

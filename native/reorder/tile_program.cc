@@ -22,7 +22,9 @@ Tiling make_tiling(const LoopNest& nest, int element_bits, const PanelConversion
   using Order = PanelConversion::Order;
   const int64_t edge = element_bits < 8 ? 2 * kTileEdgeBytes : kTileEdgeBytes;
   const auto edge_of = [&](Order cast) {
-    return conversion != nullptr && conversion->order() == cast ? kCastEdgeBytes : edge;
+    const bool is_called =
+        conversion != nullptr && conversion->order() == cast && !conversion->has_registers();
+    return is_called ? kCastEdgeBytes : edge;
   };
   return tiling_of(nest, offsets_of_element(element_bits), edge_of(Order::kMoveFirst),
                    edge_of(Order::kCastFirst));

@@ -3,8 +3,10 @@
 //
 //   struct Block {
 //     using Unit = uint32_t;
+//     // Of an element of the source, which is cast on the way where that is not sizeof(Unit).
+//     static constexpr int64_t kSourceSize;
 //     static constexpr int64_t kRows, kColumns;
-//     // Column c of row r: source + row_at(r) + c * sizeof(Unit), in bytes, goes to
+//     // Column c of row r: source + row_at(r) + c * kSourceSize, in bytes, goes to
 //     // destination + column_at(c) + r * sizeof(Unit). Places are Strided or Listed.
 //     template <class Rows, class Columns>
 //     static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination, Columns column_at);
@@ -77,7 +79,7 @@ template <class Block, class Rows, class Columns, class Before = NothingBefore>
       for (int64_t c = first; c < end; c += Block::kColumns) {
         const int64_t column = std::min(c, columns - Block::kColumns);
         before();
-        move(source + column * kSize, column_at.from(column));
+        move(source + column * Block::kSourceSize, column_at.from(column));
       }
     };
     int64_t r = 0;
@@ -128,10 +130,10 @@ template <class Block, class Rows, class Columns>
 template <class Block, class Rows, class Columns>
 [[gnu::noinline]] void transpose_by_columns(const uint8_t* source, Rows row_at, int64_t rows,
                                             uint8_t* destination, Columns column_at, int64_t columns) {
-  constexpr int64_t kSize = sizeof(typename Block::Unit);
   for (int64_t c = 0; c < columns; c += Block::kColumns) {
     const int64_t column = std::min(c, columns - Block::kColumns);
-    transpose_columns<Block>(source + column * kSize, row_at, rows, destination, column_at.from(column));
+    transpose_columns<Block>(source + column * Block::kSourceSize, row_at, rows, destination,
+                             column_at.from(column));
   }
 }
 

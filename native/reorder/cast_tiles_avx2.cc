@@ -1,0 +1,184 @@
+// The leaves of cast_tiles.h with AVX2, F16C and FMA: the register blocks of blocks_avx2.h with rows that are
+// cast while they are loaded. Only this file and those of casts are compiled for them.
+#include <cstring>
+#include <type_traits>
+
+#include "dtype/lanes_avx2.h"
+#include "reorder/block_transpose.h"
+#include "reorder/blocks_avx2.h"
+#include "reorder/cast_tiles.h"
+#include "reorder/panel_steps.h"
+#include "reorder/streamed_blocks_avx2.h"
+
+namespace tilework {
+namespace {
+
+// Elements of 8 or 16 bits to float32.
+template <Dtype from, int kSize>
+struct WideningLoad {
+  using Unit = uint32_t;
+  static constexpr int64_t kSourceSize = kSize;
+  TILEWORK_INLINE static __m256i whole(const uint8_t* at) {
+    return bits_of(decode_lanes<from>(kSize == 2 ? load16(at) : load8(at)));
+  }
+  TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
+    const __m128i codes =
+        kSize == 2 ? _mm_unpacklo_epi64(four(low), four(high)) : _mm_unpacklo_epi32(four(low), four(high));
+    return bits_of(decode_lanes<from>(codes));
+  }
+  TILEWORK_INLINE static __m128i half(const uint8_t* at) {
+    return _mm256_castsi256_si128(bits_of(decode_lanes<from>(four(at))));
+  }
+
+ private:
+  // Four elements.
+  TILEWORK_INLINE static __m128i four(const uint8_t* at) {
+    if constexpr (kSize == 2) return load8(at);
+    int32_t codes = 0;
+    std::memcpy(&codes, at, sizeof(codes));
+    return _mm_cvtsi32_si128(codes);
+  }
+};
+
+// Float32 to 16 bits.
+template <Dtype to>
+struct HalvingLoad {
+  using Unit = uint16_t;
+  static constexpr int64_t kSourceSize = 4;
+  TILEWORK_INLINE static __m256i whole(const uint8_t* at) { return halves(at, at + 32); }
+  TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
+    const __m256 first = floats_of(load32(low));
+    const __m256 second = floats_of(load32(high));
+    if constexpr (to == Dtype::kBfloat16) {
+      const __m256 has_nan = _mm256_cmp_ps(first, second, _CMP_UNORD_Q);
+      if (__builtin_expect(_mm256_movemask_ps(has_nan) != 0, 0))
+        return upper_halves(round_bfloat16_or_nan(first), round_bfloat16_or_nan(second));
+      return upper_halves(round_bfloat16(bits_of(first)), round_bfloat16(bits_of(second)));
+    } else {
+      return encode_words<to>(first, second);
+    }
+  }
+  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
+};
+
+// Float32 to 8 bits.
+template <Dtype to>
+struct QuarteringLoad {
+  using Unit = uint8_t;
+  static constexpr int64_t kSourceSize = 4;
+  TILEWORK_INLINE static __m256i whole(const uint8_t* at) { return halves(at, at + 64); }
+  TILEWORK_INLINE static __m256i halves(const uint8_t* low, const uint8_t* high) {
+    return encode_bytes<to>({{floats_of(load32(low)), floats_of(load32(low + 32)), floats_of(load32(high)),
+                              floats_of(load32(high + 32))}});
+  }
+  TILEWORK_INLINE static __m128i half(const uint8_t* at) { return _mm256_castsi256_si128(halves(at, at)); }
+};
+
+// Bytes to float32: transposed as bytes, and cast when a column is complete.
+template <Dtype from>
+struct WideningColumns : LineStores {
+  using Unit = uint32_t;
+  static constexpr int64_t kSourceSize = 1;
+
+ protected:
+  TILEWORK_INLINE static void put_sixteen(uint8_t* at, __m128i codes) {
+    store32(at, bits_of(decode_lanes<from>(codes)));
+    store32(at + 32, bits_of(decode_lanes<from>(_mm_srli_si128(codes, 8))));
+  }
+};
+
+template <Dtype from>
+struct TallBlock : WideningColumns<from> {
+  static constexpr int64_t kRows = 32;
+  static constexpr int64_t kColumns = 16;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[16];
+    for (int r = 0; r < 16; ++r) rows[r] = load_lanes(source + row_at(r), source + row_at(r + 16));
+    transpose_lanes<1>(rows);
+    for (int c = 0; c < 16; ++c) {
+      uint8_t* column = destination + column_at(c);
+      WideningColumns<from>::put_sixteen(column, _mm256_castsi256_si128(rows[c]));
+      WideningColumns<from>::put_sixteen(column + 64, _mm256_extracti128_si256(rows[c], 1));
+    }
+  }
+};
+
+template <Dtype from>
+struct FlatBlock : WideningColumns<from> {
+  static constexpr int64_t kRows = 16;
+  static constexpr int64_t kColumns = 32;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i rows[16];
+    for (int r = 0; r < 16; ++r) rows[r] = load32(source + row_at(r));
+    transpose_lanes<1>(rows);
+    for (int c = 0; c < 16; ++c) {
+      WideningColumns<from>::put_sixteen(destination + column_at(c), _mm256_castsi256_si128(rows[c]));
+      WideningColumns<from>::put_sixteen(destination + column_at(c + 16),
+                                         _mm256_extracti128_si256(rows[c], 1));
+    }
+  }
+};
+
+// The blocks of a pair of types. `Wide` ones come later where rows share sets of the cache, as half a line of
+// each would be read again for the other half, and where they are too high to stream whole lines.
+template <class Load, class Wide, class Narrow, class Half>
+bool cast_panel(const Panel& panel) {
+  constexpr int64_t kLineRows = kLineBytes / int64_t{sizeof(typename Load::Unit)};
+  const Panel one = merged(panel);
+  const auto run = [&](auto block) {
+    at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
+      const Tile tile{source,        destination,    one.columns,       one.rows,
+                      one.zero_rows, one.row_stride, one.column_stride, one.stores};
+      if (StreamedBlocks<typename Load::Unit, Load>::run(tile)) return;
+      BlockTranspose<typename decltype(block)::type>::run(tile);
+    });
+  };
+  const bool is_high = one.stores == Stores::kStreaming && kLineRows % Wide::kRows != 0;
+  if (is_high || crowds_sets(one.row_stride, Wide::kRows))
+    return with_block<Narrow, Half, Wide>(one.rows, one.columns, run);
+  return with_block<Wide, Narrow, Half>(one.rows, one.columns, run);
+}
+
+template <class Load, class T = typename Load::Unit>
+constexpr CastLeaf kLeaf = cast_panel<Load, WideBlock<T, Load>, NarrowBlock<T, Load>, HalfBlock<T, Load>>;
+template <Dtype from>
+constexpr CastLeaf kByteLeaf = cast_panel<WideningLoad<from, 1>, TallBlock<from>, FlatBlock<from>,
+                                          WideBlock<uint32_t, WideningLoad<from, 1>>>;
+
+}  // namespace
+
+CastLeaf cast_leaf__avx2(Dtype from, Dtype to) {
+  if (to == Dtype::kFloat32) {
+    switch (from) {
+      case Dtype::kFloat16:
+        return kLeaf<WideningLoad<Dtype::kFloat16, 2>>;
+      case Dtype::kBfloat16:
+        return kLeaf<WideningLoad<Dtype::kBfloat16, 2>>;
+      case Dtype::kInt8:
+        return kByteLeaf<Dtype::kInt8>;
+      case Dtype::kUint8:
+        return kByteLeaf<Dtype::kUint8>;
+      default:
+        return nullptr;
+    }
+  }
+  if (from != Dtype::kFloat32) return nullptr;
+  switch (to) {
+    case Dtype::kFloat16:
+      return kLeaf<HalvingLoad<Dtype::kFloat16>>;
+    case Dtype::kBfloat16:
+      return kLeaf<HalvingLoad<Dtype::kBfloat16>>;
+    case Dtype::kInt8:
+      return kLeaf<QuarteringLoad<Dtype::kInt8>>;
+    case Dtype::kUint8:
+      return kLeaf<QuarteringLoad<Dtype::kUint8>>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tilework
