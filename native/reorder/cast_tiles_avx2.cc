@@ -123,6 +123,76 @@ struct FlatBlock : WideningColumns<from> {
   }
 };
 
+// Float32 to bfloat16: two rows become one of pairs, rounded as halves of 32-bit lanes, which are transposed.
+struct PairedRows : LineStores {
+  using Unit = uint16_t;
+  static constexpr int64_t kSourceSize = 4;
+
+ protected:
+  // `load(r)` is row `r`; pairs are rows 2 * i and 2 * i + 1.
+  template <int kCount, class Load>
+  TILEWORK_INLINE static void load_pairs(__m256i (&pairs)[kCount], Load load) {
+    __m256 has_nan = _mm256_setzero_ps();
+    for (int i = 0; i < kCount; ++i) {
+      const __m256i first = load(2 * i);
+      const __m256i second = load(2 * i + 1);
+      has_nan = _mm256_or_ps(has_nan, _mm256_cmp_ps(floats_of(first), floats_of(second), _CMP_UNORD_Q));
+      pairs[i] = round(first, second);
+    }
+    if (__builtin_expect(_mm256_movemask_ps(has_nan) == 0, 1)) return;
+    for (int i = 0; i < kCount; ++i) {
+      pairs[i] = upper(round_bfloat16_or_nan(floats_of(load(2 * i))),
+                       round_bfloat16_or_nan(floats_of(load(2 * i + 1))));
+    }
+  }
+
+ private:
+  TILEWORK_INLINE static __m256i upper(__m256i first, __m256i second) {
+    return _mm256_blend_epi16(_mm256_srli_epi32(first, 16), second, 0xAA);
+  }
+  // To nearest even. The average of 16-bit lanes halves a sum of 17 bits, whose highest one is the carry.
+  TILEWORK_INLINE static __m256i round(__m256i first, __m256i second) {
+    const __m256i codes = upper(first, second);
+    const __m256i rest = _mm256_blend_epi16(first, _mm256_slli_epi32(second, 16), 0xAA);
+    const __m256i even = _mm256_and_si256(codes, _mm256_set1_epi16(1));
+    const __m256i sum = _mm256_avg_epu16(rest, _mm256_or_si256(even, _mm256_set1_epi16(0x7ffe)));
+    return _mm256_add_epi16(codes, _mm256_srli_epi16(sum, 15));
+  }
+};
+
+// Columns of 32 bytes.
+struct WidePairs : PairedRows {
+  static constexpr int64_t kRows = 16;
+  static constexpr int64_t kColumns = 4;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    __m256i pairs[4];
+    load_pairs(pairs, [&](int r) { return load_lanes(source + row_at(r), source + row_at(r + 8)); });
+    transpose_lanes<4>(pairs);
+    for (int c = 0; c < 4; ++c) store32(destination + column_at(c), pairs[c]);
+  }
+};
+
+// Columns of 16 bytes, and lines of the rows.
+struct NarrowPairs : PairedRows {
+  static constexpr int64_t kRows = 8;
+  static constexpr int64_t kColumns = 16;
+  template <class Rows, class Columns>
+  TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                        Columns column_at) {
+    for (int first = 0; first < kColumns; first += 8) {
+      __m256i pairs[4];
+      load_pairs(pairs, [&](int r) { return load32(source + row_at(r) + first * kSourceSize); });
+      transpose_lanes<4>(pairs);
+      for (int c = 0; c < 4; ++c) {
+        store16(destination + column_at(first + c), _mm256_castsi256_si128(pairs[c]));
+        store16(destination + column_at(first + c + 4), _mm256_extracti128_si256(pairs[c], 1));
+      }
+    }
+  }
+};
+
 // The blocks of a pair of types. `Wide` ones come later where rows share sets of the cache, as half a line of
 // each would be read again for the other half, and where they are too high to stream whole lines.
 template <class Load, class Wide, class Narrow, class Half>
@@ -171,7 +241,8 @@ CastLeaf cast_leaf__avx2(Dtype from, Dtype to) {
     case Dtype::kFloat16:
       return kLeaf<HalvingLoad<Dtype::kFloat16>>;
     case Dtype::kBfloat16:
-      return kLeaf<HalvingLoad<Dtype::kBfloat16>>;
+      return cast_panel<HalvingLoad<Dtype::kBfloat16>, WidePairs, NarrowPairs,
+                        HalfBlock<uint16_t, HalvingLoad<Dtype::kBfloat16>>>;
     case Dtype::kInt8:
       return kLeaf<QuarteringLoad<Dtype::kInt8>>;
     case Dtype::kUint8:

@@ -161,6 +161,8 @@ std::string FusedCast::reason() const {
       "cast from " + std::string(info_of(cast_.from()).name) + " to " + std::string(info_of(cast_.to()).name);
   if (moves_.copy_offset()) return what + " in the order of the source";
   if (pixels_ != nullptr) return moves_.reason() + "; " + what + " in registers";
+  if (conversion_ != nullptr && conversion_->has_registers())
+    return moves_.reason() + "; " + what + " in the registers of whole blocks";
   if (is_cast_first()) return moves_.reason() + "; " + what + " before the elements move";
   return moves_.reason() + "; " + what + " before the elements leave the caches";
 }

@@ -329,6 +329,54 @@ void test_images() {
   }
 }
 
+// Numbers of common size, without NaN and infinities, half of them between two neighbours of a 16-bit type.
+void make_common(std::vector<uint8_t>& floats) {
+  for (size_t at = 0; at + 4 <= floats.size(); at += 4) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &floats[at], sizeof(bits));
+    bits = (bits & 0x80ffffff) | 0x3f000000;
+    if (at % 8 == 0) bits = (bits & 0xffff0000) | 0x8000;
+    std::memcpy(&floats[at], &bits, sizeof(bits));
+  }
+}
+
+// Types that are cast in registers: tiles of more and of less than a block, with tails, holes, rows that
+// share sets of the cache, and streamed; with special values and without them, which rounds in another way.
+void test_registers() {
+  constexpr std::array kNarrow = {Dtype::kFloat16, Dtype::kBfloat16, Dtype::kInt8, Dtype::kUint8};
+  std::mt19937_64 random(80);
+  for (const Dtype narrow : kNarrow) {
+    for (const auto& [from, to] : {std::pair{Dtype::kFloat32, narrow}, std::pair{narrow, Dtype::kFloat32}}) {
+      for (const auto& [channels, pixels] : {std::pair{3, 70}, std::pair{8, 64}, std::pair{17, 61},
+                                             std::pair{33, 33}, std::pair{40, 1024}, std::pair{128, 97}}) {
+        const std::vector<int64_t> shape = {2, channels, 1, pixels};
+        const Side planes = row_major(shape);
+        const Side last = plain_order(shape, {0, 2, 3, 1});
+        const Side blocks = feature_blocks(shape, 16);
+        for (const auto& [before, after] : {std::pair{planes, last}, std::pair{last, planes},
+                                            std::pair{planes, blocks}, std::pair{blocks, planes}}) {
+          ReorderDescription description = plain(from, to, shape);
+          description.from = before;
+          description.to = after;
+          const ReorderPlan plan(description);
+          for (const bool is_common : {false, true}) {
+            std::vector<uint8_t> source = random_bytes(plan.source_bytes(), random);
+            if (is_common && from == Dtype::kFloat32) make_common(source);
+            const std::vector<uint8_t> expected = expected_casts(description, plan, source.data());
+            for (const Stores stores : {Stores::kCached, Stores::kStreaming}) {
+              std::vector<uint8_t> found(expected.size(), 0xA5);
+              plan.run(source.data(), found.data(), 0, plan.destination_bytes(), stores);
+              CHECK_IN(text(description.casts) + " " + std::to_string(channels) + " channels of " +
+                           std::to_string(pixels) + " to " + std::to_string(after.pieces[0].digits.size()),
+                       found == expected);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // Units of every size that passes through the buffer, with several of them in rows and columns.
 void test_unit_sizes() {
   std::mt19937_64 random(79);
@@ -430,6 +478,7 @@ int main(int count, char** arguments) {
   test_random_layouts(count > 1 ? std::atoi(arguments[1]) : 2000);
   test_large();
   test_images();
+  test_registers();
   test_unit_sizes();
   test_holes();
   test_two_bits();
