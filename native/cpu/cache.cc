@@ -2,6 +2,8 @@
 
 #if defined(__APPLE__)
 #include <sys/sysctl.h>
+
+#include <initializer_list>
 #else
 #include <unistd.h>
 

@@ -10,31 +10,54 @@ namespace tilework {
 namespace {
 
 #if defined(__x86_64__)
-// The builtins of Clang 15 do not know f16c. The operating system saves its registers if it saves those of
-// avx.
-bool has_f16c() {
+struct Registers {
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
-  const bool known = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0;
-  return known && (ecx & bit_F16C) != 0 && __builtin_cpu_supports("avx");
+};
+
+// Zeros for a leaf that this CPU does not have.
+Registers cpuid(unsigned leaf) {
+  Registers registers;
+  __get_cpuid_count(leaf, 0, &registers.eax, &registers.ebx, &registers.ecx, &registers.edx);
+  return registers;
 }
+
+// Which registers the operating system saves. In assembly, because the intrinsic needs a compiler option.
+unsigned xgetbv() {
+  unsigned low = 0;
+  unsigned high = 0;
+  __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  return low;
+}
+
+// Bits of XCR0: SSE and AVX; for AVX-512 also masks and both halves of its registers.
+constexpr unsigned kAvxState = 0x06;
+constexpr unsigned kAvx512State = 0xe6;
 #endif
 
+// Asks the CPU itself. __builtin_cpu_supports needs tables of the compiler's runtime library, and that of
+// some cross compilers has only a stub, which answers "no" to everything.
 std::vector<std::string> probe_features() {
   std::vector<std::string> features;
 #if defined(__x86_64__)
-  __builtin_cpu_init();
-  // The builtin also checks that the operating system saves the wide registers.
-  if (__builtin_cpu_supports("sse4.2")) features.push_back("sse4.2");
-  if (__builtin_cpu_supports("avx")) features.push_back("avx");
-  if (has_f16c()) features.push_back("f16c");
-  if (__builtin_cpu_supports("fma")) features.push_back("fma");
-  if (__builtin_cpu_supports("avx2")) features.push_back("avx2");
-  if (__builtin_cpu_supports("avx512f")) features.push_back("avx512f");
-  if (__builtin_cpu_supports("avx512bw")) features.push_back("avx512bw");
-  if (__builtin_cpu_supports("avx512vl")) features.push_back("avx512vl");
+  const Registers basic = cpuid(1);
+  const Registers extended = cpuid(7);
+  const unsigned saved = (basic.ecx & bit_OSXSAVE) != 0 ? xgetbv() : 0;
+  const bool avx = (saved & kAvxState) == kAvxState && (basic.ecx & bit_AVX) != 0;
+  const bool avx512 = avx && (saved & kAvx512State) == kAvx512State;
+  const auto add = [&](const char* name, bool usable) {
+    if (usable) features.push_back(name);
+  };
+  add("sse4.2", (basic.ecx & bit_SSE4_2) != 0);
+  add("avx", avx);
+  add("f16c", avx && (basic.ecx & bit_F16C) != 0);
+  add("fma", avx && (basic.ecx & bit_FMA) != 0);
+  add("avx2", avx && (extended.ebx & bit_AVX2) != 0);
+  add("avx512f", avx512 && (extended.ebx & bit_AVX512F) != 0);
+  add("avx512bw", avx512 && (extended.ebx & bit_AVX512BW) != 0);
+  add("avx512vl", avx512 && (extended.ebx & bit_AVX512VL) != 0);
 #elif defined(__aarch64__)
   features.push_back("neon");  // part of the architecture's baseline
 #endif

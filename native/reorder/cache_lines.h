@@ -39,7 +39,7 @@ class LineRequests {
       : next_(begin), end_(begin + bytes), bytes_a_step_((bytes / kLineBytes / steps + 1) * kLineBytes) {}
 
   void operator()() {
-    const uint8_t* last = next_ + std::min(bytes_a_step_, end_ - next_);
+    const uint8_t* last = next_ + std::min<int64_t>(bytes_a_step_, end_ - next_);
     for (; next_ < last; next_ += kLineBytes) __builtin_prefetch(next_, 1);
   }
 

@@ -136,27 +136,27 @@ struct RegisterBlock : LineStores {
 };
 
 // Two, three or four registers of units that are interleaved in memory.
-#define TILEWORK_STRUCTURE(count, bits)                                                                      \
-  TILEWORK_INLINE auto load_structure(const uint##bits##_t* at, Count<count>) {                              \
-    return vld##count##q_u##bits(at);                                                                        \
-  }                                                                                                          \
-  TILEWORK_INLINE void store_structure(uint##bits##_t* at, const decltype(vld##count##q_u##bits(at))& all) { \
-    vst##count##q_u##bits(at, all);                                                                          \
+#define TILEWORK_STRUCTURE(count, bits, structure)                                 \
+  TILEWORK_INLINE auto load_structure(const uint##bits##_t* at, Count<count>) {    \
+    return vld##count##q_u##bits(at);                                              \
+  }                                                                                \
+  TILEWORK_INLINE void store_structure(uint##bits##_t* at, const structure& all) { \
+    vst##count##q_u##bits(at, all);                                                \
   }
 
 template <int kCount>
 using Count = std::integral_constant<int, kCount>;
 
-TILEWORK_STRUCTURE(2, 8)
-TILEWORK_STRUCTURE(3, 8)
-TILEWORK_STRUCTURE(4, 8)
-TILEWORK_STRUCTURE(2, 16)
-TILEWORK_STRUCTURE(3, 16)
-TILEWORK_STRUCTURE(4, 16)
-TILEWORK_STRUCTURE(2, 32)
-TILEWORK_STRUCTURE(3, 32)
-TILEWORK_STRUCTURE(4, 32)
-TILEWORK_STRUCTURE(2, 64)
+TILEWORK_STRUCTURE(2, 8, uint8x16x2_t)
+TILEWORK_STRUCTURE(3, 8, uint8x16x3_t)
+TILEWORK_STRUCTURE(4, 8, uint8x16x4_t)
+TILEWORK_STRUCTURE(2, 16, uint16x8x2_t)
+TILEWORK_STRUCTURE(3, 16, uint16x8x3_t)
+TILEWORK_STRUCTURE(4, 16, uint16x8x4_t)
+TILEWORK_STRUCTURE(2, 32, uint32x4x2_t)
+TILEWORK_STRUCTURE(3, 32, uint32x4x3_t)
+TILEWORK_STRUCTURE(4, 32, uint32x4x4_t)
+TILEWORK_STRUCTURE(2, 64, uint64x2x2_t)
 
 #undef TILEWORK_STRUCTURE
 

@@ -4,6 +4,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import {
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -453,6 +454,15 @@ describe('settings', () => {
   test('the instruction set is reported', () => {
     expect(native().cpu().architecture).toBe(process.arch)
     expect(native().cpu().features.length).toBeGreaterThan(0)
+  })
+
+  const known = ['sse4_2', 'avx', 'f16c', 'fma', 'avx2', 'avx512f', 'avx512bw', 'avx512vl', 'asimd']
+  const systemNames: Record<string, string> = { sse4_2: 'sse4.2', asimd: 'neon' }
+
+  test.runIf(existsSync('/proc/cpuinfo'))('the features of the CPU are those that the system lists', () => {
+    const flags = /^(?:flags|Features)\s*:(.*)$/m.exec(readFileSync('/proc/cpuinfo', 'utf8'))![1]!.split(' ')
+    const listed = known.filter((flag) => flags.includes(flag)).map((flag) => systemNames[flag] ?? flag)
+    expect(native().cpu().features).toEqual(listed)
   })
 })
 
