@@ -119,10 +119,10 @@ export const MAX_DEPTH = 127
 export const MAX_TEXT_LENGTH = 2 ** 25
 
 /**
- * Maximum metadata entries: a layout entry for every tensor of a full header fits. Without it a header of two-character
+ * Maximum metadata entries, of which each takes some 210 bytes of memory: 64 MiB hold them. Without it a header of two-character
  * texts could have ten million entries, which take thirty times its bytes.
  */
-export const MAX_METADATA_ENTRIES = 2 ** 20
+export const MAX_METADATA_ENTRIES = 2 ** 18
 
 /** Maximum characters of a layout entry: a shape and two paddings of the maximum rank fit. */
 export const MAX_LAYOUT_ENTRY_LENGTH = 16_384
