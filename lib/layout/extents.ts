@@ -25,8 +25,9 @@ export function copyExtents(name: string, extents: readonly number[]): number[] 
   }
   // A plain loop, because a file may have a million shapes. Each extent is read once, so that a getter cannot return one
   // number to the check and another to the copy.
-  const copy: number[] = []
   const rank = checkRank(name, extents)
+  // With its length, because an array that grows has room for 17 numbers. Without axes it would have room for 4.
+  const copy: number[] = rank === 0 ? [] : new Array(rank)
   for (let axis = 0; axis < rank; axis++) {
     const extent = extents[axis]!
     if (!Number.isSafeInteger(extent) || extent < 0) {
@@ -35,7 +36,7 @@ export function copyExtents(name: string, extents: readonly number[]): number[] 
         `${name}[${axis}] is ${valueText(extent)}; it must be a whole number from 0 to 2^53 - 1`,
       )
     }
-    copy.push(extent)
+    copy[axis] = extent
   }
   return copy
 }
