@@ -47,6 +47,9 @@ export interface TensorList extends Iterable<Tensor> {
   get(name: string): Tensor | undefined
 }
 
+/** Tensors to be written: an array, or the list of a file, which makes each of them when it is asked for. */
+export type TensorSequence = Pick<TensorList, 'length' | 'at'> & Iterable<Tensor>
+
 export interface ReadResult {
   readonly tensors: TensorList
   readonly findings: readonly Finding[]
@@ -71,7 +74,8 @@ export type WriteSegment =
 /** A file to be written: its segments in order, without gaps. */
 export interface WritePlan {
   readonly byteLength: number
-  readonly segments: readonly WriteSegment[]
+  /** Iterated once or more; made anew by each iteration where a list of them would take more memory than the file. */
+  readonly segments: Iterable<WriteSegment>
   /**
    * Files beside this one that it refers to (shards). They are complete on disk before this file takes its name. Only a
    * path can be their target.
@@ -142,7 +146,7 @@ export interface Format<WriteOptions = unknown> {
   /** Everything wrong with the bytes at the given level, expensive checks included. Never throws on bad bytes. */
   check(source: ByteSource, options: ReadOptions): Promise<Finding[]>
   /** Throws ERR_UNSUPPORTED with the reason for what the format cannot represent, before anything is written. */
-  plan(tensors: readonly Tensor[], options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
+  plan(tensors: TensorSequence, options?: WriteOptions, target?: WriteTarget): Promise<WritePlan>
   /** How files of the format name others; absent for formats of one file. */
   readonly naming?: NamingFormat
   /**

@@ -23,6 +23,31 @@ export abstract class LazyTensorList implements TensorList {
   }
 }
 
+/** The tensors of another list after a change, which is made when someone asks for one. */
+export class ChangedTensors extends LazyTensorList {
+  readonly #tensors: TensorList
+  readonly #change: (tensor: Tensor) => Tensor
+
+  constructor(tensors: TensorList, change: (tensor: Tensor) => Tensor) {
+    super()
+    this.#tensors = tensors
+    this.#change = change
+  }
+
+  get length(): number {
+    return this.#tensors.length
+  }
+
+  protected tensorAt(position: number): Tensor {
+    return this.#change(this.#tensors.at(position)!)
+  }
+
+  get(name: string): Tensor | undefined {
+    const tensor = this.#tensors.get(name)
+    return tensor && this.#change(tensor)
+  }
+}
+
 /** Tensors that exist already. Of several with one name `get` gives the last. */
 export class TensorArray extends LazyTensorList {
   readonly #tensors: readonly Tensor[]

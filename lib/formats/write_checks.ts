@@ -30,9 +30,9 @@ export function checkStorageBytes(
  * Names for a format that identifies tensors by name. A tensor without a name gets `prefix` and its position, followed
  * by underscores where another tensor has that name. Names that two tensors share stay; the format refuses them.
  */
-export function uniqueNames(tensors: readonly Pick<Tensor, 'name'>[], prefix: string): string[] {
-  const taken = new Set(tensors.map(({ name }) => name))
-  return tensors.map(({ name }, index) => {
+export function uniqueNames(names: readonly string[], prefix: string): string[] {
+  const taken = new Set(names)
+  return names.map((name, index) => {
     if (name !== '') return name
     let unique = `${prefix}${index}`
     while (taken.has(unique)) unique += '_'

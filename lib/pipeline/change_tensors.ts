@@ -92,10 +92,11 @@ export function changesLayout({ layout, fromLayout }: TensorChanges): boolean {
 }
 
 /** True where the element type of some tensor changes. */
-export function changesElements(tensors: readonly Tensor[], { dtype, quantize }: TensorChanges): boolean {
+export function changesElements(tensors: Iterable<Tensor>, { dtype, quantize }: TensorChanges): boolean {
   if (quantize !== undefined || dtype === undefined) return quantize !== undefined
   const target = resolveDtype(dtype)
-  return tensors.some((tensor) => tensor.dtype !== target)
+  for (const tensor of tensors) if (tensor.dtype !== target) return true
+  return false
 }
 
 /**
@@ -112,7 +113,7 @@ export function reorderTensors(tensors: readonly Tensor[], changes: TensorChange
  *
  * @throws TileworkError as `reorderTensors`
  */
-export function changeElementTypes(tensors: readonly Tensor[], changes: TensorChanges): Tensor[] {
+export function changeElementTypes(tensors: Iterable<Tensor>, changes: TensorChanges): Tensor[] {
   return convertEach(tensors, changes, (tensor) => changeElementType(tensor, changes))
 }
 
@@ -127,13 +128,15 @@ interface Failure {
 }
 
 function convertEach<Result>(
-  tensors: readonly Tensor[],
+  tensors: Iterable<Tensor>,
   changes: TensorChanges,
   convert: (tensor: Tensor) => Result,
 ): Result[] {
   const failures: Failure[] = []
   const results: Result[] = []
+  let total = 0
   for (const tensor of tensors) {
+    total++
     try {
       results.push(convert(tensor))
     } catch (error) {
@@ -142,7 +145,7 @@ function convertEach<Result>(
       failures.push({ tensor, error })
     }
   }
-  if (failures.length > 0) throw failureOf(failures, tensors.length, changes.tensors !== undefined)
+  if (failures.length > 0) throw failureOf(failures, total, changes.tensors !== undefined)
   return results
 }
 

@@ -64,7 +64,7 @@ export interface ChunkOptions {
 }
 
 /** The chunks of a file, without gaps, generated on demand. */
-export function* chunksOf(segments: readonly WriteSegment[], options: ChunkOptions): Generator<Chunk> {
+export function* chunksOf(segments: Iterable<WriteSegment>, options: ChunkOptions): Generator<Chunk> {
   let position = 0
   for (const segment of segments) {
     for (const { work, byteLength, tensors } of workOf(segment, options)) {

@@ -5,7 +5,7 @@ import { throwIfAborted } from '../cancel.js'
 import { findDevice } from '../device/devices.js'
 import { type Dtype, resolveDtype } from '../dtype/dtypes.js'
 import { type Finding, TileworkError } from '../errors.js'
-import type { FormatEntry } from '../formats/format.js'
+import type { FormatEntry, TensorList } from '../formats/format.js'
 import {
   checkTarget,
   chooseFormat,
@@ -14,6 +14,7 @@ import {
   formatOfModel,
   writeOptionNames,
 } from '../formats/registry.js'
+import { ChangedTensors } from '../formats/tensor_list.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import { type CastLosses, castLosses, mayLoseMany } from '../tensor/cast_losses.js'
 import { isPlain } from '../tensor/plain_storage.js'
@@ -214,18 +215,20 @@ export async function convertFile(
   const isUnchanged = staysWhole && !isReordered && !isRetyped
   if (staysWhole && !isUnchanged) refuseToDropGraph(file)
   const losses = isUnchanged ? [] : await countLosses(selected, options)
-  const reordered = isReordered ? reorderTensors(selected, options) : []
+  const reordered = isReordered ? reorderTensors([...selected], options) : []
   const tensors = isUnchanged
     ? selected
     : isReordered
       ? reordered.map(({ after }) => after)
-      : (await changedElements(selected, format, options)).map((tensor) => inWritableLayout(tensor, format))
-  const content = isUnchanged ? file : tensors.map((tensor) => computeOnDevice(tensor, options))
+      : mapTensors(await changedElements(selected, format, options), (tensor) =>
+          inWritableLayout(tensor, format),
+        )
+  const content = isUnchanged ? file : mapTensors(tensors, (tensor) => computeOnDevice(tensor, options))
   const byteLength = await write(output, content, format.name as FormatName, options)
   return {
     format: format.name as FormatName,
     byteLength,
-    tensors: tensors.map(summarizeTensor),
+    tensors: Array.from(tensors, summarizeTensor),
     findings: file.findings,
     undo: undoConversions({ path, format }, reordered, options.as),
     droppedNodes: isUnchanged ? 0 : nodesOf(file),
@@ -233,19 +236,27 @@ export async function convertFile(
   }
 }
 
+/** Tensors of a file: those that were selected, or the list of all. */
+type Selected = readonly Tensor[] | TensorList
+
+/** The change of a list of a file is a list too: an array of its tensors may take many times the size of the file. */
+function mapTensors(tensors: Selected, change: (tensor: Tensor) => Tensor): Selected {
+  return 'get' in tensors ? new ChangedTensors(tensors, change) : tensors.map(change)
+}
+
 /** A model that becomes a file of another format is stored as its weights, unless tensors are named. */
 async function selectedTensors(
   file: OpenFile,
   format: FormatEntry,
   { tensors, weightsOnly }: ConvertOptions,
-): Promise<readonly Tensor[]> {
+): Promise<Selected> {
   if (tensors !== undefined) return selectTensors(file.tensors, tensors)
-  const all = [...file.tensors]
+  const all = file.tensors
   const model = format.name === file.format && !weightsOnly ? undefined : file.tmfile
   const weights = model && (await formatOfModel(model)?.load())?.weightsOf(model)
   if (!weights) return all
   const names = new Set(weights.map(({ name }) => name))
-  return all.filter(({ name }) => names.has(name))
+  return [...all].filter(({ name }) => names.has(name))
 }
 
 /**
@@ -307,24 +318,24 @@ const FLOATS: ReadonlySet<Dtype> = new Set(['float32', 'float16'])
 
 /** The tensors in the element type of the options, or quantized. */
 async function changedElements(
-  selected: readonly Tensor[],
+  selected: Selected,
   format: FormatEntry,
   options: ConvertOptions,
-): Promise<readonly Tensor[]> {
+): Promise<Selected> {
   const { quantizeTo, tensors, signal } = options
-  if (!quantizeTo) return changeElementTypes(selected, options)
+  if (!quantizeTo) return options.dtype === undefined ? selected : changeElementTypes(selected, options)
   if (format.name === 'tmfile') {
     throw new TileworkError(
       'ERR_UNSUPPORTED',
       'A tmfile keeps scales with its constants; quantize them with tmfile.quantize or "tilework edit --quantize".',
     )
   }
-  return quantizeTensors(selected, quantizeTo, tensors !== undefined, signal)
+  return quantizeTensors([...selected], quantizeTo, tensors !== undefined, signal)
 }
 
 /** What a plain cast destroys; `quantize` has parameters that the caller chose. */
 async function countLosses(
-  tensors: readonly Tensor[],
+  tensors: Iterable<Tensor>,
   { dtype, quantize, countLosses: isWanted, signal }: ConvertOptions,
 ): Promise<TensorLosses[]> {
   if (!isWanted || dtype === undefined || quantize) return []

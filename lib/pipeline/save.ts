@@ -16,7 +16,13 @@ import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
 import { throwIfAborted, withCancelFlag } from '../cancel.js'
 import { TileworkError } from '../errors.js'
-import type { FormatEntry, ModelFormatEntry, WritePlan } from '../formats/format.js'
+import type {
+  FormatEntry,
+  ModelFormatEntry,
+  TensorSequence,
+  WritePlan,
+  WriteSegment,
+} from '../formats/format.js'
 import type { OnnxModel } from '../formats/onnx/index.js'
 import {
   chooseFormat,
@@ -27,6 +33,7 @@ import {
   type WriteOptions,
   writeOptionNames,
 } from '../formats/registry.js'
+import { LazyTensorList } from '../formats/tensor_list.js'
 import type { TmfileModel } from '../formats/tmfile/index.js'
 import { checkTensor } from '../tensor/check_tensor.js'
 import type { Tensor } from '../tensor/tensor.js'
@@ -177,14 +184,12 @@ async function planFile(
   }
   // The tensors alone would be a model without a graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
-  const tensors = opened
-    ? [...(content as OpenFile).tensors]
-    : listTensors(content as Tensor | Iterable<Tensor>)
+  const tensors = opened ? (content as OpenFile).tensors : listTensors(content as Tensor | Iterable<Tensor>)
   return planTensors(tensors, format, options, path)
 }
 
 async function planTensors(
-  tensors: readonly Tensor[],
+  tensors: TensorSequence,
   entry: FormatEntry,
   options: SerializeOptions,
   path: string | undefined,
@@ -210,14 +215,17 @@ async function planModel(
   if (entry === own) {
     const plan = await ownFormat.planModel(model, options, path === undefined ? {} : { path })
     // Each range of the file holds the values of one weight; the files beside it hold the other values.
-    const inFile = plan.segments.filter(({ kind }) => kind === 'range' || kind === 'tensor')
-    const beside = (plan.siblings ?? []).flatMap(({ segments }) =>
-      segments.filter(({ kind }) => kind === 'tensor'),
-    )
-    const tensorsTotal = inFile.length + beside.length
+    let tensorsTotal = countKinds(plan, ['range', 'tensor'])
+    for (const sibling of plan.siblings ?? []) tensorsTotal += countKinds(sibling, ['tensor'])
     return { plan, format: own, tensorsTotal, tensorsOfRanges: 1 }
   }
   return planTensors(ownFormat.weightsOf(model), entry, options, path)
+}
+
+function countKinds({ segments }: WritePlan, kinds: readonly WriteSegment['kind'][]): number {
+  let count = 0
+  for (const { kind } of segments) if (kinds.includes(kind)) count++
+  return count
 }
 
 /** True for a plain copy: without options of the writer, and not from a file to an index of shards or back. */
@@ -266,7 +274,9 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
   )
 }
 
-function listTensors(content: Tensor | Iterable<Tensor>): Tensor[] {
+/** The list of a file stays one: its tensors never change, and an array of them may take many times the size of the file. */
+function listTensors(content: Tensor | Iterable<Tensor>): TensorSequence & Iterable<Tensor> {
+  if (content instanceof LazyTensorList) return content
   return readInput('The content', () => {
     if (typeof content === 'object' && content !== null) {
       if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))

@@ -78,6 +78,7 @@ it.each([
   ['members.npz', 'check', () => manyMembers(65_000)],
   ['records.btf', 'open', () => manyRecords(400_000)],
   ['records.btf', 'check', () => manyRecords(400_000)],
+  ['records.btf', 'convert', () => manyRecords(250_000)],
   ['records.btf', 'inspect', () => manyRecords(250_000)],
   ['records.btf', 'inspect --json', () => manyRecords(250_000)],
   ['entries.safetensors', 'inspect', () => manyEntries(180_000)],

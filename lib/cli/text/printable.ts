@@ -33,8 +33,9 @@ export function printableJson(value: unknown, indent?: number): string {
 /**
  * Writes the JSON of a command: indented on a terminal, on one line for a program.
  *
- * @param value - a value of JSON, or an array of them. A property may also be a list that is no array: its elements are written one
- * after the other, so that they need not be in memory together.
+ * The elements of lists in a report are written one after the other: their text may be many times as large as they are.
+ *
+ * @param value - a report or an array of reports, whose lists need not be arrays
  */
 export function printJson(value: unknown, { stdout, stdoutIsTerminal }: Terminal): void {
   const indent = stdoutIsTerminal ? 2 : 0
@@ -49,7 +50,7 @@ export function printJson(value: unknown, { stdout, stdoutIsTerminal }: Terminal
 
 function* reportTexts(value: unknown, margin: string, indent: number): Generator<string> {
   if (Array.isArray(value)) yield* listTexts(value, margin, indent, reportTexts)
-  else if (isObject(value) && Object.values(value).some(isList)) yield* objectTexts(value, margin, indent)
+  else if (typeof value === 'object' && value !== null) yield* objectTexts(value, margin, indent)
   else yield* valueTexts(value, margin, indent)
 }
 
@@ -62,7 +63,7 @@ function* objectTexts(object: object, margin: string, indent: number): Generator
     yield* isList(value) ? listTexts(value, inner, indent, valueTexts) : valueTexts(value, inner, indent)
     separator = ','
   }
-  yield `${lineBreak}${margin}}`
+  yield separator === '{' ? '{}' : `${lineBreak}${margin}}`
 }
 
 function* listTexts(
@@ -86,13 +87,8 @@ function* valueTexts(value: unknown, margin: string, indent: number): Generator<
   yield printableJson(value, indent).replaceAll('\n', `\n${margin}`)
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null
-}
-
-/** True for a list that is no array. */
 function isList(value: unknown): value is Iterable<unknown> {
-  return isObject(value) && !Array.isArray(value) && Symbol.iterator in value
+  return typeof value === 'object' && value !== null && Symbol.iterator in value
 }
 
 /** Characters that are collected for a write. */

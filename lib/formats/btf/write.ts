@@ -14,7 +14,7 @@ import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, SparseTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
 import { exactSizeOf } from '../exact_size.js'
-import type { WritePlan, WriteSegment } from '../format.js'
+import type { TensorSequence, WritePlan, WriteSegment } from '../format.js'
 import { checkHasData, checkStorageBytes } from '../write_checks.js'
 import {
   alignUp,
@@ -44,7 +44,7 @@ type PlannedRecord =
  *
  * @throws TileworkError ERR_UNSUPPORTED for an element type without a BTF code, ERR_NO_DATA, ERR_ARGUMENT, ERR_COO_INDEX
  */
-export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions = {}): Promise<WritePlan> {
+export async function plan(tensors: TensorSequence, options: BtfWriteOptions = {}): Promise<WritePlan> {
   const { cooLayoutCode = LAYOUT_COO } = options
   if (cooLayoutCode !== LAYOUT_COO && cooLayoutCode !== LAYOUT_COO_OF_DOCUMENT) {
     throw new TileworkError(
@@ -52,11 +52,46 @@ export async function plan(tensors: readonly Tensor[], options: BtfWriteOptions 
       `cooLayoutCode must be 1 or 2; it is ${valueText(cooLayoutCode)}.`,
     )
   }
-  const records: PlannedRecord[] = []
-  for (const [index, tensor] of tensors.entries()) {
-    records.push(await planRecord(tensor, index))
+  const head = new DataView(new ArrayBuffer(U64_BYTES + U64_BYTES * tensors.length))
+  setU64(head, 0, tensors.length)
+  const sparse = new Map<number, CooTensor>()
+  const end = new EndOfFile(head.byteLength)
+  let index = 0
+  for (const tensor of tensors) {
+    setU64(head, U64_BYTES + U64_BYTES * index, end.position)
+    const record = await planRecord(tensor, index)
+    if (record.kind === 'sparse') sparse.set(index, record.tensor)
+    addRecord(end, record, cooLayoutCode)
+    index++
   }
-  return joinRecords(records, cooLayoutCode)
+  const segments = {
+    *[Symbol.iterator](): Generator<WriteSegment> {
+      yield { kind: 'bytes', bytes: new Uint8Array(head.buffer) }
+      yield* recordSegments(tensors, sparse, head.byteLength, cooLayoutCode)
+    },
+  }
+  return { byteLength: end.position, segments }
+}
+
+/** The records again, now as segments. Sorted entries of sparse tensors are kept from the first time. */
+function* recordSegments(
+  tensors: TensorSequence,
+  sparse: ReadonlyMap<number, CooTensor>,
+  position: number,
+  cooLayoutCode: number,
+): Generator<WriteSegment> {
+  const out = new SegmentList(position)
+  let index = 0
+  for (const tensor of tensors) {
+    const sorted = sparse.get(index)
+    const record: PlannedRecord = sorted
+      ? { kind: 'sparse', tensor: sorted, shape: sorted.shape }
+      : planDense(tensor as DenseTensor, index)
+    addRecord(out, record, cooLayoutCode)
+    yield* out.take()
+    index++
+  }
+  yield* out.finish()
 }
 
 async function planRecord(tensor: Tensor, index: number): Promise<PlannedRecord> {
@@ -99,35 +134,47 @@ async function planSparse(tensor: SparseTensor): Promise<PlannedRecord> {
   return { kind: 'sparse', tensor: sorted, shape: sorted.shape }
 }
 
-function joinRecords(records: readonly PlannedRecord[], cooLayoutCode: number): WritePlan {
-  const tableBytes = U64_BYTES + U64_BYTES * records.length
-  const table = new DataView(new ArrayBuffer(tableBytes))
-  setU64(table, 0, records.length)
-  const out = new SegmentList(tableBytes)
-  for (const [index, record] of records.entries()) {
-    setU64(table, U64_BYTES + U64_BYTES * index, out.position)
-    addRecord(out, record, cooLayoutCode)
-    out.pad()
-  }
-  const head: WriteSegment = { kind: 'bytes', bytes: new Uint8Array(table.buffer) }
-  return { byteLength: out.position, segments: [head, ...out.finish()] }
-}
-
-function addRecord(out: SegmentList, { kind, tensor, shape }: PlannedRecord, cooLayoutCode: number): void {
+function addRecord(out: RecordOutput, { kind, tensor, shape }: PlannedRecord, cooLayoutCode: number): void {
   out.u64(shape.length)
   const dtypeCode = (DTYPE_BY_CODE as readonly string[]).indexOf(tensor.dtype)
   out.u64(dtypeCode + 256 * (kind === 'sparse' ? cooLayoutCode : LAYOUT_DENSE))
   for (const extent of shape) out.u64(extent)
   if (kind === 'dense') {
     out.tensor(tensor)
-    return
+  } else {
+    const { indices, values } = tensor.storage()
+    out.u64(tensor.entryCount)
+    out.u64(shape.length)
+    out.tensor(indices)
+    out.u64(tensor.entryCount)
+    out.tensor(values)
   }
-  const { indices, values } = tensor.storage()
-  out.u64(tensor.entryCount)
-  out.u64(shape.length)
-  out.tensor(indices)
-  out.u64(tensor.entryCount)
-  out.tensor(values)
+  out.pad()
+}
+
+/** Takes the parts of records in file order. */
+interface RecordOutput {
+  u64(value: number): void
+  tensor(tensor: DenseTensor): void
+  /** Zeros up to the next multiple of 8. */
+  pad(): void
+}
+
+/** Where the records end. */
+class EndOfFile implements RecordOutput {
+  constructor(public position: number) {}
+
+  u64(): void {
+    this.position += U64_BYTES
+  }
+
+  tensor({ storage }: DenseTensor): void {
+    this.position += storage.byteLength
+  }
+
+  pad(): void {
+    this.position = alignUp(this.position)
+  }
 }
 
 function setU64(view: DataView, offset: number, value: number): void {
@@ -139,10 +186,10 @@ function setU64(view: DataView, offset: number, value: number): void {
 const BLOCK_BYTES = 64 * 1024
 
 /** Segments in order. Adjacent headers and padding merge, so that a small tensor costs two writes. */
-class SegmentList {
+class SegmentList implements RecordOutput {
   /** File offset of the next byte. */
   position: number
-  readonly #segments: WriteSegment[] = []
+  #segments: WriteSegment[] = []
   #block = new DataView(new ArrayBuffer(BLOCK_BYTES))
   /** Range of the block that is not in a segment yet. */
   #start = 0
@@ -158,7 +205,6 @@ class SegmentList {
     this.#advance(U64_BYTES)
   }
 
-  /** Zeros up to the next multiple of 8. */
   pad(): void {
     const padding = alignUp(this.position) - this.position
     this.#reserve(padding)
@@ -173,9 +219,16 @@ class SegmentList {
     this.position += byteLength
   }
 
+  /** The complete segments since the last call; headers are collected until a tensor has data. */
+  take(): WriteSegment[] {
+    const segments = this.#segments
+    if (segments.length > 0) this.#segments = []
+    return segments
+  }
+
   finish(): WriteSegment[] {
     this.#flush()
-    return this.#segments
+    return this.take()
   }
 
   #advance(bytes: number): void {

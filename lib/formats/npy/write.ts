@@ -1,7 +1,6 @@
 /** Plans an npy file: the header that numpy would write, and the data unchanged. */
 import { TileworkError } from '../../errors.js'
-import type { Tensor } from '../../tensor/tensor.js'
-import type { WritePlan } from '../format.js'
+import type { TensorSequence, WritePlan } from '../format.js'
 import { contentOf } from './content.js'
 import { FORMAT_NAME } from './schema.js'
 
@@ -13,8 +12,8 @@ export type NpyWriteOptions = Record<never, never>
  *
  * @throws TileworkError ERR_UNSUPPORTED unless there is one tensor of a numpy type; ERR_NO_DATA
  */
-export async function plan(tensors: readonly Tensor[]): Promise<WritePlan> {
-  const [tensor] = tensors
+export async function plan(tensors: TensorSequence): Promise<WritePlan> {
+  const tensor = tensors.at(0)
   if (tensor === undefined || tensors.length > 1) {
     const message = `${tensors.length} tensors were given; an npy file holds exactly one array. npz holds many.`
     throw new TileworkError('ERR_UNSUPPORTED', message, { format: FORMAT_NAME })

@@ -6,18 +6,17 @@
  */
 import type { Dtype } from '../../dtype/dtypes.js'
 import { TileworkError } from '../../errors.js'
-import type { DenseTensor, SparseTensor, StringTensor, Tensor } from '../../tensor/tensor.js'
+import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { valueText } from '../../value_text.js'
-import type { SiblingPlan, WritePlan, WriteSegment, WriteTarget } from '../format.js'
-import { uniqueNames } from '../write_checks.js'
+import type { SiblingPlan, TensorSequence, WritePlan, WriteSegment, WriteTarget } from '../format.js'
 import { ExternalData } from './external/data_files.js'
 import { checkExternalOptions, type ExternalOptions } from './external/options.js'
 import { WireWriter } from './protobuf/wire_writer.js'
 import { FORMAT_NAME, fieldNumber, MAX_MESSAGE_BYTES, quote } from './schema.js'
 import {
-  MessageParts,
   nameOf,
   type PlannedMessage,
+  planRawTensor,
   planSparse,
   planTensor,
   unsupported,
@@ -87,7 +86,7 @@ const OPSET_OF_IR: readonly (readonly [ir: number, opset: number])[] = [
  * cannot hold, ERR_NO_DATA, ERR_LIMIT beyond 2 GiB, and errors of reading strings and indices
  */
 export async function plan(
-  tensors: readonly Tensor[],
+  tensors: TensorSequence,
   options: OnnxWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
@@ -118,8 +117,8 @@ export function chooseMessage(
   throw new TileworkError('ERR_ARGUMENT', text, { format: FORMAT_NAME })
 }
 
-async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
-  const [tensor] = tensors
+async function planBare(tensors: TensorSequence): Promise<PlannedMessage> {
+  const tensor = tensors.at(0)
   if (tensor === undefined || tensors.length > 1) {
     throw unsupported(
       `A TensorProto holds exactly one tensor; ${tensors.length} were given. Save a ModelProto instead`,
@@ -133,82 +132,147 @@ async function planBare(tensors: readonly Tensor[]): Promise<PlannedMessage> {
 }
 
 async function planModel(
-  tensors: readonly Tensor[],
+  tensors: TensorSequence,
   data: ExternalData | undefined,
   path: string | undefined,
 ): Promise<WritePlan> {
-  const names = namesOf(tensors)
-  const segments: WriteSegment[] = []
-  const head = new WireWriter().text(fieldNumber('GraphProto', 'name'), GRAPH_NAME)
-  const dense = [...tensors.entries()].filter(([, { kind }]) => kind !== 'sparse') as NumberedDense[]
-  const sparse = [...tensors.entries()].filter(([, { kind }]) => kind === 'sparse')
-  const graph = new MessageParts(head.finish())
-  const siblings = await addDense(graph, { dense, names, data, path })
-  for (const [index, tensor] of sparse) {
-    const planned = await planSparse(tensor as SparseTensor, names[index]!)
-    graph.add(fieldNumber('GraphProto', 'sparse_initializer'), planned)
-  }
-  const ir = Math.max(...tensors.map(irOf), OPSET_OF_IR[0]![0])
+  const initializers = await Initializers.of(tensors, data, path)
+  const name = new WireWriter().text(fieldNumber('GraphProto', 'name'), GRAPH_NAME).finish()
+  let graphBytes = name.byteLength
+  for (const { byteLength } of initializers.messages()) graphBytes += byteLength
+  const { ir } = initializers
   const opset = OPSET_OF_IR.find(([version]) => version === ir)![1]
-  const model = new MessageParts(
-    new WireWriter()
-      .varint(fieldNumber('ModelProto', 'ir_version'), ir)
-      .text(fieldNumber('ModelProto', 'producer_name'), PRODUCER)
-      .finish(),
-  )
-  model.add(fieldNumber('ModelProto', 'graph'), graph.finish())
+  const head = new WireWriter()
+    .varint(fieldNumber('ModelProto', 'ir_version'), ir)
+    .text(fieldNumber('ModelProto', 'producer_name'), PRODUCER)
+    .lengthOf(fieldNumber('ModelProto', 'graph'), graphBytes)
+    .finish()
   const opsetId = new WireWriter().varint(fieldNumber('OperatorSetIdProto', 'version'), opset)
   const tail = new WireWriter().message(fieldNumber('ModelProto', 'opset_import'), opsetId).finish()
-  segments.push({ kind: 'bytes', bytes: tail })
-  return { ...model.finish(segments), siblings }
-}
-
-/** A tensor and its index among all tensors of the file. */
-type NumberedDense = readonly [index: number, tensor: DenseTensor | StringTensor]
-
-interface DenseParts {
-  readonly dense: readonly NumberedDense[]
-  readonly names: readonly string[]
-  readonly data: ExternalData | undefined
-  readonly path: string | undefined
-}
-
-/** Adds initializers. External offsets are assigned before any message is planned: file names depend on the file count. */
-async function addDense(
-  graph: MessageParts,
-  { dense, names, data, path }: DenseParts,
-): Promise<readonly SiblingPlan[]> {
-  const ranges = new Map(
-    dense.flatMap(([index, tensor]) => {
-      const isExternal = tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor) === true
-      return isExternal ? [[index, data.add(tensor)] as const] : []
-    }),
-  )
-  const siblings = (await data?.finish(path)) ?? []
-  for (const [index, tensor] of dense) {
-    const range = ranges.get(index)
-    const external = range && data!.fieldsOf(range)
-    const planned = await planTensor(tensor, names[index]!, true, external)
-    graph.add(fieldNumber('GraphProto', 'initializer'), planned)
+  const segments = {
+    *[Symbol.iterator](): Generator<WriteSegment> {
+      yield { kind: 'bytes', bytes: head }
+      yield { kind: 'bytes', bytes: name }
+      for (const message of initializers.messages()) yield* message.segments
+      yield { kind: 'bytes', bytes: tail }
+    },
   }
-  return siblings
+  const byteLength = head.byteLength + graphBytes + tail.byteLength
+  return { byteLength, segments, siblings: initializers.siblings }
+}
+
+/**
+ * The initializers of a graph. Messages are planned when they are asked for, those that need reading once before: plans of a million
+ * small tensors would take many times their bytes.
+ */
+class Initializers {
+  /** IR version that the tensors need. */
+  ir = OPSET_OF_IR[0]![0]
+  siblings: readonly SiblingPlan[] = []
+  readonly #tensors: TensorSequence
+  /** Names of tensors that have none, by index. */
+  readonly #names: ReadonlyMap<number, string>
+  /** Strings, whose values are in the message. */
+  readonly #read = new Map<number, PlannedMessage>()
+  readonly #sparse: PlannedMessage[] = []
+  /** Fields that locate external values. */
+  readonly #external = new Map<number, readonly WriteSegment[]>()
+
+  private constructor(tensors: TensorSequence) {
+    this.#tensors = tensors
+    this.#names = madeNames(tensors)
+  }
+
+  static async of(
+    tensors: TensorSequence,
+    data: ExternalData | undefined,
+    path: string | undefined,
+  ): Promise<Initializers> {
+    const initializers = new Initializers(tensors)
+    await initializers.#plan(data, path)
+    return initializers
+  }
+
+  /** The messages with tag and length, in the order of the file. */
+  *messages(): Generator<PlannedMessage> {
+    let index = 0
+    for (const tensor of this.#tensors) {
+      const at = index++
+      if (tensor.kind === 'sparse') continue
+      const message =
+        this.#read.get(at) ??
+        planRawTensor(tensor as DenseTensor, this.#nameOf(tensor, at), this.#external.get(at))
+      yield asField(fieldNumber('GraphProto', 'initializer'), message)
+    }
+    for (const message of this.#sparse)
+      yield asField(fieldNumber('GraphProto', 'sparse_initializer'), message)
+  }
+
+  #nameOf({ name }: Tensor, index: number): string {
+    return name === '' ? this.#names.get(index)! : name
+  }
+
+  /** External offsets are assigned before any message is planned: file names depend on the file count. */
+  async #plan(data: ExternalData | undefined, path: string | undefined): Promise<void> {
+    const ranges = new Map<number, ReturnType<ExternalData['add']>>()
+    let index = 0
+    for (const tensor of this.#tensors) {
+      this.ir = Math.max(this.ir, irOf(tensor))
+      if (tensor.kind === 'dense' && tensor.hasData && data?.takes(tensor))
+        ranges.set(index, data.add(tensor))
+      index++
+    }
+    this.siblings = (await data?.finish(path)) ?? []
+    for (const [at, range] of ranges) this.#external.set(at, data!.fieldsOf(range))
+    index = 0
+    for (const tensor of this.#tensors) {
+      const name = this.#nameOf(tensor, index)
+      if (tensor.kind === 'string') this.#read.set(index, await planTensor(tensor, name))
+      if (tensor.kind === 'sparse') this.#sparse.push(await planSparse(tensor, name))
+      index++
+    }
+  }
+}
+
+/** A message as a field of another one. The tag joins the head of the message, because segments cost more than bytes. */
+function asField(number: number, { byteLength, segments }: PlannedMessage): PlannedMessage {
+  const tag = new WireWriter().lengthOf(number, byteLength)
+  const [head, ...values] = segments
+  const isHead = head?.kind === 'bytes'
+  const bytes = (isHead ? new WireWriter().raw(tag.finish()).raw(head.bytes) : tag).finish()
+  return {
+    byteLength: tag.byteLength + byteLength,
+    segments: [{ kind: 'bytes', bytes }, ...(isHead || head === undefined ? [] : [head]), ...values],
+  }
 }
 
 function irOf({ dtype, metadata }: Tensor): number {
   return Math.max(IR_OF_DTYPE[dtype], metadata.size > 0 ? IR_OF_METADATA : 0)
 }
 
-/** Unique names: a model identifies values by name. */
-function namesOf(tensors: readonly Tensor[]): readonly string[] {
-  const taken = new Map<string, number>()
-  for (const [index, { name }] of tensors.entries()) {
-    if (name === '') continue
-    const other = taken.get(name)
-    if (other !== undefined) {
-      const message = `Tensors ${other} and ${index} have the same name ${quote(name)}; names in a model must differ.`
-      throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
-    }
-    taken.set(name, index)
+/** Names for tensors that have none, by index: a model identifies values by name. */
+function madeNames(tensors: Iterable<Tensor>): ReadonlyMap<number, string> {
+  const taken = new Set<string>()
+  const unnamed: number[] = []
+  let index = 0
+  for (const { name } of tensors) {
+    if (name === '') unnamed.push(index)
+    else if (taken.has(name)) throw sameName(tensors, name, index)
+    else taken.add(name)
+    index++
   }
-  return uniqueNames(tensors, 'tensor_')
+  const made = new Map<number, string>()
+  for (const at of unnamed) {
+    let name = `tensor_${at}`
+    while (taken.has(name)) name += '_'
+    taken.add(name)
+    made.set(at, name)
+  }
+  return made
+}
+
+function sameName(tensors: Iterable<Tensor>, name: string, index: number): TileworkError {
+  const other = Array.from(tensors, (tensor) => tensor.name).indexOf(name)
+  const message = `Tensors ${other} and ${index} have the same name ${quote(name)}; names in a model must differ.`
+  return new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
 }

@@ -8,7 +8,7 @@ import { storedShape } from '../../tensor/stored_shape.js'
 import type { DenseTensor, Tensor } from '../../tensor/tensor.js'
 import { isWellFormed } from '../../utf8.js'
 import { exactSizeOf } from '../exact_size.js'
-import type { WritePlan, WriteSegment, WriteTarget } from '../format.js'
+import type { TensorSequence, WritePlan, WriteSegment, WriteTarget } from '../format.js'
 import { checkHasData, checkStorageBytes, uniqueNames } from '../write_checks.js'
 import { compareCodePoints } from './code_points.js'
 import { layoutEntryOf } from './layout_entries.js'
@@ -42,8 +42,14 @@ export interface SafetensorsWriteOptions {
   readonly alignment?: number
 }
 
+/** Tensors in the order of their file. Each is planned when it is asked for: plans of a million would exceed the file. */
+interface PlannedList {
+  readonly order: Uint32Array
+  at(index: number): PlannedTensor
+}
+
 /** A tensor as it will be stored. */
-export interface PlannedTensor {
+interface PlannedTensor {
   readonly tensor: DenseTensor
   readonly name: string
   /** Shape in the header. */
@@ -66,7 +72,7 @@ const MAX_ALIGNMENT = 65_536
  * conflicting metadata; ERR_NO_DATA; ERR_LIMIT for a header that is too long or too many shards; ERR_IO
  */
 export async function plan(
-  tensors: readonly Tensor[],
+  tensors: TensorSequence,
   options: SafetensorsWriteOptions = {},
   target: WriteTarget = {},
 ): Promise<WritePlan> {
@@ -74,13 +80,32 @@ export async function plan(
   const maxShardBytes = checkShardBytes(options.maxShardBytes)
   const metadata = options.metadata === undefined ? joinMetadata(tensors) : checkMetadata(options.metadata)
   const names = namesOf(tensors)
-  const planned = tensors.map((tensor, index) => planTensor(tensor, names[index]!, index))
-  checkNames(planned)
+  const plannedAt = (index: number): PlannedTensor => planTensor(tensors.at(index)!, names[index]!, index)
+  const typeRanks = new Uint8Array(names.length)
+  let total = 0
+  for (let index = 0; index < names.length; index++) {
+    const { typeRank, byteLength } = plannedAt(index)
+    typeRanks[index] = typeRank
+    total += byteLength
+  }
+  checkNames(names)
   const isIndex = target.path?.toLowerCase().endsWith(INDEX_EXTENSION) === true
-  const total = planned.reduce((sum, { byteLength }) => sum + byteLength, 0)
-  if (!isIndex && total <= maxShardBytes) return planFile(planned, metadata, alignment)
-  const write = (part: readonly PlannedTensor[]): WritePlan => planFile(part, metadata, alignment)
-  return planShards(planned, { maxShardBytes, path: target.path, isIndex, write })
+  const write = (order: Uint32Array): WritePlan => {
+    order.sort(
+      (one, other) => typeRanks[other]! - typeRanks[one]! || compareCodePoints(names[one]!, names[other]!),
+    )
+    return planFile({ order, at: plannedAt }, metadata, alignment)
+  }
+  const all = Uint32Array.from(names.keys())
+  if (!isIndex && total <= maxShardBytes) return write(all)
+  const sharded = Array.from(all, (index) => {
+    const { name, byteLength } = plannedAt(index)
+    return { name, byteLength, index }
+  })
+  return planShards(sharded, {
+    ...{ maxShardBytes, path: target.path, isIndex },
+    write: (part) => write(Uint32Array.from(part, ({ index }) => index)),
+  })
 }
 
 function checkAlignment(alignment: number = DEFAULT_ALIGNMENT): number {
@@ -118,9 +143,11 @@ function checkMetadata(metadata: Readonly<Record<string, string>>): ReadonlyMap<
 }
 
 /** The merged metadata of all tensors. Tensors of one file share a map, which is read once. */
-function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
+function joinMetadata(tensors: Iterable<Tensor>): ReadonlyMap<string, string> {
   const joined = new Map<string, string>()
-  for (const metadata of new Set(tensors.map((tensor) => tensor.metadata))) {
+  const all = new Set<Tensor['metadata']>()
+  for (const { metadata } of tensors) all.add(metadata)
+  for (const metadata of all) {
     // A caller's own tensors may be plain objects without metadata.
     for (const [key, value] of metadata ?? []) {
       if (key.startsWith(LAYOUT_KEY_PREFIX)) continue
@@ -138,9 +165,9 @@ function joinMetadata(tensors: readonly Tensor[]): ReadonlyMap<string, string> {
 }
 
 /** The empty text is a valid name, but only for one tensor. */
-function namesOf(tensors: readonly Tensor[]): readonly string[] {
-  const isAlone = tensors.filter(({ name }) => name === '').length < 2
-  return isAlone ? tensors.map(({ name }) => name) : uniqueNames(tensors, 'tensor_')
+function namesOf(tensors: Iterable<Tensor>): readonly string[] {
+  const names = Array.from(tensors, ({ name }) => name)
+  return names.indexOf('') === names.lastIndexOf('') ? names : uniqueNames(names, 'tensor_')
 }
 
 function planTensor(tensor: Tensor, name: string, index: number): PlannedTensor {
@@ -177,51 +204,48 @@ function checkUnicode(text: string, what: string): void {
   throw unsupported(`The ${what} ${quote(text)} has an unpaired surrogate, which UTF-8 cannot represent.`)
 }
 
-function checkNames(planned: readonly PlannedTensor[]): void {
-  const indices = new Map<string, number>()
-  for (const [index, { name }] of planned.entries()) {
-    const other = indices.get(name)
-    if (other !== undefined) {
-      const message = `Tensors ${other} and ${index} are both named ${quote(name)}; names in a safetensors file must differ.`
+function checkNames(names: readonly string[]): void {
+  const taken = new Set<string>()
+  for (const [index, name] of names.entries()) {
+    if (taken.has(name)) {
+      const message = `Tensors ${names.indexOf(name)} and ${index} are both named ${quote(name)}; names in a safetensors file must differ.`
       throw new TileworkError('ERR_ARGUMENT', message, { format: FORMAT_NAME })
     }
-    indices.set(name, index)
+    taken.add(name)
   }
 }
 
-function planFile(
-  tensors: readonly PlannedTensor[],
-  metadata: ReadonlyMap<string, string>,
-  alignment: number,
-): WritePlan {
-  const sorted = tensors.toSorted(
-    (one, other) => other.typeRank - one.typeRank || compareCodePoints(one.name, other.name),
-  )
-  const head = headerOf(sorted, metadata, alignment)
-  const segments: WriteSegment[] = [{ kind: 'bytes', bytes: head }]
-  let byteLength = head.byteLength
-  for (const { tensor, byteLength: bytes } of sorted) {
-    byteLength += bytes
-    if (bytes > 0) segments.push({ kind: 'tensor', tensor })
+function planFile(tensors: PlannedList, metadata: ReadonlyMap<string, string>, alignment: number): WritePlan {
+  const { head, dataBytes } = headerOf(tensors, metadata, alignment)
+  const segments = {
+    *[Symbol.iterator](): Generator<WriteSegment> {
+      yield { kind: 'bytes', bytes: head }
+      for (const index of tensors.order) {
+        const { tensor, byteLength } = tensors.at(index)
+        if (byteLength > 0) yield { kind: 'tensor', tensor }
+      }
+    },
   }
-  return { byteLength, segments }
+  return { byteLength: head.byteLength + dataBytes, segments }
 }
 
-/** The length field and the header. */
+/** The length field and the header; the length of the data behind them. */
 function headerOf(
-  tensors: readonly PlannedTensor[],
+  tensors: PlannedList,
   metadata: ReadonlyMap<string, string>,
   alignment: number,
-): Uint8Array {
+): { readonly head: Uint8Array; readonly dataBytes: number } {
   const texts = new Map(metadata)
-  for (const { name, layoutEntry } of tensors) {
+  for (const index of tensors.order) {
+    const { name, layoutEntry } = tensors.at(index)
     if (layoutEntry !== undefined) texts.set(LAYOUT_KEY_PREFIX + name, layoutEntry)
   }
   checkMetadataCount(texts.size)
   const entries = new EntryTexts()
   if (texts.size > 0) entries.add(`${JSON.stringify(METADATA_KEY)}:${objectOf(texts)}`)
   let begin = 0
-  for (const { name, shape, typeRank, byteLength } of tensors) {
+  for (const index of tensors.order) {
+    const { name, shape, typeRank, byteLength } = tensors.at(index)
     const end = begin + byteLength
     const { code } = TENSOR_CODES[typeRank]!
     entries.add(
@@ -229,28 +253,40 @@ function headerOf(
     )
     begin = end
   }
-  const json = entries.join()
+  const json = entries.finish()
   const headBytes = Math.ceil((LENGTH_BYTES + json.byteLength) / alignment) * alignment
   checkHeaderBytes(headBytes - LENGTH_BYTES)
   const head = new Uint8Array(headBytes).fill(0x20)
   new DataView(head.buffer).setBigUint64(0, BigInt(headBytes - LENGTH_BYTES), true)
   head.set(json, LENGTH_BYTES)
-  return head
+  return { head, dataBytes: begin }
 }
 
-/** Entries of a header, refused while they grow: joined first, they could exceed the maximum string length. */
+/** Characters of entries that are encoded together. */
+const ENCODED_LENGTH = 2 ** 16
+
+/** Entries of a header, refused and encoded while they grow: as strings they take several times their bytes. */
 class EntryTexts {
-  readonly #entries: string[] = []
+  readonly #encoded: Buffer[] = []
+  #text = '{'
   #length = 0
 
   add(entry: string): void {
-    this.#entries.push(entry)
+    this.#text += this.#length === 0 ? entry : `,${entry}`
     this.#length += entry.length + 1
     checkHeaderBytes(this.#length)
+    if (this.#text.length >= ENCODED_LENGTH) this.#encode()
   }
 
-  join(): Buffer {
-    return Buffer.from(`{${this.#entries.join(',')}}`)
+  finish(): Buffer {
+    this.#text += '}'
+    this.#encode()
+    return Buffer.concat(this.#encoded)
+  }
+
+  #encode(): void {
+    this.#encoded.push(Buffer.from(this.#text))
+    this.#text = ''
   }
 }
 

@@ -39,7 +39,7 @@ export type { TmfileWriteOptions, WriteMode } from './write.js'
 export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {
   read,
   check,
-  plan: (tensors, options) => planModel(modelFromTensors(tensors), options),
+  plan: (tensors, options) => planModel(modelFromTensors([...tensors]), options),
   weightsOf: constantsOf,
   planModel,
 }

@@ -208,8 +208,8 @@ describe('writing', () => {
   it('refers to tensors in segments', async () => {
     const tensor = float32('a', 1)
     const { segments } = await safetensors.plan([tensor, float32('none')])
-    expect(segments.map(({ kind }) => kind)).toEqual(['bytes', 'tensor'])
-    expect(segments[1]).toEqual({ kind: 'tensor', tensor })
+    expect(Array.from(segments, ({ kind }) => kind)).toEqual(['bytes', 'tensor'])
+    expect([...segments][1]).toEqual({ kind: 'tensor', tensor })
   })
 
   it('refuses a tensor with the reason', async () => {

@@ -12,7 +12,7 @@ import { checkTensor } from '../../../tensor/check_tensor.js'
 import { asStored } from '../../../tensor/dense.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { isWellFormed } from '../../../utf8.js'
-import type { WritePlan, WriteSegment } from '../../format.js'
+import type { TensorSequence, WritePlan, WriteSegment } from '../../format.js'
 import { uniqueNames } from '../../write_checks.js'
 import { contentOf, type NpyContent } from '../content.js'
 import { heldBetweenReads } from '../held_tensor.js'
@@ -40,7 +40,8 @@ const MAX_NAME_BYTES = 0xffff
  * @throws TileworkError ERR_UNSUPPORTED for invalid member names and for element types that numpy lacks,
  * ERR_DUPLICATE for two tensors of one name, ERR_NO_DATA, ERR_ARGUMENT
  */
-export async function plan(tensors: readonly Tensor[], options: NpzWriteOptions = {}): Promise<WritePlan> {
+export async function plan(given: TensorSequence, options: NpzWriteOptions = {}): Promise<WritePlan> {
+  const tensors = [...given]
   const { zip64 = 'auto' } = options
   if (zip64 !== 'auto' && zip64 !== 'always') {
     throw new TileworkError('ERR_ARGUMENT', `zip64 must be "auto" or "always"; it is ${String(zip64)}.`)
@@ -133,7 +134,10 @@ const MADE_NAME = 'arr_'
 function memberNames(tensors: readonly Tensor[]): Uint8Array[] {
   const seen = new Set<string>()
   const named = tensors.map((tensor) => checkTensor(tensor, `An ${FORMAT_NAME} file`))
-  return uniqueNames(named, MADE_NAME).map((name, index) => {
+  return uniqueNames(
+    named.map(({ name }) => name),
+    MADE_NAME,
+  ).map((name, index) => {
     const what = `Tensor ${index} has the name ${quote(name)}`
     if (seen.has(name)) {
       throw new TileworkError('ERR_DUPLICATE', `${what}, which another tensor has.`, { format: FORMAT_NAME })

@@ -20,7 +20,7 @@ import { StrippedTensor } from './stripped.js'
 /** A message as segments: bytes in memory, and references to payloads. */
 export interface PlannedMessage {
   readonly byteLength: number
-  readonly segments: readonly WriteSegment[]
+  readonly segments: Iterable<WriteSegment>
 }
 
 /** Builds a message from nested planned messages. */
@@ -67,33 +67,52 @@ export async function planTensor(
   external?: readonly WriteSegment[],
 ): Promise<PlannedMessage> {
   const isStripped = tensor instanceof StrippedTensor
-  if (!tensor.hasData && !isStripped) {
-    throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
-      format: FORMAT_NAME,
-    })
+  if (tensor.kind === 'dense' && (raw || isStripped || external !== undefined)) {
+    return planRawTensor(tensor, name, external)
   }
-  const shape = tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape
-  const head = headOf(shape, tensor.dtype)
-  if (tensor.kind === 'string') {
-    head.raw(await stringField(tensor))
-  }
-  const isInternal = tensor.kind === 'dense' && external === undefined
-  const typed = isInternal && !raw && !isStripped ? await typedField(tensor) : undefined
+  checkHasData(tensor)
+  const head = headOf(tensor.kind === 'dense' ? storedShape(tensor) : tensor.shape, tensor.dtype)
+  if (tensor.kind === 'string') head.raw(await stringField(tensor))
+  const typed = tensor.kind === 'dense' ? await typedField(tensor) : undefined
   if (typed && typed.number < TENSOR.name) head.bytes(typed.number, typed.entries)
   if (name !== '') head.text(TENSOR.name, name)
   if (typed && typed.number > TENSOR.name) head.bytes(typed.number, typed.entries)
+  return new MessageParts(head.finish()).finish(tailOf(tensor, external))
+}
+
+/** Plans a TensorProto with values in `raw_data`, or outside the message. As `planTensor`, but reads nothing. */
+export function planRawTensor(
+  tensor: DenseTensor,
+  name: string,
+  external?: readonly WriteSegment[],
+): PlannedMessage {
+  const isStripped = tensor instanceof StrippedTensor
+  if (!isStripped) checkHasData(tensor)
+  const head = headOf(storedShape(tensor), tensor.dtype)
+  if (name !== '') head.text(TENSOR.name, name)
   const values: WriteSegment[] = []
-  if (isInternal && raw && !isStripped) {
+  if (external === undefined && !isStripped) {
     const { byteLength } = tensor.storage
     head.lengthOf(TENSOR.rawData, byteLength)
     if (byteLength > 0) values.push({ kind: 'tensor', tensor })
   }
-  const tail: readonly WriteSegment[] = [
-    { kind: 'bytes', bytes: docOf(tensor) },
-    ...(external ?? []),
-    { kind: 'bytes', bytes: metadataOf(tensor) },
+  return new MessageParts(head.finish()).finish([...values, ...tailOf(tensor, external)])
+}
+
+function checkHasData(tensor: DenseTensor | StringTensor): void {
+  if (tensor.hasData) return
+  throw new TileworkError('ERR_NO_DATA', `${nameOf(tensor)} has no data in its file.`, {
+    format: FORMAT_NAME,
+  })
+}
+
+function tailOf(tensor: Tensor, external: readonly WriteSegment[] = []): readonly WriteSegment[] {
+  const [doc, metadata] = [docOf(tensor), metadataOf(tensor)]
+  return [
+    ...(doc.byteLength > 0 ? [{ kind: 'bytes', bytes: doc } as const] : []),
+    ...external,
+    ...(metadata.byteLength > 0 ? [{ kind: 'bytes', bytes: metadata } as const] : []),
   ]
-  return new MessageParts(head.finish()).finish([...values, ...tail])
 }
 
 /** All values as one packed run of the typed field. */

@@ -12,7 +12,10 @@ import type { TmfileBuffer, TmfileDtype, TmfileTensor } from './types.js'
 
 /** @throws TileworkError ERR_UNSUPPORTED for a tensor that a tmfile cannot hold; ERR_NO_DATA */
 export function modelFromTensors(tensors: readonly Tensor[]): TmfileModel {
-  const names = uniqueNames(tensors, 'tensor_')
+  const names = uniqueNames(
+    tensors.map(({ name }) => name),
+    'tensor_',
+  )
   const constants = tensors.map((tensor, index) => constantOf(storable(tensor), names[index]!))
   const nodes = constants.map(({ tensor }) => producerNode('Const', tensor))
   return new TmfileModel({
