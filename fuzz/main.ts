@@ -1,5 +1,5 @@
 /**
- * `npm run fuzz -- --minutes N [--target NAME] [--seed N] [--keep]`: makes cases from consecutive seeds and exercises the library with
+ * `npm run fuzz -- --minutes N [--cases N] [--target NAME] [--seed N] [--keep]`: makes cases from consecutive seeds and exercises the library with
  * them. Prints how many cases each target took and where they ended; a finding ends with exit code 1, and its bytes are kept in
  * `fuzz/findings/`.
  */
@@ -12,6 +12,8 @@ import { targets } from './targets.js'
 const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '1' },
+    /** Cases per target, in place of the minutes. */
+    cases: { type: 'string' },
     target: { type: 'string' },
     seed: { type: 'string' },
     /** Runs the case of `--seed` alone. */
@@ -30,6 +32,7 @@ if (unknown !== undefined)
 const MAX_CASE_MS = 5000
 
 const milliseconds = (60_000 * Number(values.minutes)) / names.length
+const maxCases = values.once ? 1 : values.cases === undefined ? undefined : Number(values.cases)
 const firstSeed = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed)
 let findings = 0
 for (const name of names) {
@@ -38,7 +41,9 @@ for (const name of names) {
   const shortest = new Map<string, Uint8Array>()
   const started = performance.now()
   let seed = firstSeed
-  for (; values.once ? seed === firstSeed : performance.now() - started < milliseconds; seed++) {
+  const isOver = (): boolean =>
+    maxCases === undefined ? performance.now() - started >= milliseconds : seed - firstSeed >= maxCases
+  for (; !isOver(); seed++) {
     const bytes = target.make(seed)
     const began = performance.now()
     try {

@@ -105,7 +105,7 @@ describe.each(thirdPartyFiles('tmfile').map(({ path }) => [path]))('%s', THIRD_P
     const file = await open(bytes)
     expect(Buffer.compare(await serialize(file), bytes)).toBe(0)
     const { segments } = await planModel(file.tmfile!)
-    const copied = segments.reduce(
+    const copied = [...segments].reduce(
       (sum, segment) => sum + (segment.kind === 'range' ? segment.end - segment.start : 0),
       0,
     )
