@@ -22,11 +22,11 @@ class BlockTranspose {
   [[gnu::noinline]] static void run(const Tile& tile) {
     if (writes_lines(tile)) {
       run_lines(tile);
+    } else if (thrashes(tile)) {
+      pack(tile);
     } else if (crowds_sets(tile.destination_column, std::min(tile.columns, kLine))) {
       if (crowds_sets(tile.source_row, std::min(tile.rows, kLineRows)) || tile.zero_rows > 0) {
-        PackedTranspose<Block, Strided, Strided>::run(
-            tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows, tile.destination,
-            Strided{tile.destination_column}, tile.columns, Stores::kCached);
+        pack(tile);
       } else {
         run_few_columns(tile);
       }
@@ -45,6 +45,20 @@ class BlockTranspose {
   static constexpr int64_t kMaxStrip = std::max(std::min<int64_t>(256, 512 / kSourceSize), kLine);
   // Rows that make a line of the destination.
   static constexpr int64_t kLineRows = kLineBytes / kSize;
+
+  // Lines of all rows of a block meet in one set of the cache, which does not hold so many, and a block uses
+  // no more than a quarter of each: the others would read them again.
+  static bool thrashes(const Tile& tile) {
+    constexpr bool kMayThrash =
+        Block::kRows > 2 * kFewWays && Block::kColumns * kSourceSize <= kLineBytes / 4;
+    return kMayThrash && tile.source_row % kSetBytes == 0 && tile.columns > Block::kColumns;
+  }
+
+  static void pack(const Tile& tile) {
+    PackedTranspose<Block, Strided, Strided>::run(
+        tile.source, Strided{tile.source_row}, tile.rows, tile.rows - tile.zero_rows, tile.destination,
+        Strided{tile.destination_column}, tile.columns, Stores::kCached);
+  }
 
   static bool writes_lines(const Tile& tile) {
     if constexpr (kLineRows % Block::kRows != 0) return false;

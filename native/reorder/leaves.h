@@ -232,6 +232,7 @@ void move_sparse(const Panel& panel) {
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kWide = 512 / kSize;
   constexpr int64_t kBufferBytes = 16 << 10;
+  constexpr int64_t kAheadBytes = 4 << 10;
   alignas(kLineBytes) uint8_t buffer[kBufferBytes];
   const Panel one = merged(panel);
   const At row_at{one.row_at, one.row_stride};
@@ -239,6 +240,8 @@ void move_sparse(const Panel& panel) {
   const int64_t stride = ceil_div(wide * kSize, kLineBytes) * kLineBytes;
   const int64_t high = kBufferBytes / stride;
   const int64_t valid = one.rows - one.zero_rows;
+  // Rows that are asked for before they are packed.
+  const int64_t ahead = std::clamp<int64_t>(kAheadBytes / (wide * one.column_step), 1, 16);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     for (int64_t r = 0; r < one.rows; r += high) {
       const int64_t rows = std::min(high, one.rows - r);
@@ -246,6 +249,8 @@ void move_sparse(const Panel& panel) {
         const int64_t columns = std::min(wide, one.columns - c);
         for (int64_t i = 0; i < rows; ++i) {
           uint8_t* packed = buffer + i * stride;
+          if (r + i + ahead < valid && row_at(r + i + ahead) != kNoSource)
+            fetch_piece(source + row_at(r + i + ahead) + c * one.column_step, columns * one.column_step);
           if (r + i >= valid || row_at(r + i) == kNoSource) {
             std::memset(packed, 0, static_cast<size_t>(columns * kSize));
           } else {
