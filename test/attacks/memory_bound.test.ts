@@ -71,6 +71,13 @@ function manyEntries(count: number): Buffer {
   return Buffer.concat([word(json.length, 8), json, Buffer.alloc(count)])
 }
 
+/** A name of line breaks, each of which is six characters on a terminal. */
+function longName(length: number): Buffer {
+  const name = '\\n'.repeat(length)
+  const json = Buffer.from(`{"${name}":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`)
+  return Buffer.concat([word(json.length, 8), json, Buffer.alloc(1)])
+}
+
 it.each([
   ['strings.npy', 'convert', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
   ['strings.npy', 'open', () => npy('|S1', '(2000000,)', new Uint8Array(2_000_000).fill(65))],
@@ -81,6 +88,7 @@ it.each([
   ['records.btf', 'convert', () => manyRecords(250_000)],
   ['records.btf', 'inspect', () => manyRecords(250_000)],
   ['records.btf', 'inspect --json', () => manyRecords(250_000)],
+  ['name.safetensors', 'inspect', () => longName(8_000_000)],
   ['entries.safetensors', 'inspect', () => manyEntries(180_000)],
 ] as const)('%s: %s', { timeout: 120_000 }, (name, call, bytes) => {
   const file = inFolder(`${call.replaceAll(' ', '')}-${name}`)

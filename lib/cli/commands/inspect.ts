@@ -22,7 +22,7 @@ import { wrapList } from '../text/display_width.js'
 import { findingLine } from '../text/finding_line.js'
 import { modelLines, onnxLines } from '../text/model_lines.js'
 import { formatShape } from '../text/parse_shape.js'
-import { printable } from '../text/printable.js'
+import { printable, printableName } from '../text/printable.js'
 import { type Progress, startProgress } from '../text/progress.js'
 import { type Column, tableLines } from '../text/table.js'
 import type { Colors, Terminal } from '../text/terminal.js'
@@ -265,7 +265,7 @@ function listedLines(
     const name = printable(filter ?? '')
     lines.push(`matching "${name}": ${count}${matching.tensors === 0 ? '' : `, ${size}`}`)
   }
-  if (nearest) lines.push(`nearest names: ${nearest.map(printable).join(', ')}`)
+  if (nearest) lines.push(`nearest names: ${nearest.map(printableName).join(', ')}`)
   const candidates = (matching ?? summary).tensors
   if (limit !== undefined && tensors.length < candidates) {
     lines.push(`listed: the first ${tensors.length} of ${candidates}`)
@@ -320,7 +320,7 @@ function formatTensors(
   ]
   const rowOf = (report: TensorReport): string[] => [
     String(report.index),
-    printable(report.name),
+    printableName(report.name),
     report.kind,
     report.dtype,
     formatShape(report.shape),
@@ -341,7 +341,7 @@ function formatTensors(
 
 function formatValues(tensors: TensorReports, colors: Colors): string {
   const blocks = Array.from(tensors, ({ index, name, shape, values = null }) => {
-    const title = `#${index} ${colors.bold(printable(name))} ${colors.dim(`[${formatShape(shape)}]`)}`
+    const title = `#${index} ${colors.bold(printableName(name))} ${colors.dim(`[${formatShape(shape)}]`)}`
     return `${[title, ...cornerLines(values, shape)].join('\n')}\n`
   })
   return blocks.length === 0 ? '' : `\n${blocks.join('')}`

@@ -1,7 +1,7 @@
 /** What a file holds as a whole: elements and bytes by element type, and its largest tensors. */
 import type { TensorSummary } from '../../index.js'
 import { formatBytes, formatNumber } from '../text/byte_count.js'
-import { printable } from '../text/printable.js'
+import { printableName } from '../text/printable.js'
 
 /** A tensor of the file and its place there, which `--tensor '#INDEX'` takes. */
 export interface Listed extends TensorSummary {
@@ -98,7 +98,7 @@ export function summaryLines(summary: FileSummary, isModel: boolean): string[] {
   if (summary.tensors >= MANY_TENSORS && largest.length > 0) {
     const names = largest.map(({ name, byteLength: bytes }) => {
       const share = Math.round((100 * bytes) / byteLength)
-      return `${printable(name)} ${formatBytes(bytes)} (${share} %)`
+      return `${printableName(name)} ${formatBytes(bytes)} (${share} %)`
     })
     lines.push(`largest: ${names.join(', ')}`)
   }

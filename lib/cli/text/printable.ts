@@ -23,9 +23,22 @@ export function printable(text: string): string {
   return text.replace(UNSAFE, escapeCharacter)
 }
 
+/** Characters of a name that a line of text shows; JSON has all of them. */
+const SHOWN_LENGTH = 4096
+
+/** `name` as `printable` has it; the middle of one that nobody reads is left out. */
+export function printableName(name: string): string {
+  if (name.length <= SHOWN_LENGTH) return printable(name)
+  const half = SHOWN_LENGTH / 2
+  return printable(`${name.slice(0, half)}…${name.slice(-half)}`)
+}
+
 /** JSON of the same value without characters that a terminal interprets. */
 export function printableJson(value: unknown, indent?: number): string {
-  const text = JSON.stringify(value, undefined, indent)
+  return escapeJson(JSON.stringify(value, undefined, indent))
+}
+
+function escapeJson(text: string): string {
   // JSON.stringify writes no control characters outside strings but the line breaks of the indentation.
   return text.replace(UNSAFE, (character) => (character === '\n' ? character : escapeCharacter(character)))
 }
@@ -83,8 +96,19 @@ function* listTexts(
 }
 
 function* valueTexts(value: unknown, margin: string, indent: number): Generator<string> {
-  // A line break in a text is escaped, so each one here is followed by indentation.
-  yield printableJson(value, indent).replaceAll('\n', `\n${margin}`)
+  const text = JSON.stringify(value, undefined, indent)
+  // In slices: escaped, a name of many megabytes is six times as long.
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(text.length, start + WRITE_LENGTH)
+    if (isHighSurrogate(text.charCodeAt(end - 1)) && end < text.length) end++
+    // A line break in a text is escaped, so each one here is followed by indentation.
+    yield escapeJson(text.slice(start, end)).replaceAll('\n', `\n${margin}`)
+    start = end
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00
 }
 
 function isList(value: unknown): value is Iterable<unknown> {
