@@ -54,20 +54,20 @@ export async function moveValues(
 }
 
 function moveOf({ owner, field }: TensorField, data: ExternalData | undefined): Move | undefined {
-  const isExternal = owner.messageOf(field)?.int('data_location') === LOCATION_EXTERNAL
+  const isExternal = field.kind === 'message' && field.int('data_location') === LOCATION_EXTERNAL
   const isInitializer = owner.type === 'GraphProto'
   if (!isExternal && !(isInitializer && data)) return undefined
-  const tensor = knownTensor(owner, field)
+  const tensor = knownTensor(field)
   if (tensor?.kind !== 'dense' || !tensor.hasData) return undefined
   if (data?.takes(tensor)) return { owner, field, tensor, range: data.add(tensor) }
   return isExternal ? { owner, field, tensor } : undefined
 }
 
 /** Undefined for an unknown element type. */
-function knownTensor(owner: Message, field: MessageField): Tensor | undefined {
+function knownTensor(field: MessageField): Tensor | undefined {
   if (field.kind === 'tensor') return field.tensor
   try {
-    return tensorOfMessage(owner.messageOf(field)!)
+    return tensorOfMessage(field)
   } catch (error) {
     if (error instanceof TileworkError && error.code === 'ERR_DTYPE') return undefined
     throw error
@@ -75,17 +75,13 @@ function knownTensor(owner: Message, field: MessageField): Tensor | undefined {
 }
 
 async function planMove(
-  { owner, field, tensor, range }: Move,
+  { field, tensor, range }: Move,
   data: ExternalData | undefined,
 ): Promise<PlannedMessage> {
-  const message = owner.messageOf(field)
-  if (!message) {
-    const name = field.kind === 'tensor' ? field.name : tensor.name
-    return planTensor(tensor, name, true, range && data!.fieldsOf(range))
-  }
+  if (field.kind === 'tensor') return planTensor(tensor, field.name, true, range && data!.fieldsOf(range))
   if (range) {
-    const fields = data!.fieldsOf(range, otherProperties(message))
-    return message.planWith(VALUE_FIELDS, TENSOR.externalData, fields)
+    const fields = data!.fieldsOf(range, otherProperties(field))
+    return field.planWith(VALUE_FIELDS, TENSOR.externalData, fields)
   }
   const { byteLength } = tensor.storage
   const tag = new WireWriter().lengthOf(TENSOR.rawData, byteLength).finish()
@@ -93,7 +89,7 @@ async function planMove(
     { kind: 'bytes', bytes: tag },
     { kind: 'tensor', tensor },
   ]
-  return message.planWith(VALUE_FIELDS, TENSOR.rawData, values)
+  return field.planWith(VALUE_FIELDS, TENSOR.rawData, values)
 }
 
 /** Fields with the values or their location. */

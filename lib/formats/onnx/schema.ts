@@ -99,6 +99,13 @@ function fieldsOfLine(line: string): (FieldInfo | undefined)[] {
   return fields
 }
 
+const INFOS: ReadonlyMap<MessageName, ReadonlyMap<string, FieldInfo>> = new Map(
+  Object.entries(MESSAGES).map(([message, fields]) => [
+    message as MessageName,
+    new Map(fields.flatMap((field) => (field ? [[field.name, field] as const] : []))),
+  ]),
+)
+
 /** True for the name of a message, false for a scalar. */
 export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageName {
   return !SCALAR_KINDS.has(kind)
@@ -110,9 +117,14 @@ export function isMessageKind(kind: ScalarKind | MessageName): kind is MessageNa
  * @throws RangeError for an unknown field name, which is a bug in this library
  */
 export function fieldNumber(message: MessageName, name: string): number {
-  const field = MESSAGES[message].find((each) => each?.name === name)
-  if (!field) throw new RangeError(`${message} has no field ${name}`)
-  return field.number
+  return fieldInfo(message, name).number
+}
+
+/** @throws RangeError as `fieldNumber` */
+export function fieldInfo(message: MessageName, name: string): FieldInfo {
+  const field = INFOS.get(message)!.get(name)
+  if (field) return field
+  throw new RangeError(`${message} has no field ${name}`)
 }
 
 /** `AttributeProto.AttributeType`: the index is the number in the file. */
@@ -133,6 +145,12 @@ export const ATTRIBUTE_TYPES = [
   'TYPE_PROTO',
   'TYPE_PROTOS',
 ] as const
+
+/** Number of known values of each enum field; protobuf keeps other numbers as unknown fields. */
+export const ENUM_SIZES: Readonly<Record<string, number>> = {
+  'AttributeProto.type': ATTRIBUTE_TYPES.length,
+  'TensorProto.data_location': 2,
+}
 
 /** Fields of GraphProto that hold initializers; of equal names the first list wins. */
 export const INITIALIZER_LISTS = ['initializer', 'sparse_initializer'] as const

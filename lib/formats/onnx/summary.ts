@@ -113,10 +113,7 @@ function* nodesIn(message: Message): Generator<string> {
       : `${domain}.${message.text('op_type')}`
   }
   for (const name of NODE_FIELDS[message.type] ?? []) {
-    for (const field of message.fieldsOf(name)) {
-      const inside = message.messageOf(field, false)
-      if (inside) yield* nodesIn(inside)
-    }
+    for (const field of message.fieldsOf(name, false)) if (field.kind === 'message') yield* nodesIn(field)
   }
 }
 
@@ -129,9 +126,8 @@ function countsOf(names: Iterable<string>): Record<string, number> {
 
 function valuesOf(model: OnnxModel): OnnxValues[] {
   const groups = new Map<string, OnnxValues>()
-  for (const { owner, field } of denseFields(model.message, false)) {
-    const message = owner.messageOf(field, false)
-    if (!message) continue
+  for (const { field: message } of denseFields(model.message, false)) {
+    if (message.kind === 'tensor') continue
     const storage = storageOf(message)
     const key = JSON.stringify(storage)
     const known = groups.get(key) ?? { ...storage, tensors: 0, byteLength: 0 }

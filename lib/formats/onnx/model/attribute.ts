@@ -88,9 +88,7 @@ export class ProtoAttribute implements Attribute {
 
   get tensors(): readonly Tensor[] {
     const { message } = this
-    return TENSOR_FIELDS.flatMap((name) =>
-      message.fieldsOf(name).map((field) => tensorOfField(message, field)),
-    )
+    return TENSOR_FIELDS.flatMap((name) => message.fieldsOf(name).map((field) => tensorOfField(field)))
   }
 
   get graphs(): readonly Graph[] {
@@ -160,9 +158,9 @@ const SETTERS: Setters = {
   GRAPHS: (message, values) => {
     for (const { message: graph } of values) message.adopt('graphs', graph)
   },
-  TYPE_PROTO: (message, value) => writeValueType(message.insert('tp'), value),
+  TYPE_PROTO: (message, value) => writeValueType(message, 'tp', value),
   TYPE_PROTOS: (message, values) => {
-    for (const value of values) writeValueType(message.insert('type_protos'), value)
+    for (const value of values) writeValueType(message, 'type_protos', value)
   },
   FLOATS: (message, values) => message.setFloats('floats', values),
   INTS: (message, values) => message.setInts('ints', values),
@@ -231,8 +229,8 @@ function fileOf(message: Message): MessageFile | undefined {
 }
 
 function refuseExternal(graph: Message): void {
-  for (const { owner, field, path } of denseFields(graph)) {
-    if (owner.messageOf(field)?.int('data_location') !== LOCATION_EXTERNAL) continue
+  for (const { field, path } of denseFields(graph)) {
+    if (field.kind === 'tensor' || field.int('data_location') !== LOCATION_EXTERNAL) continue
     const text = `${path} of the graph is external data of another model; internalize that model first.`
     throw new TileworkError('ERR_UNSUPPORTED', text)
   }

@@ -11,7 +11,7 @@ import { checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { FORMAT_NAME } from '../schema.js'
 import { type EditableModel, removeUncalledFunctions } from './function_edits.js'
-import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
+import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeInitializers } from './graph_passes.js'
 import type { Graph, Node, ValueType } from './types.js'
 import { writeValueType } from './value_type.js'
 
@@ -140,11 +140,10 @@ function cutGraph(
     input: () => false,
     output: () => false,
   }
-  const fields = Object.entries(isKept).flatMap(([list, keeps]) =>
-    message.fieldsOf(list).filter((field) => !keeps(message.messageOf(field)!)),
-  )
-  message.removeAll(fields)
-  removeInitializers(graph, (name) => inputNames.has(name) || !names.has(name))
+  for (const [list, keeps] of Object.entries(isKept)) message.filter(list, (field) => keeps(field as Message))
+  // Initializers named by a remaining quantization annotation stay.
+  const annotated = new Set(annotatedNames(graph))
+  removeInitializers(graph, (name) => (inputNames.has(name) || !names.has(name)) && !annotated.has(name))
   // Before IR version 4 every initializer is an input as well.
   const isOld = Number(model.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
   const others = isOld ? oldInputs.filter((name) => graph.hasInitializer(name)) : []
@@ -155,15 +154,6 @@ function cutGraph(
   const typed = new Set(message.messages('value_info').map((value) => value.text('name')))
   for (const [name, value] of declared)
     if (made.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
-}
-
-/** Initializers named by a remaining quantization annotation stay. */
-function removeInitializers(graph: Graph, isGone: (name: string) => boolean): void {
-  const annotated = new Set(annotatedNames(graph))
-  const gone = (['initializer', 'sparse_initializer'] as const).flatMap((list) =>
-    graph.initializerFields(list).filter(({ name }) => isGone(name) && !annotated.has(name)),
-  )
-  graph.message.removeAll(gone.map(({ field }) => field))
 }
 
 /** ValueInfoProto by name; inputs and outputs win over `value_info`. */
@@ -182,7 +172,7 @@ function declare(
 ): void {
   const value = declared ? graph.adopt(list, declared) : graph.insert(list)
   if (!declared) value.setText('name', name)
-  if (type && !value.has('type')) writeValueType(value.insert('type'), type)
+  if (type && !value.has('type')) writeValueType(value, 'type', type)
 }
 
 function wrong(message: string): TileworkError {

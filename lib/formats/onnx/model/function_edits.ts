@@ -80,7 +80,7 @@ export function removeFunction(model: EditableModel, domain: string, name: strin
       `The function ${valueText(name)} is called by the node ${valueText(node.name)}; remove that first`,
     )
   }
-  model.message.remove(model.message.fieldOf(found.message)!)
+  model.message.remove('functions', found.message)
 }
 
 /** Removes functions that no node calls, directly or through other functions. */
@@ -96,8 +96,8 @@ export function removeUncalledFunctions(model: EditableModel): void {
     called.add(call)
     for (const node of withInner(body.nodes)) waiting.push(callOf(node))
   }
-  const uncalled = [...bodies].filter(([key]) => !called.has(key))
-  model.message.removeAll(uncalled.map(([, { message }]) => model.message.fieldOf(message)!))
+  const uncalled = new Set([...bodies].flatMap(([key, { message }]) => (called.has(key) ? [] : [message])))
+  model.message.filter('functions', (field) => field.kind === 'tensor' || !uncalled.has(field))
 }
 
 function checkFunction(model: EditableModel, added: NewFunction): CheckedFunction {

@@ -14,7 +14,7 @@ import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
-import { GraphNames } from './graph_names.js'
+import { GraphNames, NAMED_LISTS, type NamedList } from './graph_names.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
@@ -46,8 +46,6 @@ export const PART_UNCLONEABLE = uncloneable(
   'a part of an ONNX model; send the bytes of serialize() of the model instead',
 )
 
-const knownGraphs = new WeakMap<Message, ProtoGraph>()
-
 export class ProtoGraph implements GraphInterface {
   /** The first own property, so that its text is what a failed clone reports. */
   readonly uncloneable = PART_UNCLONEABLE
@@ -60,9 +58,8 @@ export class ProtoGraph implements GraphInterface {
 
   /** The graph of a GraphProto; the same object each time. */
   static of(message: Message): ProtoGraph {
-    const known = knownGraphs.get(message) ?? new ProtoGraph(message)
-    knownGraphs.set(message, known)
-    return known
+    message.view ??= new ProtoGraph(message)
+    return message.view as ProtoGraph
   }
 
   static isGraph(value: unknown): value is ProtoGraph {
@@ -120,30 +117,32 @@ export class ProtoGraph implements GraphInterface {
   }
 
   addInput(name: string, type: ValueType): void {
-    if (name === '' || this.inputNames.has(name) || this.producerOf(name)) throw nameTaken(name)
+    if (name === '' || this.#index().isInput(name) || this.producerOf(name)) throw nameTaken(name)
     this.#declare('input', name, type)
   }
 
   addOutput(name: string, type: ValueType): void {
-    if (this.outputNames.has(name)) throw nameTaken(name)
+    if (this.#index().isOutput(name)) throw nameTaken(name)
     if (!this.#defines(name)) throw this.#noValue(name)
     this.#declare('output', name, type)
   }
 
   setType(name: string, type: ValueType): void {
     if (!this.#defines(name)) throw this.#noValue(name)
-    const known = this.#index().declared.get(name)
+    const known = this.#index().declared(name)
     if (!known) {
       this.#declare('value_info', name, type)
       return
     }
     checkValueType(type)
-    known.clear('type')
-    writeValueType(known.insert('type'), type)
+    this.#follow(() => {
+      known.clear('type')
+      writeValueType(known, 'type', type)
+    })
   }
 
   typeOf(name: string): ValueType {
-    return readValueType(this.#index().declared.get(name)?.message('type'))
+    return readValueType(this.#index().declared(name)?.message('type'))
   }
 
   *subgraphs(): Generator<ProtoGraph> {
@@ -171,8 +170,8 @@ export class ProtoGraph implements GraphInterface {
     const isFree = (name: string): boolean =>
       name !== '' &&
       !this.#defines(name) &&
-      !this.outputNames.has(name) &&
-      this.usersOf(name).length === 0 &&
+      !this.#index().isOutput(name) &&
+      !this.#isUsed(name) &&
       !this.#isDefinedInside(name)
     if (isFree(base)) return base
     let number = 1
@@ -181,16 +180,16 @@ export class ProtoGraph implements GraphInterface {
   }
 
   initializer(name: string): Tensor | undefined {
-    const found = this.#index().initializers.get(name)
-    return found && tensorOfField(this.message, found.field)
+    const found = this.#index().initializer(name)
+    return found && tensorOfField(found.field)
   }
 
   *initializers(): Generator<Tensor> {
-    for (const { field } of this.#initializers()) yield tensorOfField(this.message, field)
+    for (const { field } of this.#initializers()) yield tensorOfField(field)
   }
 
   hasInitializer(name: string): boolean {
-    return this.#index().initializers.has(name)
+    return this.#index().initializer(name) !== undefined
   }
 
   setInitializer(name: string, tensor: Tensor): void {
@@ -198,19 +197,19 @@ export class ProtoGraph implements GraphInterface {
     checkTensor(tensor, 'setInitializer')
     if (this.producerOf(name)) throw nameTaken(name)
     const list = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
-    const names = this.#index()
-    const found = names.initializers.get(name)
-    if (found && found.list !== list) this.message.remove(found.field)
-    const field = this.message.putTensor(list, tensor, name, found?.list === list ? found.field : undefined)
-    names.initializers.set(name, { list, field, name })
-    names.edits = this.message.edits
+    this.#follow((names) => {
+      const found = names.initializer(name)
+      if (found && found.list !== list) this.message.remove(found.list, found.field)
+      const field = this.message.putTensor(list, tensor, name, found?.list === list ? found.field : undefined)
+      names.setInitializer(name, { list, field, name })
+    })
   }
 
   removeInitializer(name: string): void {
-    const found = this.#index().initializers.get(name)
+    const found = this.#index().initializer(name)
     if (!found) throw unknown('initializer', name, this.initializerNames)
-    if (!this.inputNames.has(name)) this.#refuseUsed(name)
-    this.message.remove(found.field)
+    if (!this.#index().isInput(name)) this.#refuseUsed(name)
+    this.message.remove(found.list, found.field)
   }
 
   initializerFields(list: InitializerList): readonly InitializerField[] {
@@ -243,12 +242,12 @@ export class ProtoGraph implements GraphInterface {
 
   values(): readonly Value[] {
     const produced = this.nodes.flatMap(({ outputs }) => outputs.filter((name) => name !== ''))
-    const names = new Set([...this.inputNames, ...this.#index().initializers.keys(), ...produced])
+    const names = new Set([...this.inputNames, ...[...this.initializerNames].reverse(), ...produced])
     return [...names].map((name) => new GraphValue(this, name))
   }
 
   holds(node: Node): boolean {
-    return this.#index().holds(node)
+    return this.message.holds('node', node.message)
   }
 
   addNode(node: NewNode, at?: number): Node {
@@ -260,38 +259,47 @@ export class ProtoGraph implements GraphInterface {
       )
     }
     for (const output of checked.outputs) if (output !== '' && this.#defines(output)) throw nameTaken(output)
-    const names = this.#index()
-    const added = ProtoNode.of(this.message.insert('node', at), GRAPHS)
-    names.add(added)
-    names.edits = this.message.edits
-    added.fill(checked)
-    return added
+    return this.#follow((names) => {
+      const added = ProtoNode.of(this.message.insert('node', at), GRAPHS)
+      added.fill(checked)
+      names.add(added)
+      return added
+    })
   }
 
   removeNode(node: Node): void {
     if (!isInstance(node, ProtoNode)) {
       throw new TileworkError('ERR_ARGUMENT', `removeNode takes a node; ${valueText(node)} was given.`)
     }
-    const field = node.message.parent === this.message ? this.message.fieldOf(node.message) : undefined
-    if (!field)
+    if (!this.holds(node))
       throw new TileworkError('ERR_ARGUMENT', `The node ${valueText(node.name)} is not in this graph.`)
     for (const name of node.outputs) if (name !== '') this.#refuseUsed(name, node)
-    const names = this.#index()
-    this.message.remove(field)
-    names.delete(node)
-    names.edits = this.message.edits
+    this.#follow((names) => {
+      names.delete(node)
+      this.message.remove('node', node.message)
+    })
   }
 
-  /** Discards the index if `change` throws halfway: it may no longer match the message. */
   changeNode(node: Node, change: () => void): void {
-    const names = this.#names?.edits === this.message.edits ? this.#names : undefined
+    if (!this.holds(node) || this.#names?.edits !== this.message.edits) {
+      change()
+      return
+    }
+    this.#follow((names) => {
+      names.delete(node)
+      change()
+      names.add(node)
+    })
+  }
+
+  /** Applies an edit that the index follows. An edit that throws halfway discards the index, which may no longer match. */
+  #follow<T>(edit: (names: GraphNames) => T): T {
+    const names = this.#index()
     this.#names = undefined
-    names?.delete(node)
-    change()
-    if (!names) return
-    names.add(node)
+    const result = edit(names)
     names.edits = this.message.edits
     this.#names = names
+    return result
   }
 
   replaceAllUses(name: string, other: string): void {
@@ -304,14 +312,13 @@ export class ProtoGraph implements GraphInterface {
   }
 
   #replaceUses(name: string, other: string): void {
-    for (const node of this.#index().usersOf(name)) {
-      node.inputs = node.inputs.map((each) => (each === name ? other : each))
-    }
-    for (const graph of this.#subgraphsThatSee(name)) graph.#replaceUses(name, other)
-    if (!this.outputNames.has(name)) return
-    for (const output of this.message.messages('output')) {
-      if (output.text('name') === name) output.setText('name', other)
-    }
+    const inner = this.#subgraphsThatSee(name)
+    this.#follow((names) => {
+      for (const { message } of names.usersOf(name)) replaceText(message, 'input', name, other)
+      for (const graph of inner) graph.#replaceUses(name, other)
+      for (const output of names.declarations('output', name)) output.setText('name', other)
+      names.replaceUses(name, other)
+    })
   }
 
   /** True where a subgraph uses `name` but would resolve `other` to a value of its own. */
@@ -324,34 +331,34 @@ export class ProtoGraph implements GraphInterface {
   /** True where this graph, or a subgraph that does not hide the name, uses or outputs it. */
   #uses(name: string): boolean {
     const names = this.#index()
-    if (names.usersOf(name).length > 0 || names.outputs.has(name)) return true
+    if (names.isUsed(name) || names.isOutput(name)) return true
     return this.#subgraphsThatSee(name).some((graph) => graph.#uses(name))
   }
 
   rename(name: string, other: string): void {
     if (!this.#defines(name)) throw this.#noValue(name)
     checkText('The name of a value', other)
-    const isTaken = this.#defines(other) || this.usersOf(other).length > 0 || this.#isDefinedInside(other)
-    if (other === '' || isTaken) throw nameTaken(other)
-    this.#replaceUses(name, other)
-    const producer = this.producerOf(name)
-    if (producer) producer.outputs = producer.outputs.map((each) => (each === name ? other : each))
-    for (const list of ['input', 'value_info']) {
-      for (const value of this.message.messages(list))
-        if (value.text('name') === name) value.setText('name', other)
-    }
-    for (const annotation of this.message.messages('quantization_annotation')) {
-      if (annotation.text('tensor_name') === name) annotation.setText('tensor_name', other)
-    }
-    const initializer = this.#index().initializers.get(name)
-    if (initializer) this.#renameInitializer(initializer, other)
+    if (other === '' || this.#defines(other) || this.#isUsed(other) || this.#isDefinedInside(other))
+      throw nameTaken(other)
+    const inner = this.#subgraphsThatSee(name)
+    this.#follow((names) => {
+      for (const { message } of names.usersOf(name)) replaceText(message, 'input', name, other)
+      for (const { message } of names.producersOf(name)) replaceText(message, 'output', name, other)
+      for (const graph of inner) graph.#replaceUses(name, other)
+      for (const [list, field] of Object.entries(NAMED_LISTS))
+        for (const message of names.declarations(list as NamedList, name)) message.setText(field, other)
+      names.rename(name, other)
+      const initializer = names.initializer(other)
+      if (initializer) names.setInitializer(other, this.#renameInitializer(initializer, other))
+    })
   }
 
-  #renameInitializer({ list, field }: InitializerField, other: string): void {
+  #renameInitializer({ list, field }: InitializerField, name: string): InitializerField {
     const { message } = this
-    if (field.kind === 'tensor') message.putTensor(list, field.tensor, other, field)
-    else if (list === 'initializer') message.messageOf(field)!.setText('name', other)
-    else message.putTensor(list, tensorOfField(message, field), other, field)
+    if (field.kind === 'message' && list === 'initializer') field.setText('name', name)
+    else if (field.kind === 'message') field.message('values')?.setText('name', name)
+    else return { list, name, field: message.putTensor(list, field.tensor, name, field) }
+    return { list, name, field }
   }
 
   sort(): void {
@@ -396,12 +403,17 @@ export class ProtoGraph implements GraphInterface {
   /** The name index, rebuilt if the message was edited by other means. */
   #index(): GraphNames {
     if (this.#names?.edits !== this.message.edits) this.#names = new GraphNames(this, this.#initializers())
-    return this.#names!
+    return this.#names
   }
 
   /** True for an input, an initializer or an output of a node of this graph. */
   #defines(name: string): boolean {
     return this.#index().defines(name)
+  }
+
+  /** True where a node of this graph, or of a subgraph that does not hide the name, uses it. */
+  #isUsed(name: string): boolean {
+    return this.#index().isUsed(name) || this.#subgraphsThatSee(name).some((graph) => graph.#isUsed(name))
   }
 
   /** True where a subgraph defines the name, which hides a value of this graph there. */
@@ -416,23 +428,28 @@ export class ProtoGraph implements GraphInterface {
 
   /** Direct subgraphs. */
   #inner(): readonly ProtoGraph[] {
-    return [...this.#index().subgraphs.values()].flat().map(({ message }) => ProtoGraph.of(message))
+    const { subgraphs } = this.#index()
+    if (subgraphs.size === 0) return []
+    return [...subgraphs.values()].flat().map(({ message }) => ProtoGraph.of(message))
   }
 
   #refuseUsed(name: string, except?: Node): void {
     const user = this.usersOf(name).find((node) => node !== except)
-    const isOutput = this.outputNames.has(name)
+    const isOutput = this.#index().isOutput(name)
     if (!user && !isOutput) return
     const who = user ? `the node ${valueText(user.name)} (${user.opType})` : 'the graph as its output'
     throw new TileworkError('ERR_ARGUMENT', `${valueText(name)} is used by ${who}; replace its uses first.`)
   }
 
-  #declare(list: string, name: string, type: ValueType): void {
+  #declare(list: NamedList, name: string, type: ValueType): void {
     checkText('The name of a value', name)
     checkValueType(type)
-    const value = this.message.insert(list)
-    value.setText('name', name)
-    writeValueType(value.insert('type'), type)
+    this.#follow((names) => {
+      const value = this.message.insert(list)
+      value.setText('name', name)
+      writeValueType(value, 'type', type)
+      names.declare(list, name, value)
+    })
   }
 
   #declared(list: 'input' | 'output' | 'value_info'): ValueInfo[] {
@@ -446,7 +463,7 @@ export class ProtoGraph implements GraphInterface {
   #initializers(): InitializerField[] {
     const { message } = this
     return INITIALIZER_LISTS.flatMap((list) =>
-      message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(message, list, field) })),
+      message.fieldsOf(list).map((field) => ({ list, field, name: initializerName(list, field) })),
     )
   }
 }
@@ -468,10 +485,17 @@ export const GRAPHS: Graphs = {
   isGraph: ProtoGraph.isGraph,
 }
 
-function initializerName(graph: Message, list: InitializerList, field: MessageField): string {
+function initializerName(list: InitializerList, field: MessageField): string {
   if (field.kind === 'tensor') return field.name
-  const message = graph.messageOf(field)
-  return (list === 'initializer' ? message : message?.message('values'))?.text('name') ?? ''
+  return (list === 'initializer' ? field : field.message('values'))?.text('name') ?? ''
+}
+
+/** Replaces a text in a list of a message. */
+function replaceText(message: Message, list: string, text: string, other: string): void {
+  message.setTexts(
+    list,
+    message.texts(list).map((each) => (each === text ? other : each)),
+  )
 }
 
 function nameTaken(name: string): TileworkError {

@@ -1,104 +1,211 @@
 /**
  * An index of the names of one graph: producers, users, declarations, initializers.
  *
- * Without it each look-up would visit all nodes. It is built on first use and updated by edits of single nodes; any other
- * edit of the message leaves it out of date (see `edits`), and the graph builds a new one.
+ * Without it each look-up would visit all nodes. It is built on first use and updated by the edits of the graph and its
+ * nodes; any other edit of the message leaves it out of date (see `edits`), and the graph builds a new one.
  */
 import type { Message } from '../protobuf/message.js'
 import type { Graph, InitializerField, Node, Use } from './types.js'
 
-interface NamesOfNode {
-  readonly inputs: readonly string[]
-  readonly outputs: readonly string[]
+/** Lists of a GraphProto whose messages refer to a value by name, and the field with the name. */
+export const NAMED_LISTS = {
+  input: 'name',
+  output: 'name',
+  value_info: 'name',
+  quantization_annotation: 'tensor_name',
+} as const
+
+export type NamedList = keyof typeof NAMED_LISTS
+
+/** Most names have one object of a kind, which needs no set. */
+type Some<T> = T | Set<T> | undefined
+
+/** Where a name occurs. */
+class Occurrences {
+  producer: Some<Node> = undefined
+  user: Some<Node> = undefined
+  input: Some<Message> = undefined
+  output: Some<Message> = undefined
+  value_info: Some<Message> = undefined
+  quantization_annotation: Some<Message> = undefined
+  initializer: InitializerField | undefined = undefined
 }
 
 export class GraphNames {
   /** Edit count of the graph's message that the index matches. */
   edits: number
-  readonly inputs: ReadonlySet<string>
-  readonly outputs: ReadonlySet<string>
-  readonly initializers: Map<string, InitializerField>
-  /** ValueInfoProto by name; inputs win over outputs, outputs over `value_info`. */
-  readonly declared: ReadonlyMap<string, Message>
   /** Nodes with subgraphs, which may use names of this graph. */
   readonly subgraphs = new Map<Node, readonly Graph[]>()
-  readonly #nodes = new Map<Node, NamesOfNode>()
-  readonly #producers = new Map<string, Node[]>()
-  readonly #users = new Map<string, Set<Node>>()
+  readonly #message: Message
+  readonly #byName = new Map<string, Occurrences>()
+  /** Names of inputs and outputs in file order, made when they are asked for. */
+  readonly #ends: Partial<Record<NamedList, Set<string>>> = {}
 
   constructor(graph: Graph, initializers: readonly InitializerField[]) {
     this.edits = graph.message.edits
-    const [inputs, outputs, others] = ['input', 'output', 'value_info'].map((list) =>
-      graph.message.messages(list).map((value) => [value.text('name'), value] as const),
-    )
-    this.inputs = new Set(inputs!.map(([name]) => name))
-    this.outputs = new Set(outputs!.map(([name]) => name))
-    this.declared = new Map([...others!, ...outputs!, ...inputs!])
-    // The first of equal names wins, so it is set last.
-    this.initializers = new Map([...initializers].reverse().map((each) => [each.name, each]))
+    this.#message = graph.message
+    for (const [list, field] of Object.entries(NAMED_LISTS))
+      for (const message of graph.message.messages(list))
+        this.declare(list as NamedList, message.text(field), message)
+    // The first of equal names wins.
+    for (const each of initializers) this.#entry(each.name).initializer ??= each
     for (const node of graph.nodes) this.add(node)
   }
 
+  get inputs(): ReadonlySet<string> {
+    return this.#namesOf('input')
+  }
+
+  get outputs(): ReadonlySet<string> {
+    return this.#namesOf('output')
+  }
+
+  initializer(name: string): InitializerField | undefined {
+    return this.#byName.get(name)?.initializer
+  }
+
+  setInitializer(name: string, initializer: InitializerField): void {
+    this.#entry(name).initializer = initializer
+  }
+
+  /** Messages of a list that refer to the name. */
+  declarations(list: NamedList, name: string): readonly Message[] {
+    return listOf(this.#byName.get(name)?.[list])
+  }
+
+  /** The ValueInfoProto of a name; inputs win over outputs, outputs over `value_info`. */
+  declared(name: string): Message | undefined {
+    const found = this.#byName.get(name)
+    return listOf(found?.input ?? found?.output ?? found?.value_info).at(-1)
+  }
+
+  declare(list: NamedList, name: string, message: Message): void {
+    const entry = this.#entry(name)
+    entry[list] = withItem(entry[list], message)
+    this.#ends[list]?.add(name)
+  }
+
   producerOf(name: string): Node | undefined {
-    return this.#producers.get(name)?.[0]
+    const found = this.#byName.get(name)?.producer
+    return found instanceof Set ? found.values().next().value : found
+  }
+
+  producersOf(name: string): readonly Node[] {
+    return listOf(this.#byName.get(name)?.producer)
+  }
+
+  isUsed(name: string): boolean {
+    return this.#byName.get(name)?.user !== undefined
+  }
+
+  isInput(name: string): boolean {
+    return this.#byName.get(name)?.input !== undefined
+  }
+
+  isOutput(name: string): boolean {
+    return this.#byName.get(name)?.output !== undefined
   }
 
   /** Nodes of this graph with the name among their inputs. */
   usersOf(name: string): readonly Node[] {
-    return [...(this.#users.get(name) ?? [])]
+    return listOf(this.#byName.get(name)?.user)
   }
 
   usesOf(name: string): readonly Use[] {
     return this.usersOf(name).flatMap((node) =>
-      this.#nodes.get(node)!.inputs.flatMap((input, index) => (input === name ? [{ node, index }] : [])),
+      node.inputs.flatMap((input, index) => (input === name ? [{ node, index }] : [])),
     )
   }
 
   /** True for an input, an initializer or an output of a node. */
   defines(name: string): boolean {
-    return this.inputs.has(name) || this.#producers.has(name) || this.initializers.has(name)
-  }
-
-  holds(node: Node): boolean {
-    return this.#nodes.has(node)
+    const found = this.#byName.get(name)
+    return (found?.input ?? found?.producer ?? found?.initializer) !== undefined
   }
 
   add(node: Node): void {
-    const { inputs, outputs } = node
-    this.#nodes.set(node, { inputs, outputs })
-    for (const name of outputs) {
-      if (name === '') continue
-      const producers = this.#producers.get(name)
-      if (producers) producers.push(node)
-      else this.#producers.set(name, [node])
+    for (const name of node.outputs) {
+      const entry = this.#entry(name)
+      if (name !== '') entry.producer = withItem(entry.producer, node)
     }
-    for (const name of inputs) {
-      if (name === '') continue
-      const users = this.#users.get(name)
-      if (users) users.add(node)
-      else this.#users.set(name, new Set([node]))
+    for (const name of node.inputs) {
+      const entry = this.#entry(name)
+      if (name !== '') entry.user = withItem(entry.user, node)
     }
     if (hasSubgraphs(node)) this.subgraphs.set(node, node.subgraphs)
   }
 
+  /** Removes a node, which must be as it was when it was added. */
   delete(node: Node): void {
-    const { inputs, outputs } = this.#nodes.get(node)!
-    this.#nodes.delete(node)
     this.subgraphs.delete(node)
-    for (const name of outputs) {
-      const left = (this.#producers.get(name) ?? []).filter((each) => each !== node)
-      if (left.length > 0) this.#producers.set(name, left)
-      else this.#producers.delete(name)
+    for (const name of node.outputs) {
+      const entry = this.#entry(name)
+      entry.producer = withoutItem(entry.producer, node)
     }
-    for (const name of inputs) {
-      const users = this.#users.get(name)
-      users?.delete(node)
-      if (users?.size === 0) this.#users.delete(name)
+    for (const name of node.inputs) {
+      const entry = this.#entry(name)
+      entry.user = withoutItem(entry.user, node)
     }
   }
+
+  /** Follows a rename to a name that the graph does not have. */
+  rename(name: string, other: string): void {
+    const found = this.#byName.get(name)
+    if (!found) return
+    this.#byName.delete(name)
+    this.#byName.set(other, found)
+    if (found.input || found.output) this.#forgetEnds()
+  }
+
+  /** Follows the replacement of a name among inputs of nodes and outputs of the graph. */
+  replaceUses(name: string, other: string): void {
+    const [from, to] = [this.#entry(name), this.#entry(other)]
+    for (const node of listOf(from.user)) to.user = withItem(to.user, node)
+    for (const message of listOf(from.output)) to.output = withItem(to.output, message)
+    if (from.output) this.#forgetEnds()
+    if (from === to) return
+    from.user = undefined
+    from.output = undefined
+  }
+
+  #entry(name: string): Occurrences {
+    const found = this.#byName.get(name)
+    if (found) return found
+    const made = new Occurrences()
+    this.#byName.set(name, made)
+    return made
+  }
+
+  #namesOf(list: NamedList): ReadonlySet<string> {
+    this.#ends[list] ??= new Set(this.#message.messages(list).map((value) => value.text('name')))
+    return this.#ends[list]
+  }
+
+  #forgetEnds(): void {
+    delete this.#ends.input
+    delete this.#ends.output
+  }
+}
+
+function listOf<T extends object>(some: Some<T>): readonly T[] {
+  if (some === undefined) return []
+  return some instanceof Set ? [...some] : [some]
+}
+
+function withItem<T extends object>(some: Some<T>, item: T): Some<T> {
+  if (some === undefined || some === item) return item
+  return some instanceof Set ? some.add(item) : new Set([some, item])
+}
+
+function withoutItem<T extends object>(some: Some<T>, item: T): Some<T> {
+  if (!(some instanceof Set)) return some === item ? undefined : some
+  some.delete(item)
+  return some.size > 0 ? some : undefined
 }
 
 /** Makes no Graph objects: most nodes have no subgraph. */
 function hasSubgraphs({ message }: Node): boolean {
-  return message.messages('attribute').some((attribute) => attribute.has('g') || attribute.has('graphs'))
+  return message
+    .fieldsOf('attribute', false)
+    .some((attribute) => attribute.kind === 'message' && (attribute.has('g') || attribute.has('graphs')))
 }

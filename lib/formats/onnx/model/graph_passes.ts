@@ -7,7 +7,7 @@ import type { Dtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import type { DenseTensor, Tensor } from '../../../tensor/tensor.js'
 import type { Message, MessageField } from '../protobuf/message.js'
-import { FORMAT_NAME } from '../schema.js'
+import { FORMAT_NAME, INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
 import { StrippedTensor } from '../tensor/stripped.js'
 import { usedNames } from './node_order.js'
@@ -21,22 +21,26 @@ export function removeUnused(graph: Graph): Removed {
   const { message } = graph
   const needed = neededNames(graph)
   const isNeeded = (name: string): boolean => name !== '' && needed.has(name)
-  const nodes = message.fieldsOf('node').filter((field) => {
-    const outputs = message.messageOf(field)!.texts('output')
-    return outputs.some((name) => name !== '') && !outputs.some(isNeeded)
+  const nodes = message.filter('node', (field) => {
+    const outputs = (field as Message).texts('output')
+    return outputs.every((name) => name === '') || outputs.some(isNeeded)
   })
-  const inputs = new Set(graph.inputs.map(({ name }) => name))
-  const initializers = (['initializer', 'sparse_initializer'] as const).flatMap((list) =>
-    graph.initializerFields(list).filter(({ name }) => !needed.has(name) && !inputs.has(name)),
-  )
-  const types = message.fieldsOf('value_info').filter((field) => {
-    return !needed.has(message.messageOf(field)!.text('name'))
-  })
-  message.removeAll([...nodes, ...initializers.map(({ field }) => field), ...types])
+  const inputs = new Set(graph.inputNames)
+  const initializers = removeInitializers(graph, (name) => !needed.has(name) && !inputs.has(name))
+  message.filter('value_info', (field) => needed.has((field as Message).text('name')))
   return {
-    nodes: inner.reduce((sum, each) => sum + each.nodes, nodes.length),
-    initializers: inner.reduce((sum, each) => sum + each.initializers, initializers.length),
+    nodes: inner.reduce((sum, each) => sum + each.nodes, nodes),
+    initializers: inner.reduce((sum, each) => sum + each.initializers, initializers),
   }
+}
+
+/** @returns the number of removed initializers */
+export function removeInitializers(graph: Graph, isGone: (name: string) => boolean): number {
+  const gone = INITIALIZER_LISTS.map((list) => {
+    const fields = graph.initializerFields(list)
+    return graph.message.filter(list, (_, index) => !isGone(fields[index]!.name))
+  })
+  return gone.reduce((sum, count) => sum + count)
 }
 
 /** Names that outputs of the graph and nodes without outputs depend on. The purpose of the latter is unknown, so they stay. */
@@ -85,17 +89,16 @@ export function constantsToInitializers(graph: Graph): number {
   const { message } = graph
   const inner = graph.nodes.flatMap((node) => node.subgraphs.map(constantsToInitializers))
   const taken = new Set([...graph.inputNames, ...graph.initializerNames])
-  const fields = message.fieldsOf('node')
-  const constants = graph.nodes.flatMap((node, index) => {
-    const field = fields[index]!
+  const constants = graph.nodes.flatMap((node) => {
     const value = constantOf(node)
     const name = node.outputs[0]!
     // A name that is defined twice stays a node: two initializers of one name would hide the fault and lose a value.
     if (!value || taken.has(name)) return []
     taken.add(name)
-    return [{ field, name, value }]
+    return [{ field: node.message, name, value }]
   })
-  message.removeAll(constants.map(({ field }) => field))
+  const gone = new Set<MessageField>(constants.map(({ field }) => field))
+  message.filter('node', (field) => !gone.has(field))
   for (const list of ['initializer', 'sparse_initializer'] as const) {
     const isOfList = ({ value }: { value: Tensor }) =>
       (value.kind === 'sparse') === (list === 'sparse_initializer')
@@ -120,9 +123,10 @@ export function initializersToConstants(graph: Graph, names: readonly string[] |
     .initializerFields('initializer')
     .filter(({ name }) => wanted?.has(name) ?? true)
     .filter(({ name }) => name !== '' && !taken.has(name) && taken.add(name) !== undefined)
-    .map(({ name, field }) => ({ name, field, value: tensorOfField(message, field) }))
+    .map(({ name, field }) => ({ name, field, value: tensorOfField(field) }))
     .filter(({ value }) => value.hasData)
-  message.removeAll(chosen.map(({ field }) => field))
+  const gone = new Set(chosen.map(({ field }) => field))
+  message.filter('initializer', (field) => !gone.has(field))
   message.insertAll('node', chosen.length, 0)
   const { nodes } = graph
   for (const [at, { name, value }] of chosen.entries()) {
@@ -143,7 +147,7 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
   const { message } = graph
   const kept = new Map<string, string>()
   const renamed = new Map<string, string>()
-  const removed: MessageField[] = []
+  const removed = new Set<MessageField>()
   for (const group of await groupsToCompare(graph)) {
     for (const { name, field, tensor } of group) {
       if (fixed.has(name)) continue
@@ -154,13 +158,13 @@ export async function deduplicateInitializers(graph: Graph): Promise<number> {
         if (!hidden.has(name)) kept.set(key, name)
       } else {
         renamed.set(name, first)
-        removed.push(field)
+        removed.add(field)
       }
     }
   }
   renameUses(graph, renamed)
-  message.removeAll(removed)
-  return removed.length
+  message.filter('initializer', (field) => !removed.has(field))
+  return removed.size
 }
 
 interface Candidate {
@@ -173,7 +177,7 @@ interface Candidate {
 async function groupsToCompare(graph: Graph): Promise<readonly Candidate[][]> {
   const groups = new Map<string, Candidate[]>()
   for (const { name, field } of graph.initializerFields('initializer')) {
-    const tensor = tensorOfField(graph.message, field)
+    const tensor = tensorOfField(field)
     if (tensor.kind !== 'dense' || !tensor.hasData) continue
     const key = `${tensor.dtype} ${tensor.shape} ${tensor.storage.layout}`
     const group = groups.get(key)
@@ -243,7 +247,7 @@ export function stripInitializers(graph: Graph): number {
   const { message } = graph
   let count = 0
   for (const { field, name } of graph.initializerFields('initializer')) {
-    const tensor = tensorOfField(message, field)
+    const tensor = tensorOfField(field)
     if (tensor.kind !== 'dense' || !tensor.hasData || STRUCTURAL.has(tensor.dtype)) continue
     message.putTensor('initializer', new StrippedTensor(tensor), name, field)
     count++

@@ -265,8 +265,8 @@ export class OnnxModel {
    * @throws TileworkError at the first tensor that breaks a rule of the format
    */
   *allTensors(): Generator<PlacedTensor> {
-    for (const { owner, field, path } of tensorFields(this.message, '', false)) {
-      yield { path, tensor: tensorOfField(owner, field) }
+    for (const { field, path } of tensorFields(this.message, '', false)) {
+      yield { path, tensor: tensorOfField(field) }
     }
   }
 }

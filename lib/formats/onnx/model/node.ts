@@ -6,8 +6,6 @@ import { checkNewAttribute, ProtoAttribute } from './attribute.js'
 import { metadataOf, setMetadata } from './metadata.js'
 import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
-const nodes = new WeakMap<Message, ProtoNode>()
-
 export class ProtoNode implements Node {
   /** A public field, and the first: `structuredClone` meets its symbol, and no object has a field for that alone. */
   readonly graphsByMessage: Graphs
@@ -20,9 +18,8 @@ export class ProtoNode implements Node {
 
   /** The node of a NodeProto; the same object each time. */
   static of(message: Message, graphs: Graphs): ProtoNode {
-    const known = nodes.get(message) ?? new ProtoNode(message, graphs)
-    nodes.set(message, known)
-    return known
+    message.view ??= new ProtoNode(message, graphs)
+    return message.view as ProtoNode
   }
 
   get name(): string {
@@ -129,9 +126,9 @@ export class ProtoNode implements Node {
 
   removeAttribute(name: string): boolean {
     const { message } = this
-    const field = message.fieldsOf('attribute').find((each) => message.messageOf(each)?.text('name') === name)
-    if (field) this.#change(() => message.remove(field))
-    return field !== undefined
+    const found = message.messages('attribute').find((each) => each.text('name') === name)
+    if (found) this.#change(() => message.remove('attribute', found))
+    return found !== undefined
   }
 
   /** Fills an empty NodeProto. */

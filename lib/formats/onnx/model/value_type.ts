@@ -4,8 +4,9 @@ import { readInput } from '../../../caller_input.js'
 import { DTYPES, type Dtype, resolveDtype } from '../../../dtype/dtypes.js'
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
-import { checkList } from '../protobuf/field_input.js'
-import { Message } from '../protobuf/message.js'
+import { checkInt64, checkList, checkText } from '../protobuf/field_input.js'
+import type { Message } from '../protobuf/message.js'
+import { WireWriter } from '../protobuf/wire_writer.js'
 import { DTYPE_OF_CODE } from '../schema.js'
 import type { Dimension, ValueType } from './types.js'
 
@@ -60,11 +61,9 @@ function tensorType(kind: 'tensor' | 'sparse', message: Message): ValueType {
 
 /** The last of `dim_value` and `dim_param` wins, as in every oneof of protobuf. */
 function dimensionOf(message: Message): Dimension {
-  const [numbers, names] = ['dim_value', 'dim_param'].map((name) => message.fieldsOf(name))
-  const order = message.fields
-  const isName = order.indexOf(names!.at(-1)!) > order.indexOf(numbers!.at(-1)!)
-  if (isName) return message.text('dim_param')
-  return message.int('dim_value') ?? null
+  const value = message.int('dim_value')
+  if (value !== undefined) return value
+  return message.has('dim_param') ? message.text('dim_param') : null
 }
 
 function dtypeOf(code: number | bigint | undefined): Dtype | number {
@@ -78,68 +77,92 @@ const MAX_NESTED_TYPES = 45
 /**
  * Checks a type before anything is changed.
  *
- * @throws TileworkError as `writeValueType`
+ * @throws TileworkError as `encodeValueType`
  */
 export function checkValueType(type: ValueType): void {
-  readInput('The type', () => writeValueType(new Message('TypeProto'), type))
+  readInput('The type', () => encodeValueType(type))
+}
+
+/** Appends a TypeProto. @throws TileworkError as `encodeValueType` */
+export function writeValueType(owner: Message, field: string, type: ValueType): void {
+  owner.insertEncoded(field, encodeValueType(type))
 }
 
 /**
- * Writes a type into an empty TypeProto.
+ * The bytes of a TypeProto.
  *
  * @param level - number of enclosing types
  * @throws TileworkError ERR_ARGUMENT for an invalid type, ERR_DTYPE for an unknown element type
  */
-export function writeValueType(message: Message, type: ValueType, level = 0): void {
+function encodeValueType(type: ValueType, level = 0): Uint8Array {
   if (level > MAX_NESTED_TYPES) {
     throw new TileworkError('ERR_ARGUMENT', `Types are nested too deeply; the limit is ${MAX_NESTED_TYPES}.`)
   }
+  const writer = new WireWriter()
+  const { denotation } = type ?? {}
+  const denote = (): void => {
+    if (denotation !== undefined)
+      writer.text(TYPE.denotation, checkText('The denotation of a type', denotation))
+  }
+  const kind = encodeKind(type, level)
+  if (kind && kind.number > TYPE.denotation) denote()
+  if (kind) writer.bytes(kind.number, kind.bytes)
+  if (!kind || kind.number < TYPE.denotation) denote()
+  return writer.finish()
+}
+
+const TYPE = {
+  tensor: 1,
+  sequence: 4,
+  map: 5,
+  denotation: 6,
+  opaque: 7,
+  sparse: 8,
+  optional: 9,
+} as const
+
+function encodeKind(type: ValueType, level: number): { number: number; bytes: Uint8Array } | undefined {
+  const writer = new WireWriter()
   switch (type?.kind) {
     case 'tensor':
     case 'sparse':
-      writeTensorType(message.insert(type.kind === 'tensor' ? 'tensor_type' : 'sparse_tensor_type'), type)
+      encodeTensorType(writer, type)
       break
     case 'sequence':
-    case 'optional': {
-      const inside = message.insert(type.kind === 'sequence' ? 'sequence_type' : 'optional_type')
-      writeValueType(inside.insert('elem_type'), type.of, level + 1)
+    case 'optional':
+      writer.bytes(1, encodeValueType(type.of, level + 1))
       break
-    }
-    case 'map': {
-      const inside = message.insert('map_type')
-      inside.setInt('key_type', codeOf(type.key))
-      writeValueType(inside.insert('value_type'), type.value, level + 1)
+    case 'map':
+      writer.varint(1, codeOf(type.key)).bytes(2, encodeValueType(type.value, level + 1))
       break
-    }
-    case 'opaque': {
-      const inside = message.insert('opaque_type')
-      inside.setText('domain', type.domain)
-      inside.setText('name', type.name)
+    case 'opaque':
+      writer.text(1, checkText('The domain of a type', type.domain))
+      writer.text(2, checkText('The name of a type', type.name))
       break
-    }
     case 'none':
-      break
+      return undefined
     default:
       throw new TileworkError(
         'ERR_ARGUMENT',
         `${valueText(type)} is not a value type; its kind must be tensor, sparse, sequence, optional, map, opaque or none.`,
       )
   }
-  if (type.denotation !== undefined) message.setText('denotation', type.denotation)
+  return { number: TYPE[type.kind], bytes: writer.finish() }
 }
 
-function writeTensorType(message: Message, type: ValueType & { kind: 'tensor' | 'sparse' }): void {
-  message.setInt('elem_type', codeOf(type.dtype))
+function encodeTensorType(writer: WireWriter, type: ValueType & { kind: 'tensor' | 'sparse' }): void {
+  writer.varint(1, codeOf(type.dtype))
   if (!type.shape) return
-  const shape = message.insert('shape')
-  checkList('The shape of a type', type.shape)
-  for (const [axis, extent] of type.shape.entries()) {
-    const dim = shape.insert('dim')
-    if (typeof extent === 'string') dim.setText('dim_param', extent)
-    else if (extent !== null) dim.setInt('dim_value', extent)
+  const shape = new WireWriter()
+  for (const [axis, extent] of (checkList('The shape of a type', type.shape) as Dimension[]).entries()) {
+    const dim = new WireWriter()
+    if (typeof extent === 'string') dim.text(2, checkText('A dimension', extent))
+    else if (extent !== null) dim.varint(1, checkInt64('A dimension', extent))
     const denotation = type.denotations?.[axis] ?? ''
-    if (denotation !== '') dim.setText('denotation', denotation)
+    if (denotation !== '') dim.text(3, checkText('The denotation of a dimension', denotation))
+    shape.message(1, dim)
   }
+  writer.message(2, shape)
 }
 
 function codeOf(dtype: Dtype | number): number {

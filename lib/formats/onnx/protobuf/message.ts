@@ -1,30 +1,33 @@
 /**
- * A lossless protobuf message: it knows its range in the file, finds fields on access, writes changed fields anew, and
- * copies everything else, including unknown fields, byte for byte.
+ * A lossless protobuf message: a range of the file, and the fields that were changed since. Fields are found in the bytes on
+ * access; unchanged bytes, unknown fields included, are copied as they are.
  *
  * Protobuf runtimes parse whole messages and may reorder fields, so they can neither skip payloads nor keep the bytes.
  */
+import { MemorySource } from '../../../bytes/memory.js'
 import type { ByteSource } from '../../../bytes/source.js'
+import { allocateBytes } from '../../../bytes/view_limit.js'
 import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { FileFault } from '../../file_fault.js'
 import type { WriteSegment } from '../../format.js'
-import { FORMAT_NAME, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from '../schema.js'
-import { type PlannedMessage, planSparse, planTensor, segmentBytes } from '../tensor/plan.js'
-import { checkInt64, checkText, checkTexts } from './field_input.js'
-import { checkTinyMessages } from './tiny_messages.js'
 import {
-  eachField,
-  FIELD_BYTES,
-  FIXED32,
-  GROUP_START,
-  holdRange,
-  LENGTH,
-  type Steps,
-  VARINT,
-  WireCursor,
-  walkSourceSync,
-} from './wire.js'
+  DEFAULT_LIMITS,
+  ENUM_SIZES,
+  type FieldInfo,
+  FORMAT_NAME,
+  fieldInfo,
+  MAX_TEXT_BYTES,
+  MESSAGES,
+  type MessageName,
+} from '../schema.js'
+import { type PlannedMessage, planSparse, planTensor } from '../tensor/plan.js'
+import { checkInt64, checkText, checkTexts } from './field_input.js'
+import { type Chunk, FieldLists, type Item, type Listed, type Scalar } from './field_lists.js'
+import { canBe } from './message_kind.js'
+import { Segments } from './segments.js'
+import { checkTinyMessages } from './tiny_messages.js'
+import { eachField, GROUP_END, GROUP_START, holdRange, LENGTH, WireCursor, walkSourceSync } from './wire.js'
 import { WireWriter } from './wire_writer.js'
 
 /** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
@@ -41,74 +44,83 @@ export interface MessageOrigin {
   readonly file: MessageFile
   readonly start: number
   readonly end: number
+  /** Offset of the tag; absent where the message is not one whole field of the file. */
+  readonly tagStart?: number
 }
 
-/** A field, in the order of the message. */
-export type MessageField =
-  /** Unchanged bytes of the file; `message` once it was parsed. */
-  | {
-      readonly kind: 'kept'
-      readonly number: number
-      readonly wireType: number
-      readonly start: number
-      readonly valueStart: number
-      /** Changes only while fields are parsed. */
-      end: number
-      message?: Message | undefined
-      /** A run of adjacent fields with the same number; `valueStart` belongs to the first. */
-      isRun?: boolean
-    }
-  /** Bytes of the whole field. */
-  | { readonly kind: 'made'; readonly number: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'nested'; readonly number: number; readonly message: Message }
-  | { readonly kind: 'tensor'; readonly number: number; readonly tensor: Tensor; readonly name: string }
+/** A tensor that is encoded when the model is saved. */
+export class NewTensor implements Listed {
+  readonly kind = 'tensor'
+  chunk: Chunk | undefined
+  readonly tensor: Tensor
+  readonly name: string
 
-type KeptField = Extract<MessageField, { kind: 'kept' }>
+  constructor(tensor: Tensor, name: string) {
+    this.tensor = tensor
+    this.name = name
+    this.chunk = undefined
+  }
+}
 
-/** Number given to unknown fields, which are kept but never looked up; no known field has it. */
-const UNKNOWN_FIELD = 0
+/** An occurrence of a field with messages. */
+export type MessageField = Message | NewTensor
 
 /** Bytes of a number of a float field. */
 const FLOAT_BYTES = 4
 
-/** Size limit of a run of fields: access to one field copies the run. */
-const MAX_RUN_BYTES = 64 * 1024
+/** Longer messages keep an index of their runs of fields; others are scanned at each access. */
+const MIN_INDEXED_BYTES = 4096
 
-/** The first fields of a message are never joined to runs, so fields of nodes are read without a copy. */
-const MAX_SINGLE_FIELDS = 16
+/** Size limit of a message that is joined from several occurrences, which is done in memory. */
+const MAX_MERGED_BYTES = 2 ** 28
 
 /** Levels below a message whose edits it counts: from a graph down to the attributes of its nodes. */
 const COUNTED_LEVELS = 2
 
-/** Fields by name, for every message. */
-const NUMBERS = new Map(
-  Object.entries(MESSAGES).map(([message, fields]) => [
-    message,
-    new Map(fields.flatMap((field) => (field ? [[field.name, field] as const] : []))),
-  ]),
+/** Members of the oneof of a message, with mutual exclusion. */
+const ONEOFS = new Map(
+  Object.entries(MESSAGES).map(([message, fields]) => [message, fields.filter((field) => field?.oneof)]),
 )
 
-export class Message {
+export class Message implements Listed {
   readonly type: MessageName
-  readonly origin: MessageOrigin | undefined
+  /** Where the message is among the known fields of its parent; undefined after it was removed. */
+  chunk: Chunk | undefined
+  /** The object that presents this message to users. */
+  view: object | undefined
   readonly #parent: Message | undefined
   readonly #depth: number
-  #fields: MessageField[] | undefined
+  readonly #file: MessageFile | undefined
+  readonly #tagStart: number
+  readonly #start: number
+  readonly #end: number
+  /** Known and edited fields; other fields are in the bytes. */
+  #lists: FieldLists | undefined
+  /** Number, start and end of each run of fields of equal number, in file order; see `MIN_INDEXED_BYTES`. */
+  #runs: readonly number[] | undefined
   #isChanged: boolean
   #edits = 0
 
   /** @param origin - absent for a new message, which has no fields */
   constructor(type: MessageName, origin?: MessageOrigin, parent?: Message) {
     this.type = type
-    this.origin = origin
+    this.chunk = undefined
+    this.view = undefined
     this.#parent = parent
     this.#depth = parent ? parent.#depth + 1 : 1
+    this.#file = origin?.file
+    this.#tagStart = origin?.tagStart ?? -1
+    this.#start = origin?.start ?? 0
+    this.#end = origin?.end ?? 0
     this.#isChanged = origin === undefined
-    if (!origin) this.#fields = []
-    else if (this.#depth > origin.file.depthLimit) {
+    if (origin && this.#depth > origin.file.depthLimit) {
       const message = `Messages are nested deeper than limits.depth, which is ${origin.file.depthLimit}.`
       throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, offset: origin.start })
     }
+  }
+
+  get kind(): 'message' {
+    return 'message'
   }
 
   /** The enclosing message; undefined for the message of the file. */
@@ -116,14 +128,13 @@ export class Message {
     return this.#parent
   }
 
+  get origin(): MessageOrigin | undefined {
+    return this.#file && { file: this.#file, start: this.#start, end: this.#end }
+  }
+
   /** True after any edit of the message or of a nested one. */
   get isChanged(): boolean {
     return this.#isChanged
-  }
-
-  /** @throws TileworkError for bytes that are not fields, ERR_ASYNC_ONLY for a source without synchronous reads */
-  get fields(): readonly MessageField[] {
-    return this.#ownFields()
   }
 
   /**
@@ -134,40 +145,71 @@ export class Message {
     return this.#edits
   }
 
+  /** @throws TileworkError for bytes that are not fields, ERR_ASYNC_ONLY for a source without synchronous reads */
   has(name: string): boolean {
-    const number = this.#number(name)
-    return this.fields.some((field) => field.number === number)
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return known.length > 0
+    let isThere = false
+    this.#scan(info, () => {
+      isThere = true
+    })
+    return isThere
   }
 
   /** Values of a length-delimited field. */
   byteValues(name: string): Uint8Array[] {
-    return this.fieldsOf(name).flatMap((field) => this.#valuesOf(field))
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return known.map((item) => bytesOf(item as string | Uint8Array))
+    const values: Uint8Array[] = []
+    this.#scan(info, (cursor) => values.push(this.#held(cursor).slice()))
+    return values
   }
 
   /** The last value of a string field, as in protobuf; empty where it is absent. */
   text(name: string): string {
-    const number = this.#number(name)
-    const { fields } = this
-    for (let at = fields.length - 1; at >= 0; at--) {
-      const text = fields[at]!.number === number ? this.#textOf(fields[at]!) : undefined
-      if (text !== undefined) return text
-    }
-    return ''
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return (known.at(-1) as string | undefined) ?? ''
+    let text = ''
+    this.#scan(info, (cursor) => {
+      text = this.#heldText(cursor)
+    })
+    return text
   }
 
   texts(name: string): string[] {
-    const number = this.#number(name)
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return [...(known as readonly string[])]
     const texts: string[] = []
-    for (const field of this.fields) {
-      if (field.number !== number) continue
-      for (const text of this.#textsOf(field)) texts.push(text)
-    }
+    this.#scan(info, (cursor) => texts.push(this.#heldText(cursor)))
     return texts
   }
 
   /** Values of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
-    return this.fieldsOf(name).flatMap((field) => this.#intsOf(field))
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return [...(known as readonly (number | bigint)[])]
+    const numbers: (number | bigint)[] = []
+    const limit = ENUM_SIZES[`${this.type}.${name}`] ?? Number.POSITIVE_INFINITY
+    this.#scan(info, (cursor) => {
+      if (cursor.wireType === LENGTH) {
+        const packed = WireCursor.over(this.#held(cursor).slice())
+        const end = cursor.position - cursor.valueStart
+        while (packed.position < end) {
+          packed.varint(end)
+          numbers.push(integerOf(info, packed))
+        }
+        return
+      }
+      const value = integerOf(info, cursor)
+      // As in proto2, an unknown number of an enum is an unknown field.
+      if (info.kind !== 'enum' || (value >= 0 && value < limit)) numbers.push(value)
+    })
+    return numbers
   }
 
   int(name: string): number | bigint | undefined {
@@ -180,86 +222,60 @@ export class Message {
    * @throws TileworkError ERR_HEADER for a packed run that is not a multiple of 4 bytes
    */
   floats(name: string): number[] {
-    return this.fieldsOf(name).flatMap((field) =>
-      this.#fixedOf(field).flatMap((run) => {
-        if (run.byteLength % FLOAT_BYTES !== 0) throw this.#raggedRun(name, run.byteLength, field)
-        const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
-        const count = run.byteLength / FLOAT_BYTES
-        return Array.from({ length: count }, (_, at) => view.getFloat32(FLOAT_BYTES * at, true))
-      }),
-    )
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return (known as readonly number[]).map(Math.fround)
+    const values: number[] = []
+    this.#scan(info, (cursor) => {
+      const run = this.#held(cursor)
+      if (run.byteLength % FLOAT_BYTES !== 0) throw this.#raggedRun(name, run.byteLength, cursor.start)
+      const view = new DataView(run.buffer, run.byteOffset, run.byteLength)
+      for (let at = 0; at < run.byteLength; at += FLOAT_BYTES) values.push(view.getFloat32(at, true))
+    })
+    return values
   }
 
-  /** Messages of a repeated field; the same objects each time. */
+  /** Messages of a field; the same objects each time. */
   messages(name: string): Message[] {
-    const number = this.#number(name)
-    const messages: Message[] = []
-    for (const field of this.fields) {
-      const message = field.number === number ? this.#messageOf(field) : undefined
-      if (message) messages.push(message)
-    }
-    return messages
+    const items = this.#itemsOf(fieldInfo(this.type, name))
+    return items.filter((item): item is Message => item instanceof Message)
   }
 
-  /**
-   * The message of a singular field.
-   *
-   * @throws TileworkError ERR_UNSUPPORTED for repeated occurrences: protobuf would merge them, but no known writer does this
-   */
+  /** The message of a singular field; several occurrences are merged, as in protobuf. */
   message(name: string): Message | undefined {
-    const [message, ...others] = this.messages(name)
-    if (others.length === 0) return message
-    const text = `${this.type}.${name} occurs ${others.length + 1} times; it must occur once, since messages are not merged.`
-    throw new TileworkError('ERR_UNSUPPORTED', text, { format: FORMAT_NAME, ...this.#offset() })
+    return this.messages(name)[0]
   }
 
   /** As all setters, changes nothing if it throws. @throws TileworkError ERR_ARGUMENT for a value of another type */
   setText(name: string, value: string): void {
-    checkText(this.#what(name), value)
-    this.#replaceAll(name, [new WireWriter().text(this.#number(name), value).finish()])
+    this.#set(name, [checkText(`${this.type}.${name}`, value)])
   }
 
   setTexts(name: string, values: readonly string[]): void {
-    checkTexts(this.#what(name), values)
-    const number = this.#number(name)
-    this.#replaceAll(
-      name,
-      values.map((value) => new WireWriter().text(number, value).finish()),
-    )
+    this.#set(name, checkTexts(`${this.type}.${name}`, values).slice())
   }
 
   setInt(name: string, value: number | bigint): void {
-    checkInt64(this.#what(name), value)
-    this.#replaceAll(name, [new WireWriter().varint(this.#number(name), value).finish()])
+    this.#set(name, [checkInt64(`${this.type}.${name}`, value)])
   }
 
   setBytes(name: string, values: readonly Uint8Array[]): void {
-    const number = this.#number(name)
-    this.#replaceAll(
+    this.#set(
       name,
-      values.map((value) => new WireWriter().bytes(number, value).finish()),
+      values.map((value) => value.slice()),
     )
   }
 
   setInts(name: string, values: readonly (number | bigint)[]): void {
-    const number = this.#number(name)
-    this.#replaceAll(
-      name,
-      values.map((value) => new WireWriter().varint(number, value).finish()),
-    )
+    this.#set(name, values.slice())
   }
 
   setFloats(name: string, values: readonly number[]): void {
-    const number = this.#number(name)
-    const bytesOf = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer)
-    this.#replaceAll(
-      name,
-      values.map((value) => new WireWriter().fixed(number, bytesOf(value)).finish()),
-    )
+    this.#set(name, values.slice())
   }
 
   clear(name: string): void {
-    this.#replaceAll(name, [])
+    this.#set(name, [])
   }
 
   /** Inserts an empty message at index `at` of the repeated field; default: appended. */
@@ -267,103 +283,102 @@ export class Message {
     return this.insertAll(name, 1, at)[0]!
   }
 
-  /** Inserts `count` empty messages with one pass over the fields. */
   insertAll(name: string, count: number, at?: number): Message[] {
-    const { kind, number } = this.#info(name)
-    const messages = Array.from({ length: count }, () => new Message(kind as MessageName, undefined, this))
-    this.#insertFields(
-      number,
-      messages.map((message): MessageField => ({ kind: 'nested', number, message })),
-      at,
+    const info = fieldInfo(this.type, name)
+    const messages = Array.from(
+      { length: count },
+      () => new Message(info.kind as MessageName, undefined, this),
     )
+    this.#insert(info, messages, at)
     return messages
+  }
+
+  /** Appends a message that is encoded already. */
+  insertEncoded(name: string, bytes: Uint8Array): void {
+    const info = fieldInfo(this.type, name)
+    const origin = { file: encodedFile(bytes), start: 0, end: bytes.byteLength }
+    this.#insert(info, [new Message(info.kind as MessageName, origin, this)])
   }
 
   /** Appends a copy of a message of any file, as that message is now. */
   adopt(name: string, other: Message): Message {
-    const message = other.#clone(this)
-    const number = this.#number(name)
-    this.#insertFields(number, [{ kind: 'nested', number, message }])
+    const message = other.#clone(this, false)
+    this.#insert(fieldInfo(this.type, name), [message])
     return message
   }
 
   /** An independent copy without parent. */
   copy(): Message {
-    return this.#clone(undefined)
+    return this.#clone(undefined, true)
   }
 
-  #clone(parent: Message | undefined): Message {
-    const clone = new Message(this.type, this.origin, parent)
+  #clone(parent: Message | undefined, keepsTag: boolean): Message {
+    const origin = this.#file && {
+      file: this.#file,
+      start: this.#start,
+      end: this.#end,
+      ...(keepsTag && this.#tagStart >= 0 && { tagStart: this.#tagStart }),
+    }
+    const clone = new Message(this.type, origin, parent)
     if (!this.#isChanged) return clone
     clone.#isChanged = true
-    clone.#fields = this.fields.map((field) => {
-      const isInside = field.kind === 'nested' || (field.kind === 'kept' && field.message?.isChanged)
-      if (isInside) return { ...field, message: field.message!.#clone(clone) }
-      if (field.kind !== 'kept') return field
-      const { message, ...kept } = field
-      return kept
-    })
+    clone.#lists = this.#lists?.clone((item) => (item instanceof Message ? item.#clone(clone, true) : item))
     return clone
   }
 
   /** Appends a tensor to the field, or replaces an occurrence. @returns the new occurrence */
   putTensor(name: string, tensor: Tensor, tensorName: string, replaced?: MessageField): MessageField {
-    const number = this.#number(name)
-    const field = { kind: 'tensor', number, tensor, name: tensorName } as const
-    if (!replaced) this.#insertFields(number, [field])
+    const info = fieldInfo(this.type, name)
+    const field = new NewTensor(tensor, tensorName)
+    if (!replaced) this.#insert(info, [field])
     else {
-      this.#ownFields()[this.fields.indexOf(replaced)] = field
+      this.#edit(info).replace(replaced, field)
       this.#noteChange()
     }
     return field
   }
 
-  /** Appends several tensors with one pass over the fields. */
   putTensors(name: string, tensors: readonly { readonly tensor: Tensor; readonly name: string }[]): void {
-    const number = this.#number(name)
-    this.#insertFields(
-      number,
-      tensors.map((each): MessageField => ({ kind: 'tensor', number, tensor: each.tensor, name: each.name })),
+    this.#insert(
+      fieldInfo(this.type, name),
+      tensors.map((each) => new NewTensor(each.tensor, each.name)),
     )
   }
 
-  remove(field: MessageField): void {
-    const index = this.fields.indexOf(field)
-    if (index < 0) return
-    this.#ownFields().splice(index, 1)
+  /** Removes an occurrence; does nothing where it is not in the field. */
+  remove(name: string, field: MessageField): void {
+    const info = fieldInfo(this.type, name)
+    if (!this.holds(name, field)) return
+    this.#edit(info).remove(field)
     this.#noteChange()
   }
 
-  /** The field of a nested message; undefined for a message of another parent. */
-  fieldOf(message: Message): MessageField | undefined {
-    return this.fields.find((field) => 'message' in field && field.message === message)
+  /** True for an occurrence of the field. */
+  holds(name: string, field: MessageField): boolean {
+    return this.#lists?.holds(fieldInfo(this.type, name).number, field) === true
   }
 
-  removeAll(removed: Iterable<MessageField>): void {
-    const left = new Set(removed)
-    if (left.size > 0) this.#change((fields) => fields.filter((field) => !left.has(field)))
+  /** Keeps the occurrences of a field for which `keeps` is true. @returns the number of removed occurrences */
+  filter(name: string, keeps: (field: MessageField, index: number) => boolean): number {
+    const fields = this.fieldsOf(name)
+    const kept = fields.filter(keeps)
+    if (kept.length < fields.length) this.#set(name, kept)
+    return fields.length - kept.length
   }
 
-  /** Reorders the occurrences of a field among the positions that they have now. */
+  /** Reorders the occurrences of a field. */
   reorder(name: string, order: readonly MessageField[]): void {
-    const number = this.#number(name)
-    let next = 0
-    this.#change((fields) => fields.map((field) => (field.number === number ? order[next++]! : field)))
-  }
-
-  fieldsOf(name: string): MessageField[] {
-    const number = this.#number(name)
-    return this.fields.filter((field) => field.number === number)
+    this.#set(name, order.slice())
   }
 
   /**
-   * The nested message of a field; undefined for new tensors and for scalars.
+   * Occurrences of a field with messages.
    *
-   * @param remembers - false: the message is not kept, and the next call returns another object; for walks over whole
-   * models that must not fill the memory
+   * @param remembers - false: messages that were not read before are not kept, and the next call returns other objects;
+   * for walks over whole models that must not fill the memory
    */
-  messageOf(field: MessageField, remembers = true): Message | undefined {
-    return this.#messageOf(field, remembers)
+  fieldsOf(name: string, remembers = true): MessageField[] {
+    return this.#itemsOf(fieldInfo(this.type, name), remembers)
   }
 
   /** False where a plan can copy the range of the file. */
@@ -378,12 +393,19 @@ export class Message {
    * @throws TileworkError errors of planning and reading new tensors
    */
   async plan(other?: Replacements): Promise<PlannedMessage> {
-    const segments = new Segments()
-    const { origin } = this
-    if (origin && !this.isWritten(other)) segments.range(origin.file.source, origin.start, origin.end)
-    // Iterates over a copy: an edit during planning must not skip or repeat a field.
-    else for (const field of [...this.fields]) await this.#planField(field, segments, other)
-    return segments.finish()
+    const planned = new Map<NewTensor, PlannedMessage>()
+    for (const field of this.#newTensors()) {
+      if (other?.of(field)) continue
+      const { tensor, name } = field
+      planned.set(
+        field,
+        await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name)),
+      )
+    }
+    const isWritten = (item: Message): boolean => item.isWritten(other)
+    const planOf = (item: MessageField): PlannedMessage | undefined =>
+      other?.of(item) ?? (item instanceof NewTensor ? planned.get(item) : undefined)
+    return this.#planned({ isWritten, planOf })
   }
 
   /**
@@ -397,197 +419,279 @@ export class Message {
     number: number,
     made: readonly WriteSegment[],
   ): Promise<PlannedMessage> {
-    const fields = this.fields.filter((field) => !omitted.has(field.number))
-    const at = insertionIndex(fields, number)
+    const planOf = (): undefined => undefined
+    return this.#planned({ isWritten: (item) => item.isChanged, planOf, omitted, number, made })
+  }
+
+  #planned(how: Planning): PlannedMessage {
     const segments = new Segments()
-    for (const field of fields.slice(0, at)) await this.#planField(field, segments)
-    for (const segment of made) segments.segment(segment)
-    for (const field of fields.slice(at)) await this.#planField(field, segments)
+    const isCopied = !how.omitted && !how.isWritten(this)
+    if (isCopied && this.#file) segments.range(this.#file.source, this.#start, this.#end)
+    else this.#planFields(segments, how)
     return segments.finish()
   }
 
-  async #planField(field: MessageField, segments: Segments, other?: Replacements): Promise<void> {
-    const replacement = other?.of(field)
-    if (replacement) segments.message(field.number, replacement)
-    else if (field.kind === 'made') segments.bytes(field.bytes)
-    else if (field.kind === 'kept' && !field.message?.isWritten(other)) {
-      segments.range(this.origin!.file.source, field.start, field.end)
-    } else if (field.kind === 'tensor') {
-      const { tensor, name } = field
-      const planned = await (tensor.kind === 'sparse' ? planSparse(tensor, name) : planTensor(tensor, name))
-      segments.message(field.number, planned)
-    } else {
-      segments.message(field.number, await field.message!.plan(other))
+  /** Writes runs of the file in their order, and each rewritten field where its first run was or its number belongs. */
+  #planFields(segments: Segments, how: Planning): void {
+    const runs = this.#runsOfAll()
+    const inFile = new Set<number>()
+    for (let at = 0; at < runs.length; at += 3) inFile.add(runs[at]!)
+    const rewritten = this.#rewritten(how)
+    // Fields that are new in this message, in the order of their numbers.
+    const added = [...rewritten].filter((number) => !inFile.has(number)).sort((one, other) => one - other)
+    const write = (number: number): void => {
+      if (number === how.number) for (const segment of how.made!) segments.segment(segment)
+      else if (!how.omitted?.has(number)) this.#planItems(segments, number, how)
     }
-  }
-
-  #parse(): MessageField[] {
-    const { file, start, end } = this.origin!
-    const { cursor } = file
-    const infos = MESSAGES[this.type]
-    // As in protobuf, a number where the schema has a message is an unknown field: kept, but not found by name.
-    const known = (number: number, wireType: number): number => {
-      const info = infos[number]
-      return info && wireType !== LENGTH && isMessageKind(info.kind) ? UNKNOWN_FIELD : number
-    }
-    const kept = new KeptFields(start)
-    cursor.position = start
-    let messages = 0
-    const steps = eachField(cursor, end, () => {
-      const { wireType, start: tagStart, valueStart, position } = cursor
-      const number = known(cursor.number, wireType)
-      kept.addSkipped(tagStart)
-      const info = infos[number]
-      if (!info || !isMessageKind(info.kind)) {
-        if (!kept.extendRun(number, wireType, tagStart, position, info?.isRepeated ?? true)) {
-          kept.add({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position })
-        }
-      } else {
-        checkTinyMessages(++messages, position - start, tagStart)
-        // The property exists from the start: V8 would allocate a separate store for one that is added later.
-        const message = undefined
-        kept.add({ kind: 'kept', number, wireType, start: tagStart, valueStart, end: position, message })
+    const done = new Set<number>()
+    for (let at = 0; at < runs.length; at += 3) {
+      const [number, start, end] = [runs[at]!, runs[at + 1]!, runs[at + 2]!]
+      while (added.length > 0 && added[0]! < number) write(added.shift()!)
+      if (!rewritten.has(number)) segments.range(this.#file!.source, start, end)
+      else {
+        if (!done.has(number)) write(number)
+        done.add(number)
+        if (!how.omitted?.has(number)) this.#planForeign(segments, number, start, end)
       }
-      return undefined
-    })
-    this.#walk(steps)
-    kept.addSkipped(end)
-    // `slice` drops the spare capacity of a grown array, which is most of the memory of a small node.
-    return kept.fields.length <= MAX_SINGLE_FIELDS ? kept.fields.slice() : kept.fields
-  }
-
-  #walk<T>(steps: Steps<T>): T {
-    const { cursor } = this.origin!.file
-    return this.#withErrors(0, () => walkSourceSync(steps, cursor))
-  }
-
-  /** Converts wire faults in bytes at `offset` to errors of this message. */
-  #withErrors<T>(offset: number, read: () => T): T {
-    try {
-      return read()
-    } catch (error) {
-      if (!(error instanceof FileFault)) throw error
-      throw new TileworkError(error.code, error.message, {
-        format: FORMAT_NAME,
-        path: this.type,
-        offset: offset + error.offset,
-      })
     }
+    for (const number of added) write(number)
   }
 
-  /** Values of length-delimited fields. */
-  #valuesOf(field: MessageField): Uint8Array[] {
-    const values: Uint8Array[] = []
-    this.#eachOf(field, (cursor) => {
-      if (cursor.wireType === LENGTH) values.push(cursor.held(cursor.valueStart, cursor.position))
-    })
-    return values
-  }
-
-  /** The last length-delimited value as text; undefined where there is none. */
-  #textOf(field: MessageField): string | undefined {
-    if (field.kind !== 'kept' || field.isRun) return this.#valuesOf(field).map(textOf).at(-1)
-    if (field.wireType !== LENGTH) return undefined
-    const { valueStart, end } = field
-    if (end - valueStart > MAX_TEXT_BYTES) throw this.#longText(end - valueStart)
-    const { cursor } = this.origin!.file
-    cursor.position = valueStart
-    if (!cursor.holds(end - valueStart, end)) this.#walk(holdRange(cursor, valueStart, end))
-    return cursor.heldText(valueStart, end)
-  }
-
-  #textsOf(field: MessageField): string[] {
-    if (field.kind !== 'kept' || field.isRun) return this.#valuesOf(field).map(textOf)
-    const text = this.#textOf(field)
-    return text === undefined ? [] : [text]
-  }
-
-  #intsOf(field: MessageField): (number | bigint)[] {
-    const numbers: (number | bigint)[] = []
-    this.#eachOf(field, (cursor) => {
-      if (cursor.wireType === VARINT) numbers.push(cursor.int64())
-      if (cursor.wireType !== LENGTH) return
-      const end = cursor.position
-      cursor.position = cursor.valueStart
-      while (cursor.position < end) {
-        cursor.varint(end)
-        numbers.push(cursor.int64())
-      }
-    })
+  /** Numbers of the fields whose bytes in the file are not copied. */
+  #rewritten(how: Planning): Set<number> {
+    const numbers = new Set(how.omitted)
+    if (how.number !== undefined) numbers.add(how.number)
+    const isMade = (item: Item): boolean =>
+      item instanceof Message && (how.isWritten(item) || how.planOf(item) !== undefined)
+    for (const { number, items, owner } of this.#lists?.chunks() ?? []) {
+      if (!numbers.has(number) && (owner.isEdited(number) || items.some(isMade))) numbers.add(number)
+    }
     return numbers
   }
 
-  #fixedOf(field: MessageField): Uint8Array[] {
-    const values: Uint8Array[] = []
-    this.#eachOf(field, (cursor) => {
-      const isFloats = cursor.wireType === FIXED32 || cursor.wireType === LENGTH
-      if (isFloats) values.push(cursor.held(cursor.valueStart, cursor.position))
+  /** Keeps fields of a rewritten number that protobuf reads as unknown fields, by their wire type. */
+  #planForeign(segments: Segments, number: number, start: number, end: number): void {
+    const info = MESSAGES[this.type][number]!
+    this.#scanRange(start, end, (cursor) => {
+      if (canBe(info, cursor.wireType)) return
+      segments.range(this.#file!.source, cursor.start, cursor.position)
     })
-    return values
   }
 
-  /** Visits the fields of a run, read from a copy of its bytes. */
-  #eachOf(field: MessageField, visit: (cursor: WireCursor) => void): void {
-    const bytes = this.#fieldBytes(field)
-    this.#withErrors(field.kind === 'kept' ? field.start : 0, () => {
-      const cursor = WireCursor.over(bytes)
-      while (cursor.position < bytes.byteLength) {
-        cursor.field(bytes.byteLength)
-        visit(cursor)
+  #planItems(segments: Segments, number: number, how: Planning): void {
+    const info = MESSAGES[this.type][number]!
+    for (const item of this.#lists?.items(number) ?? []) {
+      if (item instanceof Message) {
+        const planned = how.planOf(item)
+        const isCopied = !planned && !how.isWritten(item) && item.#tagStart >= 0
+        if (isCopied) segments.range(item.#file!.source, item.#tagStart, item.#end)
+        else
+          segments.message(
+            number,
+            planned ?? item.#planned({ ...how, omitted: undefined, number: undefined }),
+          )
+      } else if (item instanceof NewTensor) segments.message(number, how.planOf(item)!)
+      else segments.bytes(scalarField(info, item as Scalar))
+    }
+  }
+
+  *#newTensors(): Generator<NewTensor> {
+    if (!this.#isChanged) return
+    for (const { items } of this.#lists?.chunks() ?? []) {
+      for (const item of items) {
+        if (item instanceof NewTensor) yield item
+        else if (item instanceof Message) yield* item.#newTensors()
       }
+    }
+  }
+
+  #itemsOf(info: FieldInfo, remembers = true): MessageField[] {
+    const known = this.#lists?.items(info.number)
+    if (known) return known.slice() as MessageField[]
+    const messages = this.#readMessages(info)
+    if (remembers && messages.length > 0) this.#known().load(info.number, messages)
+    return messages
+  }
+
+  #known(): FieldLists {
+    this.#lists ??= new FieldLists()
+    return this.#lists
+  }
+
+  #readMessages(info: FieldInfo): Message[] {
+    const kind = info.kind as MessageName
+    const messages: Message[] = []
+    const file = this.#file!
+    let byteLength = 0
+    this.#scan(info, ({ start: tagStart, valueStart, position }) => {
+      byteLength += position - tagStart
+      checkTinyMessages(messages.length + 1, byteLength, tagStart)
+      messages.push(new Message(kind, { file, start: valueStart, end: position, tagStart }, this))
     })
+    return info.isRepeated || messages.length < 2 ? messages : [this.#merged(kind, messages)]
   }
 
-  /** The bytes of a field or run, tags included. */
-  #fieldBytes(field: MessageField): Uint8Array {
-    if (field.kind === 'made') return field.bytes
-    if (field.kind !== 'kept') return new Uint8Array(0)
-    if (field.end - field.start > MAX_TEXT_BYTES + FIELD_BYTES) throw this.#longText(field.end - field.start)
-    return new Uint8Array(this.#walk(holdRange(this.origin!.file.cursor, field.start, field.end)))
+  /** Several occurrences of a singular message as one, which is what the joined bytes encode. */
+  #merged(kind: MessageName, messages: readonly Message[]): Message {
+    const byteLength = messages.reduce((sum, each) => sum + each.#end - each.#start, 0)
+    const file = this.#file!
+    if (byteLength > MAX_MERGED_BYTES) {
+      const text = `${kind} occurs ${messages.length} times with ${byteLength} bytes; up to ${MAX_MERGED_BYTES} bytes are merged.`
+      throw new TileworkError('ERR_LIMIT', text, { format: FORMAT_NAME, offset: messages[0]!.#start })
+    }
+    const bytes = allocateBytes(byteLength)
+    let at = 0
+    for (const each of messages) {
+      bytes.set(this.#walk(each.#start, each.#end), at)
+      at += each.#end - each.#start
+    }
+    const source = new MemorySource(bytes, file.source.label)
+    const joined = { ...file, source, cursor: new WireCursor(source) }
+    return new Message(kind, { file: joined, start: 0, end: byteLength }, this)
   }
 
-  #messageOf(field: MessageField, remembers = true): Message | undefined {
-    if (field.kind === 'nested') return field.message
-    if (field.kind !== 'kept' || field.wireType !== LENGTH) return undefined
-    if (field.message) return field.message
-    const { kind } = MESSAGES[this.type][field.number]!
-    const origin = { file: this.origin!.file, start: field.valueStart, end: field.end }
-    const message = new Message(kind as MessageName, origin, this)
-    if (remembers) field.message = message
-    return message
+  /** Visits the occurrences of a field that protobuf accepts. The cursor is at the value's end. */
+  #scan(info: FieldInfo, visit: (cursor: WireCursor) => void): void {
+    if (!this.#file) return
+    const from = info.oneof === undefined ? this.#start : this.#endOfOthers(info)
+    const runs = this.#indexed()
+    if (!runs) this.#scanRange(from, this.#end, visit, info)
+    else
+      for (let at = 0; at < runs.length; at += 3)
+        if (runs[at] === info.number) this.#scanRange(runs[at + 1]!, runs[at + 2]!, visit, info)
   }
 
-  #replaceAll(name: string, made: readonly Uint8Array[]): void {
-    const number = this.#number(name)
-    const fields = made.map((bytes): MessageField => ({ kind: 'made', number, bytes }))
-    this.#change((all) => {
-      const first = all.findIndex((field) => field.number === number)
-      const at = first >= 0 ? first : insertionIndex(all, number)
-      const before = all.slice(0, at).filter((field) => field.number !== number)
-      const behind = all.slice(at).filter((field) => field.number !== number)
-      return [...before, ...fields, ...behind]
+  /** Offset after the last other member of the oneof, which clears the members before it. */
+  #endOfOthers({ number }: FieldInfo): number {
+    let end = this.#start
+    this.#scanRange(this.#start, this.#end, (cursor) => {
+      const info = MESSAGES[this.type][cursor.number]
+      if (info?.oneof && info.number !== number && canBe(info, cursor.wireType)) end = cursor.position
     })
+    return end
   }
 
-  /** @param at - index among the fields of the number; default: appended */
-  #insertFields(number: number, fields: readonly MessageField[], at?: number): void {
+  /** @param only - the field to visit; default: all. Fields with another wire type than the schema's are not visited */
+  #scanRange(start: number, end: number, visit: (cursor: WireCursor) => void, only?: FieldInfo): void {
+    const { cursor } = this.#file!
+    cursor.position = start
+    try {
+      while (cursor.position < end && cursor.holdsField(end)) {
+        const { position } = cursor
+        cursor.field(end)
+        if (cursor.wireType === GROUP_START || cursor.wireType === GROUP_END) {
+          cursor.position = position
+          break
+        }
+        const next = cursor.position
+        if (!only || (cursor.number === only.number && canBe(only, cursor.wireType))) visit(cursor)
+        cursor.position = next
+      }
+      if (cursor.position < end) this.#walkRange(end, visit, only)
+    } catch (error) {
+      throw this.#withPlace(error)
+    }
+  }
+
+  /** As `#scanRange`, from the cursor on, with loads of the window. */
+  #walkRange(end: number, visit: (cursor: WireCursor) => void, only: FieldInfo | undefined): void {
+    const { cursor } = this.#file!
+    const steps = eachField(cursor, end, () => {
+      if (!only || (cursor.number === only.number && canBe(only, cursor.wireType))) visit(cursor)
+      return undefined
+    })
+    walkSourceSync(steps, cursor)
+  }
+
+  #indexed(): readonly number[] | undefined {
+    if (this.#end - this.#start < MIN_INDEXED_BYTES) return undefined
+    this.#runs ??= this.#runsOfAll()
+    return this.#runs
+  }
+
+  /** Groups, which are skipped, are runs of the number 0. */
+  #runsOfAll(): readonly number[] {
+    if (this.#runs) return this.#runs
+    const runs: number[] = []
+    if (!this.#file) return runs
+    let last = this.#start
+    const add = (number: number, start: number, end: number): void => {
+      if (runs.length > 0 && runs.at(-3) === number && runs.at(-1) === start) runs[runs.length - 1] = end
+      else runs.push(number, start, end)
+      last = end
+    }
+    this.#scanRange(this.#start, this.#end, (cursor) => {
+      if (cursor.start > last) add(0, last, cursor.start)
+      add(cursor.number, cursor.start, cursor.position)
+    })
+    if (this.#end > last) add(0, last, this.#end)
+    return runs
+  }
+
+  /** The value of the current field; the cursor overwrites it later. */
+  #held(cursor: WireCursor): Uint8Array {
+    const { valueStart, position } = cursor
+    this.#checkLength(position - valueStart)
+    if (cursor.holdsRange(valueStart, position)) return cursor.held(valueStart, position)
+    return this.#walk(valueStart, position)
+  }
+
+  #heldText(cursor: WireCursor): string {
+    const { valueStart, position } = cursor
+    this.#checkLength(position - valueStart)
+    if (!cursor.holdsRange(valueStart, position)) this.#walk(valueStart, position)
+    return cursor.heldText(valueStart, position)
+  }
+
+  #checkLength(byteLength: number): void {
+    if (byteLength <= MAX_TEXT_BYTES) return
+    const message = `A field of ${this.type} has ${byteLength} bytes; the limit is ${MAX_TEXT_BYTES}.`
+    throw new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, offset: this.#start })
+  }
+
+  /** Bytes of the file, which the next load overwrites. */
+  #walk(start: number, end: number): Uint8Array {
+    const { cursor } = this.#file!
+    try {
+      return walkSourceSync(holdRange(cursor, start, end), cursor)
+    } catch (error) {
+      throw this.#withPlace(error)
+    }
+  }
+
+  /** Converts a wire fault to an error of this message. */
+  #withPlace(error: unknown): unknown {
+    if (!(error instanceof FileFault)) return error
+    const { code, message, offset } = error
+    return new TileworkError(code, message, { format: FORMAT_NAME, path: this.type, offset })
+  }
+
+  #insert(info: FieldInfo, fields: readonly MessageField[], at?: number): void {
     if (fields.length === 0) return
-    const index = at === undefined ? endOf(this.fields, number) : indexAmong(this.fields, number, at)
-    const [field] = fields
-    // A single field is spliced in, so that appending to a long list does not copy it.
-    if (fields.length === 1) this.#ownFields().splice(index, 0, field!)
-    else this.#fields = this.fields.slice(0, index).concat(fields, this.fields.slice(index))
+    this.#edit(info).insert(info.number, fields, at)
     this.#noteChange()
   }
 
-  #ownFields(): MessageField[] {
-    this.#fields ??= this.#parse()
-    return this.#fields
+  #set(name: string, items: readonly Item[]): void {
+    const info = fieldInfo(this.type, name)
+    this.#clearOthers(info)
+    this.#known().set(info.number, items)
+    this.#noteChange()
   }
 
-  #change(change: (fields: readonly MessageField[]) => MessageField[]): void {
-    this.#fields = change(this.fields)
-    this.#noteChange()
+  /** The lists, with the field among them; its bytes in the file no longer count. */
+  #edit(info: FieldInfo): FieldLists {
+    this.#clearOthers(info)
+    const lists = this.#known()
+    if (!lists.isKnown(info.number)) lists.load(info.number, this.#readMessages(info))
+    lists.markEdited(info.number)
+    return lists
+  }
+
+  #clearOthers(info: FieldInfo): void {
+    if (info.oneof === undefined) return
+    for (const other of ONEOFS.get(this.type)!)
+      if (other!.number !== info.number) this.#known().set(other!.number, [])
   }
 
   #noteChange(): void {
@@ -598,77 +702,35 @@ export class Message {
     }
   }
 
-  #what(name: string): string {
-    return `${this.type}.${name}`
-  }
-
-  #info(name: string): NonNullable<(typeof MESSAGES)[MessageName][number]> {
-    const info = NUMBERS.get(this.type)!.get(name)
-    if (info) return info
-    throw new RangeError(`${this.type} has no field ${name}`)
-  }
-
-  #number(name: string): number {
-    return this.#info(name).number
-  }
-
-  #offset(): { offset?: number } {
-    return this.origin ? { offset: this.origin.start } : {}
-  }
-
-  #raggedRun(name: string, byteLength: number, field: MessageField): TileworkError {
+  #raggedRun(name: string, byteLength: number, offset: number): TileworkError {
     const message = `${this.type}.${name} has a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
-    const offset = field.kind === 'kept' ? field.start : 0
     return new TileworkError('ERR_HEADER', message, { format: FORMAT_NAME, path: this.type, offset })
-  }
-
-  #longText(byteLength: number): TileworkError {
-    const message = `A field of ${this.type} has ${byteLength} bytes; the limit is ${MAX_TEXT_BYTES}.`
-    return new TileworkError('ERR_LIMIT', message, { format: FORMAT_NAME, ...this.#offset() })
   }
 }
 
-/** Collects the fields of a message while it is parsed. */
-class KeptFields {
-  readonly fields: KeptField[] = []
-  /** End of the bytes that the fields cover. */
-  #end: number
+/** How a message is written. */
+interface Planning {
+  readonly isWritten: (message: Message) => boolean
+  /** A plan that takes the place of the message. */
+  readonly planOf: (field: MessageField) => PlannedMessage | undefined
+  readonly omitted?: ReadonlySet<number> | undefined
+  readonly number?: number | undefined
+  readonly made?: readonly WriteSegment[] | undefined
+}
 
-  constructor(start: number) {
-    this.#end = start
-  }
+/** Files of encoded messages by their bytes: types of values are set by the thousand, and most are equal. */
+const encodedFiles = new Map<string, MessageFile>()
+const MAX_ENCODED_FILES = 256
 
-  add(field: KeptField): void {
-    this.fields.push(field)
-    this.#end = field.end
-  }
-
-  /** Joins a field to the run before it, so that a list of a million numbers is not a million objects. */
-  extendRun(number: number, wireType: number, start: number, end: number, isList: boolean): boolean {
-    const { fields } = this
-    const last = fields.at(-1)
-    if (!isList || fields.length < MAX_SINGLE_FIELDS || last?.number !== number || last.wireType !== wireType)
-      return false
-    if (last.end !== start || end - last.start > MAX_RUN_BYTES) return false
-    last.end = end
-    last.isRun = true
-    this.#end = end
-    return true
-  }
-
-  /** Keeps the bytes up to the next field, which are skipped groups. */
-  addSkipped(next: number): void {
-    const start = this.#end
-    if (next === start) return
-    this.add({
-      kind: 'kept',
-      number: UNKNOWN_FIELD,
-      wireType: GROUP_START,
-      start,
-      valueStart: start,
-      end: next,
-    })
-  }
+function encodedFile(bytes: Uint8Array): MessageFile {
+  const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  const known = encodedFiles.get(key)
+  if (known) return known
+  const source = new MemorySource(bytes, 'a new message')
+  const file = { source, cursor: new WireCursor(source), files: new Map(), depthLimit: DEFAULT_LIMITS.depth }
+  if (encodedFiles.size === MAX_ENCODED_FILES) encodedFiles.clear()
+  encodedFiles.set(key, file)
+  return file
 }
 
 /** Messages that a plan writes in place of fields of the model; the model does not change. */
@@ -693,63 +755,19 @@ export class Replacements {
   }
 }
 
-/** Index for a field of an absent number: writers order fields by number. */
-function insertionIndex(fields: readonly MessageField[], number: number): number {
-  const next = fields.findIndex((field) => field.number > number)
-  return next < 0 ? fields.length : next
+function integerOf({ kind }: FieldInfo, cursor: WireCursor): number | bigint {
+  return kind === 'int32' || kind === 'enum' ? cursor.int32() : cursor.int64()
 }
 
-/** Index after the last field of a number, searched from the end, where most edits happen. */
-function endOf(fields: readonly MessageField[], number: number): number {
-  const last = fields.findLastIndex((field) => field.number === number)
-  return last < 0 ? insertionIndex(fields, number) : last + 1
+function bytesOf(value: string | Uint8Array): Uint8Array {
+  return typeof value === 'string' ? Buffer.from(value, 'utf8') : value
 }
 
-/** Index of occurrence `at` of a number, or the index after the last one. */
-function indexAmong(fields: readonly MessageField[], number: number, at: number): number {
-  let before = 0
-  for (const [index, field] of fields.entries()) {
-    if (field.number !== number) continue
-    if (before === at) return index
-    before += 1
-  }
-  return endOf(fields, number)
-}
-
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
-}
-
-/** Segments of a message; adjacent ranges of a source are joined. */
-class Segments {
-  readonly #segments: WriteSegment[] = []
-  #byteLength = 0
-
-  bytes(bytes: Uint8Array): void {
-    this.#segments.push({ kind: 'bytes', bytes })
-    this.#byteLength += bytes.byteLength
-  }
-
-  range(source: ByteSource, start: number, end: number): void {
-    const last = this.#segments.at(-1)
-    this.#byteLength += end - start
-    if (last?.kind === 'range' && last.source === source && last.end === start) {
-      this.#segments[this.#segments.length - 1] = { ...last, end }
-    } else this.#segments.push({ kind: 'range', source, start, end })
-  }
-
-  message(number: number, { byteLength, segments }: PlannedMessage): void {
-    this.bytes(new WireWriter().lengthOf(number, byteLength).finish())
-    for (const segment of segments) this.#segments.push(segment)
-    this.#byteLength += byteLength
-  }
-
-  segment(segment: WriteSegment): void {
-    this.#segments.push(segment)
-    this.#byteLength += segmentBytes(segment)
-  }
-
-  finish(): PlannedMessage {
-    return { byteLength: this.#byteLength, segments: this.#segments }
-  }
+function scalarField({ number, kind }: FieldInfo, value: Scalar): Uint8Array {
+  const writer = new WireWriter()
+  if (typeof value === 'string') return writer.text(number, value).finish()
+  if (value instanceof Uint8Array) return writer.bytes(number, value).finish()
+  if (kind === 'float')
+    return writer.fixed(number, new Uint8Array(Float32Array.of(value as number).buffer)).finish()
+  return writer.varint(number, value as number | bigint).finish()
 }

@@ -39,6 +39,13 @@ const TWO_POW_32 = 2 ** 32
 /** High halves of integers up to 2^53 - 1 are below this. */
 const SAFE_HIGH_LIMIT = 2 ** 21
 
+interface SpareWindow {
+  readonly buffer: Uint8Array<ArrayBuffer>
+  readonly window: Uint8Array
+  readonly start: number
+  readonly bytes: number
+}
+
 /** A walk; yields the number of bytes that it needs in the window from the cursor's position on. */
 export type Steps<T> = Generator<number, T, void>
 
@@ -63,6 +70,8 @@ export class WireCursor {
   #text: Buffer | undefined
   #windowStart = 0
   #windowBytes = FIRST_WINDOW_BYTES
+  /** The window before this one: nodes and their types are often read in turn, from two parts of a file. */
+  #other: SpareWindow | undefined
   /** Bytes read from the source so far. */
   bytesRead = 0
   /** Byte offset of the next field, after the value of the current one. */
@@ -119,6 +128,7 @@ export class WireCursor {
 
   async load(count: number): Promise<void> {
     const source = this.#sourceAtEnd(count)
+    if (this.#swapWindow(count)) return
     const window = this.#moveWindow(count, source.byteLength)
     await readInto(source, this.#windowStart, window)
   }
@@ -126,6 +136,7 @@ export class WireCursor {
   /** @throws TileworkError ERR_ASYNC_ONLY, and errors of the source */
   loadSync(count: number): void {
     const source = this.#sourceAtEnd(count)
+    if (this.#swapWindow(count)) return
     const window = this.#moveWindow(count, source.byteLength)
     const start = this.#windowStart
     if (source.readIntoSync) source.readIntoSync(start, window)
@@ -209,18 +220,45 @@ export class WireCursor {
     throw new FileFault('ERR_TRUNCATED', `The message ends; ${count} more bytes are needed.`, this.position)
   }
 
+  /** Changes to the other window unless the position continues this one. @returns true where it holds the bytes */
+  #swapWindow(count: number): boolean {
+    if (this.#isNear()) return false
+    const other = this.#other ?? { buffer: new Uint8Array(0), window: new Uint8Array(0), start: 0, bytes: 0 }
+    this.#other = {
+      buffer: this.#buffer,
+      window: this.#window,
+      start: this.#windowStart,
+      bytes: this.#windowBytes,
+    }
+    this.#buffer = other.buffer
+    this.#window = other.window
+    this.#windowStart = other.start
+    this.#windowBytes = other.bytes
+    this.#text = undefined
+    return this.holdsRange(this.position, this.position + count)
+  }
+
   #moveWindow(count: number, byteLength: number): Uint8Array {
-    const windowEnd = this.#windowStart + this.#window.byteLength
-    const isSequential = this.position >= this.#windowStart && this.position <= windowEnd
-    this.#windowBytes = isSequential ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
-    const length = Math.min(Math.max(count, this.#windowBytes), byteLength - this.position)
+    const isNear = this.#isNear()
+    this.#windowBytes = isNear ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
+    const wanted = Math.max(count, this.#windowBytes)
+    // Nodes are also read backwards, from the outputs of a graph on.
+    const isBackwards = isNear && this.position < this.#windowStart
+    const start = isBackwards ? Math.max(0, this.position + FIRST_WINDOW_BYTES - wanted) : this.position
+    const length = Math.min(Math.max(wanted, this.position + count - start), byteLength - start)
     // Allocates no more than it reads: there may be a cursor per tensor, and most read once.
     if (length > this.#buffer.byteLength) this.#buffer = allocateBytes(length)
     this.#window = this.#buffer.subarray(0, length)
     this.#text = undefined
-    this.#windowStart = this.position
+    this.#windowStart = start
     this.bytesRead += length
     return this.#window
+  }
+
+  /** True where the position continues the window, forwards or backwards. */
+  #isNear(): boolean {
+    const end = this.#windowStart + this.#window.byteLength
+    return this.position >= this.#windowStart - this.#window.byteLength && this.position <= end
   }
 
   #varint(end: number): void {

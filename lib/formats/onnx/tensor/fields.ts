@@ -1,6 +1,6 @@
 /** Finds every tensor field of a model: in initializers, attributes, subgraphs, functions and training graphs. */
-import type { Message, MessageField } from '../protobuf/message.js'
-import { fieldNumber, MESSAGES, type MessageName } from '../schema.js'
+import { Message, type MessageField } from '../protobuf/message.js'
+import { fieldInfo, type MessageName } from '../schema.js'
 
 /** A field that holds a tensor. */
 export interface TensorField {
@@ -17,17 +17,13 @@ export interface TensorField {
  * @param remembers - whether parsed messages stay in memory, which edits require
  */
 export function* tensorFields(message: Message, path = '', remembers = true): Generator<TensorField> {
-  if (!message.fields.some(({ number }) => NUMBERS.get(message.type)?.has(number))) return
   for (const list of TENSOR_FIELDS[message.type] ?? []) {
-    for (const [index, field] of message.fieldsOf(list).entries()) {
-      const { kind, isRepeated } = MESSAGES[message.type][field.number]!
+    const { kind, isRepeated } = fieldInfo(message.type, list)
+    for (const [index, field] of message.fieldsOf(list, remembers).entries()) {
       const fieldPath = `${path}${list}${isRepeated ? `[${index}]` : ''}`
       if (kind === 'TensorProto' || kind === 'SparseTensorProto')
         yield { owner: message, field, path: fieldPath }
-      else {
-        const inside = message.messageOf(field, remembers)
-        if (inside) yield* tensorFields(inside, `${fieldPath}.`, remembers)
-      }
+      else if (field instanceof Message) yield* tensorFields(field, `${fieldPath}.`, remembers)
     }
   }
 }
@@ -35,13 +31,13 @@ export function* tensorFields(message: Message, path = '', remembers = true): Ge
 /** As `tensorFields`, with the values and indices of a sparse tensor instead of the tensor itself. */
 export function* denseFields(message: Message, remembers = true): Generator<TensorField> {
   for (const found of tensorFields(message, '', remembers)) {
-    const { owner, field, path } = found
-    const isSparse = MESSAGES[owner.type][field.number]!.kind === 'SparseTensorProto'
-    const sparse = isSparse ? owner.messageOf(field, remembers) : undefined
-    if (!isSparse) yield found
-    for (const part of sparse ? (['values', 'indices'] as const) : []) {
-      for (const each of sparse!.fieldsOf(part))
-        yield { owner: sparse!, field: each, path: `${path}.${part}` }
+    const { field, path } = found
+    const isMessage = field instanceof Message
+    if (isMessage ? field.type !== 'SparseTensorProto' : field.tensor.kind !== 'sparse') yield found
+    else if (isMessage) {
+      for (const part of ['values', 'indices'])
+        for (const each of field.fieldsOf(part, remembers))
+          yield { owner: field, field: each, path: `${path}.${part}` }
     }
   }
 }
@@ -55,10 +51,3 @@ export const TENSOR_FIELDS: Readonly<Partial<Record<MessageName, readonly string
   FunctionProto: ['node', 'attribute_proto'],
   TrainingInfoProto: ['initialization', 'algorithm'],
 }
-
-const NUMBERS: ReadonlyMap<MessageName, ReadonlySet<number>> = new Map(
-  Object.entries(TENSOR_FIELDS).map(([message, names]) => {
-    const name = message as MessageName
-    return [name, new Set(names.map((each) => fieldNumber(name, each)))]
-  }),
-)

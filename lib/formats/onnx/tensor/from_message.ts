@@ -14,13 +14,13 @@ import { type CheckedPart, checkSparse, makeSparse, walkSparse } from './sparse.
 import { entryOf, makeTensor } from './tensor_list.js'
 
 /**
- * The tensor of a field of `owner`.
+ * The tensor of a field.
  *
  * @throws TileworkError for a message that breaks a rule of the format or has an unknown element type
  */
-export function tensorOfField(owner: Message, field: MessageField): Tensor {
+export function tensorOfField(field: MessageField): Tensor {
   if (field.kind === 'tensor') return withName(field.tensor, field.name)
-  return tensorOfMessage(owner.messageOf(field)!)
+  return tensorOfMessage(field)
 }
 
 /** A view of a new tensor under its name in the graph. The tensor belongs to the caller and is not changed. */
