@@ -54,7 +54,7 @@ function testAddon() {
   symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'))
   mkdirSync(join(root, 'build', 'Release'), { recursive: true })
   cpSync(join(folder, 'tilework.node'), join(root, 'build', 'Release', 'tilework.node'))
-  emulate([node, join(ROOT, 'test', 'programs', 'smoke_arm64.mjs'), root])
+  emulate([node, join(ROOT, 'test', 'programs', 'smoke.mjs'), '--isa', 'neon', root])
 }
 
 function emulate(command) {
