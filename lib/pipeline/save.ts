@@ -276,7 +276,7 @@ function refuseSiblings({ siblings = [] }: WritePlan): void {
 
 /** The list of a file stays one: its tensors never change, and an array of them may take many times the size of the file. */
 function listTensors(content: Tensor | Iterable<Tensor>): TensorSequence & Iterable<Tensor> {
-  if (content instanceof LazyTensorList) return content
+  if (isInstance(content, LazyTensorList)) return content
   return readInput('The content', () => {
     if (typeof content === 'object' && content !== null) {
       if (Symbol.iterator in content) return Array.from(content, (each) => checkTensor(each, 'A save'))

@@ -247,7 +247,7 @@ export class ProtoGraph implements GraphInterface {
   }
 
   holds(node: Node): boolean {
-    return this.message.holds('node', node.message)
+    return isInstance(node, ProtoNode) && this.message.holds('node', node.message)
   }
 
   addNode(node: NewNode, at?: number): Node {

@@ -250,7 +250,7 @@ export interface Graph {
   value(name: string): Value | undefined
   /** All values: inputs, initializers and outputs of nodes. */
   values(): readonly Value[]
-  /** True for a node that is in this graph now. */
+  /** True for a node that is in this graph now; false for any other value. */
   holds(node: Node): boolean
 
   /**

@@ -720,6 +720,7 @@ interface Planning {
 
 /** Files of encoded messages by their bytes: types of values are set by the thousand, and most are equal. */
 const encodedFiles = new Map<string, MessageFile>()
+/** Encoded messages that are kept; a model has tens of different types of values. */
 const MAX_ENCODED_FILES = 256
 
 function encodedFile(bytes: Uint8Array): MessageFile {
