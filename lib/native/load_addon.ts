@@ -253,7 +253,7 @@ function adviceFor({ path, cause }: Attempt, folders: readonly string[]): string
   }
   const isInstalled = exists(join(root!, 'package.json'))
   if (isInstalled || cause !== undefined) {
-    return 'Install tilework again on this machine ("npm install tilework"): its package holds one binary per platform.'
+    return 'Install tilework again on this machine ("npm install tilework"): its package holds one binary per platform. For a package of your own: "npm run prebuild" before "npm pack".'
   }
   return `A bundle needs the binary: copy prebuilds/ of the package beside it, or set ${VARIABLE} to the folder that holds prebuilds/.`
 }

@@ -13,7 +13,8 @@ import type { DenseTensor, SparseTensor, StringTensor, Tensor } from './tensor.j
 export function checkDense(value: unknown, call: string): DenseTensor {
   return readInput('The tensor', () => {
     if (isDenseTensor(value)) return value
-    throw new TileworkError('ERR_ARGUMENT', `${call} takes a dense tensor; ${valueText(value)} was given.`)
+    const message = `${call} takes a dense tensor; ${valueText(value)} was given. asTensor makes tensors of arrays and onnxruntime's outputs.`
+    throw new TileworkError('ERR_ARGUMENT', message)
   })
 }
 

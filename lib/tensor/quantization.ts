@@ -53,7 +53,7 @@ export function blockedParameters(
     )
   }
   const length = Math.max(scales.length, offsets.length)
-  const blocks = blocksOf(shape, length, place, names.scale)
+  const blocks = blocksOf(shape, length, place, scales.length < length ? names.offset : names.scale)
   return { scales: spread(scales, length), offsets: spread(offsets, length), blocks }
 }
 
