@@ -6,21 +6,26 @@ import { collectGarbage } from '../scripts/collect_garbage.mjs'
  * Collects garbage before each run: freeing half a gigabyte of one candidate takes about 40 ms, which would count for the
  * next one.
  *
- * @param {Record<string, () => Promise<void> | void>} candidates
+ * @param {Record<string, () => unknown>} candidates
  * @param {number} rounds
- * @param {{ warm?: boolean }} [options] - warm: an untimed call before each timed one, because a collection evicts the caches
+ * @param {{ warm?: boolean, repeatSeconds?: number }} [options] - warm: an untimed call before each timed one, because a collection evicts the caches;
+ *   repeatSeconds: calls of a round are repeated for that time, each timed
  * @returns {Promise<Record<string, number>>} minimum seconds of each candidate
  */
-export async function bestOfRounds(candidates, rounds, { warm = false } = {}) {
+export async function bestOfRounds(candidates, rounds, { warm = false, repeatSeconds = 0 } = {}) {
   const best = Object.fromEntries(Object.keys(candidates).map((name) => [name, Number.POSITIVE_INFINITY]))
   for (let round = 0; round < rounds; round++) {
     for (const [name, run] of Object.entries(candidates)) {
       collectGarbage()
       if (warm) await run()
-      const started = process.hrtime.bigint()
-      await run()
-      const seconds = Number(process.hrtime.bigint() - started) / 1e9
-      best[name] = Math.min(best[name], seconds)
+      let elapsed = 0
+      do {
+        const started = process.hrtime.bigint()
+        await run()
+        const seconds = Number(process.hrtime.bigint() - started) / 1e9
+        best[name] = Math.min(best[name], seconds)
+        elapsed += seconds
+      } while (elapsed < repeatSeconds)
     }
   }
   return best
