@@ -276,7 +276,11 @@ describe('outputs', () => {
     ]
     expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: '' })
     const undo = join(folder, 'undo.sh')
-    expect(await runCli([...args, '--undo', undo])).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await runCli([...args, '--undo', undo])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'Wrote 0 files, 0 B; 2 skipped, 0 failed.\n',
+    })
     expect(readFileSync(undo, 'utf8').match(/^tilework convert .*$/gm)).toHaveLength(2)
     const lost = await runCli([...args, '--no-manifest'])
     expect(lost).toMatchObject({ code: 0, stdout: '' })

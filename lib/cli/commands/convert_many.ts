@@ -227,7 +227,8 @@ class ManyReport {
     if (failed > 0 && left > 0 && !signal.aborted) {
       this.#print(`Stopped at a failure; ${formatCount(left, 'file')} not started. --keep-going continues.`)
     }
-    if (stderrIsTerminal) {
+    // Without a terminal too where files were skipped: the log of a second run says so.
+    if (stderrIsTerminal || (skipped > 0 && !this.#flags.json)) {
       const others = `${skipped} skipped, ${failed} failed`
       stderr.write(`Wrote ${formatCount(written, 'file')}, ${formatBytes(byteLength)}; ${others}.\n`)
     }

@@ -133,6 +133,15 @@ describe('shapes', () => {
     expect(named(graph.nodes, 'flat').params).toMatchObject({ re_shape: [4, 32] })
   })
 
+  it('a Reshape with -1 does not fit where the other dimensions do not divide the elements', async () => {
+    const model = smallModel()
+    const flat = variable('flat', [1, 32])
+    model.insertNode(node('flat', 'Reshape', [model.graph.tensors[3]!], [flat], { re_shape: [-1, 32] }))
+    expect(names(model.setInputShape('data', [1, 3, 5, 5]).blocked)).toEqual(['flat'])
+    expect(model.setInputShape('data', [1, 3, 8, 8]).blocked).toEqual([])
+    expect(flat.shape).toEqual([4, 32])
+  })
+
   it('another size changes the shapes that follow, and lists Reshape nodes that do not fit', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])

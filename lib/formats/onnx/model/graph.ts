@@ -499,7 +499,8 @@ function replaceText(message: Message, list: string, text: string, other: string
 }
 
 function nameTaken(name: string): TileworkError {
-  return new TileworkError('ERR_ARGUMENT', `The name ${valueText(name)} is empty or taken in the graph.`)
+  if (name === '') return new TileworkError('ERR_ARGUMENT', 'The name is empty; a value needs one.')
+  return new TileworkError('ERR_ARGUMENT', `The name ${valueText(name)} is taken in the graph.`)
 }
 
 function unknown(what: string, name: string, known: Iterable<string>): TileworkError {

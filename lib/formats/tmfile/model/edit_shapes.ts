@@ -53,7 +53,7 @@ export function setInputShape(
   }
   for (const each of dependent.flatMap(({ outputs }) => outputs)) if (!isConstant(each)) each.shape = null
   const { unknown, failed } = inferMissing(graph, dependent)
-  return { reshaped: [], blocked: failed.filter(isFixedReshape), unknown }
+  return { reshaped: [], blocked: failed.filter((node) => isFixedReshape(node) || isMisfit(node)), unknown }
 }
 
 /** Input names that an error lists. */
@@ -166,6 +166,15 @@ type Reshape = KnownNode<'Reshape'>
 /** Whether every dimension of the target is fixed: none is inferred (-1) or copied from the input (0). */
 function isFixedReshape(node: TmfileNode): node is Reshape {
   return node.operator === 'Reshape' && (node.params.re_shape?.every((extent) => extent > 0) ?? false)
+}
+
+/** Whether the elements of the input cannot fill a target, whatever its -1 becomes. */
+function isMisfit(node: TmfileNode): boolean {
+  if (node.operator !== 'Reshape') return false
+  const [shape, target] = [node.inputs[0]?.shape, node.params.re_shape]
+  if (!shape?.every((extent) => extent > 0) || !target || target.includes(0)) return false
+  const product = (extents: readonly number[]) => extents.reduce((count, extent) => count * extent, 1)
+  return product(shape) % product(target.filter((extent) => extent > 0)) !== 0
 }
 
 function changeBatch(

@@ -231,6 +231,8 @@ describe('reading', () => {
     using file = await open(modelProto(graphProto({ nodes: [maker, node] })))
     const { graph } = file.onnx!
     expect(() => graph.rename('a', 'x')).toThrow(expect.objectContaining({ code: 'ERR_ARGUMENT' }))
+    expect(() => graph.rename('a', 'x')).toThrow('The name "x" is taken')
+    expect(() => graph.rename('a', '')).toThrow('The name is empty')
     expect(graph.uniqueName('x')).toBe('x_1')
     expect(file.onnx!.isChanged).toBe(false)
   })
