@@ -112,6 +112,12 @@ class Definitions {
     return this.#scopes.at(name) !== 0
   }
 
+  /** Whether the scope itself defines a name. */
+  isOf(scope: Scope, name: number): boolean {
+    this.#grow()
+    return this.#scopes.at(name) === scope.number
+  }
+
   /** Removes the definitions of a scope and restores the hidden ones. */
   leave({ defined, hidden }: Scope): void {
     for (let at = defined.length - 1; at >= 0; at--) this.#scopes.set(defined.at(at), hidden.at(at))
@@ -155,7 +161,26 @@ const ATTRIBUTE = numbersOf('AttributeProto', ['g', 'graphs'])
 const FUNCTION = numbersOf('FunctionProto', ['input', 'output', 'node'])
 const TENSOR_NAME = fieldNumber('TensorProto', 'name')
 const VALUE_NAME = fieldNumber('ValueInfoProto', 'name')
+const VALUE_TYPE = fieldNumber('ValueInfoProto', 'type')
+/** Fields that the type of an input or output of a model must have, by the member of TypeProto. */
+const REQUIRED_OF_TYPE: ReadonlyMap<number, ReadonlyMap<number, string>> = new Map(
+  (
+    [
+      ['tensor_type', 'TypeProtoTensor', ['elem_type', 'shape']],
+      ['sparse_tensor_type', 'TypeProtoTensor', ['elem_type', 'shape']],
+      ['sequence_type', 'TypeProtoSequence', ['elem_type']],
+      ['optional_type', 'TypeProtoSequence', ['elem_type']],
+      ['map_type', 'TypeProtoMap', ['key_type', 'value_type']],
+      ['opaque_type', 'TypeProtoOpaque', ['name']],
+    ] as const
+  ).map(([member, message, fields]) => [
+    fieldNumber('TypeProto', member),
+    new Map(fields.map((field) => [fieldNumber(message, field), `${member}.${field}`])),
+  ]),
+)
 const SPARSE_VALUES = fieldNumber('SparseTensorProto', 'values')
+
+const MAIN_GRAPH = 'graph'
 
 class GraphWalker {
   readonly cursor: WireCursor
@@ -176,7 +201,7 @@ class GraphWalker {
   *model(end: number): Steps<void> {
     let functions = 0
     yield* this.#inside(0, end, (field) => {
-      if (field.number === MODEL.graph) return this.#graph(field, 'graph', 2)
+      if (field.number === MODEL.graph) return this.#graph(field, MAIN_GRAPH, 2)
       return field.number === MODEL.functions ? this.#function(field, `functions[${functions++}]`) : undefined
     })
   }
@@ -186,20 +211,27 @@ class GraphWalker {
     const scope = this.#enter(path)
     const inputs = new Set<number>()
     const outputs = new NumberList(Uint32Array)
+    // Subgraphs may leave out types of inputs and outputs.
+    if (path === MAIN_GRAPH) yield* this.#types(range)
     yield* this.#namesOf(range, [GRAPH.input], VALUE_NAME, (name, offset) => {
+      this.#requireName(scope, name, offset, 'An input')
       this.#define(scope, name, offset, 'input')
       inputs.add(name)
     })
     // An initializer may be the default of an input of the same name, but two initializers must differ.
     const initialized = new Set<number>()
     const initialize = (name: number, offset: number): void => {
+      this.#requireName(scope, name, offset, 'An initializer')
       if (initialized.has(name)) this.#duplicate(scope, name, offset, 'initializer')
       else if (!inputs.has(name)) this.#define(scope, name, offset, 'initializer')
       initialized.add(name)
     }
     yield* this.#namesOf(range, [GRAPH.initializer], TENSOR_NAME, initialize)
     yield* this.#namesOf(range, [GRAPH.sparse_initializer, SPARSE_VALUES], TENSOR_NAME, initialize)
-    yield* this.#namesOf(range, [GRAPH.output], VALUE_NAME, (name) => outputs.push(name))
+    yield* this.#namesOf(range, [GRAPH.output], VALUE_NAME, (name, offset) => {
+      this.#requireName(scope, name, offset, 'An output')
+      outputs.push(name)
+    })
     yield* this.#nodes(range, GRAPH.node, scope, depth)
     this.#leave(scope, outputs, range.start)
   }
@@ -294,11 +326,59 @@ class GraphWalker {
     this.#report.deviation('ERR_GRAPH', `${path} depends on its own output.`, place)
   }
 
-  #checkOutputs({ path }: Scope, outputs: NumberList, offset: number): void {
+  #checkOutputs(scope: Scope, outputs: NumberList, offset: number): void {
+    const { path } = scope
     for (let at = 0; at < outputs.length; at++) {
-      if (this.#definitions.has(outputs.at(at))) continue
-      const message = `The output ${this.#quoted(outputs.at(at))} of ${path} is not defined.`
+      const name = outputs.at(at)
+      if (name === this.#noName || this.#definitions.isOf(scope, name)) continue
+      const reason = this.#definitions.has(name)
+        ? 'a value of an outer graph; an Identity node makes one of this graph'
+        : 'not defined'
+      const message = `The output ${this.#quoted(name)} of ${path} is ${reason}.`
       this.#report.deviation('ERR_GRAPH', message, { path, offset })
+    }
+  }
+
+  /** Reports an input, output or initializer with an empty name, or without one. */
+  #requireName({ path }: Scope, name: number, offset: number, what: string): void {
+    if (name !== this.#noName) return
+    this.#report.deviation('ERR_GRAPH', `${what} of ${path} has no name.`, { path, offset })
+  }
+
+  /** Reports inputs and outputs of the main graph that have no whole type. */
+  *#types(graph: FieldRange): Steps<void> {
+    const counts = { input: 0, output: 0 }
+    yield* this.#inside(graph.start, graph.end, (field) => {
+      const list = (['input', 'output'] as const).find((each) => GRAPH[each] === field.number)
+      return list && this.#type(field, `${MAIN_GRAPH}.${list}[${counts[list]++}]`)
+    })
+  }
+
+  /** The last type counts, and in it the last member: readers merge what is written twice. */
+  *#type({ start, end }: FieldRange, path: string): Steps<void> {
+    const types: FieldRange[] = []
+    const members: FieldRange[] = []
+    yield* this.#inside(start, end, (field) => void (field.number === VALUE_TYPE && types.push(field)))
+    for (const type of types) {
+      yield* this.#inside(type.start, type.end, (field) => {
+        if (REQUIRED_OF_TYPE.has(field.number)) members.push(field)
+        return undefined
+      })
+    }
+    const last = members.at(-1)?.number ?? 0
+    const missing = new Map(REQUIRED_OF_TYPE.get(last))
+    for (const member of members.filter(({ number }) => number === last)) {
+      this.cursor.position = member.start
+      yield* eachField(this.cursor, member.end, () => void missing.delete(this.cursor.number))
+    }
+    const what = types.length === 0 ? 'type' : members.length === 0 ? 'member of its type' : undefined
+    for (const name of what ? [what] : missing.values()) {
+      const place = { path, offset: types.at(-1)?.start ?? start }
+      this.#report.deviation(
+        'ERR_GRAPH',
+        `${path} has no ${name}, which inputs and outputs of a model need.`,
+        place,
+      )
     }
   }
 

@@ -603,7 +603,7 @@ const NAMES: readonly Attack[] = [
     [null, null],
     model(
       join(
-        tensorProto({ dims: [4], type: 2, external: { location: '../x' } }),
+        tensorProto({ dims: [4], type: 2, name: 'w', external: { location: '../x' } }),
         field(13, entry('location', 'w.bin')),
       ),
     ),

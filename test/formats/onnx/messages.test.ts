@@ -175,6 +175,10 @@ describe('sparse tensors', () => {
 
 const codes = async (bytes: Bytes, level: 'lenient' | 'strict' = 'lenient') =>
   (await onnx.check(new MemorySource(bytes), readOptions(level))).map(({ code }) => code)
+const messages = async (bytes: Bytes) =>
+  (await onnx.check(new MemorySource(bytes), readOptions('strict'))).map(({ message }) => message)
+/** An output x with a TypeProto. */
+const typed = (type: Bytes): Bytes[] => [field(12, join(field(1, 'x'), field(2, type)))]
 const node = (inputs: string[], outputs: string[], ...attributes: Bytes[]) =>
   nodeProto({ inputs, outputs, attributes })
 const subgraph = (graph: Bytes): Bytes => join(field(1, 'body'), field(6, graph), int(20, 5))
@@ -209,6 +213,40 @@ describe('graphs', () => {
     expect(
       await codes(modelProto({ inputs: ['x'], initializers: [one(1, 'x')], outputs: ['x'] }), 'strict'),
     ).toEqual([])
+  })
+
+  it.each([
+    ['without a type', [field(12, field(1, 'x'))], 'has no type'],
+    ['with an empty type', [field(12, join(field(1, 'x'), field(2, '')))], 'has no member'],
+    ['without an element type', typed(field(1, field(2, ''))), 'has no tensor_type.elem_type'],
+    ['without a shape', typed(field(1, int(1, 1))), 'has no tensor_type.shape'],
+    ['of sequences of nothing', typed(field(4, '')), 'has no sequence_type.elem_type'],
+    ['of maps to nothing', typed(field(5, int(1, 7))), 'has no map_type.value_type'],
+    ['of an opaque type without a name', typed(field(7, field(1, 'd'))), 'has no opaque_type.name'],
+  ] as const)('with outputs %s are reported, as onnx.checker does', async (_, outputs, message) => {
+    const graph = join(graphProto({ inputs: ['x'] }), ...outputs)
+    expect(await messages(modelProto(graph))).toEqual([expect.stringContaining(message)])
+    const inner = node([], ['y'], subgraph(join(graphProto({ nodes: [node([], ['x'])] }), ...outputs)))
+    expect(await messages(modelProto({ nodes: [inner] }))).toEqual([])
+  })
+
+  it.each([
+    ['input', { inputs: [''] }],
+    ['output', { outputs: [''] }],
+    ['initializer', { initializers: [one(1)] }],
+    [
+      'sparse initializer',
+      { sparse: [sparseProto(one(1), tensorProto({ dims: [1], type: 7, values: int64(0) }), [1])] },
+    ],
+  ] as const)('with an %s without a name are reported', async (_, graph) => {
+    expect(await messages(modelProto(graph))).toEqual([expect.stringContaining('has no name')])
+  })
+
+  it('whose output is a value of an outer graph are reported', async () => {
+    const inner = node([], ['y'], subgraph(graphProto({ outputs: ['x'] })))
+    expect(await messages(modelProto({ inputs: ['x'], nodes: [inner] }))).toEqual([
+      expect.stringContaining('is a value of an outer graph'),
+    ])
   })
 
   it('in functions are checked too', async () => {

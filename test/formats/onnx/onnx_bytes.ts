@@ -85,13 +85,17 @@ export interface GraphText {
   readonly outputs?: readonly string[]
 }
 
+/** A ValueInfoProto of a float32 scalar. */
+const valueProto = (name: string): Bytes =>
+  join(field(1, name), field(2, field(1, join(int(1, 1), field(2, '')))))
+
 export const graphProto = (graph: GraphText): Bytes =>
   join(
     ...(graph.nodes ?? []).map((node) => field(1, node)),
     field(2, 'g'),
     ...(graph.initializers ?? []).map((tensor) => field(5, tensor)),
-    ...(graph.inputs ?? []).map((name) => field(11, field(1, name))),
-    ...(graph.outputs ?? []).map((name) => field(12, field(1, name))),
+    ...(graph.inputs ?? []).map((name) => field(11, valueProto(name))),
+    ...(graph.outputs ?? []).map((name) => field(12, valueProto(name))),
     ...(graph.sparse ?? []).map((tensor) => field(15, tensor)),
   )
 
