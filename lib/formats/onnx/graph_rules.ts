@@ -12,7 +12,16 @@ import { NumberList } from '../number_list.js'
 import type { Report } from '../report.js'
 import { NameTable } from './name_table.js'
 import { checkTinyMessages } from './protobuf/tiny_messages.js'
-import { eachField, holdRange, LENGTH, type Steps, WireCursor, walkSource } from './protobuf/wire.js'
+import {
+  afterSteps,
+  eachField,
+  holdRange,
+  LENGTH,
+  type Steps,
+  visitFields,
+  WireCursor,
+  walkSource,
+} from './protobuf/wire.js'
 import { fieldNumber, MAX_TEXT_BYTES, type MessageName, quote } from './schema.js'
 
 /** Checks the main graph, its subgraphs and the bodies of functions. */
@@ -26,16 +35,18 @@ export async function checkGraphs(source: ByteSource, budget: Budget, report: Re
   }
 }
 
-/** A length-delimited field. */
-interface FieldRange {
-  readonly number: number
+/** The bytes of a message. */
+interface Range {
   readonly start: number
   readonly end: number
 }
 
+/** Visits a length-delimited field; returns a walk where the window does not hold all that it reads. */
+type Visit = (number: number, start: number, end: number) => Steps<void> | undefined
+
 /** A graph in an attribute of a node. */
 interface Subgraph {
-  readonly range: FieldRange
+  readonly range: Range
   readonly path: string
 }
 
@@ -200,13 +211,13 @@ class GraphWalker {
 
   *model(end: number): Steps<void> {
     let functions = 0
-    yield* this.#inside(0, end, (field) => {
-      if (field.number === MODEL.graph) return this.#graph(field, MAIN_GRAPH, 2)
-      return field.number === MODEL.functions ? this.#function(field, `functions[${functions++}]`) : undefined
+    yield* this.#fields({ start: 0, end }, (number, range) => {
+      if (number === MODEL.graph) return this.#graph(range, MAIN_GRAPH, 2)
+      return number === MODEL.functions ? this.#function(range, `functions[${functions++}]`) : undefined
     })
   }
 
-  *#graph(range: FieldRange, path: string, depth: number): Steps<void> {
+  *#graph(range: Range, path: string, depth: number): Steps<void> {
     this.#budget.require('depth', depth, range.start)
     const scope = this.#enter(path)
     const inputs = new Set<number>()
@@ -236,11 +247,11 @@ class GraphWalker {
     this.#leave(scope, outputs, range.start)
   }
 
-  *#function(range: FieldRange, path: string): Steps<void> {
+  *#function(range: Range, path: string): Steps<void> {
     const scope = this.#enter(path)
     const outputs = new NumberList(Uint32Array)
-    yield* this.#texts(range, FUNCTION.input, (name, offset) => this.#define(scope, name, offset, 'input'))
-    yield* this.#texts(range, FUNCTION.output, (name) => outputs.push(name))
+    yield* this.#textsOf(range, FUNCTION.input, (name, offset) => this.#define(scope, name, offset, 'input'))
+    yield* this.#textsOf(range, FUNCTION.output, (name) => outputs.push(name))
     yield* this.#nodes(range, FUNCTION.node, scope, 2)
     this.#leave(scope, outputs, range.start)
   }
@@ -257,10 +268,10 @@ class GraphWalker {
   }
 
   /** Defines all outputs before checking inputs, so that a late definition differs from a missing one; then subgraphs. */
-  *#nodes(range: FieldRange, number: number, scope: Scope, depth: number): Steps<void> {
+  *#nodes(range: Range, number: number, scope: Scope, depth: number): Steps<void> {
     const subgraphs: Subgraph[] = []
-    yield* this.#inside(range.start, range.end, (field) =>
-      field.number === number ? this.#node(field, scope, subgraphs) : undefined,
+    yield* this.#walk(range.start, range.end, (field, start, end) =>
+      field === number ? this.#node(start, end, scope, subgraphs) : undefined,
     )
     const { outputs, offsets } = scope
     for (let node = 0; node < scope.nodeCount; node++) {
@@ -270,34 +281,35 @@ class GraphWalker {
     for (const { range: graph, path } of subgraphs) yield* this.#graph(graph, path, depth + 3)
   }
 
-  *#node({ start, end }: FieldRange, scope: Scope, subgraphs: Subgraph[]): Steps<void> {
+  #node(start: number, end: number, scope: Scope, subgraphs: Subgraph[]): Steps<void> | undefined {
     const node = scope.nodeCount
     const { inputs, outputs, offsets } = scope
     offsets.push(start)
     checkTinyMessages(node, end - offsets.at(0), start)
     let attributes = 0
-    yield* this.#inside(start, end, (field) => {
-      if (field.number === NODE.input) return this.#text(field, (name) => this.#put(inputs, name))
-      if (field.number === NODE.output) return this.#text(field, (name) => this.#put(outputs, name))
-      if (field.number !== NODE.attribute) return undefined
-      const path = (): string => `${scope.pathOf(node)}.attribute[${attributes - 1}]`
-      attributes += 1
-      return this.#subgraphs(field, path, subgraphs)
+    const steps = this.#inside(start, end, (number, from, to) => {
+      if (number === NODE.input) return this.#text(from, to, (name) => this.#put(inputs, name))
+      if (number === NODE.output) return this.#text(from, to, (name) => this.#put(outputs, name))
+      if (number !== NODE.attribute) return undefined
+      const attribute = attributes++
+      return this.#subgraphs(from, to, () => `${scope.pathOf(node)}.attribute[${attribute}]`, subgraphs)
     })
-    inputs.endNode()
-    outputs.endNode()
+    return afterSteps(steps, () => {
+      inputs.endNode()
+      outputs.endNode()
+    })
   }
 
   #put({ numbers }: NodeNames, name: number): void {
     if (name !== this.#noName) numbers.push(name)
   }
 
-  *#subgraphs({ start, end }: FieldRange, path: () => string, subgraphs: Subgraph[]): Steps<void> {
+  #subgraphs(start: number, end: number, path: () => string, subgraphs: Subgraph[]): Steps<void> | undefined {
     let count = 0
-    const here = path()
-    yield* this.#inside(start, end, (range) => {
-      if (range.number === ATTRIBUTE.g) subgraphs.push({ range, path: `${here}.g` })
-      if (range.number === ATTRIBUTE.graphs) subgraphs.push({ range, path: `${here}.graphs[${count++}]` })
+    return this.#inside(start, end, (number, from, to) => {
+      const range = { start: from, end: to }
+      if (number === ATTRIBUTE.g) subgraphs.push({ range, path: `${path()}.g` })
+      if (number === ATTRIBUTE.graphs) subgraphs.push({ range, path: `${path()}.graphs[${count++}]` })
       return undefined
     })
   }
@@ -346,22 +358,22 @@ class GraphWalker {
   }
 
   /** Reports inputs and outputs of the main graph that have no whole type. */
-  *#types(graph: FieldRange): Steps<void> {
+  *#types(graph: Range): Steps<void> {
     const counts = { input: 0, output: 0 }
-    yield* this.#inside(graph.start, graph.end, (field) => {
-      const list = (['input', 'output'] as const).find((each) => GRAPH[each] === field.number)
-      return list && this.#type(field, `${MAIN_GRAPH}.${list}[${counts[list]++}]`)
+    yield* this.#fields(graph, (number, range) => {
+      const list = number === GRAPH.input ? 'input' : number === GRAPH.output ? 'output' : undefined
+      return list && this.#type(range, `${MAIN_GRAPH}.${list}[${counts[list]++}]`)
     })
   }
 
   /** The last type counts, and in it the last member: readers merge what is written twice. */
-  *#type({ start, end }: FieldRange, path: string): Steps<void> {
-    const types: FieldRange[] = []
-    const members: FieldRange[] = []
-    yield* this.#inside(start, end, (field) => void (field.number === VALUE_TYPE && types.push(field)))
+  *#type({ start, end }: Range, path: string): Steps<void> {
+    const types: Range[] = []
+    const members: (Range & { readonly number: number })[] = []
+    yield* this.#fields({ start, end }, (number, range) => void (number === VALUE_TYPE && types.push(range)))
     for (const type of types) {
-      yield* this.#inside(type.start, type.end, (field) => {
-        if (REQUIRED_OF_TYPE.has(field.number)) members.push(field)
+      yield* this.#fields(type, (number, range) => {
+        if (REQUIRED_OF_TYPE.has(number)) members.push({ number, ...range })
         return undefined
       })
     }
@@ -403,40 +415,55 @@ class GraphWalker {
 
   /** Visits the names of the messages at a path of field numbers. */
   *#namesOf(
-    { start, end }: FieldRange,
+    { start, end }: Range,
     path: readonly number[],
     nameField: number,
     take: (name: number, offset: number) => void,
   ): Steps<void> {
-    const [first, ...inner] = path
-    if (first === undefined) {
-      let last = this.#noName
-      let at = start
-      yield* this.#texts({ number: 0, start, end }, nameField, (name, offset) => {
-        last = name
-        at = offset
-      })
-      take(last, at)
-      return
+    yield* this.#walk(start, end, this.#nameVisitor(path, nameField, take))
+  }
+
+  #nameVisitor(
+    [first, ...inner]: readonly number[],
+    nameField: number,
+    take: (name: number, offset: number) => void,
+  ): Visit {
+    if (inner.length > 0) {
+      const visit = this.#nameVisitor(inner, nameField, take)
+      return (number, start, end) => (number === first ? this.#inside(start, end, visit) : undefined)
     }
-    yield* this.#inside(start, end, (field) =>
-      field.number === first ? this.#namesOf(field, inner, nameField, take) : undefined,
+    return (number, start, end) =>
+      number === first ? this.#lastName(start, end, nameField, take) : undefined
+  }
+
+  /** Visits the name of a message: of several the last, of none the empty one. */
+  #lastName(
+    start: number,
+    end: number,
+    nameField: number,
+    take: (name: number, offset: number) => void,
+  ): Steps<void> | undefined {
+    let last = this.#noName
+    let at = start
+    const keep = (name: number, offset: number): void => {
+      last = name
+      at = offset
+    }
+    const steps = this.#inside(start, end, (number, from, to) =>
+      number === nameField ? this.#text(from, to, keep) : undefined,
     )
+    return afterSteps(steps, () => take(last, at))
   }
 
   /** Visits the texts of a field. */
-  *#texts(
-    { start, end }: FieldRange,
-    number: number,
-    take: (name: number, offset: number) => void,
-  ): Steps<void> {
-    yield* this.#inside(start, end, (field) =>
-      field.number === number ? this.#text(field, take) : undefined,
+  *#textsOf({ start, end }: Range, field: number, take: (name: number, offset: number) => void): Steps<void> {
+    yield* this.#walk(start, end, (number, from, to) =>
+      number === field ? this.#text(from, to, take) : undefined,
     )
   }
 
   /** Visits a text as a name number; returns a walk where the window does not hold it. */
-  #text({ start, end }: FieldRange, take: (name: number, offset: number) => void): Steps<void> | undefined {
+  #text(start: number, end: number, take: (name: number, offset: number) => void): Steps<void> | undefined {
     if (end - start > MAX_TEXT_BYTES) {
       const message = `A name has ${end - start} bytes; the limit is ${MAX_TEXT_BYTES}.`
       throw new FileFault('ERR_LIMIT', message, start)
@@ -450,13 +477,27 @@ class GraphWalker {
     take(this.#names.numberOf(yield* holdRange(this.cursor, start, end)), start)
   }
 
-  *#inside(start: number, end: number, visit: (field: FieldRange) => Steps<void> | undefined): Steps<void> {
+  /** As `#walk`, with a range as an object, for what is rare. */
+  *#fields(
+    { start, end }: Range,
+    visit: (number: number, range: Range) => Steps<void> | undefined,
+  ): Steps<void> {
+    yield* this.#walk(start, end, (number, from, to) => visit(number, { start: from, end: to }))
+  }
+
+  /** Visits the length-delimited fields of a message. */
+  *#walk(start: number, end: number, visit: Visit): Steps<void> {
+    const steps = this.#inside(start, end, visit)
+    if (steps) yield* steps
+  }
+
+  /** As `#walk`; returns a walk over what the window does not hold. */
+  #inside(start: number, end: number, visit: Visit): Steps<void> | undefined {
     const { cursor } = this
     cursor.position = start
-    yield* eachField(cursor, end, () => {
-      if (cursor.wireType !== LENGTH) return undefined
-      return visit({ number: cursor.number, start: cursor.valueStart, end: cursor.position })
-    })
+    return visitFields(cursor, end, () =>
+      cursor.wireType === LENGTH ? visit(cursor.number, cursor.valueStart, cursor.position) : undefined,
+    )
   }
 }
 

@@ -13,6 +13,8 @@ export class NameTable {
   readonly #bytes = new ByteList()
   /** End offset of each name in `#bytes`. */
   readonly #ends = new NumberList(Float64Array)
+  /** Compared before the bytes, and read when the slots grow. */
+  readonly #hashes = new NumberList(Uint32Array)
   /** Number plus one per slot, 0 for an empty slot; at most half of the slots are taken. */
   #slots = new Uint32Array(FIRST_SLOTS)
 
@@ -22,15 +24,15 @@ export class NameTable {
 
   /** The number of a name; the bytes of a new name are copied. */
   numberOf(name: Uint8Array): number {
-    let slot = this.#slotOf(name)
+    const hash = hashOf(name)
+    const slot = this.#slotOf(name, hash)
     const found = this.#slots[slot]!
     if (found > 0) return found - 1
-    if (2 * this.length >= this.#slots.length) {
-      this.#grow()
-      slot = this.#slotOf(name)
-    }
-    this.#keep(name)
-    this.#slots[slot] = this.length
+    this.#bytes.append(name)
+    this.#ends.push(this.#bytes.length)
+    this.#hashes.push(hash)
+    if (2 * this.length > this.#slots.length) this.#grow()
+    else this.#slots[slot] = this.length
     return this.length - 1
   }
 
@@ -43,26 +45,26 @@ export class NameTable {
     return Buffer.from(this.bytes(number)).toString('utf8')
   }
 
-  #keep(name: Uint8Array): void {
-    this.#bytes.append(name)
-    this.#ends.push(this.#bytes.length)
-  }
-
   /** The slot of the name, or the empty slot where it belongs. */
-  #slotOf(name: Uint8Array): number {
+  #slotOf(name: Uint8Array, hash: number): number {
     const mask = this.#slots.length - 1
-    let slot = hashOf(name) & mask
+    let slot = hash & mask
     for (let found = this.#slots[slot]!; found > 0; found = this.#slots[slot]!) {
-      if (isEqual(this.bytes(found - 1), name)) return slot
+      if (this.#hashes.at(found - 1) === hash && isEqual(this.bytes(found - 1), name)) return slot
       slot = (slot + 1) & mask
     }
     return slot
   }
 
   #grow(): void {
-    this.#slots = new Uint32Array(2 * this.#slots.length)
-    for (let number = 0; number < this.length; number++)
-      this.#slots[this.#slotOf(this.bytes(number))] = number + 1
+    const slots = new Uint32Array(2 * this.#slots.length)
+    const mask = slots.length - 1
+    for (let number = 0; number < this.length; number++) {
+      let slot = this.#hashes.at(number) & mask
+      while (slots[slot]! > 0) slot = (slot + 1) & mask
+      slots[slot] = number + 1
+    }
+    this.#slots = slots
   }
 }
 

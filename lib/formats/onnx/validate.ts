@@ -10,11 +10,15 @@ import type { Report } from '../report.js'
 import type { ExternalFiles } from './external/files.js'
 import { canBe, type FileMessage } from './protobuf/message_kind.js'
 import {
-  eachField,
+  afterSteps,
+  FIXED32,
+  FIXED64,
   holdRange,
   LENGTH,
   type Steps,
+  VARINT,
   VARINT_BYTES,
+  visitFields,
   WireCursor,
   walkSource,
 } from './protobuf/wire.js'
@@ -31,7 +35,7 @@ export async function validateFile(
 ): Promise<void> {
   const validator = new Validator(source, budget, report)
   try {
-    await walkSource(validator.message(message, 0, source.byteLength, 1), validator.cursor)
+    await walkSource(validator.file(message, source.byteLength), validator.cursor)
   } catch (error) {
     if (!(error instanceof FileFault)) throw error
     report.broken(error.code, error.message, { path: validator.path(), offset: error.offset })
@@ -54,13 +58,58 @@ const FLOAT_BYTES = 4
 /** Messages whose tensors are listed, and so were checked by the walk that lists them. */
 const LISTED_IN: ReadonlySet<string> = new Set(['SequenceProto', 'OptionalProto', 'MapProto'])
 
+/** What a length-delimited value of a field holds that is checked. */
+type Content = 'unchecked' | 'numbers' | 'nested'
+
+/** A field with what its checks need, because looking it up for each of a million fields would take as long as reading. */
+interface FieldRule {
+  readonly field: FieldInfo
+  /** Bit set of the wire types that the field may have. */
+  readonly wireTypes: number
+  readonly content: Content
+}
+
+const WIRE_TYPES = [VARINT, FIXED64, LENGTH, FIXED32]
+
+/** By message and field number. */
+const FIELD_RULES = new Map(
+  Object.entries(MESSAGES).map(([name, fields]: [string, readonly (FieldInfo | undefined)[]]) => [
+    name,
+    fields.map((field) => field && ruleOf(name, field)),
+  ]),
+)
+
+function ruleOf(name: string, field: FieldInfo): FieldRule {
+  const allowed = WIRE_TYPES.filter((wireType) => canBe(field, wireType))
+  const wireTypes = allowed.reduce((set, wireType) => set | (1 << wireType), 0)
+  return { field, wireTypes, content: contentOf(name, field) }
+}
+
+/** Packed numbers of tensors are checked with the tensor. */
+function contentOf(name: string, { kind, isRepeated }: FieldInfo): Content {
+  if (kind === 'string' || isMessageKind(kind)) return 'nested'
+  const mayBePacked = isRepeated && name !== 'TensorProto' && (kind === 'float' || kind === 'int64')
+  return mayBePacked ? 'numbers' : 'unchecked'
+}
+
+/** Messages with rules of their own. */
+const HAS_RULES: ReadonlySet<MessageName> = new Set(['TensorProto', 'SparseTensorProto'])
+
+/** Where a message is in the file. */
+interface Level {
+  readonly depth: number
+  /** Whether the walk that lists tensors has checked the tensors here. */
+  readonly isListed: boolean
+}
+
 class Validator {
   readonly cursor: WireCursor
   readonly external: ExternalTensor[] = []
   readonly #budget: Budget
   readonly #report: Report
-  /** Path of the current message: field names, with indices of repeated fields. */
-  readonly #path: string[] = []
+  /** Fields on the way to the current message, with their indices; text only where a finding needs it. */
+  readonly #fields: FieldInfo[] = []
+  readonly #indices: number[] = []
 
   constructor(source: ByteSource, budget: Budget, report: Report) {
     this.cursor = new WireCursor(source)
@@ -68,46 +117,80 @@ class Validator {
     this.#report = report
   }
 
-  path(): string {
-    return this.#path.join('.')
+  /**
+   * Names of the fields to the current message, with indices of repeated ones.
+   *
+   * @param inner - field of that message, added without an index
+   */
+  path(inner?: FieldInfo): string {
+    const names = this.#fields.map(({ name, isRepeated }, at) =>
+      isRepeated ? `${name}[${this.#indices[at]}]` : name,
+    )
+    if (inner) names.push(inner.name)
+    return names.join('.')
   }
 
-  *message(name: MessageName, start: number, end: number, depth: number, isListed = true): Steps<void> {
-    this.#budget.require('depth', depth, start)
-    const fields = MESSAGES[name]
+  *file(message: FileMessage, end: number): Steps<void> {
+    const steps = this.#message(message, 0, end, { depth: 1, isListed: true })
+    if (steps) yield* steps
+  }
+
+  /** Checks a message; returns a walk over what the window does not hold. */
+  #message(name: MessageName, start: number, end: number, level: Level): Steps<void> | undefined {
+    this.#budget.require('depth', level.depth, start)
+    if (level.isListed || !HAS_RULES.has(name)) return this.#messageFields(name, start, end, level)
+    return this.#ruledMessage(name, start, end, level)
+  }
+
+  *#ruledMessage(name: MessageName, start: number, end: number, level: Level): Steps<void> {
+    this.cursor.position = start
+    yield* this.#tensorRules(name, start, end)
+    const steps = this.#messageFields(name, start, end, level)
+    if (steps) yield* steps
+  }
+
+  #messageFields(name: MessageName, start: number, end: number, level: Level): Steps<void> | undefined {
+    const fields = FIELD_RULES.get(name)!
     const counts: number[] = []
     const { cursor } = this
     cursor.position = start
-    if (!isListed) yield* this.#tensorRules(name, start, end)
-    cursor.position = start
-    yield* eachField(cursor, end, () => {
-      const field = fields[cursor.number]
-      if (!field) return undefined
-      if (!canBe(field, cursor.wireType)) {
+    return visitFields(cursor, end, () => {
+      const rule = fields[cursor.number]
+      if (!rule) return undefined
+      const { field, content } = rule
+      if ((rule.wireTypes & (1 << cursor.wireType)) === 0) {
         this.#noteWireType(name, field)
         return undefined
       }
-      if (cursor.wireType !== LENGTH) return undefined
-      if (isPackable(name, field)) return this.#packedRun(name, field)
-      if (!hasText(field)) return undefined
+      if (cursor.wireType !== LENGTH || content === 'unchecked') return undefined
+      if (content === 'numbers') return this.#packedRun(name, field)
       const index = counts[field.number] ?? 0
-      counts[field.number] = index + 1
-      return this.#enter(name, field, index, depth, isListed)
+      if (field.isRepeated) counts[field.number] = index + 1
+      return this.#enter(name, field, index, level)
     })
   }
 
-  /** Walks into the current field. */
-  *#enter(name: MessageName, field: FieldInfo, index: number, depth: number, isListed: boolean): Steps<void> {
+  /** Checks the content of the current field. */
+  #enter(
+    name: MessageName,
+    field: FieldInfo,
+    index: number,
+    { depth, isListed }: Level,
+  ): Steps<void> | undefined {
     const { start, valueStart, position } = this.cursor
-    this.#path.push(field.isRepeated ? `${field.name}[${index}]` : field.name)
-    if (isMessageKind(field.kind)) {
-      // Values and indices of a sparse tensor are checked together with it.
-      const isListedInside = name === 'SparseTensorProto' || (isListed && isListing(name, field, depth))
-      yield* this.message(field.kind, valueStart, position, depth + 1, isListedInside)
-    } else {
-      yield* this.#text(start, valueStart, position)
-    }
-    this.#path.pop()
+    this.#fields.push(field)
+    this.#indices.push(index)
+    const steps = isMessageKind(field.kind)
+      ? this.#message(field.kind, valueStart, position, {
+          depth: depth + 1,
+          // Values and indices of a sparse tensor are checked together with it.
+          isListed: name === 'SparseTensorProto' || (isListed && isListing(name, field, depth)),
+        })
+      : this.#text(start, valueStart, position)
+    return afterSteps(steps, () => {
+      this.#fields.pop()
+      this.#indices.pop()
+    })
   }
 
   *#tensorRules(name: MessageName, start: number, end: number): Steps<void> {
@@ -134,7 +217,7 @@ class Validator {
     const byteLength = position - valueStart
     if (byteLength % FLOAT_BYTES === 0) return undefined
     const message = `Field ${field.number} (${field.name}) of ${name} is a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
-    this.#report.broken('ERR_HEADER', message, { path: [...this.#path, field.name].join('.'), offset: start })
+    this.#report.broken('ERR_HEADER', message, { path: this.path(field), offset: start })
     return undefined
   }
 
@@ -147,33 +230,33 @@ class Validator {
     }
   }
 
-  *#text(start: number, valueStart: number, end: number): Steps<void> {
-    const place = { path: this.path(), offset: start }
+  #text(start: number, valueStart: number, end: number): Steps<void> | undefined {
+    if (!this.cursor.holdsRange(valueStart, end)) return this.#loadText(start, valueStart, end)
+    this.#checkText(this.cursor.held(valueStart, end), start)
+    return undefined
+  }
+
+  *#loadText(start: number, valueStart: number, end: number): Steps<void> {
     if (end - valueStart > MAX_TEXT_BYTES) {
       const message = `A text has ${end - valueStart} bytes; only texts up to ${MAX_TEXT_BYTES} bytes are checked.`
-      this.#report.note('ERR_LIMIT', message, place)
+      this.#report.note('ERR_LIMIT', message, { path: this.path(), offset: start })
       return
     }
-    const text = yield* holdRange(this.cursor, valueStart, end)
+    this.#checkText(yield* holdRange(this.cursor, valueStart, end), start)
+  }
+
+  #checkText(text: Uint8Array, offset: number): void {
     if (isUtf8(text)) return
-    this.#report.deviation('ERR_HEADER', `${place.path} is not valid UTF-8.`, place)
+    const path = this.path()
+    this.#report.deviation('ERR_HEADER', `${path} is not valid UTF-8.`, { path, offset })
   }
 
   #noteWireType(name: MessageName, field: FieldInfo): void {
     const { wireType, start } = this.cursor
-    const path = [...this.#path, field.name].join('.')
+    const path = this.path(field)
     const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}; it is read as an unknown field.`
     this.#report.deviation('ERR_HEADER', message, { path, offset: start })
   }
-}
-
-/** True for numbers that may be packed; numbers of tensors are checked with the tensor. */
-function isPackable(name: MessageName, { kind, isRepeated }: FieldInfo): boolean {
-  return isRepeated && name !== 'TensorProto' && (kind === 'float' || kind === 'int64')
-}
-
-function hasText({ kind }: FieldInfo): boolean {
-  return kind === 'string' || isMessageKind(kind)
 }
 
 /** Whether tensors in this field are listed, judged by this level alone. */

@@ -35,6 +35,12 @@ export const VARINT_BYTES = 10
 const FIRST_WINDOW_BYTES = 512
 const LAST_WINDOW_BYTES = 256 * 1024
 
+/**
+ * Largest value behind a window that counts as reading in sequence: one page, which the system reads at once anyway. Without
+ * it each window of a graph would end in a name and start the sizes anew.
+ */
+const NEAR_BYTES = 4096
+
 const TWO_POW_32 = 2 ** 32
 /** High halves of integers up to 2^53 - 1 are below this. */
 const SAFE_HIGH_LIMIT = 2 ** 21
@@ -223,7 +229,8 @@ export class WireCursor {
   /** Changes to the other window unless the position continues this one. @returns true where it holds the bytes */
   #swapWindow(count: number): boolean {
     if (this.#isNear()) return false
-    const other = this.#other ?? { buffer: new Uint8Array(0), window: new Uint8Array(0), start: 0, bytes: 0 }
+    const empty = new Uint8Array(0)
+    const other = this.#other ?? { buffer: empty, window: empty, start: 0, bytes: FIRST_WINDOW_BYTES }
     this.#other = {
       buffer: this.#buffer,
       window: this.#window,
@@ -255,10 +262,10 @@ export class WireCursor {
     return this.#window
   }
 
-  /** True where the position continues the window, forwards or backwards. */
+  /** True where the position continues the window, forwards or backwards, or skips a short value behind it. */
   #isNear(): boolean {
     const end = this.#windowStart + this.#window.byteLength
-    return this.position >= this.#windowStart - this.#window.byteLength && this.position <= end
+    return this.position >= this.#windowStart - this.#window.byteLength && this.position <= end + NEAR_BYTES
   }
 
   #varint(end: number): void {
@@ -360,6 +367,55 @@ export function* eachField(
       cursor.position = typeof inside === 'number' ? inside : next
     }
   }
+}
+
+/**
+ * As `eachField`, without a generator while the window holds the fields: most messages of a graph are a few bytes, and a
+ * generator for each would cost more than reading them.
+ *
+ * @returns the walk over what is left; undefined where nothing is
+ */
+export function visitFields(
+  cursor: WireCursor,
+  end: number,
+  visit: () => Steps<void> | number | undefined,
+): Steps<void> | undefined {
+  while (cursor.position < end && cursor.holdsField(end)) {
+    const { position } = cursor
+    cursor.field(end)
+    if (cursor.wireType === GROUP_START || cursor.wireType === GROUP_END) {
+      cursor.position = position
+      break
+    }
+    const next = cursor.position
+    const inside = visit()
+    if (typeof inside === 'object') return resumeFields(cursor, { inside, next, end }, visit)
+    cursor.position = typeof inside === 'number' ? inside : next
+  }
+  return cursor.position < end ? eachField(cursor, end, visit) : undefined
+}
+
+/** Continues `visitFields` with the walk into a field, and at the field after it. */
+function* resumeFields(
+  cursor: WireCursor,
+  { inside, next, end }: { readonly inside: Steps<void>; readonly next: number; readonly end: number },
+  visit: () => Steps<void> | number | undefined,
+): Steps<void> {
+  yield* inside
+  cursor.position = next
+  yield* eachField(cursor, end, visit)
+}
+
+/** Calls `action` after a walk, at once where there is none. */
+export function afterSteps(steps: Steps<void> | undefined, action: () => void): Steps<void> | undefined {
+  if (steps) return stepsAndThen(steps, action)
+  action()
+  return undefined
+}
+
+function* stepsAndThen(steps: Steps<void>, action: () => void): Steps<void> {
+  yield* steps
+  action()
 }
 
 /** As `eachField`, without loads: stops before the first field that is not in the window or that `visit` refuses. */
