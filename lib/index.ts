@@ -75,6 +75,7 @@ export {
   type ManifestDamage,
 } from './pipeline/convert_many.js'
 export type { ConvertInput, ConvertInputs } from './pipeline/many/input_list.js'
+export { type MatchOptions, matchFiles } from './pipeline/many/match_files.js'
 export { type PathListOptions, readPathList } from './pipeline/many/path_list.js'
 export { isPattern } from './pipeline/many/pattern.js'
 export type { ByteChunks } from './pipeline/many/records.js'

@@ -156,6 +156,7 @@ const CALLS: Readonly<Record<string, Call>> = {
     run: tilework.lazyTensor,
     args: () => [() => small(), { dtype: 'float32', shape: [2, 2], name: 'x', keep: false }],
   },
+  matchFiles: { run: tilework.matchFiles, args: () => [inFolder('*.nothing'), { signal }] },
   materialize: {
     run: tilework.materialize,
     args: () => [small(), { device: undefined, out: new Uint8Array(16) }],

@@ -4,6 +4,7 @@ import { check as checkInput, type Finding, type Level } from '../../index.js'
 import { EXIT, type ExitCode } from '../exit_codes.js'
 import { eachFile } from '../files/each_file.js'
 import { addReadOptions, type ReadChoice, readChoice } from '../files/open_input.js'
+import { formatCount } from '../text/byte_count.js'
 import { findingLine } from '../text/finding_line.js'
 import { printable } from '../text/printable.js'
 import type { Terminal } from '../text/terminal.js'
@@ -22,9 +23,10 @@ interface CheckReport {
 const EXAMPLES = `
 Examples:
   tilework check model.btf
-  tilework check uploads/*.btf --level strict --json
+  tilework check 'uploads/**/*.btf' --level strict
 
-Exit code 1 when a finding is an error, 2 when a file is of no known format.`
+A file may be a pattern in quotes: *, **, ?, […], {…,…}, !(…). For several files the last line, on stderr, counts them.
+Exit code 1 when a finding is an error, 2 when a file is of no known format; of several files the highest.`
 
 export function addCheck(program: Command, terminal: Terminal, finish: (code: ExitCode) => void): void {
   const command = program
@@ -33,7 +35,7 @@ export function addCheck(program: Command, terminal: Terminal, finish: (code: Ex
     .description(
       'Checks files by the rules of their format, including costly checks, and prints one line per finding: severity, code, path (unless the message has it), @offset, message.',
     )
-    .argument('<files...>', 'files of any known format')
+    .argument('<files...>', 'files of any known format, or patterns in quotes')
     .addOption(
       new Option(
         '--level <level>',
@@ -43,7 +45,7 @@ export function addCheck(program: Command, terminal: Terminal, finish: (code: Ex
         .default('lenient'),
     )
   addReadOptions(command)
-    .option('--json', 'print JSON: one object for one file, an array for several')
+    .option('--json', 'print JSON: one object for one file, an array for several or a pattern')
     .addHelpText('after', EXAMPLES)
     .action(async (files: string[], options: CheckCommandOptions) =>
       finish(await check(files, options, terminal)),
@@ -57,23 +59,44 @@ export function check(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const level = options.level ?? 'lenient'
+  const counts: Counts = { clean: 0, warnings: 0, errors: 0, unreadable: 0 }
   const work = {
     files,
     json: options.json === true,
     report: async (file: string): Promise<CheckReport> => {
       const { signal } = terminal
       const findings = await checkInput(file, { level, signal, ...readChoice(options) })
+      counts[outcomeOf(findings)]++
       return { file, level, findings }
     },
-    format: (report: CheckReport) => formatReport(report, files.length > 1, terminal),
-    exitCode: exitCodeOfFindings,
+    format: (report: CheckReport, isOnly: boolean) => formatReport(report, !isOnly, terminal),
+    exitCode: ({ findings }: CheckReport) => EXIT_BY_OUTCOME[outcomeOf(findings)],
+    sums: (failed: number) => sumsLine({ ...counts, unreadable: counts.unreadable + failed }),
   }
   return eachFile(work, terminal)
 }
 
-function exitCodeOfFindings({ findings }: CheckReport): ExitCode {
-  if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return EXIT.unreadable
-  return findings.some(({ severity }) => severity === 'error') ? EXIT.findings : EXIT.ok
+/** What a check found out about a file. */
+type Outcome = 'clean' | 'warnings' | 'errors' | 'unreadable'
+
+type Counts = Record<Outcome, number>
+
+const EXIT_BY_OUTCOME: Readonly<Record<Outcome, ExitCode>> = {
+  clean: EXIT.ok,
+  warnings: EXIT.ok,
+  errors: EXIT.findings,
+  unreadable: EXIT.unreadable,
+}
+
+function outcomeOf(findings: readonly Finding[]): Outcome {
+  if (findings.some(({ code }) => code === 'ERR_UNKNOWN_FORMAT')) return 'unreadable'
+  if (findings.length === 0) return 'clean'
+  return findings.some(({ severity }) => severity === 'error') ? 'errors' : 'warnings'
+}
+
+function sumsLine({ clean, warnings, errors, unreadable }: Counts): string {
+  const files = formatCount(clean + warnings + errors + unreadable, 'file')
+  return `Checked ${files}: ${clean} without findings, ${warnings} with warnings, ${errors} with errors, ${unreadable} not readable.`
 }
 
 function formatReport(

@@ -82,6 +82,7 @@ const EXAMPLES = `
 Examples:
   tilework inspect model.btf
   tilework inspect model.onnx --sort bytes --limit 20
+  tilework inspect 'models/**/*.btf'
   tilework inspect model.safetensors --filter 'layers.*.attn.*' --values
   tilework inspect model.btf --digest --json
 
@@ -97,7 +98,7 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .command('inspect')
     .summary('summarize files and list their tensors')
     .description('Summarizes files and lists their tensors: names, element types, shapes, layouts and sizes.')
-    .argument('<files...>', 'files of any known format')
+    .argument('<files...>', 'files of any known format, or patterns in quotes')
     .option('--filter <pattern>', 'list the tensors whose names match')
     .addOption(new Option('--sort <key>', 'order of the list; bytes: largest first').choices(SORT_KEYS))
     .option('--limit <n>', 'list no more than n tensors', parseLimit)
@@ -105,7 +106,7 @@ export function addInspect(program: Command, terminal: Terminal, finish: (code: 
     .option('--digest', 'add the SHA-256 of each tensor')
     .option('--stats', 'add minimum, maximum, mean, zeros, NaNs and a histogram of each dense tensor')
   addReadOptions(command)
-    .option('--json', 'print JSON: one object for one file, an array for several')
+    .option('--json', 'print JSON: one object for one file, an array for several or a pattern')
     .addHelpText('after', EXAMPLES)
     .action(async (files: string[], options: InspectOptions) =>
       finish(await inspect(files, options, terminal)),

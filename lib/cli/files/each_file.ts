@@ -1,4 +1,7 @@
-/** Runs a command over several files. The most severe outcome is the exit code. */
+/** Runs a command over several files: paths, and patterns that the shell did not expand. The most severe outcome is the exit code. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { isPattern, matchFiles, TileworkError } from '../../index.js'
 import { exitCodeOf } from '../error_exit_codes.js'
 import { EXIT, type ExitCode, worse } from '../exit_codes.js'
 import { printJson, writeTexts } from '../text/printable.js'
@@ -6,13 +9,16 @@ import { type ErrorReport, errorReport, printError } from '../text/report_error.
 import type { Terminal } from '../text/terminal.js'
 
 export interface FileWork<Report> {
+  /** Paths, or patterns where no file has that name. */
   readonly files: readonly string[]
   readonly json: boolean
   /** The report as JSON. A failure of one file does not stop the others. */
   report(file: string): Promise<Report>
-  /** The report as text, in parts. */
-  format(report: Report): Generator<string> | readonly string[]
+  /** The report as text, in parts. @param isOnly - whether the command has no other file */
+  format(report: Report, isOnly: boolean): Generator<string> | readonly string[]
   exitCode(report: Report): ExitCode
+  /** A line for stderr after the text of several files. @param failed - number of files without a report */
+  sums?(failed: number): string
 }
 
 /**
@@ -26,23 +32,75 @@ export async function eachFile<Report extends object>(
   terminal: Terminal,
 ): Promise<ExitCode> {
   const { files, json } = work
+  // A pattern makes a list also where it matches one file: what a program reads must not depend on the folder.
+  const isOnly = files.length === 1 && !isSearched(files[0]!)
   const reports: (Report | { file: string; error: ErrorReport })[] = []
   let exitCode: ExitCode = EXIT.ok
-  for (const file of files) {
+  let failed = 0
+  const fail = (error: unknown, file: string): void => {
+    const code = exitCodeOf(error)
+    if (isOnly || code === EXIT.cancelled || code === EXIT.fault) throw error
+    exitCode = worse(exitCode, code)
+    printError(error, terminal, file)
+    reports.push({ file, error: errorReport(error) })
+  }
+  for await (const { file, error } of filesOf(files, terminal.signal)) {
     if (terminal.isReaderGone()) break
+    if (error !== undefined) {
+      fail(error, file)
+      continue
+    }
     try {
       const report = await work.report(file)
       exitCode = worse(exitCode, work.exitCode(report))
       if (json) reports.push(report)
-      else writeTexts(work.format(report), terminal.stdout)
-    } catch (error) {
-      const code = exitCodeOf(error)
-      if (files.length === 1 || code === EXIT.cancelled || code === EXIT.fault) throw error
-      exitCode = worse(exitCode, code)
-      printError(error, terminal, file)
-      reports.push({ file, error: errorReport(error) })
+      else writeTexts(work.format(report, isOnly), terminal.stdout)
+    } catch (cause) {
+      failed++
+      fail(cause, file)
     }
   }
-  if (json) printJson(files.length === 1 ? reports[0] : reports, terminal)
+  if (json) printJson(isOnly ? reports[0] : reports, terminal)
+  else if (!isOnly && work.sums) terminal.stderr.write(`${work.sums(failed)}\n`)
   return exitCode
+}
+
+/** A path that exists is never a pattern. */
+function isSearched(file: string): boolean {
+  return isPattern(file) && !existsSync(file)
+}
+
+/** The paths, and for each pattern the files that match it, sorted; those that came before are left out. */
+async function* filesOf(
+  files: readonly string[],
+  signal: AbortSignal,
+): AsyncGenerator<{ readonly file: string; readonly error?: unknown }> {
+  const seen = new Set<string>()
+  for (const file of files) {
+    if (!isSearched(file)) {
+      seen.add(resolve(file))
+      yield { file }
+      continue
+    }
+    const { matches, error } = await matchesOf(file, signal)
+    if (error !== undefined) yield { file, error }
+    for (const match of matches) {
+      const path = resolve(match)
+      if (!seen.has(path)) yield { file: match }
+      seen.add(path)
+    }
+  }
+}
+
+async function matchesOf(
+  pattern: string,
+  signal: AbortSignal,
+): Promise<{ readonly matches: readonly string[]; readonly error?: unknown }> {
+  try {
+    const matches = await matchFiles(pattern, { signal })
+    if (matches.length > 0) return { matches }
+    throw new TileworkError('ERR_ARGUMENT', `No file matches the pattern '${pattern}'.`)
+  } catch (error) {
+    return { matches: [], error }
+  }
 }

@@ -5,6 +5,8 @@
 import { readdir } from 'node:fs'
 import { join } from 'node:path'
 import { systemError } from '../../bytes/system_error.js'
+import { throwIfAborted } from '../../cancel.js'
+import { TileworkError } from '../../errors.js'
 
 /** A pattern, split before its first component with a wildcard. */
 interface SplitPattern {
@@ -38,14 +40,15 @@ export function isPattern(text: string): boolean {
  * The files that match a pattern, in no particular order. Names that begin with a dot match only where the pattern has
  * the dot. Links to folders are followed.
  *
- * @throws TileworkError ERR_IO for a folder that cannot be read; its files would otherwise be missing silently
+ * @throws TileworkError ERR_IO for a folder that cannot be read; its files would otherwise be missing silently; ERR_ARGUMENT
+ * for a pattern that cannot be searched, such as one with a NUL; ERR_ABORTED
  */
 export async function matchPattern(pattern: string, signal: AbortSignal | undefined): Promise<Matches> {
   // Loaded on first use, because most runs name their files and start-up must stay fast.
   const { glob } = await import('tinyglobby')
   const { base, tail } = splitPattern(pattern)
   let refused: { readonly path: string; readonly error: unknown } | undefined
-  const names = await glob(escapeNegation(tail), {
+  const searched = glob(escapeNegation(tail), {
     cwd: base === '' ? '.' : base,
     expandDirectories: false,
     fs: {
@@ -56,6 +59,13 @@ export async function matchPattern(pattern: string, signal: AbortSignal | undefi
         })) as typeof readdir,
     },
     ...(signal && { signal }),
+  })
+  const names = await searched.catch((cause: unknown) => {
+    throwIfAborted(signal)
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new TileworkError('ERR_ARGUMENT', `The pattern '${pattern}' cannot be searched: ${reason}.`, {
+      cause,
+    })
   })
   if (refused) throw systemError.from(refused.path, refused.error)
   return { base, files: names.map((name) => ({ path: join(base, name), name })) }

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, it } from 'vitest'
+import { TileworkError } from '../../../lib/errors.js'
 import { settingsHash } from '../../../lib/pipeline/convert_many.js'
 import { type InputFile, listInputs } from '../../../lib/pipeline/many/input_list.js'
+import { matchFiles } from '../../../lib/pipeline/many/match_files.js'
 import { pairOutputs, withExtension } from '../../../lib/pipeline/many/output_paths.js'
 import { isPattern, matchPattern } from '../../../lib/pipeline/many/pattern.js'
 import { splitRecords } from '../../../lib/pipeline/many/records.js'
@@ -72,6 +74,23 @@ describe('patterns', () => {
     const loop = join(FOLDER, 'loop')
     symlinkSync(loop, loop)
     await expect(matchPattern(join(loop, '*.btf'), undefined)).rejects.toMatchObject({ code: 'ERR_IO' })
+  })
+
+  it('are searched by matchFiles, sorted by code units', async () => {
+    mkdirSync(join(FOLDER, 'sorted'))
+    for (const name of ['b.btf', 'a.btf', 'B.btf', 'ä.btf', '.a.btf'])
+      writeFileSync(join(FOLDER, 'sorted', name), '')
+    const names = ['B.btf', 'a.btf', 'b.btf', 'ä.btf'].map((name) => join(FOLDER, 'sorted', name))
+    expect(await matchFiles(join(FOLDER, 'sorted/*.btf'))).toEqual(names)
+    expect(await matchFiles(names[1]!)).toEqual([names[1]])
+    expect(await matchFiles(join(FOLDER, 'sorted/*.npy'))).toEqual([])
+  })
+
+  it('that cannot be searched are errors of matchFiles', async () => {
+    await expect(matchFiles('a\0b/*')).rejects.toThrow(TileworkError)
+    const signal = AbortSignal.abort()
+    await expect(matchFiles('*', { signal })).rejects.toMatchObject({ code: 'ERR_ABORTED' })
+    await expect(matchFiles(7 as never)).rejects.toMatchObject({ code: 'ERR_ARGUMENT' })
   })
 
   it('links of folders to themselves end', async () => {
