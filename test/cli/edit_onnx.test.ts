@@ -79,6 +79,39 @@ describe('edit of an ONNX model', () => {
     expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
   })
 
+  it('declares types, before everything else', async () => {
+    const typed = inFolder('typed.onnx')
+    const args = [
+      '--set-type',
+      'sum=f32:N,?,2',
+      '--set-type',
+      'active=int64',
+      '--set-type',
+      'product=int8:scalar',
+    ]
+    const { changes, file } = await edited(...args)
+    expect(changes).toEqual([
+      'type of sum is float32 [N, ?, 2]',
+      'type of active is int64 of any rank',
+      'type of product is int8 []',
+    ])
+    const { graph } = file.onnx!
+    expect(['sum', 'active', 'product'].map((name) => graph.typeOf(name))).toEqual([
+      { kind: 'tensor', dtype: 'float32', shape: ['N', null, 2] },
+      { kind: 'tensor', dtype: 'int64' },
+      { kind: 'tensor', dtype: 'int8', shape: [] },
+    ])
+    const untyped = await open(MODEL)
+    untyped.onnx!.graph.message.clear('value_info')
+    await save(typed, untyped)
+    const cut = ['edit', typed, '--from', 'sum', '--to', 'y', '-o', inFolder('part.onnx')]
+    expect(await runCli(cut)).toMatchObject({
+      code: 64,
+      stderr: expect.stringContaining('"sum" is not declared; --set-type NAME=DTYPE:N,N,… declares it.'),
+    })
+    expect((await runCli([...cut, '--set-type', 'sum=float32:1,2'])).code).toBe(0)
+  })
+
   it('removes nodes, by their name or the name of an output, and what is unused', async () => {
     const { changes, file } = await edited(
       '--remove-node',
@@ -178,6 +211,22 @@ describe('edit of an ONNX model', () => {
     expect(forced.file.dense('fc.bias').dtype).toBe('float64')
   })
 
+  it('notes a type that the nodes may refuse', async () => {
+    const weights = inFolder('wide.npz')
+    await save(weights, [tensor(Float64Array.of(7, 8), { name: 'fc.bias' })])
+    const note = 'tilework: fc.bias was float32: nodes that take it may refuse float64.\n'
+    for (const option of [
+      ['--weights', weights],
+      ['--replace-constant', `fc.bias=${weights}`],
+    ]) {
+      const args = ['edit', MODEL, ...option, '--force', '-o', inFolder('noted.onnx')]
+      expect(await runCli(args)).toMatchObject({ code: 0, stderr: note })
+    }
+    await save(weights, [tensor(Float32Array.of(7), { name: 'fc.bias' })])
+    const args = ['edit', MODEL, '--weights', weights, '--force', '-o', inFolder('noted.onnx')]
+    expect(await runCli(args)).toMatchObject({ code: 0, stderr: '' })
+  })
+
   it('strips weights and fills them again, but not shapes', async () => {
     const stripped = inFolder('stripped.onnx')
     const { changes } = await runJson<EditReport>(['edit', MODEL, '--strip-weights', '-o', stripped])
@@ -204,9 +253,16 @@ describe('edit of an ONNX model', () => {
   it.each([
     [['--set-input', 'x=1,2'], 'cannot be computed for ONNX models yet'],
     [['--set-batch', '2'], 'cannot be computed for ONNX models yet'],
-    [['--cast-weights', 'float16'], '--cast-weights edits tmfile models only'],
-    [['--strip-names'], '--strip-names edits tmfile models only'],
-    [['--write', 'upgrade'], '--write upgrade is for tmfile models'],
+    [['--cast-weights', 'float16'], '--cast-weights edits tmfiles only'],
+    [['--strip-names'], '--strip-names edits tmfiles only'],
+    [['--write', 'upgrade'], '--write edits tmfiles only'],
+    [['--set-type', 'summ=float32'], 'The graph has no value "summ"; did you mean "sum"'],
+    [['--set-type', 'sum=flaot32'], 'unknown element type "flaot32"; did you mean float32'],
+    [['--set-type', 'sum'], '--set-type takes NAME=DTYPE or NAME=DTYPE:N,N,…'],
+    [
+      ['--set-type', 'sum=float32:-1'],
+      'numbers from 0 to 2^53 - 1, names of dimensions or "?", separated by commas',
+    ],
     [['--opset', 'x'], '--opset takes VERSION or DOMAIN=VERSION'],
     [['--metadata', 'x'], '--metadata takes KEY=VALUE'],
     [['--rename', 'sun=b'], 'No value or node has the name "sun"; did you mean "sum"?'],

@@ -283,8 +283,9 @@ describe('edit', () => {
     [['--insert-node', '{"operator":"Relu6x","name":"r"}'], 'did you mean "ReLu6"'],
     [['--set-input', 'pixels=1,3,4,4'], 'The graph has no tensor "pixels"; inputs: "data".'],
     [['--set-input', 'conv=1'], 'Tensor "conv" is not an input of the graph; inputs: "data".'],
-    [['--metadata', 'a=b'], 'a tmfile has no metadata'],
-    [['--opset', '3'], 'a tmfile has no operator sets'],
+    [['--metadata', 'a=b'], '--metadata edits ONNX models only: a tmfile has no metadata'],
+    [['--opset', '3'], '--opset edits ONNX models only: a tmfile has no operator sets'],
+    [['--set-type', 'conv=float32'], '--set-type edits ONNX models only'],
   ])('%j is refused with advice', async (args, advice) => {
     const { code, stderr } = await runCli(['edit', small, ...args, '-o', inFolder('refused.tmfile')])
     expect([code, stderr]).toEqual([64, expect.stringContaining(advice)])

@@ -20,6 +20,14 @@ const execFile = promisify(execFileCallback)
 const inFolder = temporaryFolder()
 
 describe('help', () => {
+  it('of edit marks the options that one format takes', async () => {
+    const stdout = (await runCli(['edit', '--help'])).stdout.replace(/\s+/g, ' ')
+    expect(stdout).toMatch(/--set-input <[^>]+> shape of an input; may be repeated \(tmfile only\)/)
+    expect(stdout).toMatch(/--metadata <key=value> metadata of the model; may be repeated \(ONNX only\)/)
+    expect(stdout.match(/\(tmfile only\)/g)).toHaveLength(9)
+    expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(3)
+  })
+
   it.each(['inspect', 'check', 'convert', 'edit', 'externalize', 'internalize', 'layout'])(
     'of %s has an example',
     async (command) => {

@@ -18,10 +18,13 @@ import {
   collectNode,
   collectOpset,
   collectShape,
+  collectType,
   parseBatch,
 } from './edit_arguments.js'
-import { type EditChoice, ModelChanges } from './edit_changes.js'
+import { ModelChanges } from './edit_changes.js'
+import type { EditChoice } from './edit_choice.js'
 import { ConstantFiles } from './edit_constants.js'
+import { markOptions } from './edit_formats.js'
 import { OnnxChanges } from './edit_onnx.js'
 import { KEEP_OLD_DATA, type KeepOldData } from './keep_old_data.js'
 
@@ -36,6 +39,8 @@ export interface EditReport {
   readonly byteLength: number
   /** One description per change, in the order in which they were made. */
   readonly changes: readonly string[]
+  /** What may make the model fail although every change was made. */
+  readonly notes: readonly string[]
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked: readonly string[]
   /** Names of tensors whose shapes depend on a changed input and are not known. */
@@ -54,6 +59,7 @@ Examples:
   tilework edit old.tmfile --write upgrade -o new.tmfile
   tilework edit model.onnx --weights trained.safetensors -o out.onnx
   tilework edit model.onnx --outputs features --rename features=y --metadata stage=backbone -o part.onnx
+  tilework edit model.onnx --set-type hidden=float32:N,64 --from hidden --to y -o head.onnx
 
 A node is {"operator", "name", "inputs", "outputs", "params", "constants", "replaces"}, or @FILE with
 such an object. Inputs and outputs are tensor names. Params need to be given only where they differ
@@ -65,9 +71,9 @@ The FILE of a constant may have any format: its tensor with the name of the cons
 tensor; or FILE#TENSOR, where TENSOR is as for --tensor of convert. Codes keep their scales.
 
 --weights replaces the constants that have the names of its tensors. It and --replace-constant refuse
-another shape or element type without --force. ONNX models take --from with --to, --outputs,
---remove-node (a node by its name or the name of an output), --replace-constant, --weights,
---fill-weights, --rename, --merge-constants, --remove-unused, --strip-weights, --metadata and --opset.
+another shape or element type without --force. A node of an ONNX model is named by its name or that
+of an output. The dimensions of --set-type are numbers, names, or ? where neither is known; without
+them the type has any rank, and "scalar" has none.
 
 Changes are made in the order of this list of options, whatever the order on the command line. OUT
 may be FILE. Bytes that no change affects stay as they are, unless --write says otherwise.`
@@ -81,9 +87,16 @@ export function addEdit(program: Command, terminal: Terminal, finish: (code: Exi
     )
     .argument('<file>', 'a model')
     .requiredOption('-o, --output <file>', 'where to write it')
+    .addOption(
+      new Option(
+        '--set-type <name=dtype[:n,n,…]>',
+        'declare the type of a value, which --from needs; may be repeated',
+      ).argParser(collectType),
+    )
   addNodeOptions(command)
   addConstantOptions(command)
   addModelOptions(command)
+  markOptions(command)
   addReadOptions(command)
     .option(...KEEP_OLD_DATA)
     .option('--json', 'print JSON')
@@ -170,14 +183,14 @@ function addModelOptions(command: Command): void {
     .option('--strip-weights', 'remove the values of all constants and keep their sizes')
     .option('--strip-names', 'remove all names')
     .addOption(
-      new Option('--metadata <key=value>', 'metadata of an ONNX model; may be repeated').argParser(
+      new Option('--metadata <key=value>', 'metadata of the model; may be repeated').argParser(
         collectMetadata,
       ),
     )
     .addOption(
       new Option(
         '--opset <version|domain=version>',
-        'version of an operator set of an ONNX model; converts no node; may be repeated',
+        'version of an operator set; converts no node; may be repeated',
       ).argParser(collectOpset),
     )
     .addOption(
@@ -192,6 +205,7 @@ export async function edit(input: string, options: EditOptions, terminal: Termin
   const file = await openInput(input, options)
   try {
     const report = await editFile(file, input, options, terminal.signal)
+    for (const note of report.notes) terminal.stderr.write(`tilework: ${printable(note)}\n`)
     if (options.json) printJson(report, terminal)
     else terminal.stdout.write(formatReport(report))
     return EXIT.ok
@@ -226,8 +240,8 @@ async function editFile(
         byteLength = bytesTotal
       },
     })
-    const { made, blocked, unknown } = changes
-    return { input, output, byteLength, changes: made, blocked: [...blocked], unknown }
+    const { made, notes, blocked, unknown } = changes
+    return { input, output, byteLength, changes: made, notes, blocked: [...blocked], unknown }
   } finally {
     files.close()
   }

@@ -1,7 +1,8 @@
 /** Parses the arguments of `tilework edit`: NAME=VALUE pairs, and JSON on the command line or in a file. */
 import { readFileSync, statSync } from 'node:fs'
-import { TileworkError } from '../../index.js'
-import { numberList } from '../text/parse_shape.js'
+import { type Dtype, type DtypeName, resolveDtype, TileworkError } from '../../index.js'
+import type { Dimension } from '../../onnx.js'
+import { dimensionList, numberList } from '../text/parse_shape.js'
 import { ioError } from '../text/report_error.js'
 
 export interface NewName {
@@ -12,6 +13,13 @@ export interface NewName {
 export interface InputShape {
   readonly name: string
   readonly shape: readonly number[]
+}
+
+/** The type of a value; without a shape of any rank. */
+export interface DeclaredType {
+  readonly name: string
+  readonly dtype: Dtype
+  readonly shape?: readonly Dimension[]
 }
 
 /** A value for a node or a tensor of the model. */
@@ -31,6 +39,15 @@ export const collect = (value: string, before: readonly string[] = []): string[]
 export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
   const [name, extents] = splitAt(text, text.lastIndexOf('='), '--set-input takes NAME=N,N,…')
   return [...before, { name, shape: numberList('--set-input')(extents) }]
+}
+
+/** NAME=DTYPE, or NAME=DTYPE:N,N,… with names and `?` for extents that are not fixed. */
+export function collectType(text: string, before: readonly DeclaredType[] = []): DeclaredType[] {
+  const [name, type] = splitAt(text, text.lastIndexOf('='), '--set-type takes NAME=DTYPE or NAME=DTYPE:N,N,…')
+  const colon = type.indexOf(':')
+  const dtype = resolveDtype((colon < 0 ? type : type.slice(0, colon)) as DtypeName)
+  if (colon < 0) return [...before, { name, dtype }]
+  return [...before, { name, dtype, shape: dimensionList('--set-type')(type.slice(colon + 1)) }]
 }
 
 export function collectName(text: string, before: readonly NewName[] = []): NewName[] {

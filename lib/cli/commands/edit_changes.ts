@@ -8,7 +8,6 @@ import {
   TileworkError,
   type TmfileModel,
   tensor,
-  type WriteMode,
 } from '../../index.js'
 import {
   NODE_FIELDS,
@@ -20,46 +19,11 @@ import {
   type TmfileTensor,
 } from '../../tmfile.js'
 import { formatBytes, formatCount } from '../text/byte_count.js'
-import {
-  checkFields,
-  type InputShape,
-  type JsonObject,
-  type Named,
-  type NewName,
-  objectOf,
-} from './edit_arguments.js'
+import { checkFields, type JsonObject, objectOf } from './edit_arguments.js'
+import type { EditChoice } from './edit_choice.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
+import { refuseOptionsOfOthers } from './edit_formats.js'
 import { type Constant, checkFits, weightsOf } from './edit_weights.js'
-
-/** The requested changes, by flag. */
-export interface EditChoice {
-  readonly from?: readonly string[]
-  readonly to?: readonly string[]
-  readonly outputs?: readonly string[]
-  readonly removeNode?: readonly string[]
-  readonly replaceNode?: readonly Named<JsonObject>[]
-  readonly insertNode?: readonly JsonObject[]
-  readonly replaceConstant?: readonly Named<string>[]
-  readonly weights?: string
-  readonly fillWeights?: string
-  readonly dequantize?: readonly string[]
-  readonly quantize?: readonly Named<JsonObject>[]
-  readonly setInput?: readonly InputShape[]
-  readonly setBatch?: number
-  readonly rename?: readonly NewName[]
-  readonly castWeights?: 'float32' | 'float16'
-  readonly mergeConstants?: boolean
-  readonly removeUnused?: boolean
-  readonly stripWeights?: boolean
-  readonly stripNames?: boolean
-  /** Of an ONNX model. */
-  readonly metadata?: readonly Named<string>[]
-  /** Versions of operator sets by domain, of an ONNX model. */
-  readonly opset?: readonly Named<number>[]
-  /** Replaces constants by others of any shape and element type. */
-  readonly force?: boolean
-  readonly write?: WriteMode
-}
 
 /** The argument of `--fill-weights` that is not a path. */
 const ZEROS = 'zeros'
@@ -79,6 +43,7 @@ const NO_SHAPES: ShapeChange = { reshaped: [], blocked: [], unknown: [] }
 /** Applies changes to a model and keeps a description of each. */
 export class ModelChanges {
   readonly made: string[] = []
+  readonly notes: readonly string[] = []
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked = new Set<string>()
   /** Tensors whose shapes are not known before the runtime infers them. */
@@ -98,7 +63,7 @@ export class ModelChanges {
 
   /** @throws TileworkError as the methods of `TmfileModel`, and ERR_ARGUMENT for wrong JSON fields */
   async make(choice: EditChoice): Promise<void> {
-    refuseOnnxOptions(choice)
+    refuseOptionsOfOthers(choice, 'tmfile')
     this.#cut(choice)
     await this.#changeNodes(choice)
     await this.#changeConstants(choice)
@@ -282,12 +247,6 @@ export class ModelChanges {
     for (const { name } of blocked) this.blocked.add(name ?? '-')
     for (const tensor of unknown) this.#unknown.add(tensor)
   }
-}
-
-/** @throws TileworkError ERR_UNSUPPORTED for options that change what only an ONNX model has */
-function refuseOnnxOptions({ metadata, opset }: EditChoice): void {
-  if (metadata) throw new TileworkError('ERR_UNSUPPORTED', '--metadata: a tmfile has no metadata.')
-  if (opset) throw new TileworkError('ERR_UNSUPPORTED', '--opset: a tmfile has no operator sets.')
 }
 
 /** Operators whose third input is a bias, which is int32 where the weights are codes. */

@@ -3,34 +3,11 @@ import { type DenseTensor, TileworkError } from '../../index.js'
 import type { Graph, Node, OnnxModel } from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
-import { type EditChoice, isZeros, zeros } from './edit_changes.js'
+import { isZeros, zeros } from './edit_changes.js'
+import type { EditChoice } from './edit_choice.js'
 import { type ConstantFiles, constantNamed } from './edit_constants.js'
+import { refuseOptionsOfOthers } from './edit_formats.js'
 import { type Constant, checkFits, weightsOf } from './edit_weights.js'
-
-/** Options that change what only a tmfile has, or what cannot be computed for ONNX models yet. */
-const TMFILE_ONLY = {
-  setInput: '--set-input',
-  setBatch: '--set-batch',
-  castWeights: '--cast-weights',
-  quantize: '--quantize',
-  dequantize: '--dequantize',
-  insertNode: '--insert-node',
-  replaceNode: '--replace-node',
-  stripNames: '--strip-names',
-} as const satisfies Partial<Record<keyof EditChoice, string>>
-
-type TmfileOnly = keyof typeof TMFILE_ONLY
-
-const REASONS: Readonly<Record<TmfileOnly, string>> = {
-  setInput: 'shapes that follow from an input cannot be computed for ONNX models yet',
-  setBatch: 'shapes that follow from the batch cannot be computed for ONNX models yet',
-  castWeights: 'the nodes of an ONNX model fix the types of its weights',
-  quantize: 'an ONNX model needs other nodes for quantized weights',
-  dequantize: 'an ONNX model has nodes that dequantize',
-  insertNode: 'programs add nodes with graph.addNode',
-  replaceNode: 'programs change nodes through graph.nodes',
-  stripNames: 'names are the only links of an ONNX graph',
-}
 
 /** Types of shapes, axes and conditions, which zeros would change. */
 const STRUCTURAL: ReadonlySet<string> = new Set(['int32', 'int64', 'bool'])
@@ -38,6 +15,8 @@ const STRUCTURAL: ReadonlySet<string> = new Set(['int32', 'int64', 'bool'])
 /** Applies changes to a model and keeps a description of each. */
 export class OnnxChanges {
   readonly made: string[] = []
+  /** What may make the model fail although every change was made. */
+  readonly notes: string[] = []
   readonly blocked: ReadonlySet<string> = new Set()
   readonly unknown: readonly string[] = []
   #model: OnnxModel
@@ -60,7 +39,13 @@ export class OnnxChanges {
 
   /** @throws TileworkError as the methods of `OnnxModel` and `Graph`, and ERR_UNSUPPORTED for options of tmfiles alone */
   async make(choice: EditChoice): Promise<void> {
-    refuseTmfileOptions(choice)
+    refuseOptionsOfOthers(choice, 'onnx')
+    for (const { name, dtype, shape } of choice.setType ?? []) {
+      this.#graph.setType(name, { kind: 'tensor', dtype, ...(shape && { shape }) })
+      this.made.push(
+        `type of ${name} is ${dtype} ${shape ? `[${shape.map((extent) => extent ?? '?').join(', ')}]` : 'of any rank'}`,
+      )
+    }
     this.#cut(choice)
     for (const name of choice.removeNode ?? []) this.#removeNode(name)
     await this.#changeConstants(choice)
@@ -136,8 +121,9 @@ export class OnnxChanges {
   async #changeConstants({ replaceConstant = [], weights, fillWeights, force }: EditChoice): Promise<void> {
     for (const { name, value } of replaceConstant) {
       const numbers = await this.#files.constant(name, value)
-      checkFits(this.#initializer(name), numbers, value, force)
-      this.#graph.setInitializer(name, numbers)
+      const old = this.#initializer(name)
+      checkFits(old, numbers, value, force)
+      this.#replace(old, numbers)
       this.made.push(`constant ${name} is ${numbers.dtype} [${numbers.shape.join(', ')}] of ${value}`)
     }
     if (weights !== undefined) await this.#setWeights(weights, force)
@@ -147,9 +133,16 @@ export class OnnxChanges {
   async #setWeights(path: string, force: boolean | undefined): Promise<void> {
     const constants = this.#initializers()
     const replacements = weightsOf(await this.#files.open(path), path, constants, force)
-    for (const { name, numbers } of replacements) this.#graph.setInitializer(name, numbers)
+    for (const { name, numbers } of replacements) this.#replace(constants.get(name)!, numbers)
     const others = formatCount(constants.size - replacements.length, 'other')
     this.made.push(`${formatCount(replacements.length, 'initializer')} of ${path}; ${others} unchanged`)
+  }
+
+  /** The nodes of an ONNX model name no types, so only a runtime knows which they take. */
+  #replace({ name, dtype }: Constant, numbers: DenseTensor): void {
+    this.#graph.setInitializer(name, numbers)
+    if (numbers.dtype === dtype) return
+    this.notes.push(`${name} was ${dtype}: nodes that take it may refuse ${numbers.dtype}.`)
   }
 
   async #fill(from: string): Promise<void> {
@@ -212,19 +205,4 @@ export class OnnxChanges {
       this.made.push(`operator set ${name === '' ? 'ai.onnx' : name} has version ${value}`)
     }
   }
-}
-
-function refuseTmfileOptions(choice: EditChoice): void {
-  const given = (Object.keys(TMFILE_ONLY) as TmfileOnly[]).find((key) => choice[key] !== undefined)
-  if (given !== undefined) {
-    throw new TileworkError(
-      'ERR_UNSUPPORTED',
-      `${TMFILE_ONLY[given]} edits tmfile models only: ${REASONS[given]}.`,
-    )
-  }
-  if (choice.write === undefined || choice.write === 'exact') return
-  throw new TileworkError(
-    'ERR_UNSUPPORTED',
-    `--write ${choice.write} is for tmfile models; an ONNX model keeps all bytes that no change affects.`,
-  )
 }

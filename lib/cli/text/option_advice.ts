@@ -8,6 +8,7 @@ const FLAGS_FOR_ADVICE: readonly (readonly [advice: RegExp, flags: string])[] = 
   [/ with the option nul\.$/, ' with --null.'],
   [/ by the option weightsOnly, or take/, ' with --weights-only, or take'],
   [/; set the option format to one of: /, '; set --format to one of: '],
+  [/; set it with setType\.$/, '; --set-type NAME=DTYPE:N,N,… declares it.'],
   [/For another name set the option format\.$/, 'For another name set --format.'],
 ]
 

@@ -1,0 +1,35 @@
+/** What `tilework edit` can change. */
+import type { WriteMode } from '../../index.js'
+import type { DeclaredType, InputShape, JsonObject, Named, NewName } from './edit_arguments.js'
+
+/** The requested changes, by flag. */
+export interface EditChoice {
+  readonly from?: readonly string[]
+  readonly to?: readonly string[]
+  readonly outputs?: readonly string[]
+  readonly removeNode?: readonly string[]
+  readonly replaceNode?: readonly Named<JsonObject>[]
+  readonly insertNode?: readonly JsonObject[]
+  readonly replaceConstant?: readonly Named<string>[]
+  readonly weights?: string
+  readonly fillWeights?: string
+  readonly dequantize?: readonly string[]
+  readonly quantize?: readonly Named<JsonObject>[]
+  readonly setInput?: readonly InputShape[]
+  readonly setBatch?: number
+  readonly rename?: readonly NewName[]
+  readonly castWeights?: 'float32' | 'float16'
+  readonly mergeConstants?: boolean
+  readonly removeUnused?: boolean
+  readonly stripWeights?: boolean
+  readonly stripNames?: boolean
+  /** Types of values of an ONNX model. */
+  readonly setType?: readonly DeclaredType[]
+  /** Of an ONNX model. */
+  readonly metadata?: readonly Named<string>[]
+  /** Versions of operator sets by domain, of an ONNX model. */
+  readonly opset?: readonly Named<number>[]
+  /** Replaces constants by others of any shape and element type. */
+  readonly force?: boolean
+  readonly write?: WriteMode
+}

@@ -1,0 +1,63 @@
+/** Options of `tilework edit` that only one of its formats takes: their mark in the help, and their refusal. */
+import type { Command } from 'commander'
+import { TileworkError } from '../../index.js'
+import type { EditChoice } from './edit_choice.js'
+
+/** Formats of models that `edit` changes. */
+export type ModelFormat = 'onnx' | 'tmfile'
+
+type Reasons = Readonly<Partial<Record<keyof EditChoice, string>>>
+
+/** Why each option is of this format alone. */
+const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
+  tmfile: {
+    setInput: 'shapes that follow from an input cannot be computed for ONNX models yet',
+    setBatch: 'shapes that follow from the batch cannot be computed for ONNX models yet',
+    castWeights: 'the nodes of an ONNX model fix the types of its weights',
+    quantize: 'an ONNX model needs other nodes for quantized weights',
+    dequantize: 'an ONNX model has nodes that dequantize',
+    insertNode: 'programs add nodes with graph.addNode',
+    replaceNode: 'programs change nodes through graph.nodes',
+    stripNames: 'names are the only links of an ONNX graph',
+    write: 'an ONNX model keeps all bytes that no change affects',
+  },
+  onnx: {
+    setType: 'each tensor of a tmfile has a type; --set-input changes its shape',
+    metadata: 'a tmfile has no metadata',
+    opset: 'a tmfile has no operator sets',
+  },
+}
+
+/** The name of a format in the help, and in an error. */
+const NAMES: Readonly<Record<ModelFormat, readonly [mark: string, models: string]>> = {
+  tmfile: ['tmfile', 'tmfiles'],
+  onnx: ['ONNX', 'ONNX models'],
+}
+
+const FORMATS = ['tmfile', 'onnx'] as const
+
+/** Values that say the same as no option. */
+const DEFAULTS: Readonly<Partial<Record<keyof EditChoice, string>>> = { write: 'exact' }
+
+/** Adds "(tmfile only)" or "(ONNX only)" to the descriptions of the options that one format takes. */
+export function markOptions({ options }: Command): void {
+  for (const option of options) {
+    const format = FORMATS.find((each) => Object.hasOwn(ONLY[each], option.attributeName()))
+    if (format) option.description += ` (${NAMES[format][0]} only)`
+  }
+}
+
+/** @throws TileworkError ERR_UNSUPPORTED for an option that models of this format do not take */
+export function refuseOptionsOfOthers(choice: EditChoice, format: ModelFormat): void {
+  for (const other of FORMATS.filter((each) => each !== format)) {
+    for (const [key, reason] of Object.entries(ONLY[other])) {
+      const value = choice[key as keyof EditChoice]
+      if (value === undefined || value === DEFAULTS[key as keyof EditChoice]) continue
+      throw new TileworkError('ERR_UNSUPPORTED', `${flagOf(key)} edits ${NAMES[other][1]} only: ${reason}.`)
+    }
+  }
+}
+
+function flagOf(key: string): string {
+  return `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+}
