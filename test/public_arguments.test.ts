@@ -27,6 +27,7 @@ import * as layoutEntry from '../lib/layout.js'
 import * as onnxEntry from '../lib/onnx.js'
 import * as tmfileEntry from '../lib/tmfile.js'
 import { temporaryFolder } from './cli/temporary_folder.js'
+import { addModel } from './formats/onnx/small_model.js'
 import { smallModel } from './formats/tmfile/tmfile_bytes.js'
 
 const inFolder = temporaryFolder()
@@ -63,7 +64,7 @@ const small = () => tensor([1, 2, 3, 4], { dtype: 'float32', shape: [2, 2], name
 const codes = () => tensor([1, 2, 3, 4], { dtype: 'int8', shape: [2, 2], name: 'codes' }) as DenseTensor
 const sparse = () => sparseFromDense(small())
 const bytes = await serialize(small())
-const onnxBytes = await serialize(smallModel(), { format: 'onnx' })
+const onnxBytes = await serialize(addModel())
 const onnx = () => open(onnxBytes)
 const parsed = parseLayout('b_fs_yx_fsv16')
 const sides = { dtype: 'float32', shape: [1, 2, 1, 1], from: 'bfyx', to: 'byxf', as: 'weights' } as const

@@ -171,6 +171,8 @@ export interface ModelFormat<Model extends object = object, WriteOptions = unkno
   isUnchanged?(model: Model): boolean
   /** The current weights of a model: what a format without graphs stores of it. */
   weightsOf(model: Model): readonly Tensor[]
+  /** Number of nodes that compute, which no other format holds; those of constants and inputs do not count. */
+  nodesOf(model: Model): number
   /**
    * Plans the file of a model with its edits. A model that was read and not changed is written byte for byte.
    * Errors: as `plan`.

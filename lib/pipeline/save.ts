@@ -89,7 +89,8 @@ interface PlannedFile {
 /**
  * Saves tensors, or an open file, to a path or a stream.
  *
- * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold; ERR_IO;
+ * @throws TileworkError ERR_UNSUPPORTED before anything is written for what the format cannot hold, such as the graph of
+ * a model of another format; ERR_IO;
  * ERR_ABORTED; ERR_FILE_CHANGED when a source changed while it was read. The target is then as it was before.
  */
 export async function save(
@@ -184,6 +185,7 @@ async function planFile(
   }
   // The tensors alone would be a model without a graph.
   if (ownFormat === format) return planModel(model as object, ownFormat, options, { path, ownPath })
+  if (ownFormat) await refuseOtherGraph(model as object, ownFormat, format)
   const tensors = opened ? (content as OpenFile).tensors : listTensors(content as Tensor | Iterable<Tensor>)
   return planTensors(tensors, format, options, path)
 }
@@ -219,7 +221,23 @@ async function planModel(
     for (const sibling of plan.siblings ?? []) tensorsTotal += countKinds(sibling, ['tensor'])
     return { plan, format: own, tensorsTotal, tensorsOfRanges: 1 }
   }
+  await refuseOtherGraph(model, own, entry)
   return planTensors(ownFormat.weightsOf(model), entry, options, path)
+}
+
+/**
+ * Refuses a model as a model of another format: a file of its tensors alone would pass for one. A format without graphs
+ * takes the weights.
+ */
+async function refuseOtherGraph(model: object, own: ModelFormatEntry, target: FormatEntry): Promise<void> {
+  if (formatByName(target.name).modelProperty === undefined) return
+  const count = (await own.load()).nodesOf(model)
+  if (count === 0) return
+  const nodes = count === 1 ? 'node' : 'nodes'
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `The ${own.name} model has ${count} ${nodes}, which ${target.name} cannot store: their graph would be lost. Save it as ${own.name}, its weights in a format without graphs such as safetensors, or the tensors alone as a list.`,
+  )
 }
 
 function countKinds({ segments }: WritePlan, kinds: readonly WriteSegment['kind'][]): number {

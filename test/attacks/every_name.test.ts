@@ -20,6 +20,7 @@ import {
 import * as layoutEntry from '../../lib/layout.js'
 import * as onnxEntry from '../../lib/onnx.js'
 import * as tmfileEntry from '../../lib/tmfile.js'
+import { addModel } from '../formats/onnx/small_model.js'
 import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 import { nonsense } from '../tensor/nonsense.js'
 
@@ -50,7 +51,7 @@ const wrongValues = (): unknown[] => [
 
 const small = () => tensor([1, 2, 3, 4], { dtype: 'float32', shape: [2, 2], name: 'small' })
 const bytes = await serialize(small())
-const onnxBytes = await serialize(smallModel(), { format: 'onnx' })
+const onnxBytes = await serialize(addModel())
 const model = () => onnxEntry.OnnxModel.create()
 const read = async () => (await open(onnxBytes)).onnx!
 

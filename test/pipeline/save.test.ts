@@ -24,6 +24,8 @@ import {
   serialize,
   tensor,
 } from '../../lib/index.js'
+import { addModel } from '../formats/onnx/small_model.js'
+import { smallModel } from '../formats/tmfile/tmfile_bytes.js'
 
 let folder: string
 beforeEach(() => {
@@ -234,6 +236,38 @@ describe('save', () => {
     const bytesTotal = readFileSync(join(folder, 'p.btf')).byteLength
     expect(last).toMatchObject({ bytesDone: bytesTotal, bytesTotal, tensorsDone: 2, tensorsTotal: 2 })
     expect(last).toMatchObject({ secondsLeft: 0, bytesPerSecond: expect.any(Number) })
+  })
+})
+
+describe('a model as a model of another format', () => {
+  const lost = (own: string, target: string) => ({
+    code: 'ERR_UNSUPPORTED',
+    message: expect.stringMatching(
+      `^The ${own} model has \\d+ nodes?, which ${target} cannot store: their graph would be lost. Save it as ${own}, its weights in .*safetensors`,
+    ),
+  })
+
+  test('is refused: an ONNX model, its file, and its edited file', async () => {
+    const path = join(folder, 'model.onnx')
+    const target = join(folder, 'model.tmfile')
+    await save(path, addModel())
+    await expect(save(target, addModel())).rejects.toMatchObject(lost('onnx', 'tmfile'))
+    await expect(serialize(addModel(), { format: 'tmfile' })).rejects.toMatchObject(lost('onnx', 'tmfile'))
+    const file = await open(path)
+    await expect(save(target, file)).rejects.toMatchObject(lost('onnx', 'tmfile'))
+    file.onnx!.setMetadata('stage', 'edited')
+    await expect(save(target, file)).rejects.toMatchObject(lost('onnx', 'tmfile'))
+    expect(readdirSync(folder)).toEqual(['model.onnx'])
+    await save(target, file.tensors)
+    await save(join(folder, 'model.safetensors'), file)
+    expect([...(await open(target)).tensors].map(({ name }) => name)).toEqual(['w'])
+  })
+
+  test('is refused for a tmfile as well; one without nodes is not', async () => {
+    const model = smallModel()
+    await expect(serialize(model, { format: 'onnx' })).rejects.toMatchObject(lost('tmfile', 'onnx'))
+    const weights = await open(await serialize(ramp([2]), { format: 'tmfile' }))
+    expect((await open(await serialize(weights, { format: 'onnx' }))).tensors.length).toBe(1)
   })
 })
 

@@ -55,6 +55,7 @@ export const onnx: ModelFormat<OnnxModel, OnnxWriteOptions> = {
   naming: namingModels,
   isUnchanged: (model) => !model.isChanged,
   weightsOf: (model) => [...model.graph.initializers()],
+  nodesOf: (model) => model.graph.nodes.length,
   planModel: async (model, options, target) =>
     withReplaced(await planModel(model, options, target), target, options),
 }

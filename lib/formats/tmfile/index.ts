@@ -36,10 +36,14 @@ export type { OperatorName, OperatorParams } from './operators.js'
 export { summarizeTmfile, type TmfileEndpoint, type TmfileSummary } from './summary.js'
 export type { TmfileWriteOptions, WriteMode } from './write.js'
 
+/** Operators that give a constant or an input a place among the nodes. */
+const WITHOUT_INPUTS: ReadonlySet<string> = new Set(['Const', 'InputOp'])
+
 export const tmfile: ModelFormat<TmfileModel, TmfileWriteOptions> = {
   read,
   check,
   plan: (tensors, options) => planModel(modelFromTensors([...tensors]), options),
   weightsOf: constantsOf,
+  nodesOf: (model) => model.graph.nodes.filter(({ operator }) => !WITHOUT_INPUTS.has(operator)).length,
   planModel,
 }
