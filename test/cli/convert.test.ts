@@ -339,6 +339,16 @@ describe('convert', () => {
     }
   })
 
+  it('names an undo file without commands', async () => {
+    const undo = inFolder('undo.sh')
+    const args = ['convert', IMAGE, inFolder('half.btf'), '--dtype', 'float16', '--undo', undo]
+    const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: note })
+    expect(readFileSync(undo, 'utf8')).toBe('')
+    const full = await runCli([...args, '--layout', 'b_fs_yx_fsv16'])
+    expect(full).toEqual({ code: 0, stdout: '', stderr: '' })
+  })
+
   it('reports on the stderr of a terminal what was written', async () => {
     const { stdout, stderr } = await runCli(
       ['convert', IMAGE, inFolder('reported.btf'), '--layout', 'b_fs_yx_fsv16'],

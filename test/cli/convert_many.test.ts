@@ -292,6 +292,25 @@ describe('outputs', () => {
     expect(refused).toMatchObject({ code: 74, stderr: expect.stringContaining('cannot be written') })
   })
 
+  it('names an undo file without commands', async () => {
+    const folder = await makeFiles(['a.btf', 'b.btf'])
+    const undo = join(folder, 'undo.sh')
+    const args = [
+      'convert',
+      join(folder, '*.btf'),
+      '--out-dir',
+      join(folder, 'out'),
+      '--dtype',
+      'f16',
+      '--undo',
+      undo,
+    ]
+    const note = `tilework: ${undo} is empty: no change of layout needs a command to undo it.\n`
+    expect(await runCli(args)).toEqual({ code: 0, stdout: '', stderr: note })
+    expect(readFileSync(undo, 'utf8')).toBe('')
+    expect((await runCli([...args, '--json', '--force'])).stderr).toBe('')
+  })
+
   it('writes the undo of skipped files as well, also after a move of the output folder', async () => {
     const folder = await makeFiles(['a.btf', 'tab\t.btf'])
     const args = (out: string): string[] => [

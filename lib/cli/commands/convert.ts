@@ -329,6 +329,8 @@ function print(report: ConvertReport, flags: ConvertFlags, terminal: Terminal): 
   }
   const { stdout, stderr, stderrIsTerminal } = terminal
   for (const line of findingNotices(input, findings)) stderr.write(`tilework: ${line}\n`)
+  const empty = file?.emptyNote()
+  if (empty !== undefined) stderr.write(`tilework: ${printable(empty)}\n`)
   const lost = lossesLine(input, losses)
   if (lost !== undefined) stderr.write(`tilework: ${lost}\n`)
   if (droppedNodes > 0 && !selectsTensors(flags)) {

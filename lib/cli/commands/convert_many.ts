@@ -236,7 +236,10 @@ class ManyReport {
 
   /** Where the undo commands are: too many for a terminal. */
   #printUndo(): void {
-    if (this.#undoCommands === 0 || this.#flags.json) return
+    if (this.#flags.json) return
+    const note = this.#undo?.emptyNote()
+    if (note !== undefined) this.#print(note)
+    if (this.#undoCommands === 0) return
     const commands = formatCount(this.#undoCommands, 'command')
     if (this.#undo) {
       if (this.#terminal.stderrIsTerminal) this.#print(`${this.#undo.path} has ${commands} to undo the run.`)

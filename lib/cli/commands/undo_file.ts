@@ -5,6 +5,7 @@ import type { UndoCommand } from './convert_options.js'
 
 export class UndoFile {
   readonly #descriptor: number
+  #isEmpty = true
 
   /** Replaces the file. @throws TileworkError ERR_IO */
   constructor(readonly path: string) {
@@ -14,7 +15,16 @@ export class UndoFile {
   /** @throws TileworkError ERR_IO */
   add(commands: readonly UndoCommand[]): void {
     const lines = commands.map(({ command }) => `${command}\n`).join('')
-    if (lines !== '') this.#attempt(() => writeSync(this.#descriptor, lines))
+    if (lines === '') return
+    this.#attempt(() => writeSync(this.#descriptor, lines))
+    this.#isEmpty = false
+  }
+
+  /** For an empty file: that it is no mistake. Casts have no command that undoes them, and some formats store the layout. */
+  emptyNote(): string | undefined {
+    return this.#isEmpty
+      ? `${this.path} is empty: no change of layout needs a command to undo it.`
+      : undefined
   }
 
   close(): void {
