@@ -301,7 +301,7 @@ describe('outputs', () => {
       '--out-dir',
       join(folder, 'out'),
       '--dtype',
-      'f16',
+      'f64',
       '--undo',
       undo,
     ]

@@ -16,8 +16,9 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
+import { shippedBinaries } from '../../scripts/shipped_binaries.mjs'
 import { ROOT } from '../../scripts/toolchain.mjs'
-import { bin, pack, prebuilds, run, step as runStep } from './packed.mjs'
+import { bin, pack, run, step as runStep } from './packed.mjs'
 
 /** Programs that a user's machine needs. */
 const TOOLS_OF_A_USER = ['node', 'npm', 'npx', 'sh']
@@ -65,7 +66,7 @@ function checkContent(tarball) {
   for (const file of [...entries, 'dist/cli/main.js', 'README.md', 'LICENSE']) {
     assert.ok(files.includes(`package/${file}`), `${file} is missing`)
   }
-  assert.equal(files.filter((file) => file.endsWith('.node')).length, prebuilds().length)
+  assert.equal(files.filter((file) => file.endsWith('.node')).length, shippedBinaries().length)
 }
 
 function install(tarball) {

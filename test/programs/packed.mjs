@@ -1,28 +1,20 @@
 /** What the programs that test the packed package share: packing it, and running commands that must succeed. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT, seconds } from '../../scripts/toolchain.mjs'
 
 /**
- * Packs the package into `folder`.
+ * Packs the package into `folder`, as a user of a checkout does: `scripts/prepack.mjs` builds a binary where there is none.
  * @param {{ keepPrebuilds: boolean }} options - whether binaries that were built earlier are packed as they are
  * @returns {string} path of the tarball
  */
 export function pack(folder, { keepPrebuilds }) {
-  if (!keepPrebuilds || prebuilds().length === 0) run('npm', ['run', 'prebuild'], { stdio: 'inherit' })
-  run('npm', ['run', '--silent', 'build:lib'])
-  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder])
+  if (!keepPrebuilds) run('npm', ['run', 'prebuild'], { stdio: 'inherit' })
+  run('npm', ['pack', '--pack-destination', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [name] = readdirSync(folder).filter((file) => file.endsWith('.tgz'))
   return join(folder, name)
-}
-
-/** Paths of the binaries to ship, relative to `prebuilds`. */
-export function prebuilds() {
-  const folder = join(ROOT, 'prebuilds')
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true }).filter((file) => String(file).endsWith('.node'))
 }
 
 /** Runs `test` and prints its name and time. */

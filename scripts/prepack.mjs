@@ -1,0 +1,26 @@
+/**
+ * Runs before `npm pack` and `npm publish`: builds the binary of this machine where `prebuilds/` has none, because a package
+ * without binaries installs and then does not load, and prints which ones the package will hold. An install runs it never.
+ *
+ * Everything goes to stderr: `npm pack` prints the name of the tarball on stdout, which scripts read.
+ */
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { binaryLines, shippedBinaries } from './shipped_binaries.mjs'
+import { fail, ROOT } from './toolchain.mjs'
+
+if (shippedBinaries().length === 0) prebuild()
+console.error(binaryLines().join('\n'))
+
+function prebuild() {
+  if (!existsSync(join(ROOT, 'node_modules', 'prebuildify'))) {
+    fail('A package needs a binary, and the tools that build one are not installed: run "npm ci" first.')
+  }
+  console.error('prebuilds/ has no binary: building the one of this machine ("npm run prebuild").')
+  const { status } = spawnSync(process.execPath, [join(ROOT, 'scripts', 'prebuild.mjs')], {
+    cwd: ROOT,
+    stdio: ['ignore', process.stderr.fd, process.stderr.fd],
+  })
+  if (status !== 0) fail('Without its binary the package would not load; nothing is packed.')
+}
