@@ -110,9 +110,13 @@ class BlockTranspose {
   // cache, and so do their elements in the destination.
   static bool are_near(const Tile& tile, int64_t rows) {
     constexpr int64_t kMostPanelBytes = 128 << 10;
-    const int64_t row = tile.columns * kSourceSize;
     const int64_t room = kMostPanelBytes / std::max(kSize, kSourceSize) * kSourceSize;
-    return tile.source_row >= row && tile.source_row <= 2 * row && tile.source_row * rows <= room;
+    return lie_side_by_side(tile) && tile.source_row * rows <= room;
+  }
+
+  static bool lie_side_by_side(const Tile& tile) {
+    const int64_t row = tile.columns * kSourceSize;
+    return tile.source_row >= row && tile.source_row <= 2 * row;
   }
 
   // `rows` rows from row `r` on, a line or more of each of `columns` columns.
@@ -155,10 +159,14 @@ class BlockTranspose {
     }
   }
 
+  // Of short columns, what a strip writes takes a quarter of the smallest first-level cache.
+  static constexpr int64_t kShortColumnsBytes = 8 << 10;
+
   // Where rows lie side by side, a strip of one line is used up before the rows come round again, of others a
   // strip of as many columns as find room in the cache.
   static int64_t columns_a_strip(const Tile& tile) {
-    if (tile.rows * kSize <= 2 * kLineBytes) return kMaxStrip;
+    const int64_t column = tile.rows * kSize;
+    if (column <= 2 * kLineBytes) return std::clamp(kShortColumnsBytes / column, kLine, kMaxStrip);
     if (are_near(tile, 4 * kLineRows)) return kLine;
     int64_t strip = kMaxStrip;
     while (strip > kLine && crowds_sets(tile.destination_column, strip)) strip /= 2;
@@ -173,7 +181,19 @@ class BlockTranspose {
         return run_beside_last(tile, few, begin, end, strip);
       }
     }
-    run_blocks(tile, begin, end, strip);
+    run_panels(tile, begin, end, strip);
+  }
+
+  // Of rows that lie side by side, strips read a part each: a panel of them at a time, which stays in the
+  // first-level cache until the last strip has read its part. 64 channels of 112 x 112 float32 took 1.7 times
+  // as long when each strip went over all rows.
+  static void run_panels(const Tile& tile, int64_t begin, int64_t end, int64_t strip) {
+    constexpr int64_t kPanelBytes = 16 << 10;
+    constexpr int64_t kStep = std::max(2 * kLineRows, Block::kRows);
+    const bool fits = tile.columns <= strip || !lie_side_by_side(tile);
+    const int64_t rows =
+        fits ? end - begin : std::max<int64_t>(kPanelBytes / tile.source_row / kStep, 1) * kStep;
+    for (int64_t r = begin; r < end; r += rows) run_blocks(tile, r, std::min(r + rows, end), strip);
   }
 
   // Whole blocks, and the `few` columns behind them, for which a whole one would have much to move again. As
@@ -213,6 +233,9 @@ class BlockTranspose {
       if constexpr (Block::kLinesInRegisters) {
         const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
         for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows) move_lines(tile, first, columns, r);
+        if (whole > begin) {
+          for (; r + 2 * Block::kRows <= end; r += 2 * Block::kRows) complete_lines(tile, first, columns, r);
+        }
       }
       for (; r < end; r += Block::kRows) {
         const int64_t row = std::min(r, tile.rows - Block::kRows);
@@ -236,6 +259,28 @@ class BlockTranspose {
     }
   }
 
+  // The same with zeros in place of the rows behind the valid ones.
+  [[gnu::noinline]] static void complete_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
+    int64_t places[2 * Block::kRows];
+    list_rows(tile.rows - tile.zero_rows - r, source, tile.source_row, places);
+    for (int64_t c = 0; c < columns; c += Block::kColumns) {
+      const int64_t at = std::min(c, columns - Block::kColumns);
+      Block::transpose_lines(source + at * kSourceSize, Listed{places},
+                             destination + at * tile.destination_column, Strided{tile.destination_column});
+    }
+  }
+
+  // Places of rows from `source` on: those behind the valid ones are where zeros stand, as long as a strip.
+  template <size_t kCount>
+  static void list_rows(int64_t valid, const uint8_t* source, int64_t source_row, int64_t (&places)[kCount]) {
+    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSourceSize] = {};
+    const auto zeros =
+        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
+    for (int64_t r = 0; r < int64_t{kCount}; ++r) places[r] = r < valid ? r * source_row : zeros;
+  }
+
   // One block of rows from row `r` on, `columns` wide.
   [[gnu::always_inline]] static void move_rows(const Tile& tile, int64_t first, int64_t columns, int64_t r,
                                                uint8_t* destination, int64_t destination_column) {
@@ -253,11 +298,8 @@ class BlockTranspose {
   [[gnu::noinline]] static void run_completed(int64_t valid, const uint8_t* source, int64_t source_row,
                                               uint8_t* destination, int64_t destination_column,
                                               int64_t columns) {
-    alignas(kLineBytes) static constexpr uint8_t kZeros[kMaxStrip * kSourceSize] = {};
-    const auto zeros =
-        static_cast<int64_t>(reinterpret_cast<intptr_t>(kZeros) - reinterpret_cast<intptr_t>(source));
     int64_t places[Block::kRows];
-    for (int64_t r = 0; r < Block::kRows; ++r) places[r] = r < valid ? r * source_row : zeros;
+    list_rows(valid, source, source_row, places);
     if constexpr (Block::kTransposesParts) {
       constexpr int64_t kHalf = Block::kRows / 2;
       constexpr int64_t kFew = Block::kRows / 8;

@@ -27,6 +27,7 @@
 #include <type_traits>
 
 #include "reorder/any_tile.h"
+#include "reorder/packed_transpose.h"
 #include "reorder/panel.h"
 #include "reorder/panel_steps.h"
 #include "reorder/run_chain.h"
@@ -90,7 +91,16 @@ void move_listed(const Panel& panel) {
       columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
     return Listed{columns};
   };
+  using Packed = PackedTranspose<Block, Listed, Strided>;
+  const bool packs = one.stores == Stores::kStreaming && one.dropped == 0 && one.columns >= Packed::kPiece;
+  const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
+    PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
+        source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
+  };
   const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
+    if (packs && one.column_at == nullptr)
+      return pack(source, row_at, destination, Strided{one.column_stride});
+    if (packs) return pack(source, row_at, destination, Listed{one.column_at});
     const LineRequests next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
                             one.columns / Block::kColumns);
     if (one.dropped > 0) {

@@ -19,6 +19,10 @@ namespace {
 template <class Block, class Rows, class Columns>
 class PackedTranspose {
  public:
+  // Columns of a piece that is packed. Of fewer columns, lines of the source are read one by one.
+  static constexpr int64_t kPiece =
+      std::max<int64_t>(std::min<int64_t>(256 / Block::kSourceSize, 128), Block::kColumns);
+
   [[gnu::noinline]] static void run(const uint8_t* source, Rows row_at, int64_t rows, int64_t valid_rows,
                                     uint8_t* destination, Columns column_at, int64_t columns, Stores stores) {
     alignas(kLineBytes) uint8_t packed[kRows * kStride];
@@ -48,8 +52,6 @@ class PackedTranspose {
   static constexpr int64_t kSize = sizeof(typename Block::Unit);
   static constexpr int64_t kSourceSize = Block::kSourceSize;
   static constexpr int64_t kRows = std::max<int64_t>(std::min<int64_t>(256 / kSize, 128), Block::kRows);
-  static constexpr int64_t kPiece =
-      std::max<int64_t>(std::min<int64_t>(256 / kSourceSize, 128), Block::kColumns);
   // A line more than the columns, so that rows do not share a set of the cache.
   static constexpr int64_t kStride =
       (kPiece * kSourceSize + kLineBytes - 1) / kLineBytes * kLineBytes + kLineBytes;

@@ -19,7 +19,10 @@ template <class T>
 struct SpecialTiles : Channels<T, PixelsAvx2<T>> {
   static bool run(const Tile& tile) {
     if constexpr (sizeof(T) <= 4) {
-      if (PaddedPixels<T>::run(tile) || StreamedBlocks<T>::run(tile)) return true;
+      if (PaddedPixels<T>::run(tile)) return true;
+    }
+    if (StreamedBlocks<T>::run(tile)) return true;
+    if constexpr (sizeof(T) <= 4) {
       if (Channels<T, PixelsAvx2<T>>::run(tile)) return true;
       return OddRows<WideBlock<T>, NarrowBlock<T>, HalfBlock<T>>::run(tile);
     }

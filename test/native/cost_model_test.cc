@@ -28,9 +28,9 @@ constexpr StoreCase kStoreCases[] = {
     {32 * kMiB, false, 24 * kMiB + 1, 2, Stores::kStreaming},
     {32 * kMiB, false, 24 * kMiB + 1, 64, Stores::kStreaming},
     // A virtual machine reports the caches of its host.
-    {480 * kMiB, false, 64 * kMiB, 1, Stores::kCached},
-    {480 * kMiB, false, 64 * kMiB + 1, 1, Stores::kStreaming},
-    {480 * kMiB, false, 96 * kMiB + 1, 2, Stores::kStreaming},
+    {480 * kMiB, false, 32 * kMiB, 1, Stores::kCached},
+    {480 * kMiB, false, 32 * kMiB + 1, 1, Stores::kStreaming},
+    {480 * kMiB, false, 48 * kMiB + 1, 2, Stores::kStreaming},
     // The calibration vetoes streaming.
     {32 * kMiB, true, 1024 * kMiB, 1, Stores::kCached},
     {32 * kMiB, true, 1024 * kMiB, 2, Stores::kCached},

@@ -240,6 +240,33 @@ void test_block_to_block(int rounds) {
   }
 }
 
+// Blocks of images and channels to and from planes of more pixels than are packed at a time, with full
+// blocks, and with blocks that padding completes.
+void test_blocks_of_images() {
+  std::mt19937_64 random(20261124);
+  for (const std::vector<int64_t>& shape :
+       {std::vector<int64_t>{16, 32, 1, 260}, {16, 19, 7, 41}, {18, 16, 1, 300}, {32, 32, 4, 64}}) {
+    for (int bits : {8, 16, 32}) {
+      check_reorder({bits, shape, row_major(shape), batch_blocks(shape, 16, 16)}, random);
+      check_reorder({bits, shape, batch_blocks(shape, 16, 16), row_major(shape)}, random);
+    }
+  }
+}
+
+// Pixels of more channels than a strip has columns, and more of them than a panel holds.
+void test_pixels_of_many_channels() {
+  std::mt19937_64 random(20261125);
+  for (int64_t channels : {64, 67, 130}) {
+    for (int64_t pixels : {300, 1001}) {
+      const std::vector<int64_t> shape = {1, channels, 1, pixels};
+      for (int bits : {8, 16, 32}) {
+        check_reorder({bits, shape, channels_last(shape), row_major(shape)}, random);
+        check_reorder({bits, shape, row_major(shape), channels_last(shape)}, random);
+      }
+    }
+  }
+}
+
 // Blocks of 16 one-byte channels, moved as units, merged into larger blocks and split again; with offsets
 // that are not multiples of a cache line, and sizes that end within a line.
 void test_units_of_lanes() {
@@ -750,6 +777,8 @@ int main(int count, char** arguments) {
   test_random_tiles(count > 1 ? std::atoi(arguments[1]) / 10 : 1500);
   test_blocks_of_pixels();
   test_odd_channels();
+  test_blocks_of_images();
+  test_pixels_of_many_channels();
   test_interleaved_weights(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_block_to_block(count > 1 ? std::atoi(arguments[1]) / 100 : 200);
   test_large_periods(random);
