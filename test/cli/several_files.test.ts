@@ -62,7 +62,8 @@ describe('the sums of check', () => {
     expect(SUMS.exec(stderr)?.slice(1).map(Number)).toEqual([6, 3, 0, 1, 2])
   })
 
-  it('are not printed for one file and with --json', async () => {
+  it('are not printed for one file, with --json and where no file was checked', async () => {
+    expect((await runCli(['check', inFolder('*.btf')])).stderr).not.toContain('Checked')
     expect((await runCli(['check', FIRST])).stderr).toBe('')
     expect((await runCli(['check', FIRST, SECOND, '--json'])).stderr).toBe('')
   })

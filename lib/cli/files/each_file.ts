@@ -36,6 +36,7 @@ export async function eachFile<Report extends object>(
   const isOnly = files.length === 1 && !isSearched(files[0]!)
   const reports: (Report | { file: string; error: ErrorReport })[] = []
   let exitCode: ExitCode = EXIT.ok
+  let tried = 0
   let failed = 0
   const fail = (error: unknown, file: string): void => {
     const code = exitCodeOf(error)
@@ -50,6 +51,7 @@ export async function eachFile<Report extends object>(
       fail(error, file)
       continue
     }
+    tried++
     try {
       const report = await work.report(file)
       exitCode = worse(exitCode, work.exitCode(report))
@@ -61,7 +63,7 @@ export async function eachFile<Report extends object>(
     }
   }
   if (json) printJson(isOnly ? reports[0] : reports, terminal)
-  else if (!isOnly && work.sums) terminal.stderr.write(`${work.sums(failed)}\n`)
+  else if (tried > 0 && !isOnly && work.sums) terminal.stderr.write(`${work.sums(failed)}\n`)
   return exitCode
 }
 
