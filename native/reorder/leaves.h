@@ -91,16 +91,16 @@ void move_listed(const Panel& panel) {
       columns[c] = one.column_at[c] == kDropped ? nowhere : one.column_at[c];
     return Listed{columns};
   };
-  using Packed = PackedTranspose<Block, Listed, Strided>;
-  const bool packs = one.stores == Stores::kStreaming && one.dropped == 0 && one.columns >= Packed::kPiece;
+  // Beyond the caches long columns are packed, where one side has a list alone: that keeps the code small.
+  const bool is_long = one.stores == Stores::kStreaming && one.dropped == 0 &&
+                       one.columns >= PackedTranspose<Block, Listed, Strided>::kPiece;
+  const bool packs_rows = is_long && one.column_at == nullptr && one.rows <= kMostListed;
+  const bool packs_columns = is_long && one.column_at != nullptr && one.row_at == nullptr && one.holes == 0;
   const auto pack = [&](const uint8_t* source, auto row_at, uint8_t* destination, auto column_at) {
     PackedTranspose<Block, decltype(row_at), decltype(column_at)>::run(
         source, row_at, one.rows, one.rows, destination, column_at, one.columns, one.stores);
   };
   const auto with_columns = [&](const uint8_t* source, uint8_t* destination, auto row_at) {
-    if (packs && one.column_at == nullptr)
-      return pack(source, row_at, destination, Strided{one.column_stride});
-    if (packs) return pack(source, row_at, destination, Listed{one.column_at});
     const LineRequests next(destination + bytes, one.inner.destination == bytes ? bytes : 0,
                             one.columns / Block::kColumns);
     if (one.dropped > 0) {
@@ -120,7 +120,11 @@ void move_listed(const Panel& panel) {
     }
   };
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    if (one.holes > 0) {
+    if (packs_rows) {
+      pack(source, list_rows(source), destination, Strided{one.column_stride});
+    } else if (packs_columns) {
+      pack(source, Strided{one.row_stride}, destination, Listed{one.column_at});
+    } else if (one.holes > 0) {
       with_columns(source, destination, list_rows(source));
     } else if (one.row_at == nullptr) {
       with_columns(source, destination, Strided{one.row_stride});
