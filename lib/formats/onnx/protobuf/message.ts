@@ -27,7 +27,7 @@ import { type Chunk, FieldLists, type Item, type Listed, type Scalar } from './f
 import { canBe } from './message_kind.js'
 import { Segments } from './segments.js'
 import { checkTinyMessages } from './tiny_messages.js'
-import { eachField, GROUP_END, GROUP_START, holdRange, LENGTH, WireCursor, walkSourceSync } from './wire.js'
+import { holdRange, LENGTH, visitFields, WireCursor, walkSourceSync } from './wire.js'
 import { WireWriter } from './wire_writer.js'
 
 /** State shared by the messages of a file: its bytes, one cursor, and the open external files. */
@@ -576,31 +576,14 @@ export class Message implements Listed {
     const { cursor } = this.#file!
     cursor.position = start
     try {
-      while (cursor.position < end && cursor.holdsField(end)) {
-        const { position } = cursor
-        cursor.field(end)
-        if (cursor.wireType === GROUP_START || cursor.wireType === GROUP_END) {
-          cursor.position = position
-          break
-        }
-        const next = cursor.position
+      const steps = visitFields(cursor, end, () => {
         if (!only || (cursor.number === only.number && canBe(only, cursor.wireType))) visit(cursor)
-        cursor.position = next
-      }
-      if (cursor.position < end) this.#walkRange(end, visit, only)
+        return undefined
+      })
+      if (steps) walkSourceSync(steps, cursor)
     } catch (error) {
       throw this.#withPlace(error)
     }
-  }
-
-  /** As `#scanRange`, from the cursor on, with loads of the window. */
-  #walkRange(end: number, visit: (cursor: WireCursor) => void, only: FieldInfo | undefined): void {
-    const { cursor } = this.#file!
-    const steps = eachField(cursor, end, () => {
-      if (!only || (cursor.number === only.number && canBe(only, cursor.wireType))) visit(cursor)
-      return undefined
-    })
-    walkSourceSync(steps, cursor)
   }
 
   #indexed(): readonly number[] | undefined {
