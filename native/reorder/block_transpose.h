@@ -232,7 +232,8 @@ class BlockTranspose {
       int64_t r = begin;
       if constexpr (Block::kLinesInRegisters) {
         const int64_t whole = makes_lines(tile) ? std::min(end, tile.rows - tile.zero_rows) : begin;
-        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows) move_lines(tile, first, columns, r);
+        for (; r + 2 * Block::kRows <= whole; r += 2 * Block::kRows)
+          move_lines(tile, first, columns, r, Strided{tile.source_row});
         if (whole > begin) {
           for (; r + 2 * Block::kRows <= end; r += 2 * Block::kRows) complete_lines(tile, first, columns, r);
         }
@@ -248,27 +249,24 @@ class BlockTranspose {
   // Rows that share sets of the cache leave it before a line of them is used up.
   static bool makes_lines(const Tile& tile) { return !crowds_sets(tile.source_row, 2 * Block::kRows); }
 
-  // A line of each column.
-  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
-    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
-    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
-    for (int64_t c = 0; c < columns; c += Block::kColumns) {
-      const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose_lines(source + at * kSourceSize, Strided{tile.source_row},
-                             destination + at * tile.destination_column, Strided{tile.destination_column});
-    }
-  }
-
-  // The same with zeros in place of the rows behind the valid ones.
+  // A line of each column; zeros in place of the rows behind the valid ones.
   [[gnu::noinline]] static void complete_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r) {
     const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
-    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     int64_t places[2 * Block::kRows];
     list_rows(tile.rows - tile.zero_rows - r, source, tile.source_row, places);
+    move_lines(tile, first, columns, r, Listed{places});
+  }
+
+  // A line of each column, of rows at places from row `r` on.
+  template <class Rows>
+  [[gnu::always_inline]] static void move_lines(const Tile& tile, int64_t first, int64_t columns, int64_t r,
+                                                Rows row_at) {
+    const uint8_t* source = tile.source + r * tile.source_row + first * kSourceSize;
+    uint8_t* destination = tile.destination + first * tile.destination_column + r * kSize;
     for (int64_t c = 0; c < columns; c += Block::kColumns) {
       const int64_t at = std::min(c, columns - Block::kColumns);
-      Block::transpose_lines(source + at * kSourceSize, Listed{places},
-                             destination + at * tile.destination_column, Strided{tile.destination_column});
+      Block::transpose_lines(source + at * kSourceSize, row_at, destination + at * tile.destination_column,
+                             Strided{tile.destination_column});
     }
   }
 
