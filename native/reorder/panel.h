@@ -92,6 +92,8 @@ struct Leaves {
   // The same of 4-bit elements.
   Leaf (*of_nibbles)(const PanelShape& shape);
   Leaf (*of_nibble_runs)();
+  // Copies whole cache lines with streaming stores; null if the instruction set has none.
+  void (*stream_lines)(uint8_t* destination, const uint8_t* source, int64_t bytes) = nullptr;
 };
 
 }  // namespace tilework

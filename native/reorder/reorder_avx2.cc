@@ -40,8 +40,12 @@ struct Avx2 {
   }
 };
 
+void stream_lines(uint8_t* destination, const uint8_t* source, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 32) stream32(destination + i, load32(source + i));
+}
+
 constexpr Leaves kLeaves{PanelLeaves<Avx2>::of, PanelLeaves<Avx2>::of_runs, NibbleLeaves<Avx2>::of,
-                         NibbleLeaves<Avx2>::of_runs};
+                         NibbleLeaves<Avx2>::of_runs, stream_lines};
 
 // Streaming stores are not ordered with those that tell others that the work is done.
 void end_streaming(const ReorderArguments& arguments) {

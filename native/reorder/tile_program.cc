@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "io/checked_math.h"
+#include "reorder/line_writer.h"
 #include "reorder/nibbles.h"
 
 namespace tilework {
@@ -336,6 +337,7 @@ class TileRun {
       }
       return;
     }
+    if (is_staged(state)) return run_staged(state, s, d, inner, outer);
     if (state.panels.size() + state.zeros.size() == 1) {
       run_state(state, s, d, inner, outer);
       return;
@@ -351,6 +353,31 @@ class TileRun {
                   {std::min(chunk, inner.count - i), inner.source, inner.destination}, {});
       }
     }
+  }
+
+  bool is_staged(const TileState& state) const {
+    return stores_ == Stores::kStreaming && state.scatters_columns && state.span <= kMaxTileBytes &&
+           !has_offsets() && program_.context_.leaves.stream_lines != nullptr;
+  }
+
+  // Tiles are made in a buffer, one by one.
+  void run_staged(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) {
+    uint8_t* const destination = std::exchange(destination_, nullptr);
+    stores_ = Stores::kCached;
+    {
+      LineWriter lines(program_.context_.leaves.stream_lines);
+      for (int64_t o = 0; o < outer.count; ++o) {
+        for (int64_t i = 0; i < inner.count; ++i) {
+          const int64_t to = d + o * outer.destination + i * inner.destination;
+          lines.put(destination + to, state.span, [&](uint8_t* buffer) {
+            destination_ = buffer;
+            run_state(state, s + o * outer.source + i * inner.source, 0, {}, {});
+          });
+        }
+      }
+    }
+    destination_ = destination;
+    stores_ = Stores::kStreaming;
   }
 
   void run_state(const TileState& state, int64_t s, int64_t d, const Steps& inner, const Steps& outer) {

@@ -35,6 +35,7 @@ class StateBuilder {
       return std::pair(!a.has_source, a.source) < std::pair(!b.has_source, b.source);
     });
     add_panels(state);
+    state.scatters_columns = scatters_columns(state);
   }
 
  private:
@@ -76,6 +77,13 @@ class StateBuilder {
       return most;
     };
     return last(state.rows) + last(state.columns) + tiling_.unit_bytes;
+  }
+
+  bool scatters_columns(const TileState& state) const {
+    const auto units = static_cast<int64_t>(state.rows.size() * state.columns.size());
+    return units * tiling_.unit_bytes == state.span &&
+           std::none_of(state.panels.begin(), state.panels.end(),
+                        [](const StatePanel& panel) { return panel.shape.has_even_columns; });
   }
 
   bool shares_cut_guard() const {

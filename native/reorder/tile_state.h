@@ -103,6 +103,9 @@ struct TileState {
   EdgeList shared_columns;
   // Bytes from the start of the tile in the destination to its last one.
   int64_t span = 0;
+  // Listed columns, which lie anywhere in the span, fill all of it: streaming stores would complete lines of
+  // the destination in several steps.
+  bool scatters_columns = false;
 };
 
 // Iterations of the last loop of a list, of which the tile has block `block`.
