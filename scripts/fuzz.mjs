@@ -1,4 +1,7 @@
-/** `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`; `--native` runs the C++ targets. See fuzz/README.md. */
+/**
+ * `npm run fuzz`: bundles `fuzz/main.ts` and runs it on `dist`; `--native` runs the C++ targets, `--differential` compares with
+ * other readers. See fuzz/README.md.
+ */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,9 +11,10 @@ import { ROOT } from './toolchain.mjs'
 // Does not return.
 if (process.argv.includes('--native')) await import('./fuzz_native.mjs')
 
+const main = process.argv.includes('--differential') ? join('differential', 'main.ts') : 'main.ts'
 const outfile = join(ROOT, 'build', 'fuzz.mjs')
 await build({
-  ...{ entryPoints: [join(ROOT, 'fuzz', 'main.ts')], outfile, bundle: true },
+  ...{ entryPoints: [join(ROOT, 'fuzz', main)], outfile, bundle: true },
   ...{ format: 'esm', platform: 'node', target: 'node20', logLevel: 'error' },
 })
 const entry = pathToFileURL(join(ROOT, 'dist', 'index.js')).href
