@@ -1,7 +1,7 @@
 /**
- * Checks that saves are atomic: `npm run test:kill`. Kills processes by SIGKILL at random moments: half of them while they
- * save over an existing file, a quarter while they save a sharded model over another, and a quarter while they convert
- * many files.
+ * Checks that saves are atomic: `npm run test:kill`. Kills processes by SIGKILL at random moments while they save over an
+ * existing file, save a model of several files over another (shards, external data), and convert many files. `--rounds` is
+ * the number of kills over all of them; `--only` names those that share it.
  *
  * After each kill, every target must be the old or the new file, byte for byte, and every model the old or the new one.
  * The next undisturbed run must produce the new bytes and leave no other file in the folder.
@@ -49,37 +49,60 @@ const SAVES = [
   { name: '100 MiB, reordered', mib: 100, layout: LAYOUT },
 ]
 
-const INDEX = 'model.safetensors.index.json'
-/** Renaming many small shards takes long; a kill during that time could mix two models. */
+/** How models of several files are saved, with `length` bytes of tensors in each file. */
+const SHARDS = {
+  target: 'model.safetensors.index.json',
+  options: (length) => ({ maxShardBytes: length }),
+}
+const EXTERNAL = {
+  target: 'model.onnx',
+  options: (length) => ({ external: { threshold: 0, shardBytes: length } }),
+}
+/** Renaming many small files takes long; a kill during that time could mix two models. */
 const MODELS = [
-  { name: '16 MiB in 4 shards, unchanged', mib: 16, shards: 4, whole: true },
-  { name: '16 MiB in 4 shards, written again', mib: 16, shards: 4 },
-  { name: '1 MiB in 60 shards, unchanged', mib: 1, shards: 60, whole: true },
-  { name: '1 MiB in 60 shards, written again', mib: 1, shards: 60 },
+  { name: '16 MiB in 4 files, unchanged', mib: 16, shards: 4, whole: true },
+  { name: '16 MiB in 4 files, written again', mib: 16, shards: 4 },
+  { name: '1 MiB in 60 files, unchanged', mib: 1, shards: 60, whole: true },
+  { name: '1 MiB in 60 files, written again', mib: 1, shards: 60 },
 ]
 
-const { rounds, seed } = new Command('npm run test:kill --')
+/** The kinds of work, each with its share of the kills. */
+const PARTS = {
+  save: { share: 4, kill: killEach(SAVES, killSaves) },
+  shards: { share: 2, kill: killEach(MODELS, (model, count) => killModels(model, SHARDS, count)) },
+  external: { share: 2, kill: killEach(MODELS, (model, count) => killModels(model, EXTERNAL, count)) },
+  many: { share: 2, kill: killManyFiles },
+}
+
+const { rounds, seed, only } = new Command('npm run test:kill --')
   .description('Kills saves and conversions at random moments, and checks that no file is half written.')
   .option('--rounds <n>', 'number of kills', Number, 200)
   .option('--seed <n>', 'seed of the moments', Number, 1)
+  .option('--only <part...>', Object.keys(PARTS).join(', '), Object.keys(PARTS))
   .parse()
   .opts()
 
 const random = generator(seed)
 const folder = makeWorkFolder('kill')
 const failures = []
-const saveRounds = Math.ceil(rounds / 2)
-const modelRounds = Math.ceil(rounds / 4)
-for (const [index, save] of SAVES.entries()) {
-  await killSaves(save, Math.floor((saveRounds + index) / SAVES.length))
+const shares = only.reduce((sum, part) => sum + PARTS[part].share, 0)
+let kills = 0
+for (const [index, part] of only.entries()) {
+  const isLast = index === only.length - 1
+  const count = isLast ? rounds - kills : Math.floor((rounds * PARTS[part].share) / shares)
+  await PARTS[part].kill(count)
+  kills += count
 }
-for (const [index, model] of MODELS.entries()) {
-  await killModels(model, Math.floor((modelRounds + index) / MODELS.length))
-}
-await killManyFiles(rounds - saveRounds - modelRounds)
 for (const failure of failures) console.log(`FAILED  ${failure}`)
 console.log(`kill: ${rounds} kills, ${failures.length} failed (seed ${seed})`)
 process.exitCode = failures.length === 0 ? 0 : 1
+
+/** Divides a number of kills evenly over a list of cases. */
+function killEach(cases, kill) {
+  return async (count) => {
+    for (const [index, each] of cases.entries()) await kill(each, Math.floor((count + index) / cases.length))
+  }
+}
 
 async function killSaves(save, count) {
   if (count === 0) return
@@ -167,9 +190,9 @@ async function saveUndisturbed(setup, child, where) {
   for (const name of stray) rmSync(join(setup.folder, name))
 }
 
-async function killModels(model, count) {
+async function killModels(model, kind, count) {
   if (count === 0) return
-  const setup = await prepareModel(model)
+  const setup = await prepareModel(model, kind)
   const undisturbed = new DisturbedChild()
   const milliseconds = await measureModel(setup)
   const tally = { interrupted: 0, old: 0, new: 0, stray: 0 }
@@ -188,39 +211,40 @@ async function killModels(model, count) {
       if (state in tally) tally[state]++
       else failures.push(`${where}: the model is neither old nor new: ${state}`)
       tally.interrupted += isInterrupted ? 1 : 0
-      tally.stray += strayFiles(setup.target, filesOfModel(setup.target)).length
+      tally.stray += strayFiles(setup.target, await filesOfModel(setup)).length
     }
     done += kills
     await saveModelUndisturbed(setup, undisturbed, where)
   }
   await undisturbed.close()
   for (const path of [setup.input, setup.old, setup.target]) rmSync(path, { recursive: true })
-  reportTally(`model of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
+  reportTally(`${kind.target} of ${model.name} (${milliseconds.toFixed(0)} ms)`, count, tally)
 }
 
-async function prepareModel(model) {
+async function prepareModel(model, kind) {
   const [input, old, target] = ['model-in', 'model-old', 'model'].map((name) => join(folder, name))
-  await writeModel(input, model, 1)
-  await writeModel(old, model, 2)
+  await writeModel(input, model, kind, 1)
+  await writeModel(old, model, kind, 2)
   const states = new Map([
-    [await digestOfModel(input), 'new'],
-    [await digestOfModel(old), 'old'],
+    [await digestOfModel(join(input, kind.target)), 'new'],
+    [await digestOfModel(join(old, kind.target)), 'old'],
   ])
-  const { whole } = model
-  const job = { kind: 'save', input: join(input, INDEX), target: join(target, INDEX), whole }
-  if (!whole) job.saveOptions = { maxShardBytes: shardBytes(model) }
-  return { input, old, target, states, job }
+  const main = join(target, kind.target)
+  const job = { kind: 'save', input: join(input, kind.target), target: main, whole: model.whole }
+  // A model over another that has data files of the same names is refused, unless it is given new ones.
+  if (!model.whole || kind === EXTERNAL) job.saveOptions = kind.options(shardBytes(model))
+  return { input, old, target, main, states, job }
 }
 
-/** Old and new models have the same shard names and different bytes. */
-async function writeModel(path, model, seed) {
+/** Old and new models have the same names of files and different bytes. */
+async function writeModel(path, model, kind, seed) {
   mkdirSync(path)
   const length = shardBytes(model)
   const tensors = Array.from({ length: model.shards }, (_, at) => {
     const bytes = seededBytes(length, seed * model.shards + at)
     return tensor(new Uint8Array(bytes), { dtype: 'uint8', shape: [length], name: `t${at}` })
   })
-  await save(join(path, INDEX), tensors, { maxShardBytes: length })
+  await save(join(path, kind.target), tensors, kind.options(length))
 }
 
 function shardBytes({ mib, shards }) {
@@ -251,14 +275,14 @@ async function saveModelUndisturbed(setup, child, where) {
   const state = await stateOfModel(setup)
   if (error) failures.push(`${where}: the next save failed: ${error.message}`)
   else if (state !== 'new') failures.push(`${where}: the next save left another model: ${state}`)
-  const stray = strayFiles(setup.target, filesOfModel(setup.target))
+  const stray = strayFiles(setup.target, await filesOfModel(setup))
   if (stray.length > 0) failures.push(`${where}: still there after the next save: ${stray.join(', ')}`)
 }
 
 /** @returns {Promise<string>} `old`, `new`, or a description of the fault */
-async function stateOfModel({ target, states }) {
+async function stateOfModel({ main, states }) {
   try {
-    return states.get(await digestOfModel(target)) ?? 'a mixture'
+    return states.get(await digestOfModel(main)) ?? 'a mixture'
   } catch (error) {
     return error.message
   }
@@ -266,18 +290,26 @@ async function stateOfModel({ target, states }) {
 
 async function digestOfModel(path) {
   const hash = createHash('sha256')
-  const file = await open(join(path, INDEX), { level: 'strict', mode: 'read' })
+  const file = await open(path, { level: 'strict', mode: 'read' })
   try {
-    for (const each of file.tensors) hash.update(each.name).update(await each.bytes())
+    for (const each of file.tensors) {
+      if (!each.hasData) throw new Error(`tensor ${each.name} has no data`)
+      hash.update(each.name).update(await each.bytes())
+    }
   } finally {
     file.close()
   }
   return hash.digest('hex')
 }
 
-function filesOfModel(path) {
-  const { weight_map } = JSON.parse(readFileSync(join(path, INDEX), 'utf8'))
-  return [INDEX, ...Object.values(weight_map)]
+/** The main file and the files that it names. */
+async function filesOfModel({ main }) {
+  const file = await open(main, { mode: 'read' })
+  try {
+    return [basename(main), ...file.parts.map(({ name }) => name)]
+  } finally {
+    file.close()
+  }
 }
 
 async function killManyFiles(count) {

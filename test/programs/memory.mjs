@@ -1,17 +1,18 @@
 /**
  * Checks for memory leaks: `npm run test:memory`. Opens a small file, reorders a tensor, reads it and closes the file,
- * 100,000 times in one process. Resident memory, descriptors and mappings must stay flat after a warm-up. A garbage
+ * 100,000 times in one process; `--mixed` takes files of every format instead, those of `../shared` included. Resident memory, descriptors and mappings must stay flat after a warm-up. A garbage
  * collection before each sample excludes memory that is merely not collected yet.
  */
 import { spawnSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { open, reorder } from '../../dist/index.js'
+import { open, reorder, save, slice, tensor } from '../../dist/index.js'
 import { writeBtf } from '../../scripts/btf_file.mjs'
 import { native } from '../../scripts/internals.mjs'
 import { seededBytes } from '../../scripts/seeded.mjs'
+import { ROOT } from '../../scripts/toolchain.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
 
 const KIB = 1024
@@ -33,9 +34,15 @@ const MAX_RISE_KIB = 12 * KIB
  */
 const NODE_FLAGS = ['--expose-gc', '--max-semi-space-size=1']
 
-const { cycles, mode } = new Command('npm run test:memory --')
+/** Larger files would only make the cycles slower. */
+const MAX_FILE_BYTES = 100 * KIB
+const EXTENSIONS = ['.btf', '.npy', '.npz', '.safetensors', '.onnx', '.tmfile']
+const REAL_FILES = join(ROOT, '..', 'shared', 'fixtures')
+
+const { cycles, mode, mixed } = new Command('npm run test:memory --')
   .description('Opens, reorders and closes a file in a loop; resident memory must stay flat.')
   .option('--cycles <n>', 'number of cycles', Number, 100_000)
+  .option('--mixed', 'files of every format')
   .option('--mode <mode>', 'open mode: map, guard or read (default: alternates)')
   .parse()
   .opts()
@@ -53,22 +60,50 @@ function runWithFlags() {
 }
 
 async function run() {
-  const path = join(makeWorkFolder('memory'), 'small.btf')
-  const elements = SHAPE.reduce((product, extent) => product * extent, 1)
-  writeBtf(path, [{ dtype: 'float32', shape: SHAPE, bytes: seededBytes(4 * elements, 1) }])
-  const failures = await measure(path)
+  const folder = makeWorkFolder('memory')
+  const files = mixed ? await filesOfEveryFormat(folder) : [smallFile(folder)]
+  if (mixed) console.log(`${files.length} files`)
+  const failures = await measure(files)
   for (const failure of failures) console.log(`FAILED  ${failure}`)
   console.log(`memory: ${failures.length === 0 ? 'flat' : 'grows'} over ${cycles} cycles`)
   return failures.length === 0 ? 0 : 1
 }
 
+function smallFile(folder) {
+  const path = join(folder, 'small.btf')
+  const elements = SHAPE.reduce((product, extent) => product * extent, 1)
+  writeBtf(path, [{ dtype: 'float32', shape: SHAPE, bytes: seededBytes(4 * elements, 1) }])
+  return path
+}
+
+/** Written ones, models of several files included, and third-party files where they lie beside the checkout. */
+async function filesOfEveryFormat(folder) {
+  const elements = SHAPE.reduce((product, extent) => product * extent, 1)
+  const tensors = ['a', 'b'].map((name) => tensor(new Float32Array(elements).fill(1), { shape: SHAPE, name }))
+  const files = [smallFile(folder)]
+  const write = async (name, content, options) => {
+    files.push(join(folder, name))
+    await save(join(folder, name), content, options)
+  }
+  await write('one.npy', tensors.slice(0, 1))
+  for (const extension of EXTENSIONS.slice(2)) await write(`two${extension}`, tensors)
+  await write('external.onnx', tensors, { external: { threshold: 0 } })
+  await write('shards.safetensors.index.json', tensors, { maxShardBytes: 5 * KIB })
+  const real = existsSync(REAL_FILES) ? readdirSync(REAL_FILES, { recursive: true }) : []
+  for (const name of real) {
+    const path = join(REAL_FILES, name)
+    if (EXTENSIONS.includes(extname(name)) && statSync(path).size <= MAX_FILE_BYTES) files.push(path)
+  }
+  return files
+}
+
 /** @returns {Promise<string[]>} failures */
-async function measure(path) {
+async function measure(files) {
   const looks = []
   const every = Math.max(1, Math.floor(cycles / SAMPLES))
   const started = performance.now()
   for (let cycle = 1; cycle <= cycles; cycle++) {
-    await openReorderClose(path, optionsOf(cycle))
+    await openReorderClose(files[cycle % files.length], optionsOf(cycle), cycle)
     if (cycle % every === 0) looks.push(await look(cycle))
   }
   const seconds = (performance.now() - started) / 1000
@@ -83,13 +118,22 @@ function optionsOf(cycle) {
   return chosen === 'guard' ? { mode: 'map', guard: true } : { mode: chosen }
 }
 
-async function openReorderClose(path, options) {
+async function openReorderClose(path, options, cycle) {
   const file = await open(path, options)
-  const stored = file.tensors.at(0)
-  const blocked = reorder(stored, 'b_fs_yx_fsv16')
-  const [before, after] = [await stored.bytes(), await blocked.bytes()]
-  // Both layouts store the same first element.
-  if (before[0] !== after[0]) throw new Error('The reordered tensor has another first element.')
+  const stored = file.tensors.length === 0 ? undefined : file.tensors.at(cycle % file.tensors.length)
+  if (stored?.kind === 'dense' && stored.hasData && stored.size > 0) {
+    const reversed = () => slice(stored, [{ step: -1 }, ...stored.shape.slice(1).map(() => null)])
+    const lazy =
+      stored.shape.length === 4
+        ? reorder(stored, 'b_fs_yx_fsv16')
+        : stored.shape.length === 0
+          ? stored
+          : reversed()
+    const [before, after] = [await stored.bytes(), await lazy.bytes()]
+    // The blocked layout stores the same first element.
+    if (stored.shape.length === 4 && before[0] !== after[0])
+      throw new Error(`The first element of ${path}, reordered, is another one.`)
+  }
   file.close()
 }
 
