@@ -120,6 +120,9 @@ Napi::Error to_javascript(Napi::Env env, const std::exception_ptr& error) {
     return to_javascript(env, known);
   } catch (const std::bad_alloc&) {
     return to_javascript(env, system_error(ENOMEM, "malloc", {}));
+  } catch (const std::system_error& refused) {
+    // Only std::thread throws these.
+    return to_javascript(env, system_error(refused.code().value(), "pthread_create", {}));
   } catch (const std::exception& unexpected) {
     return to_javascript(env,
                          Error(ErrorCode::kInternal, std::string("internal error: ") + unexpected.what()));

@@ -44,12 +44,12 @@ bool Environment::is_resizable(const Napi::Value& buffer) const {
 
 Napi::Value Environment::start(std::shared_ptr<AsyncJob> job, ThreadPool& pool) {
   const Napi::Value promise = job->promise();
+  jobs_.push_back(job);
+  if (jobs_.size() == 1) napi_ref_threadsafe_function(env_, completions_);
   {
     const std::lock_guard lock(mutex_);
     ++running_;
   }
-  if (jobs_.empty()) napi_ref_threadsafe_function(env_, completions_);
-  jobs_.push_back(job);
   try {
     job->started();
     pool.submit(job);
@@ -64,24 +64,26 @@ Napi::Value Environment::start(std::shared_ptr<AsyncJob> job, ThreadPool& pool) 
   return promise;
 }
 
-void Environment::complete(const std::shared_ptr<AsyncJob>& job) {
-  auto* message = new std::shared_ptr<AsyncJob>(job);
-  if (napi_call_threadsafe_function(completions_, message, napi_tsfn_nonblocking) != napi_ok) delete message;
+void Environment::complete(AsyncJob& job) {
+  // jobs_ keeps it. Where the function is closed, nobody waits for the promise.
+  napi_call_threadsafe_function(completions_, &job, napi_tsfn_nonblocking);
   const std::lock_guard lock(mutex_);
   --running_;
   job_completed_.notify_all();
 }
 
 void Environment::settle(napi_env env, napi_value, void* context, void* data) {
-  const std::unique_ptr<std::shared_ptr<AsyncJob>> job(static_cast<std::shared_ptr<AsyncJob>*>(data));
   // Node drains the queue without an environment on shutdown; nobody waits for the promise then.
   if (env == nullptr) return;
   const Napi::HandleScope scope(env);
   auto& environment = *static_cast<Environment*>(context);
-  std::erase(environment.jobs_, *job);
+  const auto is_completed = [data](const auto& job) { return job.get() == static_cast<AsyncJob*>(data); };
+  const auto found = std::find_if(environment.jobs_.begin(), environment.jobs_.end(), is_completed);
+  const std::shared_ptr<AsyncJob> job = std::move(*found);
+  environment.jobs_.erase(found);
   if (environment.jobs_.empty()) napi_unref_threadsafe_function(env, environment.completions_);
   try {
-    (*job)->settle(env);
+    job->settle(env);
   } catch (const Napi::Error&) {
     // The worker is being terminated and settles no more promises.
   }

@@ -33,7 +33,8 @@ class Environment {
   // Starts a job and returns its promise. Keeps JavaScript alive until the promise is settled.
   Napi::Value start(std::shared_ptr<AsyncJob> job, ThreadPool& pool);
   // Call once per job, on any thread: settles its promise on the next iteration of the event loop.
-  void complete(const std::shared_ptr<AsyncJob>& job);
+  // Allocates nothing, since it cannot fail.
+  void complete(AsyncJob& job);
 
   Napi::FunctionReference input_file_class;
   Napi::FunctionReference reorder_plan_class;

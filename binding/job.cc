@@ -64,7 +64,7 @@ void AsyncJob::finish(std::exception_ptr error) noexcept {
     error_ = std::current_exception();
   }
   ended(error_ == nullptr);
-  environment_.complete(shared_from_this());
+  environment_.complete(*this);
 }
 
 void AsyncJob::settle(Napi::Env env) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <system_error>
+#include <iterator>
 #include <utility>
 
 namespace tilework {
@@ -111,11 +111,14 @@ void ThreadPool::submit(std::shared_ptr<TileJob> job) {
     job->finish(nullptr);
     return;
   }
+  // All that can fail comes before the first change.
+  std::list<std::shared_ptr<TileJob>> unfinished{job};
+  std::list<std::shared_ptr<TileJob>> queued{job};
+  start_threads();
   // A job without tiles still counts one, so that finish() always runs on a thread of the pool.
   job->unfinished_ = std::max<int64_t>(job->tiles_, 1);
-  start_threads();
-  unfinished_.push_back(job);
-  queue_.push_back(std::move(job));
+  unfinished_.splice(unfinished_.end(), unfinished);
+  queue_.splice(queue_.end(), queued);
   has_queue_ = true;
   changed_.notify_all();
 }
@@ -135,11 +138,12 @@ bool ThreadPool::offer(const std::shared_ptr<CallersJob>& job) {
     if (stopping_ || wanted_ == 1) return false;
     try {
       start_threads();
-    } catch (const std::system_error&) {
+      queue_.push_back(job);
+    } catch (const std::exception&) {
+      // Out of threads or memory.
       return false;
     }
     ++callers_;
-    queue_.push_back(job);
     has_queue_ = true;
     const size_t useful = std::min(static_cast<size_t>(job->tiles_), wanted_) - 1;
     woken = std::min(sleeping_, useful - std::min(useful, spinning_));
@@ -172,18 +176,15 @@ void ThreadPool::start_threads() {
       const size_t number = workers_.size();
       workers_.emplace_back([this, number] { work(number); });
     }
-  } catch (const std::system_error&) {
-    // The system is out of threads; one worker is enough to finish everything.
+  } catch (const std::exception&) {
+    // Out of threads or memory; one worker is enough to finish everything.
     if (workers_.empty()) throw;
   }
 }
 
 void ThreadPool::stop_surplus(std::unique_lock<std::mutex>& lock) {
-  std::vector<std::thread> surplus;
-  while (workers_.size() > wanted_) {
-    surplus.push_back(std::move(workers_.back()));
-    workers_.pop_back();
-  }
+  std::list<std::thread> surplus;
+  while (workers_.size() > wanted_) surplus.splice(surplus.end(), workers_, std::prev(workers_.end()));
   changed_.notify_all();
   lock.unlock();
   for (std::thread& thread : surplus) thread.join();
@@ -225,8 +226,10 @@ ThreadPool::Waiting ThreadPool::run_next_tile(std::unique_lock<std::mutex>& lock
   const std::shared_ptr<TileJob> job = queue_.front();
   const bool is_callers = dynamic_cast<CallersJob*>(job.get()) != nullptr;
   const int64_t tile = is_callers ? job->take_last() : job->take_first();
-  queue_.pop_front();
-  if (job->has_more()) queue_.push_back(job);
+  if (job->has_more())
+    queue_.splice(queue_.end(), queue_, queue_.begin());
+  else
+    queue_.pop_front();
   has_queue_ = !queue_.empty();
   ++running_;
   lock.unlock();

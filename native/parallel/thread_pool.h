@@ -9,13 +9,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace tilework {
 
@@ -73,7 +72,7 @@ class ThreadPool {
   // At least 1. Waits for the current tiles of threads that end.
   void set_threads(size_t threads);
   // A thread of the pool also finishes a job without tiles. Errors: std::system_error if no thread can be
-  // started.
+  // started, std::bad_alloc.
   void submit(std::shared_ptr<TileJob> job);
   // Calls body(tile) for every tile in [0, tiles), on this thread and on free threads of the pool, at most
   // threads() in total. Returns after the last call. This thread takes tiles from the first on and the others
@@ -102,9 +101,10 @@ class ThreadPool {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<TileJob>> queue_;
-  std::vector<std::shared_ptr<TileJob>> unfinished_;
-  std::vector<std::thread> workers_;
+  // Lists: threads move jobs from end to end without an allocation, which could fail.
+  std::list<std::shared_ptr<TileJob>> queue_;
+  std::list<std::shared_ptr<TileJob>> unfinished_;
+  std::list<std::thread> workers_;
   size_t wanted_;
   bool stopping_ = false;
   // Threads of the pool inside a tile, plus threads inside run().

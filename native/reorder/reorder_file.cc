@@ -145,9 +145,13 @@ std::unique_ptr<FileScratch> FileScratchPool::take() {
   return scratch;
 }
 
-void FileScratchPool::give_back(std::unique_ptr<FileScratch> scratch) {
+void FileScratchPool::give_back(std::unique_ptr<FileScratch> scratch) noexcept {
   const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(scratch));
+  try {
+    idle_.push_back(std::move(scratch));
+  } catch (const std::bad_alloc&) {
+    // Without memory for the list the scratch is freed.
+  }
 }
 
 FileReorder::FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,

@@ -62,7 +62,7 @@ class FileScratchPool {
 
  private:
   std::unique_ptr<FileScratch> take();
-  void give_back(std::unique_ptr<FileScratch> scratch);
+  void give_back(std::unique_ptr<FileScratch> scratch) noexcept;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<FileScratch>> idle_;
