@@ -10,7 +10,6 @@ import { Writable } from 'node:stream'
 import { Allowance } from '../bytes/allowance.js'
 import type { IdentifiedFile } from '../bytes/file_identity.js'
 import { withBorrowedMemory } from '../bytes/memory_budget.js'
-import { removeBelow } from '../bytes/open_native.js'
 import type { ByteSource } from '../bytes/source.js'
 import { resultBytes } from '../bytes/view_limit.js'
 import { checkListener, checkOptions, isInstance, readInput } from '../caller_input.js'
@@ -404,12 +403,17 @@ async function writeModel(
       // All data are on disk before the first file takes its name, so that a kill between two names is unlikely.
       if (siblings.length > 0) await Promise.all([...siblings, main].map(({ sink }) => sink.sync?.()))
       const replaced = options.keepOldData ? [] : (plan.replaced ?? [])
-      if (isAlone) writeJournal(path, [...leftovers, ...newFiles(siblings), ...replaced])
+      const created = newFiles(siblings)
+      if (isAlone) writeJournal(path, [...leftovers, ...created, ...replaced])
+      // Files that the folder may no longer need: after an error it is open which model is there.
+      let unused = [...created, ...replaced]
       try {
-        await commitAll(path, siblings, main)
-        await removeUnnamed(path, format, replaced)
+        // The file that refers to the others takes its name last.
+        for (const { sink } of [...siblings, main]) await sink.commit()
+        unused = [...replaced]
       } finally {
-        if (isAlone) endJournal(path, leftovers)
+        const isRemoved = await removeUnnamed(path, format, unused)
+        if (isAlone) endJournal(path, isRemoved ? leftovers : [...leftovers, ...unused])
       }
     })
   })
@@ -446,20 +450,4 @@ async function writeContents(
       await writeChunks(chunks, { progress, signal, cancel, sink, byteLength })
     }
   })
-}
-
-/** The file that refers to the others takes its name last. Siblings that are new are removed where a later file fails. */
-async function commitAll(path: string, siblings: readonly OutputSibling[], main: OutputFile): Promise<void> {
-  const committed: OutputSibling[] = []
-  try {
-    for (const sibling of siblings) {
-      await sibling.sink.commit()
-      committed.push(sibling)
-    }
-    await main.sink.commit()
-  } catch (error) {
-    for (const { name, identity } of newFiles(committed))
-      removeBelow({ folder: dirname(path), name }, identity)
-    throw error
-  }
 }

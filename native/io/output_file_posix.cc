@@ -131,7 +131,9 @@ void OutputFile::reserve(int64_t byte_length) {
     throw system_error(errno, "fallocate", path_);
   }
 #endif
-  if (ftruncate(temporary_->descriptor(), length) != 0) throw system_error(errno, "ftruncate", path_);
+  while (ftruncate(temporary_->descriptor(), length) != 0) {
+    if (errno != EINTR) throw system_error(errno, "ftruncate", path_);
+  }
 }
 
 Error OutputFile::closed() const {
@@ -267,12 +269,16 @@ std::shared_ptr<TemporaryFile> OutputFile::finish_writes() {
 void OutputFile::replace_target(TemporaryFile& temporary) {
   const std::lock_guard lock(mutex_);
   if (state_ == State::kAborted) throw closed();
+  // Nothing may fail once the file has its name.
+  const int descriptor = temporary.descriptor();
+  identity_ = identity_of(descriptor, path_);
   if (target_ == Target::kNew) {
     temporary.take_target_name();
   } else {
     temporary.replace_target();
   }
-  identity_ = identity_of(temporary.descriptor(), path_);
+  // Where the system refused to give a name to the file, a copy has it.
+  if (temporary.descriptor() != descriptor) identity_ = identity_of(temporary.descriptor(), path_);
   state_ = State::kCommitted;
   temporary_.reset();
 }

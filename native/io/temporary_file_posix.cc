@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -79,12 +80,13 @@ bool status_at(const Folder& folder, const std::string& name, struct stat& statu
   return fstatat(folder.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// Whether the open file has this name and no other.
-bool is_only_name(const Folder& folder, const std::string& name, int descriptor) {
+// Whether the open file has this name and no other; absent, with errno, where the system does not tell.
+std::optional<bool> is_only_name(const Folder& folder, const std::string& name, int descriptor) {
   struct stat by_name {};
   struct stat by_descriptor {};
-  return status_at(folder, name, by_name) && fstat(descriptor, &by_descriptor) == 0 &&
-         by_name.st_dev == by_descriptor.st_dev && by_name.st_ino == by_descriptor.st_ino &&
+  if (fstat(descriptor, &by_descriptor) != 0) return std::nullopt;
+  if (!status_at(folder, name, by_name)) return errno == ENOENT ? std::optional(false) : std::nullopt;
+  return by_name.st_dev == by_descriptor.st_dev && by_name.st_ino == by_descriptor.st_ino &&
          by_name.st_nlink == 1;
 }
 
@@ -111,7 +113,7 @@ void remove_if_abandoned(const Folder& folder, const std::string& name, uid_t ow
   if (descriptor < 0) return;
   // Check the name again under the lock: its owner may have committed in between and another save taken the
   // name.
-  if (try_lock(descriptor) == Lock::kTaken && is_only_name(folder, name, descriptor)) {
+  if (try_lock(descriptor) == Lock::kTaken && is_only_name(folder, name, descriptor).value_or(false)) {
     unlinkat(folder.descriptor(), name.c_str(), 0);
   }
   close(descriptor);
@@ -190,13 +192,19 @@ void TemporaryFile::open_with_name(mode_t mode) {
     if (descriptor < 0 && errno == EEXIST) continue;
     if (descriptor < 0) throw system_error(errno, "open", asked_);
     // Another save may have removed the name in between, because it saw a file without a lock.
-    if (try_lock(descriptor) != Lock::kBusy && is_only_name(*folder_, name, descriptor)) {
+    const bool is_locked = try_lock(descriptor) != Lock::kBusy;
+    const std::optional<bool> is_ours = is_locked ? is_only_name(*folder_, name, descriptor) : false;
+    if (is_ours == true) {
       descriptor_ = descriptor;
       name_ = name;
       names().of_folders.insert({folder_->descriptor(), name_});
       return;
     }
+    const int number_of_error = errno;
+    // Almost certainly the file that was just made, and nobody else would remove it.
+    if (!is_ours) unlinkat(folder_->descriptor(), name.c_str(), 0);
     close(descriptor);
+    if (!is_ours) throw system_error(number_of_error, "fstat", asked_);
   }
   throw system_error(EEXIST, "open", asked_);
 }
@@ -256,7 +264,12 @@ void TemporaryFile::take_target_name() {
   const std::lock_guard lock(names().mutex);
   const int folder = folder_->descriptor();
   if (linkat(folder, name_.c_str(), folder, target_.c_str(), 0) == 0) {
-    unlinkat(folder, name_.c_str(), 0);
+    // With two names it would be refused as external data.
+    if (unlinkat(folder, name_.c_str(), 0) != 0) {
+      const int number = errno;
+      unlinkat(folder, target_.c_str(), 0);
+      throw system_error(number, "unlink", asked_);
+    }
     names().of_folders.erase({folder, name_});
     name_.clear();
     return;

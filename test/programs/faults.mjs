@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { generator } from '../../scripts/seeded.mjs'
 import { makeWorkFolder } from '../../scripts/work_folder.mjs'
+import { testFailingCalls } from './faults/calls.mjs'
 import { testChanges } from './faults/changes.mjs'
 import { testClosedFolder } from './faults/closed_folder.mjs'
 import { testCommands } from './faults/commands.mjs'
@@ -26,6 +27,7 @@ const PARTS = {
   vanishing: testVanishing,
   permission: testClosedFolder,
   disks: testDisksInNamespace,
+  calls: testFailingCalls,
 }
 
 const options = new Command('npm run test:faults --')

@@ -102,7 +102,12 @@ describe('a model saved over another', () => {
       writeFileSync(inFolder(name), '{"weight_map": {"a": ')
       await saveModel(inFolder(INDEX), 2)
       await saveModel(inFolder(INDEX), 3)
-      expect(files().length).toBe(1 + 1 + 3 * 2)
+      const journal = files().filter((file) => file.endsWith('.tilework-save'))
+      expect(files().length - journal.length).toBe(1 + 1 + 3 * 2)
+      // The first save that can tell removes them.
+      rmSync(inFolder(name))
+      await saveModel(inFolder(INDEX), 4)
+      expect(files().length).toBe(1 + 2)
     },
   )
 
