@@ -153,7 +153,10 @@ std::shared_ptr<Folder> Folder::shared(int descriptor, const std::string& path) 
 }
 
 std::shared_ptr<Folder> Folder::open(const std::string& path, const std::string& asked) {
-  const int descriptor = ::open(path.c_str(), kFolderFlags);
+  int descriptor = -1;
+  do {
+    descriptor = ::open(path.c_str(), kFolderFlags);
+  } while (descriptor < 0 && errno == EINTR);
   if (descriptor < 0) throw system_error(errno, "open", asked);
   return shared(descriptor, path);
 }

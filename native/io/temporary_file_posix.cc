@@ -189,7 +189,7 @@ void TemporaryFile::open_with_name(mode_t mode) {
     const std::lock_guard lock(names().mutex);
     constexpr int kFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const int descriptor = openat(folder_->descriptor(), name.c_str(), kFlags, mode);
-    if (descriptor < 0 && errno == EEXIST) continue;
+    if (descriptor < 0 && (errno == EEXIST || errno == EINTR)) continue;
     if (descriptor < 0) throw system_error(errno, "open", asked_);
     // Another save may have removed the name in between, because it saw a file without a lock.
     const bool is_locked = try_lock(descriptor) != Lock::kBusy;
