@@ -68,7 +68,7 @@ inline constexpr int64_t kMostPartBytes = int64_t{4} << 20;
 // Parts for each thread, so that one that is held up does not hold up the rest.
 inline constexpr int64_t kPartsPerThread = 4;
 
-// ---- Files (reorder_file.cc, box_tiles.cc, source_ranges.cc)
+// ---- Files (reorder_file.cc, file_tiles.cc, source_ranges.cc)
 
 // What a tile has in memory: 2 MiB a thread together. The larger the tile, the longer the runs that it reads
 // and writes and the fewer the system calls; from about half a MiB on little is gained, and a thread's share

@@ -68,36 +68,41 @@ void run_part(const Part& part, int64_t most_bytes, FileScratch& scratch) {
   run_part({part.plan, part.source, part.destination + half, middle, part.end}, most_bytes, scratch);
 }
 
-// Elements as bytes; only a run that ends with the storage ends with half a byte.
-int64_t bytes_of(int64_t elements, int bits) { return ceil_div(elements * bits, 8); }
-
-// Reads the runs of a tile into its window, and gives the address of the packed source.
-const uint8_t* read_runs(const PackedTile& tile, const ReorderPlan& plan, const FileSource& source,
-                         FileScratch& scratch) {
-  if (!tile.source) return nullptr;
-  const int bits = plan.element_bits();
-  uint8_t* window = scratch.window(bytes_of(tile.source->size(), bits));
-  tile.source->each([&](int64_t element, int64_t packed) {
-    const int64_t from = std::max<int64_t>(element, 0);
-    const int64_t to = std::min(element + tile.source->length, plan.source_elements());
-    if (from >= to) return;
-    const int64_t begin = from * bits / 8;
-    source.file.read_at(window + (packed + from - element) * bits / 8, source.offset + begin,
-                        bytes_of(to, bits) - begin);
-  });
-  return window;
+// The plan that moves the elements of a plan, at the width of the source.
+const ReorderPlan& moves_of(const ReorderPlan& plan) {
+  return plan.cast() == nullptr ? plan : plan.cast()->moves();
 }
 
-// Boxes of a plan that casts, at the width of the source; none where a run of them might begin inside a byte
-// of the destination, or where holes have to be looked for.
-std::optional<BoxTiles> boxes_of_moves(const FusedCast& cast, int64_t begin, int64_t end, TileLimits limits) {
-  const int64_t from = info_of(cast.cast().from()).bits;
-  const int64_t to = info_of(cast.cast().to()).bits;
-  const bool may_cut_bytes = to < 8 && to < from;
-  if (may_cut_bytes || cast.must_find_holes() || cast.moves().copy_offset()) return std::nullopt;
-  // What is cast must not take more room than a tile either.
-  if (to > from) limits.destination = std::max<int64_t>(limits.destination / to * from, 1);
-  return BoxTiles::cut(cast.moves(), cast.moved_bytes(begin), cast.moved_bytes(end), limits);
+int64_t moved_bytes(const ReorderPlan& plan, int64_t at) {
+  return plan.cast() == nullptr ? at : plan.cast()->moved_bytes(at);
+}
+
+// Of a plan of one program. None where pieces of them might begin inside a byte of what they are cast to, or
+// where holes have to be looked for; and of a range that is a single tile, which reads only what it needs.
+std::optional<FileTiles> tiles_of(const ReorderPlan& plan, int64_t begin, int64_t end, TileLimits limits) {
+  const ReorderPlan& moves = moves_of(plan);
+  if (moves.programs().size() != 1 || end - begin <= limits.destination) return std::nullopt;
+  const bool has_half_byte = moves.element_bits() == 4 && moves.destination_elements() % 2 != 0;
+  if (has_half_byte) return std::nullopt;
+  if (const FusedCast* cast = plan.cast()) {
+    const int64_t from = info_of(cast->cast().from()).bits;
+    const int64_t to = info_of(cast->cast().to()).bits;
+    const bool may_cut_bytes = to < 8 && to < from;
+    if (may_cut_bytes || cast->must_find_holes()) return std::nullopt;
+    // What is cast must not take more room than a tile either.
+    if (to > from) limits.destination = std::max<int64_t>(limits.destination / to * from, 1);
+  }
+  return FileTiles::cut(moves.programs().front(), moved_bytes(plan, begin), moved_bytes(plan, end), limits);
+}
+
+std::vector<PackedPiece> within(const ByteRange& storage, std::vector<PackedPiece> pieces) {
+  for (PackedPiece& piece : pieces) {
+    const int64_t begin = std::max(piece.storage, storage.begin);
+    const int64_t end = std::min(piece.storage + piece.size, storage.end);
+    piece = {begin, piece.packed + begin - piece.storage, end - begin};
+  }
+  std::erase_if(pieces, [](const PackedPiece& piece) { return piece.size <= 0; });
+  return pieces;
 }
 
 // A buffer of at least this size. A larger one takes the place of the one before, of which nothing is kept.
@@ -156,23 +161,20 @@ void FileScratchPool::give_back(std::unique_ptr<FileScratch> scratch) noexcept {
 
 FileReorder::FileReorder(std::shared_ptr<const ReorderPlan> plan, int64_t begin, int64_t end,
                          TileLimits limits)
-    : plan_(std::move(plan)), begin_(begin), end_(end), limits_(limits), bits_(plan_->element_bits()) {
-  if (const FusedCast* cast = plan_->cast()) {
-    boxes_ = boxes_of_moves(*cast, begin, end, limits);
-    bits_ = info_of(cast->cast().to()).bits;
-  } else if (!plan_->copy_offset()) {
-    boxes_ = BoxTiles::cut(*plan_, begin, end, limits);
-  }
-}
+    : plan_(std::move(plan)),
+      begin_(begin),
+      end_(end),
+      limits_(limits),
+      tiles_(tiles_of(*plan_, begin, end, limits)) {}
 
 int64_t FileReorder::tiles() const {
-  return boxes_ ? boxes_->count() : ceil_div(end_ - begin_, limits_.destination);
+  return tiles_ ? tiles_->count() : ceil_div(end_ - begin_, limits_.destination);
 }
 
 void FileReorder::run_tile(int64_t tile, const FileSource& source, uint8_t* destination,
                            FileScratch& scratch) const {
-  if (boxes_) {
-    run_box(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
+  if (tiles_) {
+    run_packed(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
       std::memcpy(destination + (at - begin_), bytes, static_cast<size_t>(size));
     });
   } else {
@@ -183,8 +185,8 @@ void FileReorder::run_tile(int64_t tile, const FileSource& source, uint8_t* dest
 
 void FileReorder::run_tile(int64_t tile, const FileSource& source, OutputFile& output, int64_t position,
                            FileScratch& scratch) const {
-  if (boxes_) {
-    run_box(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
+  if (tiles_) {
+    run_packed(tile, source, scratch, [&](const uint8_t* bytes, int64_t size, int64_t at) {
       output.write(bytes, size, position + (at - begin_));
     });
   } else {
@@ -196,38 +198,39 @@ void FileReorder::run_tile(int64_t tile, const FileSource& source, OutputFile& o
 }
 
 template <class Write>
-void FileReorder::run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const {
-  const PackedTile packed = boxes_->at(tile);
+void FileReorder::run_packed(int64_t number, const FileSource& source, FileScratch& scratch,
+                             Write write) const {
+  const FileTiles::Tile tile = tiles_->at(number);
+  const ByteRange range{moved_bytes(*plan_, begin_), moved_bytes(*plan_, end_)};
+  const std::vector<PackedPiece> pieces = within(range, tiles_->written(tile));
+  if (pieces.empty()) return;
+  uint8_t* window = scratch.window(tiles_->source_bytes());
+  read_tile(tile, source, window);
   const FusedCast* cast = plan_->cast();
-  const uint8_t* from = read_runs(packed, cast == nullptr ? *plan_ : cast->moves(), source, scratch);
-  const uint8_t* to = packed_destination(packed, from, scratch);
-  const int64_t run_bytes = bytes_of(packed.destination.length, bits_);
-  packed.destination.each(
-      [&](int64_t element, int64_t at) { write(to + at * bits_ / 8, run_bytes, element * bits_ / 8); });
+  const int64_t size = tiles_->destination_bytes();
+  uint8_t* moved = cast == nullptr ? scratch.tile(size) : scratch.moved(size);
+  tile.program->run_at(tile.position, window, moved);
+  if (cast == nullptr) {
+    for (const PackedPiece& piece : pieces) write(moved + piece.packed, piece.size, piece.storage);
+    return;
+  }
+  const int64_t from = info_of(cast->cast().from()).bits;
+  const Dtype to = cast->cast().to();
+  uint8_t* changed = scratch.tile(packed_bytes(to, size * 8 / from));
+  for (const PackedPiece& piece : pieces) {
+    const int64_t first = piece.storage * 8 / from;
+    const int64_t count = piece.size * 8 / from;
+    uint8_t* at = changed + packed_bytes(to, piece.packed * 8 / from);
+    cast->cast().run(moved + piece.packed, at, first, count);
+    write(at, packed_bytes(to, count), packed_bytes(to, first));
+  }
 }
 
-const uint8_t* FileReorder::packed_destination(const PackedTile& packed, const uint8_t* source,
-                                               FileScratch& scratch) const {
-  const int64_t size = packed.plan.destination_bytes();
-  if (plan_->cast() == nullptr) {
-    uint8_t* tile = scratch.tile(size);
-    packed.plan.run(source, tile, 0, size);
-    return tile;
+void FileReorder::read_tile(const FileTiles::Tile& tile, const FileSource& source, uint8_t* window) const {
+  // What lies in gaps and runs may lie beyond the storage.
+  for (const PackedPiece& piece : within({0, plan_->source_bytes()}, tiles_->read(tile))) {
+    source.file.read_at(window + piece.packed, source.offset + piece.storage, piece.size);
   }
-  uint8_t* moved = scratch.moved(size);
-  packed.plan.run(source, moved, 0, size);
-  const int64_t elements = packed.plan.destination_elements();
-  uint8_t* tile = scratch.tile(bytes_of(elements, bits_));
-  const CastChain& cast = plan_->cast()->cast();
-  if (!cast.depends_on_position()) {
-    cast.run(moved, tile, 0, elements);
-    return tile;
-  }
-  const Runs& runs = packed.destination;
-  runs.each([&](int64_t element, int64_t at) {
-    cast.run(moved + packed_bytes(cast.from(), at), tile + packed_bytes(cast.to(), at), element, runs.length);
-  });
-  return tile;
 }
 
 std::pair<int64_t, int64_t> FileReorder::range_of(int64_t tile) const {

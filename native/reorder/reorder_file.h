@@ -12,8 +12,8 @@
 
 #include "io/input_file.h"
 #include "io/output_file.h"
-#include "reorder/box_tiles.h"
 #include "reorder/cost_model.h"
+#include "reorder/file_tiles.h"
 #include "reorder/plan.h"
 #include "reorder/sparse_buffer.h"
 
@@ -91,12 +91,10 @@ class FileReorder {
                 FileScratch& scratch) const;
 
  private:
-  // Calls write(bytes, size, destination byte) for each run of a box.
+  // Calls write(bytes, size, destination byte) for each piece of a tile that lies in the range.
   template <class Write>
-  void run_box(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const;
-  // The packed destination of a tile from its packed source; a cast takes place here.
-  const uint8_t* packed_destination(const PackedTile& packed, const uint8_t* source,
-                                    FileScratch& scratch) const;
+  void run_packed(int64_t tile, const FileSource& source, FileScratch& scratch, Write write) const;
+  void read_tile(const FileTiles::Tile& tile, const FileSource& source, uint8_t* window) const;
   // The tile as a range of the destination.
   std::pair<int64_t, int64_t> range_of(int64_t tile) const;
   void run_range(const FileSource& source, uint8_t* destination, int64_t begin, int64_t end,
@@ -106,11 +104,9 @@ class FileReorder {
   int64_t begin_;
   int64_t end_;
   TileLimits limits_;
-  // Of an element of the destination.
-  int bits_;
-  // Of the plan, or of its moves. Absent where tiles are ranges: for copies, and for plans that boxes cannot
-  // cut.
-  std::optional<BoxTiles> boxes_;
+  // Absent where tiles are ranges: for copies, for what is no larger than a tile, and for plans that blocks
+  // of loops cannot cut.
+  std::optional<FileTiles> tiles_;
 };
 
 }  // namespace tilework

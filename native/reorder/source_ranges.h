@@ -1,23 +1,15 @@
 // Which bytes of the source a range of the destination is made of, so that they can be fetched before the
-// kernel runs. Found from the loops alone: the offsets that full loops reach do not depend on their order, so
-// loops whose steps leave small gaps become one range, and only the loops with wider steps are walked.
+// kernel runs: what the programs of the plan would read.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "reorder/cost_model.h"
+#include "reorder/footprint.h"
 #include "reorder/plan.h"
 
 namespace tilework {
-
-struct ByteRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-
-  int64_t size() const { return end - begin; }
-  bool operator==(const ByteRange&) const = default;
-};
 
 // More ranges are merged over wider gaps until they are as few as this: the list stays below 64 KiB and its
 // making below a few milliseconds.

@@ -51,6 +51,9 @@ class TileRun {
         stores_(stores),
         range_(range) {}
 
+  // Where the loops of the nest begin, if not with their first iterations.
+  void start_at(const TilePosition& position) { position_ = position; }
+
   // The states that a walk finds, each once.
   std::vector<std::shared_ptr<const TileState>> foresee() {
     foresee_at(0, nest_.all_zero);
@@ -60,6 +63,12 @@ class TileRun {
   void run() {
     const int64_t e = program_.context_.element_bytes;
     walk(0, nest_.source_base * e, nest_.destination_base * e - origin_, nest_.all_zero);
+  }
+
+  // Instead of moving anything.
+  void note(const Footprint& footprint) {
+    footprint_ = &footprint;
+    run();
   }
 
   // Of the first panel of the first tile.
@@ -162,8 +171,13 @@ class TileRun {
     const int64_t stride = loop.destination_stride;
     const int64_t at = d + i * stride;
     if (at < 0 || at + span > end_) {
-      segment.to = i + 1;
       segment.is_whole = false;
+      // Of tiles, all that the range cuts.
+      if (level + 1 < tiling_.outer.size()) {
+        segment.to = i + 1;
+      } else if (at + span <= end_) {
+        segment.to = std::min(segment.to, ceil_div(-d, stride));
+      }
     } else if (d + (segment.to - 1) * stride + span > end_) {
       segment.to = floor_div(end_ - span - d, stride) + 1;
     }
@@ -240,8 +254,8 @@ class TileRun {
   bool add_tail(size_t level, int64_t first, int64_t hi, const TileState& state, Steps& steps) {
     const Outer& outer = tiling_.outer[level];
     const int64_t last = first + steps.count;
-    if (outer.block_of == BlockOf::kNone || outer.blocks != 1 || last + 1 != hi || end_ != kNoEnd ||
-        state.panels.size() != 1 || !state.zeros.empty()) {
+    if (footprint_ != nullptr || outer.block_of == BlockOf::kNone || outer.blocks != 1 || last + 1 != hi ||
+        end_ != kNoEnd || state.panels.size() != 1 || !state.zeros.empty()) {
       return false;
     }
     const bool are_rows = outer.block_of == BlockOf::kRows;
@@ -325,20 +339,20 @@ class TileRun {
                  bool is_whole) {
     if (state.is_shared || !is_whole) {
       for (int64_t o = 0; o < outer.count; ++o) {
+        const int64_t source = s + o * outer.source;
+        const int64_t destination = d + o * outer.destination;
+        if (!state.is_shared) {
+          run_cut(state, source, destination, inner);
+          continue;
+        }
         for (int64_t i = 0; i < inner.count; ++i) {
-          const int64_t source = s + o * outer.source + i * inner.source;
-          const int64_t destination = d + o * outer.destination + i * inner.destination;
-          if (state.is_shared) {
-            run_shared(state, source, destination);
-          } else {
-            run_cut(state, source, destination);
-          }
+          run_shared(state, source + i * inner.source, destination + i * inner.destination);
         }
       }
       return;
     }
     if (is_staged(state)) return run_staged(state, s, d, inner, outer);
-    if (state.panels.size() + state.zeros.size() == 1) {
+    if (state.panels.size() + state.zeros.size() == 1 || footprint_ != nullptr) {
       run_state(state, s, d, inner, outer);
       return;
     }
@@ -397,12 +411,13 @@ class TileRun {
   }
 
   void move(const Panel& panel, const Leaf& leaf) const {
+    if (footprint_ != nullptr) return footprint_->add(panel);
     if (conversion_ != nullptr) return conversion_->run(panel, program_.context_.leaves);
     leaf.run(panel);
   }
 
-  // Whether panels begin at offsets of the storages.
-  bool has_offsets() const { return has_nibbles_ || conversion_ != nullptr; }
+  // Whether panels begin at offsets of the storages: elements have no addresses, or nothing is moved.
+  bool has_offsets() const { return has_nibbles_ || conversion_ != nullptr || footprint_ != nullptr; }
 
   Panel panel_of(const TileState& state, const StatePanel& panel, int64_t s, int64_t d, const Steps& inner,
                  const Steps& outer) const {
@@ -432,72 +447,103 @@ class TileRun {
             origin_};
   }
 
-  // What lies in the range of a tile that reaches beyond it.
-  void run_cut(const TileState& state, int64_t s, int64_t d) {
+  // What lies in the range of tiles that reach beyond it.
+  void run_cut(const TileState& state, int64_t s, int64_t d, const Steps& steps) {
     for (const ZeroRun& zero : state.zeros) {
-      const int64_t lo = std::max<int64_t>(d + zero.destination, 0);
-      const int64_t hi = std::min(d + zero.destination + zero.bytes, end_);
-      if (lo < hi) clear(lo, hi - lo);
+      for (int64_t i = 0; i < steps.count; ++i) {
+        const int64_t at = d + zero.destination + i * steps.destination;
+        const int64_t lo = std::max<int64_t>(at, 0);
+        const int64_t hi = std::min(at + zero.bytes, end_);
+        if (lo < hi) clear(lo, hi - lo);
+      }
     }
-    for (const StatePanel& panel : state.panels) run_cut(panel, panel_of(state, panel, s, d, {}, {}));
+    for (const StatePanel& panel : state.panels) {
+      run_cut(panel, panel_of(state, panel, s, d, {}, {}), steps);
+    }
   }
 
-  // Columns that lie in the range move together, those that it cuts unit by unit.
-  void run_cut(const StatePanel& state, const Panel& panel) {
+  // Columns that lie in the range at the same steps move together; what the range cuts, unit by unit.
+  void run_cut(const StatePanel& state, const Panel& panel, const Steps& steps) {
     const int64_t bytes = panel.rows * panel.unit_bytes + panel.rest_bytes + panel.zero_bytes;
     int64_t first = 0;
-    const auto move_before = [&](int64_t column) {
-      if (first < column) run_columns(state, panel, first, column - first);
-    };
+    Inside common{};
     for (int64_t c = 0; c < panel.columns; ++c) {
       const int64_t at = column_at(panel, c);
-      if (at != kDropped) {
-        const int64_t to = panel.destination_offset + at;
-        if (to >= 0 && to + bytes <= end_) continue;
-        move_before(c);
-        if (to < end_ && to + bytes > 0) move_units(panel, c);
-      } else {
-        move_before(c);
+      const bool is_dropped = at == kDropped;
+      const Inside inside = is_dropped ? Inside{} : steps_inside(panel.destination_offset + at, bytes, steps);
+      if (inside.first != common.first || inside.last != common.last || is_dropped) {
+        run_columns(state, panel, {first, c}, common, steps);
+        first = is_dropped ? c + 1 : c;
+        common = inside;
       }
-      first = c + 1;
+      for (int64_t i = inside.touched_first; i < inside.touched_last; ++i) {
+        if (i < inside.first || i >= inside.last) move_units(panel, c, i, steps);
+      }
     }
-    move_before(panel.columns);
+    run_columns(state, panel, {first, panel.columns}, common, steps);
+  }
+
+  // Steps at which bytes lie in the range, and those at which a part of them does; both in a row.
+  struct Inside {
+    int64_t first = 0;
+    int64_t last = 0;
+    int64_t touched_first = 0;
+    int64_t touched_last = 0;
+  };
+
+  Inside steps_inside(int64_t d, int64_t bytes, const Steps& steps) const {
+    const int64_t step = std::max<int64_t>(steps.destination, 1);
+    const auto clamped = [&](int64_t i) { return std::clamp<int64_t>(i, 0, steps.count); };
+    Inside inside{clamped(ceil_div(-d, step)), clamped(floor_div(end_ - bytes - d, step) + 1),
+                  clamped(floor_div(-bytes - d, step) + 1), clamped(ceil_div(end_ - d, step))};
+    if (inside.first >= inside.last) inside.first = inside.last = 0;
+    return inside;
   }
 
   static int64_t column_at(const Panel& panel, int64_t c) {
     return panel.column_at == nullptr ? c * panel.column_stride : panel.column_at[c];
   }
 
-  void run_columns(const StatePanel& state, const Panel& panel, int64_t first, int64_t count) {
+  struct Columns {
+    int64_t first;
+    int64_t last;
+    int64_t count() const { return last - first; }
+  };
+
+  void run_columns(const StatePanel& state, const Panel& panel, Columns columns, const Inside& inside,
+                   const Steps& steps) {
+    if (columns.count() <= 0 || inside.first >= inside.last) return;
     Panel part = panel;
-    part.columns = count;
+    part.columns = columns.count();
     part.dropped = 0;
-    part.source_offset += first * panel.column_step;
+    part.inner = {inside.last - inside.first, steps.source, steps.destination};
+    part.source_offset += columns.first * panel.column_step + inside.first * steps.source;
+    part.destination_offset += inside.first * steps.destination;
     PanelShape shape = state.shape;
-    shape.columns = count;
+    shape.columns = part.columns;
     shape.dropped = 0;
-    if (count == 1 || panel.column_at == nullptr) {
+    if (part.columns == 1 || panel.column_at == nullptr) {
       // Leaves of a single column do not ask where it is.
-      part.destination_offset += column_at(panel, first);
+      part.destination_offset += column_at(panel, columns.first);
       part.column_at = nullptr;
       shape.has_even_columns = true;
     } else {
-      part.column_at += first;
+      part.column_at += columns.first;
     }
     if (!has_offsets()) {
       part.source = source_ + part.source_offset;
       part.destination = destination_ + part.destination_offset;
     }
     const Leaves& leaves = program_.context_.leaves;
-    const Leaf leaf = count == panel.columns ? state.leaf
-                      : has_nibbles_         ? leaves.of_nibbles(shape)
-                                             : leaves.of(shape);
+    const Leaf leaf = part.columns == panel.columns ? state.leaf
+                      : has_nibbles_                ? leaves.of_nibbles(shape)
+                                                    : leaves.of(shape);
     move(part, leaf);
   }
 
-  void move_units(const Panel& panel, int64_t c) {
-    const int64_t s = panel.source_offset + c * panel.column_step;
-    const int64_t d = panel.destination_offset + column_at(panel, c);
+  void move_units(const Panel& panel, int64_t c, int64_t step, const Steps& steps) {
+    const int64_t s = panel.source_offset + c * panel.column_step + step * steps.source;
+    const int64_t d = panel.destination_offset + column_at(panel, c) + step * steps.destination;
     const int64_t valid = panel.rows - panel.zero_rows;
     for (int64_t r = 0; r < panel.rows; ++r) {
       const int64_t row = panel.row_at == nullptr ? r * panel.row_stride : panel.row_at[r];
@@ -537,6 +583,9 @@ class TileRun {
     const int64_t from = s + (lo - d);
     if (!has_source) {
       clear(lo, hi - lo);
+    } else if (footprint_ != nullptr) {
+      if (footprint_->read != nullptr) footprint_->read->add(from, hi - lo);
+      if (footprint_->written != nullptr) footprint_->written->add(lo, hi - lo);
     } else if (conversion_ != nullptr) {
       conversion_->move(source_, from, destination_, lo, hi - lo, origin_);
     } else if (has_nibbles_) {
@@ -547,6 +596,10 @@ class TileRun {
   }
 
   void clear(int64_t d, int64_t count) {
+    if (footprint_ != nullptr) {
+      if (footprint_->written != nullptr) footprint_->written->add(d, count);
+      return;
+    }
     if (conversion_ != nullptr) return conversion_->clear(destination_, d, count);
     if (has_nibbles_) return zero_nibbles(destination_, d, count);
     std::memset(destination_ + d, 0, static_cast<size_t>(count));
@@ -586,6 +639,8 @@ class TileRun {
   Stores stores_;
   OuterRange range_;
   TilePosition position_;
+  // Takes panels in place of their leaves, where it is set.
+  const Footprint* footprint_ = nullptr;
   std::vector<std::shared_ptr<const TileState>> kept_;
   const TileState* last_ = nullptr;
   int foreseen_ = 0;
@@ -620,6 +675,19 @@ TileProgram::TileProgram(const LoopNest& nest, int element_bits, int64_t destina
 void TileProgram::run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
                       OuterRange range) const {
   TileRun(*this, source, destination, begin, end, stores, range).run();
+}
+
+void TileProgram::run_at(const TilePosition& position, const uint8_t* source, uint8_t* destination) const {
+  TileRun run(*this, source, destination, 0, destination_bytes_, Stores::kCached, {});
+  run.start_at(position);
+  run.run();
+}
+
+void TileProgram::note(int64_t begin, int64_t end, const TilePosition& position,
+                       const Footprint& footprint) const {
+  TileRun run(*this, nullptr, nullptr, begin, end, Stores::kCached, {});
+  run.start_at(position);
+  run.note(footprint);
 }
 
 std::shared_ptr<const TileProgram> TileProgram::with(const Leaves& leaves) const {

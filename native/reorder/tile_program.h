@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memory/streaming_copy.h"
+#include "reorder/footprint.h"
 #include "reorder/panel_conversion.h"
 #include "reorder/tile_state.h"
 
@@ -40,6 +41,16 @@ class TileProgram {
   void run(const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end, Stores stores,
            OuterRange range) const;
 
+  // The same for all of the destination where the loops of the nest begin at `position`.
+  void run_at(const TilePosition& position, const uint8_t* source, uint8_t* destination) const;
+
+  // Notes what a run of destination bytes [begin, end) would read and write. Offsets are bytes, or half
+  // bytes; those of the destination count from `begin`.
+  void note(int64_t begin, int64_t end, const TilePosition& position, const Footprint& footprint) const;
+  int64_t offsets_per_byte() const { return context_.has_nibbles ? 2 : 1; }
+
+  const LoopNest& nest() const { return nest_; }
+  int element_bits() const { return element_bits_; }
   const Tiling& tiling() const { return tiling_; }
   // Whether two elements of the destination may share a byte.
   bool shares_bytes() const { return context_.has_nibbles && conversion_ == nullptr; }

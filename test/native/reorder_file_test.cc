@@ -71,7 +71,7 @@ void test_random_layouts(int rounds) {
   }
 }
 
-// No tile exceeds its memory limit, and together the tiles write each element once.
+// No tile exceeds its memory limit, and together the tiles write each byte of a range once.
 void test_tiles_are_bounded(int rounds) {
   std::mt19937_64 random(99);
   RandomLayout layouts(random);
@@ -80,20 +80,21 @@ void test_tiles_are_bounded(int rounds) {
     const ReorderDescription description = random_description(layouts, i);
     if (!is_small(description)) continue;
     const ReorderPlan plan(description);
-    const auto tiles = BoxTiles::cut(plan, 0, plan.destination_bytes(), kSmallTiles);
+    if (plan.programs().size() != 1) continue;
+    const int64_t begin = layouts.below(plan.destination_bytes() + 1);
+    const auto tiles = FileTiles::cut(plan.programs().front(), begin, plan.destination_bytes(), kSmallTiles);
     if (!tiles) continue;
     ++cut;
-    std::vector<int> writes(static_cast<size_t>(plan.destination_elements()), 0);
-    for (int64_t tile = 0; tile < tiles->count(); ++tile) {
-      const PackedTile packed = tiles->at(tile);
-      CHECK_IN(describe(description), packed.plan.source_bytes() <= kSmallTiles.source);
-      CHECK_IN(describe(description), packed.plan.destination_bytes() <= kSmallTiles.destination);
-      packed.destination.each([&](int64_t element, int64_t) {
-        for (int64_t k = 0; k < packed.destination.length; ++k) ++writes[static_cast<size_t>(element + k)];
-      });
+    CHECK_IN(describe(description), tiles->source_bytes() <= kSmallTiles.source);
+    CHECK_IN(describe(description), tiles->destination_bytes() <= kSmallTiles.destination);
+    std::vector<int> writes(static_cast<size_t>(plan.destination_bytes()), 0);
+    for (int64_t number = 0; number < tiles->count(); ++number) {
+      for (const PackedPiece& piece : tiles->written(tiles->at(number))) {
+        for (int64_t k = 0; k < piece.size; ++k) ++writes[static_cast<size_t>(piece.storage + k)];
+      }
     }
-    const bool once = std::all_of(writes.begin(), writes.end(), [](int count) { return count == 1; });
-    CHECK_IN(describe(description), once);
+    const bool once = std::all_of(writes.begin() + begin, writes.end(), [](int count) { return count == 1; });
+    CHECK_IN(describe(description) + " from " + std::to_string(begin), once);
   }
   CHECK(cut > rounds / 10);
 }
@@ -102,24 +103,22 @@ void test_tiles_are_bounded(int rounds) {
 void test_runs_are_long() {
   const std::vector<int64_t> shape = {2, 64, 256, 256};
   const int64_t bytes = int64_t{2} * 64 * 256 * 256 * 4;
-  const auto first_tile = [&](const ReorderPlan& plan) {
-    return BoxTiles::cut(plan, 0, bytes, kFileTileLimits)->at(0);
+  const auto tiles_of = [&](const ReorderPlan& plan) {
+    return *FileTiles::cut(plan.programs().front(), 0, bytes, kFileTileLimits);
   };
-  const ReorderPlan to_blocks({32, shape, row_major(shape), feature_blocks(shape, 16)});
-  const PackedTile blocks = first_tile(to_blocks);
-  CHECK(blocks.source->repeats.size() == 1 && blocks.source->repeats[0].first == 16);
-  CHECK(blocks.destination.repeats.empty());
-  const ReorderPlan to_planes({32, shape, feature_blocks(shape, 16), row_major(shape)});
-  const PackedTile planes = first_tile(to_planes);
-  CHECK(planes.source->repeats.empty());
-  CHECK(planes.destination.repeats.size() == 1 && planes.destination.repeats[0].first == 16);
+  const FileTiles blocks = tiles_of(ReorderPlan({32, shape, row_major(shape), feature_blocks(shape, 16)}));
+  CHECK(blocks.source().repeats.size() == 1 && blocks.source().repeats[0].count == 16);
+  CHECK(blocks.destination().repeats.empty());
+  const FileTiles planes = tiles_of(ReorderPlan({32, shape, feature_blocks(shape, 16), row_major(shape)}));
+  CHECK(planes.source().repeats.empty());
+  CHECK(planes.destination().repeats.size() == 1 && planes.destination().repeats[0].count == 16);
   const int64_t side = 16384;
-  const ReorderPlan transposing({32, {side, side}, row_major({side, side}), transposed(side, side)});
-  const PackedTile square = BoxTiles::cut(transposing, 0, side * side * 4, kFileTileLimits)->at(0);
-  CHECK(square.source->length >= 256 && square.destination.length >= 256);
-  for (const PackedTile* tile : {&blocks, &planes, &square}) {
-    CHECK(tile->plan.source_bytes() <= kFileTileLimits.source);
-    CHECK(tile->plan.destination_bytes() <= kFileTileLimits.destination * 9 / 8);
+  const FileTiles square =
+      tiles_of(ReorderPlan({32, {side, side}, row_major({side, side}), transposed(side, side)}));
+  CHECK(square.source().length >= 256 && square.destination().length >= 256);
+  for (const FileTiles* tiles : {&blocks, &planes, &square}) {
+    CHECK(tiles->source_bytes() <= kFileTileLimits.source);
+    CHECK(tiles->destination_bytes() <= kFileTileLimits.destination * 9 / 8);
   }
 }
 
