@@ -18,28 +18,19 @@ struct Slot {
   int zeros = 0;
 };
 
-// An element of a walk that records; `destination` is the Slot.
-struct Recorder {
-  static constexpr bool kWritesZeros = true;
-  static void copy_one(const uint8_t*, int64_t s, uint8_t* destination, int64_t d) {
-    copy_run(nullptr, s, destination, d, 1);
-  }
-  static void copy_run(const uint8_t*, int64_t s, uint8_t* destination, int64_t d, int64_t count) {
-    Slot& slot = *reinterpret_cast<Slot*>(destination);
-    require(d == 0 && count == 1, "a walk leaves its range");
-    slot.source = s;
-    ++slot.copies;
-  }
-  static void zero_run(uint8_t* destination, int64_t d, int64_t count) {
-    require(d == 0 && count == 1, "a walk leaves its range");
-    ++reinterpret_cast<Slot*>(destination)->zeros;
-  }
-};
-
 Slot slot_at(const std::vector<LoopNest>& nests, int64_t d) {
   Slot slot;
-  for (const LoopNest& nest : nests)
-    NestWalk<Recorder>(nest, nullptr, reinterpret_cast<uint8_t*>(&slot), d, d + 1).run();
+  for (const LoopNest& nest : nests) {
+    NestWalk(nest, d, d + 1, true, [&](const NestRow& row) {
+      require(row.destination == 0 && row.count == 1, "a walk leaves its range");
+      if (row.is_hole) {
+        ++slot.zeros;
+      } else {
+        slot.source = row.source;
+        ++slot.copies;
+      }
+    });
+  }
   return slot;
 }
 

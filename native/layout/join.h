@@ -61,7 +61,6 @@ struct Node {
   // Derived when the nest is complete.
   int64_t below = 0;      // largest sum that deeper loops add to the variable
   int64_t span = 1;       // destination elements spanned by one iteration
-  bool dense = true;      // one iteration writes all `span` elements
   bool looks_up = false;  // innermost loop of its lookup: fixes the source offset
 };
 

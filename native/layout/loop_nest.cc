@@ -14,10 +14,6 @@ std::vector<int64_t> reaches(const LoopNest& nest) {
   return reach;
 }
 
-bool writes_all(const Variable& variable, int64_t reach) {
-  return variable.write_lo <= 0 && variable.write_hi >= reach;
-}
-
 // A loop needs no variable if every iteration is written and has a source.
 void release_free_nodes(LoopNest& nest) {
   const std::vector<int64_t> reach = reaches(nest);
@@ -25,7 +21,8 @@ void release_free_nodes(LoopNest& nest) {
     if (node.variable == kNone) continue;
     const Variable& variable = nest.variables[node.variable];
     const bool all_valid = variable.valid_lo <= 0 && variable.valid_hi >= reach[node.variable];
-    if (all_valid && writes_all(variable, reach[node.variable])) node.variable = kNone;
+    const bool all_written = variable.write_lo <= 0 && variable.write_hi >= reach[node.variable];
+    if (all_valid && all_written) node.variable = kNone;
   }
 }
 
@@ -128,29 +125,21 @@ Lookup make_lookup(int64_t entries, std::function<int64_t(int64_t)> compute) {
 
 // From the innermost loop outwards, since each loop uses the facts of deeper ones.
 void note_facts(LoopNest& nest) {
-  const std::vector<int64_t> reach = reaches(nest);
   std::vector<int64_t> below(nest.variables.size(), 0);
   std::vector<bool> seen_lookup(nest.lookups.size(), false);
   int64_t span = 1;
-  int64_t iterations = 1;
-  bool limited = false;
   for (size_t i = nest.nodes.size(); i-- > 0;) {
     Node& node = nest.nodes[i];
     node.span = span;
-    node.dense = !limited && iterations == span;
     if (node.variable != kNone) {
       node.below = below[node.variable];
       below[node.variable] += (node.count - 1) * node.weight;
-      limited = limited || !writes_all(nest.variables[node.variable], reach[node.variable]);
     }
     if (node.lookup != kNone) {
       node.looks_up = !seen_lookup[node.lookup];
       seen_lookup[node.lookup] = true;
     }
     span += (node.count - 1) * node.destination_stride;
-    // Trip counts are rounded up, so the product over many axes may overflow 64 bits; such loops are not
-    // dense.
-    if (__builtin_mul_overflow(iterations, node.count, &iterations)) iterations = INT64_MAX;
   }
 }
 

@@ -1,5 +1,5 @@
-// Elements of whole bytes, as walks and kernels move them one by one and in runs. Internal to each file, as
-// nest_walk.h.
+// The widest element, and zeros. Internal to each file, as kernels are compiled for different instruction
+// sets.
 #pragma once
 
 #include <cstdint>
@@ -33,25 +33,6 @@ inline void zero_bytes(uint8_t* at, int64_t bytes) {
     std::memset(at, 0, static_cast<size_t>(bytes));
   }
 }
-
-// Elements of whole bytes. Storage may start at any byte, so elements are moved by memcpy, which costs
-// nothing.
-template <class T>
-struct Bytes {
-  static constexpr bool kWritesZeros = true;
-  static constexpr int64_t kSize = sizeof(T);
-  static void copy_run(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count) {
-    std::memcpy(destination + d * kSize, source + s * kSize, static_cast<size_t>(count * kSize));
-  }
-  static void copy_one(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
-    T value;
-    std::memcpy(&value, source + s * kSize, sizeof(T));
-    std::memcpy(destination + d * kSize, &value, sizeof(T));
-  }
-  static void zero_run(uint8_t* destination, int64_t d, int64_t count) {
-    zero_bytes(destination + d * kSize, count * kSize);
-  }
-};
 
 }  // namespace
 }  // namespace tilework

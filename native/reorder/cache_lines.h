@@ -1,5 +1,5 @@
 // Lines of caches: where they begin, and how they are asked for before they are needed. Internal to each
-// file, as nest_walk.h.
+// file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>

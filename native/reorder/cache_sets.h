@@ -1,5 +1,5 @@
 // The first-level cache as kernels and plans reckon with it: 64 sets of 8 lines, for both sides of a reorder.
-// Lines that share a few sets push each other out. Internal to each file, as nest_walk.h.
+// Lines that share a few sets push each other out. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>

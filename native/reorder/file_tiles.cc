@@ -267,6 +267,7 @@ FileTiles::Tile FileTiles::at(int64_t tile) const {
   found.source -= found.lead;
   const bool has_program = is_whole && first_.program != nullptr && found.lead == first_.lead;
   found.program = has_program ? first_.program : program_of(block, found.lead);
+  find_pieces(found);
   return found;
 }
 
@@ -292,32 +293,32 @@ std::shared_ptr<const TileProgram> FileTiles::program_of(const std::vector<Itera
                                              program_->leaves());
 }
 
-std::vector<PackedPiece> FileTiles::read(const Tile& tile) const {
-  if (fills_runs(tile)) return pieces(source_, tile.source, {{0, source_bytes()}});
-  const int64_t per_byte = tile.program->offsets_per_byte();
-  RangeSet read(kMergeGapBytes * per_byte);
-  tile.program->note(0, destination_bytes(), tile.position, {&read, nullptr});
-  return pieces(source_, tile.source, whole_bytes(read.take(), per_byte));
-}
-
-std::vector<PackedPiece> FileTiles::written(const Tile& tile) const {
-  if (fills_runs(tile)) return pieces(destination_, tile.destination, {{0, destination_bytes()}});
-  RangeSet written(0);
-  tile.program->note(0, destination_bytes(), tile.position, {nullptr, &written});
-  return pieces(destination_, tile.destination,
-                whole_bytes(written.take(), tile.program->offsets_per_byte()));
+void FileTiles::find_pieces(Tile& tile) const {
+  std::vector<ByteRange> read{{0, source_bytes()}};
+  std::vector<ByteRange> written{{0, destination_bytes()}};
+  if (!fills_runs(tile)) {
+    const int64_t per_byte = tile.program->offsets_per_byte();
+    RangeSet reads(kMergeGapBytes * per_byte);
+    RangeSet writes(0);
+    tile.program->note(0, destination_bytes(), tile.position, {&reads, &writes});
+    read = whole_bytes(reads.take(), per_byte);
+    written = whole_bytes(writes.take(), per_byte);
+  }
+  tile.read = pieces(source_, tile.source, read);
+  tile.written = pieces(destination_, tile.destination, written);
 }
 
 // Whether a tile has whole blocks, and no guard leaves out some of it.
 bool FileTiles::fills_runs(const Tile& tile) const {
   const std::vector<Node>& loops = program_->nest().nodes;
-  return tile.program == first_.program &&
+  const bool is_whole = tile.program == first_.program || first_.program == nullptr;
+  return is_whole &&
          std::all_of(loops.begin(), loops.end(), [](const Node& loop) { return loop.variable == kNone; });
 }
 
 // The parts of runs that were touched: ranges of the buffer, ascending.
 std::vector<PackedPiece> FileTiles::pieces(const Runs& runs, int64_t first,
-                                           std::vector<ByteRange> touched) const {
+                                           const std::vector<ByteRange>& touched) const {
   std::vector<PackedPiece> pieces;
   const int bits = program_->element_bits();
   size_t at = 0;

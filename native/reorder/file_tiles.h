@@ -51,6 +51,10 @@ class FileTiles {
     int64_t source = 0;
     int64_t destination = 0;
     int64_t lead = 0;
+    // In the order of the buffers. What is read comes with short gaps, some of which may lie beyond the
+    // storage.
+    std::vector<PackedPiece> read;
+    std::vector<PackedPiece> written;
   };
 
   // Tiles that together have destination bytes [begin, end) of a program. None for lookups, where 4-bit
@@ -60,9 +64,6 @@ class FileTiles {
 
   int64_t count() const;
   Tile at(int64_t tile) const;
-  // What a tile reads, and what it writes, in the order of its buffer. Of the source, pieces come with gaps.
-  std::vector<PackedPiece> read(const Tile& tile) const;
-  std::vector<PackedPiece> written(const Tile& tile) const;
 
   const Runs& source() const { return source_; }
   const Runs& destination() const { return destination_; }
@@ -82,8 +83,10 @@ class FileTiles {
   void cut_loops(int64_t begin, int64_t end);
   void pack();
   std::shared_ptr<const TileProgram> program_of(const std::vector<Iterations>& block, int64_t lead) const;
+  void find_pieces(Tile& tile) const;
   bool fills_runs(const Tile& tile) const;
-  std::vector<PackedPiece> pieces(const Runs& runs, int64_t first, std::vector<ByteRange> touched) const;
+  std::vector<PackedPiece> pieces(const Runs& runs, int64_t first,
+                                  const std::vector<ByteRange>& touched) const;
   int64_t bytes_of(int64_t elements) const;
 
   // Of the storages.

@@ -1,140 +1,112 @@
 // The plain walk over the loops of a nest, for any range of the destination: bounds, holes and lookups, one
-// run or row of the innermost loop at a time. The reference of all kernels, and what lists parameters by
-// position. Internal to each file that includes it, as kernels are compiled for different instruction sets.
+// row of the innermost loop at a time. The reference of all kernels, and what lists parameters by position.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "io/checked_math.h"
 #include "layout/join.h"
-#include "reorder/byte_elements.h"
-#include "reorder/nest_range.h"
-#include "reorder/plan.h"
 
 namespace tilework {
-namespace {
 
-// Elements that want a row with its stride, also one that stays at a place of the source.
-template <class Element>
-inline constexpr bool kTakesRows = requires { &Element::take_row; };
+// `count` elements: of the source from `source` on, of the destination from `destination` on, counted from
+// the beginning of the range.
+struct NestRow {
+  int64_t source;
+  int64_t source_stride;
+  int64_t destination;
+  int64_t destination_stride;
+  int64_t count;
+  // Without a source: zeros.
+  bool is_hole;
+};
 
-// Walks one nest for destination elements [begin, end). Offsets are in elements; `d` counts from element 0 of
-// the destination storage, whose `begin` stands at `destination`. With
-//
-//   struct Element {
-//     // False where the destination is zero before the walk.
-//     static constexpr bool kWritesZeros;
-//     // `s` and `d` are elements from `source` and `destination` on.
-//     static void copy_run(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count);
-//     static void copy_one(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d);
-//     static void zero_run(uint8_t* destination, int64_t d, int64_t count);
-//     // May be there: all passes of an innermost loop.
-//     static void take_row(int64_t s, int64_t source_stride, uint8_t* destination, int64_t d, int64_t count);
-//   };
-template <class Element>
+// Calls row(NestRow) for each row of destination elements [begin, end); for holes only if they are asked for.
+template <class Row>
 class NestWalk {
  public:
-  NestWalk(const LoopNest& nest, const uint8_t* source, uint8_t* destination, int64_t begin, int64_t end)
-      : range_(nest, begin, end), source_(source), destination_(destination) {}
-
-  void run() {
-    const LoopNest& nest = range_.nest();
+  NestWalk(const LoopNest& nest, int64_t begin, int64_t end, bool with_holes, Row row)
+      : nest_(nest), begin_(begin), end_(end), with_holes_(with_holes), row_(row) {
     descend(0, nest.source_base, nest.destination_base, nest.all_zero);
   }
 
  private:
-  using Passes = NestRange::Passes;
+  struct Iterations {
+    int64_t first;
+    int64_t last;
+  };
 
-  // All passes of a loop, the first of which is at `s` and `d`: zeros where the walk is in a hole.
+  // Iterations of a loop, the first of which is at `d`, that are written and reach into the range.
+  Iterations written(const Node& node, int64_t d) const {
+    const int64_t stride = node.destination_stride;
+    return cut({std::max<int64_t>(0, floor_div(begin_ - d - node.span, stride) + 1),
+                std::min(node.count, ceil_div(end_ - d, stride))},
+               node, &Variable::write_lo, &Variable::write_hi);
+  }
+
+  // Those whose index may reach into the bounds of the loop's variable; exact in its last loop.
+  Iterations cut(Iterations all, const Node& node, int64_t Variable::*lo, int64_t Variable::*hi) const {
+    if (node.variable == kNone) return all;
+    const Variable& variable = nest_.variables[node.variable];
+    const int64_t index = index_[node.variable];
+    const int64_t first = std::max(all.first, ceil_div(variable.*lo - index - node.below, node.weight));
+    return {first, std::clamp(ceil_div(variable.*hi - index, node.weight), first, std::max(first, all.last))};
+  }
+
   void descend(size_t level, int64_t s, int64_t d, bool in_hole) {
-    const Node& node = range_.node(level);
-    const Passes passes = range_.passes_of(node, d, in_hole);
-    if (passes.lo >= passes.hi) return;
-    zero(level, d, passes.lo, passes.valid_lo);
-    if (node.looks_up) {
-      look_up(level, s, d, passes.valid_lo, passes.valid_hi);
-    } else if (range_.is_innermost(level)) {
-      copy(node, s, d, passes.valid_lo, passes.valid_hi);
-    } else {
-      for (int64_t i = passes.valid_lo; i < passes.valid_hi; ++i)
-        pass(level, i, s + i * node.source_stride, d, false);
-    }
-    zero(level, d, passes.valid_hi, passes.hi);
+    const Node& node = nest_.nodes[level];
+    const Iterations all = written(node, d);
+    Iterations valid =
+        in_hole ? Iterations{all.first, all.first} : cut(all, node, &Variable::valid_lo, &Variable::valid_hi);
+    if (valid.first >= valid.last) valid = {all.last, all.last};
+    run(level, {all.first, valid.first}, s, d, true);
+    run(level, valid, s, d, false);
+    run(level, {valid.last, all.last}, s, d, true);
   }
 
-  // One pass of a loop that is not the innermost.
-  void pass(size_t level, int64_t i, int64_t s, int64_t d, bool in_hole) {
-    range_.in_pass(
-        level, i, [&](const Node& node) { descend(level + 1, s, d + i * node.destination_stride, in_hole); });
-  }
-
-  // A loop in which the source offset becomes known only with each pass.
-  void look_up(size_t level, int64_t s, int64_t d, int64_t lo, int64_t hi) {
-    const Node& node = range_.node(level);
-    for (int64_t i = lo; i < hi; ++i) {
-      const int64_t offset = range_.look_up(node, i);
-      if (offset == kSkip) continue;
-      if (offset == kHole) {
-        zero(level, d, i, i + 1);
-      } else if (range_.is_innermost(level)) {
-        copy_one(s + i * node.source_stride + offset, d + i * node.destination_stride);
-      } else {
-        pass(level, i, s + i * node.source_stride + offset, d, false);
+  void run(size_t level, Iterations part, int64_t s, int64_t d, bool in_hole) {
+    if (part.first >= part.last || (in_hole && !with_holes_)) return;
+    const Node& node = nest_.nodes[level];
+    const bool looks_up = node.looks_up && !in_hole;
+    if (level + 1 == nest_.nodes.size() && !looks_up) return row(node, part, s, d, in_hole);
+    for (int64_t i = part.first; i < part.last; ++i) {
+      const int64_t offset = looks_up ? look_up(node, i) : 0;
+      if (offset == kSkip || (offset == kHole && !with_holes_)) continue;
+      const bool is_hole = in_hole || offset == kHole;
+      if (level + 1 == nest_.nodes.size()) {
+        row(node, {i, i + 1}, s + (is_hole ? 0 : offset), d, is_hole);
+        continue;
       }
+      if (node.variable != kNone) index_[node.variable] += i * node.weight;
+      if (node.lookup != kNone) lookup_index_[node.lookup] += i * node.lookup_stride;
+      descend(level + 1, s + i * node.source_stride + (is_hole ? 0 : offset), d + i * node.destination_stride,
+              is_hole);
+      if (node.variable != kNone) index_[node.variable] -= i * node.weight;
+      if (node.lookup != kNone) lookup_index_[node.lookup] -= i * node.lookup_stride;
     }
   }
 
-  // Zeros in passes [lo, hi). The innermost loop is always a run: some digit of the destination has stride 1.
-  void zero(size_t level, int64_t d, int64_t lo, int64_t hi) {
-    if (!Element::kWritesZeros || lo >= hi) return;
-    const Node& node = range_.node(level);
-    if (node.dense && node.span == node.destination_stride) {
-      const int64_t first = std::max(d + lo * node.span, range_.begin());
-      const int64_t last = std::min(d + hi * node.span, range_.end());
-      if (first < last) Element::zero_run(destination_, first - range_.begin(), last - first);
-    } else {
-      for (int64_t i = lo; i < hi; ++i) pass(level, i, 0, d, true);
-    }
+  void row(const Node& node, Iterations part, int64_t s, int64_t d, bool is_hole) {
+    row_(NestRow{s + part.first * node.source_stride, node.source_stride,
+                 d + part.first * node.destination_stride - begin_, node.destination_stride,
+                 part.last - part.first, is_hole});
   }
 
-  // The innermost loop: a run, or a row with strides.
-  void copy(const Node& node, int64_t s, int64_t d, int64_t lo, int64_t hi) {
-    if (lo >= hi) return;
-    if constexpr (kTakesRows<Element>) {
-      if (node.destination_stride == 1) {
-        Element::take_row(s + lo * node.source_stride, node.source_stride, destination_,
-                          d + lo - range_.begin(), hi - lo);
-        return;
-      }
-    }
-    if (node.source_stride == 1 && node.destination_stride == 1) {
-      Element::copy_run(source_, s + lo, destination_, d + lo - range_.begin(), hi - lo);
-      return;
-    }
-    for (int64_t i = lo; i < hi; ++i) copy_one(s + i * node.source_stride, d + i * node.destination_stride);
+  int64_t look_up(const Node& node, int64_t i) const {
+    return nest_.lookups[node.lookup].at(lookup_index_[node.lookup] + i * node.lookup_stride);
   }
 
-  void copy_one(int64_t s, int64_t d) { Element::copy_one(source_, s, destination_, d - range_.begin()); }
-
-  NestRange range_;
-  const uint8_t* source_;
-  uint8_t* destination_;
+  const LoopNest& nest_;
+  int64_t begin_;
+  int64_t end_;
+  bool with_holes_;
+  Row row_;
+  // An axis has at most one of each.
+  std::array<int64_t, kMaxPlannedAxes> index_{};
+  std::array<int64_t, kMaxPlannedAxes> lookup_index_{};
 };
 
-// Walks all nests of a plan, for destination elements [begin, end).
-template <class Element>
-void walk_nests(const ReorderArguments& a, int64_t begin, int64_t end) {
-  for (const LoopNest& nest : a.plan.nests()) {
-    NestWalk<Element>(nest, a.source, a.destination, begin, end).run();
-  }
-}
-
-template <class T>
-void walk_bytes(const ReorderArguments& a) {
-  constexpr int64_t kSize = sizeof(T);
-  walk_nests<Bytes<T>>(a, a.begin / kSize, a.end / kSize);
-}
-
-}  // namespace
 }  // namespace tilework

@@ -38,21 +38,6 @@ class RunList {
   std::vector<ParameterRun>& runs_;
 };
 
-// What the walk over a nest does with its rows: it hands its destination on, which here is the list.
-struct RowsToList {
-  static constexpr bool kWritesZeros = false;
-  static void take_row(int64_t index, int64_t stride, uint8_t* list, int64_t at, int64_t count) {
-    reinterpret_cast<RunList*>(list)->add(at, count, index, stride);
-  }
-  static void copy_run(const uint8_t*, int64_t index, uint8_t* list, int64_t at, int64_t count) {
-    take_row(index, 1, list, at, count);
-  }
-  static void copy_one(const uint8_t*, int64_t index, uint8_t* list, int64_t at) {
-    take_row(index, 0, list, at, 1);
-  }
-  static void zero_run(uint8_t*, int64_t, int64_t) {}
-};
-
 // Nests of different parts come one after the other, and holes have no parameters: any will do there.
 void sort_and_fill(int64_t first, int64_t last, std::vector<ParameterRun>& runs) {
   const auto is_before = [](const ParameterRun& a, const ParameterRun& b) { return a.at < b.at; };
@@ -80,11 +65,14 @@ void sort_and_fill(int64_t first, int64_t last, std::vector<ParameterRun>& runs)
 void NestParameterMap::find(int64_t first, int64_t last, std::vector<ParameterRun>& runs) const {
   runs.clear();
   RunList list(runs);
-  // Positions that the walk gives count from the beginning of its range.
-  for (const LoopNest& nest : nests_) {
-    NestWalk<RowsToList>(nest, nullptr, reinterpret_cast<uint8_t*>(&list), first, last).run();
-  }
-  for (ParameterRun& run : runs) run.at += first;
+  const auto add = [&](const NestRow& row) {
+    const int64_t at = first + row.destination;
+    if (row.destination_stride == 1) return list.add(at, row.count, row.source, row.source_stride);
+    for (int64_t i = 0; i < row.count; ++i) {
+      list.add(at + i * row.destination_stride, 1, row.source + i * row.source_stride, 0);
+    }
+  };
+  for (const LoopNest& nest : nests_) NestWalk(nest, first, last, false, add);
   sort_and_fill(first, last, runs);
 }
 

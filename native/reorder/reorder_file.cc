@@ -202,7 +202,7 @@ void FileReorder::run_packed(int64_t number, const FileSource& source, FileScrat
                              Write write) const {
   const FileTiles::Tile tile = tiles_->at(number);
   const ByteRange range{moved_bytes(*plan_, begin_), moved_bytes(*plan_, end_)};
-  const std::vector<PackedPiece> pieces = within(range, tiles_->written(tile));
+  const std::vector<PackedPiece> pieces = within(range, tile.written);
   if (pieces.empty()) return;
   uint8_t* window = scratch.window(tiles_->source_bytes());
   read_tile(tile, source, window);
@@ -227,8 +227,7 @@ void FileReorder::run_packed(int64_t number, const FileSource& source, FileScrat
 }
 
 void FileReorder::read_tile(const FileTiles::Tile& tile, const FileSource& source, uint8_t* window) const {
-  // What lies in gaps and runs may lie beyond the storage.
-  for (const PackedPiece& piece : within({0, plan_->source_bytes()}, tiles_->read(tile))) {
+  for (const PackedPiece& piece : within({0, plan_->source_bytes()}, tile.read)) {
     source.file.read_at(window + piece.packed, source.offset + piece.storage, piece.size);
   }
 }

@@ -1,5 +1,5 @@
-// The reference of all reorder kernels: walks every loop of the nests, moves runs and rows in the innermost
-// one. It is right for every plan; faster kernels are tested against it.
+// The reference of all reorder kernels: walks every loop of the nests and moves one element after the other.
+// It is right for every plan; faster kernels are tested against it.
 #include <algorithm>
 #include <cstring>
 
@@ -9,30 +9,20 @@
 namespace tilework {
 namespace {
 
-// 4-bit elements, two a byte, low half first. The destination range is zeroed before the walk, so zeros need
-// no work and a half is set by OR, whichever of the two comes first.
-struct Nibbles {
-  static constexpr bool kWritesZeros = false;
-  static void copy_one(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
-    const unsigned value = (source[s / 2] >> (s % 2 * 4)) & 15u;
-    destination[d / 2] = static_cast<uint8_t>(destination[d / 2] | (value << (d % 2 * 4)));
-  }
-  static void copy_run(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t count) {
-    int64_t i = 0;
-    if (s % 2 == d % 2) {
-      if (count > 0 && d % 2 != 0) copy_one(source, s + i++, destination, d);
-      const int64_t pairs = (count - i) / 2;
-      if (pairs > 0) std::memcpy(destination + (d + i) / 2, source + (s + i) / 2, static_cast<size_t>(pairs));
-      i += pairs * 2;
-    }
-    for (; i < count; ++i) copy_one(source, s + i, destination, d + i);
-  }
-  static void zero_run(uint8_t*, int64_t, int64_t) {}
-};
+// 4-bit elements, two a byte, low half first.
+void move_nibble(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d) {
+  const unsigned value = source == nullptr ? 0 : (source[s / 2] >> (s % 2 * 4)) & 15u;
+  const int shift = static_cast<int>(d % 2 * 4);
+  destination[d / 2] = static_cast<uint8_t>((destination[d / 2] & ~(15u << shift)) | value << shift);
+}
 
-void move_nibbles(const ReorderArguments& a) {
-  std::memset(a.destination, 0, static_cast<size_t>(a.end - a.begin));
-  walk_nests<Nibbles>(a, a.begin * 2, std::min(a.end * 2, a.plan.destination_elements()));
+void move_bytes(const uint8_t* source, int64_t s, uint8_t* destination, int64_t d, int64_t size) {
+  uint8_t* to = destination + d * size;
+  if (source == nullptr) {
+    std::memset(to, 0, static_cast<size_t>(size));
+  } else {
+    std::memcpy(to, source + s * size, static_cast<size_t>(size));
+  }
 }
 
 }  // namespace
@@ -43,20 +33,22 @@ void copy_reference(const ReorderArguments& a) {
 }
 
 void reorder_reference(const ReorderArguments& a) {
-  switch (a.plan.element_bits()) {
-    case 4:
-      return move_nibbles(a);
-    case 8:
-      return walk_bytes<uint8_t>(a);
-    case 16:
-      return walk_bytes<uint16_t>(a);
-    case 32:
-      return walk_bytes<uint32_t>(a);
-    case 64:
-      return walk_bytes<uint64_t>(a);
-    default:
-      return walk_bytes<Unit128>(a);
-  }
+  const int bits = a.plan.element_bits();
+  const auto move_row = [&](const NestRow& row) {
+    const uint8_t* source = row.is_hole ? nullptr : a.source;
+    for (int64_t i = 0; i < row.count; ++i) {
+      const int64_t s = row.source + i * row.source_stride;
+      const int64_t d = row.destination + i * row.destination_stride;
+      if (bits == 4) {
+        move_nibble(source, s, a.destination, d);
+      } else {
+        move_bytes(source, s, a.destination, d, bits / 8);
+      }
+    }
+  };
+  const int64_t end = std::min(a.end * 8 / bits, a.plan.destination_elements());
+  for (const LoopNest& nest : a.plan.nests()) NestWalk(nest, a.begin * 8 / bits, end, true, move_row);
+  if (bits == 4 && end % 2 != 0) a.destination[a.end - a.begin - 1] &= 0x0F;
 }
 
 }  // namespace tilework

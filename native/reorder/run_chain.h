@@ -1,4 +1,4 @@
-// Moves chains of runs (even_runs.h). Internal to each file, as nest_walk.h.
+// Moves chains of runs (even_runs.h). Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Copies runs: bytes that source and destination both keep together. Own loops, because the C library's
 // memcpy has places where it is many times slower (`rep movsb` with source and destination a few bytes apart
 // modulo a page), and chooses streaming stores by the size of one call, which of many short runs says
-// nothing. Internal to each file, as nest_walk.h. An instruction set brings its vectors:
+// nothing. Internal to each file, as transpose_places.h. An instruction set brings its vectors:
 //
 //   struct Vector {
 //     static constexpr int64_t kBytes = 2 * kHalfBytes;

@@ -1,4 +1,4 @@
-// Moves even runs, which zeros may follow in the destination. Internal to each file, as nest_walk.h.
+// Moves even runs, which zeros may follow in the destination. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A rectangle in bytes, and where its rows and columns stand. Internal to each file, as nest_walk.h.
+// A rectangle in bytes, and where its rows and columns stand. Internal to each file, as transpose_places.h.
 #pragma once
 
 #include <cstdint>

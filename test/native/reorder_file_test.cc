@@ -89,7 +89,8 @@ void test_tiles_are_bounded(int rounds) {
     CHECK_IN(describe(description), tiles->destination_bytes() <= kSmallTiles.destination);
     std::vector<int> writes(static_cast<size_t>(plan.destination_bytes()), 0);
     for (int64_t number = 0; number < tiles->count(); ++number) {
-      for (const PackedPiece& piece : tiles->written(tiles->at(number))) {
+      const FileTiles::Tile tile = tiles->at(number);
+      for (const PackedPiece& piece : tile.written) {
         for (int64_t k = 0; k < piece.size; ++k) ++writes[static_cast<size_t>(piece.storage + k)];
       }
     }
