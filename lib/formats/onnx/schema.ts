@@ -8,6 +8,7 @@
 import type { Dtype } from '../../dtype/dtypes.js'
 import { dtypesBy } from '../../dtype/dtypes.js'
 import type { DefaultLimits } from '../budget.js'
+import { FIXED32, FIXED64, LENGTH, VARINT } from './protobuf/wire.js'
 
 export const FORMAT_NAME = 'onnx'
 
@@ -22,6 +23,8 @@ export interface FieldInfo {
   readonly isRepeated: boolean
   /** Whether writers pack the numbers of this repeated field under one tag. Readers accept both forms. */
   readonly isPacked: boolean
+  /** Wire type of one value. */
+  readonly wireType: number
   /** Name of the oneof, of whose fields only the last one on the wire is set. */
   readonly oneof?: string
 }
@@ -93,10 +96,17 @@ function fieldsOfLine(line: string): (FieldInfo | undefined)[] {
       kind,
       isRepeated: mark === '*' || mark === '!',
       isPacked: mark === '!',
+      wireType: wireTypeOf(kind),
       ...(mark === '?' && { oneof: 'value' }),
     }
   }
   return fields
+}
+
+function wireTypeOf(kind: ScalarKind | MessageName): number {
+  if (isMessageKind(kind) || kind === 'string' || kind === 'bytes') return LENGTH
+  if (kind === 'float') return FIXED32
+  return kind === 'double' ? FIXED64 : VARINT
 }
 
 const INFOS: ReadonlyMap<MessageName, ReadonlyMap<string, FieldInfo>> = new Map(

@@ -11,6 +11,7 @@ import { checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { FORMAT_NAME } from '../schema.js'
 import { type EditableModel, removeUncalledFunctions } from './function_edits.js'
+import { hasSubgraphs } from './graph_names.js'
 import { annotatedNames, FIRST_IR_WITH_FREE_INITIALIZERS, removeInitializers } from './graph_passes.js'
 import type { Graph, Node, ValueType } from './types.js'
 import { writeValueType } from './value_type.js'
@@ -30,7 +31,7 @@ export function extractModel<Model extends EditableModel>(
   const typedOutputs = outputs.map((name) => ({ name, type: typeOf(whole, name) }))
   const extracted = model.copy()
   extracted.message.clear('training_info')
-  cutGraph(extracted, part, typedInputs, typedOutputs)
+  cutGraph(extracted, whole.nodes, part, { inputs: typedInputs, outputs: typedOutputs })
   removeUncalledFunctions(extracted)
   return extracted
 }
@@ -63,11 +64,14 @@ interface Part {
   readonly nodes: ReadonlySet<Node>
   /** Names that these use or produce, and the names of inputs and outputs. */
   readonly names: ReadonlySet<string>
+  /** Names that these produce. */
+  readonly produced: ReadonlySet<string>
 }
 
 function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly string[]): Part {
   const nodes = new Set<Node>()
   const names = new Set<string>(inputs)
+  const produced = new Set<string>()
   const waiting = [...outputs]
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (names.has(name)) continue
@@ -75,19 +79,18 @@ function neededPart(graph: Graph, inputs: ReadonlySet<string>, outputs: readonly
     const producer = graph.producerOf(name)
     if (!producer) checkIsThere(graph, name)
     else if (!nodes.has(producer)) {
-      refuseProduced(producer, inputs)
+      const [used, made] = producer.message.textPair('input', 'output')
+      refuseProduced(producer, made, inputs)
       nodes.add(producer)
-      for (const used of usedBy(producer)) waiting.push(used)
+      for (const each of made) produced.add(each)
+      for (const each of used) if (each !== '') waiting.push(each)
+      if (!hasSubgraphs(producer)) continue
+      for (const graph of producer.subgraphs) for (const each of graph.outerNames()) waiting.push(each)
     }
   }
-  for (const { outputs: made } of nodes) for (const name of made) names.add(name)
-  return { nodes, names }
-}
-
-/** Inputs of a node, and names that its subgraphs take from outside. */
-function usedBy(node: Node): string[] {
-  const outer = node.subgraphs.flatMap((graph) => [...graph.outerNames()])
-  return [...node.inputs, ...outer].filter((name) => name !== '')
+  produced.delete('')
+  for (const name of produced) names.add(name)
+  return { nodes, names, produced }
 }
 
 function checkIsThere(graph: Graph, name: string): void {
@@ -97,7 +100,11 @@ function checkIsThere(graph: Graph, name: string): void {
 }
 
 /** An input that a needed node produces would be defined twice. */
-function refuseProduced({ name, opType, outputs }: Node, inputs: ReadonlySet<string>): void {
+function refuseProduced(
+  { name, opType }: Node,
+  outputs: readonly string[],
+  inputs: ReadonlySet<string>,
+): void {
   const cut = outputs.find((output) => inputs.has(output))
   if (cut === undefined) return
   const message = `The node ${valueText(name)} (${opType}) is needed and produces ${valueText(cut)}, which is among the inputs`
@@ -119,28 +126,35 @@ function knownType(graph: Graph, name: string): ValueType {
   return type
 }
 
-/** Removes from a copied graph everything outside of the part. */
+/**
+ * Removes from a copied graph everything outside of the part.
+ *
+ * @param all - the nodes of the whole graph, in the order of the copy
+ */
 function cutGraph(
   model: EditableModel,
-  { nodes, names }: Part,
-  inputs: readonly End[],
-  outputs: readonly End[],
+  all: readonly Node[],
+  { nodes, names, produced }: Part,
+  { inputs, outputs }: { readonly inputs: readonly End[]; readonly outputs: readonly End[] },
 ): void {
   const { graph } = model
   const { message } = graph
-  const made = new Set([...nodes].flatMap((node) => node.outputs.filter((name) => name !== '')))
   const inputNames = new Set(inputs.map(({ name }) => name))
   const ends = new Set([...inputNames, ...outputs.map(({ name }) => name)])
   const declared = declarationsOf(message)
   const oldInputs = message.messages('input').map((value) => value.text('name'))
-  const isKept: Readonly<Record<string, (inside: Message) => boolean>> = {
-    node: (inside) => inside.texts('output').some((name) => made.has(name)),
-    value_info: (inside) => names.has(inside.text('name')) && !ends.has(inside.text('name')),
-    quantization_annotation: (inside) => names.has(inside.text('tensor_name')),
-    input: () => false,
-    output: () => false,
-  }
-  for (const [list, keeps] of Object.entries(isKept)) message.filter(list, (field) => keeps(field as Message))
+  const typed = new Set<string>()
+  message.filter('value_info', (field) => {
+    const name = (field as Message).text('name')
+    if (ends.has(name) && !declared.has(name)) declared.set(name, field as Message)
+    if (!names.has(name) || ends.has(name)) return false
+    typed.add(name)
+    return true
+  })
+  message.filter('node', (_, index) => nodes.has(all[index]!))
+  message.filter('quantization_annotation', (field) => names.has((field as Message).text('tensor_name')))
+  message.clear('input')
+  message.clear('output')
   // Initializers named by a remaining quantization annotation stay.
   const annotated = new Set(annotatedNames(graph))
   removeInitializers(graph, (name) => (inputNames.has(name) || !names.has(name)) && !annotated.has(name))
@@ -151,14 +165,13 @@ function cutGraph(
   for (const name of others) declare(message, 'input', name, declared.get(name))
   for (const { name, type } of outputs) declare(message, 'output', name, declared.get(name), type)
   // An output of the whole model is declared there only; as an intermediate value it needs a value_info.
-  const typed = new Set(message.messages('value_info').map((value) => value.text('name')))
   for (const [name, value] of declared)
-    if (made.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
+    if (produced.has(name) && !ends.has(name) && !typed.has(name)) message.adopt('value_info', value)
 }
 
-/** ValueInfoProto by name; inputs and outputs win over `value_info`. */
-function declarationsOf(graph: Message): ReadonlyMap<string, Message> {
-  const lists = ['value_info', 'output', 'input'].flatMap((list) => graph.messages(list))
+/** Inputs and outputs by name. */
+function declarationsOf(graph: Message): Map<string, Message> {
+  const lists = ['output', 'input'].flatMap((list) => graph.messages(list))
   return new Map(lists.map((value) => [value.text('name'), value]))
 }
 

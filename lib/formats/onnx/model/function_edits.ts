@@ -85,6 +85,7 @@ export function removeFunction(model: EditableModel, domain: string, name: strin
 
 /** Removes functions that no node calls, directly or through other functions. */
 export function removeUncalledFunctions(model: EditableModel): void {
+  if (!model.message.has('functions')) return
   const bodies = new Map(
     model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each] as const),
   )

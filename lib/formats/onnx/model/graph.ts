@@ -14,7 +14,7 @@ import { checkText, checkTexts } from '../protobuf/field_input.js'
 import { Message, type MessageField } from '../protobuf/message.js'
 import { INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
-import { GraphNames, NAMED_LISTS, type NamedList } from './graph_names.js'
+import { GraphNames, NAMED_FIELDS, type NamedList } from './graph_names.js'
 import {
   constantsToInitializers,
   deduplicateInitializers,
@@ -39,7 +39,7 @@ import type {
   ValueType,
 } from './types.js'
 import { GraphValue } from './value.js'
-import { checkValueType, readValueType, writeValueType } from './value_type.js'
+import { checkValueType, readValueType } from './value_type.js'
 
 /** Refuses a clone of a graph, node, value, attribute or function. */
 export const PART_UNCLONEABLE = uncloneable(
@@ -134,11 +134,8 @@ export class ProtoGraph implements GraphInterface {
       this.#declare('value_info', name, type)
       return
     }
-    checkValueType(type)
-    this.#follow(() => {
-      known.clear('type')
-      writeValueType(known, 'type', type)
-    })
+    const encoded = checkValueType(type)
+    this.#follow(() => known.setEncoded('type', encoded))
   }
 
   typeOf(name: string): ValueType {
@@ -345,8 +342,8 @@ export class ProtoGraph implements GraphInterface {
       for (const { message } of names.usersOf(name)) replaceText(message, 'input', name, other)
       for (const { message } of names.producersOf(name)) replaceText(message, 'output', name, other)
       for (const graph of inner) graph.#replaceUses(name, other)
-      for (const [list, field] of Object.entries(NAMED_LISTS))
-        for (const message of names.declarations(list as NamedList, name)) message.setText(field, other)
+      for (const [list, field] of NAMED_FIELDS)
+        for (const message of names.declarations(list, name)) message.setText(field, other)
       names.rename(name, other)
       const initializer = names.initializer(other)
       if (initializer) names.setInitializer(other, this.#renameInitializer(initializer, other))
@@ -443,11 +440,11 @@ export class ProtoGraph implements GraphInterface {
 
   #declare(list: NamedList, name: string, type: ValueType): void {
     checkText('The name of a value', name)
-    checkValueType(type)
+    const encoded = checkValueType(type)
     this.#follow((names) => {
       const value = this.message.insert(list)
       value.setText('name', name)
-      writeValueType(value, 'type', type)
+      value.setEncoded('type', encoded)
       names.declare(list, name, value)
     })
   }

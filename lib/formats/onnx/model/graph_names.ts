@@ -8,7 +8,7 @@ import type { Message } from '../protobuf/message.js'
 import type { Graph, InitializerField, Node, Use } from './types.js'
 
 /** Lists of a GraphProto whose messages refer to a value by name, and the field with the name. */
-export const NAMED_LISTS = {
+const NAMED_LISTS = {
   input: 'name',
   output: 'name',
   value_info: 'name',
@@ -16,6 +16,8 @@ export const NAMED_LISTS = {
 } as const
 
 export type NamedList = keyof typeof NAMED_LISTS
+
+export const NAMED_FIELDS = Object.entries(NAMED_LISTS) as readonly [NamedList, string][]
 
 /** Most names have one object of a kind, which needs no set. */
 type Some<T> = T | Set<T> | undefined
@@ -44,9 +46,8 @@ export class GraphNames {
   constructor(graph: Graph, initializers: readonly InitializerField[]) {
     this.edits = graph.message.edits
     this.#message = graph.message
-    for (const [list, field] of Object.entries(NAMED_LISTS))
-      for (const message of graph.message.messages(list))
-        this.declare(list as NamedList, message.text(field), message)
+    for (const [list, field] of NAMED_FIELDS)
+      for (const message of graph.message.messages(list)) this.declare(list, message.text(field), message)
     // The first of equal names wins.
     for (const each of initializers) this.#entry(each.name).initializer ??= each
     for (const node of graph.nodes) this.add(node)
@@ -112,9 +113,10 @@ export class GraphNames {
   }
 
   usesOf(name: string): readonly Use[] {
-    return this.usersOf(name).flatMap((node) =>
-      node.inputs.flatMap((input, index) => (input === name ? [{ node, index }] : [])),
-    )
+    const uses: Use[] = []
+    for (const node of this.usersOf(name))
+      for (const [index, input] of node.inputs.entries()) if (input === name) uses.push({ node, index })
+    return uses
   }
 
   /** True for an input, an initializer or an output of a node. */
@@ -124,13 +126,16 @@ export class GraphNames {
   }
 
   add(node: Node): void {
-    for (const name of node.outputs) {
+    const [inputs, outputs] = node.message.textPair('input', 'output')
+    for (const name of outputs) {
+      if (name === '') continue
       const entry = this.#entry(name)
-      if (name !== '') entry.producer = withItem(entry.producer, node)
+      entry.producer = withItem(entry.producer, node)
     }
-    for (const name of node.inputs) {
+    for (const name of inputs) {
+      if (name === '') continue
       const entry = this.#entry(name)
-      if (name !== '') entry.user = withItem(entry.user, node)
+      entry.user = withItem(entry.user, node)
     }
     if (hasSubgraphs(node)) this.subgraphs.set(node, node.subgraphs)
   }
@@ -138,11 +143,12 @@ export class GraphNames {
   /** Removes a node, which must be as it was when it was added. */
   delete(node: Node): void {
     this.subgraphs.delete(node)
-    for (const name of node.outputs) {
+    const [inputs, outputs] = node.message.textPair('input', 'output')
+    for (const name of outputs) {
       const entry = this.#entry(name)
       entry.producer = withoutItem(entry.producer, node)
     }
-    for (const name of node.inputs) {
+    for (const name of inputs) {
       const entry = this.#entry(name)
       entry.user = withoutItem(entry.user, node)
     }
@@ -204,8 +210,6 @@ function withoutItem<T extends object>(some: Some<T>, item: T): Some<T> {
 }
 
 /** Makes no Graph objects: most nodes have no subgraph. */
-function hasSubgraphs({ message }: Node): boolean {
-  return message
-    .fieldsOf('attribute', false)
-    .some((attribute) => attribute.kind === 'message' && (attribute.has('g') || attribute.has('graphs')))
+export function hasSubgraphs({ message }: Node): boolean {
+  return message.hasInside('attribute', 'g', 'graphs')
 }

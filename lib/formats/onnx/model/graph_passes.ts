@@ -10,6 +10,7 @@ import type { Message, MessageField } from '../protobuf/message.js'
 import { FORMAT_NAME, INITIALIZER_LISTS } from '../schema.js'
 import { tensorOfField } from '../tensor/from_message.js'
 import { StrippedTensor } from '../tensor/stripped.js'
+import { hasSubgraphs } from './graph_names.js'
 import { usedNames } from './node_order.js'
 import type { Graph, Node, Removed } from './types.js'
 import { constantOf } from './value.js'
@@ -17,15 +18,12 @@ import { constantOf } from './value.js'
 /** See `Graph.removeUnused`. */
 export function removeUnused(graph: Graph): Removed {
   refuseTraining(graph)
-  const inner = graph.nodes.flatMap((node) => node.subgraphs.map(removeUnused))
   const { message } = graph
-  const needed = neededNames(graph)
-  const isNeeded = (name: string): boolean => name !== '' && needed.has(name)
-  const nodes = message.filter('node', (field) => {
-    const outputs = (field as Message).texts('output')
-    return outputs.every((name) => name === '') || outputs.some(isNeeded)
-  })
-  const inputs = new Set(graph.inputNames)
+  const all = graph.nodes
+  const inner = all.flatMap((node) => (hasSubgraphs(node) ? node.subgraphs.map(removeUnused) : []))
+  const inputs = new Set(message.messages('input').map((value) => value.text('name')))
+  const { names: needed, nodes: neededNodes } = neededParts(graph, all)
+  const nodes = message.filter('node', (_, index) => neededNodes.has(all[index]!))
   const initializers = removeInitializers(graph, (name) => !needed.has(name) && !inputs.has(name))
   message.filter('value_info', (field) => needed.has((field as Message).text('name')))
   return {
@@ -43,27 +41,44 @@ export function removeInitializers(graph: Graph, isGone: (name: string) => boole
   return gone.reduce((sum, count) => sum + count)
 }
 
-/** Names that outputs of the graph and nodes without outputs depend on. The purpose of the latter is unknown, so they stay. */
-function neededNames(graph: Graph): ReadonlySet<string> {
-  const producers = new Map<string, Node>()
-  const needed = new Set<string>(annotatedNames(graph))
-  const waiting: string[] = [...needed, ...graph.outputs.map(({ name }) => name)]
-  for (const node of graph.nodes) {
-    const outputs = node.outputs.filter((name) => name !== '')
-    for (const name of outputs) producers.set(name, node)
-    if (outputs.length > 0) continue
-    for (const used of usedNames(node)) waiting.push(used)
+/**
+ * What outputs of the graph and nodes without outputs depend on. The purpose of the latter is unknown, so they stay. Of
+ * several nodes with the same output, all are needed.
+ */
+function neededParts(
+  graph: Graph,
+  all: readonly Node[],
+): { readonly names: ReadonlySet<string>; readonly nodes: ReadonlySet<Node> } {
+  const producers = new Map<string, Node[]>()
+  const ends = graph.message.messages('output').map((value) => value.text('name'))
+  const waiting = [...annotatedNames(graph), ...ends]
+  const names = new Set(waiting)
+  const nodes = new Set<Node>()
+  const need = (node: Node): void => {
+    nodes.add(node)
+    for (const output of node.outputs) needName(output)
+    for (const used of usedNames(node)) needName(used)
   }
-  const seen = new Set<Node>()
+  const needName = (name: string): void => {
+    if (names.has(name)) return
+    names.add(name)
+    waiting.push(name)
+  }
+  for (const node of all) {
+    let hasOutput = false
+    for (const name of node.outputs) {
+      if (name === '') continue
+      hasOutput = true
+      const others = producers.get(name)
+      if (others) others.push(node)
+      else producers.set(name, [node])
+    }
+    if (!hasOutput) need(node)
+  }
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
-    needed.add(name)
-    const producer = producers.get(name)
-    if (!producer || seen.has(producer)) continue
-    seen.add(producer)
-    for (const output of producer.outputs) needed.add(output)
-    for (const used of usedNames(producer)) waiting.push(used)
+    for (const node of producers.get(name) ?? []) if (!nodes.has(node)) need(node)
   }
-  return needed
+  return { names, nodes }
 }
 
 /** Values with quantization annotations: equal bits may have different scales. */

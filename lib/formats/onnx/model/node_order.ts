@@ -1,6 +1,7 @@
 /** Topological order of nodes: each follows the producers of the values that it or its subgraphs use. */
 import { TileworkError } from '../../../errors.js'
 import { valueText } from '../../../value_text.js'
+import { hasSubgraphs } from './graph_names.js'
 import type { Node } from './types.js'
 
 /**
@@ -10,13 +11,19 @@ import type { Node } from './types.js'
  * @throws TileworkError ERR_GRAPH for a cycle
  */
 export function sortedNodes(nodes: readonly Node[]): number[] {
-  const producers = new Map(
-    nodes.flatMap((node, index) => node.outputs.map((name) => [name, index] as const)),
-  )
-  const users: number[][] = nodes.map(() => [])
+  const producers = new Map<string, number>()
+  for (const [index, node] of nodes.entries()) for (const name of node.outputs) producers.set(name, index)
+  const users: (number[] | undefined)[] = nodes.map(() => undefined)
   const missing = nodes.map((node, index) => {
-    const needed = new Set([...usedNames(node)].flatMap((name) => producers.get(name) ?? []))
-    for (const producer of needed) users[producer]!.push(index)
+    const needed = new Set<number>()
+    for (const name of usedNames(node)) {
+      const producer = producers.get(name)
+      if (producer === undefined || needed.has(producer)) continue
+      needed.add(producer)
+      const others = users[producer]
+      if (others) others.push(index)
+      else users[producer] = [index]
+    }
     return needed.size
   })
   const order: number[] = []
@@ -24,7 +31,7 @@ export function sortedNodes(nodes: readonly Node[]): number[] {
   for (const [index, count] of missing.entries()) if (count === 0) ready.push(index)
   for (let next = ready.pop(); next !== undefined; next = ready.pop()) {
     order.push(next)
-    for (const user of users[next]!) {
+    for (const user of users[next] ?? []) {
       missing[user]! -= 1
       if (missing[user] === 0) ready.push(user)
     }
@@ -39,6 +46,7 @@ export function sortedNodes(nodes: readonly Node[]): number[] {
 export function* usedNames(node: Node): Generator<string> {
   for (const name of node.inputs) if (name !== '') yield name
   // Also yields names that the subgraph itself defines, which is harmless: no outer node produces the same name.
+  if (!hasSubgraphs(node)) return
   for (const graph of node.subgraphs) {
     for (const inner of graph.nodes) yield* usedNames(inner)
     for (const { name } of graph.outputs) yield name

@@ -77,10 +77,11 @@ const MAX_NESTED_TYPES = 45
 /**
  * Checks a type before anything is changed.
  *
+ * @returns the bytes of a TypeProto
  * @throws TileworkError as `encodeValueType`
  */
-export function checkValueType(type: ValueType): void {
-  readInput('The type', () => encodeValueType(type))
+export function checkValueType(type: ValueType): Uint8Array {
+  return readInput('The type', () => encodeValueType(type))
 }
 
 /** Appends a TypeProto. @throws TileworkError as `encodeValueType` */

@@ -23,7 +23,8 @@ export interface Chunk {
 const MAX_CHUNK_ITEMS = 512
 
 export class FieldLists {
-  readonly #chunks: Chunk[] = []
+  /** Replaced, not appended to: most messages have one or two, and an array that grows has room for 17. */
+  #chunks: readonly Chunk[] = []
   /** Bit set of the numbers of edited fields, which are below 32. */
   #edited = 0
 
@@ -54,15 +55,15 @@ export class FieldLists {
 
   /** Adds the list of a field as it is in the file. */
   load(number: number, items: readonly Item[]): void {
-    this.#chunks.push(...this.#split(number, items))
+    this.#chunks = this.#chunks.concat(this.#split(number, items))
   }
 
   /** Replaces the list of a field. */
   set(number: number, items: readonly Item[]): void {
     const [from, end] = this.#range(number)
-    for (const { items: old } of this.#chunks.slice(from, end))
-      for (const item of old) if (isListed(item)) item.chunk = undefined
-    this.#chunks.splice(from, end - from, ...this.#split(number, items))
+    for (let at = from; at < end; at++)
+      for (const item of this.#chunks[at]!.items) if (isListed(item)) item.chunk = undefined
+    this.#replaceChunks(from, end, this.#split(number, items))
     this.markEdited(number)
   }
 
@@ -88,7 +89,7 @@ export class FieldLists {
     chunk.items.splice(Math.max(0, Math.min(at - before, chunk.items.length)), 0, ...added)
     for (const item of added) if (isListed(item)) item.chunk = chunk
     if (chunk.items.length > MAX_CHUNK_ITEMS) {
-      this.#chunks.splice(index, 1, ...this.#split(number, chunk.items, MAX_CHUNK_ITEMS / 2))
+      this.#replaceChunks(index, index + 1, this.#split(number, chunk.items, MAX_CHUNK_ITEMS / 2))
     }
   }
 
@@ -117,6 +118,12 @@ export class FieldLists {
     return clone
   }
 
+  #replaceChunks(from: number, end: number, added: readonly Chunk[]): void {
+    const chunks = this.#chunks
+    this.#chunks =
+      from === end ? chunks.concat(added) : chunks.slice(0, from).concat(added, chunks.slice(end))
+  }
+
   /** The chunks of a field; a range of none for a field that is not known. */
   #range(number: number): [number, number] {
     const chunks = this.#chunks
@@ -129,13 +136,12 @@ export class FieldLists {
 
   /** Chunks of a list, at least one. */
   #split(number: number, items: readonly Item[], length = MAX_CHUNK_ITEMS): Chunk[] {
-    const chunks: Chunk[] = []
-    for (let at = 0; at === 0 || at < items.length; at += length) {
-      const chunk: Chunk = { number, owner: this, items: items.slice(at, at + length) }
+    const count = Math.max(1, Math.ceil(items.length / length))
+    return Array.from({ length: count }, (_, index) => {
+      const chunk: Chunk = { number, owner: this, items: items.slice(index * length, (index + 1) * length) }
       for (const item of chunk.items) if (isListed(item)) item.chunk = chunk
-      chunks.push(chunk)
-    }
-    return chunks
+      return chunk
+    })
   }
 }
 

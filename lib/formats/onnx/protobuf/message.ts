@@ -188,6 +188,38 @@ export class Message implements Listed {
     return texts
   }
 
+  /** As `texts`, for two fields in one scan. */
+  textPair(first: string, second: string): [string[], string[]] {
+    const [one, other] = [fieldInfo(this.type, first), fieldInfo(this.type, second)]
+    if (this.#lists?.isKnown(one.number) || this.#lists?.isKnown(other.number))
+      return [this.texts(first), this.texts(second)]
+    const pair: [string[], string[]] = [[], []]
+    if (!this.#file) return pair
+    this.#scanRange(this.#start, this.#end, (cursor) => {
+      if (cursor.wireType !== LENGTH) return
+      if (cursor.number === one.number) pair[0].push(this.#heldText(cursor))
+      else if (cursor.number === other.number) pair[1].push(this.#heldText(cursor))
+    })
+    return pair
+  }
+
+  /** True where a message of the field `name` has one of the fields `inner`; makes no objects for what was not read. */
+  hasInside(name: string, ...inner: readonly string[]): boolean {
+    const info = fieldInfo(this.type, name)
+    const known = this.#lists?.items(info.number)
+    if (known) return known.some((item) => item instanceof Message && inner.some((each) => item.has(each)))
+    const wanted = inner.map((each) => fieldInfo(info.kind as MessageName, each))
+    let isThere = false
+    this.#scan(info, ({ valueStart, position }) => {
+      const isWanted = (cursor: WireCursor): boolean =>
+        wanted.some((each) => each.number === cursor.number && canBe(each, cursor.wireType))
+      this.#scanRange(valueStart, position, (cursor) => {
+        isThere ||= isWanted(cursor)
+      })
+    })
+    return isThere
+  }
+
   /** Values of an integer field, packed or not. */
   ints(name: string): (number | bigint)[] {
     const info = fieldInfo(this.type, name)
@@ -296,8 +328,17 @@ export class Message implements Listed {
   /** Appends a message that is encoded already. */
   insertEncoded(name: string, bytes: Uint8Array): void {
     const info = fieldInfo(this.type, name)
+    this.#insert(info, [this.#encoded(info, bytes)])
+  }
+
+  /** Replaces a singular message by one that is encoded already. */
+  setEncoded(name: string, bytes: Uint8Array): void {
+    this.#set(name, [this.#encoded(fieldInfo(this.type, name), bytes)])
+  }
+
+  #encoded({ kind }: FieldInfo, bytes: Uint8Array): Message {
     const origin = { file: encodedFile(bytes), start: 0, end: bytes.byteLength }
-    this.#insert(info, [new Message(info.kind as MessageName, origin, this)])
+    return new Message(kind as MessageName, origin, this)
   }
 
   /** Appends a copy of a message of any file, as that message is now. */

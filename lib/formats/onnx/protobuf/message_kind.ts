@@ -19,26 +19,9 @@ import type { ByteSource } from '../../../bytes/source.js'
 import { packedByteLength } from '../../../dtype/decode.js'
 import { DTYPES, type Dtype } from '../../../dtype/dtypes.js'
 import { FileFault } from '../../file_fault.js'
-import {
-  DTYPE_OF_CODE,
-  type FieldInfo,
-  fieldNumber,
-  isMessageKind,
-  LOCATION_EXTERNAL,
-  MESSAGES,
-} from '../schema.js'
+import { DTYPE_OF_CODE, type FieldInfo, fieldNumber, LOCATION_EXTERNAL, MESSAGES } from '../schema.js'
 import { storageOf, TENSOR, TYPED_FIELDS } from '../tensor/header.js'
-import {
-  eachField,
-  FIXED32,
-  FIXED64,
-  LENGTH,
-  type Steps,
-  VARINT,
-  VARINT_BYTES,
-  WireCursor,
-  walkSource,
-} from './wire.js'
+import { eachField, LENGTH, type Steps, VARINT, VARINT_BYTES, WireCursor, walkSource } from './wire.js'
 
 /** Message types of files. */
 export const FILE_MESSAGES = [
@@ -196,14 +179,7 @@ function isOf(fields: readonly (FieldInfo | undefined)[], seen: Seen, takesUnkno
 
 /** True for the wire type of the field, and for packed numbers of a repeated field. */
 export function canBe(field: FieldInfo, wireType: number): boolean {
-  const own = wireTypeOf(field)
-  return wireType === own || (wireType === LENGTH && field.isRepeated && own !== LENGTH)
-}
-
-function wireTypeOf({ kind }: FieldInfo): number {
-  if (isMessageKind(kind) || kind === 'string' || kind === 'bytes') return LENGTH
-  if (kind === 'float') return FIXED32
-  return kind === 'double' ? FIXED64 : VARINT
+  return wireType === field.wireType || (wireType === LENGTH && field.isRepeated)
 }
 
 const VALUE_FIELDS: readonly number[] = [

@@ -249,9 +249,10 @@ export class WireCursor {
     const isNear = this.#isNear()
     this.#windowBytes = isNear ? Math.min(2 * this.#windowBytes, LAST_WINDOW_BYTES) : FIRST_WINDOW_BYTES
     const wanted = Math.max(count, this.#windowBytes)
-    // Nodes are also read backwards, from the outputs of a graph on.
+    // Nodes are also read backwards, from the outputs of a graph on, and in turn with the node before.
     const isBackwards = isNear && this.position < this.#windowStart
-    const start = isBackwards ? Math.max(0, this.position + FIRST_WINDOW_BYTES - wanted) : this.position
+    const margin = isBackwards ? wanted - FIRST_WINDOW_BYTES : isNear ? Math.min(NEAR_BYTES, wanted >> 2) : 0
+    const start = Math.max(0, this.position - margin)
     const length = Math.min(Math.max(wanted, this.position + count - start), byteLength - start)
     // Allocates no more than it reads: there may be a cursor per tensor, and most read once.
     if (length > this.#buffer.byteLength) this.#buffer = allocateBytes(length)
