@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { ByteSource } from '../../bytes/source.js'
+import type { FindingCode } from '../../errors.js'
 import type { Budget } from '../budget.js'
 import { FileFault } from '../file_fault.js'
 import type { Report } from '../report.js'
@@ -22,7 +23,14 @@ import {
   WireCursor,
   walkSource,
 } from './protobuf/wire.js'
-import { type FieldInfo, isMessageKind, MAX_TEXT_BYTES, MESSAGES, type MessageName } from './schema.js'
+import {
+  ENUM_SIZES,
+  type FieldInfo,
+  isMessageKind,
+  MAX_TEXT_BYTES,
+  MESSAGES,
+  type MessageName,
+} from './schema.js'
 import { walkTensor } from './tensor/header.js'
 import { type CheckedTensor, checkTensor, type ExternalPlacement } from './tensor/rules.js'
 import { checkSparse, walkSparse } from './tensor/sparse.js'
@@ -67,6 +75,8 @@ interface FieldRule {
   /** Bit set of the wire types that the field may have. */
   readonly wireTypes: number
   readonly content: Content
+  /** Values from this on are cut to 32 bits, or are unknown numbers of an enum. */
+  readonly limit: number | undefined
 }
 
 const WIRE_TYPES = [VARINT, FIXED64, LENGTH, FIXED32]
@@ -82,7 +92,8 @@ const FIELD_RULES = new Map(
 function ruleOf(name: string, field: FieldInfo): FieldRule {
   const allowed = WIRE_TYPES.filter((wireType) => canBe(field, wireType))
   const wireTypes = allowed.reduce((set, wireType) => set | (1 << wireType), 0)
-  return { field, wireTypes, content: contentOf(name, field) }
+  const limit = field.kind === 'int32' ? 2 ** 31 : ENUM_SIZES[`${name}.${field.name}`]
+  return { field, wireTypes, content: contentOf(name, field), limit }
 }
 
 /** Packed numbers of tensors are checked with the tensor. */
@@ -152,6 +163,9 @@ class Validator {
   #messageFields(name: MessageName, start: number, end: number, level: Level): Steps<void> | undefined {
     const fields = FIELD_RULES.get(name)!
     const counts: number[] = []
+    // Bit sets of the singular fields and of the members of a oneof so far.
+    let seen = 0
+    let members = 0
     const { cursor } = this
     cursor.position = start
     return visitFields(cursor, end, () => {
@@ -161,6 +175,14 @@ class Validator {
       if ((rule.wireTypes & (1 << cursor.wireType)) === 0) {
         this.#noteWireType(name, field)
         return undefined
+      }
+      const bit = 1 << field.number
+      if (cursor.wireType === VARINT && rule.limit !== undefined) this.#checkNumber(name, rule)
+      if (!field.isRepeated) {
+        if ((seen & bit) !== 0) this.#noteRepeated(name, field)
+        if (field.oneof !== undefined && (members & ~bit) !== 0) this.#noteMember(name, field)
+        if (field.oneof !== undefined) members |= bit
+        seen |= bit
       }
       if (cursor.wireType !== LENGTH || content === 'unchecked') return undefined
       if (content === 'numbers') return this.#packedRun(name, field)
@@ -216,7 +238,7 @@ class Validator {
     if (field.kind !== 'float') return this.#varints(valueStart, position)
     const byteLength = position - valueStart
     if (byteLength % FLOAT_BYTES === 0) return undefined
-    const message = `Field ${field.number} (${field.name}) of ${name} is a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
+    const message = `${nameOfField(name, field)} is a packed run of ${byteLength} bytes; it must be a multiple of ${FLOAT_BYTES}.`
     this.#report.broken('ERR_HEADER', message, { path: this.path(field), offset: start })
     return undefined
   }
@@ -251,12 +273,43 @@ class Validator {
     this.#report.deviation('ERR_HEADER', `${path} is not valid UTF-8.`, { path, offset })
   }
 
+  /** Protobuf cuts an int32 to its low bits, and keeps an unknown number of an enum as an unknown field. */
+  #checkNumber(name: MessageName, { field, limit }: FieldRule): void {
+    const value = this.cursor.int64()
+    if (field.kind === 'int32' ? value === this.cursor.int32() : value >= 0 && value < limit!) return
+    const reading =
+      field.kind === 'int32' ? `it is read as ${this.cursor.int32()}` : 'it is read as an unknown field'
+    this.#noteRule(field, `${nameOfField(name, field)} is ${value}; ${reading}.`)
+  }
+
+  #noteRepeated(name: MessageName, field: FieldInfo): void {
+    const reading = isMessageKind(field.kind) ? 'its occurrences are merged' : 'the last one counts'
+    this.#noteRule(field, `${nameOfField(name, field)} occurs more than once; ${reading}.`, 'ERR_DUPLICATE')
+  }
+
+  #noteMember(name: MessageName, field: FieldInfo): void {
+    this.#noteRule(
+      field,
+      `${nameOfField(name, field)} follows another member of its oneof, of which the last one counts.`,
+      'ERR_DUPLICATE',
+    )
+  }
+
+  /** Reports an encoding that protobuf allows and no writer makes. */
+  #noteRule(field: FieldInfo, message: string, code: FindingCode = 'ERR_HEADER'): void {
+    this.#report.note(code, message, { path: this.path(field), offset: this.cursor.start })
+  }
+
   #noteWireType(name: MessageName, field: FieldInfo): void {
     const { wireType, start } = this.cursor
     const path = this.path(field)
-    const message = `Field ${field.number} (${field.name}) of ${name} has the wire type ${wireType}; it is read as an unknown field.`
+    const message = `${nameOfField(name, field)} has the wire type ${wireType}; it is read as an unknown field.`
     this.#report.deviation('ERR_HEADER', message, { path, offset: start })
   }
+}
+
+function nameOfField(name: MessageName, { number, name: field }: FieldInfo): string {
+  return `Field ${number} (${field}) of ${name}`
 }
 
 /** Whether tensors in this field are listed, judged by this level alone. */

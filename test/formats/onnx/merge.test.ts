@@ -1,6 +1,6 @@
 /** Protobuf's rules for repeated occurrences and unexpected encodings; Python's parser gives the same answers. */
 import { describe, expect, it } from 'vitest'
-import { open, serialize } from '../../../lib/index.js'
+import { check, open, serialize } from '../../../lib/index.js'
 import type { Attribute, Graph } from '../../../lib/onnx.js'
 import {
   type Bytes,
@@ -84,5 +84,61 @@ describe('an encoding that protobuf allows', () => {
   it('ignores a field of another wire type, and keeps it', async () => {
     const float = fixed(2, new Uint8Array(Float32Array.of(1.5).buffer))
     expect((await attributeOf(float, int(2, 3), int(20, 1))).value).toBe(1.5)
+  })
+})
+
+describe('check of an encoding that needs a rule of protobuf', () => {
+  const messages = async (graph: Bytes): Promise<string[]> =>
+    (await check(modelProto(graph), { level: 'strict' }))
+      .filter(({ severity }) => severity === 'warning')
+      .map(({ message }) => message)
+  const withType = (...fields: readonly Bytes[]): Bytes =>
+    join(graphProto({}), field(13, join(field(1, 'x'), ...fields.map((bytes) => field(2, bytes)))))
+
+  it('names a message that is given in parts', async () => {
+    expect(await messages(withType(tensorType(int(1, 1)), tensorType(field(2, []))))).toEqual([
+      'Field 2 (type) of ValueInfoProto occurs more than once; its occurrences are merged.',
+    ])
+  })
+
+  it('names a text that is given twice, and members of a oneof', async () => {
+    expect(await messages(join(graphProto({}), field(10, 'one'), field(10, 'two')))).toEqual([
+      'Field 10 (doc_string) of GraphProto occurs more than once; the last one counts.',
+    ])
+    expect(await messages(withType(join(tensorType(int(1, 1)), field(8, int(1, 1)))))).toEqual([
+      'Field 8 (sparse_tensor_type) of TypeProto follows another member of its oneof, of which the last one counts.',
+    ])
+  })
+
+  it('names numbers that are cut, and unknown numbers of an enum', async () => {
+    expect(await messages(withType(tensorType(int(1, 2n ** 32n + 7n))))).toEqual([
+      'Field 1 (elem_type) of TypeProtoTensor is 4294967303; it is read as 7.',
+    ])
+    const attribute = join(field(1, 'a'), int(20, 99), int(3, 5))
+    expect(
+      await messages(graphProto({ nodes: [nodeProto({ outputs: ['y'], attributes: [attribute] })] })),
+    ).toEqual(['Field 20 (type) of AttributeProto is 99; it is read as an unknown field.'])
+  })
+
+  it('names a number that a tensor repeats', async () => {
+    const external = join(int(14, 1), int(14, 0), int(1, 1), int(2, 1), field(8, 'w'), field(9, [0, 0, 0, 0]))
+    expect(await messages(join(graphProto({}), field(5, external)))).toEqual([
+      'Field 14 (data_location) of TensorProto occurs more than once; the last one counts.',
+    ])
+  })
+})
+
+describe('the header of a tensor', () => {
+  it('ignores an unknown data_location, as protobuf does', async () => {
+    const tensor = join(
+      int(1, 1),
+      int(2, 1),
+      field(8, 'w'),
+      field(9, new Uint8Array(Float32Array.of(2.5).buffer)),
+      int(14, 0),
+      int(14, 99),
+    )
+    const file = await open(modelProto(join(graphProto({}), field(5, tensor))))
+    expect(file.tensors.get('w')!.kind === 'dense' && file.dense('w').at(0)).toBe(2.5)
   })
 })

@@ -19,6 +19,7 @@ import {
 } from '../protobuf/wire.js'
 import {
   DTYPE_OF_CODE,
+  ENUM_SIZES,
   FIELD_STORAGE,
   type FieldStorage,
   fieldNumber,
@@ -57,6 +58,8 @@ const ENTRY_WIRE_TYPES: ReadonlyMap<number, number> = new Map(
   Object.values(TYPED_FIELDS).map(({ number, wireType }) => [number, wireType]),
 )
 
+const LOCATIONS = ENUM_SIZES['TensorProto.data_location']!
+
 /** Bytes per entry of the fields with fixed-size entries. */
 const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
   [TYPED_FIELDS.float_data.number, 4],
@@ -92,6 +95,8 @@ export class TensorHeader {
   doc: string | undefined
   hasSegment = false
   location = 0
+  /** A `data_location` that ONNX does not define, which readers ignore. */
+  unknownLocation: number | undefined
   readonly external: Property[] = []
   readonly metadata: Property[] = []
   /** By field number. */
@@ -202,8 +207,12 @@ function headerField(
   if (wireType !== VARINT) return
   if (number === TENSOR.dims) addDim(header.dims, cursor.int64())
   else if (number === TENSOR.dataType) header.dtypeCode = cursor.int32()
-  else if (number === TENSOR.dataLocation) header.location = cursor.int32()
-  else return
+  else if (number === TENSOR.dataLocation) {
+    const location = cursor.int32()
+    // As in proto2, an unknown number of an enum is an unknown field.
+    if (location >= 0 && location < LOCATIONS) header.location = location
+    else header.unknownLocation = location
+  } else return
   keep?.(cursor.held(start, position))
 }
 

@@ -116,8 +116,8 @@ function place(header: TensorHeader, dtype: Dtype, count: number, where: TensorP
     where.report.note('ERR_UNSUPPORTED', message, placeOf(where, 'segment'))
     return { kind: 'none', reason: 'it is a segment of a larger tensor' }
   }
-  if (header.location !== 0 && !header.isExternal) {
-    const message = `${nameOf(header)} has the data_location ${header.location}; known are 0 and 1.`
+  if (header.unknownLocation !== undefined) {
+    const message = `${nameOf(header)} has the data_location ${header.unknownLocation}; known are 0 and 1.`
     deviation(where, 'data_location', 'ERR_HEADER', message)
   }
   if (header.isExternal) return placeExternal(header, dtype, count, where)
