@@ -19,6 +19,8 @@ export {
   type GraphConstructor,
   ModelFunction,
   type NewAttribute,
+  type NewAttributeReference,
+  type NewAttributeValue,
   type NewFunction,
   type NewModel,
   type NewNode,

@@ -26,6 +26,8 @@ export type {
   AttributeValue,
   Dimension,
   NewAttribute,
+  NewAttributeReference,
+  NewAttributeValue,
   NewNode,
   Node,
   Removed,

@@ -4,12 +4,21 @@ import { TileworkError } from '../../../errors.js'
 import { checkTensor } from '../../../tensor/check_tensor.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { valueText } from '../../../value_text.js'
-import { checkBytes, checkFloat, checkInt64, checkList } from '../protobuf/field_input.js'
+import { checkBytes, checkFloat, checkInt64, checkList, checkText } from '../protobuf/field_input.js'
 import type { Message, MessageFile } from '../protobuf/message.js'
 import { ATTRIBUTE_TYPES, LOCATION_EXTERNAL } from '../schema.js'
 import { denseFields } from '../tensor/fields.js'
 import { tensorOfField } from '../tensor/from_message.js'
-import type { Attribute, AttributeType, AttributeValue, Graph, Graphs, NewAttribute } from './types.js'
+import type {
+  Attribute,
+  AttributeType,
+  AttributeValue,
+  Graph,
+  Graphs,
+  NewAttribute,
+  NewAttributeReference,
+  NewAttributeValue,
+} from './types.js'
 import { checkValueType, readValueType, writeValueType } from './value_type.js'
 
 export class ProtoAttribute implements Attribute {
@@ -99,9 +108,11 @@ export class ProtoAttribute implements Attribute {
 
   set(attribute: NewAttribute): void {
     const { message } = this
-    const { type, value } = checkNewAttribute(message, attribute, this.graphsByMessage)
+    const checked = checkNewAttribute(message, attribute, this.graphsByMessage)
+    const { type } = checked
     for (const field of VALUE_FIELDS) if (message.has(field)) message.clear(field)
-    SETTERS[type](message, value as never)
+    if ('refName' in checked) message.setText('ref_attr_name', checked.refName)
+    else SETTERS[type](message, checked.value as never)
     message.setInt('type', ATTRIBUTE_TYPES.indexOf(type))
   }
 }
@@ -114,15 +125,38 @@ export class ProtoAttribute implements Attribute {
  */
 export function checkNewAttribute(owner: Message, attribute: NewAttribute, graphs: Graphs): NewAttribute {
   checkObject(attribute, 'An attribute is { type, value }')
-  const { type, value } = readInput('The attribute', () => ({ ...attribute })) as NewAttribute
+  const given = readInput('The attribute', () => ({ ...attribute })) as Partial<
+    NewAttributeReference & NewAttributeValue
+  >
+  const type = given.type as NewAttribute['type']
   if (!Object.hasOwn(SETTERS, type)) {
     throw new TileworkError(
       'ERR_ARGUMENT',
       `unknown attribute type ${valueText(type)}; expected one of: ${Object.keys(SETTERS).join(', ')}.`,
     )
   }
-  CHECKS[type](value as never, { owner, graphs })
-  return { type, value } as NewAttribute
+  if (given.refName !== undefined) {
+    checkReference(owner, given.refName, given.value)
+    return { type, refName: given.refName }
+  }
+  CHECKS[type](given.value as never, { owner, graphs })
+  return { type, value: given.value } as NewAttribute
+}
+
+/** Refuses references in a graph of a model: only the body of a function has attributes to refer to. */
+function checkReference(owner: Message, refName: string, value: unknown): void {
+  if (checkText('The refName of an attribute', refName) === '' || value !== undefined) {
+    const message = 'An attribute has a value or the name of an attribute of the function; one of them.'
+    throw new TileworkError('ERR_ARGUMENT', message)
+  }
+  let outermost: Message | undefined = owner
+  while (outermost && outermost.type !== 'FunctionProto') {
+    if (outermost.type === 'GraphProto' && outermost.parent?.type === 'ModelProto') {
+      const message = `The attribute refers to ${valueText(refName)}; only nodes of a function may refer to its attributes.`
+      throw new TileworkError('ERR_ARGUMENT', message)
+    }
+    outermost = outermost.parent
+  }
 }
 
 const TENSOR_FIELDS = ['t', 'tensors', 'sparse_tensor', 'sparse_tensors'] as const
@@ -141,7 +175,7 @@ const VALUE_FIELDS = [
   'ref_attr_name',
 ]
 
-type Setters = { [New in NewAttribute as New['type']]: (message: Message, value: New['value']) => void }
+type Setters = { [New in NewAttributeValue as New['type']]: (message: Message, value: New['value']) => void }
 
 const bytesOf = (value: string | Uint8Array): Uint8Array =>
   typeof value === 'string' ? Buffer.from(value, 'utf8') : value
@@ -180,22 +214,23 @@ interface Destination {
   readonly graphs: Graphs
 }
 
-const CHECKS: { [New in NewAttribute as New['type']]: (value: New['value'], to: Destination) => void } = {
-  FLOAT: (value) => checkFloat(VALUE, value),
-  INT: (value) => checkInt64(VALUE, value),
-  STRING: (value) => checkBytes(VALUE, value),
-  FLOATS: (values) => checkEach(values, (value) => checkFloat(VALUES, value)),
-  INTS: (values) => checkEach(values, (value) => checkInt64(VALUES, value)),
-  STRINGS: (values) => checkEach(values, (value) => checkBytes(VALUES, value)),
-  TENSOR: (value) => checkKind(value, ['dense', 'string']),
-  TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['dense', 'string'])),
-  SPARSE_TENSOR: (value) => checkKind(value, ['sparse']),
-  SPARSE_TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['sparse'])),
-  GRAPH: checkGraph,
-  GRAPHS: (values, to) => checkEach(values, (value) => checkGraph(value, to)),
-  TYPE_PROTO: (value) => checkValueType(value),
-  TYPE_PROTOS: (values) => checkEach(values, checkValueType),
-}
+const CHECKS: { [New in NewAttributeValue as New['type']]: (value: New['value'], to: Destination) => void } =
+  {
+    FLOAT: (value) => checkFloat(VALUE, value),
+    INT: (value) => checkInt64(VALUE, value),
+    STRING: (value) => checkBytes(VALUE, value),
+    FLOATS: (values) => checkEach(values, (value) => checkFloat(VALUES, value)),
+    INTS: (values) => checkEach(values, (value) => checkInt64(VALUES, value)),
+    STRINGS: (values) => checkEach(values, (value) => checkBytes(VALUES, value)),
+    TENSOR: (value) => checkKind(value, ['dense', 'string']),
+    TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['dense', 'string'])),
+    SPARSE_TENSOR: (value) => checkKind(value, ['sparse']),
+    SPARSE_TENSORS: (values) => checkEach(values, (value) => checkKind(value, ['sparse'])),
+    GRAPH: checkGraph,
+    GRAPHS: (values, to) => checkEach(values, (value) => checkGraph(value, to)),
+    TYPE_PROTO: (value) => checkValueType(value),
+    TYPE_PROTOS: (values) => checkEach(values, checkValueType),
+  }
 
 function checkEach<T>(values: readonly T[], check: (value: T) => void): void {
   checkList(VALUES, values)

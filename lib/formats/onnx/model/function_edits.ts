@@ -123,6 +123,7 @@ function checkFunction(model: EditableModel, added: NewFunction): CheckedFunctio
   const nodes = checkList('The nodes of a function', given.nodes).map((node) =>
     checkNewNode(model.message, node as NewNode, GRAPHS),
   )
+  checkReferences(attributeNames, nodes)
   checkValues(inputs, outputs, nodes)
   checkCalls(model, keyOf(domain, name, overload), nodes)
   const opsetImports = importsOf(model, given.opsetImports, nodes)
@@ -157,6 +158,16 @@ function checkFormalNames(lists: Readonly<Record<string, readonly string[]>>): v
     if (names.includes('')) throw wrong(`The ${list} of a function contain an empty name`)
     const repeated = names.find((name, at) => names.indexOf(name) < at)
     if (repeated !== undefined) throw wrong(`The ${list} of a function contain ${valueText(repeated)} twice`)
+  }
+}
+
+/** References name an attribute of the function. */
+function checkReferences(attributeNames: readonly string[], nodes: readonly CheckedNode[]): void {
+  for (const { attributes } of nodes) {
+    for (const attribute of Object.values(attributes)) {
+      if (!('refName' in attribute) || attributeNames.includes(attribute.refName)) continue
+      throw wrong(`A node refers to ${valueText(attribute.refName)}, which is no attribute of the function`)
+    }
   }
 }
 
@@ -237,6 +248,7 @@ function versionOf(set: string, imports: ReadonlyMap<string, number | bigint>): 
 
 function graphsOf({ attributes }: CheckedNode) {
   return Object.values(attributes).flatMap((attribute) => {
+    if ('refName' in attribute) return []
     if (attribute.type === 'GRAPH') return [attribute.value]
     return attribute.type === 'GRAPHS' ? attribute.value : []
   })

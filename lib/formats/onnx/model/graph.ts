@@ -22,7 +22,7 @@ import {
   removeUnused,
   stripInitializers,
 } from './graph_passes.js'
-import { metadataOf } from './metadata.js'
+import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { checkNewNode, ProtoNode } from './node.js'
 import { sortedNodes } from './node_order.js'
 import type {
@@ -84,8 +84,20 @@ export class ProtoGraph implements GraphInterface {
     return this.message.text('doc_string')
   }
 
+  set docString(text: string) {
+    setOptionalText(this.message, 'doc_string', text)
+  }
+
   get metadata(): ReadonlyMap<string, string> {
     return metadataOf(this.message)
+  }
+
+  setMetadata(key: string, value: string): void {
+    setMetadata(this.message, key, value)
+  }
+
+  removeMetadata(key: string): boolean {
+    return removeMetadata(this.message, key)
   }
 
   get nodes(): readonly Node[] {
@@ -192,7 +204,7 @@ export class ProtoGraph implements GraphInterface {
   setInitializer(name: string, tensor: Tensor): void {
     checkText('The name of an initializer', name)
     checkTensor(tensor, 'setInitializer')
-    if (this.producerOf(name)) throw nameTaken(name)
+    if (name === '' || this.producerOf(name)) throw nameTaken(name)
     const list = tensor.kind === 'sparse' ? 'sparse_initializer' : 'initializer'
     this.#follow((names) => {
       const found = names.initializer(name)

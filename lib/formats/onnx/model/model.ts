@@ -19,8 +19,9 @@ import { tensorOfField } from '../tensor/from_message.js'
 import { extractModel } from './extract.js'
 import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
 import { ProtoGraph } from './graph.js'
-import { metadataOf, setMetadata } from './metadata.js'
+import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { ModelFunction } from './model_function.js'
+import { standardDomain } from './node.js'
 import type { Graph } from './types.js'
 
 /** A tensor and its path in the model. */
@@ -139,19 +140,31 @@ export class OnnxModel {
   }
 
   set producerName(name: string) {
-    this.message.setText('producer_name', name)
+    setOptionalText(this.message, 'producer_name', name)
   }
 
   get producerVersion(): string {
     return this.message.text('producer_version')
   }
 
+  set producerVersion(version: string) {
+    setOptionalText(this.message, 'producer_version', version)
+  }
+
   get domain(): string {
     return this.message.text('domain')
   }
 
+  set domain(domain: string) {
+    setOptionalText(this.message, 'domain', domain)
+  }
+
   get modelVersion(): number | bigint {
     return this.message.int('model_version') ?? 0
+  }
+
+  set modelVersion(version: number | bigint) {
+    this.message.setInt('model_version', version)
   }
 
   get docString(): string {
@@ -159,13 +172,13 @@ export class OnnxModel {
   }
 
   set docString(text: string) {
-    this.message.setText('doc_string', text)
+    setOptionalText(this.message, 'doc_string', text)
   }
 
-  /** Versions of operator sets by domain; the empty domain is ONNX itself. */
+  /** Versions of operator sets by domain; the empty domain is ONNX itself, also where the file has `ai.onnx`. */
   get opsetImports(): ReadonlyMap<string, number | bigint> {
     const imports = this.message.messages('opset_import')
-    return new Map(imports.map((each) => [each.text('domain'), each.int('version') ?? 0]))
+    return new Map(imports.map((each) => [standardDomain(each.text('domain')), each.int('version') ?? 0]))
   }
 
   /** Metadata of the model; the last of equal keys wins. */
@@ -177,11 +190,18 @@ export class OnnxModel {
     setMetadata(this.message, key, value)
   }
 
+  /** @returns false where the model has no such entry */
+  removeMetadata(key: string): boolean {
+    return removeMetadata(this.message, key)
+  }
+
   /** Sets the version of an operator set; the empty domain is ONNX itself. */
   setOpsetImport(domain: string, version: number | bigint): void {
     checkText('The domain of an operator set', domain)
     checkInt64('The version of an operator set', version)
-    const known = this.message.messages('opset_import').findLast((each) => each.text('domain') === domain)
+    const known = this.message
+      .messages('opset_import')
+      .findLast((each) => standardDomain(each.text('domain')) === standardDomain(domain))
     const entry = known ?? this.message.insert('opset_import')
     if (!known && domain !== '') entry.setText('domain', domain)
     entry.setInt('version', version)

@@ -1,9 +1,11 @@
 /** Nodes on top of NodeProto messages; see the interface `Node`. */
 import { checkObject, checkOptions, readInput } from '../../../caller_input.js'
+import { TileworkError } from '../../../errors.js'
+import { valueText } from '../../../value_text.js'
 import { checkText, checkTexts } from '../protobuf/field_input.js'
 import type { Message } from '../protobuf/message.js'
 import { checkNewAttribute, ProtoAttribute } from './attribute.js'
-import { metadataOf, setMetadata } from './metadata.js'
+import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import type { Attribute, Graph, Graphs, NewAttribute, NewNode, Node } from './types.js'
 
 export class ProtoNode implements Node {
@@ -39,7 +41,7 @@ export class ProtoNode implements Node {
   }
 
   get domain(): string {
-    return this.message.text('domain')
+    return standardDomain(this.message.text('domain'))
   }
 
   set domain(domain: string) {
@@ -58,12 +60,24 @@ export class ProtoNode implements Node {
     return this.message.text('doc_string')
   }
 
+  set docString(text: string) {
+    this.#change(() => setOptionalText(this.message, 'doc_string', text))
+  }
+
   get metadata(): ReadonlyMap<string, string> {
     return metadataOf(this.message)
   }
 
   setMetadata(key: string, value: string): void {
     this.#change(() => setMetadata(this.message, key, value))
+  }
+
+  removeMetadata(key: string): boolean {
+    let isRemoved = false
+    this.#change(() => {
+      isRemoved = removeMetadata(this.message, key)
+    })
+    return isRemoved
   }
 
   get graph(): Graph | undefined {
@@ -96,7 +110,20 @@ export class ProtoNode implements Node {
   }
 
   set outputs(names: readonly string[]) {
-    this.#change(() => this.message.setTexts('output', names))
+    const checked = readInput('The outputs of a node', () => [...checkTexts('The outputs of a node', names)])
+    for (const gone of this.outputs.slice(checked.length)) if (!checked.includes(gone)) this.#refuseUsed(gone)
+    this.#change(() => this.message.setTexts('output', checked))
+  }
+
+  /** Refuses to drop an output that something uses. */
+  #refuseUsed(name: string): void {
+    const { graph } = this
+    if (!graph || name === '') return
+    const user = graph.usersOf(name).find((node) => node !== this)
+    if (!user && !graph.outputNames.has(name)) return
+    const who = user ? `the node ${valueText(user.name)} (${user.opType})` : 'the graph as its output'
+    const message = `The output ${valueText(name)} is used by ${who}; replace its uses first.`
+    throw new TileworkError('ERR_ARGUMENT', message)
   }
 
   get attributes(): readonly Attribute[] {
@@ -147,6 +174,11 @@ export class ProtoNode implements Node {
     if (parent?.type === 'GraphProto') this.graphsByMessage.of(parent).changeNode(this, change)
     else change()
   }
+}
+
+/** The domain of ONNX itself, which may be written as `ai.onnx`, is empty. */
+export function standardDomain(domain: string): string {
+  return domain === 'ai.onnx' ? '' : domain
 }
 
 /** A new node whose optional lists are present. */

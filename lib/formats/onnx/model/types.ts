@@ -56,8 +56,17 @@ export type AttributeValue =
   | readonly Graph[]
   | readonly ValueType[]
 
-/** A value to set, with its type. Strings are written as UTF-8; graphs are copied. */
-export type NewAttribute =
+/** A value to set, with its type, or a reference. Strings are written as UTF-8; graphs are copied. */
+export type NewAttribute = NewAttributeValue | NewAttributeReference
+
+/** Inside a function: takes the value that a call gives for the attribute `refName` of the function. */
+export interface NewAttributeReference {
+  readonly type: NewAttributeValue['type']
+  readonly refName: string
+}
+
+/** A value to set, with its type. */
+export type NewAttributeValue =
   | { readonly type: 'FLOAT'; readonly value: number }
   | { readonly type: 'INT'; readonly value: number | bigint }
   | { readonly type: 'STRING'; readonly value: string | Uint8Array }
@@ -132,9 +141,11 @@ export interface Node {
   domain: string
   /** Selects one of several functions of the same name. */
   overload: string
-  readonly docString: string
+  /** Empty where there is none; an empty text removes it. */
+  docString: string
   readonly metadata: ReadonlyMap<string, string>
   inputs: readonly string[]
+  /** A shorter list is refused (ERR_ARGUMENT) while an output that it drops is used. */
   outputs: readonly string[]
   readonly attributes: readonly Attribute[]
   /** Graphs in the attributes of the node. */
@@ -146,6 +157,8 @@ export interface Node {
   /** Nodes that use the outputs, each once; see `Graph.usersOf`. */
   readonly successors: readonly Node[]
   setMetadata(key: string, value: string): void
+  /** @returns false where there is no such entry */
+  removeMetadata(key: string): boolean
   attribute(name: string): Attribute | undefined
   /** Sets an attribute; a new one is appended. @throws TileworkError as `Attribute.set` */
   setAttribute(name: string, value: NewAttribute): void
@@ -186,8 +199,12 @@ export interface Graph {
   /** @internal */
   readonly message: Message
   name: string
-  readonly docString: string
+  /** Empty where there is none; an empty text removes it. */
+  docString: string
   readonly metadata: ReadonlyMap<string, string>
+  setMetadata(key: string, value: string): void
+  /** @returns false where there is no such entry */
+  removeMetadata(key: string): boolean
   /** In file order; the same objects each time. */
   readonly nodes: readonly Node[]
   readonly inputs: readonly ValueInfo[]
@@ -234,7 +251,7 @@ export interface Graph {
    * Replaces the initializer of that name, or appends one. The tensor's own name is ignored. Its bytes are read when the
    * model is saved.
    *
-   * @throws TileworkError ERR_ARGUMENT for a name that a node produces, and for anything but a tensor
+   * @throws TileworkError ERR_ARGUMENT for a name that is empty or that a node produces, and for anything but a tensor
    */
   setInitializer(name: string, tensor: Tensor): void
   /** @throws TileworkError ERR_ARGUMENT where there is no such initializer, and where it is used */
