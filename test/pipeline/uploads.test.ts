@@ -80,6 +80,15 @@ it('a cut tmfile has the error of a file', THIRD_PARTY, async () => {
   }
 })
 
+it('a tmfile without its last bytes has the error of a file', async () => {
+  const bytes = await fileOf('tmfile')
+  for (const missing of [1, 2, 15]) {
+    expect(await expectSameError(copy(bytes.subarray(0, -missing)), 'tmfile')).toMatchObject({
+      code: expect.stringMatching(/^ERR_(TRUNCATED|OFFSET_RANGE)$/),
+    })
+  }
+})
+
 it('a cut model says where it ends', async () => {
   const model = OnnxModel.create()
   model.graph.setInitializer('w', tensor(new Float32Array(1000), { shape: [1000], name: 'w' }))

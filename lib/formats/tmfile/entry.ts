@@ -52,11 +52,12 @@ async function versionedHeader(head: FileHead): Promise<DataView | undefined> {
 /** A BTF file of two tensors starts with the same numbers: its count, and where its offset table ends. */
 const END_OF_BTF_TABLE = 24
 
-/** The root is the last struct that writers write, so it is missing in a file that was cut. */
+/** The root is the last struct that writers write, so a file that was cut has no root, or a part of it. */
 async function isDamaged(head: FileHead): Promise<boolean> {
   const header = await versionedHeader(head)
   const root = header && readOffset(header, 'header', 'root')
-  return root !== undefined && root >= head.byteLength && root !== END_OF_BTF_TABLE
+  if (root === undefined || root === END_OF_BTF_TABLE) return false
+  return root + STRUCT_LAYOUTS.root.byteLength > head.byteLength
 }
 
 /** Undefined for a range outside the file, and for offset 0, which means "not set". */
