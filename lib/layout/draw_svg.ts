@@ -14,6 +14,7 @@ import {
   type MemoryPicture,
   type MemoryRow,
   memoryPicture,
+  sharedBytes,
 } from './memory_rows.js'
 import { offsetInStorage } from './offset.js'
 import { blockChain, drawnValues, overviewDigits } from './overview.js'
@@ -132,8 +133,7 @@ function drawSvg(layout: Layout, shape: readonly number[], options: DrawOptions)
   const bottom = top + Math.max(tensor.height, memoryHeight) + 24
   const memoryWidth = Math.max(LEGEND_WIDTH, ...memories.map(({ width }) => width))
   const inside = Math.max(memoryLeft - MARGIN + memoryWidth, overview.width)
-  const isRelative = pictures.some((each) => each.isRelative)
-  const legend = drawLegend(layout, options, picture, isRelative, bottom, inside)
+  const legend = drawLegend(layout, options, pictures, bottom, inside)
   const width = inside + 2 * MARGIN
   const height = bottom + legend.height + MARGIN
   const title = `${layout.name} ${formatShape(shape)}`
@@ -520,11 +520,11 @@ function gaps({ gapEvery }: MemoryPicture, position: number): number {
 function drawLegend(
   layout: Layout,
   options: DrawOptions,
-  picture: MemoryPicture,
-  isRelative: boolean,
+  pictures: readonly MemoryPicture[],
   top: number,
   width: number,
 ): Drawn {
+  const picture = pictures[0]!
   const colourName = picture.names[picture.colourAxis]?.replace('=', '') ?? ''
   const isPadded = [...(options.lower ?? []), ...(options.upper ?? [])].some((count) => count > 0)
   const padded = isPadded ? ' (explicit padding, or rounding up)' : ''
@@ -534,21 +534,22 @@ function drawLegend(
     colourName === ''
       ? ''
       : `Hue: the index along ${colourName}; light and dark alternate from slot to slot. Both halves agree.`,
-    isRelative ? 'After an index with +, such as f1008+, cells count from this index.' : '',
+    pictures.map(({ relativeExample }) => relativeExample).find((each) => each !== undefined) ?? '',
+    sharedBytes(options.dtype) ?? '',
     ...layout.notes,
     ...(example === undefined ? [] : [`Example: ${example}`]),
   ].filter((sentence) => sentence !== '')
   const svg = [`<line x1="${MARGIN}" y1="${top}" x2="${round(MARGIN + width)}" y2="${top}" class="line"/>`]
-  const right = MARGIN
-  svg.push(cell(right, top + 12, 26, { label: '', fill: 'hole', hint: 'a hole' }))
-  svg.push(
-    text(right + 34, top + 27, `A hole: a slot with no element${padded}, written as zero and never read.`, {
-      size: 12,
-    }),
-  )
+  let y = top + 27
+  if (pictures.some(hasHoles)) {
+    const words = `A hole: a slot with no element${padded}, written as zero and never read.`
+    svg.push(cell(MARGIN, top + 12, 26, { label: '', fill: 'hole', hint: 'a hole' }))
+    svg.push(text(MARGIN + 34, y, words, { size: 12 }))
+    y += 25
+  }
   const lines = sentences.flatMap((sentence) => wrap(sentence, Math.floor(width / 6)))
-  svg.push(...lines.map((line, position) => text(right, top + 52 + position * 19, line, { size: 12 })))
-  return { svg, width, height: 52 + lines.length * 19 }
+  svg.push(...lines.map((line, position) => text(MARGIN, y + position * 19, line, { size: 12 })))
+  return { svg, width, height: y - top + lines.length * 19 }
 }
 
 function wrap(sentence: string, length: number): string[] {

@@ -15,6 +15,7 @@ import {
   type MemoryRow,
   memoryPicture,
   type PictureLimits,
+  sharedBytes,
 } from './memory_rows.js'
 import { blockChain, drawnValues, type OverviewDigit, overviewDigits } from './overview.js'
 import { workExample } from './worked_example.js'
@@ -241,9 +242,10 @@ function legendLines(layout: Layout, options: DrawOptions, pictures: readonly Dr
     'How to read it',
     '  A row is a range of memory; its first number is the offset of its first slot, in elements.',
     '  Coordinates that a whole row shares come before it; a cell has the others.',
-    ...(pictures.some(({ picture }) => picture.isRelative)
-      ? ['  After an index with +, such as f1008+, cells count from this index.']
-      : []),
+    ...[
+      pictures.map(({ picture }) => picture.relativeExample).find((each) => each !== undefined),
+      sharedBytes(options.dtype),
+    ].flatMap((sentence) => (sentence === undefined ? [] : [`  ${sentence}`])),
     ...(hasHole
       ? [
           `  ${HOLE} is a hole: a slot with no element, ${padded ? 'from explicit padding or rounding up, ' : ''}written as zero and never read.`,

@@ -3,6 +3,7 @@
  * blocks line up; rows that share the outer digits form a group. Only visible slots are decoded, so the cost of a drawing
  * does not depend on the size of the tensor.
  */
+import { DTYPES, type DtypeName, resolveDtype } from '../dtype/dtypes.js'
 import { formatDigit } from './digit_rule.js'
 import type { Digit, Layout, LayoutStorage, StorageOptions } from './layout.js'
 import { coordinateInStorage } from './offset.js'
@@ -49,8 +50,8 @@ export interface MemoryPicture {
   readonly names: readonly string[]
   /** Label of a cell: the coordinates that its row does not share. */
   readonly label: (coordinate: readonly number[]) => string
-  /** Whether labels count from the first index of the block, which the rows name. */
-  readonly isRelative: boolean
+  /** Where labels count from the first index of the block, which the rows name, a sentence that says so of one cell. */
+  readonly relativeExample: string | undefined
   /** `f5 y0 x1` for any coordinate. */
   readonly fullLabel: (coordinate: readonly number[]) => string
 }
@@ -104,7 +105,7 @@ const BLOCK_ROW = 16
 
 /**
  * As `memoryPicture`, for one block, whose title says where it lies. Where long indices would split 16 slots into several
- * rows, the cells count from the first index of the block, which each row names: `f1008+`.
+ * rows, the cells count from the first index of the block, which each row names, for example `f1008+`.
  */
 export function blockPicture(
   layout: Layout,
@@ -166,9 +167,28 @@ function pictureOf(
     },
     names,
     label: (coordinate) => row.labels.text(row.axes, coordinate) || '0',
-    isRelative: row.labels.start !== undefined,
+    relativeExample: relativeExampleOf(row, rows.groups[0]?.rows ?? [], names),
     fullLabel: (coordinate) => labelOf(names, visibleAxes(storage), coordinate, ' ') || 'the element',
   }
+}
+
+/** For example `Cells count from the indices with + before them: 0,1 after o8 i0+ is o8 i1.` */
+function relativeExampleOf(
+  { labels, axes }: RowChoice,
+  rows: readonly MemoryRow[],
+  names: readonly string[],
+): string | undefined {
+  const coordinate = rows.flatMap(({ cells }) => cells.slice(1)).find((cell) => cell !== null)
+  if (labels.start === undefined || !coordinate) return undefined
+  const cell = `${labels.text(axes, coordinate)} after ${labels.start(axes)}`
+  return `Cells count from the indices with + before them: ${cell} is ${labelOf(names, axes, coordinate, ' ')}.`
+}
+
+/** How the elements of a type below 8 bits share bytes; undefined for others. */
+export function sharedBytes(dtype: DtypeName | undefined): string | undefined {
+  const bits = dtype === undefined ? 8 : DTYPES[resolveDtype(dtype)].bits
+  if (bits >= 8) return undefined
+  return `${8 / bits} slots of ${dtype} share a byte, the one with the lower offset in its lower bits.`
 }
 
 export function hasHoles({ groups }: MemoryPicture): boolean {

@@ -22,7 +22,11 @@ export function workExample({ storage, fullLabel }: MemoryPicture): string | und
   if (digits.length === 0) return undefined
   const values = digits.map(({ name, value }) => `${name} = ${value}`).join(', ')
   const shifted = side.lower.some((count) => count > 0) ? ', counted from the start of the padding' : ''
-  return `${fullLabel(index)}${shifted}: ${values}, so the offset is ${horner(digits)} = ${offset}.`
+  return `${fullLabel(index)}${shifted}: ${values}, so the offset is ${offsetText(digits, offset)}.`
+}
+
+function offsetText(digits: Parameters<typeof horner>[0], offset: number): string {
+  return digits.length === 1 ? String(offset) : `${horner(digits)} = ${offset}`
 }
 
 function horner(digits: readonly { readonly radix: number; readonly value: number }[]): string {

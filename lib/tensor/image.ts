@@ -61,9 +61,9 @@ const IMAGE_OPTIONS = ['width', 'height', 'channels', 'mean', 'std', 'layout', '
  * Lazy: `toTypedArray` or `materialize` compute it in one pass. The pixels are borrowed, not copied, so they must stay as they
  * are until then.
  *
- * @param pixels - one image, or an array of images of one size
+ * @param pixels - one image, or an array of images of one size; some may have alpha
  * @returns shape: `[images, channels, height, width]`, with the layout `nhwc` `[images, height, width, channels]`; without alpha
- * @throws TileworkError at once: ERR_ARGUMENT for pixels of another length, images of different sizes and wrong options;
+ * @throws TileworkError at once: ERR_ARGUMENT for pixels of another length, images of different sizes or colours, and wrong options;
  * ERR_QUANTIZATION for a mean or std as in `affine`; ERR_DTYPE, ERR_OVERFLOW
  */
 export function imageToTensor<Name extends DtypeName = 'float32'>(
@@ -85,8 +85,9 @@ export function imageToTensor(
   })
   const first = images[0]!
   for (const { name, width, height, channels } of images) {
-    if (width === first.width && height === first.height && channels === first.channels) continue
-    const message = `${name} is ${width} × ${height} × ${channels} and ${first.name} is ${first.width} × ${first.height} × ${first.channels}; images of one batch have one size.`
+    const isLike = width === first.width && height === first.height
+    if (isLike && coloursOf(channels) === coloursOf(first.channels)) continue
+    const message = `${name} is ${width} × ${height} × ${channels} and ${first.name} is ${first.width} × ${first.height} × ${first.channels}; images of one batch have one size and the same colours.`
     throw new TileworkError('ERR_ARGUMENT', message)
   }
   return joined(normalized(images, asked), 0)
@@ -224,20 +225,21 @@ function readImage(image: Pixels | PixelsWithInfo, asked: AskedOptions, name: st
   throw new TileworkError('ERR_ARGUMENT', `${name} has ${bytes.byteLength} bytes; ${expected}.${advice}`)
 }
 
-/** Each image as the part of the batch that it becomes. Images of one length share their plan. */
+/** Each image as the part of the batch that it becomes. Images of the same length and channels share their plan. */
 function normalized(images: readonly Image[], asked: AskedOptions): StoredTensor[] {
   const isPlanar = asked.layout === 'nchw'
   const axis = isPlanar ? 1 : 3
   const scaling = { ...asked.numbers, ...axisOf(asked.numbers, axis) }
-  let before: FusedTensor | undefined
+  const plans = new Map<number, FusedTensor>()
   return images.map((image) => {
+    const before = plans.get(image.channels)
     if (before?.recipe.base.source.byteLength === image.bytes.byteLength) {
       return before.onBase(onBytes(before.recipe.base, image.bytes))
     }
     const coloured = selectChannels(stored(image, isPlanar), axis, image.channels, asked.order)
     const normal = affine(coloured, scaling)
     const part = (isPlanar ? reorder(normal, 'row_major') : normal) as StoredTensor
-    if (part instanceof FusedTensor) before = part
+    if (part instanceof FusedTensor) plans.set(image.channels, part)
     return part
   })
 }
@@ -256,6 +258,11 @@ function stored({ bytes, width, height, channels }: Image, isPlanar: boolean): S
   return isPlanar ? (asLayout(pixels, 'nhwc', [count, channels, height, width]) as StoredTensor) : pixels
 }
 
+/** Channels without alpha. */
+function coloursOf(channels: number): number {
+  return channels - ((channels + 1) % 2)
+}
+
 /** Without alpha, and in reverse for `bgr`. */
 function selectChannels(
   tensor: DenseTensor,
@@ -263,7 +270,7 @@ function selectChannels(
   channels: number,
   order: 'rgb' | 'bgr',
 ): DenseTensor {
-  const kept = channels - ((channels + 1) % 2)
+  const kept = coloursOf(channels)
   if (kept === channels && (order === 'rgb' || kept === 1)) return tensor
   const range = order === 'rgb' ? ([0, kept] as const) : ([kept - 1, null, -1] as const)
   return slice(

@@ -118,10 +118,36 @@ describe('drawLayoutText', () => {
     const text = drawLayoutText(parseLayout('b_fs_yx_fsv16'), [1, 100_004, 1, 1])
     expect(text).toContain('0   f0   f1   f2 ')
     expect(text).toContain('\n100000  f100000+   0  1  2  3  ·  · ')
-    expect(text).toContain('  After an index with +, such as f1008+, cells count from this index.\n')
+    const example = 'Cells count from the indices with + before them: 1 after f100000+ is f100001.'
+    expect(text).toContain(`  ${example}\n`)
     const svg = drawLayoutSvg(parseLayout('b_fs_yx_fsv16'), [1, 100_004, 1, 1])
     expect(svg).toContain('>f100000+<')
-    expect(svg).toContain('After an index with +')
+    expect(svg).toContain(example)
+    const twoAxes = drawLayoutSvg(parseLayout('os_is_yx_osv32_isv2'), [64, 8, 3, 3])
+    expect(twoAxes).toContain('0,1 after o0 i0+ is o0 i1.')
+  })
+
+  it('says how elements of 4 and 2 bits share bytes', () => {
+    for (const [dtype, count] of [
+      ['int4', 2],
+      ['uint2', 4],
+    ] as const) {
+      const sentence = `${count} slots of ${dtype} share a byte, the one with the lower offset in its lower bits.`
+      const layout = parseLayout('b_fs_yx_fsv16')
+      expect(drawLayoutText(layout, [1, 32, 2, 2], { dtype })).toContain(`  ${sentence}\n`)
+      expect(drawLayoutSvg(layout, [1, 32, 2, 2], { dtype })).toContain(sentence)
+      expect(drawLayoutText(layout, [1, 32, 2, 2], { dtype: 'int8' })).not.toContain('share a byte')
+    }
+  })
+
+  it('explains holes only where there are some', () => {
+    const layout = parseLayout('b_fs_yx_fsv16')
+    expect(drawLayoutSvg(layout, [1, 33, 2, 2])).toContain('A hole: ')
+    expect(drawLayoutSvg(layout, [1, 32, 2, 2])).not.toContain('A hole: ')
+  })
+
+  it('gives an offset of one digit without an equation', () => {
+    expect(drawLayoutText(parseLayout('bfyx'), [1, 2, 1, 1])).toContain('f1: f = 1, so the offset is 1.')
   })
 
   it('colours only on request, and gives no neighbours of a block one colour', () => {

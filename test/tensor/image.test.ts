@@ -128,6 +128,30 @@ describe('imageToTensor', () => {
     expect(imageToTensor(pixels, { width: 4, height: 6 }).shape).toEqual([1, 1, 6, 4])
   })
 
+  it.each([2, 96])('takes images with and without alpha in one batch, of %i² pixels', async (size) => {
+    const plain = pixelsOf(size * size * 3)
+    const withAlpha = new Uint8Array(size * size * 4).fill(255)
+    plain.forEach((value, at) => {
+      withAlpha[Math.floor(at / 3) * 4 + (at % 3)] = value
+    })
+    const info = (channels: number) => ({ width: size, height: size, channels })
+    // Four images of three channels have the length of three images of four.
+    const mixed = [
+      { data: plain, info: info(3) },
+      { data: withAlpha, info: info(4) },
+      { data: plain, info: info(3) },
+      { data: new Uint8Array([...plain, ...plain, ...plain, ...plain]), info: info(3) },
+      { data: new Uint8Array([...withAlpha, ...withAlpha, ...withAlpha]), info: info(4) },
+    ]
+    const options = { mean: MEAN, std: STD, order: 'bgr' } as const
+    const one = await imageToTensor({ data: plain, info: info(3) }, options).toTypedArray()
+    const input = imageToTensor(mixed, options)
+    expect(input.shape).toEqual([10, 3, size, size])
+    const values = await input.toTypedArray()
+    for (let at = 0; at < 10; at++)
+      expect(values.subarray(at * one.length, (at + 1) * one.length)).toEqual(one)
+  })
+
   it('refuses samples of 16 bits where info reports them', () => {
     const info = { width: 2, height: 2, channels: 3 }
     const data = new Uint8Array(24)
@@ -145,8 +169,8 @@ describe('imageToTensor', () => {
     expect(() => imageToTensor([new Uint8Array(13)], { ...options, channels: 3 })).toThrow(
       'pixels[0] has 13 bytes; 2 × 2 pixels of 3 channels are a multiple of 12 bytes.',
     )
-    expect(() => imageToTensor([new Uint8Array(12), new Uint8Array(16)], options)).toThrow(
-      'pixels[1] is 2 × 2 × 4 and pixels[0] is 2 × 2 × 3; images of one batch have one size.',
+    expect(() => imageToTensor([new Uint8Array(12), new Uint8Array(8)], options)).toThrow(
+      'pixels[1] is 2 × 2 × 2 and pixels[0] is 2 × 2 × 3; images of one batch have one size and the same colours.',
     )
     expect(() => imageToTensor(new Uint8Array(3), options)).toThrow('Decode image files first')
     expect(() => imageToTensor([], options)).toThrow('pixels is an empty list of images.')

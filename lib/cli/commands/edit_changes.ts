@@ -43,7 +43,8 @@ const NO_SHAPES: ShapeChange = { reshaped: [], blocked: [], unknown: [] }
 /** Applies changes to a model and keeps a description of each. */
 export class ModelChanges {
   readonly made: string[] = []
-  readonly notes: readonly string[] = []
+  /** What makes the model fail although every change was made. */
+  readonly notes: string[] = []
   /** Names of Reshape nodes that may not fit the new shapes. */
   readonly blocked = new Set<string>()
   /** Tensors whose shapes are not known before the runtime infers them. */
@@ -244,9 +245,16 @@ export class ModelChanges {
   #note(change: string, { reshaped, blocked, unknown }: ShapeChange = NO_SHAPES): void {
     this.made.push(change)
     for (const { name } of reshaped) this.made.push(`Reshape ${name ?? '-'} follows`)
-    for (const { name } of blocked) this.blocked.add(name ?? '-')
+    for (const node of blocked) {
+      if (node.operator === 'Reshape') this.blocked.add(node.name ?? '-')
+      else this.notes.push(misfitText(node))
+    }
     for (const tensor of unknown) this.#unknown.add(tensor)
   }
+}
+
+function misfitText({ name, operator, inputs: [input, weights] }: TmfileNode): string {
+  return `${operator} ${name ?? '-'} gets [${input?.shape?.join(', ')}] and its weights are [${weights?.shape?.join(', ')}]: it fails at this input shape.`
 }
 
 /** Operators whose third input is a bias, which is int32 where the weights are codes. */

@@ -142,6 +142,23 @@ describe('shapes', () => {
     expect(flat.shape).toEqual([4, 32])
   })
 
+  it('a FullyConnected does not fit where its weights take another number of inputs', () => {
+    const model = smallModel()
+    const out = variable('out', [1, 3])
+    const weights = constant(
+      'fc/w',
+      [3, 32],
+      Array.from({ length: 96 }, () => 0),
+    )
+    model.insertNode(
+      node('fc', 'FullyConnected', [model.graph.tensors[3]!, weights], [out], { num_output: 3 }),
+    )
+    expect(names(model.setInputShape('data', [1, 3, 5, 5]).blocked)).toEqual(['fc'])
+    expect(out.shape).toBe(null)
+    expect(model.setInputShape('data', [1, 3, 2, 8]).blocked).toEqual([])
+    expect(out.shape).toEqual([1, 3])
+  })
+
   it('another size changes the shapes that follow, and lists Reshape nodes that do not fit', async () => {
     const model = smallModel()
     const flat = variable('flat', [1, 32])

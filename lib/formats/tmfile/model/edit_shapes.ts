@@ -15,7 +15,7 @@ import type { KnownNode, TmfileGraph, TmfileNode, TmfileTensor } from './types.j
 export interface ShapeChange {
   /** Nodes whose target shape was changed to the new batch size. */
   readonly reshaped: readonly TmfileNode[]
-  /** Nodes with a fixed target shape, which may not fit the new input shape. */
+  /** Nodes that may not fit the new input shape: a Reshape by its target, a FullyConnected by the size of its weights. */
   readonly blocked: readonly TmfileNode[]
   /** Dependent tensors whose shapes are not known before the runtime infers them. */
   readonly unknown: readonly TmfileTensor[]
@@ -168,13 +168,28 @@ function isFixedReshape(node: TmfileNode): node is Reshape {
   return node.operator === 'Reshape' && (node.params.re_shape?.every((extent) => extent > 0) ?? false)
 }
 
-/** Whether the elements of the input cannot fill a target, whatever its -1 becomes. */
+/**
+ * Whether the elements of the input cannot fill the target of a Reshape, whatever its -1 becomes, or are not those that the
+ * weights of a FullyConnected take.
+ */
 function isMisfit(node: TmfileNode): boolean {
+  if (node.operator === 'FullyConnected') return hasOtherInputs(node)
   if (node.operator !== 'Reshape') return false
   const [shape, target] = [node.inputs[0]?.shape, node.params.re_shape]
   if (!shape?.every((extent) => extent > 0) || !target || target.includes(0)) return false
-  const product = (extents: readonly number[]) => extents.reduce((count, extent) => count * extent, 1)
-  return product(shape) % product(target.filter((extent) => extent > 0)) !== 0
+  return productOf(shape) % productOf(target.filter((extent) => extent > 0)) !== 0
+}
+
+/** As the rule of `inferShape`, for inputs whose shape is known. */
+function hasOtherInputs({ inputs: [input, weights], params }: KnownNode<'FullyConnected'>): boolean {
+  const [shape, taken] = [input?.shape, weights?.shape]
+  if (!taken || (shape?.length !== 2 && shape?.length !== 4) || shape.some((extent) => extent < 1))
+    return false
+  return productOf(taken) !== params.num_output * productOf(shape.slice(1))
+}
+
+function productOf(extents: readonly number[]): number {
+  return extents.reduce((product, extent) => product * extent, 1)
 }
 
 function changeBatch(
