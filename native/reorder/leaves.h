@@ -10,9 +10,8 @@
 //     using LaneTiles;
 //     // As in run_copy.h.
 //     using Vector;
-//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows, and
-//     that
-//     // pack every kSlots-th unit.
+//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows,
+//     // and that pack every kSlots-th unit.
 //     static constexpr bool kZips, kPacks;
 //     template <class T, int kCount> static void zip(const Panel&);
 //     template <class T, int kCount> static void unzip(const Panel&);

@@ -87,7 +87,6 @@ class Tiler {
     return is_run ? loop : nullptr;
   }
 
-  // The loop with the shortest step in the source, where units of a line are left out.
   // The loop that continues short columns behind a gap of a few units, which are read and dropped.
   Loop* columns_after_gap(const Chain& columns) {
     if (columns.direct >= kRegisterBytes || tiling_.column_step != tiling_.unit_bytes) return nullptr;
@@ -102,6 +101,7 @@ class Tiler {
     return nullptr;
   }
 
+  // The loop with the shortest step in the source, if no loop is contiguous there.
   Loop* sparse_columns() {
     Loop* best = nullptr;
     for (Loop& each : loops_) {
