@@ -23,9 +23,9 @@ FileIdentity identity_from(const struct stat& status) {
           static_cast<int64_t>(time.tv_sec) * kNanoseconds + static_cast<int64_t>(time.tv_nsec)};
 }
 
-// After a failed call: false where there is no such file below the folder; other failures are errors.
-bool is_there(const std::string& path) {
-  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV) return false;
+// After a failed look-up: returns if there is no such file below the folder. Errors: any other cause.
+void expect_absent(const std::string& path) {
+  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV) return;
   throw system_error(errno, "fstatat", path);
 }
 
@@ -40,10 +40,16 @@ FileIdentity identity_of(int descriptor, const std::string& path) {
 bool remove_below(const std::string& folder, const std::string& name, const FileIdentity& identity) {
   const std::string path = folder + "/" + name;
   const auto below = Folder::open(folder, path)->folder_below(folder_of(name));
-  if (below == nullptr) return is_there(path);
+  if (below == nullptr) {
+    expect_absent(path);
+    return false;
+  }
   const std::string last = name_of_path(name);
   struct stat status {};
-  if (fstatat(below->descriptor(), last.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) return is_there(path);
+  if (fstatat(below->descriptor(), last.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    expect_absent(path);
+    return false;
+  }
   if (!S_ISREG(status.st_mode) || status.st_nlink != 1 || identity_from(status) != identity) return false;
   if (unlinkat(below->descriptor(), last.c_str(), 0) != 0) throw system_error(errno, "unlink", path);
   return true;
