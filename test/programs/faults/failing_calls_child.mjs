@@ -20,7 +20,7 @@ const KIB = 2 ** 10
 const INPUT_BYTES = 3000 * KIB
 /** No work makes more calls, unless it repeats a failing one for ever. */
 const MAX_CALLS = 5000
-/** With fewer rounds, only every so many calls fail. */
+/** Distance of the calls that fail: 1 with the most rounds, more with fewer. */
 const STEP = rounds >= 24 ? 1 : Math.ceil(24 / rounds)
 
 const ERRORS = ['EIO', 'ENOSPC', 'EINTR', 'EAGAIN']
