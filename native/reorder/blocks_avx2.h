@@ -128,23 +128,33 @@ struct WideBlock : LineStores {
   }
 };
 
-// Columns of 16 bytes.
+// Columns of 16 bytes. Half as many registers as rows: two columns come out of each, so that neighbours in
+// the destination take one store.
 template <class T, class Load = PlainLoad<T>>
 struct NarrowBlock : LineStores {
   using Unit = T;
   static constexpr int64_t kSourceSize = Load::kSourceSize;
   static constexpr int kCount = 16 / sizeof(T);
   static constexpr int64_t kRows = kCount;
-  static constexpr int64_t kColumns = 2 * kCount;
+  static constexpr int64_t kColumns = kCount;
   template <class Rows, class Columns>
   TILEWORK_INLINE static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
                                         Columns column_at) {
-    __m256i rows[kCount];
-    for (int r = 0; r < kCount; ++r) rows[r] = Load::whole(source + row_at(r));
-    transpose_lanes<sizeof(T)>(rows);
-    for (int c = 0; c < kCount; ++c) {
-      store16(destination + column_at(c), _mm256_castsi256_si128(rows[c]));
-      store16(destination + column_at(c + kCount), _mm256_extracti128_si256(rows[c], 1));
+    constexpr int kHalf = kCount / 2;
+    __m256i rows[kHalf];
+    for (int r = 0; r < kHalf; ++r) rows[r] = Load::halves(source + row_at(r), source + row_at(r + kHalf));
+    for (int done = 1; done < kHalf; done *= 2) step<sizeof(T)>(rows);
+    bool are_neighbours = false;
+    if constexpr (requires { requires Columns::kIsEven; }) are_neighbours = column_at(1) == column_at(0) + 16;
+    for (int k = 0; k < kHalf; ++k) {
+      // Halves of both columns of each half of the rows.
+      const __m256i columns = _mm256_permute4x64_epi64(rows[k], 0b11011000);
+      if (are_neighbours) {
+        store32(destination + column_at(2 * k), columns);
+      } else {
+        store16(destination + column_at(2 * k), _mm256_castsi256_si128(columns));
+        store16(destination + column_at(2 * k + 1), _mm256_extracti128_si256(columns, 1));
+      }
     }
   }
 };

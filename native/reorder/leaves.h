@@ -10,12 +10,12 @@
 //     using LaneTiles;
 //     // As in run_copy.h.
 //     using Vector;
-//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows,
-//     // and that pack every kSlots-th unit.
+//     // Whether the instruction set has leaves that interleave, and deinterleave, kCount listed rows, and
+//     // that pack every kStep-th unit (backwards if kStep is negative), for steps of at most 16 bytes.
 //     static constexpr bool kZips, kPacks;
 //     template <class T, int kCount> static void zip(const Panel&);
 //     template <class T, int kCount> static void unzip(const Panel&);
-//     template <class T, int kSlots> static void pack(const uint8_t* source, uint8_t* packed, int64_t count);
+//     template <class T, int kStep> static void pack(const uint8_t* source, uint8_t* packed, int64_t count);
 //   };
 //
 // Internal to each file, as transpose_places.h.
@@ -26,6 +26,8 @@
 #include <type_traits>
 
 #include "reorder/any_tile.h"
+#include "reorder/cost_model.h"
+#include "reorder/packed_rows.h"
 #include "reorder/packed_transpose.h"
 #include "reorder/panel.h"
 #include "reorder/panel_steps.h"
@@ -36,18 +38,27 @@
 namespace tilework {
 namespace {
 
-template <class Machine, class T>
-using TilesOf = AnyTile<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,
-                        typename Machine::template Special<T>, typename Machine::template Half<T>>;
-
-// Rows and columns with constant distances.
+// Tiles with constant distances.
 template <class AnyTiles>
-void move_even(const Panel& panel) {
+void move_tiles(const Panel& panel) {
   const Panel one = merged(panel);
   at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
     AnyTiles::run({source, destination, one.columns, one.rows, one.zero_rows, one.row_stride,
                    one.column_stride, one.stores});
   });
+}
+
+// Rows and columns with constant distances. Short rows that share sets of the cache are packed: the lines of
+// one would push out those of another before they are used up.
+template <class Machine, class T>
+void move_even(const Panel& panel) {
+  constexpr int64_t kSize = sizeof(T);
+  constexpr int64_t kCrowd = 2 * kFewWays;
+  const Panel one = merged(panel);
+  const bool is_crowded = kSize <= 2 && one.row_stride % kSetBytes == 0 && one.rows > kCrowd &&
+                          one.zero_rows == 0 && one.columns * kSize <= kMaxEdgeBytes &&
+                          one.columns * kSize > kLineBytes / 2 && one.stores == Stores::kCached;
+  is_crowded ? PackedRows<Machine, T>::move(one) : move_tiles<TilesOf<Machine, T>>(one);
 }
 
 // Zeros that rows without a source are read from.
@@ -221,71 +232,6 @@ void move_runs(const Panel& panel) {
   });
 }
 
-template <class Machine, class T>
-void pack(const uint8_t* source, int64_t step, uint8_t* packed, int64_t count) {
-  constexpr int64_t kSize = sizeof(T);
-  if constexpr (kSize <= 4 && Machine::kPacks) {
-    switch (step / kSize) {
-      case 2:
-        return Machine::template pack<T, 2>(source, packed, count);
-      case 3:
-        return Machine::template pack<T, 3>(source, packed, count);
-      case 4:
-        return Machine::template pack<T, 4>(source, packed, count);
-      default:
-        break;
-    }
-  }
-  for (int64_t i = 0; i < count; ++i) std::memcpy(packed + i * kSize, source + i * step, kSize);
-}
-
-// Columns with gaps in the source: rows are packed first.
-template <class Machine, class T>
-void move_sparse(const Panel& panel) {
-  constexpr int64_t kSize = sizeof(T);
-  constexpr int64_t kWide = 512 / kSize;
-  constexpr int64_t kBufferBytes = 16 << 10;
-  constexpr int64_t kAheadBytes = 4 << 10;
-  alignas(kLineBytes) uint8_t buffer[kBufferBytes];
-  const Panel one = merged(panel);
-  const At row_at{one.row_at, one.row_stride};
-  const int64_t wide = std::min(one.columns, kWide);
-  const int64_t stride = ceil_div(wide * kSize, kLineBytes) * kLineBytes;
-  const int64_t high = kBufferBytes / stride;
-  const int64_t valid = one.rows - one.zero_rows;
-  // Rows that are asked for before they are packed.
-  const int64_t ahead = std::clamp<int64_t>(kAheadBytes / (wide * one.column_step), 1, 16);
-  at_steps(one, [&](const uint8_t* source, uint8_t* destination) {
-    for (int64_t r = 0; r < one.rows; r += high) {
-      const int64_t rows = std::min(high, one.rows - r);
-      for (int64_t c = 0; c < one.columns; c += wide) {
-        const int64_t columns = std::min(wide, one.columns - c);
-        for (int64_t i = 0; i < rows; ++i) {
-          uint8_t* packed = buffer + i * stride;
-          if (r + i + ahead < valid && row_at(r + i + ahead) != kNoSource)
-            fetch_piece(source + row_at(r + i + ahead) + c * one.column_step, columns * one.column_step);
-          if (r + i >= valid || row_at(r + i) == kNoSource) {
-            std::memset(packed, 0, static_cast<size_t>(columns * kSize));
-          } else {
-            pack<Machine, T>(source + row_at(r + i) + c * one.column_step, one.column_step, packed, columns);
-          }
-        }
-        if (one.column_at == nullptr) {
-          TilesOf<Machine, T>::run({buffer, destination + r * kSize + c * one.column_stride, columns, rows, 0,
-                                    stride, one.column_stride, Stores::kCached});
-        } else {
-          for (int64_t k = 0; k < columns; ++k) {
-            for (int64_t i = 0; i < rows; ++i) {
-              std::memcpy(destination + one.column_at[c + k] + (r + i) * kSize,
-                          buffer + i * stride + k * kSize, kSize);
-            }
-          }
-        }
-      }
-    }
-  });
-}
-
 // One column, whose rows have gaps in the source. Steps may continue it by further columns.
 template <class Machine, class T>
 void move_every(const Panel& panel) {
@@ -343,23 +289,23 @@ class PanelLeaves {
   static Leaf of_lanes(const PanelShape& shape) {
     const bool is_tile = shape.column_step == 16 && shape.has_even_rows && shape.has_even_columns &&
                          (shape.rows > 1 || shape.columns > 1);
-    return is_tile ? Leaf{"even", move_even<typename Machine::LaneTiles>} : Leaf{};
+    return is_tile ? Leaf{"even", move_tiles<typename Machine::LaneTiles>} : Leaf{};
   }
 
   template <class T>
   static Leaf of_elements(const PanelShape& shape) {
     constexpr int64_t kSize = sizeof(T);
     constexpr int64_t kWidth = 32 / kSize;
-    if (shape.column_step != kSize) return {"sparse", move_sparse<Machine, T>};
+    if (shape.column_step != kSize) return {"sparse", PackedRows<Machine, T>::move};
     const bool is_every = shape.columns == 1 && shape.has_even_rows && shape.holes == 0 &&
-                          shape.rows >= kWidth && shape.row_stride > kSize && shape.row_stride <= 4 * kSize &&
-                          shape.row_stride % kSize == 0;
+                          shape.rows >= kWidth && shape.row_stride != kSize &&
+                          std::abs(shape.row_stride) <= kMaxPackedStep && shape.row_stride % kSize == 0;
     if (is_every) return {"every", move_every<Machine, T>};
     if constexpr (Machine::kZips) {
       const Leaf leaf = of_few<T>(shape);
       if (leaf.run != nullptr) return leaf;
     }
-    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<TilesOf<Machine, T>>};
+    if (shape.has_even_rows && shape.has_even_columns) return {"even", move_even<Machine, T>};
     if (shape.rows > kMostListed || (shape.dropped > 0 && shape.columns > kMostListed)) return {};
     Leaf leaf{};
     with_block<typename Machine::template Wide<T>, typename Machine::template Narrow<T>,

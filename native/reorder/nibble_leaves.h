@@ -65,8 +65,6 @@ class NibbleTiles {
  private:
   static constexpr int64_t kWide = 128;
   static constexpr int64_t kPairs = 64;
-  // Elements of a register.
-  static constexpr int64_t kRegister = 2 * sizeof(Bytes16);
   static constexpr int64_t kRowBytes = kWide + 32;
   // Columns with gaps in the source are packed from so many of it.
   static constexpr int64_t kWindow = kWide * kMaxSparseStep;
@@ -101,43 +99,36 @@ class NibbleTiles {
     int64_t r = half;
     while (r + 2 <= panel_.rows) {
       const int64_t pairs = std::min(kPairs, (panel_.rows - r) / 2);
-      if (!try_whole_bytes(s, r, pairs)) {
+      uint8_t* destination = panel_.destination + base_ + (r - half) / 2;
+      if (!try_blocks(s, r, pairs, destination)) {
         for (int64_t i = 0; i < pairs; ++i)
           pair_rows(place(s, r + 2 * i), place(s, r + 2 * i + 1), buffer_ + i * kRowBytes);
+        move_bytes(pairs, destination);
       }
-      move_bytes(pairs, panel_.destination + base_ + (r - half) / 2);
       r += 2 * pairs;
     }
     if (r < panel_.rows) move_row(s, d, first_column, half, r);
   }
 
-  // Rows of whole registers, which begin with the low half of a byte.
-  template <class Bytes, class Rows>
-  void pair_whole_bytes(const uint8_t* source, Rows row_at, int64_t r, int64_t pairs) {
-    const int64_t row_bytes = columns_ / 2;
-    for (int64_t i = 0; i < pairs; ++i) {
-      const uint8_t* low = source + row_at(r + 2 * i) / 2;
-      const uint8_t* high = source + row_at(r + 2 * i + 1) / 2;
-      for (int64_t at = 0; at < row_bytes; at += sizeof(Bytes)) {
-        Bytes low_halves;
-        Bytes high_halves;
-        std::memcpy(&low_halves, low + at, sizeof(Bytes));
-        std::memcpy(&high_halves, high + at, sizeof(Bytes));
-        store_pairs(low_halves, high_halves, buffer_ + i * kRowBytes + 2 * at);
-      }
+  // Pairs of rows, and columns, that begin with the low half of a byte.
+  bool try_blocks(int64_t s, int64_t r, int64_t pairs, uint8_t* destination) {
+    using Block = NibbleBlock;
+    if (!has_whole_bytes_ || s % 2 != 0 || dropped_ > 0 || columns_ % 2 != 0 || columns_ < Block::kColumns ||
+        pairs < Block::kPairs) {
+      return false;
     }
-  }
-
-  bool try_whole_bytes(int64_t s, int64_t r, int64_t pairs) {
-    if (!has_whole_bytes_ || s % 2 != 0 || columns_ % kRegister != 0) return false;
-    const auto pair = [&](auto row_at) {
-      if (columns_ % (2 * kRegister) == 0) {
-        pair_whole_bytes<Bytes32>(panel_.source + s / 2, row_at, r, pairs);
-      } else {
-        pair_whole_bytes<Bytes16>(panel_.source + s / 2, row_at, r, pairs);
+    for (int64_t i = 0; i < 2 * pairs; ++i) rows_[i] = row_at_(r + i) / 2;
+    const auto move = [&](auto column_at) {
+      for (int64_t c = 0; c < columns_; c += Block::kColumns) {
+        const int64_t column = std::min(c, columns_ - Block::kColumns);
+        for (int64_t i = 0; i < pairs; i += Block::kPairs) {
+          const int64_t pair = std::min(i, pairs - Block::kPairs);
+          Block::transpose(panel_.source + (s + column) / 2, Listed{rows_ + 2 * pair}, destination + pair,
+                           column_at.from(column));
+        }
       }
     };
-    panel_.row_at == nullptr ? pair(Strided{panel_.row_stride}) : pair(Listed{panel_.row_at});
+    is_even_ ? move(Strided{panel_.column_stride / 2}) : move(Listed{list_});
     return true;
   }
 
@@ -189,6 +180,7 @@ class NibbleTiles {
   bool is_even_ = false;
   int64_t base_ = 0;
   int64_t list_[kWide];
+  int64_t rows_[2 * kPairs];
   alignas(kLineBytes) uint8_t buffer_[kPairs * kRowBytes];
   alignas(kLineBytes) uint8_t window_[kWindow];
 };

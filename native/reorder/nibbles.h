@@ -52,18 +52,76 @@ inline void store_pairs(Bytes16 low_halves, Bytes16 high_halves, uint8_t* bytes)
                                                                  28, 13, 29, 14, 30, 15, 31));
 }
 
-inline void store_pairs(Bytes32 low_halves, Bytes32 high_halves, uint8_t* bytes) {
-  const Bytes32 even = (low_halves & 15) | (high_halves << 4);
-  const Bytes32 odd = (low_halves >> 4) | (high_halves & 0xF0);
-  const Bytes32 first =
-      __builtin_shufflevector(even, odd, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41,
-                              10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
-  const Bytes32 second =
-      __builtin_shufflevector(even, odd, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24,
-                              56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
-  std::memcpy(bytes, &first, sizeof(first));
-  std::memcpy(bytes + sizeof(first), &second, sizeof(second));
-}
+// Pairs of rows are made rows of bytes and transposed in registers: 32 rows times 32 columns. A register has
+// the even columns of a pair in its low lane, and the odd ones in its high lane.
+struct NibbleBlock {
+  static constexpr int64_t kPairs = 16;
+  static constexpr int64_t kColumns = 32;
+
+  // Row r begins at byte row_at(r) of the source, column c at byte column_at(c) of the destination.
+  template <class Rows, class Columns>
+  [[gnu::always_inline]] static void transpose(const uint8_t* source, Rows row_at, uint8_t* destination,
+                                               Columns column_at) {
+    // Half of the pairs at a time takes no more registers than there are.
+    Bytes32 first[kHalf];
+    Bytes32 second[kHalf];
+    transpose_half(source, row_at, first);
+    transpose_half(source, row_at.from(2 * kHalf), second);
+    for (int k = 0; k < kHalf; ++k) {
+      store(__builtin_shufflevector((Longs32)first[k], (Longs32)second[k], 0, 4, 2, 6), destination,
+            column_at, 4 * k);
+      store(__builtin_shufflevector((Longs32)first[k], (Longs32)second[k], 1, 5, 3, 7), destination,
+            column_at, 4 * k + 2);
+    }
+  }
+
+ private:
+  static constexpr int kHalf = 8;
+  using Words32 [[gnu::vector_size(32)]] = uint32_t;
+  using Longs32 [[gnu::vector_size(32)]] = uint64_t;
+
+  // Units of 8 rows, of two columns in each lane.
+  template <class Rows>
+  [[gnu::always_inline]] static void transpose_half(const uint8_t* source, Rows row_at,
+                                                    Bytes32 (&rows)[kHalf]) {
+    for (int i = 0; i < kHalf; ++i) {
+      Words32 low;
+      Words32 high;
+      load_twice(source + row_at(2 * i), low);
+      load_twice(source + row_at(2 * i + 1), high);
+      low >>= Words32{0, 0, 0, 0, 4, 4, 4, 4};
+      high <<= Words32{4, 4, 4, 4, 0, 0, 0, 0};
+      rows[i] = (Bytes32)((low & 0x0F0F0F0Fu) | (high & 0xF0F0F0F0u));
+    }
+    for (int done = 1; done < kHalf; done *= 2) {
+      Bytes32 next[kHalf];
+      for (int i = 0; i < kHalf / 2; ++i) {
+        const Bytes32 a = rows[i];
+        const Bytes32 b = rows[i + kHalf / 2];
+        next[2 * i] = __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
+                                              16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55);
+        next[2 * i + 1] =
+            __builtin_shufflevector(a, b, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47, 24,
+                                    56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
+      }
+      for (int i = 0; i < kHalf; ++i) rows[i] = next[i];
+    }
+  }
+
+  [[gnu::always_inline]] static void load_twice(const uint8_t* at, Words32& words) {
+    using Words16 [[gnu::vector_size(16)]] = uint32_t;
+    Words16 once;
+    std::memcpy(&once, at, sizeof(once));
+    words = __builtin_shufflevector(once, once, 0, 1, 2, 3, 0, 1, 2, 3);
+  }
+
+  template <class Columns>
+  [[gnu::always_inline]] static void store(const Longs32& columns, uint8_t* destination, Columns column_at,
+                                           int64_t c) {
+    std::memcpy(destination + column_at(c), &columns, 16);
+    std::memcpy(destination + column_at(c + 1), reinterpret_cast<const uint8_t*>(&columns) + 16, 16);
+  }
+};
 
 // No elements: zeros in their place.
 inline constexpr int64_t kNoNibbles = INT64_MIN;

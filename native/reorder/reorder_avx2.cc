@@ -34,9 +34,9 @@ struct Avx2 {
   static void unzip(const Panel& panel) {
     unzip_columns<T, kCount>(panel);
   }
-  template <class T, int kSlots>
+  template <class T, int kStep>
   static void pack(const uint8_t* source, uint8_t* packed, int64_t count) {
-    pack_slots<T, kSlots>(source, packed, count);
+    pack_every<T, kStep>(source, packed, count);
   }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "reorder/panel_steps.h"
@@ -58,20 +59,57 @@ void unzip_columns(const Panel& panel) {
   });
 }
 
-// Every `step`-th unit, side by side. Reads no byte behind the last one.
-template <class T, int kSlots>
-void pack_slots(const uint8_t* source, uint8_t* packed, int64_t count) {
+// Which bytes of each 16 of the source become which 16 bytes; 0x80 gives zero, so that all are put together
+// by OR.
+template <int kLoads>
+using EveryShuffles = std::array<std::array<uint8_t, 16>, kLoads>;
+
+// For every `kStep`-th unit, backwards if it is negative; the one at the lowest address stands at `before`.
+template <int kSize, int kStep>
+constexpr auto every_shuffles(int before) {
+  constexpr int kLoads = kStep < 0 ? -kStep : kStep;
+  EveryShuffles<kLoads> shuffles{};
+  for (auto& load : shuffles) load.fill(0x80);
+  for (int i = 0; i < 16; ++i) {
+    const int unit = kStep < 0 ? 16 / kSize - 1 - i / kSize : i / kSize;
+    const int from = before + unit * kLoads * kSize + i % kSize;
+    shuffles[static_cast<size_t>(from / 16)][static_cast<size_t>(i)] = static_cast<uint8_t>(from % 16);
+  }
+  return shuffles;
+}
+
+// A register of every `kStep`-th unit. With each unit the others of its slot are read: those at higher
+// addresses, or those at lower ones, as nothing may be read behind the last unit or before the first.
+template <int kSize, int kStep, bool kHigher>
+TILEWORK_INLINE __m256i load_every(const uint8_t* lowest) {
+  constexpr int kLoads = kStep < 0 ? -kStep : kStep;
+  constexpr int kBefore = kHigher ? 0 : (kLoads - 1) * kSize;
+  static constexpr EveryShuffles<kLoads> kShuffles = every_shuffles<kSize, kStep>(kBefore);
+  const uint8_t* low = lowest - kBefore + (kStep < 0 ? 16 * kLoads : 0);
+  const uint8_t* high = lowest - kBefore + (kStep < 0 ? 0 : 16 * kLoads);
+  __m256i made = _mm256_setzero_si256();
+  for (int i = 0; i < kLoads; ++i) {
+    const __m256i places = _mm256_broadcastsi128_si256(load16(kShuffles[static_cast<size_t>(i)].data()));
+    made = _mm256_or_si256(made, _mm256_shuffle_epi8(load_lanes(low + 16 * i, high + 16 * i), places));
+  }
+  return made;
+}
+
+// Every `kStep`-th unit, side by side. Reads no byte outside of the units but between two of them.
+template <class T, int kStep>
+void pack_every(const uint8_t* source, uint8_t* packed, int64_t count) {
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kWidth = 32 / kSize;
-  int64_t i = 0;
-  for (; i + kWidth < count; i += kWidth) {
-    __m256i slots[kSlots];
-    const uint8_t* from = source + i * kSlots * kSize;
-    for (int k = 0; k < kSlots; ++k) slots[k] = load_lanes(from + k * 16, from + (kSlots + k) * 16);
-    take_apart<kSize>(slots);
-    store32(packed + i * kSize, slots[0]);
+  constexpr bool kIsForward = kStep > 0;
+  const uint8_t* lowest = source + (kIsForward ? 0 : (kWidth - 1) * kStep * kSize);
+  if (count <= kWidth) {
+    for (int64_t i = 0; i < count; ++i) std::memcpy(packed + i * kSize, source + i * kStep * kSize, kSize);
+    return;
   }
-  for (; i < count; ++i) std::memcpy(packed + i * kSize, source + i * kSlots * kSize, kSize);
+  for (int64_t i = 0; i + kWidth < count; i += kWidth)
+    store32(packed + i * kSize, load_every<kSize, kStep, kIsForward>(lowest + i * kStep * kSize));
+  const int64_t last = count - kWidth;
+  store32(packed + last * kSize, load_every<kSize, kStep, !kIsForward>(lowest + last * kStep * kSize));
 }
 
 }  // namespace

@@ -342,6 +342,28 @@ void test_narrow_slices() {
   }
 }
 
+// Slices with steps, forwards and backwards, over more and less than one register: rows are merged, packed by
+// shuffles, or gathered one by one. The slice begins and ends with the memory of the source, so that a
+// sanitizer sees a read outside of it.
+void test_steps_of_slices() {
+  std::mt19937_64 random(20261124);
+  for (int bits : {4, 8, 16, 32, 64}) {
+    for (int64_t step = 2; step <= 17; ++step) {
+      for (int64_t columns : {5, 31, 33, 70}) {
+        for (int64_t rows : {1, 4, 16, 36}) {
+          const std::vector<int64_t> shape = {rows, columns};
+          const std::vector<int64_t> whole = {rows, (columns - 1) * step + 1};
+          for (const Slice& slice :
+               {Slice{whole, {0, 0}, {1, step}}, Slice{whole, {0, whole[1] - 1}, {1, -step}}}) {
+            check_reorder({bits, shape, row_major(whole), row_major(shape), slice}, random);
+            check_reorder({bits, shape, row_major(whole), plain_order(shape, {1, 0}), slice}, random);
+          }
+        }
+      }
+    }
+  }
+}
+
 // The pixels of windows of odd size in groups of two or four: each window ends with padding, so every block
 // has a hole.
 void test_blocks_with_holes() {
@@ -785,6 +807,7 @@ int main(int count, char** arguments) {
   test_units_of_lanes();
   test_transposed_blocks();
   test_narrow_slices();
+  test_steps_of_slices();
   test_blocks_with_holes();
   test_windows_of_huge_padding();
   test_conflicting_tiles();
