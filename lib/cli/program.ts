@@ -43,7 +43,7 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
         exitCode = code
       })
     }
-    await program.parseAsync(argv, { from: 'user' })
+    await program.parseAsync(withoutVainHelp(argv), { from: 'user' })
     return exitCode
   } catch (error) {
     return fail(error, argv, terminal)
@@ -53,6 +53,14 @@ export async function runProgram(argv: readonly string[], terminal: Terminal): P
 /** Anything but the name of a command may need the names and summaries of all: help, and advice for a typo. */
 function neededCommands([name = '']: readonly string[]): (() => Promise<AddCommand>)[] {
   return Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]!] : Object.values(COMMANDS)
+}
+
+/** Commander prints the general help for `help NAME` of an unknown command; without `help` it names the nearest one. */
+function withoutVainHelp(argv: readonly string[]): readonly string[] {
+  const [help, name] = argv
+  if (help !== 'help' || name === undefined || name.startsWith('-') || Object.hasOwn(COMMANDS, name))
+    return argv
+  return argv.slice(1)
 }
 
 function createProgram(terminal: Terminal): Command {

@@ -79,6 +79,33 @@ describe('edit of an ONNX model', () => {
     expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
   })
 
+  it('names new outputs whose type is not declared', async () => {
+    const untyped = inFolder('untyped.onnx')
+    const model = await open(MODEL)
+    model.onnx!.graph.message.clear('value_info')
+    await save(untyped, model)
+    const { changes } = await runJson<EditReport>([
+      ...['edit', untyped, '--outputs', 'sum', '-o', inFolder('cut.onnx')],
+    ])
+    expect(changes).toEqual([
+      'outputs are sum: 2 of 5 nodes',
+      'sum declares no type, which onnx.checker refuses: declare it with --set-type',
+    ])
+    const typed = [
+      'edit',
+      untyped,
+      '--set-type',
+      'sum=f32:1,2',
+      '--outputs',
+      'sum',
+      '-o',
+      inFolder('cut.onnx'),
+    ]
+    expect((await runJson<EditReport>(typed)).changes).not.toContainEqual(
+      expect.stringContaining('onnx.checker'),
+    )
+  })
+
   it('declares types, before everything else', async () => {
     const typed = inFolder('typed.onnx')
     const args = [

@@ -44,6 +44,12 @@ describe('inspect', () => {
     ])
   })
 
+  it('names activations among what it counts', async () => {
+    const { stdout } = await runCli(['inspect', small])
+    expect(stdout).toContain('weights and activations: ')
+    expect(stdout).not.toContain('elements: ')
+  })
+
   it('shows activations fused into convolutions', THIRD_PARTY, async () => {
     const path = thirdPartyPath('tmfile/mobilenet_benchmark.tmfile')
     const { model } = await runJson<InspectJson>(['inspect', path])

@@ -54,6 +54,14 @@ describe('help', () => {
     expect(forgotten.stderr).toContain('Usage: tilework')
   })
 
+  it('of an unknown command names the nearest', async () => {
+    const { code, stdout, stderr } = await runCli(['help', 'conver'])
+    expect({ code, stdout }).toEqual({ code: 64, stdout: '' })
+    expect(stderr).toMatch(/'conver'.*Did you mean convert/)
+    expect((await runCli(['help', 'convert'])).stdout).toContain('Usage: tilework convert')
+    expect((await runCli(['help', 'help'])).stdout).toContain('Usage: tilework [')
+  })
+
   it('prints the version', async () => {
     expect((await runCli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/)
   })

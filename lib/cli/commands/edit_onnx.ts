@@ -75,6 +75,7 @@ export class OnnxChanges {
       this.#model = this.#model.extract(from, to)
       const after = this.#graph.nodes.length
       this.made.push(`cut from ${from.join(', ')} to ${to.join(', ')}: ${after} of ${before} nodes`)
+      this.#nameUntyped(to)
     }
     if (outputs) {
       const graph = this.#graph
@@ -82,7 +83,17 @@ export class OnnxChanges {
       this.#model = this.#model.extract(inputs, outputs)
       const after = this.#graph.nodes.length
       this.made.push(`outputs are ${outputs.join(', ')}: ${after} of ${before} nodes`)
+      this.#nameUntyped(outputs)
     }
+  }
+
+  /** Runtimes infer the type of an output; onnx.checker refuses a model that does not declare it. */
+  #nameUntyped(outputs: readonly string[]): void {
+    const untyped = outputs.filter((name) => this.#graph.typeOf(name).kind === 'none')
+    if (untyped.length === 0) return
+    const [verb, them] = untyped.length === 1 ? ['declares no type', 'it'] : ['declare no types', 'them']
+    const advice = `declare ${them} with --set-type`
+    this.made.push(`${untyped.join(', ')} ${verb}, which onnx.checker refuses: ${advice}`)
   }
 
   /** The consumers of the node take its first input that is computed or given. */

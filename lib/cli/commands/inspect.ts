@@ -227,9 +227,11 @@ function* formatReport(
   const { colors } = terminal
   const { file, format, byteLength, summary, model, onnx, tensors, findings } = report
   const size = `${formatCount(summary.tensors, 'tensor')}, ${formatBytes(byteLength)}`
-  const isModel = onnx !== undefined || format === 'safetensors'
+  const holdsWeights = onnx !== undefined || format === 'safetensors'
+  // The tensors of a tmfile are all values of its graph.
+  const noun = model ? 'weights and activations' : holdsWeights ? 'parameters' : 'elements'
   const facts = [
-    ...summaryLines(summary, isModel),
+    ...summaryLines(summary, noun),
     ...(model ? modelLines(model) : []),
     ...(onnx ? onnxLines(onnx) : []),
     ...listedLines(report, options),

@@ -82,10 +82,10 @@ function keepLargest(largest: Listed[], listed: Listed): void {
 /** From this number of tensors on, the largest are not seen at a glance in the table. */
 const MANY_TENSORS = 6
 
-export function summaryLines(summary: FileSummary, isModel: boolean): string[] {
+/** @param noun - what the tensors hold: parameters, elements, … */
+export function summaryLines(summary: FileSummary, noun: string): string[] {
   if (summary.tensors === 0) return []
   const { byteLength, largest } = summary
-  const noun = isModel ? 'parameters' : 'elements'
   const dtypes = Object.entries(summary.dtypes)
   const types = dtypes.map(([dtype, part]) =>
     dtypes.length === 1

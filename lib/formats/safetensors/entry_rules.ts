@@ -1,5 +1,6 @@
 /** Checks a single entry: its fields, their numbers, and that they agree with each other and with the file. */
 import type { ErrorCode } from '../../errors.js'
+import { nearestText } from '../../nearest_names.js'
 import { type Exact, exactByteLength, multiply } from '../exact_size.js'
 import type { Report } from '../report.js'
 import type { Field, HeaderEntry, Spelled } from './header_events.js'
@@ -36,7 +37,12 @@ export function checkEntry(
   const rank = RANK_OF_CODE.get(dtype.value)
   if (rank === undefined) {
     const path = tensorPath(name)
-    const message = `${path} has the unknown dtype ${quote(dtype.value)}; the tensor is omitted.`
+    const end = nearestText(
+      dtype.value,
+      RANK_OF_CODE.keys(),
+      `; safetensors has ${[...RANK_OF_CODE.keys()].join(', ')}`,
+    )
+    const message = `${path} has the unknown dtype ${quote(dtype.value)}${end}`
     report.deviation('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }
@@ -44,7 +50,7 @@ export function checkEntry(
   if (!checkSize({ extents, bits, code, at: offsets.at }, range, name, report)) return undefined
   if (known === undefined) {
     const path = tensorPath(name)
-    const message = `${path} has the dtype ${code}, which tilework does not support; the tensor is omitted.`
+    const message = `${path} has the dtype ${code}, which tilework does not support.`
     report.note('ERR_DTYPE', message, { path: `${path}.dtype`, offset: dtype.at })
     return { name, nameAt, shape: [], ...range, typeRank: undefined }
   }

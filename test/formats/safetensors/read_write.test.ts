@@ -115,6 +115,17 @@ describe('reading', () => {
     expect(await checkBytes(bytes)).toEqual([])
   })
 
+  it('names the types of the format where one is unknown', async () => {
+    const messageOf = async (dtype: string) => {
+      const header = headerText([{ name: 'a', dtype, shape: [1], offsets: [0, 4] }])
+      return (await checkBytes(safetensorsFile(header, [1, 2, 3, 4]))).map(({ message }) => message)
+    }
+    expect(await messageOf('f32')).toEqual(['tensors["a"] has the unknown dtype "f32"; did you mean "F32"?'])
+    const [unknown, ...others] = await messageOf('quaternion')
+    expect(others).toEqual([])
+    expect(unknown).toMatch(/unknown dtype "quaternion"; safetensors has BOOL, .*F32/)
+  })
+
   it('lists every tensor but 6-bit floats, which are findings', async () => {
     const header = headerText([
       { name: 'six', dtype: 'F6_E2M3', shape: [4], offsets: [0, 3] },
