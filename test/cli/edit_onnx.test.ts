@@ -130,6 +130,8 @@ describe('edit of an ONNX model', () => {
     ])
     const untyped = await open(MODEL)
     untyped.onnx!.graph.message.clear('value_info')
+    // Nothing follows from an operator that is not known.
+    untyped.onnx!.graph.producerOf('sum')!.domain = 'other'
     await save(typed, untyped)
     const cut = ['edit', typed, '--from', 'sum', '--to', 'y', '-o', inFolder('part.onnx')]
     expect(await runCli(cut)).toMatchObject({
@@ -137,6 +139,18 @@ describe('edit of an ONNX model', () => {
       stderr: expect.stringContaining('"sum" is not declared; --set-type NAME=DTYPE:N,N,… declares it.'),
     })
     expect((await runCli([...cut, '--set-type', 'sum=float32:1,2'])).code).toBe(0)
+  })
+
+  it.each([
+    [['--set-input', 'x=N,2'], 'N', 'input x is [N, 2]'],
+    [['--set-batch', '8'], 8, 'batch is 8'],
+  ])('%j changes shapes that follow', async (args, batch, change) => {
+    const { changes, file } = await edited(...args)
+    expect(changes).toEqual([change, 'Reshape reshape follows the batch'])
+    const { graph } = file.onnx!
+    const shapes = ['x', 'product', 'active', 'y', 'z'].map((name) => graph.typeOf(name))
+    expect(shapes).toEqual(shapes.map(() => ({ kind: 'tensor', dtype: 'float32', shape: [batch, 2] })))
+    expect(await errorsOf(inFolder('edited.onnx'))).toEqual([])
   })
 
   it('removes nodes, by their name or the name of an output, and what is unused', async () => {
@@ -278,8 +292,8 @@ describe('edit of an ONNX model', () => {
   })
 
   it.each([
-    [['--set-input', 'x=1,2'], 'cannot be computed for ONNX models yet'],
-    [['--set-batch', '2'], 'cannot be computed for ONNX models yet'],
+    [['--set-input', 'y=1,2'], '"y" is not an input of the graph'],
+    [['--set-input', 'x=1,2,3'], 'rank 3; input "x" has rank 2'],
     [['--cast-weights', 'float16'], '--cast-weights edits tmfiles only'],
     [['--strip-names'], '--strip-names edits tmfiles only'],
     [['--write', 'upgrade'], '--write edits tmfiles only'],

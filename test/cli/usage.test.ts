@@ -22,9 +22,9 @@ const inFolder = temporaryFolder()
 describe('help', () => {
   it('of edit marks the options that one format takes', async () => {
     const stdout = (await runCli(['edit', '--help'])).stdout.replace(/\s+/g, ' ')
-    expect(stdout).toMatch(/--set-input <[^>]+> shape of an input; may be repeated \(tmfile only\)/)
+    expect(stdout).toMatch(/--set-input <[^>]+> shape of an input; may be repeated --set-batch/)
     expect(stdout).toMatch(/--metadata <key=value> metadata of the model; may be repeated \(ONNX only\)/)
-    expect(stdout.match(/\(tmfile only\)/g)).toHaveLength(9)
+    expect(stdout.match(/\(tmfile only\)/g)).toHaveLength(7)
     expect(stdout.match(/\(ONNX only\)/g)).toHaveLength(3)
   })
 

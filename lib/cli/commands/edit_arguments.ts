@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { type Dtype, type DtypeName, resolveDtype, TileworkError } from '../../index.js'
 import type { Dimension } from '../../onnx.js'
-import { dimensionList, numberList } from '../text/parse_shape.js'
+import { dimensionList } from '../text/parse_shape.js'
 import { ioError } from '../text/report_error.js'
 
 export interface NewName {
@@ -12,7 +12,8 @@ export interface NewName {
 
 export interface InputShape {
   readonly name: string
-  readonly shape: readonly number[]
+  /** Extents; of ONNX models also names, and null for unknown ones. */
+  readonly shape: readonly Dimension[]
 }
 
 /** The type of a value; without a shape of any rank. */
@@ -38,7 +39,7 @@ export const collect = (value: string, before: readonly string[] = []): string[]
 
 export function collectShape(text: string, before: readonly InputShape[] = []): InputShape[] {
   const [name, extents] = splitAt(text, text.lastIndexOf('='), '--set-input takes NAME=N,N,…')
-  return [...before, { name, shape: numberList('--set-input')(extents) }]
+  return [...before, { name, shape: dimensionList('--set-input')(extents) }]
 }
 
 /** NAME=DTYPE, or NAME=DTYPE:N,N,… with names and `?` for extents that are not fixed. */

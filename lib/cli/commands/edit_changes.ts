@@ -216,7 +216,10 @@ export class ModelChanges {
 
   #changeShapes({ setInput = [], setBatch }: EditChoice): void {
     for (const { name, shape } of setInput) {
-      this.#note(`input ${name} is [${shape.join(', ')}]`, this.#model.setInputShape(name, shape))
+      this.#note(
+        `input ${name} is [${shape.join(', ')}]`,
+        this.#model.setInputShape(name, shape as readonly number[]),
+      )
     }
     if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
   }

@@ -11,8 +11,6 @@ type Reasons = Readonly<Partial<Record<keyof EditChoice, string>>>
 /** Why each option is of this format alone. */
 const ONLY: Readonly<Record<ModelFormat, Reasons>> = {
   tmfile: {
-    setInput: 'shapes that follow from an input cannot be computed for ONNX models yet',
-    setBatch: 'shapes that follow from the batch cannot be computed for ONNX models yet',
     castWeights: 'the nodes of an ONNX model fix the types of its weights',
     quantize: 'an ONNX model needs other nodes for quantized weights',
     dequantize: 'an ONNX model has nodes that dequantize',

@@ -1,6 +1,6 @@
 /** Applies the changes of `tilework edit` to an ONNX model in a fixed order, and describes each of them. */
 import { type DenseTensor, TileworkError } from '../../index.js'
-import type { Graph, Node, OnnxModel } from '../../onnx.js'
+import type { Graph, InputShapeChange, Node, OnnxModel } from '../../onnx.js'
 import { formatCount } from '../text/byte_count.js'
 import { didYouMean } from '../text/did_you_mean.js'
 import { isZeros, zeros } from './edit_changes.js'
@@ -49,6 +49,7 @@ export class OnnxChanges {
     this.#cut(choice)
     for (const name of choice.removeNode ?? []) this.#removeNode(name)
     await this.#changeConstants(choice)
+    this.#changeShapes(choice)
     for (const { from, to } of choice.rename ?? []) this.#rename(from, to)
     if (choice.mergeConstants) {
       const count = await this.#graph.deduplicateInitializers()
@@ -173,6 +174,21 @@ export class OnnxChanges {
     for (const name of left) this.made.push(`initializer ${name} describes a shape and stays without values`)
   }
 
+  #changeShapes({ setInput = [], setBatch }: EditChoice): void {
+    for (const { name, shape } of setInput) {
+      const text = shape.map((extent) => extent ?? '?').join(', ')
+      this.#note(`input ${name} is [${text}]`, this.#model.setInputShape(name, shape))
+    }
+    if (setBatch !== undefined) this.#note(`batch is ${setBatch}`, this.#model.setBatch(setBatch))
+  }
+
+  #note(made: string, { reshaped, blocked, unknown }: InputShapeChange): void {
+    this.made.push(made)
+    for (const node of reshaped) this.made.push(`Reshape ${titleOf(node)} follows the batch`)
+    for (const node of blocked) this.notes.push(`${node.opType} ${titleOf(node)} may not fit the new shape.`)
+    if (unknown.length > 0) this.notes.push(`Shapes are no longer known: ${unknown.join(', ')}.`)
+  }
+
   #initializer(name: string): DenseTensor {
     const tensor = this.#graph.initializer(name)
     if (tensor?.kind === 'dense') return tensor
@@ -216,4 +232,9 @@ export class OnnxChanges {
       this.made.push(`operator set ${name === '' ? 'ai.onnx' : name} has version ${value}`)
     }
   }
+}
+
+/** The name of a node, or of its first output: many nodes have no name of their own. */
+function titleOf({ name, outputs }: Node): string {
+  return name === '' ? (outputs[0] ?? '') : name
 }

@@ -10,6 +10,9 @@ import { read } from './read.js'
 import { type OnnxWriteOptions, plan } from './write.js'
 
 export type { ExternalOptions } from './external/options.js'
+export type { InferredShapes } from './infer/declare_types.js'
+export type { TypeConflict } from './infer/infer.js'
+export type { InputShapeChange } from './infer/input_shapes.js'
 export type { NewFunction } from './model/function_edits.js'
 export { Graph, type GraphConstructor } from './model/graph.js'
 export {

@@ -18,7 +18,7 @@ import { writeValueType } from './value_type.js'
 
 /** See `OnnxModel.extract`. */
 export function extractModel<Model extends EditableModel>(
-  model: Model & { copy(): Model },
+  model: Model & { copy(): Model; inferTypes(): ReadonlyMap<string, ValueType> },
   givenInputs: readonly string[],
   givenOutputs: readonly string[],
 ): Model {
@@ -27,8 +27,15 @@ export function extractModel<Model extends EditableModel>(
   const outputs = endsOf(whole, 'outputs', givenOutputs)
   if (outputs.length === 0) throw wrong('extract needs at least one output')
   const part = neededPart(whole, new Set(inputs), outputs)
-  const typedInputs = inputs.map((name) => ({ name, type: knownType(whole, name) }))
-  const typedOutputs = outputs.map((name) => ({ name, type: typeOf(whole, name) }))
+  let inferred: ReadonlyMap<string, ValueType> | undefined
+  const typeAt = (name: string): ValueType | undefined => {
+    const declared = typeOf(whole, name)
+    if (declared) return declared
+    inferred ??= model.inferTypes()
+    return inferred.get(name)
+  }
+  const typedInputs = inputs.map((name) => ({ name, type: knownType(name, typeAt(name)) }))
+  const typedOutputs = outputs.map((name) => ({ name, type: typeAt(name) }))
   const extracted = model.copy()
   extracted.message.clear('training_info')
   cutGraph(extracted, whole.nodes, part, { inputs: typedInputs, outputs: typedOutputs })
@@ -120,10 +127,9 @@ function typeOf(graph: Graph, name: string): ValueType | undefined {
   return { kind: tensor.kind === 'sparse' ? 'sparse' : 'tensor', dtype: tensor.dtype, shape: tensor.shape }
 }
 
-function knownType(graph: Graph, name: string): ValueType {
-  const type = typeOf(graph, name)
-  if (!type) throw wrong(`The type of ${valueText(name)} is not declared; set it with setType`)
-  return type
+function knownType(name: string, type: ValueType | undefined): ValueType {
+  if (type) return type
+  throw wrong(`The type of ${valueText(name)} is not declared; set it with setType`)
 }
 
 /**

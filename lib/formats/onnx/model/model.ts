@@ -9,6 +9,9 @@ import { TileworkError } from '../../../errors.js'
 import type { Tensor } from '../../../tensor/tensor.js'
 import { uncloneable } from '../../../uncloneable.js'
 import { MODEL_FORMAT } from '../../model_brand.js'
+import { declareTypes, type InferredShapes } from '../infer/declare_types.js'
+import { type Inference, inferTypes } from '../infer/infer.js'
+import { type InputShapeChange, setBatch, setInputShape } from '../infer/input_shapes.js'
 import { checkInt64, checkText } from '../protobuf/field_input.js'
 import { Message, type MessageFile } from '../protobuf/message.js'
 import { WireCursor } from '../protobuf/wire.js'
@@ -19,10 +22,11 @@ import { tensorOfField } from '../tensor/from_message.js'
 import { extractModel } from './extract.js'
 import { addFunction, type NewFunction, removeFunction } from './function_edits.js'
 import { ProtoGraph } from './graph.js'
+import { FIRST_IR_WITH_FREE_INITIALIZERS } from './graph_passes.js'
 import { metadataOf, removeMetadata, setMetadata, setOptionalText } from './metadata.js'
 import { ModelFunction } from './model_function.js'
 import { standardDomain } from './node.js'
-import type { Graph } from './types.js'
+import type { Dimension, Graph, ValueType } from './types.js'
 
 /** A tensor and its path in the model. */
 export interface PlacedTensor {
@@ -248,11 +252,57 @@ export class OnnxModel {
    *
    * @param inputs - names of values; empty where the outputs depend on initializers only
    * @param outputs - names of values, at least one
-   * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input without a declared type, where the
+   * @throws TileworkError ERR_ARGUMENT for unknown or repeated names, for an input whose type is not declared and does not follow, where the
    * outputs need a graph input that is not given, and where a needed node also produces one of the inputs
    */
   extract(inputs: readonly string[], outputs: readonly string[]): OnnxModel {
     return extractModel(this, inputs, outputs)
+  }
+
+  /**
+   * Types of the values of the main graph, as far as they follow from inputs, initializers and operators, declared types
+   * included. The model does not change. Unknown extents are null, and extents that are sums of symbolic ones are texts as
+   * `2*N + 1`.
+   */
+  inferTypes(): ReadonlyMap<string, ValueType> {
+    return this.infer().types.get(this.graph)!
+  }
+
+  /** @internal Types of the main graph and its subgraphs. */
+  infer(isOpen?: (graph: Graph, name: string) => boolean): Inference {
+    const { graph, functions, opsetImports: opsets } = this
+    const hasOldInitializers = Number(this.irVersion) < FIRST_IR_WITH_FREE_INITIALIZERS
+    return inferTypes({ graph, functions, opsets, hasOldInitializers, ...(isOpen && { isOpen }) })
+  }
+
+  /**
+   * Declares the types and shapes that follow from inputs, initializers and operators: of intermediate values in
+   * `graph.valueInfo`, of outputs where the graph leaves them open; in subgraphs too.
+   */
+  inferShapes(): InferredShapes {
+    return declareTypes(this)
+  }
+
+  /**
+   * Sets the shape of an input. Declared types of dependent values follow, and so do constant targets of `Reshape` nodes of
+   * the main graph that contain the old first extent.
+   *
+   * @param shape - extents, names of symbolic dimensions, or null for unknown ones; the rank stays
+   * @throws TileworkError ERR_ARGUMENT for an invalid shape and for another rank; ERR_GRAPH for a name that is not an
+   * input, for an input that is no dense tensor, and for a cycle of nodes
+   */
+  setInputShape(name: string, shape: readonly Dimension[]): InputShapeChange {
+    return setInputShape(this, name, shape)
+  }
+
+  /**
+   * Sets the first dimension of every input with a rank above 0, as `setInputShape`.
+   *
+   * @param batch - an extent or the name of a symbolic dimension
+   * @throws TileworkError as `setInputShape`; ERR_GRAPH for an input without a shape
+   */
+  setBatch(batch: number | string): InputShapeChange {
+    return setBatch(this, batch)
   }
 
   /** Training graphs and their bindings. */

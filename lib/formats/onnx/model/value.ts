@@ -60,21 +60,24 @@ export class GraphValue implements Value {
 
 /**
  * The value of a `Constant` node; undefined for other nodes, for string constants that are not tensors, and for
- * references to an attribute of a function.
+ * references to an attribute of a function that `attributeOf` does not resolve.
  */
-export function constantOf(node: Node): Tensor | undefined {
+export function constantOf(
+  node: Node,
+  attributeOf: (name: string) => Attribute | undefined = (name) => node.attribute(name),
+): Tensor | undefined {
   const [output, ...others] = node.outputs
   const isStandardDomain = node.domain === '' || node.domain === 'ai.onnx'
-  const [attribute] = node.attributes
-  if (node.opType !== 'Constant' || !isStandardDomain || !attribute || !output || others.length > 0)
+  const [first] = node.attributes
+  if (node.opType !== 'Constant' || !isStandardDomain || !first || !output || others.length > 0)
     return undefined
-  return attribute.refName === '' ? constantValue(attribute) : undefined
+  const attribute = attributeOf(first.name)
+  return attribute?.refName === '' ? constantValue(first.name, attribute) : undefined
 }
 
-function constantValue(attribute: Attribute): Tensor | undefined {
-  const { name, tensors } = attribute
+function constantValue(name: string, { tensors, value: given }: Attribute): Tensor | undefined {
   if (name === 'value' || name === 'sparse_value') return tensors[0]?.hasData ? tensors[0] : undefined
-  const value = attribute.value as number & readonly number[]
+  const value = given as number & readonly number[]
   if (name === 'value_float' || name === 'value_floats') return tensorOf(value, { dtype: 'float32' })
   if (name === 'value_int' || name === 'value_ints') return tensorOf(value, { dtype: 'int64' })
   return undefined

@@ -193,7 +193,7 @@ describe('extract', () => {
     ['a number for a name', [5 as never], ['y'], /takes a string; 5 was given/],
   ])('refuses %s, and changes nothing', async (_, inputs, outputs, message) => {
     const whole = chain()
-    whole.graph.addNode({ opType: 'Abs', inputs: ['a'], outputs: ['untyped'] })
+    whole.graph.addNode({ opType: 'Unknown', inputs: ['a'], outputs: ['untyped'] })
     whole.graph.addNode({ opType: 'Split', inputs: ['a'], outputs: ['left', 'right'] })
     whole.graph.addNode({ opType: 'Add', inputs: ['left', 'right'], outputs: ['both'] })
     whole.graph.setType('left', PAIR)

@@ -1,0 +1,253 @@
+/** Types and shapes that follow: rules of operators, subgraphs and functions, and what changes of inputs affect. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { check, DTYPES, open, serialize, type TileworkError, tensor } from '../../../../lib/index.js'
+import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
+
+const float = (...shape: (number | string | null)[]): ValueType => ({
+  kind: 'tensor',
+  dtype: 'float32',
+  shape,
+})
+const int = (...shape: number[]): ValueType => ({ kind: 'tensor', dtype: 'int64', shape })
+const list = (...values: number[]) => tensor(BigInt64Array.from(values, BigInt), { shape: [values.length] })
+
+/** A type as onnx_shapes.py writes it. */
+function recordOf(type: ValueType | undefined): unknown {
+  if (type?.kind === 'tensor')
+    return [typeof type.dtype === 'number' ? type.dtype : DTYPES[type.dtype].onnx, type.shape ?? null]
+  return type?.kind === 'sequence' || type?.kind === 'optional' ? { [type.kind]: recordOf(type.of) } : null
+}
+
+/** Whether a type is that of the reference wherever both know something. */
+function agrees(found: unknown, wanted: unknown): boolean {
+  if (found === null || wanted === null) return true
+  if (Array.isArray(found) && Array.isArray(wanted))
+    return found.length === wanted.length && found.every((each, at) => agrees(each, wanted[at]))
+  if (typeof found !== 'object' || typeof wanted !== 'object') return found === wanted
+  return Object.entries(found).every(([kind, inner]) =>
+    agrees(inner, (wanted as Record<string, unknown>)[kind]),
+  )
+}
+
+/** A model in base64 and the types that the reference infers. */
+interface ShapeRecord {
+  readonly name: string
+  readonly model: string
+  readonly inferred: Readonly<Record<string, unknown>>
+}
+
+describe('inferTypes against onnx.shape_inference', () => {
+  const path = fileURLToPath(new URL('../../../fixtures/onnx_shapes.jsonl', import.meta.url))
+  const lines = readFileSync(path, 'utf8').trim().split('\n')
+  const records = lines.map((line) => JSON.parse(line) as ShapeRecord)
+
+  it.each(records.map((record) => [record.name, record] as const))('%s', async (_, { model, inferred }) => {
+    const file = await open(Buffer.from(model, 'base64'))
+    const types = file.onnx!.inferTypes()
+    const wrong = Object.entries(inferred).filter(
+      ([name, wanted]) => !agrees(recordOf(types.get(name)), wanted),
+    )
+    expect(wrong.map(([name]) => name)).toEqual([])
+    const unknown = Object.entries(inferred).filter(([name, wanted]) => wanted !== null && !types.has(name))
+    expect(unknown.map(([name]) => name)).toEqual([])
+  })
+
+  it('agrees with declared outputs of published models', THIRD_PARTY, async () => {
+    for (const { path } of thirdPartyFiles('onnx').filter((each) => each.path.endsWith('.onnx'))) {
+      const file = await open(thirdPartyPath(path))
+      const { conflicts } = file.onnx!.copy().inferShapes()
+      expect(
+        conflicts.map(({ name }) => name),
+        path,
+      ).toEqual([])
+      file.close()
+    }
+  })
+})
+
+describe('inferShapes', () => {
+  it('declares intermediate values and outputs, and writes a model without findings', async () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', float('N', 3, 8))
+    graph.addNode({ opType: 'Flatten', inputs: ['x'], outputs: ['flat'] })
+    graph.addNode({ opType: 'Shape', inputs: ['flat'], outputs: ['shape'] })
+    graph.addNode({
+      opType: 'Concat',
+      inputs: ['flat', 'flat'],
+      outputs: ['y'],
+      attributes: { axis: { type: 'INT', value: 0 } },
+    })
+    graph.addOutput('y', { kind: 'tensor', dtype: 'float32' })
+    expect(model.inferShapes()).toEqual({ changed: 3, conflicts: [] })
+    expect(graph.typeOf('flat')).toEqual(float('N', 24))
+    expect(graph.typeOf('shape')).toEqual(int(2))
+    expect(graph.typeOf('y')).toEqual(float('2*N', 24))
+    expect(model.inferShapes().changed).toBe(0)
+    expect(await check(await serialize(model), { level: 'strict' })).toEqual([])
+  })
+
+  it('reports declared types that contradict their node, and keeps them', () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', float(2, 3))
+    graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['y'] })
+    graph.addOutput('y', float(2, 4))
+    const { conflicts } = model.inferShapes()
+    expect(conflicts).toMatchObject([{ name: 'y', declared: float(2, 4), inferred: float(2, 3) }])
+    expect(conflicts[0]!.graph).toBe(graph)
+    expect(graph.typeOf('y')).toEqual(float(2, 4))
+  })
+
+  it('does not follow functions that call others twice forever', () => {
+    const model = OnnxModel.create()
+    model.graph.addInput('x', float(1))
+    const depth = 40
+    for (let level = 0; level < depth; level++) {
+      const inner = level === 0 ? { opType: 'Relu' } : { opType: `f${level - 1}`, domain: 'local' }
+      model.addFunction({
+        domain: 'local',
+        name: `f${level}`,
+        inputs: ['a'],
+        outputs: ['c'],
+        opsetImports: { '': 21, local: 1 },
+        nodes: [
+          { ...inner, inputs: ['a'], outputs: ['b'] },
+          { ...inner, inputs: ['b'], outputs: ['c'] },
+        ],
+      })
+    }
+    model.graph.addNode({ opType: `f${depth - 1}`, domain: 'local', inputs: ['x'], outputs: ['y'] })
+    expect(model.inferTypes().has('x')).toBe(true)
+  }, 60_000)
+
+  it('widens what a loop changes', () => {
+    const body = Graph.create('body')
+    body.addInput('i', int())
+    body.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    body.addInput('s', { kind: 'tensor', dtype: 'float32' })
+    body.addNode({
+      opType: 'Concat',
+      inputs: ['s', 's'],
+      outputs: ['t'],
+      attributes: { axis: { type: 'INT', value: 0 } },
+    })
+    body.addNode({ opType: 'Identity', inputs: ['c'], outputs: ['d'] })
+    body.addOutput('d', { kind: 'none' })
+    body.addOutput('t', { kind: 'none' })
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', float(2, 5))
+    graph.addInput('n', int())
+    graph.addNode({
+      opType: 'Loop',
+      inputs: ['n', '', 'x'],
+      outputs: ['y'],
+      attributes: { body: { type: 'GRAPH', value: body } },
+    })
+    expect(model.inferTypes().get('y')).toEqual(float(null, 5))
+  })
+})
+
+describe('setInputShape', () => {
+  /** x [1, 4, 6] -> Relu -> Reshape to [1, 24] -> MatMul [24, 5] -> y, with all types declared. */
+  function flattened(target = [1, 24]): OnnxModel {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('x', float(1, 4, 6))
+    graph.setInitializer('to', list(...target))
+    graph.setInitializer('w', tensor(new Float32Array(120), { shape: [24, 5] }))
+    graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['a'] })
+    graph.addNode({ opType: 'Reshape', name: 'flatten', inputs: ['a', 'to'], outputs: ['b'] })
+    graph.addNode({ opType: 'MatMul', name: 'dense', inputs: ['b', 'w'], outputs: ['y'] })
+    graph.addOutput('y', float(1, 5))
+    model.inferShapes()
+    return model
+  }
+
+  it.each([['N'], [8]])('follows the batch %s into Reshape and declared types', async (batch) => {
+    const model = flattened()
+    const { reshaped, blocked, unknown } = model.setBatch(batch)
+    expect([reshaped.map(({ name }) => name), blocked, unknown]).toEqual([['flatten'], [], []])
+    const { graph } = model
+    expect(['x', 'a', 'b', 'y'].map((name) => graph.typeOf(name))).toEqual([
+      float(batch, 4, 6),
+      float(batch, 4, 6),
+      float(batch, 24),
+      float(batch, 5),
+    ])
+    expect(await check(await serialize(model), { level: 'strict' })).toEqual([])
+  })
+
+  it('keeps a target that other nodes use', () => {
+    const model = flattened()
+    const { graph } = model
+    graph.addNode({ opType: 'Identity', inputs: ['to'], outputs: ['same'] })
+    model.setBatch(3)
+    expect(graph.value('to')!.uses.map(({ node }) => node.opType)).toEqual(['Identity'])
+    expect(model.inferTypes().get('b')).toEqual(float(3, 24))
+  })
+
+  it('names nodes that do not fit', () => {
+    const { blocked, unknown } = flattened([0, -1]).setInputShape('x', [1, 4, 7])
+    expect(blocked.map(({ name }) => name)).toEqual(['dense'])
+    expect(unknown).toEqual(['y'])
+  })
+
+  it('follows into subgraphs', () => {
+    const model = OnnxModel.create()
+    const { graph } = model
+    graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    graph.addInput('x', float(1, 4))
+    const branch = (opType: string, name: string): Graph => {
+      const made = Graph.create(name)
+      made.addNode({ opType, inputs: ['x'], outputs: [name] })
+      made.addOutput(name, float(1, 4))
+      return made
+    }
+    const attributes = {
+      then_branch: { type: 'GRAPH', value: branch('Relu', 'r') },
+      else_branch: { type: 'GRAPH', value: branch('Neg', 's') },
+    } as const
+    const node = graph.addNode({ opType: 'If', inputs: ['c'], outputs: ['y'], attributes })
+    graph.addOutput('y', float(1, 4))
+    model.setInputShape('x', ['N', 4])
+    expect(node.subgraphs.map((each) => each.outputs[0]!.type)).toEqual([float('N', 4), float('N', 4)])
+    expect(graph.typeOf('y')).toEqual(float('N', 4))
+  })
+
+  it.each<[string, readonly unknown[], TileworkError['code'], RegExp]>([
+    ['y', [1, 2, 3], 'ERR_GRAPH', /not an input/],
+    ['x', [1, 2], 'ERR_ARGUMENT', /rank 2; input "x" has rank 3/],
+    ['x', [1, -2, 3], 'ERR_ARGUMENT', /-2; a dimension is/],
+    ['x', [1, '', 3], 'ERR_ARGUMENT', /a dimension is/],
+    ['x', [1, 1.5, 3], 'ERR_ARGUMENT', /a dimension is/],
+  ])('refuses %s as %s', (name, shape, code, message) => {
+    const model = flattened()
+    const edit = () => model.setInputShape(name, shape as number[])
+    expect(edit).toThrow(expect.objectContaining({ code, message: expect.stringMatching(message) }))
+    expect(model.graph.typeOf('x')).toEqual(float(1, 4, 6))
+  })
+
+  it('asks for a shape before a batch', () => {
+    const model = OnnxModel.create()
+    model.graph.addInput('x', { kind: 'tensor', dtype: 'float32' })
+    expect(() => model.setBatch(2)).toThrow(/"x" has no shape/)
+  })
+})
+
+it('extract declares inferred types of inputs and outputs', () => {
+  const model = OnnxModel.create()
+  const { graph } = model
+  graph.addInput('x', float('N', 4))
+  graph.addNode({ opType: 'Relu', inputs: ['x'], outputs: ['a'] })
+  graph.addNode({ opType: 'Neg', inputs: ['a'], outputs: ['b'] })
+  graph.addNode({ opType: 'Exp', inputs: ['b'], outputs: ['y'] })
+  graph.addOutput('y', float('N', 4))
+  const part = model.extract(['a'], ['b']).graph
+  expect(part.inputs.map(({ type }) => type)).toEqual([float('N', 4)])
+  expect(part.outputs.map(({ type }) => type)).toEqual([float('N', 4)])
+})
