@@ -23,10 +23,11 @@ VARIADIC = OpSchema.FormalParameterOption.Variadic
 def part_of(schema, output):
     allowed = {each.type_param_str: list(each.allowed_type_strs) for each in schema.type_constraints}
     text = output.type_str
-    if text in allowed and len(allowed[text]) == 1:
-        return allowed[text][0]
     if text not in allowed:
         return text
+    # Other inputs than the first may be omitted.
+    if len(allowed[text]) == 1 and not (schema.inputs and schema.inputs[0].type_str == text):
+        return allowed[text][0]
     if output.option == VARIADIC and not output.is_homogeneous:
         return "?"
     for index, each in enumerate(schema.inputs):

@@ -1,6 +1,6 @@
 /**
  * Compares the types that tilework infers for ONNX models with those of onnx.shape_inference:
- * `node test/programs/onnx_shapes.mjs [--unknown] [MODEL…]`. Requires `dist` and Python 3 with onnx; without it the program
+ * `node test/programs/onnx_shapes.mjs [--unknown] [--mutations N] [--seed N] [MODEL…]`. Requires `dist` and Python 3 with onnx; without it the program
  * prints the reason and exits with 0.
  *
  * A type must be the same or unknown, never different. Where tilework knows more, the outputs that a test of onnx has decide.
@@ -17,7 +17,11 @@ import { missingPython, runPython } from './interop/python.mjs'
 
 const SCRIPT = fileURLToPath(new URL('interop/onnx_shapes.py', import.meta.url))
 const { values: options, positionals: paths } = parseArgs({
-  options: { unknown: { type: 'boolean', default: false } },
+  options: {
+    unknown: { type: 'boolean', default: false },
+    mutations: { type: 'string', default: '2000' },
+    seed: { type: 'string', default: '1' },
+  },
   allowPositionals: true,
 })
 
@@ -26,7 +30,7 @@ const WRONG = [['Attention', 'qk_matmul_output', 'a past length and a symbolic o
 
 async function run() {
   const folder = makeWorkFolder('onnx-shapes')
-  runPython([SCRIPT, folder, ...paths])
+  runPython([SCRIPT, folder, options.mutations, options.seed, ...paths])
   const expected = JSON.parse(readFileSync(join(folder, 'expected.json'), 'utf8'))
   const totals = { same: 0, unknown: 0, more: 0, different: 0, wrong: 0 }
   const unknown = new Map()

@@ -90,7 +90,7 @@ export function attention(node: NodeView): readonly (Dims | undefined)[] {
   const isFlat = node.dims(0)!.length === 3
   const flat = isKnown(count) && isKnown(size) ? extent(count * size) : null
   const past = node.has(4) ? (node.dims(4)?.[2] ?? null) : 0
-  const total = sumOf(key[2]!, past)
+  const total = sumOf(merged(key[2]!, value[2]!) ?? null, past)
   const hasPast = node.has(4) && node.has(5)
   return [
     isFlat ? [batch, length, flat] : [batch, count, length, size],

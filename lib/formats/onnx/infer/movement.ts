@@ -136,7 +136,8 @@ export function gatherND(node: NodeView): Dims | undefined {
 
 /** The extents that `Shape` gives. */
 export function shapeRange(node: NodeView): Dims {
-  return (node.dims(0) ?? []).slice(node.int('start', 0), node.int('end'))
+  const dims = node.dims(0) ?? []
+  return node.opset < 15 ? dims : dims.slice(node.int('start', 0), node.int('end'))
 }
 
 export function expand(node: NodeView): Dims | undefined {
@@ -169,7 +170,8 @@ export function split(node: NodeView): readonly (Dims | undefined)[] {
   const count = node.outputs.length
   const axis = dims && axisOf(node.int('axis', 0), dims.length)
   if (!dims || axis === undefined) return []
-  const sizes = node.ints('split') ?? (node.has(1) ? node.values(1) : equalParts(dims[axis]!, count, node))
+  const given = node.opset < 13 ? node.ints('split') : node.has(1) ? (node.values(1) ?? []) : undefined
+  const sizes = given ?? equalParts(dims[axis]!, count, node)
   return Array.from({ length: count }, (_, at) => dims.with(axis, asExtent(sizes?.[at] ?? null)))
 }
 

@@ -10,8 +10,8 @@
 // biome-ignore format: a table is read by its lines.
 export const OPERATOR_TYPES = {
   '': {
-    '=0': 'Abs Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu@28 CenterCropPad Clip Col2Im Compress Concat Conv ConvTranspose Cos Cosh CumProd CumSum DFT DeformConv DepthToSpace Det Div Einsum Elu Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN LeakyRelu Log LogSoftmax LpNormalization LpPool MatMul Max MaxPool MaxRoiPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss PRelu Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scatter ScatterElements ScatterND Selu SequenceErase SequenceInsert Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign SpaceToDepth Sqrt Squeeze Sub Sum SwiGLU Swish Tan Tanh TensorScatter ThresholdedRelu Tile Transpose Trilu Unsqueeze Upsample',
-    'tensor(bool)': 'And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Not OptionalHasElement Or RegexFullMatch Xor',
+    '=0': 'Abs Acos Acosh Add AffineGrid Asin Asinh Atan Atanh AveragePool BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Celu CenterCropPad Clip Col2Im Compress Concat Conv ConvTranspose Cos Cosh CumProd CumSum DFT DeformConv DepthToSpace Det Div Einsum Elu Erf Exp Expand Flatten Floor Gather GatherElements GatherND Gelu Gemm GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization LRN LeakyRelu Log LogSoftmax LpNormalization LpPool MatMul Max MaxPool MaxRoiPool MaxUnpool Mean MeanVarianceNormalization Min Mish Mod Mul Neg NegativeLogLikelihoodLoss Not PRelu Pad Pow Range Reciprocal ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape Resize ReverseSequence RoiAlign RotaryEmbedding Round STFT Scatter ScatterElements ScatterND Selu SequenceErase SequenceInsert Shrink Sigmoid Sign Sin Sinh Slice Softmax Softplus Softsign SpaceToDepth Sqrt Squeeze StringConcat Sub Sum SwiGLU Swish Tan Tanh TensorScatter ThresholdedRelu Tile Transpose Trilu Unsqueeze Upsample',
+    'tensor(bool)': 'And Equal Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual OptionalHasElement Or RegexFullMatch Xor',
     'tensor(int64)': 'ArgMax ArgMin NonMaxSuppression NonZero SequenceLength Shape Size',
     '=0 =0 =2 =0': 'Attention',
     '=0 =0 =0 =0 =0': 'BatchNormalization',
@@ -19,8 +19,8 @@ export const OPERATOR_TYPES = {
     '?': 'Bernoulli BitCast BlackmanWindow Cast ConcatFromSequence Constant ConstantOfShape DequantizeLinear@23 EyeLike HammingWindow HannWindow MelWeightMatrix Multinomial Optional OptionalGetElement RandomNormal RandomNormalLike RandomUniform RandomUniformLike SequenceAt SequenceConstruct SequenceEmpty SplitToSequence',
     '=1': 'CastLike DequantizeLinear@19 RMSNormalization Where',
     '=0 =0': 'CausalConvWithState Dropout GRU RNN SoftmaxCrossEntropyLoss',
-    'tensor(float)': 'Celu DequantizeLinear TfIdfVectorizer',
     'tensor(int32)': 'ConvInteger MatMulInteger',
+    'tensor(float)': 'DequantizeLinear TfIdfVectorizer',
     '=0 tensor(bool)': 'Dropout@10',
     'tensor(uint8) tensor(float) tensor(uint8)': 'DynamicQuantizeLinear',
     '?*': 'If Loop Scan SequenceMap',
@@ -32,7 +32,7 @@ export const OPERATOR_TYPES = {
     '=2': 'OneHot QuantizeLinear',
     '=7': 'QLinearConv QLinearMatMul',
     '=0*': 'Split',
-    'tensor(string)': 'StringConcat StringNormalizer',
+    'tensor(string)': 'StringNormalizer',
     'tensor(string) tensor(int64)': 'StringSplit',
     '=0 tensor(int64) tensor(int64) tensor(int64)': 'Unique',
   },

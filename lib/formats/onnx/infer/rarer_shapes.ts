@@ -18,8 +18,9 @@ export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> 
   CausalConvWithState: causalConvolution,
   LinearAttention: linearAttention,
   FlexAttention: (node) => {
-    const [query, value] = [node.dims(0), node.dims(2)]
-    return [query?.length === 4 && value?.length === 4 ? query.with(3, value[3]!) : undefined]
+    const [query, key, value] = [node.dims(0), node.dims(1), node.dims(2)]
+    if (query?.length !== 4 || value?.length !== 4) return []
+    return [[agreed([query[0]!, key?.[0] ?? null, value[0]!]), query[1]!, query[2]!, value[3]!]]
   },
   SwiGLU: (node) => {
     const [gate, value] = [node.dims(0), node.dims(1)]
@@ -55,13 +56,19 @@ export const RARER_SHAPES: Readonly<Record<string, (node: NodeView) => Shapes>> 
   Momentum: optimized,
 }
 
+/** What several sources say of one extent: a number wins, then the first name. */
+function agreed(dims: Dims): Dim {
+  return dims.reduce((one, other) => merged(one, other) ?? null)
+}
+
 function causalConvolution(node: NodeView): Shapes {
   const [input, weight] = [node.dims(0), node.dims(1)]
   if (input?.length !== 3 || weight?.length !== 3) return []
   const kernel = weight[2]!
   const sources = [input[1]!, weight[0]!, node.dims(2)?.[0] ?? null, node.dims(3)?.[1] ?? null]
-  const channels = sources.reduce((one, other) => merged(one, other) ?? null)
-  return [input, [input[0]!, channels, isKnown(kernel) ? extent(kernel - 1) : null]]
+  const channels = agreed(sources)
+  const batch = agreed([input[0]!, node.dims(3)?.[0] ?? null])
+  return [input, [batch, channels, isKnown(kernel) ? extent(kernel - 1) : null]]
 }
 
 /** The result has the heads of the query and the size of the value; the state is a matrix for each head of key and value. */
@@ -71,7 +78,12 @@ function linearAttention(node: NodeView): Shapes {
   if (query?.length !== 3 || key?.length !== 3 || value?.length !== 3 || !queryHeads || !heads) return []
   const [keySize, valueSize] = [quotientOf(key[2]!, heads), quotientOf(value[2]!, heads)]
   const width = isKnown(valueSize) ? extent(queryHeads * valueSize) : null
-  return [query.with(2, width), [query[0]!, heads, keySize, valueSize]]
+  const batch = agreed([query[0]!, key[0]!, value[0]!, node.dims(3)?.[0] ?? null])
+  const length = agreed([query[1]!, key[1]!, value[1]!])
+  return [
+    [batch, length, width],
+    [batch, heads, keySize, valueSize],
+  ]
 }
 
 /** The last axis holds real and imaginary parts; a one-sided transform has half of the frequencies, and 0. */

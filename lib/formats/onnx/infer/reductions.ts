@@ -2,25 +2,29 @@
 import { axisOf, type Dims, isKnown } from './dims.js'
 import type { NodeView } from './node_view.js'
 
-/** Axes by attribute, or by an input since some version. */
-function axesOf(node: NodeView, input: number): readonly number[] | 'absent' | 'unknown' {
-  const attribute = node.ints('axes')
-  if (attribute) return attribute
-  if (!node.has(input)) return node.node.attribute('axes') ? 'unknown' : 'absent'
-  return node.numbers(input) ?? 'unknown'
+/** Axes by attribute, or by an input since a version. */
+function axesOf(node: NodeView, since: number): readonly number[] | 'absent' | 'unknown' {
+  if (node.opset < since) {
+    // A second input, of a later version, is an error that implementations take differently.
+    const isUnclear = node.has(1) || node.node.attribute('axes') !== undefined
+    return node.ints('axes') ?? (isUnclear ? 'unknown' : 'absent')
+  }
+  return node.has(1) ? (node.numbers(1) ?? 'unknown') : 'absent'
 }
+
+/** Other values than 1 drop the axis. */
+const keepsDims = (node: NodeView): boolean => node.int('keepdims', 1) === 1
 
 export function reduce(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
-  const given = axesOf(node, 1)
-  if (!dims || given === 'unknown') {
-    return dims && node.int('keepdims', 1) !== 0 ? dims.map(() => null) : undefined
-  }
+  const since = node.opType === 'ReduceSum' ? 13 : 18
+  const given = axesOf(node, since)
+  if (!dims || given === 'unknown') return dims && keepsDims(node) ? dims.map(() => null) : undefined
   const isNone = given === 'absent' || given.length === 0
-  if (isNone && node.int('noop_with_empty_axes', 0) !== 0) return dims
+  if (isNone && node.opset >= since && node.int('noop_with_empty_axes', 0) !== 0) return dims
   const axes = new Set(isNone ? dims.keys() : given.map((axis) => axisOf(axis, dims.length)))
   if (axes.has(undefined)) return undefined
-  if (node.int('keepdims', 1) !== 0) return dims.map((dim, axis) => (axes.has(axis) ? 1 : dim))
+  if (keepsDims(node)) return dims.map((dim, axis) => (axes.has(axis) ? 1 : dim))
   return dims.filter((_, axis) => !axes.has(axis))
 }
 
@@ -28,7 +32,7 @@ export function argReduce(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
   const axis = dims && axisOf(node.int('axis', 0), dims.length)
   if (!dims || axis === undefined) return undefined
-  return node.int('keepdims', 1) !== 0 ? dims.with(axis, 1) : dims.filter((_, at) => at !== axis)
+  return keepsDims(node) ? dims.with(axis, 1) : dims.filter((_, at) => at !== axis)
 }
 
 /** Statistics over the axes from one on, which keep the rank. */
@@ -41,7 +45,7 @@ export function layerStatistics(node: NodeView): readonly (Dims | undefined)[] {
 
 export function squeeze(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
-  const given = axesOf(node, 1)
+  const given = axesOf(node, 13)
   if (!dims || given === 'unknown') return undefined
   if (given === 'absent') return dims.every(isKnown) ? dims.filter((dim) => dim !== 1) : undefined
   const axes = new Set(given.map((axis) => axisOf(axis, dims.length)))
@@ -50,7 +54,7 @@ export function squeeze(node: NodeView): Dims | undefined {
 
 export function unsqueeze(node: NodeView): Dims | undefined {
   const dims = node.dims(0)
-  const given = axesOf(node, 1)
+  const given = axesOf(node, 13)
   if (!dims || typeof given === 'string') return undefined
   const rank = dims.length + given.length
   const axes = new Set(given.map((axis) => axisOf(axis, rank)))

@@ -4,7 +4,7 @@
  *
  * Source: the operator specifications of ONNX; agreement with onnx.shape_inference is tested on models of all of them.
  */
-import { asExtent, broadcast, type Dims, merged } from './dims.js'
+import { asExtent, broadcast, commonDims, type Dims, merged } from './dims.js'
 import { attention, einsum, gemm, matmul, recurrent } from './linear.js'
 import {
   blocks,
@@ -159,6 +159,6 @@ function loss(node: NodeView): Dims | undefined {
   if ((node.text('reduction') ?? 'mean') !== 'none') return []
   const [scores, labels] = [node.dims(0), node.dims(1)]
   if (!scores || labels?.length !== scores.length - 1) return undefined
-  const dims = labels.map((dim, axis) => merged(dim, scores[axis === 0 ? 0 : axis + 1]!))
-  return dims.includes(undefined) ? undefined : (dims as Dims)
+  // Only what both say: implementations differ in which of them they take.
+  return commonDims(labels, [scores[0]!, ...scores.slice(2)])
 }

@@ -137,7 +137,7 @@ const VALUE_LISTS = [
 /** Operators of `ai.onnx.ml`: strings and numbers by the attribute that lists the labels or values. */
 const CLASSIC: Readonly<Record<string, DtypeRule>> = {
   LabelEncoder: (node) => {
-    const values = node.attribute('values_tensor')
+    const values = node.opset < 4 ? undefined : node.attribute('values_tensor')
     if (values) return tensorDtype(values)
     if (node.opset < 2)
       return node.dtype(0) === 'string' ? 'int64' : node.dtype(0) === 'int64' ? 'string' : undefined

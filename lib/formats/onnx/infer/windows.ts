@@ -70,16 +70,21 @@ function moved(node: NodeView, dim: Dim, window: Window | undefined): Dim {
   const reach = (kernel - 1) * dilation + 1
   const automatic = node.text('auto_pad') ?? 'NOTSET'
   if (automatic.startsWith('SAME'))
-    return isKnown(dim) ? extent(Math.ceil(dim / stride)) : quotientOf(dim, stride)
+    return isKnown(dim) ? extent(Math.ceil(dim / stride) || Number.NaN) : quotientOf(dim, stride)
   const pads = automatic === 'VALID' ? 0 : padding
   // A window that fits everywhere keeps an extent of any size.
   if (!isKnown(dim)) return stride === 1 && pads === reach - 1 ? dim : null
   const room = dim + pads - reach
   if (room < 0) return null
-  if (node.int('ceil_mode', 0) === 0) return extent(Math.floor(room / stride) + 1)
+  const mode = node.int('ceil_mode', 0)
+  if (mode === 0) return extent(Math.floor(room / stride) + 1)
+  if (mode !== 1) return null
   const steps = Math.ceil(room / stride)
-  // The last window is left out where it would start in the padding behind the input.
-  return extent(steps * stride >= dim + (automatic === 'VALID' ? 0 : before) ? steps : steps + 1)
+  // Since version 22 a last window that would start in the padding behind the input is left out.
+  const isOutside = steps * stride >= dim + (automatic === 'VALID' ? 0 : before)
+  if (!isOutside) return extent(steps + 1)
+  if (node.opset >= 22) return extent(steps)
+  return node.opType === 'MaxPool' || node.opset < 18 ? extent(steps + 1) : null
 }
 
 /** Regions of an image, each of one size. */
@@ -113,5 +118,5 @@ export function unpooling(node: NodeView): Dims | undefined {
 export function gridSample(node: NodeView): Dims | undefined {
   const [input, grid] = [node.dims(0), node.dims(1)]
   if (!input || grid?.length !== input.length || input.length < 3) return undefined
-  return [input[0]!, input[1]!, ...grid.slice(1, -1)]
+  return [merged(input[0]!, grid[0]!) ?? null, input[1]!, ...grid.slice(1, -1)]
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { check, DTYPES, open, serialize, type TileworkError, tensor } from '../../../../lib/index.js'
-import { Graph, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
+import { Graph, type NewNode, OnnxModel, type ValueType } from '../../../../lib/onnx.js'
 import { THIRD_PARTY, thirdPartyFiles, thirdPartyPath } from '../../../shared_fixtures.js'
 
 const float = (...shape: (number | string | null)[]): ValueType => ({
@@ -250,4 +250,46 @@ it('extract declares inferred types of inputs and outputs', () => {
   const part = model.extract(['a'], ['b']).graph
   expect(part.inputs.map(({ type }) => type)).toEqual([float('N', 4)])
   expect(part.outputs.map(({ type }) => type)).toEqual([float('N', 4)])
+})
+
+describe('rules of versions', () => {
+  /** The type of the output of one node with a float input x and constants. */
+  function inferred(
+    opset: number,
+    node: Omit<NewNode, 'outputs'>,
+    shape: readonly number[],
+    axes?: number[],
+  ): unknown {
+    const model = OnnxModel.create({ opset })
+    model.graph.addInput('x', float(...shape))
+    if (axes) model.graph.setInitializer('axes', list(...axes))
+    model.graph.addNode({ ...node, outputs: ['y'] })
+    const type = model.inferTypes().get('y')
+    return type?.kind === 'tensor' ? type.shape : type
+  }
+  const ints = (...value: number[]) => ({ type: 'INTS', value }) as const
+  const int1 = (value: number) => ({ type: 'INT', value }) as const
+
+  it('takes axes from the attribute or from the input', () => {
+    const byAttribute = { opType: 'ReduceMean', inputs: ['x'], attributes: { axes: ints(1) } }
+    const byInput = { opType: 'ReduceMean', inputs: ['x', 'axes'] }
+    expect(inferred(13, byAttribute, [2, 3])).toEqual([2, 1])
+    expect(inferred(18, byInput, [2, 3], [1])).toEqual([2, 1])
+    // The input is an error in version 13, which implementations take differently.
+    expect(inferred(13, byInput, [2, 3], [1])).toEqual([null, null])
+    expect(inferred(13, { opType: 'ReduceSum', inputs: ['x', 'axes'] }, [2, 3], [1])).toEqual([2, 1])
+  })
+
+  it('leaves out a last window in the padding since version 22', () => {
+    const attributes = { kernel_shape: ints(1, 1), strides: ints(2, 2), ceil_mode: int1(1) }
+    const pool = { opType: 'MaxPool', inputs: ['x'], attributes }
+    expect(inferred(22, pool, [1, 1, 2, 2])).toEqual([1, 1, 1, 1])
+    expect(inferred(20, pool, [1, 1, 2, 2])).toEqual([1, 1, 2, 2])
+  })
+
+  it('takes parts of a shape since version 15', () => {
+    const shape = { opType: 'Shape', inputs: ['x'], attributes: { start: int1(1) } }
+    expect(inferred(14, shape, [2, 3, 4])).toEqual([3])
+    expect(inferred(15, shape, [2, 3, 4])).toEqual([2])
+  })
 })
