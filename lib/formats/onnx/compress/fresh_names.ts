@@ -1,0 +1,25 @@
+/** Names for new values that nothing in the model uses, in any graph. */
+import type { OnnxModel } from '../model/model.js'
+
+export class FreshNames {
+  readonly #taken = new Set<string>()
+
+  constructor(model: OnnxModel) {
+    for (const graph of model.graphs()) {
+      for (const name of [...graph.inputNames, ...graph.outputNames, ...graph.initializerNames]) {
+        this.#taken.add(name)
+      }
+      for (const { name } of graph.valueInfo) this.#taken.add(name)
+      for (const node of graph.nodes)
+        for (const name of [...node.inputs, ...node.outputs]) this.#taken.add(name)
+    }
+  }
+
+  /** `base`, or `base` with a number. */
+  take(base: string): string {
+    let name = base
+    for (let count = 1; this.#taken.has(name); count++) name = `${base}_${count}`
+    this.#taken.add(name)
+    return name
+  }
+}

@@ -1,0 +1,169 @@
+/** Conversion of models to float16: recorded results of a program written from the rules, and the cases that other tools break. */
+import { describe, expect, it } from 'vitest'
+import { check, open, serialize, tensor } from '../../../../lib/index.js'
+import { Graph, type NewNode, OnnxModel, type ToFloat16Options, toFloat16 } from '../../../../lib/onnx.js'
+import { CASES, initializersOf, operatorsOf, recorded } from './recorded.js'
+
+const VARIANTS: readonly (readonly [string, ToFloat16Options])[] = [
+  ['fp16-right-io32', {}],
+  ['fp16-right', { keepIo: false }],
+  ['fp16-right-few', { block: 'minimal' }],
+]
+
+describe.each(CASES)('the model %s', (name) => {
+  it.each(VARIANTS)('becomes %s', async (variant, options) => {
+    const model = await recorded(name)
+    await toFloat16(model, options)
+    const expected = await recorded(name, variant)
+    expect(operatorsOf(model.graph)).toEqual(operatorsOf(expected.graph))
+    expect(await initializersOf(model.graph)).toEqual(await initializersOf(expected.graph))
+    const kinds = ({ graph }: OnnxModel): unknown[] =>
+      [...graph.inputs, ...graph.outputs].map((value) => [value.name, value.type])
+    expect(kinds(model)).toEqual(kinds(expected))
+    expect((await check(await serialize(model))).filter(({ severity }) => severity === 'error')).toEqual([])
+  })
+
+  it('does not change a second time', async () => {
+    const model = await recorded(name)
+    await toFloat16(model)
+    const { onnx: again } = await open(await serialize(model))
+    await toFloat16(again!)
+    expect(again!.isChanged).toBe(false)
+  })
+
+  it('keeps its main inputs and outputs', async () => {
+    const model = await recorded(name)
+    const before = [model.graph.inputs, model.graph.outputs]
+    await toFloat16(model)
+    expect([model.graph.inputs, model.graph.outputs]).toEqual(before)
+  })
+})
+
+/** A model of one float32 input `x` and one output `y` of the same type. */
+function modelOf(nodes: readonly NewNode[], opset = 21): OnnxModel {
+  const model = OnnxModel.create({ opset })
+  const type = { kind: 'tensor', dtype: 'float32', shape: [2] } as const
+  model.graph.addInput('x', type)
+  for (const node of nodes) model.graph.addNode(node)
+  model.graph.addOutput('y', type)
+  return model
+}
+
+const nodesOf = (model: OnnxModel): string[] =>
+  model.graph.nodes.map(({ opType, inputs, outputs }) => `${opType}(${inputs}) -> ${outputs}`)
+
+describe('toFloat16', () => {
+  it('lets blocked nodes in a row exchange float32', async () => {
+    const model = modelOf([
+      { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
+      { opType: 'Max', inputs: ['a', 'a'], outputs: ['b'] },
+      { opType: 'Min', inputs: ['b', 'a'], outputs: ['y'] },
+    ])
+    await toFloat16(model)
+    expect(nodesOf(model)).toEqual([
+      'Cast(x) -> x_fp16',
+      'Relu(x_fp16) -> a',
+      'Cast(a) -> a_fp32',
+      'Max(a_fp32,a_fp32) -> b',
+      'Min(b,a_fp32) -> y',
+    ])
+  })
+
+  it('removes a Cast to the type that its input has now', async () => {
+    const model = modelOf([
+      { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
+      { opType: 'Cast', inputs: ['a'], outputs: ['h'], attributes: { to: { type: 'INT', value: 10 } } },
+      { opType: 'Relu', inputs: ['h'], outputs: ['r'] },
+      { opType: 'Cast', inputs: ['r'], outputs: ['y'], attributes: { to: { type: 'INT', value: 1 } } },
+    ])
+    await toFloat16(model)
+    expect(nodesOf(model)).toEqual(['Cast(x) -> x_fp16', 'Relu(x_fp16) -> a', 'Relu(a) -> r', 'Cast(r) -> y'])
+  })
+
+  it('reports clipped and lifted values, and why nodes stay', async () => {
+    const model = modelOf([
+      { opType: 'Add', inputs: ['x', 'w'], outputs: ['a'] },
+      { opType: 'CumSum', name: 'sum', inputs: ['a', 'axis'], outputs: ['y'] },
+    ])
+    model.graph.setInitializer('w', tensor(Float32Array.of(1e6, -1e-9)))
+    model.graph.setInitializer('axis', tensor([0], { dtype: 'int32', shape: [] }))
+    const report = await toFloat16(model)
+    expect(report.tensors).toEqual([
+      { name: 'w', from: 'float32', to: 'float16', bytesBefore: 8, bytesAfter: 4, clipped: 1, lifted: 1 },
+    ])
+    expect(report.nodes).toContainEqual({ name: 'sum', opType: 'CumSum', reason: 'CumSum is blocked' })
+    expect([report.bytesBefore, report.bytesAfter]).toEqual([12, 8])
+    expect(model.graph.initializer('w')).toMatchObject({ dtype: 'float16' })
+    expect([...(await initializersOf(model.graph)).get('w')!.bytes]).toEqual([0xff, 0x7b, 0x01, 0x80])
+  })
+
+  it('keeps a mask finite in bfloat16', async () => {
+    const model = modelOf([{ opType: 'Add', inputs: ['x', 'w'], outputs: ['y'] }])
+    model.graph.setInitializer('w', tensor(Float32Array.of(-3.4028234663852886e38, 1)))
+    await toFloat16(model, { dtype: 'bfloat16' })
+    expect([...(await initializersOf(model.graph)).get('w')!.bytes]).toEqual([0x7f, 0xff, 0x80, 0x3f])
+  })
+
+  it('leaves an initializer that a caller may override with the type of the input', async () => {
+    const model = modelOf([{ opType: 'Add', inputs: ['x', 'w'], outputs: ['y'] }])
+    model.graph.setInitializer('w', tensor(Float32Array.of(1, 2)))
+    model.graph.addInput('w', { kind: 'tensor', dtype: 'float32', shape: [2] })
+    await toFloat16(model)
+    expect(model.graph.initializer('w')?.dtype).toBe('float32')
+    expect(nodesOf(model)[0]).toBe('Cast(x) -> x_fp16')
+    await toFloat16(model, { keepIo: false })
+    expect(model.graph.initializer('w')?.dtype).toBe('float16')
+  })
+
+  it('refuses an unknown operator whose output has no type', async () => {
+    const model = modelOf([
+      { opType: 'Strange', name: 'n', domain: 'some.where', inputs: ['x'], outputs: ['a'] },
+      { opType: 'Relu', inputs: ['a'], outputs: ['y'] },
+    ])
+    await expect(toFloat16(model)).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' })
+    expect(model.graph.nodes.length).toBe(2)
+    model.graph.setType('a', { kind: 'tensor', dtype: 'float32' })
+    await toFloat16(model)
+    expect(nodesOf(model)[0]).toBe('Strange(x) -> a')
+  })
+
+  it('casts a value of an outer graph where it is made, for a blocked node in a branch', async () => {
+    const branch = Graph.create('branch')
+    branch.addNode({ opType: 'Max', inputs: ['a', 'a'], outputs: ['m'] })
+    branch.addOutput('m', { kind: 'tensor', dtype: 'float32' })
+    const both = { type: 'GRAPH', value: branch } as const
+    const model = modelOf([
+      { opType: 'Relu', inputs: ['x'], outputs: ['a'] },
+      {
+        opType: 'If',
+        inputs: ['c'],
+        outputs: ['y'],
+        attributes: { then_branch: both, else_branch: both },
+      },
+    ])
+    model.graph.addInput('c', { kind: 'tensor', dtype: 'bool', shape: [] })
+    await toFloat16(model)
+    expect(nodesOf(model)).toEqual([
+      'Cast(x) -> x_fp16',
+      'Relu(x_fp16) -> a',
+      'Cast(a) -> a_fp32',
+      'If(c) -> y_fp16',
+      'Cast(y_fp16) -> y',
+    ])
+    const [inner] = [...model.graph.subgraphs()]
+    expect(inner!.nodes.map(({ opType, inputs }) => `${opType}(${inputs})`)).toEqual([
+      'Max(a_fp32,a_fp32)',
+      'Cast(m_fp32)',
+    ])
+  })
+
+  it.each([
+    [{ dtype: 'int8' }, 'dtype'],
+    [{ clip: { max: 1e6 } }, 'clip'],
+    [{ block: 'some' }, 'block'],
+    [{ keepIo: 'x' }, 'keepIo'],
+  ])('refuses the options %j', async (options, word) => {
+    const model = modelOf([{ opType: 'Relu', inputs: ['x'], outputs: ['y'] }])
+    await expect(toFloat16(model, options as unknown as ToFloat16Options)).rejects.toThrow(word)
+  })
+})

@@ -1,0 +1,48 @@
+/** Models of `test/fixtures/onnx-compress`: before, and as the reference tools made them. */
+import { existsSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { open } from '../../../../lib/index.js'
+import type { Graph, OnnxModel } from '../../../../lib/onnx.js'
+
+const FOLDER = resolve(import.meta.dirname, '../../../fixtures/onnx-compress')
+
+export const CASES = readdirSync(FOLDER, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name)
+
+export function recordedPath(name: string, variant: string): string {
+  return join(FOLDER, name, `${variant}.onnx`)
+}
+
+/** Cases that have a variant. */
+export function casesWith(variant: string): string[] {
+  return CASES.filter((name) => existsSync(recordedPath(name, variant)))
+}
+
+export async function recorded(name: string, variant = 'before'): Promise<OnnxModel> {
+  return (await open(recordedPath(name, variant))).onnx!
+}
+
+/** Operators of a graph and its subgraphs, sorted. */
+export function operatorsOf(graph: Graph): string[] {
+  return [...graph.allNodes()].map(({ opType }) => opType).sort()
+}
+
+export interface StoredValue {
+  readonly dtype: string
+  readonly shape: readonly number[]
+  readonly bytes: Uint8Array
+}
+
+/** Initializers of a graph and its subgraphs by name. */
+export async function initializersOf(graph: Graph): Promise<ReadonlyMap<string, StoredValue>> {
+  const values = new Map<string, StoredValue>()
+  for (const each of [graph, ...graph.subgraphs()]) {
+    for (const tensor of each.initializers()) {
+      if (tensor.kind !== 'dense') continue
+      const bytes = Uint8Array.from(await tensor.bytes())
+      values.set(tensor.name, { dtype: tensor.dtype, shape: tensor.shape, bytes })
+    }
+  }
+  return values
+}
