@@ -37,6 +37,8 @@ export {
   type OnnxValues,
   type OnnxWriteOptions,
   type PlacedTensor,
+  type QuantizeWeightsOptions,
+  quantizeWeights,
   type Removed,
   summarizeOnnx,
   type TensorProtoObject,

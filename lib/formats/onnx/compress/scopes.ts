@@ -1,0 +1,81 @@
+/** Graphs with the graphs around them: where a name that a node uses is defined. */
+
+import type { DenseTensor } from '../../../tensor/tensor.js'
+import type { OnnxModel } from '../model/model.js'
+import { standardDomain } from '../model/node.js'
+import type { Graph, Node } from '../model/types.js'
+
+const OVERRIDABLE_IR = 4
+
+export class Scope {
+  readonly graph: Graph
+  readonly #outer: Scope | undefined
+  readonly #isOverridable: boolean
+  readonly #defined: Set<string>
+
+  constructor(graph: Graph, isOverridable: boolean, outer?: Scope) {
+    this.graph = graph
+    this.#outer = outer
+    this.#isOverridable = isOverridable
+    const produced = graph.nodes.flatMap(({ outputs }) => outputs)
+    this.#defined = new Set([...graph.inputNames, ...graph.initializerNames, ...produced])
+  }
+
+  /** The graph that defines a value. */
+  ownerOf(name: string): Scope | undefined {
+    if (name === '') return undefined
+    return this.#defined.has(name) ? this : this.#outer?.ownerOf(name)
+  }
+
+  /** The weight of that name; undefined for anything that a caller or a node may change. */
+  constant(name: string): { readonly scope: Scope; readonly tensor: DenseTensor } | undefined {
+    const scope = this.ownerOf(name)
+    if (!scope?.graph.hasInitializer(name)) return undefined
+    if (scope.#isOverridable && scope.graph.inputNames.has(name)) return undefined
+    const tensor = scope.graph.initializer(name)
+    return tensor?.kind === 'dense' && tensor.hasData ? { scope, tensor } : undefined
+  }
+
+  producer(name: string): Node | undefined {
+    return this.ownerOf(name)?.graph.producerOf(name)
+  }
+
+  /** This graph and those inside it. */
+  *all(): Generator<Scope> {
+    yield this
+    for (const node of this.graph.nodes) {
+      for (const graph of node.subgraphs) yield* new Scope(graph, this.#isOverridable, this).all()
+    }
+  }
+}
+
+export function mainScope(model: OnnxModel): Scope {
+  return new Scope(model.graph, Number(model.irVersion) >= OVERRIDABLE_IR)
+}
+
+export function isStandard(node: Node, opType: string): boolean {
+  return node.opType === opType && standardDomain(node.domain) === ''
+}
+
+/** Replaces a node by others in its place, with the same outputs. */
+export function replaceNode(
+  graph: Graph,
+  node: Node,
+  others: readonly Parameters<Graph['addNode']>[0][],
+): void {
+  const at = graph.nodes.indexOf(node)
+  // Two nodes cannot make one value, so the old one gives its names up first; nothing reads the index meanwhile.
+  const outputs = node.outputs
+  node.outputs = outputs.map((name) => `${name}\u0000replaced`)
+  for (const [index, other] of others.entries()) graph.addNode(other, at + 1 + index)
+  graph.removeNode(node)
+}
+
+/** Removes an initializer that nothing uses any more. @returns the user that keeps it */
+export function dropInitializer(graph: Graph, name: string): Node | 'output' | undefined {
+  if (graph.outputNames.has(name)) return 'output'
+  const [user] = graph.usersOf(name)
+  if (user) return user
+  graph.removeInitializer(name)
+  return undefined
+}

@@ -1,0 +1,461 @@
+/**
+ * Quantizes the weights of MatMul nodes, and tables of Gather nodes, in blocks. Activations stay as they are, so no
+ * calibration is needed. Weights become lazy tensors that are computed while a save writes them.
+ */
+import { TileworkError } from '../../../errors.js'
+import { tensor as tensorOf } from '../../../tensor/from_values.js'
+import type { DenseTensor } from '../../../tensor/tensor.js'
+import { valueText } from '../../../value_text.js'
+import type { OnnxModel } from '../model/model.js'
+import type { Graph, NewNode, Node } from '../model/types.js'
+import type { BlockBits } from './block_rules.js'
+import {
+  type BlockTensors,
+  blockDequantizeLinear,
+  bnb4,
+  gatherBlocks,
+  matMulNBits,
+  matrixOf,
+  withShape,
+} from './block_weights.js'
+import { BNB4_TYPE } from './bnb4.js'
+import { FreshNames } from './fresh_names.js'
+import { initializerBytes } from './graph_bytes.js'
+import { type CompressReport, ReportBuilder, valueBytes } from './report.js'
+import { dropInitializer, isStandard, mainScope, replaceNode, type Scope } from './scopes.js'
+import { checkWeightOptions, type QuantizeWeightsOptions, type WeightSettings } from './weight_options.js'
+
+const MICROSOFT = 'com.microsoft'
+
+/** First versions that have what the formats need. */
+const INT4_IR = 10
+const INT2_IR = 13
+const BLOCKED_OPSET = 21
+const INT2_OPSET = 25
+const NEW_INITIALIZERS_IR = 4
+
+/**
+ * Quantizes weights of a model in blocks, in place. Report and model are complete at once; weights are read when the model is
+ * saved.
+ *
+ * @throws TileworkError ERR_ARGUMENT; ERR_UNSUPPORTED for `qdq` below operator set 21, and for 2 bits of it below 25
+ */
+export async function quantizeWeights(
+  model: OnnxModel,
+  options: QuantizeWeightsOptions = {},
+): Promise<CompressReport> {
+  const settings = checkWeightOptions(options)
+  checkOpset(model, settings)
+  const bytesBefore = initializerBytes(model)
+  const work = new WeightWork(model, settings)
+  for (const scope of [...mainScope(model).all()]) work.run(scope)
+  work.finish()
+  const { nodes, tensors } = work.report
+  return { nodes, tensors, bytesBefore, bytesAfter: initializerBytes(model) }
+}
+
+function checkOpset(model: OnnxModel, { format, bits }: WeightSettings): void {
+  if (format !== 'qdq') return
+  const opset = Number(model.opsetImports.get('') ?? 0)
+  const needed = bits === 2 ? INT2_OPSET : BLOCKED_OPSET
+  if (opset >= needed) return
+  throw new TileworkError(
+    'ERR_UNSUPPORTED',
+    `the model has operator set ${opset}; DequantizeLinear with blocks of ${bits} bits needs ${needed}. Use the format matmulnbits.`,
+  )
+}
+
+/** A weight that a node uses: of the graph that owns it, as [K, N] or [N, K]. */
+interface Weight {
+  readonly scope: Scope
+  readonly tensor: DenseTensor
+  readonly isTransposed: boolean
+  /** The Transpose between the weight and the node. */
+  readonly transpose?: Node
+}
+
+/** Names of tensors that replace a weight, as nodes use them. */
+interface Replaced {
+  readonly inputs: readonly string[]
+}
+
+class WeightWork {
+  readonly report = new ReportBuilder()
+  readonly #model: OnnxModel
+  readonly #settings: WeightSettings
+  readonly #names: FreshNames
+  /** Quantized weights by graph, name and form. */
+  readonly #done = new Map<Graph, Map<string, Replaced>>()
+  readonly #originals = new Map<Graph, Set<string>>()
+  #usesMicrosoft = false
+  #irVersion = NEW_INITIALIZERS_IR
+
+  constructor(model: OnnxModel, settings: WeightSettings) {
+    this.#model = model
+    this.#settings = settings
+    this.#names = new FreshNames(model)
+  }
+
+  run(scope: Scope): void {
+    for (const node of scope.graph.nodes) {
+      if (isStandard(node, 'MatMul')) this.#matMul(scope, node)
+      else if (this.#settings.gather && isStandard(node, 'Gather')) this.#gather(scope, node)
+    }
+  }
+
+  /** Removes weights that nothing uses, and imports what the new nodes need. */
+  finish(): void {
+    for (const [graph, names] of this.#originals) {
+      for (const name of names) {
+        const user = dropInitializer(graph, name)
+        if (user === undefined) continue
+        const who = user === 'output' ? 'it is an output' : `${user.opType} ${valueText(user.name)} uses it`
+        const at = this.report.tensors.findIndex((each) => each.name === name)
+        if (at >= 0) this.report.tensors[at] = { ...this.report.tensors[at]!, kept: who }
+      }
+    }
+    const model = this.#model
+    if (this.#originals.size === 0) return
+    if (Number(model.irVersion) < this.#irVersion) model.irVersion = this.#irVersion
+    if (this.#usesMicrosoft && !model.opsetImports.has(MICROSOFT)) model.setOpsetImport(MICROSOFT, 1)
+  }
+
+  #whyNot(node: Node): string | undefined {
+    const { excludes, includes } = this.#settings
+    if (excludes.has(node.name)) return 'the node is excluded'
+    return includes && !includes.has(node.name) ? 'the node is not included' : undefined
+  }
+
+  #matMul(scope: Scope, node: Node): void {
+    const weight = this.#whyNot(node) ?? this.#weightOf(scope, node)
+    if (typeof weight === 'string') this.report.stays(node, weight)
+    else if (this.#settings.format === 'qdq') this.#toDequantizeLinear(scope.graph, node, weight)
+    else this.#toMatMulBlocks(scope.graph, node, weight)
+  }
+
+  /** The weight of a MatMul, or why it has none that can be quantized. */
+  #weightOf(scope: Scope, node: Node): Weight | string {
+    const [, input = ''] = node.inputs
+    const transpose = scope.producer(input)
+    const isTransposed = transpose !== undefined && isTransposeOfMatrix(transpose)
+    const found = scope.constant(isTransposed ? transpose.inputs[0]! : input)
+    if (!found) return 'its second input is not a weight'
+    const { tensor } = found
+    if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its weight is ${tensor.dtype}`
+    const { shape } = tensor
+    const extra = shape.slice(0, -2)
+    const isMatrix = shape.length >= 2 && extra.every((extent) => extent === 1) && tensor.size > 0
+    if (!isMatrix) return `its weight has the shape [${shape}], which is not a matrix`
+    if (this.#settings.format === 'bnb4' && extra.length > 0) return 'its weight has more than two axes'
+    const isShared =
+      isTransposed && found.scope.graph.usersOf(tensor.name).some((user) => isStandard(user, 'Gather'))
+    if (isShared && !this.#sharesTable(tensor)) return 'its weight is a table of Gather, which stays'
+    return { ...found, isTransposed, ...(isTransposed && { transpose }) }
+  }
+
+  /** A table and the transposed weight of a MatMul are stored once where rows are whole blocks. */
+  #sharesTable(tensor: DenseTensor): boolean {
+    const { gather, format, blockSize } = this.#settings
+    return (
+      gather && format === 'matmulnbits' && tensor.shape.length === 2 && tensor.shape[1]! % blockSize === 0
+    )
+  }
+
+  #toMatMulBlocks(graph: Graph, node: Node, weight: Weight): void {
+    const { format, bits, bitsOf } = this.#settings
+    const nodeBits = bitsOf.get(node.name) ?? bits
+    const replaced = format === 'bnb4' ? this.#bnb4(weight) : this.#nBits(weight, nodeBits)
+    const [output = ''] = node.outputs
+    const extra = weight.tensor.shape.length - 2
+    // A weight with leading extents of 1 gives the result at least its rank.
+    const inner = extra > 0 ? this.#names.take(`${output}_matrix`) : output
+    const name = node.name === '' ? '' : `${node.name}_${format === 'bnb4' ? 'Bnb4' : `Q${nodeBits}`}`
+    const nodes: NewNode[] = [this.#matMulNode(node, weight, nodeBits, replaced, name, inner)]
+    if (extra > 0) nodes.push(this.#expand(graph, inner, output, weight.tensor.shape.length))
+    this.#replace(graph, node, weight, nodes, nodes[0]!.opType)
+  }
+
+  #matMulNode(
+    node: Node,
+    { tensor, isTransposed }: Weight,
+    bits: BlockBits,
+    { inputs }: Replaced,
+    name: string,
+    output: string,
+  ): NewNode {
+    const { format, blockSize, accuracyLevel, bnb4: kind } = this.#settings
+    const { k, n } = matrixOf(tensor, isTransposed)
+    const int = (value: number) => ({ type: 'INT', value }) as const
+    this.#usesMicrosoft = true
+    return {
+      opType: format === 'bnb4' ? 'MatMulBnb4' : 'MatMulNBits',
+      domain: MICROSOFT,
+      ...(name !== '' && { name }),
+      inputs: [node.inputs[0]!, ...inputs],
+      outputs: [output],
+      attributes: {
+        K: int(k),
+        N: int(n),
+        ...(format === 'bnb4' ? { quant_type: int(BNB4_TYPE[kind]) } : { bits: int(bits) }),
+        block_size: int(blockSize),
+        ...(accuracyLevel > 0 && format !== 'bnb4' && { accuracy_level: int(accuracyLevel) }),
+      },
+    }
+  }
+
+  #expand(graph: Graph, from: string, to: string, rank: number): NewNode {
+    const ones = this.#names.take(`${to}_ones`)
+    graph.setInitializer(ones, tensorOf(Array(rank).fill(1), { dtype: 'int64' }))
+    return { opType: 'Expand', inputs: [from, ones], outputs: [to] }
+  }
+
+  #toDequantizeLinear(graph: Graph, node: Node, weight: Weight): void {
+    if (weight.isTransposed) {
+      this.report.stays(node, 'its weight is transposed; use the format matmulnbits')
+      return
+    }
+    const { bits, bitsOf, blockSize, symmetric } = this.#settings
+    const nodeBits = bitsOf.get(node.name) ?? bits
+    const { tensor } = weight
+    const base = `${tensor.name}_DQ_Q${nodeBits}`
+    // onnxruntime takes the tensors of this node from its own graph only.
+    const { inputs } = this.#once(graph, tensor, base, () =>
+      blockDequantizeLinear(
+        matrixOf(tensor, false),
+        { bits: nodeBits, blockSize, symmetric },
+        this.#take({
+          codes: base,
+          scales: `${tensor.name}_DQ_scales`,
+          zeroPoints: `${tensor.name}_DQ_zero_points`,
+        }),
+      ),
+    )
+    this.#irVersion = Math.max(this.#irVersion, nodeBits === 2 ? INT2_IR : INT4_IR)
+    const [output = ''] = node.outputs
+    const decoded = this.#names.take(`${base}_output`)
+    const extra = tensor.shape.length - 2
+    const inner = extra > 0 ? this.#names.take(`${output}_matrix`) : output
+    const nodes: NewNode[] = [
+      {
+        opType: 'DequantizeLinear',
+        ...(node.name !== '' && { name: `${node.name}_DQ_Q${nodeBits}` }),
+        inputs,
+        outputs: [decoded],
+        attributes: { axis: { type: 'INT', value: 0 }, block_size: { type: 'INT', value: blockSize } },
+      },
+      {
+        opType: 'MatMul',
+        ...(node.name !== '' && { name: `${node.name}_matmul_Q${nodeBits}` }),
+        inputs: [node.inputs[0]!, decoded],
+        outputs: [inner],
+      },
+    ]
+    if (extra > 0) nodes.push(this.#expand(graph, inner, output, tensor.shape.length))
+    this.#replace(graph, node, weight, nodes, 'DequantizeLinear')
+  }
+
+  #replace(graph: Graph, node: Node, weight: Weight, nodes: readonly NewNode[], to: string): void {
+    this.report.converted(node, to)
+    replaceNode(graph, node, nodes)
+    const { transpose, scope, tensor } = weight
+    const owner = transpose?.graph
+    if (
+      transpose &&
+      owner &&
+      !owner.outputNames.has(transpose.outputs[0]!) &&
+      owner.usersOf(transpose.outputs[0]!).length === 0
+    ) {
+      owner.removeNode(transpose)
+    }
+    this.#note(scope.graph, tensor.name)
+  }
+
+  #note(graph: Graph, name: string): void {
+    const names = this.#originals.get(graph) ?? new Set()
+    this.#originals.set(graph, names.add(name))
+  }
+
+  #nBits(weight: Weight, bits: BlockBits): Replaced {
+    const { blockSize, symmetric } = this.#settings
+    const { tensor, isTransposed } = weight
+    const base = `${tensor.name}_Q${bits}`
+    if (isTransposed && this.#sharesTable(tensor)) return this.#tied(weight, bits)
+    return this.#once(weight.scope.graph, tensor, `${base} ${isTransposed}`, () =>
+      matMulNBits(
+        matrixOf(tensor, isTransposed),
+        { bits, blockSize, symmetric },
+        this.#take({
+          codes: base,
+          scales: `${tensor.name}_scales`,
+          zeroPoints: `${tensor.name}_zero_points`,
+        }),
+      ),
+    )
+  }
+
+  #bnb4(weight: Weight): Replaced {
+    const { tensor, isTransposed } = weight
+    const { bnb4: kind, blockSize } = this.#settings
+    return this.#once(weight.scope.graph, tensor, `bnb4 ${isTransposed}`, () =>
+      bnb4(
+        matrixOf(tensor, isTransposed),
+        kind,
+        blockSize,
+        this.#take({
+          codes: `${tensor.name}_Bnb4`,
+          scales: `${tensor.name}_absmax`,
+          zeroPoints: '',
+        }),
+      ),
+    )
+  }
+
+  /** The bytes of MatMulNBits as a table [V, bytes of a row]; a Reshape gives the MatMul its three axes. */
+  #tied(weight: Weight, bits: BlockBits): Replaced {
+    const { scope, tensor } = weight
+    const table = this.#table(scope, tensor, bits)
+    const known = this.#done.get(scope.graph)?.get(`reshaped ${tensor.name} ${bits}`)
+    if (known) return known
+    const { blockSize } = this.#settings
+    const [rows = 1, k = 1] = tensor.shape
+    const shape = this.#names.take(`${tensor.name}_blocks_shape`)
+    const blocks = this.#names.take(`${tensor.name}_Q${bits}_blocks`)
+    scope.graph.setInitializer(
+      shape,
+      tensorOf([rows, k / blockSize, (blockSize * bits) / 8], { dtype: 'int64' }),
+    )
+    scope.graph.addNode({ opType: 'Reshape', inputs: [table.inputs[0]!, shape], outputs: [blocks] }, 0)
+    return this.#remember(scope.graph, `reshaped ${tensor.name} ${bits}`, {
+      inputs: [blocks, ...table.inputs.slice(1)],
+    })
+  }
+
+  #table(scope: Scope, tensor: DenseTensor, bits: BlockBits): Replaced {
+    const { blockSize, symmetric } = this.#settings
+    return this.#once(scope.graph, tensor, `table ${bits}`, () => {
+      const names = this.#take({
+        codes: `${tensor.name}_Q${bits}`,
+        scales: `${tensor.name}_scales`,
+        zeroPoints: `${tensor.name}_zero_points`,
+      })
+      const { codes, ...others } = matMulNBits(matrixOf(tensor, true), { bits, blockSize, symmetric }, names)
+      return { codes: withShape(codes, [codes.shape[0]!, codes.size / codes.shape[0]!]), ...others }
+    })
+  }
+
+  #gather(scope: Scope, node: Node): void {
+    const [input = ''] = node.inputs
+    const found = scope.constant(input)
+    const reason = this.#whyNot(node) ?? this.#whyNoTable(node, found?.tensor)
+    if (reason !== undefined || !found) {
+      this.report.stays(node, reason ?? 'its table is not a weight')
+      return
+    }
+    const { tensor } = found
+    const { bitsOf, bits, blockSize, symmetric } = this.#settings
+    const nodeBits = bitsOf.get(node.name) ?? bits
+    const isBytes = nodeBits !== 4 || this.#isTied(found.scope, tensor)
+    const { inputs } = isBytes
+      ? this.#table(found.scope, tensor, nodeBits)
+      : this.#once(found.scope.graph, tensor, 'gather', () =>
+          gatherBlocks(
+            tensor,
+            { bits: 4, blockSize, symmetric },
+            this.#take({
+              codes: `${tensor.name}_Q4`,
+              scales: `${tensor.name}_scales`,
+              zeroPoints: `${tensor.name}_zero_points`,
+            }),
+          ),
+        )
+    if (!isBytes) this.#irVersion = Math.max(this.#irVersion, INT4_IR)
+    const [codes = '', ...parameters] = inputs
+    const int = (value: number) => ({ type: 'INT', value }) as const
+    this.#usesMicrosoft = true
+    this.report.converted(node, 'GatherBlockQuantized')
+    replaceNode(scope.graph, node, [
+      {
+        opType: 'GatherBlockQuantized',
+        domain: MICROSOFT,
+        ...(node.name !== '' && { name: `${node.name}_Q${nodeBits}` }),
+        inputs: [codes, node.inputs[1]!, ...parameters],
+        outputs: node.outputs,
+        attributes: {
+          gather_axis: int(0),
+          quantize_axis: int(1),
+          block_size: int(blockSize),
+          ...(isBytes && { bits: int(nodeBits) }),
+        },
+      },
+    ])
+    this.#note(found.scope.graph, tensor.name)
+  }
+
+  #whyNoTable(node: Node, tensor: DenseTensor | undefined): string | undefined {
+    if (!tensor) return 'its table is not a weight'
+    if (!['float32', 'float16', 'bfloat16'].includes(tensor.dtype)) return `its table is ${tensor.dtype}`
+    if (tensor.shape.length !== 2 || tensor.size === 0) return `its table has the shape [${tensor.shape}]`
+    if (Number(node.attribute('axis')?.value ?? 0) !== 0) return 'it gathers along another axis than 0'
+    const bits = this.#settings.bitsOf.get(node.name) ?? this.#settings.bits
+    const isWhole = tensor.shape[1]! % this.#settings.blockSize === 0
+    return bits !== 4 && !isWhole ? 'its rows are no whole blocks' : undefined
+  }
+
+  #isTied({ graph }: Scope, tensor: DenseTensor): boolean {
+    if (!this.#sharesTable(tensor)) return false
+    const isTable = this.#done.get(graph)?.has(`${tensor.name} table 4`)
+    return (
+      isTable ||
+      graph.usersOf(tensor.name).some((user) => isTransposeOfMatrix(user) && this.#feedsMatMul(user))
+    )
+  }
+
+  #feedsMatMul(transpose: Node): boolean {
+    return transpose.successors.some(
+      (user) =>
+        isStandard(user, 'MatMul') &&
+        user.inputs[1] === transpose.outputs[0] &&
+        this.#whyNot(user) === undefined,
+    )
+  }
+
+  /** Quantizes a weight the first time that it is asked for in a form, and names its tensors. */
+  #once(graph: Graph, tensor: DenseTensor, form: string, quantize: () => BlockTensors): Replaced {
+    const key = `${tensor.name} ${form}`
+    const known = this.#done.get(graph)?.get(key)
+    if (known) return known
+    const { codes, scales, zeroPoints } = quantize()
+    const added = [codes, scales, ...(zeroPoints ? [zeroPoints] : [])]
+    for (const each of added) graph.setInitializer(each.name, each)
+    this.report.tensors.push({
+      name: tensor.name,
+      from: tensor.dtype,
+      to: form.startsWith('bnb4')
+        ? this.#settings.bnb4
+        : `${this.#settings.symmetric ? 'symmetric' : 'asymmetric'} blocks of ${this.#settings.blockSize}`,
+      bytesBefore: valueBytes(tensor),
+      bytesAfter: added.reduce((sum, each) => sum + valueBytes(each), 0),
+    })
+    return this.#remember(graph, key, { inputs: added.map(({ name }) => name) })
+  }
+
+  #remember(graph: Graph, key: string, replaced: Replaced): Replaced {
+    const known = this.#done.get(graph) ?? new Map<string, Replaced>()
+    this.#done.set(graph, known.set(key, replaced))
+    return replaced
+  }
+
+  #take(names: { codes: string; scales: string; zeroPoints: string }): typeof names {
+    return {
+      codes: this.#names.take(names.codes),
+      scales: this.#names.take(names.scales),
+      zeroPoints: names.zeroPoints === '' ? '' : this.#names.take(names.zeroPoints),
+    }
+  }
+}
+
+function isTransposeOfMatrix(node: Node): boolean {
+  if (!isStandard(node, 'Transpose')) return false
+  const perm = node.attribute('perm')?.value as readonly (number | bigint)[] | undefined
+  return perm === undefined || (perm.length === 2 && Number(perm[0]) === 1 && Number(perm[1]) === 0)
+}
